@@ -1,0 +1,50 @@
+# make demo      everything from an empty folder: environment, main job on generated data, report
+# make test      lint, types, layers, all tests
+# make install   the environment alone
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: install demo test test-fast lint docs clean bench-nodecount bench-nodecount-quick
+
+install: $(VENV)/.installed
+
+# uv installs about 20 times faster than pip; where it is not to be had, pip does the same job.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@echo "installing into $(VENV) (one to ten minutes the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q uv > $(VENV)/install.log 2>&1 || true
+	@( test -x $(BIN)/uv && $(BIN)/uv pip install -q --python $(BIN)/python $(FIND) \
+	     -c constraints.txt -e '.[all]' --group dev --group peers > $(VENV)/install.log 2>&1 ) \
+	 || ( $(BIN)/python -m pip install -q --upgrade 'pip>=25.1' > $(VENV)/install.log 2>&1 && \
+	      $(BIN)/python -m pip install -q -c constraints.txt -e '.[all]' --group dev --group peers \
+	        > $(VENV)/install.log 2>&1 ) \
+	 || ( tail -n 20 $(VENV)/install.log; echo "installation failed; whole log: $(VENV)/install.log"; exit 1 )
+	@touch $@
+
+demo: install
+	@$(BIN)/rheostat demo --seed 0 --html out/demo.html
+
+lint: install
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+test: lint
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: install
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+bench-nodecount: install
+	@$(BIN)/python benchmarks/nodecount.py --write-docs
+
+bench-nodecount-quick: install
+	@$(BIN)/python benchmarks/nodecount.py --quick
+
+clean:
+	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

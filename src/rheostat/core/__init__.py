@@ -1,0 +1,1 @@
+"""The nouns: what every floor above talks about, on numpy and polars alone."""

@@ -1,0 +1,43 @@
+"""`Decision`: what to do, job by job, and because of what - as data, not prose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Because:
+    """Why a setting was taken: the rule, the numbers it looked at, what came second.
+
+    ``numbers`` maps a quantity of the chosen setting to (mean, low, high); ``runner_up`` is the
+    setting the rule would have taken next, ``compared`` the chosen over the runner-up, as ratios.
+    """
+
+    rule: str
+    numbers: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
+    runner_up: Mapping[str, Any] | None = None
+    compared: Mapping[str, float] = field(default_factory=dict)
+    support: float | None = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A job gets a setting; ``index`` is the row of the front it was chosen from."""
+
+    job: int | str | None
+    setting: Mapping[str, Any]
+    because: Because
+    index: int = -1
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Assignments made together."""
+
+    assignments: tuple[Assignment, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.assignments)

@@ -1,0 +1,225 @@
+"""`JobTable`: rows of jobs at settings, and for each column its unit and the moment it is known.
+
+A trace, the alternatives of one job, a set of measured runs and the output of a simulation are the
+same thing: one row is one job at one setting.  Each column says *when* it becomes known, so that a
+model asked at submit time can be shown, by construction, nothing that only the end reveals.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rheostat.errors import DataError, LeakError
+
+
+class Moment(IntEnum):
+    """When a value becomes known; a later moment knows everything an earlier one does."""
+
+    SUBMIT = 0
+    START = 1
+    END = 2
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column means: ``unit`` in SI ("s", "W", "J", "" for counts and names), when known."""
+
+    name: str
+    unit: str
+    known: Moment
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something a reader or model noticed.  ``rows`` are row numbers of the source, from 0.
+
+    ``count`` is the number of rows concerned (``rows`` may list only the first of them);
+    ``dropped`` tells whether those rows were left out of the table.
+    """
+
+    message: str
+    rows: tuple[int, ...] = ()
+    count: int = 0
+    dropped: bool = False
+
+
+class Schema(Mapping[str, Column]):
+    """Columns by name, in table order; immutable."""
+
+    def __init__(self, columns: Iterable[Column] = ()) -> None:
+        self._columns = {c.name: c for c in columns}
+
+    def __getitem__(self, name: str) -> Column:
+        return self._columns[name]
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def with_columns(self, columns: Iterable[Column]) -> Schema:
+        """This schema with ``columns`` added or replaced."""
+        return Schema({**self._columns, **{c.name: c for c in columns}}.values())
+
+    def only(self, names: Iterable[str]) -> Schema:
+        """The columns in ``names``, in that order."""
+        return Schema(self._columns[n] for n in names)
+
+
+@dataclass(frozen=True)
+class JobTable:
+    """Jobs at settings: a polars ``frame``, its ``schema`` and the reader's ``notes``.
+
+    Every column of the frame has a `Column` in the schema and the reverse.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> jobs = table({"job_id": [1, 2], "nodes": [4, 8], "runtime_s": [60.0, 40.0]})
+    >>> jobs.known_at(Moment.SUBMIT).columns
+    ('job_id', 'nodes')
+    >>> jobs.job(2).frame["nodes"].to_list()
+    [8]
+    >>> jobs.job(3)
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: job 3: not in this table of 2 rows; job_id runs from 1 to 2
+    """
+
+    frame: pl.DataFrame
+    schema: Schema
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"column {c} has no schema entry" for c in self.frame.columns if c not in self.schema
+        ]
+        problems += [
+            f"schema names {c}, the frame has not"
+            for c in self.schema
+            if c not in self.frame.columns
+        ]
+        if problems:
+            raise DataError("JobTable", problems)
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names, in order."""
+        return tuple(self.frame.columns)
+
+    def known_at(self, moment: Moment) -> JobTable:
+        """Only the columns known at ``moment``."""
+        return self.select([c for c in self.columns if self.schema[c].known <= moment])
+
+    def refuse_later_than(self, moment: Moment, columns: Iterable[str]) -> None:
+        """Raise `LeakError` naming each of ``columns`` that becomes known after ``moment``."""
+        late = [c for c in columns if c in self.schema and self.schema[c].known > moment]
+        if late:
+            raise LeakError(moment.name, late)
+
+    def select(self, names: Sequence[str]) -> JobTable:
+        """These columns; a `DataError` names all that are missing."""
+        self.require(*names)
+        return replace(self, frame=self.frame.select(names), schema=self.schema.only(names))
+
+    def require(self, *names: str) -> None:
+        """Raise a `DataError` that names every missing column and lists those present."""
+        missing = [n for n in names if n not in self.schema]
+        if missing:
+            raise DataError(
+                "table",
+                [f"column {n} is missing" for n in missing]
+                + [f"present: {', '.join(self.columns)}"],
+            )
+
+    def with_columns(self, columns: Iterable[Column], **values: Any) -> JobTable:
+        """Add or replace columns; ``values`` are arrays, series, scalars or polars expressions."""
+        columns = tuple(columns)
+        exprs = {
+            k: v if isinstance(v, (pl.Expr, pl.Series)) else _literal(v) for k, v in values.items()
+        }
+        return replace(
+            self, frame=self.frame.with_columns(**exprs), schema=self.schema.with_columns(columns)
+        )
+
+    def rows(self, where: pl.Expr | np.ndarray | Sequence[int]) -> JobTable:
+        """Rows by expression, boolean mask or indices; order is kept (indices: as given)."""
+        if isinstance(where, pl.Expr):
+            return replace(self, frame=self.frame.filter(where))
+        index = np.asarray(where)
+        if index.dtype == bool:
+            return replace(self, frame=self.frame.filter(pl.Series(index)))
+        return replace(self, frame=self.frame[index.astype(np.int64)])
+
+    def job(self, job_id: int | str) -> JobTable:
+        """The rows of one job."""
+        self.require("job_id")
+        ids = self.frame["job_id"]
+        found = self.rows(ids.cast(pl.String).to_numpy() == str(job_id))
+        if not len(found):
+            there = f"job_id runs from {ids.min()!s} to {ids.max()!s}"
+            raise DataError(f"job {job_id}", [f"not in this table of {len(self)} rows; {there}"])
+        return found
+
+    def split_by_time(self, fraction: float, by: str = "submit_s") -> tuple[JobTable, JobTable]:
+        """(past, recent): the first ``fraction`` of rows by submit time, ties to the past.
+
+        A model is judged on the recent part only; a random split would let it see the future.
+        """
+        self.require(by)
+        if not 0 < fraction < 1:
+            raise DataError("split_by_time", [f"expected 0 < fraction < 1, got {fraction}"])
+        ordered = self.frame.sort(by, nulls_last=True, maintain_order=True)
+        if not ordered.height:
+            return self, self
+        edge = ordered[by][max(0, int(fraction * ordered.height) - 1)]
+        past = ordered.filter(pl.col(by) <= edge)
+        recent = ordered.filter((pl.col(by) > edge) | pl.col(by).is_null())
+        return replace(self, frame=past), replace(self, frame=recent)
+
+    def noted(self, *notes: Note) -> JobTable:
+        """The same table with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def numpy(self, name: str) -> np.ndarray:
+        """One numeric column as float64, null as NaN."""
+        self.require(name)
+        return self.frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+    def write_parquet(self, path: str | Path) -> None:
+        """Write with units, moments and notes in the metadata; `read_parquet` restores them."""
+        columns = [[c.name, c.unit, c.known.name, c.meaning] for c in self.schema.values()]
+        notes = [[n.message, list(n.rows), n.count, n.dropped] for n in self.notes]
+        meta = json.dumps({"schema": "rheostat.jobs/1", "columns": columns, "notes": notes})
+        self.frame.write_parquet(path, metadata={"rheostat": meta})
+
+    @classmethod
+    def read_parquet(cls, path: str | Path) -> JobTable:
+        """A table written by `write_parquet`."""
+        meta = pl.read_parquet_metadata(path).get("rheostat")
+        if meta is None:
+            raise DataError(
+                str(path), ["not written by rheostat; read other formats with rheostat.read"]
+            )
+        facts = json.loads(meta)
+        schema = Schema(Column(n, u, Moment[k], m) for n, u, k, m in facts["columns"])
+        notes = tuple(Note(m, tuple(r), c, d) for m, r, c, d in facts["notes"])
+        return cls(pl.read_parquet(path), schema, notes)
+
+
+def _literal(value: Any) -> pl.Expr | pl.Series:
+    """A scalar as a literal, anything with a length as a series."""
+    if isinstance(value, str) or np.ndim(value) == 0:
+        return pl.lit(value)
+    return pl.Series(value)

@@ -1,0 +1,214 @@
+"""`Knob` and `Space`: the columns that may be turned and the values they may take.
+
+A setting of a job is the job's row with other values in the knob columns, so the alternatives of a
+job are a `JobTable` like any other.
+
+Notation
+--------
+k  knobs        N  settings of a finite space        u : (N, k) settings scaled to the unit cube
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rheostat.core.jobs import JobTable, Moment, Schema
+from rheostat.core.vocabulary import column
+from rheostat.errors import DataError
+
+Setting = Mapping[str, Any]
+
+
+@dataclass(frozen=True, init=False)
+class Knob:
+    """A column and its values: a finite list, or a range ``low``..``high``.
+
+    >>> Knob("nodes", [4, 1, 2, 2]).values
+    (1, 2, 4)
+    >>> Knob("cap_w", low=100, high=300).finite
+    False
+    >>> Knob("compiler", ["gcc", "icx"]).numeric
+    False
+
+    Numeric values are sorted and made unique; names keep their order.  ``log`` scales the knob
+    by ratio; by default a positive numeric knob that spans a factor of 4 or more does.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    low: float
+    high: float
+    log: bool
+
+    def __init__(
+        self,
+        name: str,
+        values: Iterable[Any] | None = None,
+        *,
+        low: float = math.nan,
+        high: float = math.nan,
+        log: bool | None = None,
+    ) -> None:
+        found = tuple(values) if values is not None else ()
+        numeric = all(
+            isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in found
+        )
+        if found and numeric:
+            found = tuple(sorted({v.item() if isinstance(v, np.number) else v for v in found}))
+            low, high = float(found[0]), float(found[-1])
+        elif found:
+            found = tuple(dict.fromkeys(found))
+        elif not low <= high:
+            raise DataError(
+                f"Knob {name}", [f"expected values, or low <= high; got low={low}, high={high}"]
+            )
+        ratio = (not found or numeric) and low > 0 and high >= 4 * low
+        for key, value in {
+            "name": name,
+            "values": found,
+            "low": low,
+            "high": high,
+            "log": ratio if log is None else log,
+        }.items():
+            object.__setattr__(self, key, value)
+
+    @property
+    def finite(self) -> bool:
+        """Whether the knob is a list of values rather than a range."""
+        return bool(self.values)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether values are numbers (order and ratio mean something)."""
+        return not self.finite or not math.isnan(self.low)
+
+    def scale(self, values: Sequence[Any]) -> NDArray[np.float64]:
+        """Values to [0, 1]; names become their position."""
+        if not self.numeric:
+            place = {v: i for i, v in enumerate(self.values)}
+            return np.array([place[v] for v in values], dtype=float) / max(1, len(self.values) - 1)
+        x = np.asarray(values, dtype=float)
+        low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+        return (
+            ((np.log(x) if self.log else x) - low) / (high - low)
+            if high > low
+            else np.zeros(len(x))
+        )
+
+    def unscale(self, u: float) -> Any:
+        """The value nearest to ``u`` in [0, 1]."""
+        if self.finite:
+            grid = self.scale(self.values)
+            return self.values[int(np.argmin(np.abs(grid - u)))]
+        if self.log:
+            return float(
+                math.exp(math.log(self.low) + u * (math.log(self.high) - math.log(self.low)))
+            )
+        return float(self.low + u * (self.high - self.low))
+
+
+def powers_of_two(low: int, high: int) -> tuple[int, ...]:
+    """Powers of two from ``low`` to ``high``.
+
+    >>> powers_of_two(3, 40)
+    (4, 8, 16, 32)
+    """
+    return tuple(2**i for i in range(64) if low <= 2**i <= high)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Knobs together; ``constraints`` are predicates on a setting (a mapping knob -> value).
+
+    >>> knobs = (Knob("nodes", [1, 2]), Knob("cap_w", [200, 300]))
+    >>> s = Space(knobs, (lambda s: s["nodes"] * s["cap_w"] <= 500,))
+    >>> [tuple(x.values()) for x in s.settings()]
+    [(1, 200), (1, 300), (2, 200)]
+    """
+
+    knobs: tuple[Knob, ...]
+    constraints: tuple[Callable[[Setting], bool], ...] = ()
+
+    @classmethod
+    def of(cls, knobs: Space | Knob | Iterable[Knob]) -> Space:
+        """A space from one knob, several, or a space."""
+        if isinstance(knobs, Space):
+            return knobs
+        return cls((knobs,) if isinstance(knobs, Knob) else tuple(knobs))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Knob names, in order."""
+        return tuple(k.name for k in self.knobs)
+
+    @property
+    def finite(self) -> bool:
+        """Whether every knob is a list of values."""
+        return all(k.finite for k in self.knobs)
+
+    def allows(self, setting: Setting) -> bool:
+        """Whether all constraints hold."""
+        return all(c(setting) for c in self.constraints)
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Every allowed setting of a finite space, the last knob turning fastest."""
+        if not self.finite:
+            raise DataError(
+                "Space",
+                [
+                    f"{k.name} is a range: sample it, or give it values"
+                    for k in self.knobs
+                    if not k.finite
+                ],
+            )
+        every = itertools.product(*(k.values for k in self.knobs))
+        return [s for v in every if self.allows(s := dict(zip(self.names, v, strict=True)))]
+
+    def sample(self, u: NDArray[np.float64]) -> list[dict[str, Any]]:
+        """Settings at points of the unit cube ``u`` (n, k); those not allowed are left out."""
+        every = (
+            dict(
+                zip(
+                    self.names,
+                    (k.unscale(x) for k, x in zip(self.knobs, row, strict=True)),
+                    strict=True,
+                )
+            )
+            for row in u
+        )
+        return [s for s in every if self.allows(s)]
+
+    def scale(self, jobs: JobTable) -> NDArray[np.float64]:
+        """The knob columns of ``jobs`` in the unit cube, (n, k)."""
+        jobs.require(*self.names)
+        return np.column_stack([k.scale(jobs.frame[k.name].to_list()) for k in self.knobs])
+
+    def alternatives(
+        self, job: JobTable | None = None, settings: Sequence[Setting] | None = None
+    ) -> JobTable:
+        """One row per setting: the job's submit-time columns with the knobs turned.
+
+        Columns known only after submission are dropped: they belong to the setting that ran.
+        """
+        rows = self.settings() if settings is None else list(settings)
+        frame = pl.DataFrame({n: [r[n] for r in rows] for n in self.names})
+        base = JobTable(pl.DataFrame(), Schema()) if job is None else _one_row(job)
+        keep = [c for c in base.columns if c not in self.names]
+        turned = frame if not keep else base.frame.select(keep).join(frame, how="cross")
+        described = {c: base.schema[c] for c in base.columns}
+        schema = Schema(tuple(described.get(c) or column(c) for c in turned.columns))
+        return JobTable(turned, schema)
+
+
+def _one_row(job: JobTable) -> JobTable:
+    if len(job) != 1:
+        raise DataError("alternatives", [f"expected one job (one row), got {len(job)} rows"])
+    return job.known_at(Moment.SUBMIT)

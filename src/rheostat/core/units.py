@@ -1,0 +1,95 @@
+"""Units: base units inside, friendly ones at the border.
+
+Inside the library every column carries its base unit in its name (``runtime_s``, ``power_w``).
+People write "2h" and "15 kW" and read "1.2 MJ"; these two directions live here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from rheostat.errors import DataError
+
+_DURATION_S = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_PREFIX = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_NUMBER = r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)"
+
+
+def parse_duration(text: str | float) -> float:
+    """Seconds in ``"2h"``, ``"1h30m"``, ``"[D-]HH:MM:SS"`` or a plain number of seconds.
+
+    >>> parse_duration("2h"), parse_duration("1h30m"), parse_duration(90)
+    (7200.0, 5400.0, 90.0)
+    >>> parse_duration("1-02:00:00"), parse_duration("00:00:01.5")
+    (93600.0, 1.5)
+    >>> parse_duration("soon")
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: duration: expected like 2h, 1h30m, 90 or 1-02:00:00, got 'soon'
+    """
+    if isinstance(text, (int, float)):
+        return float(text)
+    plain = text.strip()
+    if clock := re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)", plain):
+        d, h, m, s = (float(g or 0) for g in clock.groups())
+        return d * 86400 + h * 3600 + m * 60 + s
+    if re.fullmatch(_NUMBER, plain):
+        return float(plain)
+    if re.fullmatch(rf"(?:{_NUMBER}\s*(?:min|[smhd])\s*)+", plain):
+        parts = re.findall(rf"{_NUMBER}\s*(min|[smhd])", plain)
+        return sum(float(n) * _DURATION_S[u] for n, u in parts)
+    raise DataError("duration", [f"expected like 2h, 1h30m, 90 or 1-02:00:00, got {text!r}"])
+
+
+def parse_quantity(text: str | float, unit: str) -> float:
+    """A number in base ``unit`` (``"W"``, ``"J"``, ``"node_h"``) from text with an SI prefix.
+
+    >>> parse_quantity("15 kW", "W"), parse_quantity("2.5MJ", "J"), parse_quantity(7, "W")
+    (15000.0, 2500000.0, 7.0)
+    >>> parse_quantity("1 kWh", "J")
+    3600000.0
+    """
+    if isinstance(text, (int, float)):
+        return float(text)
+    if unit == "s":
+        return parse_duration(text)
+    found = re.fullmatch(rf"{_NUMBER}\s*([mkMGT]?)(Wh|{re.escape(unit)})?", text.strip())
+    if not found or (found[3] == "Wh" and unit != "J"):
+        raise DataError("quantity", [f"expected a number in {unit} like 15k{unit}, got {text!r}"])
+    return float(found[1]) * _PREFIX[found[2]] * (3600.0 if found[3] == "Wh" else 1.0)
+
+
+def format_quantity(value: float, unit: str) -> str:
+    """What a person reads: three significant figures and the nearest prefix.
+
+    >>> format_quantity(5025.0, "s"), format_quantity(9.13e6, "J"), format_quantity(412.0, "W")
+    ('1h 23m 45s', '9.13 MJ', '412 W')
+    >>> format_quantity(float("nan"), "W"), format_quantity(0.25, "s"), format_quantity(64, "")
+    ('-', '0.25 s', '64')
+    """
+    if not math.isfinite(value):
+        return "-"
+    if unit == "s":
+        return format_duration(value)
+    if unit in ("", "1"):
+        return f"{value:.4g}"
+    for prefix in ("T", "G", "M", "k"):
+        if unit in ("W", "J", "J s") and abs(value) >= _PREFIX[prefix] * 0.9995:
+            return f"{value / _PREFIX[prefix]:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def format_duration(seconds: float) -> str:
+    """Days, hours, minutes and seconds, leaving out what does not matter.
+
+    >>> format_duration(93784), format_duration(61), format_duration(12.34), format_duration(-5)
+    ('1d 2h 3m', '1m 1s', '12.3 s', '-5 s')
+    """
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    d, h, m, s = whole // 86400, whole // 3600 % 24, whole // 60 % 60, whole % 60
+    if d:
+        return f"{d}d {h}h {m}m"
+    return f"{h}h {m}m {s}s" if h else f"{m}m {s}s"

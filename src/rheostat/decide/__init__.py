@@ -1,0 +1,1 @@
+"""Decide: what to do now, for one job or a whole table of them."""

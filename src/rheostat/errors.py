@@ -1,0 +1,71 @@
+"""One tree of errors; each says what was expected, what came and what to do, and carries data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class RheostatError(Exception):
+    """The root: catch this to catch everything this library raises on purpose."""
+
+
+class DataError(RheostatError):
+    """A table or file is not what it should be; ``problems`` lists everything found at once.
+
+    >>> raise DataError("jobs.csv", ["column runtime_s is missing", "row 3: nodes is -1"])
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: jobs.csv: column runtime_s is missing; row 3: nodes is -1
+    """
+
+    def __init__(self, where: str, problems: Sequence[str] = ()) -> None:
+        self.where = where
+        self.problems = tuple(problems)
+        super().__init__(f"{where}: {'; '.join(self.problems)}" if self.problems else where)
+
+
+class LeakError(DataError):
+    """A model asked at one moment was handed columns that become known later."""
+
+    def __init__(self, asked_at: str, columns: Sequence[str]) -> None:
+        self.columns = tuple(columns)
+        super().__init__(
+            f"a model asked at {asked_at} may not see later-known columns",
+            [f"{c} is known later" for c in self.columns]
+            + ["drop them with jobs.known_at(...) or name only earlier columns in features="],
+        )
+
+
+class NotFitted(RheostatError):
+    """``predict`` was called before ``fit``."""
+
+    def __init__(self, thing: object) -> None:
+        super().__init__(f"{type(thing).__name__} is not fitted: call .fit(jobs) first")
+
+
+class Infeasible(RheostatError):
+    """No setting meets the constraints; ``nearest`` is the row that misses them least."""
+
+    def __init__(self, message: str, nearest: int) -> None:
+        self.nearest = nearest
+        super().__init__(message)
+
+
+class MissingExtra(RheostatError, ImportError):
+    """An optional library is not installed; the message is the command that installs it."""
+
+    def __init__(self, module: str, extra: str) -> None:
+        self.module, self.extra = module, extra
+        super().__init__(f"{module} is not installed: pip install 'rheostat[{extra}]'")
+
+
+class MeterUnavailable(RheostatError):
+    """A meter cannot measure on this machine; the message says why and what would help."""
+
+
+class ModelFileError(RheostatError):
+    """A saved model is damaged, foreign, or of a version that this release does not read."""
+
+
+class FetchError(RheostatError):
+    """A download failed; what was received so far is kept and resumed next time."""

@@ -1,0 +1,1 @@
+"""Measure: where numbers come from - readers of job logs, generators with known truth."""

@@ -1,0 +1,1 @@
+"""Recipes: one file per published system that wires mechanisms; names, defaults, reference."""

@@ -1,0 +1,1 @@
+"""Contract suites for readers, predictors and proposers: run them over your own."""
