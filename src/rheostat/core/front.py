@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,7 @@ class Rule(Protocol):
         ...
 
 
+@runtime_checkable
 class Constraint(Protocol):
     """Says by how much each row misses a limit."""
 
@@ -221,6 +222,8 @@ class Front:
         Raises `Infeasible` with the row that misses least where none fits.
         """
         limits = tuple(within) if isinstance(within, Iterable) else (within,)
+        if isinstance(rule, Constraint) and rule not in limits:
+            limits = (*limits, rule)  # a deadline used as a rule limits too
         score = np.asarray(rule.score(self), dtype=float)
         excess = [np.asarray(c.excess(self), dtype=float) for c in limits]
         worst = np.max(excess, axis=0) if excess else np.full(len(self), -np.inf)

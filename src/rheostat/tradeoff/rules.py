@@ -1,0 +1,358 @@
+"""Rules: how to take one setting from a front, and which settings are out of the question.
+
+A front is a menu; a rule orders.  ``front.choose(Knee(), within=[Deadline("2h")])`` reads: of the
+settings that finish within two hours, the one after which paying more buys little.  A limit
+(deadline, power cap, ...) serves as both: as a constraint it says by how much a setting misses;
+as a rule it takes, among the settings that hold it, the one that is best in the other objective.
+
+A prediction is uncertain, so a limit carries ``confidence``: the share of draws that must hold it.
+0.5 (the median) treats the forecast as the truth; 0.9 keeps a promise nine times out of ten.
+
+Notation
+--------
+n  alternatives    d  draws    q : (d, n) draws of the limited quantity    L  the limit
+excess = quantile_c(q) / L - 1, at most 0 exactly when a share c of the draws holds the limit
+
+References
+----------
+Das, I.: On characterizing the "knee" of the Pareto curve (1999).
+Gonzalez, R., Horowitz, M.: Energy dissipation in general purpose microprocessors (1996): the
+energy-delay product, here the case of equal weights on log axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.front import Front, non_dominated
+from rheostat.core.outcome import Array
+from rheostat.core.units import format_quantity, parse_quantity
+from rheostat.errors import DataError
+
+
+@dataclass(frozen=True)
+class Knee:
+    """The bend of the front: farthest below the chord between its ends, on log axes.
+
+    Where constraints forbid the knee itself, the allowed row nearest to the chord's far side is
+    taken; where they forbid the whole front (a power cap on a runtime-energy front may), the best
+    of what the front hides.
+
+    >>> str(Knee())
+    'knee of the front'
+    """
+
+    def score(self, front: Front) -> Array:
+        """Height over the chord, (n,): least at the knee; dominated rows follow, layer by layer."""
+        return knee_height(front.values)
+
+    def __str__(self) -> str:
+        return "knee of the front"
+
+
+def knee_height(y: Array) -> Array:
+    """Relative height of each row of ``y`` (n, m; minimised) over the chord of its layer.
+
+    >>> knee_height(np.array([[1.0, 100.0], [2.0, 10.0], [100.0, 1.0], [100.0, 100.0]])).round(2)
+    array([ 0.  , -0.17,  0.  ,  3.  ])
+
+    On the front it lies in [-1, 1].  Rows of the second layer (the front of what remains when the
+    front is taken away) score 3 more than their height there, those of the third 6, and so on; a
+    row with NaN is inf.  A layer with fewer than three distinct points has no bend: the height is
+    then the place in the first objective.
+    """
+    height = np.full(len(y), np.inf)
+    left = np.flatnonzero(np.isfinite(y).all(axis=1))
+    layer = 0
+    while left.size:
+        on = non_dominated(y[left])
+        height[left[on]] = 3.0 * layer + _layer_height(y[left[on]])
+        left = left[~on]
+        layer += 1
+    return height
+
+
+def _layer_height(y: Array) -> Array:
+    z = np.log(y) if (y > 0).all() else y
+    span = z.max(axis=0) - z.min(axis=0)
+    ranged = (z - z.min(axis=0)) / np.where(span > 0, span, 1.0)
+    if len(np.unique(z, axis=0)) < 3:
+        return np.asarray(ranged[:, 0])
+    # Rounded, so that rounding errors break no tie; ties go to the better first objective.
+    height = np.round(ranged.sum(axis=1) / max(1, int((span > 0).sum())) - 0.5, 12)
+    return np.asarray(height + 1e-13 * ranged[:, 0])
+
+
+@dataclass(frozen=True)
+class Limit:
+    """At most ``most`` (base ``unit``) of a quantity, with a confidence; see the named limits."""
+
+    quantity: str
+    most: float
+    unit: str
+    confidence: float = 0.5
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not self.most > 0 or math.isinf(self.most):
+            problems.append(f"{self.quantity}: expected a limit above 0, got {self.most}")
+        if not 0 < self.confidence < 1:
+            problems.append(f"confidence: expected between 0 and 1, got {self.confidence}")
+        if problems:
+            raise DataError(type(self).__name__, problems)
+
+    def excess(self, front: Front) -> Array:
+        """Relative miss of each row, (n,): <= 0 where held, NaN where the model abstains."""
+        return _quantile(front.draws(self.quantity), self.confidence) / self.most - 1.0
+
+    def held(self, front: Front) -> Array:
+        """Share of draws that hold the limit, (n,): its probability under the model."""
+        draws = front.draws(self.quantity)
+        there = np.isfinite(draws)
+        held = (there & (draws <= self.most)).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+        return np.where(there.any(axis=0), held, np.nan)
+
+    def score(self, front: Front) -> Array:
+        """The first objective that is not the limited one, inf where the limit is missed."""
+        return _other_objective(front, self.quantity, self.excess(front))
+
+    def __str__(self) -> str:
+        text = f"{_PLAIN.get(self.quantity, self.quantity)} at most {_say(self.most, self.unit)}"
+        return text + _surely(self.confidence)
+
+
+class Deadline(Limit):
+    """The job ends within this time of its start; as a rule: the least of the other objective.
+
+    >>> str(Deadline("2h", confidence=0.9)), Deadline(90).most
+    ('runtime at most 2h 0m 0s with 90 % confidence', 90.0)
+    """
+
+    def __init__(self, runtime: str | float, confidence: float = 0.5) -> None:
+        super().__init__("runtime_s", parse_quantity(runtime, "s"), "s", confidence)
+
+
+class PowerCap(Limit):
+    """The job's mean power stays at or under this; as a rule: the fastest that does.
+
+    >>> str(PowerCap("15kW"))
+    'power at most 15 kW'
+    """
+
+    def __init__(self, power: str | float, confidence: float = 0.5) -> None:
+        super().__init__("power_w", parse_quantity(power, "W"), "W", confidence)
+
+
+class EnergyBudget(Limit):
+    """The job uses at most this energy; as a rule: the fastest that does.
+
+    >>> str(EnergyBudget("1 kWh"))
+    'energy at most 3.6 MJ'
+    """
+
+    def __init__(self, energy: str | float, confidence: float = 0.5) -> None:
+        super().__init__("energy_j", parse_quantity(energy, "J"), "J", confidence)
+
+
+class NodeHours(Limit):
+    """The job is charged at most this many node-hours; as a rule: the fastest that is.
+
+    >>> str(NodeHours(40))
+    'node-hours at most 40'
+    """
+
+    def __init__(self, node_hours: str | float, confidence: float = 0.5) -> None:
+        super().__init__("node_hours", parse_quantity(node_hours, "node_h"), "node_h", confidence)
+
+
+@dataclass(frozen=True)
+class MaxSlowdown:
+    """At most ``factor`` times the runtime at ``against``: a setting, or the fastest if none.
+
+    ``against`` names knob values, ``{"nodes": 64}`` say, the ones the user asked for.  The ratio is
+    taken draw by draw, so what the model is unsure about for both settings cancels.
+
+    >>> str(MaxSlowdown(1.2, against={"nodes": 64}))
+    'at most 1.2 times the runtime at nodes=64'
+    """
+
+    factor: float
+    against: Mapping[str, Any] | None = None
+    confidence: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not self.factor >= 1 or not 0 < self.confidence < 1:
+            raise DataError(
+                "MaxSlowdown",
+                [
+                    "expected factor >= 1 and confidence between 0 and 1, "
+                    f"got {self.factor} and {self.confidence}"
+                ],
+            )
+
+    def excess(self, front: Front) -> Array:
+        """Relative miss of each row, (n,)."""
+        draws = front.draws("runtime_s")
+        base = draws[:, [self._base(front)]]
+        return _quantile(draws / base, self.confidence) / self.factor - 1.0
+
+    def score(self, front: Front) -> Array:
+        """The first objective that is not runtime, inf where the slowdown is larger."""
+        return _other_objective(front, "runtime_s", self.excess(front))
+
+    def _base(self, front: Front) -> int:
+        mean = front.mean("runtime_s")
+        if self.against is None:
+            if not np.isfinite(mean).any():
+                return 0  # the model abstains on every row, and so does the excess
+            return int(np.nanargmin(mean))
+        asked = dict(self.against)
+        rows = front.alternatives.select(list(asked)).frame.rows(named=True)
+        for i, row in enumerate(rows):
+            if row == asked:
+                return i
+        raise DataError(
+            "MaxSlowdown",
+            [f"no alternative has {_settings(asked)}: add it to the knob values or choose another"],
+        )
+
+    def __str__(self) -> str:
+        against = f"at {_settings(self.against)}" if self.against else "of the fastest setting"
+        text = f"at most {self.factor:g} times the runtime {against}"
+        return text + _surely(self.confidence)
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """The least product of powers: ``{"runtime_s": 1, "energy_j": 1}`` is the energy-delay product.
+
+    A weight says how many per cent of one quantity are worth one per cent of another, whatever the
+    units.  A quantity that is a maximised objective of the front counts against.
+
+    >>> str(Weighted({"runtime_s": 2, "energy_j": 1}))
+    'least runtime^2 x energy'
+    """
+
+    weights: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        good = bool(self.weights) and all(w >= 0 for w in self.weights.values())
+        if not good or not any(w > 0 for w in self.weights.values()):
+            raise DataError(
+                "Weighted",
+                [f"expected weights >= 0, one of them above 0, got {dict(self.weights)}"],
+            )
+
+    def score(self, front: Front) -> Array:
+        """Weighted sum of logs, (n,); a row with a value that is not positive is inf."""
+        sense = {o.name: -1.0 if o.sense == "max" else 1.0 for o in front.objectives}
+        total = np.zeros(len(front))
+        for name, weight in self.weights.items():
+            mean = front.mean(name)
+            positive = np.where(mean > 0, mean, np.nan)
+            total += weight * sense.get(name, 1.0) * np.log(positive)
+        return np.where(np.isnan(total), np.inf, total)
+
+    def __str__(self) -> str:
+        parts = [
+            _PLAIN.get(k, k) + ("" if w == 1 else f"^{w:g}") for k, w in self.weights.items() if w
+        ]
+        return f"least {' x '.join(parts)}"
+
+
+_PLAIN = {
+    "runtime_s": "runtime",
+    "power_w": "power",
+    "energy_j": "energy",
+    "node_hours": "node-hours",
+    "edp_js": "energy-delay product",
+}
+
+NAMES = {
+    "knee": "knee",
+    "deadline": "deadline=2h",
+    "power": "power=15kW",
+    "energy": "energy=2MJ",
+    "node-hours": "node-hours=40",
+    "slowdown": "slowdown=1.2",
+    "weighted": "weighted=runtime_s:1,energy_j:1",
+}
+Choice = Knee | Limit | MaxSlowdown | Weighted
+
+
+def parse_rule(text: str, against: Mapping[str, Any] | None = None) -> Choice:
+    """A rule from what people type: ``knee``, ``deadline=2h``, ``power=15kW``, ``slowdown=1.2``.
+
+    A limit may end in ``@0.9``, its confidence.  ``against`` is the setting a slowdown refers to.
+
+    >>> [str(parse_rule(t)) for t in ("knee", "deadline=2h@0.9", "node-hours=40")]
+    ['knee of the front', 'runtime at most 2h 0m 0s with 90 % confidence', 'node-hours at most 40']
+    >>> parse_rule("weighted=runtime_s:2,energy_j:1").weights
+    {'runtime_s': 2.0, 'energy_j': 1.0}
+    >>> parse_rule("fast")
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: rule: expected one of knee, deadline=2h, ... got 'fast'
+    """
+    name, _, value = text.strip().partition("=")
+    value, _, confidence = value.partition("@")
+    limits = {
+        "deadline": Deadline,
+        "power": PowerCap,
+        "energy": EnergyBudget,
+        "node-hours": NodeHours,
+    }
+    wrong = DataError("rule", [f"expected one of {', '.join(NAMES.values())}; got {text!r}"])
+    try:
+        sure = float(confidence or 0.5)
+        if name == "knee" and not value:
+            return Knee()
+        if name in limits and value:
+            return limits[name](value, sure)
+        if name == "slowdown" and value:
+            return MaxSlowdown(float(value), against, sure)
+        if name == "weighted" and value:
+            pairs = (part.partition(":") for part in value.split(","))
+            return Weighted({k.strip(): float(w or 1) for k, _, w in pairs})
+    except ValueError as error:
+        raise wrong from error
+    raise wrong
+
+
+def _quantile(draws: Array, q: float) -> Array:
+    """The q-quantile over draws, (n,): the least draw that a share q does not exceed.
+
+    No interpolation, so that it is at most L exactly when a share q of the draws is.
+    """
+    result = np.full(draws.shape[1], np.nan)
+    there = np.isfinite(draws).any(axis=0)
+    if there.any():
+        result[there] = np.nanquantile(draws[:, there], q, axis=0, method="inverted_cdf")
+    return result
+
+
+def _other_objective(front: Front, limited: str, excess: Array) -> Array:
+    """Rank in the first objective that is not the limited one; the other objectives break ties."""
+    names = [o.name for o in front.objectives]
+    first = next((i for i, n in enumerate(names) if n != limited), 0)
+    order = [first, *(i for i in range(len(names)) if i != first)]
+    values = np.where(np.isfinite(front.values), front.values, np.inf)[:, order]
+    rank = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1).astype(float)
+    return np.where(excess <= 0, rank, np.inf)
+
+
+def _surely(confidence: float) -> str:
+    return "" if confidence == 0.5 else f" with {100 * confidence:g} % confidence"
+
+
+def _say(value: float, unit: str) -> str:
+    return f"{value:g}" if unit == "node_h" else format_quantity(value, unit)
+
+
+def _settings(setting: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k}={v}" for k, v in setting.items())
