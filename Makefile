@@ -46,5 +46,8 @@ bench-nodecount: install
 bench-nodecount-quick: install
 	@$(BIN)/python benchmarks/nodecount.py --quick
 
+docs: install
+	@$(BIN)/python docs/make_reference.py > docs/reference.md
+
 clean:
 	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

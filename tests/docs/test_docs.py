@@ -1,0 +1,119 @@
+"""The documentation keeps its word: code runs, commands exist, links resolve."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [code for found, code in FENCE.findall(page.read_text()) if found == language]
+
+
+def names(pages: list[Path]) -> list[str]:
+    return [str(p.relative_to(ROOT)) for p in pages]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the examples name, all generated."""
+    from rheostat.measure.synthetic import World, write_pm100
+
+    folder = tmp_path_factory.mktemp("desk")
+    write_pm100(folder / "job_table.parquet", 3000, seed=0)
+    World(seed=0).jobs(3000, seed=0).write_parquet(folder / "trace.parquet")
+    return folder
+
+
+with_python = [p for p in PAGES if blocks(p, "python")]
+with_console = [p for p in PAGES if blocks(p, "console")]
+
+
+@pytest.mark.parametrize("page", with_python, ids=names(with_python))
+def test_python_blocks_run_in_order(
+    page: Path, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(desk)
+    scope: dict[str, object] = {"__name__": "__docs__"}
+    for code in blocks(page, "python"):
+        exec(compile(code, str(page), "exec"), scope)
+
+
+def commands(page: Path) -> list[str]:
+    """Lines that begin with ``$ rheostat``, continuation lines joined."""
+    lines = "\n".join(blocks(page, "console")).replace("\\\n", " ").splitlines()
+    return [line[2:].split("#")[0].strip() for line in lines if line.startswith("$ rheostat")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", with_console, ids=names(with_console))
+def test_console_commands_run(page: Path, desk: Path) -> None:
+    for line in commands(page):
+        argv = [sys.executable, "-m", "rheostat", *shlex.split(line)[1:]]
+        done = subprocess.run(
+            argv, cwd=desk, capture_output=True, text=True, timeout=200, check=False
+        )
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_links_resolve(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)", page.read_text())
+    broken = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
+    assert not broken
+
+
+def verbs() -> list[str]:
+    """Command names, as the program lists them."""
+    from typer.main import get_command
+
+    from rheostat.cli import app
+
+    return sorted(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def test_every_command_is_documented() -> None:
+    text = "\n".join(p.read_text() for p in PAGES)
+    assert [v for v in verbs() if f"rheostat {v}" not in text] == []
+
+
+def test_every_command_has_help_with_an_option_text() -> None:
+    from typer.main import get_command
+
+    from rheostat.cli import app
+
+    bare = []
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        bare += [name] if not command.help else []
+        bare += [f"{name} {p.name}" for p in command.params if not getattr(p, "help", None)]
+    assert bare == []
+
+
+def test_reference_is_what_the_code_says() -> None:
+    """`make docs` writes docs/reference.md; a stale page fails here."""
+    script = ROOT / "docs" / "make_reference.py"
+    made = subprocess.run(
+        [sys.executable, script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "90"},
+    ).stdout
+    assert made == (ROOT / "docs" / "reference.md").read_text()
+
+
+def test_no_page_names_a_machine() -> None:
+    found = [
+        p.name for p in PAGES if re.search(r"(?<![\w.])/(work|root|opt|home|tmp)/", p.read_text())
+    ]
+    assert found == []
