@@ -1,0 +1,234 @@
+"""What will this job cost at this setting?  Any regressor, lifted to a `Predictor`.
+
+A surrogate learns log runtime and log power from past jobs and answers with draws instead of one
+number.  It looks only at columns known when it is asked, spreads its draws as wide as its own past
+errors were, and abstains where nothing similar has been run.
+
+Notation
+--------
+n  rows      t  targets      K  draws      y : (n, t) log targets, per node where ``per_node``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import JobTable, Moment, Note
+from rheostat.core.outcome import Array, Outcome
+from rheostat.errors import NotFitted
+from rheostat.predict.columns import choose_features, learnable
+from rheostat.predict.encode import Encoder, fit_encoder
+from rheostat.predict.intervals import Calibration, bounded_spreads, calibrate, fit_spread
+from rheostat.predict.regressors import make_regressor, takes_nan, takes_weights
+from rheostat.predict.support import Support, fit_support
+
+PER_NODE = frozenset({"power_w", "power_max_w", "energy_j"})
+"""Totals that grow with the node count: learnt per node, so the count itself explains nothing."""
+BLOCKS = (0.6, 0.8)
+"""Fit on the first 60 %, learn the spread on the next fifth, calibrate on the newest fifth."""
+FEWEST_FOR_BLOCKS = 100
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An encoder and a regressor fitted on the same rows."""
+
+    encoder: Encoder
+    regressor: Any
+
+    def predict(self, frame: pl.DataFrame) -> tuple[Array, Array]:
+        """Log targets (n, t) and the matrix they were computed from."""
+        x = self.encoder.transform(frame)
+        return np.asarray(self.regressor.predict(x), dtype=float).reshape(len(x), -1), x
+
+
+class Surrogate:
+    """A learned model of job outcomes with calibrated intervals.
+
+    Parameters
+    ----------
+    kind : str or scikit-learn regressor
+        "forest", "xgboost", "lightgbm", "tabnet", "attention" (an attention embedding feeding
+        trees), or any regressor.
+    targets : quantities to predict, positive, in SI units; derived ones (energy) need not be named.
+    embedding : None, "tabnet" or "attention": learned features put beside the plain ones.
+    features : columns to look at; None takes all that are known at ``asked_at`` and can teach.
+    sample : how to choose the rows to learn from; None takes all (see `predict.sampling`).
+    min_support : fewest similar past runs for an answer; 0 answers everywhere.
+    similar_by : columns that make runs similar; None: the application, else the user.
+    per_node : learn power and energy per node where the node count is a feature.
+
+    Examples
+    --------
+    >>> from rheostat.core.vocabulary import table
+    >>> n = np.tile([1, 2, 4, 8], 10)
+    >>> past = table({"nodes": n, "runtime_s": 80.0 / n, "power_w": 300.0 * n})
+    >>> model = Surrogate("forest").fit(past)
+    >>> out = model.predict(table({"nodes": [4, 64]}))
+    >>> out.mean("power_w").round(), out.support
+    (array([1200.,   nan]), array([30.,  0.]))
+    >>> out.notes[0].message
+    'outside the support of the past runs: no prediction'
+
+    A feature known later than ``asked_at`` raises `LeakError`; a table that lacks a feature raises
+    `DataError` naming all that are missing; a category never seen is predicted as an average one.
+    """
+
+    def __init__(
+        self,
+        kind: Any = "forest",
+        *,
+        targets: Sequence[str] = ("runtime_s", "power_w"),
+        embedding: str | None = None,
+        features: Sequence[str] | None = None,
+        asked_at: Moment = Moment.SUBMIT,
+        sample: Any = None,
+        min_support: int = 3,
+        similar_by: Sequence[str] | None = None,
+        per_node: bool = True,
+        n_draws: int = 64,
+        random_state: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.targets = tuple(targets)
+        self.embedding = embedding
+        self.features = features
+        self.asked_at = asked_at
+        self.sample = sample
+        self.min_support = min_support
+        self.similar_by = similar_by
+        self.per_node = per_node
+        self.n_draws = n_draws
+        self.random_state = random_state
+
+    def fit(self, jobs: JobTable) -> Surrogate:
+        """Learn from finished ``jobs``; row order does not matter, submit time does."""
+        self.features_ = choose_features(jobs, self.asked_at, self.targets, self.features)
+        jobs, values, notes = learnable(jobs, self.targets)
+        rng = np.random.default_rng(self.random_state)
+        frame, y, weights = self._ordered(jobs, values, rng)
+        self.support_: Support = fit_support(frame, self.similar_by)
+        self.calibration_ = self._calibrate(frame, y, weights, rng)
+        self.stage_ = self._stage(frame, y, weights, rng)
+        self.notes_, self.n_learnt_ = notes, len(y)
+        return self
+
+    def predict(self, jobs: JobTable) -> Outcome:
+        """Draws (K, n) of every target, support (n,), and notes on rows it abstains on."""
+        frame = self._asked(jobs)
+        support = self.support_.counts(frame)
+        mu, x = self.stage_.predict(frame) if frame.height else _nothing(self.stage_, self.targets)
+        draws = self.calibration_.draws(mu, x, self.support_.group(frame))
+        answered = support >= self.min_support
+        scale = np.where(answered, 0.0, np.nan)[:, None] + self._log_nodes(frame)
+        values = {t: np.exp(d + scale[:, i]) for i, (t, d) in enumerate(zip(self.targets, draws, strict=True))}
+        return Outcome(values, support, _abstentions(~answered))
+
+    def predict_log(self, jobs: JobTable) -> Array:
+        """Point prediction of the log targets, (n, t), also outside the support."""
+        frame = self._asked(jobs)
+        return self.stage_.predict(frame)[0] + self._log_nodes(frame)
+
+    def _asked(self, jobs: JobTable) -> pl.DataFrame:
+        if not hasattr(self, "stage_"):
+            raise NotFitted(self)
+        jobs.require(*self.features_)
+        jobs.refuse_later_than(self.asked_at, self.features_)
+        return jobs.frame.select(self.features_)
+
+    def _ordered(
+        self, jobs: JobTable, values: Array, rng: np.random.Generator
+    ) -> tuple[pl.DataFrame, Array, Array | None]:
+        """Features, log targets and weights of the rows, oldest first, whatever order they came in."""
+        weighted = "weight" in jobs.columns
+        frame = jobs.frame.with_columns(**{f"#{i}": v for i, v in enumerate(values.T)})
+        keys = [*self.features_, *(f"#{i}" for i in range(values.shape[1]))]
+        keys += ["weight"] if weighted else []
+        when = ["submit_s"] if "submit_s" in jobs.columns else []
+        frame = frame.select(list(dict.fromkeys([*keys, *when]))).sort(keys)
+        frame = frame[rng.permutation(frame.height)]
+        if "submit_s" in frame.columns:
+            frame = frame.sort("submit_s", maintain_order=True)
+        y = np.log(frame.select([f"#{i}" for i in range(values.shape[1])]).to_numpy())
+        features = frame.select(self.features_)
+        self.scaled_ = self._scaled(features)
+        weights = frame["weight"].cast(pl.Float64).to_numpy() if weighted else None
+        return features, y - self._log_nodes(features), weights
+
+    def _scaled(self, frame: pl.DataFrame) -> tuple[bool, ...]:
+        """Which targets are learnt per node."""
+        usable = self.per_node and "nodes" in frame.columns and frame["nodes"].dtype.is_numeric()
+        usable = usable and frame["nodes"].null_count() == 0 and frame["nodes"].min() > 0
+        return tuple(usable and t in PER_NODE for t in self.targets)
+
+    def _log_nodes(self, frame: pl.DataFrame) -> Array:
+        """What to add to the learnt log targets, (n, t); NaN where the node count is missing."""
+        if not any(self.scaled_):
+            return np.zeros((frame.height, len(self.targets)))
+        nodes = frame["nodes"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        log = np.log(np.where(nodes > 0, nodes, np.nan))
+        return np.where(self.scaled_, log[:, None], 0.0)
+
+    def _stage(
+        self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator
+    ) -> Stage:
+        seed = int(rng.integers(2**31))
+        regressor = self._regressor(seed)
+        encoder = fit_encoder(frame, y, impute=not takes_nan(regressor))
+        x = encoder.cross_fitted(frame, y, rng)
+        extra = {"sample_weight": weights} if weights is not None and takes_weights(regressor) else {}
+        return Stage(encoder, regressor.fit(x, y, **extra))
+
+    def _regressor(self, seed: int) -> Any:
+        return make_regressor(self.kind, seed)
+
+    def _calibrate(
+        self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator
+    ) -> Calibration:
+        """Errors on newer rows of models that saw only older ones; on folds where rows are few."""
+        groups, n = self.support_.group(frame), len(y)
+        if n < FEWEST_FOR_BLOCKS:
+            residuals = self._fold_errors(frame, y, weights, rng)
+            return calibrate(residuals, groups, n_draws=self.n_draws, rng=rng)
+        a, b = (int(share * n) for share in BLOCKS)
+        early, x = self._error(frame, y, weights, slice(0, a), slice(a, b), rng)
+        spread = fit_spread(x, early, int(rng.integers(2**31)))
+        late, x = self._error(frame, y, weights, slice(0, b), slice(b, n), rng)
+        s = bounded_spreads(spread, x, y.shape[1])
+        return calibrate(
+            late, groups[b:], spreads=s, spread=spread, n_draws=self.n_draws, rng=rng
+        )
+
+    def _error(self, frame, y, weights, old, new, rng):  # type: ignore[no-untyped-def]
+        stage = self._stage(frame[old], y[old], None if weights is None else weights[old], rng)
+        mu, x = stage.predict(frame[new])
+        return y[new] - mu, x
+
+    def _fold_errors(
+        self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator
+    ) -> Array:
+        folds = min(len(y), 5)
+        if folds < 3:
+            return np.empty((0, y.shape[1]))
+        fold, errors = rng.permutation(np.arange(len(y)) % folds), np.empty_like(y)
+        for f in range(folds):
+            errors[fold == f] = self._error(
+                frame, y, weights, np.flatnonzero(fold != f), np.flatnonzero(fold == f), rng
+            )[0]
+        return errors
+
+
+def _nothing(stage: Stage, targets: Sequence[str]) -> tuple[Array, Array]:
+    return np.empty((0, len(targets))), np.empty((0, len(stage.encoder.names)))
+
+
+def _abstentions(rows: Array) -> tuple[Note, ...]:
+    if not rows.any():
+        return ()
+    where = tuple(np.flatnonzero(rows)[:20].tolist())
+    return (Note("outside the support of the past runs: no prediction", where, int(rows.sum())),)
