@@ -11,6 +11,8 @@ A prediction is uncertain, so a limit carries ``confidence``: the share of draws
 Notation
 --------
 n  alternatives    d  draws    q : (d, n) draws of the limited quantity    L  the limit
+rowwise = True says that a row's score or excess does not depend on the other rows, so that many
+jobs may be asked about in one table.
 excess = quantile_c(q) / L - 1, at most 0 exactly when a share c of the draws holds the limit
 
 References
@@ -25,14 +27,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rheostat.core.front import Front, non_dominated
+from rheostat.core.front import Front
 from rheostat.core.outcome import Array
 from rheostat.core.units import format_quantity, parse_quantity
 from rheostat.errors import DataError
+from rheostat.tradeoff.many import knee_heights
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,10 @@ class Knee:
         """Height over the chord, (n,): least at the knee; dominated rows follow, layer by layer."""
         return knee_height(front.values)
 
+    def score_many(self, values: Array) -> Array:
+        """`score` of many fronts at once: ``values`` (J, S, m) gives (J, S)."""
+        return knee_heights(values)
+
     def __str__(self) -> str:
         return "knee of the front"
 
@@ -66,26 +74,7 @@ def knee_height(y: Array) -> Array:
     row with NaN is inf.  A layer with fewer than three distinct points has no bend: the height is
     then the place in the first objective.
     """
-    height = np.full(len(y), np.inf)
-    left = np.flatnonzero(np.isfinite(y).all(axis=1))
-    layer = 0
-    while left.size:
-        on = non_dominated(y[left])
-        height[left[on]] = 3.0 * layer + _layer_height(y[left[on]])
-        left = left[~on]
-        layer += 1
-    return height
-
-
-def _layer_height(y: Array) -> Array:
-    z = np.log(y) if (y > 0).all() else y
-    span = z.max(axis=0) - z.min(axis=0)
-    ranged = (z - z.min(axis=0)) / np.where(span > 0, span, 1.0)
-    if len(np.unique(z, axis=0)) < 3:
-        return np.asarray(ranged[:, 0])
-    # Rounded, so that rounding errors break no tie; ties go to the better first objective.
-    height = np.round(ranged.sum(axis=1) / max(1, int((span > 0).sum())) - 0.5, 12)
-    return np.asarray(height + 1e-13 * ranged[:, 0])
+    return np.asarray(knee_heights(np.asarray(y, dtype=float)[None])[0])
 
 
 @dataclass(frozen=True)
@@ -96,6 +85,7 @@ class Limit:
     most: float
     unit: str
     confidence: float = 0.5
+    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         problems = []
@@ -197,9 +187,15 @@ class MaxSlowdown:
 
     def excess(self, front: Front) -> Array:
         """Relative miss of each row, (n,)."""
-        draws = front.draws("runtime_s")
-        base = draws[:, [self._base(front)]]
-        return _quantile(draws / base, self.confidence) / self.factor - 1.0
+        draws = front.draws("runtime_s")[:, None, :]
+        return self.excess_many(draws, np.array([self._base(front)]))[0]
+
+    def excess_many(self, runtime_s: Array, base: NDArray[np.int64]) -> Array:
+        """`excess` of many fronts: draws (d, J, S) and each job's base setting (J,) give (J, S)."""
+        against = np.take_along_axis(runtime_s, base[None, :, None], axis=2)
+        ratio = runtime_s / against
+        flat = _quantile(ratio.reshape(len(ratio), -1), self.confidence)
+        return np.asarray(flat.reshape(ratio.shape[1:]) / self.factor - 1.0)
 
     def score(self, front: Front) -> Array:
         """The first objective that is not runtime, inf where the slowdown is larger."""
@@ -239,6 +235,7 @@ class Weighted:
     """
 
     weights: Mapping[str, float]
+    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         good = bool(self.weights) and all(w >= 0 for w in self.weights.values())

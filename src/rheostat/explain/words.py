@@ -1,0 +1,181 @@
+"""Numbers as people read them: a value with its interval, a change with its sign, a list of names.
+
+Figures in a report are read by people who compare them at a glance, so a value and its interval
+share one unit, durations keep two parts at most, and a change always says from which side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rheostat.core.units import format_quantity
+
+MINUS = "\N{MINUS SIGN}"
+_PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
+UNITS: Mapping[str, str] = {
+    "runtime_s": "s",
+    "power_w": "W",
+    "energy_j": "J",
+    "edp_js": "J s",
+    "node_hours": "node_h",
+    "cap_w": "W",
+    "frequency_hz": "Hz",
+}
+_NAMES: Mapping[str, str] = {
+    "runtime_s": "runtime",
+    "power_w": "power",
+    "energy_j": "energy",
+    "edp_js": "energy-delay product",
+    "node_hours": "node-hours",
+    "cap_w": "power cap",
+    "frequency_hz": "frequency",
+}
+
+
+def unit_of(name: str) -> str:
+    """The base unit that a quantity's name carries.
+
+    >>> unit_of("energy_j"), unit_of("epoch_s"), unit_of("nodes")
+    ('J', 's', '')
+    """
+    ends = {"_s": "s", "_w": "W", "_j": "J", "_js": "J s", "_hz": "Hz"}
+    return UNITS.get(name) or next((u for e, u in ends.items() if name.endswith(e)), "")
+
+
+def plain_name(name: str) -> str:
+    """What people call a quantity: the column's name without its unit.
+
+    >>> plain_name("runtime_s"), plain_name("epoch_s"), plain_name("batch_size")
+    ('runtime', 'epoch', 'batch size')
+    """
+    if name in _NAMES:
+        return _NAMES[name]
+    stem = name.rsplit("_", 1)[0] if unit_of(name) and "_" in name else name
+    return stem.replace("_", " ")
+
+
+def duration(seconds: float) -> str:
+    """Two parts at most.
+
+    >>> duration(2460), duration(75), duration(5025), duration(93784), duration(0.25)
+    ('41m', '1m 15s', '1h 24m', '1d 2h', '0.25 s')
+    """
+    if not math.isfinite(seconds):
+        return "-"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    if seconds < 600:
+        whole = round(seconds)
+        return f"{whole // 60}m {whole % 60}s" if whole % 60 else f"{whole // 60}m"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes}m"
+    if minutes < 24 * 60:
+        return f"{minutes // 60}h {minutes % 60}m"
+    hours = round(seconds / 3600)
+    return f"{hours // 24}d {hours % 24}h"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value in its unit; durations are short.
+
+    >>> quantity(9.13e6, "J"), quantity(2460, "s"), quantity(float("nan"), "W")
+    ('9.13 MJ', '41m', '-')
+    """
+    return duration(value) if unit == "s" else format_quantity(value, unit)
+
+
+def spanned(value: float, low: float, high: float, unit: str) -> str:
+    """A value with its interval in the value's own unit.
+
+    >>> spanned(9.13e6, 8.7e6, 9.5e6, "J"), spanned(1680, 1620, 1800, "s")
+    ('9.13 MJ [8.7 9.5]', '28m [27m 30m]')
+    >>> spanned(12.0, float("nan"), float("nan"), "W")
+    '12 W'
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return quantity(value, unit)
+    if unit == "s":
+        if max(abs(low), abs(high), abs(value)) < 60:
+            return f"{value:.3g} s [{low:.3g} {high:.3g}]"
+        return f"{duration(value)} [{duration(low)} {duration(high)}]"
+    size = next((s for _, s in _PREFIXES if abs(value) >= s * 0.9995), 1.0)
+    if unit in ("", "1", "node_h", "Hz"):
+        size = 1.0
+    return f"{quantity(value, unit)} [{_short(low / size)} {_short(high / size)}]"
+
+
+def _short(value: float) -> str:
+    return (
+        f"{value:.0f}"
+        if abs(value) >= 100
+        else f"{value:.2g}"
+        if abs(value) < 10
+        else f"{value:.3g}"
+    )
+
+
+def signed(ratio: float) -> str:
+    """A relative change with its sign; a tiny one is ``0 %``.
+
+    >>> signed(-0.29), signed(0.271), signed(0.001), signed(float("nan"))
+    ('−29 %', '+27 %', '0 %', '-')
+    """
+    if not math.isfinite(ratio):
+        return "-"
+    percent = 100 * ratio
+    if abs(percent) < 0.5:
+        return "0 %"
+    return f"{'+' if percent > 0 else MINUS}{abs(percent):.0f} %"
+
+
+def share(ratio: float, digits: int = 0) -> str:
+    """A share of one as percent.
+
+    >>> share(0.892, 1), share(float("nan"))
+    ('89.2 %', '-')
+    """
+    return f"{100 * ratio:.{digits}f} %" if math.isfinite(ratio) else "-"
+
+
+def more_or_less(ratio: float, what: str) -> str:
+    """A relative change in words.
+
+    >>> more_or_less(0.27, "time"), more_or_less(-0.29, "energy"), more_or_less(0.001, "time")
+    ('27 % more time', '29 % less energy', 'the same time')
+    """
+    if abs(ratio) < 0.005:
+        return f"the same {what}"
+    return f"{abs(100 * ratio):.0f} % {'more' if ratio > 0 else 'less'} {what}"
+
+
+def setting_words(setting: Mapping[str, Any]) -> str:
+    """A setting as people say it.
+
+    >>> setting_words({"nodes": 16}), setting_words({"nodes": 1, "cap_w": 250})
+    ('16 nodes', '1 node, cap_w 250')
+    """
+    counts = {"nodes": "node", "gpus": "GPU", "cores": "core", "threads": "thread", "tasks": "task"}
+    said = []
+    for name, value in setting.items():
+        shown = f"{value:g}" if isinstance(value, float) else f"{value}"
+        if name in counts:
+            said.append(f"{shown} {counts[name]}{'' if value == 1 else 's'}")
+        else:
+            said.append(f"{name} {shown}")
+    return ", ".join(said)
+
+
+def listed(names: Sequence[str], joiner: str = "and") -> str:
+    """A list in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed([])
+    ('a', 'a, b and c', 'nothing')
+    """
+    if not names:
+        return "nothing"
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} {joiner} {names[-1]}"
