@@ -1,0 +1,1 @@
+"""Parts of the benchmark that decides; the command is ``benchmarks/nodecount.py``."""

@@ -1,0 +1,37 @@
+"""The registry of methods.  Heavy libraries are imported when a method is first built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from .base import Entry, Method, Problem
+
+
+def _late(module: str, cls: str) -> Callable[[Problem, int], Method]:
+    def build(problem: Problem, seed: int) -> Method:
+        return getattr(import_module(f"{__name__}.{module}"), cls)(problem, seed)
+
+    return build
+
+
+def _entry(name: str, module: str, cls: str, version: str, **options: object) -> Entry:
+    return Entry(name, _late(module, cls), version, **options)  # type: ignore[arg-type]
+
+
+REGISTRY: dict[str, Entry] = {
+    e.name: e
+    for e in [
+        _entry("random", "simple", "RandomSearch", "1", pair_free=True),
+        _entry("sobol", "simple", "SobolSearch", "1", pair_free=True),
+        _entry("nsga2", "simple", "Nsga2", "1"),
+        _entry("sobo-runtime", "gp", "SoboRuntime", "1", pair_free=True),
+        _entry("sobo-power", "gp", "SoboPower", "1", pair_free=True),
+        _entry("sobo-edp", "gp", "SoboEdp", "1", pair_free=True),
+        _entry("parego", "gp", "Parego", "1"),
+        _entry("botorch", "gp", "BotorchNehvi", "1"),
+        _entry("botorch-corners", "gp", "BotorchCorners", "1"),
+        _entry("optuna-gp", "optuna_peers", "OptunaGp", "1"),
+        _entry("optuna-tpe", "optuna_peers", "OptunaTpe", "1"),
+    ]
+}

@@ -1,0 +1,92 @@
+"""Replay one method on one pool and score it at every budget."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .methods.base import Entry, Method, PriorJob, Problem
+from .metric import Judge
+from .pools import PAIRS, Pool
+from .regret import Question, choose, questions, regret_of
+
+BUDGETS = (0, 1, 2, 4, 8, 12, 20)
+METRIC_VERSION = "1"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pool and the other applications' runs that a method may learn from."""
+
+    pool: Pool
+    prior: list[Pool]
+
+    def problem(self, pair: tuple[int, int]) -> Problem:
+        """What the method is shown."""
+        scale = self.pool.scale
+        jobs = [PriorJob(p.app, p.settings, scale.unit(p.settings), p.log_y) for p in self.prior]
+        return Problem(self.pool.x, self.pool.settings, self.pool.knobs, pair, jobs)
+
+
+def key_of(entry: Entry, case: Case, seed: int) -> str:
+    """Cache key: what the rows depend on."""
+    parts = [entry.name, entry.version, METRIC_VERSION, case.pool.name, case.pool.digest, str(seed)]
+    if entry.uses_prior:
+        parts += sorted(p.digest for p in case.prior)
+    return "|".join(parts)
+
+
+def replay(entry: Entry, case: Case, seed: int) -> list[Row]:
+    """All rows of one (method, pool, seed); a trajectory that ignores the pair is walked once."""
+    groups = [list(PAIRS)] if entry.pair_free else [[name] for name in PAIRS]
+    return [row for group in groups for row in _walk(entry, case, seed, group)]
+
+
+def _walk(entry: Entry, case: Case, seed: int, pair_names: list[str]) -> list[Row]:
+    pool = case.pool
+    method = entry.build(case.problem(PAIRS[pair_names[0]]), seed)
+    judges = {name: Judge(pool.log_y[:, list(PAIRS[name])]) for name in pair_names}
+    asked = {name: questions(pool, PAIRS[name]) for name in pair_names}
+    rows: list[Row] = []
+    started = time.process_time()
+    for budget in BUDGETS:
+        _advance(method, pool, budget)
+        every = [q for name in pair_names for q in asked[name]]
+        full = len(method.seen) == pool.n
+        answers = [choose(pool.log_y, q) for q in every] if full else method.recommend(every)
+        cpu_s = time.process_time() - started
+        for g, name in enumerate(pair_names):
+            size = len(asked[name])
+            row = {"method": entry.name, "pool": pool.name, "objectives": name, "budget": budget, "seed": seed}
+            row |= _score(judges[name], method.seen, pool, asked[name], answers[g * size : (g + 1) * size])
+            rows.append(row | {"evaluations": len(method.seen), "cpu_s": round(cpu_s, 4)})
+    return rows
+
+
+def _advance(method: Method, pool: Pool, budget: int) -> None:
+    """Measure until the budget or the pool is spent; the last stretch of a small pool needs no choices."""
+    if budget >= pool.n:
+        for i in method.unseen():
+            method.seen.append(int(i))
+            method.y.append(pool.log_y[i])
+        return
+    while len(method.seen) < budget:
+        i = method.ask(budget - len(method.seen))
+        if i in method.seen:
+            raise ValueError(f"{type(method).__name__} asked for setting {i} twice")
+        method.tell(i, pool.log_y[i])
+
+
+def _score(judge: Judge, seen: list[int], pool: Pool, asked: list[Question], answers: list[int]) -> Row:
+    judged = [regret_of(pool.log_y, q, a) for q, a in zip(asked, answers, strict=True)]
+    share = judge.attained(seen)
+    return {
+        "hv_fraction": round(judge.fraction(seen), 6),
+        "hv_attainable": None if share is None else round(share, 6),
+        "regret": round(float(np.mean([loss for loss, _ in judged])), 6),
+        "violation_rate": round(float(np.mean([broken for _, broken in judged])), 6),
+    }
