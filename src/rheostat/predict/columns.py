@@ -60,15 +60,17 @@ def _readable(dtype: pl.DataType) -> bool:
 
 def is_category(series: pl.Series) -> bool:
     """Whether a column holds names rather than numbers."""
-    numeric = (
-        series.dtype.is_numeric() or series.dtype.is_temporal() or series.dtype == pl.Boolean
-    )
+    numeric = series.dtype.is_numeric() or series.dtype.is_temporal() or series.dtype == pl.Boolean
     return series.name in CATEGORIES or not numeric
 
 
 def _worth(series: pl.Series) -> bool:
     """Whether a column can teach: readable, no identifier, not empty, not a text without repeats."""
-    if series.name in IDENTIFIERS or not _readable(series.dtype) or series.null_count() == len(series):
+    if (
+        series.name in IDENTIFIERS
+        or not _readable(series.dtype)
+        or series.null_count() == len(series)
+    ):
         return False
     return not is_category(series) or series.n_unique() <= max(10, 0.5 * len(series))
 

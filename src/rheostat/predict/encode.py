@@ -135,7 +135,12 @@ def _plan_number(series: pl.Series) -> NumberPlan:
     values = _floats(series)
     how = "clock" if series.name == "submit_s" or series.dtype.is_temporal() else "plain"
     there = values[np.isfinite(values)]
-    if how == "plain" and there.size and there.min() >= 0 and there.max() >= 4 * max(there.min(), 1):
+    if (
+        how == "plain"
+        and there.size
+        and there.min() >= 0
+        and there.max() >= 4 * max(there.min(), 1)
+    ):
         how = "log"
     median = float(np.median(there)) if there.size else 0.0
     return NumberPlan(series.name, how, median, had_null=there.size < values.size)

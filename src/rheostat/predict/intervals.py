@@ -52,6 +52,7 @@ class Calibration:
     row_orders: Ints
     spread: Any = None
     floor: Array | None = None
+    newcomer: Array | None = None
 
     def spreads(self, x: Array) -> Array:
         """Expected absolute log error of each row, (n, t)."""
@@ -59,17 +60,24 @@ class Calibration:
             return np.ones((len(x), len(self.marginals)))
         return np.maximum(self.spread.predict(x).reshape(len(x), -1), self.floor)
 
-    def draws(self, mu: Array, x: Array, groups: Ints) -> list[Array]:
-        """Draws of each log target, a list of t arrays (K, n)."""
+    def draws(self, mu: Array, x: Array, groups: Ints, newcomers: NDArray[np.bool_]) -> list[Array]:
+        """Draws of each log target, a list of t arrays (K, n); newcomers have scores of their own."""
         s = self.spreads(x)
         g, r = groups % PERMUTATIONS, row_hash(x) % PERMUTATIONS
+        new = newcomers if self.newcomer is not None else np.zeros(len(x), dtype=bool)
         result = []
         for t, marginal in enumerate(self.marginals):
-            scores = np.concatenate(
-                [marginal[self.group_orders][g], marginal[self.row_orders][r]], axis=1
-            )
-            result.append((mu[:, t, None] + s[:, t, None] * scores).T)
+            errors = s[:, t, None] * self._placed(marginal, g, r)
+            if self.newcomer is not None and new.any():
+                errors[new] = self._placed(self.newcomer[t], g[new], r[new])
+            result.append((mu[:, t, None] + errors).T)
         return result
+
+    def _placed(self, marginal: Array, g: Ints, r: Ints) -> Array:
+        """Scores (n, K): the shared ones in the group's order, the others in the row's."""
+        return np.concatenate(
+            [marginal[self.group_orders][g], marginal[self.row_orders][r]], axis=1
+        )
 
 
 def row_hash(x: Array) -> Ints:
@@ -86,13 +94,14 @@ def calibrate(
     *,
     spreads: Array | None = None,
     spread: Any = None,
+    newcomer: Array | None = None,
     n_draws: int = 64,
     rng: np.random.Generator,
 ) -> Calibration:
     """Turn out-of-sample log ``residuals`` (m, t) = truth - prediction into a `Calibration`.
 
     ``spreads`` are the expected absolute errors of those rows by the model ``spread``; ``groups``
-    are codes of the job group of each row.  With fewer than three rows a spread of a factor 1.6 is
+    are codes of the job group of each row; ``newcomer`` are residuals on hidden groups.  With fewer than three rows a spread of a factor 1.6 is
     assumed.
     """
     t = residuals.shape[1]
@@ -101,15 +110,16 @@ def calibrate(
         groups, spreads, spread = np.arange(len(residuals)), None, None
     scores = residuals if spreads is None else residuals / spreads
     shared = round(group_correlation(scores, groups) * n_draws)
-    marginals = joint_marginals(scores, n_draws)[:, rng.permutation(n_draws)]
+    order = rng.permutation(n_draws)
     fixed, free = np.arange(shared), np.arange(shared, n_draws)
     return Calibration(
-        marginals,
+        joint_marginals(scores, n_draws)[:, order],
         shared,
         np.stack([rng.permutation(fixed) for _ in range(PERMUTATIONS)]),
         np.stack([rng.permutation(free) for _ in range(PERMUTATIONS)]),
         spread,
         None if spreads is None else spreads.min(axis=0),
+        None if newcomer is None else joint_marginals(newcomer, n_draws)[:, order],
     )
 
 

@@ -68,7 +68,9 @@ class Support:
         hits = np.concatenate([np.asarray(f, dtype=np.int64) for f in found])
         owner = np.repeat(np.arange(len(unique)), size)
         count = np.bincount(owner, self.multiplicity[hits], minlength=len(unique))
-        inside = ((values >= self.low[code] - 1e-9) & (values <= self.high[code] + 1e-9)).all(axis=1)
+        inside = ((values >= self.low[code] - 1e-9) & (values <= self.high[code] + 1e-9)).all(
+            axis=1
+        )
         return np.where(inside, count[back.reshape(-1)], 0.0)
 
     def group(self, frame: pl.DataFrame) -> NDArray[np.int64]:
@@ -121,9 +123,7 @@ def _first_or_known(code: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _resources(frame: pl.DataFrame, columns: Sequence[str], logs: Sequence[bool]) -> Array:
-    values = [
-        frame[c].cast(pl.Float64).fill_null(np.nan).to_numpy().astype(float) for c in columns
-    ]
+    values = [frame[c].cast(pl.Float64).fill_null(np.nan).to_numpy().astype(float) for c in columns]
     done = [np.log2(np.maximum(v, 0.5)) if w else v for v, w in zip(values, logs, strict=True)]
     done = [np.where(np.isfinite(v), v, MISSING) for v in done]
     return np.column_stack(done) if done else np.empty((frame.height, 0))

@@ -6,7 +6,8 @@ errors were, and abstains where nothing similar has been run.
 
 Notation
 --------
-n  rows      t  targets      K  draws      y : (n, t) log targets, per node where ``per_node``
+n  rows      t  targets      K  draws      N  nodes
+y : (n, t) log targets less e log N, where e is the target's exponent under perfect scaling
 """
 
 from __future__ import annotations
@@ -23,15 +24,20 @@ from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import NotFitted
 from rheostat.predict.columns import choose_features, learnable
 from rheostat.predict.encode import Encoder, fit_encoder
+from rheostat.predict.followers import followers
 from rheostat.predict.intervals import Calibration, bounded_spreads, calibrate, fit_spread
+from rheostat.predict.newcomers import Regulars, equal_shares, fit_regulars, group_folds
 from rheostat.predict.regressors import make_regressor, takes_nan, takes_weights
 from rheostat.predict.support import Support, fit_support
 
-PER_NODE = frozenset({"power_w", "power_max_w", "energy_j"})
-"""Totals that grow with the node count: learnt per node, so the count itself explains nothing."""
+EXPONENTS = {"runtime_s": -1.0, "power_w": 1.0, "power_max_w": 1.0, "node_hours": 0.0}
+"""How a job that scales perfectly would follow its node count; the model learns the departure."""
 BLOCKS = (0.6, 0.8)
 """Fit on the first 60 %, learn the spread on the next fifth, calibrate on the newest fifth."""
 FEWEST_FOR_BLOCKS = 100
+FEWEST_KNOWN = 20
+HIDDEN_FOLDS = 3
+"""Groups are dealt into three folds; two of them are hidden in turn, which is errors enough."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,9 @@ class Surrogate:
     sample : how to choose the rows to learn from; None takes all (see `predict.sampling`).
     min_support : fewest similar past runs for an answer; 0 answers everywhere.
     similar_by : columns that make runs similar; None: the application, else the user.
-    per_node : learn power and energy per node where the node count is a feature.
+    turned : the column to be turned afterwards; features=None then leaves out the columns that only
+        follow it (cores, time limit: see `predict.followers`).  None: predict jobs as submitted.
+    scaled : learn the departure from perfect scaling with the node count instead of the totals.
 
     Examples
     --------
@@ -90,7 +98,8 @@ class Surrogate:
         sample: Any = None,
         min_support: int = 3,
         similar_by: Sequence[str] | None = None,
-        per_node: bool = True,
+        turned: str | None = "nodes",
+        scaled: bool = True,
         n_draws: int = 64,
         random_state: int = 0,
     ) -> None:
@@ -102,20 +111,22 @@ class Surrogate:
         self.sample = sample
         self.min_support = min_support
         self.similar_by = similar_by
-        self.per_node = per_node
+        self.turned = turned
+        self.scaled = scaled
         self.n_draws = n_draws
         self.random_state = random_state
 
     def fit(self, jobs: JobTable) -> Surrogate:
         """Learn from finished ``jobs``; row order does not matter, submit time does."""
-        self.features_ = choose_features(jobs, self.asked_at, self.targets, self.features)
         jobs, values, notes = learnable(jobs, self.targets)
+        self.features_, followed = self._choose(jobs)
         rng = np.random.default_rng(self.random_state)
         frame, y, weights = self._ordered(jobs, values, rng)
         self.support_: Support = fit_support(frame, self.similar_by)
+        self.regulars_: Regulars = fit_regulars(frame)
         self.calibration_ = self._calibrate(frame, y, weights, rng)
         self.stage_ = self._stage(frame, y, weights, rng)
-        self.notes_, self.n_learnt_ = notes, len(y)
+        self.notes_, self.n_learnt_ = (*notes, *followed), len(y)
         return self
 
     def predict(self, jobs: JobTable) -> Outcome:
@@ -123,16 +134,26 @@ class Surrogate:
         frame = self._asked(jobs)
         support = self.support_.counts(frame)
         mu, x = self.stage_.predict(frame) if frame.height else _nothing(self.stage_, self.targets)
-        draws = self.calibration_.draws(mu, x, self.support_.group(frame))
+        new = self.regulars_.newcomers(frame)
+        draws = self.calibration_.draws(mu, x, self.support_.group(frame), new)
         answered = support >= self.min_support
         scale = np.where(answered, 0.0, np.nan)[:, None] + self._log_nodes(frame)
-        values = {t: np.exp(d + scale[:, i]) for i, (t, d) in enumerate(zip(self.targets, draws, strict=True))}
+        values = {t: np.exp(draws[i] + scale[:, i]) for i, t in enumerate(self.targets)}
         return Outcome(values, support, _abstentions(~answered))
 
     def predict_log(self, jobs: JobTable) -> Array:
         """Point prediction of the log targets, (n, t), also outside the support."""
         frame = self._asked(jobs)
         return self.stage_.predict(frame)[0] + self._log_nodes(frame)
+
+    def _choose(self, jobs: JobTable) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+        """Features, and a note on those left out because they only follow the knob."""
+        names = choose_features(jobs, self.asked_at, self.targets, self.features)
+        if self.features is not None or self.turned is None or self.turned not in names:
+            return names, ()
+        follow = followers(jobs.frame, self.turned, names)
+        note = Note(f"not used as features, they only follow {self.turned}: {', '.join(follow)}")
+        return tuple(c for c in names if c not in follow), (note,) if follow else ()
 
     def _asked(self, jobs: JobTable) -> pl.DataFrame:
         if not hasattr(self, "stage_"):
@@ -156,23 +177,22 @@ class Surrogate:
             frame = frame.sort("submit_s", maintain_order=True)
         y = np.log(frame.select([f"#{i}" for i in range(values.shape[1])]).to_numpy())
         features = frame.select(self.features_)
-        self.scaled_ = self._scaled(features)
+        self.exponents_ = self._exponents(features)
         weights = frame["weight"].cast(pl.Float64).to_numpy() if weighted else None
         return features, y - self._log_nodes(features), weights
 
-    def _scaled(self, frame: pl.DataFrame) -> tuple[bool, ...]:
-        """Which targets are learnt per node."""
-        usable = self.per_node and "nodes" in frame.columns and frame["nodes"].dtype.is_numeric()
-        usable = usable and frame["nodes"].null_count() == 0 and frame["nodes"].min() > 0
-        return tuple(usable and t in PER_NODE for t in self.targets)
+    def _exponents(self, frame: pl.DataFrame) -> Array:
+        """Exponent of the node count in each target, (t,); 0 where nodes are no usable feature."""
+        usable = self.scaled and "nodes" in frame.columns and frame["nodes"].dtype.is_numeric()
+        usable = usable and frame["nodes"].null_count() == 0 and float(frame["nodes"].min()) > 0
+        return np.array([EXPONENTS.get(t, 0.0) if usable else 0.0 for t in self.targets])
 
     def _log_nodes(self, frame: pl.DataFrame) -> Array:
         """What to add to the learnt log targets, (n, t); NaN where the node count is missing."""
-        if not any(self.scaled_):
+        if not self.exponents_.any():
             return np.zeros((frame.height, len(self.targets)))
         nodes = frame["nodes"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        log = np.log(np.where(nodes > 0, nodes, np.nan))
-        return np.where(self.scaled_, log[:, None], 0.0)
+        return np.log(np.where(nodes > 0, nodes, np.nan))[:, None] * self.exponents_
 
     def _stage(
         self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator
@@ -181,7 +201,8 @@ class Surrogate:
         regressor = self._regressor(seed)
         encoder = fit_encoder(frame, y, impute=not takes_nan(regressor))
         x = encoder.cross_fitted(frame, y, rng)
-        extra = {"sample_weight": weights} if weights is not None and takes_weights(regressor) else {}
+        weighted = weights is not None and takes_weights(regressor)
+        extra = {"sample_weight": weights} if weighted else {}
         return Stage(encoder, regressor.fit(x, y, **extra))
 
     def _regressor(self, seed: int) -> Any:
@@ -196,18 +217,39 @@ class Surrogate:
             residuals = self._fold_errors(frame, y, weights, rng)
             return calibrate(residuals, groups, n_draws=self.n_draws, rng=rng)
         a, b = (int(share * n) for share in BLOCKS)
-        early, x = self._error(frame, y, weights, slice(0, a), slice(a, b), rng)
+        early, x, _ = self._error(frame, y, weights, np.arange(a), np.arange(a, b), rng)
         spread = fit_spread(x, early, int(rng.integers(2**31)))
-        late, x = self._error(frame, y, weights, slice(0, b), slice(b, n), rng)
-        s = bounded_spreads(spread, x, y.shape[1])
+        late, x, new = self._error(frame, y, weights, np.arange(b), np.arange(b, n), rng)
+        known = ~new if (~new).sum() >= FEWEST_KNOWN else np.ones(len(new), dtype=bool)
         return calibrate(
-            late, groups[b:], spreads=s, spread=spread, n_draws=self.n_draws, rng=rng
+            late[known],
+            groups[b:][known],
+            spreads=bounded_spreads(spread, x[known], y.shape[1]),
+            spread=spread,
+            newcomer=self._hidden_groups(frame, y, weights, rng),
+            n_draws=self.n_draws,
+            rng=rng,
         )
 
+    def _hidden_groups(
+        self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator
+    ) -> Array | None:
+        """Errors on groups of jobs the model was not shown; None where groups are too few."""
+        fold, group = group_folds(frame, HIDDEN_FOLDS, rng)
+        if fold[0] < 0:
+            return None
+        errors = []
+        for f in range(HIDDEN_FOLDS - 1):
+            shown, hidden = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+            residuals = self._error(frame, y, weights, shown, hidden, rng)[0]
+            errors.append(equal_shares(residuals, group[hidden]))
+        return np.concatenate(errors)
+
     def _error(self, frame, y, weights, old, new, rng):  # type: ignore[no-untyped-def]
+        """Residuals of a model fitted on rows ``old`` at rows ``new``, their matrix, newcomers."""
         stage = self._stage(frame[old], y[old], None if weights is None else weights[old], rng)
         mu, x = stage.predict(frame[new])
-        return y[new] - mu, x
+        return y[new] - mu, x, fit_regulars(frame[old]).newcomers(frame[new])
 
     def _fold_errors(
         self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator
