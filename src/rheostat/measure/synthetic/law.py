@@ -50,7 +50,7 @@ class Apps:
     gpus_per_node: NDArray[np.int64]
 
     @classmethod
-    def draw(cls, n_apps: int, rng: np.random.Generator) -> Apps:
+    def draw(cls, n_apps: int, rng: np.random.Generator, work_scale: float = 1.0) -> Apps:
         """Applications of many kinds: well and badly scaling, a third of them super-linear."""
 
         def u(low: float, high: float) -> Array:
@@ -60,7 +60,7 @@ class Apps:
         node_w = np.where(gpus > 0, u(900, 1900), u(350, 750))
         superlinear = rng.permutation(n_apps) % 3 == 0
         return cls(
-            work_s=10 ** u(3.6, 5.2),
+            work_s=work_scale * 10 ** u(3.6, 5.2),
             growth=u(0.9, 1.4),
             contention=10 ** u(-4, -1.5),
             coherency=10 ** u(-6.5, -3.3),

@@ -40,6 +40,8 @@ STATES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 class World:
     """A site of ``n_apps`` applications and ``n_users`` users on ``max_nodes`` nodes.
 
+    ``work_scale`` multiplies the work of every job (1: a median run of about two hours).
+
     >>> world = World(seed=1)
     >>> jobs = world.jobs(1000)
     >>> jobs.frame.equals(World(seed=1).jobs(1000).frame)
@@ -60,17 +62,20 @@ class World:
     n_users: int = 60
     max_nodes: int = 256
     jobs_per_day: float = 500.0
+    work_scale: float = 1.0
 
     def __post_init__(self) -> None:
         bad = [f"{k} is {v}, expected at least 1" for k, v in vars(self).items()
-               if k != "seed" and v < 1]  # fmt: skip
+               if k in ("n_apps", "n_users", "max_nodes") and v < 1]  # fmt: skip
+        bad += [f"{k} is {v}, expected more than 0" for k, v in vars(self).items()
+                if k in ("jobs_per_day", "work_scale") and v <= 0]  # fmt: skip
         if bad:
             raise DataError("World", bad)
 
     @cached_property
     def apps(self) -> Apps:
         """The hidden applications."""
-        return Apps.draw(self.n_apps, np.random.default_rng([self.seed, 1]))
+        return Apps.draw(self.n_apps, np.random.default_rng([self.seed, 1]), self.work_scale)
 
     @cached_property
     def projects(self) -> Projects:
