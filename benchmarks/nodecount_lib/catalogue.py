@@ -15,7 +15,12 @@ from .pools import QUANTITIES, Pool
 REPO = Path(__file__).resolve().parents[2]
 STANDARD = ("spechpc-*", "lulesh/*", "zeus-v100/*", "zeus-a40/*", "v100-capclock/*")
 """Default selection; of the four GPU types of Zeus two are run, an old and a new one, to bound the cost."""
-QUICK = ("spechpc-B/lbm", "spechpc-B/soma", "zeus-v100/imagenet", "v100-capclock/matmul_compute_bound")
+QUICK = (
+    "spechpc-B/lbm",
+    "spechpc-B/soma",
+    "zeus-v100/imagenet",
+    "v100-capclock/matmul_compute_bound",
+)
 MIN_SETTINGS = 6
 
 
@@ -27,7 +32,9 @@ def default_data() -> Path:
 
 def read_csv(path: Path) -> pl.DataFrame:
     """The CSV as a frame, numbers inferred from all rows."""
-    return pl.read_csv(path, infer_schema_length=None, ignore_errors=False, truncate_ragged_lines=True)
+    return pl.read_csv(
+        path, infer_schema_length=None, ignore_errors=False, truncate_ragged_lines=True
+    )
 
 
 def load_file(path: Path) -> tuple[list[Pool], list[str]]:
@@ -53,7 +60,9 @@ def load_folder(folder: Path) -> tuple[list[Pool], list[str]]:
         for pool in found:
             why = unusable(pool)
             if why or pool.digest in seen or pool.name in pools:
-                notes.append(f"{path.name}: pool {pool.name} left out, {why or 'already read from another table'}")
+                notes.append(
+                    f"{path.name}: pool {pool.name} left out, {why or 'already read from another table'}"
+                )
                 continue
             seen.add(pool.digest)
             pools[pool.name] = pool

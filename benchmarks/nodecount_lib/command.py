@@ -23,16 +23,28 @@ QUICK_SEEDS = 3
 def parser() -> argparse.ArgumentParser:
     """Options of ``benchmarks/nodecount.py``."""
     p = argparse.ArgumentParser(prog="nodecount.py", description=__doc__)
-    p.add_argument("--quick", action="store_true", help="4 pools, 3 seeds, under 3 minutes on 2 cores")
-    p.add_argument("--json", action="store_true", help="print one JSON document with all rows on stdout")
-    p.add_argument("--data", type=Path, help="folder with measured runs (CSV, searched recursively)")
+    p.add_argument(
+        "--quick", action="store_true", help="4 pools, 3 seeds, under 3 minutes on 2 cores"
+    )
+    p.add_argument(
+        "--json", action="store_true", help="print one JSON document with all rows on stdout"
+    )
+    p.add_argument(
+        "--data", type=Path, help="folder with measured runs (CSV, searched recursively)"
+    )
     p.add_argument("--methods", help="comma-separated names; default all")
     p.add_argument("--pools", help="comma-separated shell patterns of pool names, or 'all'")
-    p.add_argument("--seeds", type=int, help=f"number of seeds (default {FULL_SEEDS}, quick {QUICK_SEEDS})")
+    p.add_argument(
+        "--seeds", type=int, help=f"number of seeds (default {FULL_SEEDS}, quick {QUICK_SEEDS})"
+    )
     p.add_argument("--jobs", type=int, default=2, help="processes")
-    p.add_argument("--cache", type=Path, default=REPO / "out" / "bench-nodecount", help="folder of results")
+    p.add_argument(
+        "--cache", type=Path, default=REPO / "out" / "bench-nodecount", help="folder of results"
+    )
     p.add_argument("--no-cache", action="store_true", help="neither read nor keep results")
-    p.add_argument("--list", action="store_true", help="say which pools and methods there are, and stop")
+    p.add_argument(
+        "--list", action="store_true", help="say which pools and methods there are, and stop"
+    )
     return p
 
 
@@ -47,7 +59,11 @@ def main(argv: list[str]) -> int:
     methods = args.methods.split(",") if args.methods else list(REGISTRY)
     unknown = [m for m in methods if m not in REGISTRY]
     if unknown or not pools:
-        what = f"unknown methods {unknown}, known: {', '.join(REGISTRY)}" if unknown else f"no pools in {folder}"
+        what = (
+            f"unknown methods {unknown}, known: {', '.join(REGISTRY)}"
+            if unknown
+            else f"no pools in {folder}"
+        )
         console.print(f"[red]{what}[/red]")
         return 2
     if args.list:
@@ -55,7 +71,9 @@ def main(argv: list[str]) -> int:
         return 0
     seeds = args.seeds or (QUICK_SEEDS if args.quick else FULL_SEEDS)
     tasks = plan(methods, pools, seeds, every=every)
-    rows = execute(tasks, Cache(None if args.no_cache else args.cache), jobs=args.jobs, console=console)
+    rows = execute(
+        tasks, Cache(None if args.no_cache else args.cache), jobs=args.jobs, console=console
+    )
     if args.json:
         sys.stdout.write(json.dumps({"schema": SCHEMA, "rows": rows}) + "\n")
     return 0
@@ -69,9 +87,13 @@ def _chosen(every: list[Pool], args: argparse.Namespace) -> list[Pool]:
     return select(every, QUICK if args.quick else STANDARD)
 
 
-def _say(console: Console, folder: Path, every: list[Pool], pools: list[Pool], notes: list[str]) -> None:
+def _say(
+    console: Console, folder: Path, every: list[Pool], pools: list[Pool], notes: list[str]
+) -> None:
     console.print(f"{folder}: {len(every)} pools recognised, {len(pools)} selected")
     for p in pools:
-        console.print(f"  {p.name}: {p.n} settings of {' x '.join(p.knobs)} ({p.source})", highlight=False)
+        console.print(
+            f"  {p.name}: {p.n} settings of {' x '.join(p.knobs)} ({p.source})", highlight=False
+        )
     for note in notes:
         console.print(f"  [dim]{note}[/dim]", highlight=False)

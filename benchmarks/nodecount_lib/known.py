@@ -34,13 +34,17 @@ def load_spechpc(frame: pl.DataFrame, path: Path) -> Loaded:
     """
     full = pl.col("procs") == pl.col("hosts") * pl.col("cluster").replace_strict(CORES_PER_NODE)
     frame = frame.with_columns(skew=pl.col("rt_rdtsc_max") / pl.col("rt_unhalted_max"))
-    kept = frame.filter((pl.col("workload") == "small") & full & pl.col("power_pkg_W").is_not_null())
+    kept = frame.filter(
+        (pl.col("workload") == "small") & full & pl.col("power_pkg_W").is_not_null()
+    )
     pools: list[Pool] = []
     notes: list[str] = []
     for (cluster, bench), runs in sorted(kept.group_by("cluster", "bench")):
         best = runs.sort("skew").unique("hosts", keep="first")
         if len(best) < MIN_NODE_COUNTS:
-            notes.append(f"{path.name}: {bench} on {cluster} left out, only {len(best)} node counts")
+            notes.append(
+                f"{path.name}: {bench} on {cluster} left out, only {len(best)} node counts"
+            )
             continue
         runtime, pkg, dram = _columns(best, "rt_unhalted_max", "power_pkg_W", "power_dram_W").T
         y = np.stack([runtime, pkg + dram, runtime * (pkg + dram)], axis=1)
@@ -95,7 +99,9 @@ def load_zeus(frame: pl.DataFrame, path: Path) -> Loaded:
         optimizer = sorted(set(runs["optimizer"]))[0]
         dropped = sorted(set(runs["optimizer"]) - {optimizer})
         if dropped:
-            notes.append(f"{path.name}: {dataset} with {', '.join(dropped)} left out, kept {optimizer}")
+            notes.append(
+                f"{path.name}: {dataset} with {', '.join(dropped)} left out, kept {optimizer}"
+            )
         runs = runs.filter(pl.col("optimizer") == optimizer)
         runtime, power = _columns(runs, "time_per_epoch", "average_power").T
         pools.append(

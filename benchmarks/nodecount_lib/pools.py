@@ -97,7 +97,14 @@ class Pool:
 
 
 def make_pool(
-    name: str, family: str, app: str, *, knobs: tuple[str, ...], settings: Array, y: Array, source: str
+    name: str,
+    family: str,
+    app: str,
+    *,
+    knobs: tuple[str, ...],
+    settings: Array,
+    y: Array,
+    source: str,
 ) -> Pool:
     """Pool from raw values `y` (N, 3), rows sorted by setting so file order does not matter."""
     settings = np.asarray(settings, dtype=float)
@@ -110,5 +117,8 @@ def prior_of(pool: Pool, pools: list[Pool]) -> list[Pool]:
     return [
         p
         for p in pools
-        if p.family == pool.family and p.app != pool.app and p.knobs == pool.knobs and p.name != pool.name
+        if p.family == pool.family
+        and p.app != pool.app
+        and p.knobs == pool.knobs
+        and p.name != pool.name
     ]

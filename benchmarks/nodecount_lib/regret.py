@@ -42,7 +42,9 @@ def questions(pool: Pool, pair: tuple[int, int]) -> list[Question]:
     asked = []
     for minimise, limit in (pair, pair[::-1]):
         low, high = pool.log_y[:, limit].min(), front[:, limit].max()
-        u = (np.arange(QUESTIONS_PER_DIRECTION) + rng.random(QUESTIONS_PER_DIRECTION)) / QUESTIONS_PER_DIRECTION
+        u = (
+            np.arange(QUESTIONS_PER_DIRECTION) + rng.random(QUESTIONS_PER_DIRECTION)
+        ) / QUESTIONS_PER_DIRECTION
         asked += [Question(minimise, limit, float(b)) for b in low + u * (high - low)]
     return asked
 

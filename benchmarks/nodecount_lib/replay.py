@@ -61,8 +61,16 @@ def _walk(entry: Entry, case: Case, seed: int, pair_names: list[str]) -> list[Ro
         cpu_s = time.process_time() - started
         for g, name in enumerate(pair_names):
             size = len(asked[name])
-            row = {"method": entry.name, "pool": pool.name, "objectives": name, "budget": budget, "seed": seed}
-            row |= _score(judges[name], method.seen, pool, asked[name], answers[g * size : (g + 1) * size])
+            row = {
+                "method": entry.name,
+                "pool": pool.name,
+                "objectives": name,
+                "budget": budget,
+                "seed": seed,
+            }
+            row |= _score(
+                judges[name], method.seen, pool, asked[name], answers[g * size : (g + 1) * size]
+            )
             rows.append(row | {"evaluations": len(method.seen), "cpu_s": round(cpu_s, 4)})
     return rows
 
@@ -81,7 +89,9 @@ def _advance(method: Method, pool: Pool, budget: int) -> None:
         method.tell(i, pool.log_y[i])
 
 
-def _score(judge: Judge, seen: list[int], pool: Pool, asked: list[Question], answers: list[int]) -> Row:
+def _score(
+    judge: Judge, seen: list[int], pool: Pool, asked: list[Question], answers: list[int]
+) -> Row:
     judged = [regret_of(pool.log_y, q, a) for q, a in zip(asked, answers, strict=True)]
     share = judge.attained(seen)
     return {

@@ -82,7 +82,12 @@ def execute(tasks: list[Task], cache: Cache, *, jobs: int, console: Console) -> 
     done = cache.load(sorted({t.method for t in tasks}))
     todo = [t for t in tasks if t.key not in done]
     console.print(f"{len(tasks)} runs, {len(tasks) - len(todo)} of them cached; {jobs} processes")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task("replaying", total=len(todo))
         last = time.monotonic()

@@ -30,8 +30,21 @@ REGISTRY: dict[str, Entry] = {
         _entry("sobo-edp", "gp", "SoboEdp", "1", pair_free=True),
         _entry("parego", "gp", "Parego", "1"),
         _entry("botorch", "gp", "BotorchNehvi", "1"),
-        _entry("botorch-corners", "gp", "BotorchCorners", "1"),
-        _entry("optuna-gp", "optuna_peers", "OptunaGp", "1"),
+        _entry("botorch-corners", "gp", "BotorchCorners", "1", max_seeds=5),
+        _entry("optuna-gp", "optuna_peers", "OptunaGp", "1", max_seeds=5),
         _entry("optuna-tpe", "optuna_peers", "OptunaTpe", "1"),
+        *[
+            _entry(f"paper-{name}", "paper", cls, "1", uses_prior=True, max_seeds=most)
+            for name, cls, most in [
+                ("lgbm", "PaperLightgbm", None),
+                ("xgb", "PaperXgboost", None),
+                ("rf", "PaperForest", 5),
+                ("tabnet", "PaperTabnet", 5),
+                ("rf-emb", "PaperForestEmb", 5),
+                ("xgb-emb", "PaperXgboostEmb", 5),
+                ("lgbm-emb", "PaperLightgbmEmb", 5),
+                ("lgbm-raw", "PaperLightgbmRaw", 5),
+            ]
+        ],
     ]
 }

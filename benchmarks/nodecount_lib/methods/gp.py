@@ -35,7 +35,6 @@ torch.set_num_threads(1)
 MC_SAMPLES = 64
 
 
-
 def fitted(x: Array, target: Array) -> SingleTaskGP:
     """SingleTaskGP over maximised targets (n, m) at its MAP hyper-parameters.
 
@@ -68,7 +67,9 @@ class GpMethod(Method):
             return None
         belief = np.full((self.problem.n, 3), np.nan)
         with torch.no_grad():
-            belief[:, self.columns()] = -self.model().posterior(torch.tensor(self.problem.x)).mean.numpy()
+            belief[:, self.columns()] = (
+                -self.model().posterior(torch.tensor(self.problem.x)).mean.numpy()
+            )
         return belief
 
 
@@ -88,7 +89,9 @@ class SingleObjective(GpMethod):
         model = fitted(self.problem.x[self.seen], score)
         left = self.unseen()
         with torch.no_grad():
-            a = LogExpectedImprovement(model, best_f=score.max())(torch.tensor(self.problem.x[left])[:, None])
+            a = LogExpectedImprovement(model, best_f=score.max())(
+                torch.tensor(self.problem.x[left])[:, None]
+            )
         return int(left[int(a.argmax())])
 
 
@@ -117,7 +120,9 @@ class MultiObjective(GpMethod):
         raise NotImplementedError
 
     def _sampler(self) -> SobolQMCNormalSampler:
-        return SobolQMCNormalSampler(torch.Size([MC_SAMPLES]), seed=self.seed * 1000 + len(self.seen))
+        return SobolQMCNormalSampler(
+            torch.Size([MC_SAMPLES]), seed=self.seed * 1000 + len(self.seen)
+        )
 
     def pick(self, remaining: int) -> int:
         """Setting of the largest acquisition value among those not measured."""
@@ -159,5 +164,9 @@ class Parego(MultiObjective):
     def _acquire(self, model: SingleTaskGP, x: torch.Tensor, target: torch.Tensor) -> Any:
         w = self.rng.dirichlet([1.0, 1.0])
         return qLogNParEGO(
-            model, x, scalarization_weights=torch.tensor(w), sampler=self._sampler(), prune_baseline=True
+            model,
+            x,
+            scalarization_weights=torch.tensor(w),
+            sampler=self._sampler(),
+            prune_baseline=True,
         )

@@ -31,25 +31,46 @@ def fit_map(model: SingleTaskGP) -> SingleTaskGP:
     x = model.train_inputs[0].reshape(-1, *model.train_inputs[0].shape[-2:])[0].numpy()
     y = model.train_targets.reshape(-1, len(x)).numpy()
     kernel, noise = model.covar_module, model.likelihood.noise_covar
-    priors = [(float(p.loc.reshape(-1)[0]), float(p.scale.reshape(-1)[0])) for p in (kernel.lengthscale_prior, noise.noise_prior)]
-    lower = (float(kernel.raw_lengthscale_constraint.lower_bound), float(noise.raw_noise_constraint.lower_bound))
+    priors = [
+        (float(p.loc.reshape(-1)[0]), float(p.scale.reshape(-1)[0]))
+        for p in (kernel.lengthscale_prior, noise.noise_prior)
+    ]
+    lower = (
+        float(kernel.raw_lengthscale_constraint.lower_bound),
+        float(noise.raw_noise_constraint.lower_bound),
+    )
     found = [_best(x, target, priors, lower) for target in y]
     shape = kernel.lengthscale.shape
     with torch.no_grad():
         kernel.lengthscale = torch.tensor(np.stack([f[0] for f in found])).reshape(shape)
         noise.noise = torch.tensor([f[1] for f in found]).reshape(noise.noise.shape)
-        model.mean_module.constant.copy_(torch.tensor([f[2] for f in found]).reshape(model.mean_module.constant.shape))
+        model.mean_module.constant.copy_(
+            torch.tensor([f[2] for f in found]).reshape(model.mean_module.constant.shape)
+        )
     return model.eval()
 
 
-def _best(x: Array, y: Array, priors: list[tuple[float, float]], lower: tuple[float, float]) -> tuple[Array, float, float]:
+def _best(
+    x: Array, y: Array, priors: list[tuple[float, float]], lower: tuple[float, float]
+) -> tuple[Array, float, float]:
     d = x.shape[1]
     gap2 = (x[:, None, :] - x[None, :, :]) ** 2
-    bounds = [(np.log(lower[0]) + 1e-6, np.log(1e3))] * d + [(np.log(lower[1]) + 1e-6, np.log(10.0))]
+    bounds = [(np.log(lower[0]) + 1e-6, np.log(1e3))] * d + [
+        (np.log(lower[1]) + 1e-6, np.log(10.0))
+    ]
     runs = []
     for scale, noise in STARTS:
         start = np.append(np.full(d, np.log(scale * np.sqrt(d))), np.log(noise))
-        runs.append(minimize(negative_map, start, args=(gap2, y, priors), jac=True, method="L-BFGS-B", bounds=bounds))
+        runs.append(
+            minimize(
+                negative_map,
+                start,
+                args=(gap2, y, priors),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=bounds,
+            )
+        )
     theta = min(runs, key=lambda r: float(r.fun)).x
     return np.exp(theta[:-1]), float(np.exp(theta[-1])), _state(theta, gap2, y)[2]
 
@@ -71,7 +92,10 @@ def negative_map(
     signal, factor, mean, alpha = _state(theta, gap2, y)
     inner = np.outer(alpha, alpha) - cho_solve(factor, np.eye(n))
     value = -0.5 * (y - mean) @ alpha - np.log(np.diag(factor[0])).sum()
-    slope = [0.5 * np.sum(inner * signal * gap2[:, :, j]) * np.exp(-2 * theta[j]) for j in range(len(theta) - 1)]
+    slope = [
+        0.5 * np.sum(inner * signal * gap2[:, :, j]) * np.exp(-2 * theta[j])
+        for j in range(len(theta) - 1)
+    ]
     gradient = np.append(slope, 0.5 * np.trace(inner) * np.exp(theta[-1]))
     for j, t in enumerate(theta):
         loc, scale = priors[1] if j == len(theta) - 1 else priors[0]

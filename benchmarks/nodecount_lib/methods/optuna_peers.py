@@ -28,7 +28,8 @@ class OptunaMethod(Method):
         self._rank = np.stack([inverse for _, inverse in levels], axis=1)
         self._unit = self._rank / np.maximum(self._rank.max(axis=0), 1)
         self._space = {
-            f"k{j}": optuna.distributions.IntDistribution(0, int(r)) for j, r in enumerate(self._rank.max(axis=0))
+            f"k{j}": optuna.distributions.IntDistribution(0, int(r))
+            for j, r in enumerate(self._rank.max(axis=0))
         }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -44,7 +45,9 @@ class OptunaMethod(Method):
             warnings.simplefilter("ignore")
             trial = self._study.ask(self._space)
         self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
-        point = np.array([trial.params[k] for k in self._space]) / np.maximum(self._rank.max(axis=0), 1)
+        point = np.array([trial.params[k] for k in self._space]) / np.maximum(
+            self._rank.max(axis=0), 1
+        )
         return nearest(self._unit, point, self.unseen())
 
     def tell(self, index: int, log_y: Array) -> None:
@@ -62,7 +65,9 @@ class OptunaGp(OptunaMethod):
 
     def sampler(self) -> Any:
         """GPSampler with the common start."""
-        return optuna.samplers.GPSampler(seed=self.seed, n_startup_trials=2, deterministic_objective=True)
+        return optuna.samplers.GPSampler(
+            seed=self.seed, n_startup_trials=2, deterministic_objective=True
+        )
 
 
 class OptunaTpe(OptunaMethod):
