@@ -22,17 +22,13 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, float):
         return float(f"{value:.9g}") if math.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    return str(value)
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
 def document(schema: str, facts: Mapping[str, Any]) -> str:

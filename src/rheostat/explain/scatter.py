@@ -23,7 +23,7 @@ BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
 def draw(chart: Chart, width: int = 72, height: int = 10) -> list[str]:
-    """Lines of text that show ``chart`` in at most ``width`` columns; an empty chart is no lines."""
+    """Lines of at most ``width`` columns that show ``chart``; an empty chart is no lines."""
     if chart.kind == "bar":
         return bars(chart, width)
     points = [p for s in chart.series for p in _points(s)]

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from rheostat.core.report import Grid, Report, Section
 from rheostat.explain import scatter
-from rheostat.explain.words import quantity, signed, spanned
+from rheostat.explain.words import quantity, share, signed, spanned
 
 WIDEST = 100
 LABEL = 9
@@ -98,19 +98,13 @@ def cell(value: Any, unit: str) -> str:
     >>> cell((9.13e6, 8.7e6, 9.5e6), "J"), cell(-0.29, "%"), cell(None, "s"), cell(0.892, "share")
     ('9.13 MJ [8.7 9.5]', '−29 %', '', '89 %')
     """
-    if value is None or value == "":
-        return ""
-    if isinstance(value, (str, bool)):
-        return {True: "yes", False: "no"}.get(value, str(value))  # type: ignore[call-overload]
+    if value is None or isinstance(value, (str, bool)):
+        return {None: "", True: "yes", False: "no"}.get(value, str(value))
     if isinstance(value, tuple):
         return change(value) if unit == "%" else spanned(*value, unit)
-    if unit == "%":
-        return signed(float(value))
-    if unit == "share":
-        return f"{100 * value:.0f} %" if math.isfinite(value) else "-"
-    if isinstance(value, int):
-        return quantity(value, unit) if unit else f"{value}"
-    return quantity(float(value), unit)
+    if unit in ("%", "share"):
+        return signed(float(value)) if unit == "%" else share(float(value))
+    return f"{value}" if isinstance(value, int) and not unit else quantity(float(value), unit)
 
 
 def change(value: tuple[float, float, float]) -> str:
@@ -126,11 +120,11 @@ def change(value: tuple[float, float, float]) -> str:
 
 
 def tsv(grid: Grid) -> str:
-    """Tab-separated values for pipes: base units, full precision, an interval as three columns.
+    r"""Tab-separated values for pipes: base units, full precision, an interval as three columns.
 
     >>> g = Grid(("nodes", "runtime_s"), ((4, (10.0, 9.0, 11.0)),))
     >>> tsv(g)
-    'nodes\\truntime_s\\truntime_s_low\\truntime_s_high\\n4\\t10.0\\t9.0\\t11.0\\n'
+    'nodes\truntime_s\truntime_s_low\truntime_s_high\n4\t10.0\t9.0\t11.0\n'
     """
     heads: list[str] = []
     for i, head in enumerate(grid.heads):

@@ -6,7 +6,7 @@ lies) is done for all jobs together.
 
 Notation
 --------
-J  jobs      S  settings of each job      m  objectives      y : (J, S, m), minimised, NaN = no value
+J  jobs    S  settings of each job    m  objectives    y : (J, S, m), minimised, NaN = no value
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,15 +164,16 @@ class NodeHours(Limit):
 class MaxSlowdown:
     """At most ``factor`` times the runtime at ``against``: a setting, or the fastest if none.
 
-    ``against`` names knob values, ``{"nodes": 64}`` say, the ones the user asked for.  The ratio is
-    taken draw by draw, so what the model is unsure about for both settings cancels.
+    ``against`` names knob values, ``{"nodes": 64}`` say, the ones the user asked for; for a table
+    of jobs "requested" means what each of them asked for.  The ratio is taken draw by draw, so what
+    the model is unsure about for both settings cancels.
 
     >>> str(MaxSlowdown(1.2, against={"nodes": 64}))
     'at most 1.2 times the runtime at nodes=64'
     """
 
     factor: float
-    against: Mapping[str, Any] | None = None
+    against: Mapping[str, Any] | Literal["requested"] | None = None
     confidence: float = 0.5
 
     def __post_init__(self) -> None:
@@ -188,18 +189,23 @@ class MaxSlowdown:
     def excess(self, front: Front) -> Array:
         """Relative miss of each row, (n,)."""
         draws = front.draws("runtime_s")[:, None, :]
-        return self.excess_many(draws, np.array([self._base(front)]))[0]
+        return np.asarray(self.excess_many(draws, np.array([self._base(front)]))[0])
 
     def excess_many(self, runtime_s: Array, base: NDArray[np.int64]) -> Array:
         """`excess` of many fronts: draws (d, J, S) and each job's base setting (J,) give (J, S)."""
         against = np.take_along_axis(runtime_s, base[None, :, None], axis=2)
         ratio = runtime_s / against
-        flat = _quantile(ratio.reshape(len(ratio), -1), self.confidence)
-        return np.asarray(flat.reshape(ratio.shape[1:]) / self.factor - 1.0)
+        flat: Array = _quantile(ratio.reshape(len(ratio), -1), self.confidence)
+        excess: Array = flat.reshape(ratio.shape[1:]) / self.factor - 1.0
+        return excess
 
     def score(self, front: Front) -> Array:
         """The first objective that is not runtime, inf where the slowdown is larger."""
-        return _other_objective(front, "runtime_s", self.excess(front))
+        return self.score_given(front, self.excess(front))
+
+    def score_given(self, front: Front, excess: Array) -> Array:
+        """`score` where the miss of each row is known already, (n,)."""
+        return _other_objective(front, "runtime_s", excess)
 
     def _base(self, front: Front) -> int:
         mean = front.mean("runtime_s")
@@ -207,6 +213,11 @@ class MaxSlowdown:
             if not np.isfinite(mean).any():
                 return 0  # the model abstains on every row, and so does the excess
             return int(np.nanargmin(mean))
+        if self.against == "requested":
+            raise DataError(
+                "MaxSlowdown",
+                ["one front does not say what was requested: name the setting in against="],
+            )
         asked = dict(self.against)
         rows = front.alternatives.select(list(asked)).frame.rows(named=True)
         for i, row in enumerate(rows):
@@ -218,7 +229,10 @@ class MaxSlowdown:
         )
 
     def __str__(self) -> str:
-        against = f"at {_settings(self.against)}" if self.against else "of the fastest setting"
+        against = "of the fastest setting"
+        if self.against:
+            asked = self.against
+            against = "as requested" if asked == "requested" else f"at {_settings(asked)}"
         text = f"at most {self.factor:g} times the runtime {against}"
         return text + _surely(self.confidence)
 
@@ -282,7 +296,9 @@ NAMES = {
 Choice = Knee | Limit | MaxSlowdown | Weighted
 
 
-def parse_rule(text: str, against: Mapping[str, Any] | None = None) -> Choice:
+def parse_rule(
+    text: str, against: Mapping[str, Any] | Literal["requested"] | None = None
+) -> Choice:
     """A rule from what people type: ``knee``, ``deadline=2h``, ``power=15kW``, ``slowdown=1.2``.
 
     A limit may end in ``@0.9``, its confidence.  ``against`` is the setting a slowdown refers to.
