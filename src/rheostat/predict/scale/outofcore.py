@@ -105,7 +105,9 @@ def fit_out_of_core(
         notes = left_out(plan.targets, counted.rows, counted.totals[0].tolist())
         coding = make_coding(plan, counted, settings.keep_levels)
         spool, key = spooled(coding, past, settings, where)
-        trees = _grow(kind, plan, spool, replace(where, folder=folder / f"{kind}-{key}"), settings)
+        trees = _grow(
+            kind, coding, spool, replace(where, folder=folder / f"{kind}-{key}"), settings
+        )
         pairs = _tell(progress, "calibrate", [(coding, trees, p) for p in last])
         calibration = calibrated((errors_of(*p) for p in pairs), seed=settings.seed)
         return ScaleModel(coding, trees, calibration, asked_at, counted.rows, notes)
@@ -144,12 +146,13 @@ def spooled(
     return spool, key_of(plan, parts, grown)
 
 
-def _grow(kind: str, plan: Plan, spool: Spool, where: Where, settings: Settings) -> Trees:
+def _grow(kind: str, coding: Coding, spool: Spool, where: Where, settings: Settings) -> Trees:
     """Bin once, train each target on the same bins."""
     y = spool.targets()
     binned, stages, centres = None, [], []
-    for t, target in enumerate(plan.targets):
-        label, weight, centre = centred(y[:, t])
+    for t, target in enumerate(coding.plan.targets):
+        centre = float(coding.prior[t])
+        label, weight = centred(y[:, t], centre)
         run = Run(settings, spool, _stages(where.folder, target))
         if engine_of(kind).rounds(run.stages) < settings.rounds:
             if binned is None:
@@ -165,12 +168,11 @@ def _grow(kind: str, plan: Plan, spool: Spool, where: Where, settings: Settings)
     return Trees(kind, tuple(stages), tuple(centres))
 
 
-def centred(y: Matrix) -> tuple[Matrix, Matrix, float]:
-    """(label, weight, centre): labels about 0 so that boosting starts there, weight 0 for NaN."""
+def centred(y: Matrix, centre: float) -> tuple[Matrix, Matrix]:
+    """(label, weight): labels about 0 so that boosting starts there, weight 0 for NaN."""
     there = np.isfinite(y)
-    centre = float(y[there].mean(dtype=np.float64))
     label = np.where(there, y - np.float32(centre), np.float32(0.0)).astype(np.float32)
-    return label, there.astype(np.float32), centre
+    return label, there.astype(np.float32)
 
 
 def _after(run: Run, where: Where, target: str, kind: str):  # type: ignore[no-untyped-def]
