@@ -1,0 +1,160 @@
+"""`read`: one door for all formats; it guesses the format from what is in the file.
+
+Readers of other packages join through the entry-point group ``rheostat.readers``: a `Reader`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError
+from rheostat.measure.adastra import read_adastra
+from rheostat.measure.checks import file_there
+from rheostat.measure.delimited import head
+from rheostat.measure.fdata import read_fdata
+from rheostat.measure.parquet import MAGIC, scan
+from rheostat.measure.pm100 import NODE, read_pm100
+from rheostat.measure.runs import read_runs
+from rheostat.measure.sacct import read_sacct
+from rheostat.measure.sacct_json import read_sacct_json
+from rheostat.measure.swf import read_swf
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a guess may look at: the first 64 KiB unpacked, and the columns if it is parquet."""
+
+    path: Path
+    start: bytes
+    types: pl.Schema | None
+    own: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """Non-empty lines of the start, at most 50."""
+        return [x for x in self.start.decode("utf-8", "replace").splitlines() if x.strip()][:50]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format: whether a file looks like it, and how to read it."""
+
+    name: str
+    looks_like: Callable[[Head], bool]
+    read: Callable[..., JobTable]
+    about: str
+
+
+def _swf(head: Head) -> bool:
+    records = [x for x in head.lines if not x.lstrip().startswith(";")]
+    if head.types is not None:
+        return False
+    numbers = re.compile(r"\s*(-?\d+(\.\d+)?\s+){17}-?\d+(\.\d+)?\s*")
+    return bool(numbers.fullmatch(records[0])) if records else head.start[:1] == b";"
+
+
+def _sacct(head: Head) -> bool:
+    return bool(head.types is None and head.lines and re.search(r"(^|\|)JobID(Raw)?(\||$)",
+                                                                head.lines[0]))  # fmt: skip
+
+
+def _json(head: Head) -> bool:
+    return head.types is None and head.start.lstrip()[:1] == b"{"
+
+
+def _pm100(head: Head) -> bool:
+    return NODE in (head.types or {}) and "run_time" in (head.types or {})
+
+
+def _adastra(head: Head) -> bool:
+    """PM100's names, but a clock without a zone or limits that are instants."""
+    if not _pm100(head) or head.types is None:
+        return False
+    if getattr(head.types.get("submit_time"), "time_zone", "") is None:
+        return True
+    limit = head.types.get("time_limit")
+    if limit is None or not limit.is_numeric():
+        return False
+    first = pl.scan_parquet(head.path).select("time_limit").head(100).collect()["time_limit"]
+    return bool((first.median() or 0) > 1e9)
+
+
+def _fdata(head: Head) -> bool:
+    return {"jid", "nnumr", "avgpcon"} <= set(head.types or {})
+
+
+def _table(head: Head) -> bool:
+    first = head.lines[0] if head.types is None and head.lines else ""
+    return head.types is not None or any(first.count(c) for c in ",;\t")
+
+
+BUILT_IN = (
+    Reader("rheostat", lambda h: h.own, JobTable.read_parquet, "a table that rheostat wrote"),
+    Reader("adastra", _adastra, read_adastra, "Adastra MI250 jobs, parquet (Zenodo 14007065)"),
+    Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
+    Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
+    Reader("sacct-json", _json, read_sacct_json, "sacct --json, Slurm 22.05 to 24.11"),
+    Reader("sacct", _sacct, read_sacct, "sacct --parsable2"),
+    Reader("swf", _swf, read_swf, "Standard Workload Format 2.2"),
+    Reader("runs", _table, read_runs, "CSV or parquet of measured runs, columns mapped"),
+)
+READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}
+
+
+def readers() -> dict[str, Reader]:
+    """All formats: the built-in ones, and those of installed packages."""
+    found = {e.name: e.load() for e in entry_points(group="rheostat.readers")}
+    return found | READERS
+
+
+def guess_format(path: str | Path) -> str:
+    """The name of the first reader whose format the file looks like; a `DataError` if none."""
+    path = file_there(path)
+    seen = _head(path)
+    every = readers()
+    for reader in every.values():
+        if reader.looks_like(seen):
+            return reader.name
+    known = [f"{r.name}: {r.about}" for r in every.values()]
+    raise DataError(str(path), ["is none of the formats that can be told apart", *known])
+
+
+def read(path: str | Path, format: str | None = None, **options: Any) -> JobTable:
+    r"""Read a job log or a table of runs; ``format`` is guessed from the content.
+
+    ``options`` go to the reader (``zone`` for sacct, ``columns`` for runs).  The table's ``notes``
+    say what was odd, left out or assumed.
+
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "runs.csv"
+    >>> _ = file.write_text("nodes,wall_min,power_kW\n1,60,0.5\n2,40,0.9\n")
+    >>> read(file).frame["runtime_s"].to_list()
+    [3600.0, 2400.0]
+    """
+    name = format or guess_format(path)
+    every = readers()
+    if name not in every:
+        raise DataError("format", [f"expected one of {', '.join(every)}, got {name!r}"])
+    file_there(path)
+    try:
+        return every[name].read(path, **options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise DataError(name, [f"takes no option {str(error).split()[-1]}"]) from error
+
+
+def _head(path: Path) -> Head:
+    start = head(path)
+    if start[:4] != MAGIC:
+        return Head(path, start, None)
+    _, types = scan(path)
+    return Head(path, start, types, "rheostat" in pl.read_parquet_metadata(path))

@@ -1,0 +1,208 @@
+"""Read any CSV or parquet table of measured runs: one row is one run at one setting.
+
+Which column is the runtime?  In this order: what the caller maps, what a preset knows of a
+published table, what the column's name and unit suffix suggest.  Everything that was guessed is
+noted, and a column of unknown kind counts as known at the END, where it cannot leak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.vocabulary import VOCABULARY
+from rheostat.errors import DataError
+from rheostat.measure.checks import ROW, as_jobs, file_there
+from rheostat.measure.delimited import read_delimited
+from rheostat.measure.mapping import Mapped, Source, load_mapping
+from rheostat.measure.parquet import MAGIC, scan
+from rheostat.measure.units_guess import Guess, guess_known, guess_name, split_unit
+
+QUANTITIES = ("runtime_s", "power_w", "energy_j")
+FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")
+
+PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
+    ("SPEChpc runs measured with LIKWID", frozenset({"rt_unhalted_max", "power_pkg_W", "hosts"}), {
+        "columns": {"runtime_s": "rt_unhalted_max", "power_w": ["power_pkg_W", "power_dram_W"],
+                    "app": "bench", "nodes": "hosts", "cores": "procs"},
+        "known": {"workload": "submit", "cluster": "submit", "group": "submit"},
+        "drop": {"columns": ["file"]}}),
+    ("LULESH runs measured with LIKWID", frozenset({"wall_s", "total_power_W", "core_freq_GHz"}), {
+        "columns": {"runtime_s": "wall_s", "power_w": "total_power_W", "energy_j": "energy_J",
+                    "frequency_hz": "core_freq_GHz", "threads": "threads"},
+        "known": {"size": "submit", "arch": "submit", "dataset": "submit", "parallel": "submit"}}),
+    ("Marconi100 jobs", frozenset({"num_nodes_alloc", "run_time", "time_limit", "job_state"}), {
+        "columns": {"time_limit_s": {"from": "time_limit", "scale": 60}, "runtime_s": "run_time"}}),
+    ("Zeus training runs", frozenset({"time_per_epoch", "average_power", "power_limit"}), {
+        "columns": {"runtime_s": "time_per_epoch", "power_w": "average_power",
+                    "cap_w": "power_limit", "batch_size": "batch_size", "app": "network"}}),
+)  # fmt: skip
+
+
+def read_runs(
+    path: str | Path,
+    *,
+    map: str | Path | Mapping[str, Any] | None = None,
+    columns: Mapping[str, Any] | None = None,
+    known: Mapping[str, str] | None = None,
+    encoding: str = "utf-8",
+) -> JobTable:
+    """Read measured runs.
+
+    Parameters
+    ----------
+    path
+        A CSV (any usual delimiter, gzip or not) or parquet file.
+    map
+        A TOML file or the same as a mapping: tables ``columns``, ``known``, ``drop``.
+    columns
+        Ours to theirs, on top of ``map``: ``{"runtime_s": "wall_s"}``.
+    known
+        Moment of a column: ``{"size": "submit"}``.
+    encoding
+        Of a CSV file.
+
+    Raises
+    ------
+    DataError
+        Mapped columns that the file has not; no runtime, power or energy in it at all.
+
+    Notes
+    -----
+    A row whose runtime, energy or power is missing stays, with null.
+    """
+    frame, notes = _load(path, encoding)
+    chosen = Mapped.of({"columns": dict(columns or {}), "known": dict(known or {})})
+    chosen = chosen.over(
+        load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
+    )
+    chosen, said = _with_preset(chosen, frame.columns)
+    missing = sorted({c for s in chosen.columns.values() for c in s.columns} - set(frame.columns))
+    if missing:
+        raise DataError(
+            str(path), [*(f"mapped column {c} is missing" for c in missing), _present(frame)]
+        )
+    taken, described = _take(frame, chosen)
+    rest, guessed, words = _guess_rest(frame, chosen, taken)
+    table = frame.select(ROW, **taken, **rest)
+    table = _censor(table)
+    if not set(QUANTITIES) & set(table.columns):
+        hint = "map them: columns={'runtime_s': '<their name>'}"
+        raise DataError(
+            str(path),
+            ["found no runtime, power or energy among the columns", _present(frame), hint],
+        )
+    return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
+
+
+def _present(frame: pl.DataFrame) -> str:
+    return f"present: {', '.join(c for c in frame.columns if c != ROW)}"
+
+
+def _load(path: str | Path, encoding: str) -> tuple[pl.DataFrame, list[Note]]:
+    path = file_there(path)
+    with path.open("rb") as file:
+        packed = file.read(4) == MAGIC
+    if not packed:
+        return read_delimited(path, encoding)
+    lazy, types = scan(path)
+    nested = [c for c, t in types.items() if t.is_nested()]
+    notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []
+    try:
+        frame = lazy.drop(nested).with_row_index(ROW).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(str(path), [f"is damaged inside: {error}"]) from error
+    if not frame.height:
+        raise DataError(str(path), ["has columns but no rows"])
+    return frame, notes
+
+
+def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[Note]]:
+    for name, marks, spec in PRESETS:
+        if marks <= set(columns):
+            return chosen.over(Mapped.of(spec, name)), [Note(f"columns mapped as {name}")]
+    return chosen, []
+
+
+def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list[Column]]:
+    """Expressions for the mapped columns, and descriptions of those the vocabulary lacks."""
+    described = [
+        Column(n, split_unit(n)[2], chosen.known.get(n, Moment.SUBMIT), f"from {s.columns[0]}")
+        for n, s in chosen.columns.items()
+        if n not in VOCABULARY
+    ]
+    return {n: _expr(frame, s, n) for n, s in chosen.columns.items()}, described
+
+
+def _expr(frame: pl.DataFrame, source: Source, ours: str) -> pl.Expr:
+    first = frame[source.columns[0]].dtype
+    if isinstance(first, pl.Datetime):
+        return pl.col(source.columns[0]).dt.epoch("us").cast(pl.Float64) / 1e6
+    if first == pl.String and ours.endswith("_s"):
+        instant = pl.col(source.columns[0]).str.to_datetime(strict=False, time_unit="us")
+        return instant.dt.epoch("us").cast(pl.Float64) / 1e6
+    total = pl.col(source.columns[0])
+    for extra in source.columns[1:]:
+        total = total + pl.col(extra)
+    return total if source.scale == 1.0 else total.cast(pl.Float64) * source.scale
+
+
+def _guess_rest(
+    frame: pl.DataFrame, chosen: Mapped, taken: Mapping[str, pl.Expr]
+) -> tuple[dict[str, pl.Expr], list[Column], list[Note]]:
+    """Columns that nobody mapped: renamed where the name is plain, else kept under their own."""
+    used = {c for s in chosen.columns.values() for c in s.columns} | {ROW, *chosen.drop}
+    exprs: dict[str, pl.Expr] = {}
+    columns: list[Column] = []
+    words: list[str] = []
+    for theirs in (c for c in frame.columns if c not in used):
+        guess = _guess(theirs, frame[theirs], chosen.known)
+        if guess.name in taken or guess.name in exprs:
+            guess = Guess(theirs, theirs, 1.0, "", chosen.known.get(theirs, Moment.END))
+        exprs[guess.name] = _expr(frame, Source((theirs,), guess.scale), guess.name)
+        if guess.name not in VOCABULARY or theirs in chosen.known:
+            columns.append(Column(guess.name, guess.unit, guess.known, f"from {theirs}"))
+        words.append(_words(guess))
+    dropped = (
+        [Note(f"left out as the mapping says: {', '.join(chosen.drop)}")] if chosen.drop else []
+    )
+    return exprs, columns, [*dropped, *([Note(f"guessed: {'; '.join(words)}")] if words else [])]
+
+
+def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment]) -> Guess:
+    stem, suffix, unit, scale = split_unit(theirs)
+    ours = guess_name(theirs)
+    if ours is not None and (
+        values.dtype.is_numeric() or ours.endswith("_s") or not _numeric(ours)
+    ):
+        scale = scale if ours.endswith(suffix or "\0") else 1.0
+        return Guess(ours, theirs, scale, VOCABULARY[ours].unit, VOCABULARY[ours].known)
+    moment = known.get(theirs, guess_known(theirs, values))
+    if unit and values.dtype.is_numeric():
+        return Guess(stem + suffix, theirs, scale, unit, known.get(stem + suffix, moment))
+    return Guess(theirs, theirs, 1.0, "", moment)
+
+
+def _numeric(ours: str) -> bool:
+    return ours in {"runtime_s", "cap_w", "power_w", "energy_j", "nodes", "gpus", "cores",
+                    "threads", "frequency_hz", "batch_size", "time_limit_s"}  # fmt: skip
+
+
+def _words(guess: Guess) -> str:
+    scale = "" if guess.scale == 1.0 else f" x {guess.scale:g}"
+    if guess.unit and not split_unit(guess.source)[2]:
+        scale += f", taken as {guess.unit}"
+    name = guess.name if guess.name == guess.source else f"{guess.name} = {guess.source}{scale}"
+    return f"{name} ({guess.known.name})"
+
+
+def _censor(table: pl.DataFrame) -> pl.DataFrame:
+    """Mark unfinished runs where the table has a state."""
+    if "state" not in table.columns or "censored" in table.columns:
+        return table
+    state = pl.col("state").cast(pl.String).str.to_uppercase()
+    return table.with_columns(censored=~state.is_in(list(FINISHED)))

@@ -1,0 +1,229 @@
+"""Read `sacct --parsable2`: one line per job and per step, any choice of fields.
+
+Step lines (``123.batch``, ``123.extern``, ``123.0``) are folded into their job: they carry its
+energy.  Slurm does not escape the delimiter, so a job name that contains one shifts its whole line;
+such a line is left out and noted, unless ``rejoin`` names the field that holds the free text.
+
+Notation
+--------
+a line is (row, cells); cells maps a field of the header to its text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import polars as pl
+
+from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.errors import DataError
+from rheostat.measure import slurm
+from rheostat.measure.checks import ROW, as_jobs, note_rows
+from rheostat.measure.lines import Records
+
+Cells = Mapping[str, str]
+SHIFTED = "field count differs from the header: a delimiter inside a field? (rejoin= names it)"
+FOLDED = "step line, folded into its job"
+TWICE = "the job is there already (requeued, or listed twice)"
+CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
+TYPES: dict[str, Any] = {
+    ROW: pl.Int64, "job_id": pl.String, "user": pl.String, "group": pl.String,
+    "account": pl.String, "app": pl.String, "partition": pl.String, "qos": pl.String,
+    "cluster": pl.String, "priority": pl.Float64, "submit_s": pl.Float64,
+    "eligible_s": pl.Float64, "start_s": pl.Float64, "end_s": pl.Float64, "nodes": pl.Int64,
+    "nodes_alloc": pl.Int64, "cores": pl.Int64, "cores_alloc": pl.Int64, "gpus": pl.Int64,
+    "gpus_alloc": pl.Int64, "memory_b": pl.Float64, "frequency_hz": pl.Float64,
+    "time_limit_s": pl.Float64, "runtime_s": pl.Float64, "state": pl.String,
+    "exit_code": pl.String, "energy_j": pl.Float64, "power_w": pl.Float64, "censored": pl.Boolean,
+}  # fmt: skip
+SHARED = Note(
+    "energy_j: Slurm counts whole nodes, so jobs that share a node each carry all its joules; "
+    "power_w is energy_j over runtime_s"
+)
+
+
+def read_sacct(
+    path: str | Path,
+    *,
+    delimiter: str = "|",
+    zone: str = "UTC",
+    rejoin: str | None = None,
+    encoding: str = "utf-8",
+) -> JobTable:
+    """Read what ``sacct --parsable2 --format=...`` printed; the first line names the fields.
+
+    Needs JobID (or JobIDRaw), State, Submit and Elapsed (or ElapsedRaw); more is better.  ``zone``
+    is the site's time zone: sacct prints local time without one.
+    """
+    records = Records(path, encoding=encoding, header=1)
+    lines = iter(records)
+    header = next((text.split(delimiter) for _, text in lines), [])
+    _check_header(path, header, delimiter)
+    stand = _zone(zone)
+    jobs, steps, notes = _fold(lines, header, rejoin, delimiter)
+    notes = [*records.notes, *notes, Note(f"times read as {zone}")]
+    if not jobs:
+        raise DataError(
+            str(path),
+            ["has a header but no job line", *(f"{n.count} x {n.message}" for n in notes[:-1])],
+        )
+    orphans = sorted(set(steps) - set(jobs))
+    if orphans:
+        notes.append(Note(f"steps without their job line: {', '.join(orphans[:10])}"))
+    rows = [_job(row, key, c, steps.get(key, []), stand) for key, (row, c) in jobs.items()]
+    return sacct_table(rows, notes)
+
+
+def _fold(
+    lines: Iterator[tuple[int, str]], header: list[str], rejoin: str | None, delimiter: str
+) -> tuple[dict[str, tuple[int, Cells]], dict[str, list[Cells]], list[Note]]:
+    """Job lines by id, their step lines, and notes on the lines that are not rows of their own."""
+    jobs: dict[str, tuple[int, Cells]] = {}
+    steps: dict[str, list[Cells]] = {}
+    gone: dict[str, list[int]] = {}
+    for row, text in lines:
+        parts = _fit(text.split(delimiter), header, rejoin, delimiter)
+        if parts is None:
+            gone.setdefault(SHIFTED, []).append(row)
+            continue
+        cells = dict(zip(header, parts, strict=True))
+        key, _, step = _id(cells).partition(".")
+        if step:
+            steps.setdefault(key, []).append(cells | {"step": step})
+            gone.setdefault(FOLDED, []).append(row)
+        elif key in jobs:
+            gone.setdefault(TWICE, []).append(row)
+        else:
+            jobs[key] = (row, cells)
+    return jobs, steps, [note_rows(why, rows, dropped=True) for why, rows in gone.items()]
+
+
+def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
+    """The table from one mapping per job; shared with the JSON reader."""
+    frame = pl.DataFrame(rows, schema={k: v for k, v in TYPES.items() if k in rows[0]})
+    if frame["energy_j"].is_not_null().any():
+        notes = [*notes, SHARED]
+    return as_jobs(frame, [CLUSTER], notes)
+
+
+def finish(job: dict[str, Any]) -> dict[str, Any]:
+    """Add what follows from the rest: mean power, and whether the run was cut."""
+    runtime, energy = job["runtime_s"], job["energy_j"]
+    job["power_w"] = energy / runtime if energy and runtime else None
+    job["censored"] = None if job["state"] is None else job["state"] != slurm.COMPLETED
+    return job
+
+
+def _job(row: int, key: str, cells: Cells, steps: list[Cells], zone: ZoneInfo) -> dict[str, Any]:
+    get = cells.get
+    asked, given = slurm.tres(get("ReqTRES", "")), slurm.tres(get("AllocTRES", ""))
+    nodes = _int(get("ReqNodes")) or _int(asked.get("node")) or _int(get("NNodes"))
+    cores = _int(get("ReqCPUS")) or _int(asked.get("cpu")) or _int(get("NCPUS"))
+    memory = slurm.amount(asked["mem"]) if "mem" in asked else None
+    clock = {
+        name: _instant(get(field, ""), zone)
+        for name, field in {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start",
+                            "end_s": "End"}.items()
+    }  # fmt: skip
+    khz = slurm.amount(get("ReqCPUFreqMax", ""), base=1000)
+    return finish({
+        ROW: row, "job_id": key, "user": get("User") or None, "group": get("Group") or None,
+        "account": get("Account") or None, "app": get("JobName") or None,
+        "partition": get("Partition") or None, "qos": get("QOS") or None,
+        "cluster": get("Cluster") or None, "priority": _float(get("Priority")), **clock,
+        "nodes": nodes, "nodes_alloc": _int(get("AllocNodes")) or _int(given.get("node")),
+        "cores": cores, "cores_alloc": _int(get("AllocCPUS")) or _int(given.get("cpu")),
+        "gpus": slurm.gpus(asked), "gpus_alloc": slurm.gpus(given),
+        "memory_b": memory or slurm.memory_b(get("ReqMem", ""), cores, nodes),
+        "frequency_hz": khz * 1e3 if khz else None,
+        "time_limit_s": _limit(cells), "runtime_s": _elapsed(cells),
+        "state": slurm.state(get("State", "")), "exit_code": get("ExitCode") or None,
+        "energy_j": _energy(cells, steps),
+    })  # fmt: skip
+
+
+def _energy(cells: Cells, steps: list[Cells]) -> float | None:
+    batch = [_joules(s) for s in steps if s["step"] == "batch"]
+    numbered = [_joules(s) for s in steps if s["step"].isdigit()]
+    return slurm.energy_j(
+        _joules(cells), next(iter(batch), None), [e for e in numbered if e is not None]
+    )
+
+
+def _joules(cells: Cells) -> float | None:
+    raw = _float(cells.get("ConsumedEnergyRaw"))
+    if raw is None:
+        raw = slurm.amount(cells.get("ConsumedEnergy", ""), base=1000)
+    if raw is None:
+        raw = slurm.amount(slurm.tres(cells.get("TRESUsageInTot", "")).get("energy", ""))
+    return raw
+
+
+def _elapsed(cells: Cells) -> float | None:
+    raw = _float(cells.get("ElapsedRaw"))
+    return raw if raw is not None else slurm.seconds(cells.get("Elapsed", ""))
+
+
+def _limit(cells: Cells) -> float | None:
+    raw = _float(cells.get("TimelimitRaw"))
+    return raw * 60 if raw is not None else slurm.seconds(cells.get("Timelimit", ""))
+
+
+def _instant(text: str, zone: ZoneInfo) -> float | None:
+    if text.isdigit():
+        return float(text)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=zone)).timestamp()
+
+
+def _fit(
+    parts: list[str], header: list[str], rejoin: str | None, delimiter: str
+) -> list[str] | None:
+    """The line's cells; None where their number differs and ``rejoin`` cannot mend it."""
+    extra = len(parts) - len(header)
+    if extra > 0 and rejoin in header:
+        at = header.index(rejoin)
+        return [*parts[:at], delimiter.join(parts[at : at + extra + 1]), *parts[at + extra + 1 :]]
+    return parts if extra == 0 else None
+
+
+def _check_header(path: str | Path, header: list[str], delimiter: str) -> None:
+    have, problems = set(header), []
+    for choice in (("JobID", "JobIDRaw"), ("State",), ("Submit",), ("Elapsed", "ElapsedRaw")):
+        if not have & set(choice):
+            problems.append(f"field {' or '.join(choice)} is missing")
+    if problems:
+        shown = ", ".join(header)[:200]
+        raise DataError(
+            str(path), [*problems, f"the first line, split at {delimiter!r}, reads: {shown}"]
+        )
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise DataError("zone", [f"expected a name like Europe/Paris, got {name!r}"]) from error
+
+
+def _id(cells: Cells) -> str:
+    return cells.get("JobID") or cells.get("JobIDRaw", "")
+
+
+def _float(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def _int(text: str | None) -> int | None:
+    number = slurm.amount(text) if text else None
+    return int(number) if number is not None else None

@@ -1,0 +1,111 @@
+"""How Slurm spells durations, amounts, resources and states; shared by the readers of its output.
+
+Two traps live here.  Slurm abbreviates the same joules by 1000 in ConsumedEnergy and by 1024 in
+TRES strings (6181 J is "6.18K" and "6.04K"), and it writes "Unknown", "UNLIMITED" or nothing where
+a number is not known.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+)(?::(\d+(?:\.\d+)?))?")
+_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGTPE]?)")
+_POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+
+COMPLETED = "COMPLETED"
+
+
+def seconds(text: str) -> float | None:
+    """Seconds in ``[D-]HH:MM:SS[.us]``, ``MM:SS`` or ``D-HH``; None where it is not a duration.
+
+    >>> seconds("1-02:03:04"), seconds("00:00.002"), seconds("2-12"), seconds("UNLIMITED")
+    (93784.0, 0.002, 216000.0, None)
+    """
+    text = text.strip()
+    days, dash, rest = text.rpartition("-")
+    parts = rest.split(":")
+    if not re.fullmatch(r"\d+(:\d+){0,2}(\.\d+)?", rest) or (dash and not days.isdigit()):
+        return None
+    if len(parts) == 1 and not dash:
+        return None
+    values = [float(p) for p in parts]
+    missing = [0.0] * (3 - len(values))
+    values = [*values, *missing] if dash else [*missing, *values]  # D-HH counts from the left
+    return float(days or 0) * 86400 + values[0] * 3600 + values[1] * 60 + values[2]
+
+
+def spell_seconds(value: float) -> str:
+    """``[D-]HH:MM:SS[.ffffff]``: the inverse of `seconds`.
+
+    >>> spell_seconds(93784.0), spell_seconds(1.5)
+    ('1-02:03:04', '00:00:01.500000')
+    """
+    micros = round(value * 1e6)
+    whole, fraction = divmod(micros, 1_000_000)
+    days, rest = divmod(whole, 86400)
+    clock = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
+    return (f"{days}-" if days else "") + clock + (f".{fraction:06d}" if fraction else "")
+
+
+def amount(text: str, base: int = 1024) -> float | None:
+    """A number with a K, M, G, T suffix; None where it is not one.
+
+    >>> amount("4G"), amount("6.18K", base=1000), amount("Unknown"), amount("")
+    (4294967296.0, 6180.0, None, None)
+    """
+    found = _AMOUNT.fullmatch(text.strip())
+    return float(found[1]) * float(base) ** _POWER[found[2]] if found else None
+
+
+def tres(text: str) -> dict[str, str]:
+    """Trackable resources by name; GPUs of all types together with the untyped entry untouched.
+
+    >>> tres("billing=2,cpu=2,gres/gpu:a100=1,gres/gpu=1,mem=4000M,node=1")["gres/gpu"]
+    '1'
+    """
+    pairs = (item.partition("=") for item in text.split(",") if "=" in item)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def gpus(resources: dict[str, str]) -> int | None:
+    """GPUs in a TRES mapping: the untyped count, or the sum over types where only those are."""
+    if (plain := resources.get("gres/gpu", "")).isdigit():
+        return int(plain)
+    typed = [v for k, v in resources.items() if k.startswith("gres/gpu:") and v.isdigit()]
+    return sum(int(v) for v in typed) if typed else None
+
+
+def memory_b(text: str, cores: float | None, nodes: float | None) -> float | None:
+    """ReqMem in bytes of the whole job: ``4G`` total, ``4Gn`` a node, ``4Gc`` a core.
+
+    >>> memory_b("2800Mc", 12, 1) == 12 * 2800 * 2**20, memory_b("4Gn", None, None)
+    (True, None)
+    """
+    per = {"c": cores, "n": nodes}.get(text[-1:], 1.0)
+    plain = amount(text.rstrip("cn"))
+    return None if plain is None or per is None else plain * per
+
+
+def state(text: str) -> str | None:
+    """``CANCELLED by 0`` is CANCELLED; empty is None.
+
+    >>> state("CANCELLED by 0"), state("COMPLETED"), state("")
+    ('CANCELLED', 'COMPLETED', None)
+    """
+    return text.split(maxsplit=1)[0].rstrip("+") if text.strip() else None
+
+
+def energy_j(job: float | None, batch: float | None, numbered: list[float]) -> float | None:
+    """Joules of a job: its own row, else the sum of its numbered steps, else its batch step.
+
+    The job row is the sum of the numbered steps, and empty where there is only a batch script; with
+    numbered steps the batch step repeats the first node's joules, so it is never added.  Zero means
+    that no energy plugin counted, and a negative number is Slurm's mark for "no value".
+
+    >>> energy_j(None, 6181.0, []), energy_j(14287.0, 7758.0, [14000.0, 287.0])
+    (6181.0, 14287.0)
+    >>> energy_j(0.0, 0.0, [])
+    """
+    steps = sum(numbered) if numbered else 0.0
+    return next((e for e in (job, steps, batch) if e is not None and e > 0), None)

@@ -1,0 +1,170 @@
+"""Read and write the Standard Workload Format 2.2: 18 numbers a line, -1 for "not known".
+
+The format of the Parallel Workloads Archive.  Comment lines at the top begin with a semicolon and
+describe the machine; they come back in the table's notes and from `swf_header`.  Times count
+seconds from the log's own zero (``UnixStartTime`` of the header).  It counts processors, not nodes.
+
+References
+----------
+Feitelson, D., Tsafrir, D., Krakov, D.: Experience with using the Parallel Workloads Archive (2014).
+https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.errors import DataError
+from rheostat.measure.checks import ROW, as_jobs, note_rows
+from rheostat.measure.lines import Records
+
+RAW = ("job_id", "submit_s", "wait_s", "runtime_s", "cores_alloc", "cpu_time_s", "used_kb", "cores",
+       "time_limit_s", "asked_kb", "status", "user", "group", "app", "queue", "partition",
+       "preceding_job", "think_s")  # fmt: skip
+STATES = {0: "FAILED", 1: "COMPLETED", 2: "PARTIAL", 3: "PARTIAL_COMPLETED", 4: "PARTIAL_FAILED",
+          5: "CANCELLED"}  # fmt: skip
+WHOLE = ("job_id", "cores", "cores_alloc", "preceding_job")
+NAMES = ("user", "group", "app", "queue", "partition")
+OWN = (
+    Column("cpu_time_s", "s", Moment.END, "CPU time used, mean over the processors"),
+    Column("memory_used_b", "B", Moment.END, "memory used, all processors"),
+    Column("queue", "", Moment.SUBMIT, "queue asked for"),
+    Column("preceding_job", "", Moment.SUBMIT, "job_id this one waits for"),
+    Column("think_s", "s", Moment.SUBMIT, "time between the preceding job's end and this one"),
+)
+
+
+def read_swf(path: str | Path, *, procs_per_node: int | None = None) -> JobTable:
+    """Read an SWF log, plain or gzip.
+
+    ``cores`` is the number of processors *asked for* and stays null where the log has none: it is
+    not filled from ``cores_alloc``.  ``nodes`` is there only when ``procs_per_node`` is given or
+    the header's MaxProcs is a multiple of its MaxNodes, and a note says so.
+    """
+    records = Records(path, comment=";")
+    values, rows, notes = _numbers(records)
+    header = _fields(records.comments)
+    if not rows:
+        raise DataError(str(path), ["has no line of 18 numbers: not SWF, or only a header", *(
+            n.message for n in notes)])  # fmt: skip
+    frame = pl.DataFrame(dict(zip(RAW, values.T, strict=True))).with_columns(
+        pl.when(pl.col(c) == -1).then(None).otherwise(pl.col(c)).alias(c) for c in RAW
+    )
+    frame = _named(frame.with_columns(pl.Series(ROW, rows)))
+    per, why = _per_node(header, procs_per_node)
+    if per:
+        frame = frame.with_columns(nodes=(pl.col("cores") / per).ceil().cast(pl.Int64))
+    told = "; ".join(f"{k}: {v}" for k, v in header.items())
+    notes += [Note(f"header {told}")] if told else []
+    notes += [Note(why)] if why else []
+    if (frame["state"].str.starts_with("PARTIAL")).any():
+        notes.append(Note("PARTIAL rows are pieces of a job whose summary row is there too"))
+    return as_jobs(frame, OWN, notes)
+
+
+def swf_header(path: str | Path) -> dict[str, str]:
+    """``Key: value`` lines of the header; a key that comes twice keeps its first value."""
+    records = Records(path, comment=";")
+    for _ in records:
+        break
+    return _fields(records.comments)
+
+
+def write_swf(jobs: JobTable, path: str | Path, header: Sequence[str] = ()) -> None:
+    """Write a table as SWF 2.2; what the table lacks is -1.  Reading it back gives it again.
+
+    Times are written as they are; user, group and the like must be numbers, or they are numbered.
+    """
+    n = len(jobs)
+    status = {v: k for k, v in STATES.items()}
+    columns = []
+    for name in RAW:
+        if name == "status" and "state" in jobs.schema:
+            raw = jobs.frame["state"].replace_strict(status, default=-1, return_dtype=pl.Int64)
+        elif name == "wait_s" and name not in jobs.schema and "start_s" in jobs.schema:
+            raw = jobs.frame["start_s"] - jobs.frame["submit_s"]
+        elif name not in jobs.schema:
+            raw = pl.repeat(-1, n, eager=True)
+        else:
+            raw = _numbered(jobs.frame[name])
+        columns.append(raw.fill_null(-1).to_list())
+    lines = ["; Version: 2.2", *(f"; {h}" for h in header)]
+    lines += [" ".join(_plain(v) for v in row) for row in zip(*columns, strict=True)]
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _numbers(records: Records) -> tuple[np.ndarray, list[int], list[Note]]:
+    """(n, 18) values, their row numbers, and notes on lines that are something else."""
+    good: list[list[float]] = []
+    rows: list[int] = []
+    odd: list[int] = []
+    for row, line in records:
+        parts = line.split()
+        try:
+            numbers = [float(x) for x in parts]
+        except ValueError:
+            numbers = []
+        if len(numbers) == len(RAW):
+            good.append(numbers)
+            rows.append(row)
+        else:
+            odd.append(row)
+    notes = [*records.notes]
+    notes += [note_rows("line is not 18 numbers", odd, dropped=True)] if odd else []
+    return np.array(good, dtype=float).reshape(-1, len(RAW)), rows, notes
+
+
+def _named(frame: pl.DataFrame) -> pl.DataFrame:
+    """Types, states, absolute start and end; memory from KB a processor to bytes."""
+    start = pl.col("submit_s") + pl.col("wait_s")
+    state = pl.col("status").cast(pl.Int64).replace_strict(STATES, default=None)
+    return frame.with_columns(
+        *(pl.col(c).cast(pl.Int64) for c in WHOLE),
+        *(pl.col(c).cast(pl.Int64).cast(pl.String) for c in NAMES),
+        start_s=start,
+        end_s=start + pl.col("runtime_s"),
+        state=state,
+        censored=~state.is_in(["COMPLETED", "PARTIAL_COMPLETED"]),
+        memory_b=pl.col("asked_kb") * 1024 * pl.col("cores"),
+        memory_used_b=pl.col("used_kb") * 1024 * pl.col("cores_alloc"),
+    ).drop("asked_kb", "used_kb", "status")
+
+
+def _per_node(header: dict[str, str], given: int | None) -> tuple[int | None, str]:
+    if given:
+        return given, f"nodes = cores / {given}, rounded up, as asked"
+    try:
+        nodes, procs = (int(header[k].split()[0]) for k in ("MaxNodes", "MaxProcs"))
+    except (KeyError, ValueError, IndexError):
+        return None, "counts processors, not nodes: pass procs_per_node= for a nodes column"
+    if nodes < 1 or procs % nodes:
+        return None, f"MaxProcs {procs} is no multiple of MaxNodes {nodes}: no nodes column"
+    return procs // nodes, f"nodes = cores / {procs // nodes} (MaxProcs / MaxNodes), rounded up"
+
+
+def _fields(comments: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in comments:
+        key, colon, value = line.lstrip("; ").partition(":")
+        if colon and key.isalnum() and key != "Note":
+            found.setdefault(key, value.strip())
+    return found
+
+
+def _numbered(values: pl.Series) -> pl.Series:
+    """Text that is a number as that number, other text by its place among the distinct ones."""
+    if values.dtype != pl.String:
+        return values
+    as_is = values.cast(pl.Int64, strict=False)
+    return (
+        values.rank("dense").cast(pl.Int64) if as_is.null_count() > values.null_count() else as_is
+    )
+
+
+def _plain(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

@@ -1,0 +1,115 @@
+"""What a column of an unknown table probably is, from its name: quantity, unit, moment.
+
+People write the unit at the end of the name (``wall_s``, ``core_freq_GHz``, ``energy_kWh``).  A
+guess is a guess: every one is noted by the reader, and a mapping overrides it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from rheostat.core.jobs import Moment
+
+# suffix (lower case): our suffix, unit, factor
+SUFFIXES: dict[str, tuple[str, str, float]] = {
+    "s": ("_s", "s", 1.0), "sec": ("_s", "s", 1.0), "secs": ("_s", "s", 1.0),
+    "seconds": ("_s", "s", 1.0), "ms": ("_s", "s", 1e-3), "us": ("_s", "s", 1e-6),
+    "min": ("_s", "s", 60.0), "mins": ("_s", "s", 60.0), "minutes": ("_s", "s", 60.0),
+    "h": ("_s", "s", 3600.0), "hours": ("_s", "s", 3600.0),
+    "w": ("_w", "W", 1.0), "watts": ("_w", "W", 1.0), "kw": ("_w", "W", 1e3),
+    "mw": ("_w", "W", 1e6),
+    "j": ("_j", "J", 1.0), "joules": ("_j", "J", 1.0), "kj": ("_j", "J", 1e3),
+    "wh": ("_j", "J", 3600.0), "kwh": ("_j", "J", 3.6e6),
+    "hz": ("_hz", "Hz", 1.0), "mhz": ("_hz", "Hz", 1e6), "ghz": ("_hz", "Hz", 1e9),
+    "khz": ("_hz", "Hz", 1e3),
+    "gib": ("_b", "B", 2.0**30), "mib": ("_b", "B", 2.0**20),
+}  # fmt: skip
+
+# our name: patterns of theirs without the unit suffix, best first
+NAMES: tuple[tuple[str, str], ...] = (
+    ("runtime_s", r"(wall|wall_?time|run_?time|elapsed|elapsed_time|duration|walltime_sec)"),
+    ("runtime_s", r"(time|time_per_epoch|time_to_solution|makespan)"),
+    ("cap_w", r"(power_?)?(cap|limit|pcap)|power_cap|power_limit|cap_per_gpu"),
+    ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total)?"),
+    ("energy_j", r"(total_)?energy(_total)?"),
+    ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)"),
+    ("gpus_alloc", r"(num_)?gpus?_(alloc|allocated|used)"),
+    ("cores_alloc", r"(num_)?(cores?|cpus?)_(alloc|allocated|used)"),
+    ("nodes", r"(nodes_req|num_nodes_req|nodes?|num_?nodes|n_?nodes|nnodes|hosts?|node_num|node_count)"),
+    ("gpus", r"(gpus_req|num_gpus_req|gpus?|num_?gpus|n_?gpus|ngpus|gpu_num|gpu_count)"),
+    ("cores", r"(processors_req|num_cores_req|cores?|num_?cores|n_?cores|ncores|cpu_num|procs|processes|ranks)"),
+    ("threads", r"(threads?|num_?threads|n_?threads|omp_num_threads)"),
+    ("frequency_hz", r"(core_|cpu_|sm_)?(freq|frequency|clock)(_target)?|sm_target"),
+    ("batch_size", r"(batch|batch_?size|bs)"),
+    ("app", r"(app|application|job_?name|name|bench|benchmark|workload|code|kernel|program)"),
+    ("wait_s", r"(wait|wait_time)"),
+    ("job_id", r"(job|job_?id|run_?id|jobid)"),
+    ("user", r"(user|user_?id|username)"),
+    ("account", r"(account|project)"), ("partition", r"(partition)"), ("qos", r"(qos)"),
+    ("submit_s", r"(submit|submit_time|submission)"), ("start_s", r"(start|start_time)"),
+    ("end_s", r"(end|end_time)"), ("time_limit_s", r"(time_?limit|wall_?limit|wallclock_req)"),
+    ("state", r"(state|status|job_state)"),
+)  # fmt: skip
+
+TIMES = re.compile(r"wall|time|elapsed|duration|limit|wait")
+RESULT = re.compile(
+    r"mean|avg|average|std|min|max|temp|util|throttle|iter|sample|flop|energy|power|runtime|time|"
+    r"elapsed|status|state|exit|cpi|clock|volume|vol|bw|band|rate|score|fom|result|consistent|valid|warn|metric|epoch"
+)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Ours for one of theirs: name, factor to our unit, unit, moment."""
+
+    name: str
+    source: str
+    scale: float = 1.0
+    unit: str = ""
+    known: Moment = Moment.SUBMIT
+
+
+def split_unit(name: str) -> tuple[str, str, str, float]:
+    """(stem, our suffix, unit, factor) of a column name; the factor is 1 without a known unit.
+
+    >>> split_unit("core_freq_GHz"), split_unit("wall_s"), split_unit("nodes")
+    (('core_freq', '_hz', 'Hz', 1000000000.0), ('wall', '_s', 's', 1.0), ('nodes', '', '', 1.0))
+    """
+    stem, _, last = name.rpartition("_")
+    if stem and last == "mW":  # milliwatt or megawatt: the capital decides
+        return stem, "_w", "W", 1e-3
+    if last.lower() == "min" and not TIMES.search(stem.lower()):
+        return name, "", "", 1.0  # a minimum, not minutes
+    if stem and last.lower() in SUFFIXES:
+        return stem, *SUFFIXES[last.lower()]
+    return name, "", "", 1.0
+
+
+def guess_name(source: str) -> str | None:
+    """Our vocabulary's name for theirs, or None."""
+    if source in {ours for ours, _ in NAMES}:
+        return source
+    stem, suffix, _, _ = split_unit(source)
+    for ours, pattern in NAMES:
+        if re.fullmatch(pattern, stem.lower()) and (not suffix or ours.endswith(suffix)):
+            return ours
+    return None
+
+
+def guess_known(source: str, values: pl.Series) -> Moment:
+    """SUBMIT for settings, END for what looks measured; in doubt END, which cannot leak.
+
+    Text and whole numbers that repeat are settings, unless the name says measurement.
+    """
+    if RESULT.search(source.lower()):
+        return Moment.END
+    if values.dtype == pl.String:
+        return Moment.SUBMIT
+    whole = values.dtype.is_integer() or (
+        values.dtype.is_float() and (values.drop_nulls() % 1 == 0).all()
+    )
+    repeats = values.n_unique() <= max(1, values.len() // 2)
+    return Moment.SUBMIT if whole and repeats else Moment.END
