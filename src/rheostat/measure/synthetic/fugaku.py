@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -24,12 +25,28 @@ EMBEDDING = 384
 RIDGE = 3.3
 
 
-def write_fdata(path: str | Path, n: int, seed: int = 0, *, embedding: bool = True) -> JobTable:
+MONTH_S = 30 * 86_400.0
+
+
+def write_fdata(
+    path: str | Path,
+    n: int,
+    seed: int = 0,
+    *,
+    embedding: bool = True,
+    world: World | None = None,
+    month: int = 0,
+) -> JobTable:
     """Write ``n`` rows to ``path``; returns what the generated site knows about the same rows.
 
-    ``embedding=False`` leaves the embedding column out, for very large files.
+    ``embedding=False`` leaves the embedding column out, for very large files.  ``month`` numbers
+    the files of one ``world`` (None: one made from ``seed``): other jobs of the same people, later.
     """
-    jobs = World(seed=seed, work_scale=0.1, max_nodes=256).jobs(n)
+    world = world or World(seed=seed, work_scale=0.1, max_nodes=256)
+    jobs = world.jobs(n, seed=month)
+    if month:
+        moments = (c for c in ("submit_s", "start_s", "end_s") if c in jobs.columns)
+        jobs = jobs.with_columns([], **{c: pl.col(c) + MONTH_S * month for c in moments})
     write(path, n, lambda part: _columns(jobs, part, seed, embedding))
     return jobs
 
