@@ -160,7 +160,7 @@ def fit_one(x: Array, y: Array, noise: float | None = None, *, seed: int = 0) ->
     models = require("botorch.models", extra="bo")
     mlls = require("gpytorch.mlls", extra="bo")
     botorch = require("botorch", extra="bo")
-    with _quietly(seed):
+    with quietly(seed):
         inputs, values = (torch.tensor(v, dtype=torch.double) for v in (x, y[:, None]))
         known = None if noise is None else torch.full_like(values, noise**2)
         model = models.SingleTaskGP(inputs, values, known)
@@ -179,7 +179,7 @@ def draw(model: Any, x: Array, n_draws: int, rng: np.random.Generator) -> Array:
         return np.zeros((n_draws, 0))
     if len(x) > _JOINT:
         return _paths(model, points, n_draws, int(rng.integers(2**31)))
-    with torch.no_grad(), _quietly(0):
+    with torch.no_grad(), quietly(0):
         normal = model.posterior(points).distribution
         mean = normal.mean.numpy()
         covariance = normal.covariance_matrix.numpy()
@@ -203,13 +203,13 @@ def _paths(model: Any, points: Any, n_draws: int, seed: int) -> Array:
     """Draws by pathwise conditioning: linear in the number of points."""
     torch = require("torch", extra="bo")
     pathwise = require("botorch.sampling.pathwise", extra="bo")
-    with torch.no_grad(), _quietly(seed):
+    with torch.no_grad(), quietly(seed):
         paths = pathwise.draw_matheron_paths(model, torch.Size([n_draws]))
         return np.asarray(paths(points).reshape(n_draws, -1).numpy())
 
 
 @contextmanager
-def _quietly(seed: int) -> Iterator[None]:
+def quietly(seed: int) -> Iterator[None]:
     """Torch's generator seeded inside, restored outside; advice on scaling, our task, silenced."""
     torch = require("torch", extra="bo")
     exceptions = require("botorch.exceptions", extra="bo")

@@ -52,6 +52,9 @@ class History:
     @property
     def front(self) -> Front:
         """All told rows as a `Front`, sorted by setting, then by value."""
+        if not self._parts:
+            nothing = Outcome({o.name: np.empty((1, 0)) for o in self.objectives})
+            return Front(self.space.alternatives(None, []), nothing, self.objectives)
         if self._front is None:
             jobs = concat([j for j, _ in self._parts])
             outcome = stack([o for _, o in self._parts])
@@ -59,10 +62,10 @@ class History:
             self._front = Front(jobs.rows(order), outcome.rows(order), self.objectives)
         return self._front
 
-    def table(self) -> JobTable:
-        """Told rows with the means of what was measured as columns: what a model is fitted to."""
+    def table(self, also: Sequence[str] = ()) -> JobTable:
+        """Told rows with the means of what was measured, and of ``also``, as columns."""
         front = self.front
-        names = [*front.outcome.names, *(o.name for o in self.objectives)]
+        names = [*front.outcome.names, *(o.name for o in self.objectives), *also]
         measured = {n: front.mean(n) for n in dict.fromkeys(names)}
         return front.alternatives.with_columns(
             [column(n, Moment.END) for n in measured], **measured
