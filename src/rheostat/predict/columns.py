@@ -65,7 +65,7 @@ def is_category(series: pl.Series) -> bool:
 
 
 def _worth(series: pl.Series) -> bool:
-    """Whether a column can teach: readable, no identifier, not empty, not a text without repeats."""
+    """Whether a column can teach: readable, not an identifier, empty, or a text without repeats."""
     if (
         series.name in IDENTIFIERS
         or not _readable(series.dtype)

@@ -26,11 +26,18 @@ class DeepTable(BaseEstimator):
     """What both networks share: standardised inputs and targets, training, evaluation."""
 
     def __init__(
-        self, *, width: int = 16, steps: int = 2, epochs: int = 30, random_state: int | None = 0
+        self,
+        *,
+        width: int = 16,
+        steps: int = 2,
+        epochs: int = 25,
+        max_rows: int = 6000,
+        random_state: int | None = 0,
     ) -> None:
         self.width = width
         self.steps = steps
         self.epochs = epochs
+        self.max_rows = max_rows
         self.random_state = random_state
 
     def _net(self, k: int, t: int) -> Any:
@@ -42,7 +49,7 @@ class DeepTable(BaseEstimator):
         return Training(epochs=self.epochs)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the network on X (n, k) and y (n,) or (n, t)."""
+        """Train the network on X (n, k) and y (n,) or (n, t), on at most ``max_rows`` of them."""
         from rheostat.predict.nets import train
 
         X, y = validate_data(
@@ -54,13 +61,14 @@ class DeepTable(BaseEstimator):
         self.shape_ = (X.shape[1], y.shape[1])
         self.x_mean_, self.x_scale_ = _centre_and_scale(X)
         self.y_mean_, self.y_scale_ = _centre_and_scale(y)
-        seed = np.random.default_rng(self.random_state).integers(2**31)
+        rng = np.random.default_rng(self.random_state)
+        rows = np.sort(rng.permutation(len(X))[: self.max_rows])
         self.net_ = train(
             lambda: self._net(*self.shape_),
-            self._standard(X),
-            (y - self.y_mean_) / self.y_scale_,
-            weights / max(weights.mean(), 1e-300),
-            seed=int(seed),
+            self._standard(X[rows]),
+            (y[rows] - self.y_mean_) / self.y_scale_,
+            weights[rows] / max(weights[rows].mean(), 1e-300),
+            seed=int(rng.integers(2**31)),
             plan=self._plan(),
         )
         return self
@@ -119,7 +127,7 @@ class TabNetEmbedding(_Embedding):
     def _plan(self) -> Any:
         from rheostat.predict.nets import Training
 
-        return Training(epochs=self.epochs, rate=2e-2, batch=512)
+        return Training(epochs=self.epochs, rate=2e-2, batch=256)
 
 
 EMBEDDINGS = {"attention": AttentionEmbedding, "tabnet": TabNetEmbedding}

@@ -61,7 +61,7 @@ class Calibration:
         return np.maximum(self.spread.predict(x).reshape(len(x), -1), self.floor)
 
     def draws(self, mu: Array, x: Array, groups: Ints, newcomers: NDArray[np.bool_]) -> list[Array]:
-        """Draws of each log target, a list of t arrays (K, n); newcomers have scores of their own."""
+        """Draws of each log target, t arrays (K, n); newcomers have scores of their own."""
         s = self.spreads(x)
         g, r = groups % PERMUTATIONS, row_hash(x) % PERMUTATIONS
         new = newcomers if self.newcomer is not None else np.zeros(len(x), dtype=bool)
@@ -101,8 +101,8 @@ def calibrate(
     """Turn out-of-sample log ``residuals`` (m, t) = truth - prediction into a `Calibration`.
 
     ``spreads`` are the expected absolute errors of those rows by the model ``spread``; ``groups``
-    are codes of the job group of each row; ``newcomer`` are residuals on hidden groups.  With fewer than three rows a spread of a factor 1.6 is
-    assumed.
+    are codes of the job group of each row; ``newcomer`` are residuals on hidden groups.  With fewer
+    than three rows a spread of a factor 1.6 is assumed.
     """
     t = residuals.shape[1]
     if len(residuals) < FEWEST_SCORES:

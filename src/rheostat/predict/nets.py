@@ -31,7 +31,7 @@ from rheostat.core.outcome import Array
 torch = require("torch", extra="deep")
 
 DECIMALS = 6
-"""Embeddings are computed in double precision and rounded here, so batch size cannot change them."""
+"""Results are computed in double precision and rounded here: batch size cannot change them."""
 
 
 class TabNetNet(torch.nn.Module):  # type: ignore[misc,name-defined]
@@ -112,9 +112,9 @@ class _Layer(torch.nn.Module):  # type: ignore[misc,name-defined]
 class Training:
     """How long and how fast to learn."""
 
-    epochs: int = 30
-    batch: int = 256
-    rate: float = 5e-3
+    epochs: int = 25
+    batch: int = 512
+    rate: float = 1e-2
     patience: int = 6
     held_out: float = 0.15
 
@@ -164,9 +164,7 @@ def train(
         return net.eval()
 
 
-def _epoch(
-    net: Any, data: list[Any], rows: Any, batch: int, optimiser: Any, schedule: Any
-) -> None:
+def _epoch(net: Any, data: list[Any], rows: Any, batch: int, optimiser: Any, schedule: Any) -> None:
     net.train()
     for part in rows[torch.randperm(len(rows))].split(batch):
         if len(part) < 2:  # batch normalisation needs two rows

@@ -77,7 +77,7 @@ def group_folds(
 
 
 def equal_shares(residuals: Array, group: NDArray[np.int64]) -> Array:
-    """Nine residual vectors of each group, evenly spaced by its first target, so groups weigh alike."""
+    """Nine residual vectors of each group, spaced by its first target, so groups weigh alike."""
     order = np.lexsort((residuals[:, 0], group))
     _, start, size = np.unique(group[order], return_index=True, return_counts=True)
     step = (np.arange(PER_GROUP) + 0.5) / PER_GROUP

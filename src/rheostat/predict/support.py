@@ -8,7 +8,7 @@ Notation
 --------
 n  rows asked about     p  distinct past points     d  resource columns
 point : (d + 1,) group code and resources in units of the tolerance, so "near" is a Chebyshev ball
-        of radius 1; sizes are near within a factor of 2, other numbers within a fifth of their range
+        of radius 1; sizes are near within a factor of 2, others within a fifth of their range
 """
 
 from __future__ import annotations

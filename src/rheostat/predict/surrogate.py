@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Array, Outcome
@@ -25,7 +26,7 @@ from rheostat.errors import NotFitted
 from rheostat.predict.columns import choose_features, learnable
 from rheostat.predict.encode import Encoder, fit_encoder
 from rheostat.predict.followers import followers
-from rheostat.predict.intervals import Calibration, bounded_spreads, calibrate, fit_spread
+from rheostat.predict.intervals import Calibration, Ints, bounded_spreads, calibrate, fit_spread
 from rheostat.predict.newcomers import Regulars, equal_shares, fit_regulars, group_folds
 from rheostat.predict.regressors import make_regressor, takes_nan, takes_weights
 from rheostat.predict.support import Support, fit_support
@@ -37,7 +38,13 @@ BLOCKS = (0.6, 0.8)
 FEWEST_FOR_BLOCKS = 100
 FEWEST_KNOWN = 20
 HIDDEN_FOLDS = 3
-"""Groups are dealt into three folds; two of them are hidden in turn, which is errors enough."""
+"""Groups are dealt into three folds; two of them (one if slow) are hidden, which is enough."""
+ATTENTION = ("xgboost", "attention")
+"""What ``kind="attention"`` means: these trees, fed by this embedding."""
+
+
+DECIMALS = 9
+"""Linear algebra may differ in the last bit with the batch size; log targets are rounded here."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,8 @@ class Stage:
     def predict(self, frame: pl.DataFrame) -> tuple[Array, Array]:
         """Log targets (n, t) and the matrix they were computed from."""
         x = self.encoder.transform(frame)
-        return np.asarray(self.regressor.predict(x), dtype=float).reshape(len(x), -1), x
+        mu = np.asarray(self.regressor.predict(x), dtype=float).reshape(len(x), -1)
+        return np.round(mu, DECIMALS), x
 
 
 class Surrogate:
@@ -87,7 +95,7 @@ class Surrogate:
     `DataError` naming all that are missing; a category never seen is predicted as an average one.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of one model, all but the kind by keyword
         self,
         kind: Any = "forest",
         *,
@@ -165,7 +173,7 @@ class Surrogate:
     def _ordered(
         self, jobs: JobTable, values: Array, rng: np.random.Generator
     ) -> tuple[pl.DataFrame, Array, Array | None]:
-        """Features, log targets and weights of the rows, oldest first, whatever order they came in."""
+        """Features, log targets and weights, oldest first, in whatever order the rows came."""
         weighted = "weight" in jobs.columns
         frame = jobs.frame.with_columns(**{f"#{i}": v for i, v in enumerate(values.T)})
         keys = [*self.features_, *(f"#{i}" for i in range(values.shape[1]))]
@@ -195,18 +203,39 @@ class Surrogate:
         return np.log(np.where(nodes > 0, nodes, np.nan))[:, None] * self.exponents_
 
     def _stage(
-        self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator
+        self,
+        frame: pl.DataFrame,
+        y: Array,
+        weights: Array | None,
+        rng: np.random.Generator,
+        kind: Any = None,
     ) -> Stage:
         seed = int(rng.integers(2**31))
-        regressor = self._regressor(seed)
-        encoder = fit_encoder(frame, y, impute=not takes_nan(regressor))
+        own = self._regressor(seed)
+        regressor = own if kind is None else make_regressor(kind, seed)
+        encoder = fit_encoder(frame, y, impute=not takes_nan(own))
         x = encoder.cross_fitted(frame, y, rng)
         weighted = weights is not None and takes_weights(regressor)
         extra = {"sample_weight": weights} if weighted else {}
         return Stage(encoder, regressor.fit(x, y, **extra))
 
     def _regressor(self, seed: int) -> Any:
-        return make_regressor(self.kind, seed)
+        kind, embedding = ATTENTION if self.kind == "attention" else (self.kind, self.embedding)
+        if embedding is None:
+            return make_regressor(kind, seed)
+        from rheostat.predict.embedding import EmbeddedRegressor, make_embedding
+
+        return EmbeddedRegressor(
+            make_embedding(embedding, seed), make_regressor(kind, seed), random_state=seed
+        )
+
+    def _quick(self) -> str | None:
+        """The regressor that shows where errors are large: its own, or a forest if that is slow."""
+        return "forest" if self._slow() else None
+
+    def _slow(self) -> bool:
+        """Whether fitting trains a network: then fewer fits go into the calibration."""
+        return self.embedding is not None or self.kind in ("attention", "tabnet")
 
     def _calibrate(
         self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator
@@ -217,7 +246,9 @@ class Surrogate:
             residuals = self._fold_errors(frame, y, weights, rng)
             return calibrate(residuals, groups, n_draws=self.n_draws, rng=rng)
         a, b = (int(share * n) for share in BLOCKS)
-        early, x, _ = self._error(frame, y, weights, np.arange(a), np.arange(a, b), rng)
+        early, x, _ = self._error(
+            frame, y, weights, np.arange(a), np.arange(a, b), rng, self._quick()
+        )
         spread = fit_spread(x, early, int(rng.integers(2**31)))
         late, x, new = self._error(frame, y, weights, np.arange(b), np.arange(b, n), rng)
         known = ~new if (~new).sum() >= FEWEST_KNOWN else np.ones(len(new), dtype=bool)
@@ -239,15 +270,25 @@ class Surrogate:
         if fold[0] < 0:
             return None
         errors = []
-        for f in range(HIDDEN_FOLDS - 1):
+        for f in range(1 if self._slow() else HIDDEN_FOLDS - 1):
             shown, hidden = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
             residuals = self._error(frame, y, weights, shown, hidden, rng)[0]
             errors.append(equal_shares(residuals, group[hidden]))
         return np.concatenate(errors)
 
-    def _error(self, frame, y, weights, old, new, rng):  # type: ignore[no-untyped-def]
+    def _error(
+        self,
+        frame: pl.DataFrame,
+        y: Array,
+        weights: Array | None,
+        old: Ints,
+        new: Ints,
+        rng: np.random.Generator,
+        kind: Any = None,
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Residuals of a model fitted on rows ``old`` at rows ``new``, their matrix, newcomers."""
-        stage = self._stage(frame[old], y[old], None if weights is None else weights[old], rng)
+        known = None if weights is None else weights[old]
+        stage = self._stage(frame[old], y[old], known, rng, kind)
         mu, x = stage.predict(frame[new])
         return y[new] - mu, x, fit_regulars(frame[old]).newcomers(frame[new])
 
