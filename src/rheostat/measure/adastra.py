@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
@@ -95,7 +96,10 @@ def _several(path: str | Path, types: pl.Schema) -> list[Note]:
 def _limits(path: str | Path, types: pl.Schema) -> list[Note]:
     if "time_limit" not in types or not types["time_limit"].is_numeric():
         return []
-    instants = (pl.scan_parquet(path).select("time_limit").collect()["time_limit"] >= EPOCH).sum()
+    limits = pl.scan_parquet(path).select("time_limit").collect()["time_limit"]
+    instants = int((limits >= EPOCH).sum())
+    if not instants:
+        return []
     told = (
         "time_limit is an instant (epoch seconds), not minutes: time_limit_s is what lies between"
     )
@@ -107,14 +111,14 @@ def _leaks(path: str | Path, types: pl.Schema) -> list[Note]:
     have = [c for c in LEAKS if isinstance(types.get(c), pl.List)]
     if not have or "run_time" not in types:
         return []
-    rate = [(pl.col(c).list.first() / pl.col("run_time")).alias(c) for c in have]
-    rates = pl.scan_parquet(path).filter(pl.col("run_time") > 60).select(rate).collect()
+    ratios = [(pl.col(c).list.first() / pl.col("run_time")).alias(c) for c in have]
+    rates = pl.scan_parquet(path).filter(pl.col("run_time") > 60).select(ratios).collect()
     facts = []
     for c in have:
-        middle = rates[c].median()
-        same = ((rates[c] / middle - 1).abs() < 0.02).mean() if middle else None
-        share = "" if same is None else f" ({middle:.4g} W in {same:.0%} of the rows)"
-        facts.append(f"{c}{share}")
+        rate = rates[c].drop_nulls().to_numpy()
+        middle = float(np.median(rate)) if len(rate) else 0.0
+        same = float(np.mean(np.abs(rate - middle) < 0.02 * middle)) if middle else 0.0
+        facts.append(f"{c} ({middle:.4g} W in {same:.0%} of the rows)" if middle else c)
     return [
         Note(f"refused, constant watts times elapsed time leak the runtime: {'; '.join(facts)}")
     ]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Note
-from rheostat.core.vocabulary import Column, table
+from rheostat.core.jobs import Column, JobTable, Note
+from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 
 LISTED = 20

@@ -18,13 +18,13 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measure.adastra import read_adastra
 from rheostat.measure.checks import file_there
-from rheostat.measure.delimited import head
 from rheostat.measure.fdata import read_fdata
 from rheostat.measure.parquet import MAGIC, scan
 from rheostat.measure.pm100 import NODE, read_pm100
 from rheostat.measure.runs import read_runs
-from rheostat.measure.sacct import read_sacct
-from rheostat.measure.sacct_json import read_sacct_json
+from rheostat.measure.runs.delimited import head
+from rheostat.measure.slurm.sacct import read_sacct
+from rheostat.measure.slurm.sacct_json import read_sacct_json
 from rheostat.measure.swf import read_swf
 
 
@@ -83,8 +83,8 @@ def _adastra(head: Head) -> bool:
     limit = head.types.get("time_limit")
     if limit is None or not limit.is_numeric():
         return False
-    first = pl.scan_parquet(head.path).select("time_limit").head(100).collect()["time_limit"]
-    return bool((first.median() or 0) > 1e9)
+    first = pl.scan_parquet(head.path).select(pl.col("time_limit") > 1e9).head(100).collect()
+    return int(first["time_limit"].sum()) > first.height / 2
 
 
 def _fdata(head: Head) -> bool:

@@ -77,7 +77,7 @@ class Projects:
         """Asked-for nodes: 85 % powers of two around the favourite, the rest anything near it."""
         level = self.level[project] + rng.normal(0, 1.0, len(project))
         odd = rng.random(len(project)) < 0.15
-        return np.clip(np.rint(2 ** np.where(odd, level, np.rint(level))), 1, max_nodes).astype(
+        return np.clip(np.rint(2.0 ** np.where(odd, level, np.rint(level))), 1, max_nodes).astype(
             np.int64
         )
 

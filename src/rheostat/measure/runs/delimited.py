@@ -83,7 +83,7 @@ def _typed(cells: Sequence[str]) -> tuple[pl.Series, list[int]]:
     """(values, indices of cells that are not numbers though the column is numeric)."""
     text = pl.Series(cells, dtype=pl.String).str.strip_chars()
     text = text.set(text.str.to_lowercase().is_in(list(EMPTY)), None)
-    there = text.is_not_null().sum()
+    there = len(text) - text.null_count()
     for dtype in (pl.Int64, pl.Float64):
         number = text.cast(dtype, strict=False)
         bad = (number.is_null() & text.is_not_null()).arg_true()

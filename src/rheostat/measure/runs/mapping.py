@@ -20,7 +20,7 @@ from typing import Any
 
 from rheostat.core.jobs import Moment
 from rheostat.errors import DataError
-from rheostat.measure.units_guess import split_unit
+from rheostat.measure.runs.guess import split_unit
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.errors import DataError
-from rheostat.measure import slurm
 from rheostat.measure.checks import ROW, as_jobs, note_rows
 from rheostat.measure.lines import Records
+from rheostat.measure.slurm import spelling as slurm
 
 Cells = Mapping[str, str]
 SHIFTED = "field count differs from the header: a delimiter inside a field? (rejoin= names it)"

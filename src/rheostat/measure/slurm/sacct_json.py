@@ -13,9 +13,9 @@ from typing import Any
 
 from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
-from rheostat.measure import slurm
 from rheostat.measure.checks import ROW, file_there, note_rows
-from rheostat.measure.sacct import finish, sacct_table
+from rheostat.measure.slurm import spelling as slurm
+from rheostat.measure.slurm.sacct import finish, sacct_table
 
 MIB = 2.0**20
 

@@ -17,10 +17,10 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 from rheostat.measure.checks import ROW, as_jobs, file_there
-from rheostat.measure.delimited import read_delimited
-from rheostat.measure.mapping import Mapped, Source, load_mapping
 from rheostat.measure.parquet import MAGIC, scan
-from rheostat.measure.units_guess import Guess, guess_known, guess_name, split_unit
+from rheostat.measure.runs.delimited import read_delimited
+from rheostat.measure.runs.guess import Guess, guess_known, guess_name, split_unit
+from rheostat.measure.runs.mapping import Mapped, Source, load_mapping
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")

@@ -1,0 +1,105 @@
+"""`rheostat read FILE`: what is in a job log, column by column."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rheostat.core.jobs import JobTable
+    from rheostat.core.report import Grid
+
+
+def read(
+    file: Annotated[Path, typer.Argument(help="A job log or table of runs.", metavar="FILE")],
+    form: Annotated[
+        str, typer.Option("--format", help="Format; guessed from the content by default.")
+    ] = "",
+    map_file: Annotated[
+        Path | None, typer.Option("--map", help="TOML column mapping for tables of runs.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", help="Ours=theirs, as runtime_s=wall_s. Repeatable."),
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option("--known", help="Moment of a column, as size=submit. Repeatable."),
+    ] = None,
+    zone: Annotated[str, typer.Option(help="Time zone of sacct's clock.")] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the table here as parquet.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Read a job log; print its columns with unit, moment and missing values, and what was odd."""
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes, working
+    from rheostat.core.report import Report, Section
+    from rheostat.measure.reading import guess_format
+    from rheostat.measure.reading import read as read_file
+
+    options: dict[str, Any] = {"columns": _pairs(column, "--column")} if column else {}
+    options |= {"known": _pairs(known, "--known")} if known else {}
+    options |= {"map": map_file} if map_file else {}
+    options |= {"zone": zone} if zone else {}
+    with working(f"reading {file}"):
+        name = form or guess_format(file)
+        jobs = read_file(file, name, **options)
+    if out:
+        jobs.write_parquet(out)
+        tell(f"wrote {out}")
+    if json:
+        put_json("rheostat.read/1", _facts(file, name, jobs))
+        return
+    told = f"{file.name}: {name}, {len(jobs):,} rows, {len(jobs.columns)} columns"
+    if not sys.stdout.isatty():
+        tell(f"{told}; {_sentences(jobs)[0]}")
+    report = Report(told, (Section("columns", _sentences(jobs), _grid(jobs)),))
+    put_report(report, _grid(jobs))
+    tell_notes(jobs.notes, most=20)
+
+
+def _pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
+    """``a=b`` flags as a mapping."""
+    pairs = {}
+    for text in flags or []:
+        ours, equals, theirs = text.partition("=")
+        if not equals or not ours or not theirs:
+            raise typer.BadParameter(f"expected NAME=VALUE, got {text!r}", param_hint=flag)
+        pairs[ours.strip()] = theirs.strip()
+    return pairs
+
+
+def _grid(jobs: JobTable) -> Grid:
+    from rheostat.core.report import Grid
+
+    nulls = dict(zip(jobs.columns, jobs.frame.null_count().row(0), strict=True))
+    rows = tuple((c.name, c.unit, c.known.name, nulls[c.name], c.meaning)
+                 for c in jobs.schema.values())  # fmt: skip
+    return Grid(("column", "unit", "known", "missing", "meaning"), rows)
+
+
+def _sentences(jobs: JobTable) -> tuple[str, ...]:
+    dropped = sum(n.count for n in jobs.notes if n.dropped)
+    if "censored" not in jobs.schema:
+        return (f"{dropped:,} rows left out",)
+    cut = int(jobs.frame["censored"].sum() or 0)
+    return (f"{dropped:,} rows left out, {cut:,} runs cut off (censored)",)
+
+
+def _facts(file: Path, name: str, jobs: JobTable) -> dict[str, Any]:
+    grid = _grid(jobs)
+    return {
+        "file": str(file),
+        "format": name,
+        "rows": len(jobs),
+        "dropped": sum(n.count for n in jobs.notes if n.dropped),
+        "columns": [dict(zip(grid.heads, row, strict=True)) for row in grid.rows],
+        "notes": [
+            {"message": n.message, "rows": list(n.rows), "count": n.count, "dropped": n.dropped}
+            for n in jobs.notes
+        ],
+    }

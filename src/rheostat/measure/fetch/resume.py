@@ -1,0 +1,87 @@
+"""A downloader for pooch that continues where a cut connection stopped (HTTP Range, RFC 9110).
+
+What has arrived lies in ``NAME.part`` beside the file and survives the process; the next attempt
+asks for the rest.  The server's ETag is kept with it, so that pieces of two versions of a file are
+never joined.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rheostat.errors import FetchError
+
+CHUNK = 1 << 20
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Resuming:
+    """Called by pooch with (url, output file, pooch); keeps pieces in ``part``."""
+
+    part: Path
+    progress: Progress = lambda done, total: None
+    attempts: int = 3
+    timeout_s: float = 60.0
+
+    def __call__(self, url: str, output_file: str | Path, pooch: Any = None) -> None:
+        """Download ``url`` completely to ``output_file`` or raise `FetchError`."""
+        import requests
+
+        cut = ""
+        for _ in range(self.attempts):
+            try:
+                if self._continue(url):
+                    shutil.move(self.part, output_file)
+                    self._tag.unlink(missing_ok=True)
+                    return
+            except requests.HTTPError as error:
+                code = error.response.status_code if error.response is not None else "an error"
+                raise FetchError(f"{url}: the server answered {code}") from error
+            except requests.RequestException as error:
+                cut = f": {type(error).__name__}"
+        raise FetchError(
+            f"{url}: the connection was cut after {self._have:,} bytes{cut}; "
+            f"they are kept, run the same command again to go on"
+        )
+
+    @property
+    def _have(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    @property
+    def _tag(self) -> Path:
+        return self.part.with_name(self.part.name + ".etag")
+
+    def _continue(self, url: str) -> bool:
+        """Get what is missing; whether the file is complete now."""
+        import requests
+
+        have = self._have
+        headers = {"Accept-Encoding": "identity"}
+        if have:
+            headers["Range"] = f"bytes={have}-"
+            if self._tag.exists():
+                headers["If-Range"] = self._tag.read_text()
+        with requests.get(url, headers=headers, stream=True, timeout=self.timeout_s) as reply:
+            if reply.status_code == requests.codes.requested_range_not_satisfiable:
+                self.part.unlink()  # there is more of it than the server has: another file
+                return False
+            reply.raise_for_status()
+            resumed = reply.status_code == requests.codes.partial_content
+            length = reply.headers.get("Content-Length")
+            total = int(length) + (have if resumed else 0) if length else None
+            if tag := reply.headers.get("ETag"):
+                self._tag.write_text(tag)
+            self._save(reply, "ab" if resumed else "wb", total)
+        return total is None or self._have == total
+
+    def _save(self, reply: Any, mode: str, total: int | None) -> None:
+        with self.part.open(mode) as file:
+            for piece in reply.iter_content(CHUNK):
+                file.write(piece)
+                self.progress(file.tell(), total)
