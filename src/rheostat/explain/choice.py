@@ -57,7 +57,7 @@ def explain_front(front: Front, chosen: int | None, request: Mapping[str, Any] |
     said = [f"{int(front.mask.sum())} of {len(front)} settings are worth considering."]
     if not judged.all():
         blind = [setting_words(front.setting(int(i))) for i in np.flatnonzero(~judged)]
-        said.append(f"No prediction for {listed(blind)}: too few similar past runs.")
+        said.append(f"No forecast for {listed(blind)}: too few similar past runs.")
     section = Section("front", tuple(said), _grid(front, chosen, base), _chart(front, chosen, base))
     return [section], front_facts(front)
 
@@ -75,20 +75,16 @@ def _grid(front: Front, chosen: int | None, base: int | None) -> Grid:
         cells += [float(means[q][i] / means[q][base] - 1) for q in deltas]
         cells += [] if support is None else [int(support[i])]
         rows.append((*cells, _mark(front, i, chosen, base)))
-    heads = [*front.knobs, *map(plain_name, names), *(f"Δ {plain_name(q)}" for q in deltas)]
+    heads = [*front.knobs, *map(plain_name, names), *(f"Δ {_cost(q)}" for q in deltas)]
     units = [*("" for _ in front.knobs), *map(unit_of, names), *("%" for _ in deltas)]
-    heads += ([] if support is None else ["similar"]) + [""]
+    heads += ([] if support is None else ["runs"]) + [""]
     return Grid(tuple(heads), tuple(rows), (*units, *["", ""][: len(heads) - len(units)]), chosen)
 
 
 def _mark(front: Front, row: int, chosen: int | None, base: int | None) -> str:
-    words = []
-    if row == chosen:
-        words.append("chosen")
-    if np.isfinite(front.values).all(axis=1).any() and row == front.knee():
-        words.append("knee")
-    if row == base:
-        words.append("asked for")
+    knee = np.isfinite(front.values).all(axis=1).any() and row == front.knee()
+    words = ["knee"] if knee else ["chosen"] if row == chosen else []
+    words += ["asked for"] if row == base else []
     if words:
         return ", ".join(words)
     return "" if front.mask[row] or not np.isfinite(front.values[row]).all() else "dominated"
@@ -172,7 +168,7 @@ def _sentence(choice: Assignment, front: Front | None, base: int | None) -> str:
     if choice.index == base:
         return f"{what}, as asked for: nothing else on the menu is a better bargain."
     change = changes(front, choice.index, base)
-    less = [bought(v[0], plain_name(q)) for q, v in change.items() if v[0] < 0]
+    less = [bought(v[0], _cost(q)) for q, v in change.items() if v[0] < 0]
     more = [bought(v[0], _cost(q)) for q, v in change.items() if v[0] >= 0]
     than = f"than the {setting_words(front.setting(base))} asked for"
     if less and more:

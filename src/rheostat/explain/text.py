@@ -79,8 +79,9 @@ def _labelled(label: str, body: RenderableType) -> Table:
 
 def grid_table(grid: Grid) -> Table:
     """A `Grid` as a rich table; the marked row carries a glyph besides its weight."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("", width=1)
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    if grid.marked is not None:
+        table.add_column("", width=1)
     units = (*grid.units, *[""] * (len(grid.heads) - len(grid.units)))
     for i, head in enumerate(grid.heads):
         numeric = any(not isinstance(r[i], str) and r[i] is not None for r in grid.rows)
@@ -88,7 +89,8 @@ def grid_table(grid: Grid) -> Table:
     for i, row in enumerate(grid.rows):
         here = i == grid.marked
         cells = [cell(v, u) for v, u in zip(row, units, strict=True)]
-        table.add_row(MARK if here else "", *cells, style="bold" if here else None)
+        first = [] if grid.marked is None else [MARK if here else ""]
+        table.add_row(*first, *cells, style="bold" if here else None)
     return table
 
 
@@ -113,7 +115,7 @@ def change(value: tuple[float, float, float]) -> str:
     >>> change((-0.29, -0.34, -0.24)), change((0.27, 0.21, 0.33))
     ('−29 % [−34 −24]', '+27 % [+21 +33]')
     """
-    low, high = (signed(v).replace(" %", "") for v in value[1:])
+    low, high = (signed(v).replace(" %", "").replace("× ", "×") for v in value[1:])
     if not all(math.isfinite(v) for v in value[1:]) or value[1] == value[2]:
         return signed(value[0])
     return f"{signed(value[0])} [{low} {high}]"

@@ -13,6 +13,7 @@ from typing import Any
 from rheostat.core.units import format_quantity
 
 MINUS = "\N{MINUS SIGN}"
+_TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 UNITS: Mapping[str, str] = {
     "runtime_s": "s",
@@ -91,40 +92,46 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
     """A value with its interval in the value's own unit.
 
     >>> spanned(9.13e6, 8.7e6, 9.5e6, "J"), spanned(1680, 1620, 1800, "s")
-    ('9.13 MJ [8.7 9.5]', '28m [27m 30m]')
+    ('9.13 MJ [8.7 9.5]', '28 min [27 30]')
+    >>> spanned(68640, 32520, 118800, "s")
+    '19.1 h [9 33]'
     >>> spanned(12.0, float("nan"), float("nan"), "W")
     '12 W'
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return quantity(value, unit)
+    size, label = _scale(abs(value), unit)
+    shown = f"{value / size:.3g}"
+    bounds = f"[{_short(low / size)} {_short(high / size)}]"
+    return f"{shown} {label} {bounds}" if label else f"{shown} {bounds}"
+
+
+def _scale(value: float, unit: str) -> tuple[float, str]:
+    """(divisor, what to write after the number) so that a value reads well."""
     if unit == "s":
-        if max(abs(low), abs(high), abs(value)) < 60:
-            return f"{value:.3g} s [{low:.3g} {high:.3g}]"
-        return f"{duration(value)} [{duration(low)} {duration(high)}]"
-    size = next((s for _, s in _PREFIXES if abs(value) >= s * 0.9995), 1.0)
-    if unit in ("", "1", "node_h", "Hz"):
-        size = 1.0
-    return f"{quantity(value, unit)} [{_short(low / size)} {_short(high / size)}]"
+        return next((s, u) for s, u in _TIMES if value >= 1.5 * s or s == 1.0)
+    if unit in ("W", "J", "J s"):
+        prefix, size = next(((p, s) for p, s in _PREFIXES if value >= 0.9995 * s), ("", 1.0))
+        return size, f"{prefix}{unit}"
+    return 1.0, "" if unit == "1" else unit
 
 
 def _short(value: float) -> str:
-    return (
-        f"{value:.0f}"
-        if abs(value) >= 100
-        else f"{value:.2g}"
-        if abs(value) < 10
-        else f"{value:.3g}"
-    )
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
 def signed(ratio: float) -> str:
     """A relative change with its sign; a tiny one is ``0 %``.
 
-    >>> signed(-0.29), signed(0.271), signed(0.001), signed(float("nan"))
-    ('−29 %', '+27 %', '0 %', '-')
+    >>> signed(-0.29), signed(0.271), signed(0.001), signed(float("nan")), signed(86.4)
+    ('−29 %', '+27 %', '0 %', '-', '× 87')
+
+    From three times the value on, a factor says it better.
     """
     if not math.isfinite(ratio):
         return "-"
+    if ratio >= 2:
+        return f"× {1 + ratio:.2g}" if ratio < 99 else f"× {1 + ratio:.0f}"
     percent = 100 * ratio
     if abs(percent) < 0.5:
         return "0 %"

@@ -1,0 +1,43 @@
+"""The command line: the verbs of the library, one module each.
+
+Results go to stdout, everything else to stderr.  Exit codes: 0 done, 1 failed with a message,
+2 wrong usage, 3 no feasible setting, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+FAILED, INFEASIBLE, INTERRUPTED = 1, 3, 130
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if argv is None else argv))
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the command line; errors of the library become one message and an exit code."""
+    from rheostat.cli.app import app
+    from rheostat.errors import Infeasible, RheostatError
+
+    try:
+        app(args=list(argv), prog_name="rheostat")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except KeyboardInterrupt as stop:
+        return _say("; ".join(["interrupted", *getattr(stop, "__notes__", ())]), INTERRUPTED)
+    except Infeasible as error:
+        return _say(str(error), INFEASIBLE)
+    except RheostatError as error:
+        return _say(str(error), FAILED)
+    except OSError as error:
+        return _say(f"{error.filename or 'file'}: {error.strerror or error}", FAILED)
+    return 0
+
+
+def _say(message: str, code: int) -> int:
+    print(f"rheostat: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,49 @@
+"""All commands in one place; each module loads what it needs when it runs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+GROUPS = {
+    "Start here": ("demo", "doctor"),
+    "Measure": ("read", "fetch"),
+    "Predict": ("fit", "predict", "compare"),
+    "Trade off and decide": ("front", "decide", "backtest", "search"),
+}
+
+app = typer.Typer(
+    name="rheostat",
+    help="Turn the knob, see the price: trade runtime against power and energy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from rheostat import __version__
+
+        print(f"rheostat {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def everything(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Turn the knob, see the price: trade runtime against power and energy."""
+
+
+for _group, _names in GROUPS.items():
+    for _name in _names:
+        _command = getattr(import_module(f"rheostat.cli.{_name}"), _name)
+        app.command(_name, rich_help_panel=_group)(_command)

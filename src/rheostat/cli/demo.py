@@ -1,0 +1,31 @@
+"""``rheostat demo``: the whole job in one go, offline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    seed: Annotated[int, typer.Option(help="Seed of the generated log and of all draws.")] = 0,
+    jobs: Annotated[int, typer.Option(min=200, help="Jobs to generate.")] = 2000,
+    html: Annotated[Path | None, typer.Option(help="Also write an HTML report here.")] = None,
+    kind: Annotated[str, typer.Option(help="Model: law, forest, xgboost, lightgbm.")] = "law",
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> None:
+    """Show the main job on a generated log whose truth is known: under a minute, no network."""
+    from rheostat.cli.output import put_json, put_report, working, write_page
+
+    with working("generating a log, learning from it, choosing"):
+        from rheostat.recipes.demo import demonstrate
+        from rheostat.recipes.showing import complete, facts, short
+
+        found = demonstrate(seed, jobs, kind)
+    if json:
+        put_json("rheostat.demo/1", facts(found))
+    else:
+        put_report(short(found))
+    if html is not None:
+        write_page(complete(found), html)

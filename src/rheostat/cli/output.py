@@ -1,0 +1,78 @@
+"""Where a result goes: JSON, a table on a terminal, tab-separated values in a pipe.
+
+stdout carries the result alone; notes and progress go to stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rheostat.core.report import Grid, Report
+
+
+def put_json(schema: str, facts: Mapping[str, Any]) -> None:
+    """Print one JSON document."""
+    from rheostat.explain.json import document
+
+    sys.stdout.write(document(schema, facts))
+
+
+def put_report(report: Report, grid: Grid | None = None) -> None:
+    """The report on a terminal; in a pipe ``grid`` as tab-separated values where there is one."""
+    from rheostat.explain.text import render, show, tsv
+
+    if sys.stdout.isatty():
+        show(report, console())
+    else:
+        sys.stdout.write(render(report, console().width) if grid is None else tsv(grid))
+
+
+def console() -> Any:
+    """The standard output, at most 100 columns wide; rich honours NO_COLOR and COLUMNS."""
+    from rich.console import Console
+
+    from rheostat.explain.text import WIDEST
+
+    found = Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, width=min(found.width, WIDEST))
+
+
+def tell(message: str) -> None:
+    """A line on stderr."""
+    print(message, file=sys.stderr)
+
+
+def tell_notes(notes: Iterable[Any], most: int = 8) -> None:
+    """What a reader or model noticed, on stderr; a long list is cut and says so."""
+    said = list(notes)
+    for note in said[:most]:
+        rows = f" ({note.count:,} rows)" if note.count else ""
+        tell(f"note: {note.message}{rows}")
+    if len(said) > most:
+        tell(f"note: and {len(said) - most} more")
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner on stderr while something takes long; nothing where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def write_page(report: Report, path: Path) -> None:
+    """Write the HTML report and say where."""
+    from rheostat.explain.html import page
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(report), encoding="utf-8")
+    tell(f"wrote {path}")
