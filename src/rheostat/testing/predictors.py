@@ -35,6 +35,7 @@ def check_predictor(
     Parameters
     ----------
     make : callable(seed) -> Predictor
+        Makes an unfitted predictor.
     jobs : JobTable
         Finished jobs with the targets; a hundred rows or more.
     asked_at : Moment
