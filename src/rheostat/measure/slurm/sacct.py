@@ -2,7 +2,7 @@
 
 Step lines (``123.batch``, ``123.extern``, ``123.0``) are folded into their job: they carry its
 energy.  Slurm does not escape the delimiter, so a job name that contains one shifts its whole line;
-such a line is left out and noted, unless ``rejoin`` names the field that holds the free text.
+such a line is left out and noted, unless ``rejoin`` names the fields that hold free text.
 
 Notation
 --------
@@ -11,8 +11,10 @@ a line is (row, cells); cells maps a field of the header to its text
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import combinations_with_replacement, pairwise
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -26,6 +28,9 @@ from rheostat.measure.lines import Records
 from rheostat.measure.slurm import spelling as slurm
 
 Cells = Mapping[str, str]
+ID = re.compile(r"\d+(_(\d+|\[.*\]))?(\+\d+)?(\..+)?")
+STATE = re.compile(r"[A-Z_]+\+?( by \d+)?")
+WHEN = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+|\d+|Unknown|None")
 SHIFTED = "field count differs from the header: a delimiter inside a field? (rejoin= names it)"
 FOLDED = "step line, folded into its job"
 TWICE = "the job is there already (requeued, or listed twice)"
@@ -51,7 +56,7 @@ def read_sacct(
     *,
     delimiter: str = "|",
     zone: str = "UTC",
-    rejoin: str | None = None,
+    rejoin: str | Sequence[str] = (),
     encoding: str = "utf-8",
 ) -> JobTable:
     """Read what ``sacct --parsable2 --format=...`` printed; the first line names the fields.
@@ -64,7 +69,8 @@ def read_sacct(
     header = next((text.split(delimiter) for _, text in lines), [])
     _check_header(path, header, delimiter)
     stand = _zone(zone)
-    jobs, steps, notes = _fold(lines, header, rejoin, delimiter)
+    names = (rejoin,) if isinstance(rejoin, str) else tuple(rejoin)
+    jobs, steps, notes = _fold(lines, header, names, delimiter)
     notes = [*records.notes, *notes, Note(f"times read as {zone}")]
     if not jobs:
         raise DataError(
@@ -79,7 +85,7 @@ def read_sacct(
 
 
 def _fold(
-    lines: Iterator[tuple[int, str]], header: list[str], rejoin: str | None, delimiter: str
+    lines: Iterator[tuple[int, str]], header: list[str], rejoin: tuple[str, ...], delimiter: str
 ) -> tuple[dict[str, tuple[int, Cells]], dict[str, list[Cells]], list[Note]]:
     """Job lines by id, their step lines, and notes on the lines that are not rows of their own."""
     jobs: dict[str, tuple[int, Cells]] = {}
@@ -184,14 +190,40 @@ def _instant(text: str, zone: ZoneInfo) -> float | None:
 
 
 def _fit(
-    parts: list[str], header: list[str], rejoin: str | None, delimiter: str
+    parts: list[str], header: list[str], rejoin: tuple[str, ...], delimiter: str
 ) -> list[str] | None:
-    """The line's cells; None where their number differs and ``rejoin`` cannot mend it."""
+    """The line's cells; None where their number differs and ``rejoin`` cannot mend it.
+
+    All ways to give the extra pieces to the ``rejoin`` fields are tried; the line is mended only if
+    exactly one of them leaves an id, a state and times where the header says they are.
+    """
     extra = len(parts) - len(header)
-    if extra > 0 and rejoin in header:
-        at = header.index(rejoin)
-        return [*parts[:at], delimiter.join(parts[at : at + extra + 1]), *parts[at + extra + 1 :]]
-    return parts if extra == 0 else None
+    places = sorted(header.index(f) for f in rejoin if f in header)
+    if extra <= 0 or not places:
+        return parts if extra == 0 else None
+    found = []
+    for cuts in combinations_with_replacement(range(extra + 1), len(places) - 1):
+        shares = [b - a for a, b in pairwise((0, *cuts, extra))]
+        cells = _joined(parts, dict(zip(places, shares, strict=True)), len(header), delimiter)
+        if _sane(dict(zip(header, cells, strict=True))):
+            found.append(cells)
+    return found[0] if len(found) == 1 else None
+
+
+def _joined(parts: list[str], shares: dict[int, int], width: int, delimiter: str) -> list[str]:
+    """``width`` cells: cell i takes ``shares[i]`` pieces more than one."""
+    cells, at = [], 0
+    for i in range(width):
+        take = 1 + shares.get(i, 0)
+        cells.append(delimiter.join(parts[at : at + take]))
+        at += take
+    return cells
+
+
+def _sane(cells: Cells) -> bool:
+    """Whether the cells of fixed shape have it: ids, states, instants."""
+    shapes = {"JobID": ID, "JobIDRaw": ID, "State": STATE, "Submit": WHEN, "End": WHEN}
+    return all(shape.fullmatch(cells[k]) for k, shape in shapes.items() if k in cells)
 
 
 def _check_header(path: str | Path, header: list[str], delimiter: str) -> None:
