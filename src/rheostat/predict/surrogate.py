@@ -29,6 +29,7 @@ from rheostat.predict.followers import followers
 from rheostat.predict.intervals import Calibration, Ints, bounded_spreads, calibrate, fit_spread
 from rheostat.predict.newcomers import Regulars, equal_shares, fit_regulars, group_folds
 from rheostat.predict.regressors import make_regressor, takes_nan, takes_weights
+from rheostat.predict.sampling import draw
 from rheostat.predict.support import Support, fit_support
 
 EXPONENTS = {"runtime_s": -1.0, "power_w": 1.0, "power_max_w": 1.0, "node_hours": 0.0}
@@ -215,9 +216,14 @@ class Surrogate:
         regressor = own if kind is None else make_regressor(kind, seed)
         encoder = fit_encoder(frame, y, impute=not takes_nan(own))
         x = encoder.cross_fitted(frame, y, rng)
+        if self.sample is not None:
+            kept, extra = draw(self.sample.chances(x, y, rng), rng, weights=self.sample.weights)
+            x, y = x[kept], y[kept]
+            weights = _times(None if weights is None else weights[kept], extra)
         weighted = weights is not None and takes_weights(regressor)
-        extra = {"sample_weight": weights} if weighted else {}
-        return Stage(encoder, regressor.fit(x, y, **extra))
+        return Stage(
+            encoder, regressor.fit(x, y, **({"sample_weight": weights} if weighted else {}))
+        )
 
     def _regressor(self, seed: int) -> Any:
         kind, embedding = ATTENTION if self.kind == "attention" else (self.kind, self.embedding)
@@ -304,6 +310,13 @@ class Surrogate:
                 frame, y, weights, np.flatnonzero(fold != f), np.flatnonzero(fold == f), rng
             )[0]
         return errors
+
+
+def _times(a: Array | None, b: Array | None) -> Array | None:
+    """Product of two sets of weights, either of which may be absent."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a * b
 
 
 def _nothing(stage: Stage, targets: Sequence[str]) -> tuple[Array, Array]:

@@ -1,0 +1,93 @@
+"""A fitted model as plain data: JSON, arrays, and regressors taken apart.
+
+Only what stands here can be in a file: numbers, texts, lists, arrays, a short list of our own
+dataclasses, and regressors in the formats of `predict.parts`.  Reading builds these and calls
+nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.jobs import Moment, Note
+from rheostat.errors import ModelFileError
+from rheostat.predict.encode import CategoryPlan, Encoder, NumberPlan
+from rheostat.predict.intervals import Calibration
+from rheostat.predict.newcomers import Regulars
+from rheostat.predict.parts import pack, unpack
+from rheostat.predict.sampling import LossProportional, Uniform
+from rheostat.predict.support import Support
+from rheostat.predict.surrogate import Stage
+
+CLASSES = {
+    c.__name__: c
+    for c in (
+        Calibration, CategoryPlan, Encoder, LossProportional, Note, NumberPlan, Regulars, Stage,
+        Support, Uniform,
+    )
+}  # fmt: skip
+
+
+@dataclasses.dataclass
+class Shelf:
+    """Where arrays and files are put while a tree is written, and found while it is read."""
+
+    arrays: dict[str, Any] = dataclasses.field(default_factory=dict)
+    files: dict[str, bytes] = dataclasses.field(default_factory=dict)
+    count: int = 0
+
+    def put(self, value: Any) -> Any:
+        """``value`` as JSON, with references to arrays and files kept here."""
+        if value is None or isinstance(value, (bool, int, float, str)) and type(value) in _ATOMS:
+            return value
+        if isinstance(value, Moment):
+            return {"$moment": value.name}
+        if isinstance(value, (np.ndarray, np.generic)):
+            return {"$array": self._keep(np.asarray(value))}
+        if isinstance(value, (list, tuple)):
+            return {"$" + type(value).__name__: [self.put(v) for v in value]}
+        if isinstance(value, dict):
+            return {"$dict": [[self.put(k), self.put(v)] for k, v in value.items()]}
+        if type(value) is CLASSES.get(type(value).__name__):
+            fields = {f.name: self.put(getattr(value, f.name)) for f in dataclasses.fields(value)}
+            return {"$class": type(value).__name__, "fields": fields}
+        return self._regressor(value)
+
+    def _keep(self, array: np.ndarray) -> str:
+        if array.dtype.hasobject:
+            raise ModelFileError("an array of Python objects cannot be saved safely")
+        name = f"a{len(self.arrays)}"
+        self.arrays[name] = array
+        return name
+
+    def _regressor(self, value: Any) -> dict[str, Any]:
+        kind, facts, files = pack(value)
+        self.count += 1
+        folder = f"r{self.count}"
+        self.files |= {f"{folder}/{name}": data for name, data in files.items()}
+        return {"$regressor": kind, "facts": facts, "folder": folder, "files": sorted(files)}
+
+    def get(self, tree: Any) -> Any:
+        """The value that `put` wrote as ``tree``."""
+        if not isinstance(tree, dict):
+            return tree
+        if "$moment" in tree:
+            return Moment[tree["$moment"]]
+        if "$array" in tree:
+            return self.arrays[tree["$array"]]
+        if "$list" in tree:
+            return [self.get(v) for v in tree["$list"]]
+        if "$tuple" in tree:
+            return tuple(self.get(v) for v in tree["$tuple"])
+        if "$dict" in tree:
+            return {self.get(k): self.get(v) for k, v in tree["$dict"]}
+        if "$class" in tree:
+            return CLASSES[tree["$class"]](**{k: self.get(v) for k, v in tree["fields"].items()})
+        files = {name: self.files[f"{tree['folder']}/{name}"] for name in tree["files"]}
+        return unpack(tree["$regressor"], tree["facts"], files)
+
+
+_ATOMS = (bool, int, float, str)

@@ -1,0 +1,133 @@
+"""Keep a fitted model in one file that is safe to open.
+
+The file is a zip of plain parts - JSON, arrays, the libraries' own model formats - and a manifest
+with the SHA-256 of each.  Opening one runs no code from it; a file that was cut, changed, made by
+something else or by a newer release is refused with the reason.  The sums guard against damage; who
+made the file they do not prove.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rheostat.errors import ModelFileError, NotFitted
+from rheostat.predict.parts import arrays_in, arrays_out
+from rheostat.predict.plain import Shelf
+from rheostat.predict.surrogate import Surrogate
+
+FORMAT, VERSION = "rheostat-model", 1
+MANIFEST, STATE, ARRAYS = "manifest.json", "state.json", "arrays.npz"
+LARGEST = 4 * 2**30
+"""Bytes a part may unpack to: more is no model but an attack on the memory."""
+
+
+def save(model: Surrogate, path: str | Path) -> Path:
+    """Write a fitted surrogate to ``path``; an existing file is replaced in one step.
+
+    Raises `NotFitted`, and `ModelFileError` for a regressor that no safe format holds.
+    """
+    if not hasattr(model, "stage_"):
+        raise NotFitted(model)
+    shelf = Shelf()
+    state = {name: shelf.put(value) for name, value in vars(model).items()}
+    parts = {STATE: json.dumps(state).encode(), ARRAYS: arrays_out(shelf.arrays), **shelf.files}
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": type(model).__name__,
+        "targets": list(model.targets),
+        "features": list(model.features_),
+        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in parts.items()},
+    }
+    manifest["seal"] = _seal(manifest)
+    path = Path(path)
+    draft = path.with_name(path.name + ".part")
+    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
+    os.replace(draft, path)
+    return path
+
+
+def load(path: str | Path) -> Surrogate:
+    """The surrogate that `save` wrote; its predictions are the same to the last byte.
+
+    Raises `ModelFileError` where the file is damaged, changed, foreign or too new.
+    """
+    parts = _checked(Path(path))
+    try:
+        state = json.loads(parts[STATE])
+        shelf = Shelf(arrays_in(parts[ARRAYS]), parts)
+        model = Surrogate.__new__(Surrogate)
+        vars(model).update({name: shelf.get(tree) for name, tree in state.items()})
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    except (KeyError, ValueError, TypeError, AttributeError, RuntimeError, OSError) as error:
+        raise ModelFileError(f"{path}: not a model this release can read: {error!r}") from error
+    return model
+
+
+def describe(path: str | Path) -> dict[str, Any]:
+    """The manifest of a model file: kind, targets, features, sums; nothing is unpacked."""
+    return _manifest(_open(Path(path)), Path(path))
+
+
+def _seal(manifest: Mapping[str, Any]) -> str:
+    rest = {k: v for k, v in manifest.items() if k != "seal"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _open(path: Path) -> dict[str, bytes]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            large = [i.filename for i in archive.infolist() if i.file_size > LARGEST]
+            if large:
+                raise ModelFileError(f"{path}: part {large[0]} is larger than any model")
+            return {i.filename: archive.read(i) for i in archive.infolist()}
+    except FileNotFoundError as error:
+        raise ModelFileError(f"{path}: no such file") from error
+    except (zipfile.BadZipFile, EOFError, struct.error, NotImplementedError, OSError) as error:
+        text = "expected a model written by rheostat, got a file that is damaged or something else"
+        raise ModelFileError(f"{path}: {text} ({error})") from error
+
+
+def _manifest(parts: Mapping[str, bytes], path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(parts[MANIFEST])
+    except (KeyError, ValueError) as error:
+        raise ModelFileError(f"{path}: no readable {MANIFEST}: not a rheostat model") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ModelFileError(f"{path}: {MANIFEST} is not of format {FORMAT}")
+    if manifest.get("version") != VERSION:
+        raise ModelFileError(
+            f"{path}: format version {manifest.get('version')}, this release reads {VERSION}: "
+            "update rheostat, or fit the model again"
+        )
+    if manifest.get("seal") != _seal(manifest):
+        raise ModelFileError(f"{path}: the manifest was changed after it was written")
+    return manifest
+
+
+def _checked(path: Path) -> dict[str, bytes]:
+    """All parts, each with the sum the manifest promises and no part besides."""
+    parts = _open(path)
+    manifest = _manifest(parts, path)
+    if manifest.get("model") != "Surrogate":
+        raise ModelFileError(f"{path}: holds a {manifest.get('model')}, expected a Surrogate")
+    sums = manifest["sha256"]
+    problems = [f"part {n} is missing" for n in sums if n not in parts]
+    problems += [f"unexpected part {n}" for n in parts if n not in sums and n != MANIFEST]
+    problems += [
+        f"part {n} was changed" for n in sums
+        if n in parts and hashlib.sha256(parts[n]).hexdigest() != sums[n]
+    ]  # fmt: skip
+    if problems:
+        raise ModelFileError(f"{path}: {'; '.join(problems)}: get the file again or fit anew")
+    return {n: parts[n] for n in sums}
