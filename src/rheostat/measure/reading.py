@@ -96,8 +96,13 @@ def _table(head: Head) -> bool:
     return head.types is not None or any(first.count(c) for c in ",;\t")
 
 
+def _read_own(path: str | Path) -> JobTable:
+    scan(path)  # a cut or missing file is told apart here
+    return JobTable.read_parquet(path)
+
+
 BUILT_IN = (
-    Reader("rheostat", lambda h: h.own, JobTable.read_parquet, "a table that rheostat wrote"),
+    Reader("rheostat", lambda h: h.own, _read_own, "a table that rheostat wrote"),
     Reader("adastra", _adastra, read_adastra, "Adastra MI250 jobs, parquet (Zenodo 14007065)"),
     Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
     Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),

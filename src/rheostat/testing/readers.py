@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment
+from rheostat.core.outcome import Array
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 
@@ -125,16 +126,22 @@ def _power(jobs: JobTable) -> list[str]:
     found = []
     power, runtime = jobs.numpy("power_w"), jobs.numpy("runtime_s")
     if "energy_j" in jobs.schema:
-        ratio = jobs.numpy("energy_j") / np.where(power * runtime > 0, power * runtime, np.nan)
-        if np.isfinite(ratio).any() and not 0.5 < np.nanmedian(ratio) < 2.0:
-            found.append(f"energy_j is {np.nanmedian(ratio):.3g} times power_w * runtime_s")
-    by = next((c for c in ("nodes_alloc", "nodes") if c in jobs.schema), None)
-    if by and np.isfinite(power).any():
-        share = np.nanmedian(power / np.where(jobs.numpy(by) > 0, jobs.numpy(by), np.nan))
-        low, high = PLAUSIBLE["power_per_node_w"]
-        if np.isfinite(share) and not low <= share <= high:
-            found.append(f"power_w is {share:.3g} W a node in the middle, not a node's power")
+        ratio = _middle(jobs.numpy("energy_j"), power * runtime)
+        if not 0.5 < ratio < 2.0:
+            found.append(f"energy_j is {ratio:.3g} times power_w * runtime_s")
+    nodes = [jobs.numpy(c) for c in ("nodes_alloc", "nodes") if c in jobs.schema]
+    nodes = [n for n in nodes if np.isfinite(n).any()]
+    share = _middle(power, nodes[0]) if nodes else 1.0
+    low, high = PLAUSIBLE["power_per_node_w"]
+    if nodes and not low <= share <= high and np.isfinite(power).any():
+        found.append(f"power_w is {share:.3g} W a node in the middle, not a node's power")
     return found
+
+
+def _middle(over: Array, under: Array) -> float:
+    """Median of the ratio where there is one; 1 where there is none to judge by."""
+    there = np.isfinite(over) & np.isfinite(under) & (under > 0)
+    return float(np.median(over[there] / under[there])) if there.any() else 1.0
 
 
 def _again(first: JobTable, second: JobTable) -> list[str]:

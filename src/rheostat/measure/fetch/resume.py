@@ -31,6 +31,7 @@ class Resuming:
     def __call__(self, url: str, output_file: str | Path, pooch: Any = None) -> None:
         """Download ``url`` completely to ``output_file`` or raise `FetchError`."""
         import requests
+        import urllib3
 
         cut = ""
         for _ in range(self.attempts):
@@ -42,7 +43,7 @@ class Resuming:
             except requests.HTTPError as error:
                 code = error.response.status_code if error.response is not None else "an error"
                 raise FetchError(f"{url}: the server answered {code}") from error
-            except requests.RequestException as error:
+            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
                 cut = f": {type(error).__name__}"
         raise FetchError(
             f"{url}: the connection was cut after {self._have:,} bytes{cut}; "
@@ -82,6 +83,7 @@ class Resuming:
 
     def _save(self, reply: Any, mode: str, total: int | None) -> None:
         with self.part.open(mode) as file:
-            for piece in reply.iter_content(CHUNK):
+            # read1 hands over what has arrived; iter_content loses the last piece of a cut reply
+            while piece := reply.raw.read1(CHUNK):
                 file.write(piece)
                 self.progress(file.tell(), total)

@@ -1,0 +1,130 @@
+"""`check_reader` over every built-in reader, and proven able to fail on wrong ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
+from rheostat.measure.pm100 import read_pm100
+from rheostat.measure.reading import READERS
+from rheostat.measure.synthetic import World, write_adastra, write_fdata, write_pm100
+from rheostat.testing.readers import check_reader
+
+N = 400
+SACCT = "JobID|State|Submit|Start|End|ElapsedRaw|NNodes|ConsumedEnergyRaw\n" + "".join(
+    f"{i}|COMPLETED|2024-01-01T00:00:00|2024-01-01T00:01:00|2024-01-01T00:02:00|60|2|24000\n"
+    f"{i}.batch|COMPLETED|2024-01-01T00:00:00|2024-01-01T00:01:00|2024-01-01T00:02:00|60|2|9\n"
+    for i in range(N // 2)
+)
+SWF = "; MaxNodes: 4\n; MaxProcs: 8\n" + "".join(
+    f"{i} {i} 5 60 4 -1 -1 4 600 -1 1 3 -1 -1 1 -1 -1 -1\n" for i in range(N)
+)
+JSON = '{"jobs": [' + ",".join(
+    f'{{"job_id": {i}, "time": {{"submission": 10, "start": 20, "end": 80, "elapsed": 60, '
+    f'"limit": 5}}, "state": {{"current": "COMPLETED"}}, "tres": {{"requested": [{{"type": "node", '
+    f'"count": 2}}], "allocated": [{{"type": "energy", "count": 24000}}]}}}}'
+    for i in range(N)
+) + "]}"  # fmt: skip
+RUNS = "nodes,wall_s,power_W\n" + "".join(
+    f"{1 + i % 4},{100 / (1 + i % 4)},500\n" for i in range(N)
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("contract")
+    for name, text in (("sacct", SACCT), ("swf", SWF), ("sacct-json", JSON), ("runs", RUNS)):
+        (folder / name).write_text(text)
+    write_pm100(folder / "pm100", N)
+    write_adastra(folder / "adastra", N)
+    write_fdata(folder / "fdata", N)
+    World().jobs(N).write_parquet(folder / "rheostat")
+    return folder
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_keeps_the_promises(files, name):
+    jobs = check_reader(READERS[name].read, files / name, rows=N)
+    assert len(jobs)
+
+
+def test_real_files_keep_them_too(shared_data):
+    check_reader(READERS["sacct"].read, shared_data / "slurm" / "sacct_P.psv", rows=39)
+    check_reader(READERS["sacct-json"].read, shared_data / "slurm" / "sacct.json", rows=18)
+    check_reader(READERS["sacct-json"].read, shared_data / "slurm/v24.11/sacct.json", rows=11)
+    check_reader(READERS["swf"].read, shared_data / "swf" / "lublin_256.swf.gz", rows=10_000)
+    lulesh = shared_data / "runs" / "lulesh_likwid" / "lulesh_omp.csv"
+    check_reader(READERS["runs"].read, lulesh, rows=1412)
+
+
+def _table(jobs: JobTable, **columns: pl.Expr) -> JobTable:
+    return replace(jobs, frame=jobs.frame.with_columns(**columns))
+
+
+def _described(jobs: JobTable, column: Column) -> JobTable:
+    return replace(jobs, schema=jobs.schema.with_columns([column]))
+
+
+calls = iter(range(10**6))
+
+WRONG = {
+    "loses a row": (lambda j: j.rows(range(N - 1)), "400 rows in, 399 out"),
+    "drops without row numbers": (
+        lambda j: j.rows(range(N - 1)).noted(Note("bad", (), 1, dropped=True)), "no row numbers"),
+    "notes rows that are not in the file": (
+        lambda j: j.noted(Note("odd", (10_000,), 1)), "row numbers outside"),
+    "reads minutes as seconds the wrong way": (
+        lambda j: _table(j, runtime_s=pl.col("runtime_s") * 1e6), "runtime_s is"),
+    "takes joules for watts": (
+        lambda j: _table(j, power_w=pl.col("energy_j")), "not a node's power"),
+    "takes watt-hours for joules": (
+        lambda j: _table(j, energy_j=pl.col("energy_j") / 3600), "times power_w"),
+    "ends before it starts": (
+        lambda j: _table(j, end_s=pl.col("start_s") - 1), "start_s is after end_s"),
+    "starts before it is submitted": (
+        lambda j: _table(j, submit_s=pl.col("end_s") + 9), "submit_s is after start_s"),
+    "says the runtime is known at submission": (
+        lambda j: _described(j, Column("runtime_s", "s", Moment.SUBMIT, "x")), "vocabulary says"),
+    "gives no meaning": (
+        lambda j: _described(j, Column("power_samples", "", Moment.END)), "has no meaning"),
+    "keeps kilowatts": (
+        lambda j: _described(j, Column("power_w", "kW", Moment.END, "x")), "unit 'kW'"),
+    "is different each time": (
+        lambda j: _table(j, priority=pl.lit(next(calls))), "two tables"),
+    "has no schema for time": (
+        lambda j: JobTable(j.frame.select("nodes"), Schema([j.schema["nodes"]])).rows(range(9)),
+        "9 out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_the_suite_can_fail(files, wrong):
+    spoil, said = WRONG[wrong]
+
+    def reader(path):
+        return spoil(read_pm100(path))
+
+    with pytest.raises(AssertionError, match=said):
+        check_reader(reader, files / "pm100", rows=N)
+
+
+def test_a_reader_that_lets_a_librarys_error_through_fails(files):
+    def reader(path):
+        if not path.exists():
+            raise FileNotFoundError(path)
+        return read_pm100(path)
+
+    with pytest.raises(AssertionError, match="raises FileNotFoundError, expected DataError"):
+        check_reader(reader, files / "pm100", rows=N)
+
+
+def test_all_breaches_are_reported_at_once(files):
+    def reader(path):
+        jobs = read_pm100(path).rows(range(N - 1))
+        return _table(jobs, end_s=pl.col("start_s") - 1)
+
+    with pytest.raises(AssertionError, match=r"399 out.*start_s is after end_s"):
+        check_reader(reader, files / "pm100", rows=N)
