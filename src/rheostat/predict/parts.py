@@ -26,7 +26,7 @@ TRUSTED = (
     "sklearn._loss._loss.CyHalfSquaredError",
     "sklearn._loss.loss.HalfSquaredError",
 )
-"""Types a model file may hold beyond those skops trusts itself: data holders without side effects."""
+"""Types a model file may hold beyond those skops trusts itself: they only hold data."""
 
 Pack = tuple[str, dict[str, Any], dict[str, bytes]]
 
@@ -85,7 +85,7 @@ def _boosters(thing: Any) -> list[Any]:
 def _read_lightgbm(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> Boosters:
     lightgbm = require("lightgbm", extra="trees")
     texts = [files[f"{i}.txt"].decode() for i in range(int(facts["count"]))]
-    return Boosters([lightgbm.Booster(model_str=t, params={"verbosity": -1}) for t in texts])
+    return Boosters([lightgbm.Booster(model_str=t) for t in texts])
 
 
 def _read_xgboost(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> Any:

@@ -8,6 +8,7 @@ nothing else.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ CLASSES = {
 }  # fmt: skip
 
 
+_ATOMS = (bool, int, float, str)
+
+
 @dataclasses.dataclass
 class Shelf:
     """Where arrays and files are put while a tree is written, and found while it is read."""
@@ -41,20 +45,23 @@ class Shelf:
 
     def put(self, value: Any) -> Any:
         """``value`` as JSON, with references to arrays and files kept here."""
-        if value is None or isinstance(value, (bool, int, float, str)) and type(value) in _ATOMS:
+        if value is None or type(value) in _ATOMS:
             return value
-        if isinstance(value, Moment):
-            return {"$moment": value.name}
         if isinstance(value, (np.ndarray, np.generic)):
             return {"$array": self._keep(np.asarray(value))}
-        if isinstance(value, (list, tuple)):
-            return {"$" + type(value).__name__: [self.put(v) for v in value]}
-        if isinstance(value, dict):
-            return {"$dict": [[self.put(k), self.put(v)] for k, v in value.items()]}
+        if isinstance(value, (list, tuple, dict, Moment)):
+            return self._plain(value)
         if type(value) is CLASSES.get(type(value).__name__):
             fields = {f.name: self.put(getattr(value, f.name)) for f in dataclasses.fields(value)}
             return {"$class": type(value).__name__, "fields": fields}
         return self._regressor(value)
+
+    def _plain(self, value: Any) -> dict[str, Any]:
+        if isinstance(value, Moment):
+            return {"$moment": value.name}
+        if isinstance(value, dict):
+            return {"$dict": [[self.put(k), self.put(v)] for k, v in value.items()]}
+        return {"$" + type(value).__name__: [self.put(v) for v in value]}
 
     def _keep(self, array: np.ndarray) -> str:
         if array.dtype.hasobject:
@@ -74,20 +81,25 @@ class Shelf:
         """The value that `put` wrote as ``tree``."""
         if not isinstance(tree, dict):
             return tree
-        if "$moment" in tree:
-            return Moment[tree["$moment"]]
-        if "$array" in tree:
-            return self.arrays[tree["$array"]]
-        if "$list" in tree:
-            return [self.get(v) for v in tree["$list"]]
-        if "$tuple" in tree:
-            return tuple(self.get(v) for v in tree["$tuple"])
-        if "$dict" in tree:
-            return {self.get(k): self.get(v) for k, v in tree["$dict"]}
-        if "$class" in tree:
-            return CLASSES[tree["$class"]](**{k: self.get(v) for k, v in tree["fields"].items()})
+        kind = next(iter(tree))
+        if kind not in _BUILD:
+            raise ModelFileError(f"unknown entry {kind!r} in the model's state")
+        return _BUILD[kind](self, tree)
+
+    def _read_regressor(self, tree: dict[str, Any]) -> Any:
         files = {name: self.files[f"{tree['folder']}/{name}"] for name in tree["files"]}
         return unpack(tree["$regressor"], tree["facts"], files)
 
+    def _read_class(self, tree: dict[str, Any]) -> Any:
+        return CLASSES[tree["$class"]](**{k: self.get(v) for k, v in tree["fields"].items()})
 
-_ATOMS = (bool, int, float, str)
+
+_BUILD: dict[str, Callable[[Shelf, dict[str, Any]], Any]] = {
+    "$moment": lambda shelf, tree: Moment[tree["$moment"]],
+    "$array": lambda shelf, tree: shelf.arrays[tree["$array"]],
+    "$list": lambda shelf, tree: [shelf.get(v) for v in tree["$list"]],
+    "$tuple": lambda shelf, tree: tuple(shelf.get(v) for v in tree["$tuple"]),
+    "$dict": lambda shelf, tree: {shelf.get(k): shelf.get(v) for k, v in tree["$dict"]},
+    "$class": Shelf._read_class,
+    "$regressor": Shelf._read_regressor,
+}

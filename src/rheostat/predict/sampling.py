@@ -26,6 +26,10 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 
 
+TINY = 1e-9
+"""A loss below this share of the largest counts as none."""
+
+
 @dataclass(frozen=True)
 class LossProportional:
     """Keep about ``fraction`` of the rows, hard ones first; ``weights`` makes the sample unbiased.
@@ -67,7 +71,7 @@ def draw(
 
 
 def keep_probabilities(loss: Array, wanted: float, p_min: float) -> Array:
-    """p = min(1, max(p_min, lambda L)) with sum p = ``wanted``.
+    """Chances p = min(1, max(p_min, lambda L)) with sum p = ``wanted``.
 
     >>> keep_probabilities(np.array([1.0, 1.0, 2.0, 4.0]), 2.0, 0.0)
     array([0.25, 0.25, 0.5 , 1.  ])
@@ -81,7 +85,8 @@ def keep_probabilities(loss: Array, wanted: float, p_min: float) -> Array:
         raise DataError("keep_probabilities", ["expected finite losses >= 0"])
     if not loss.any() or wanted >= n:
         return np.full(n, min(1.0, wanted / n))
-    low, high = 0.0, 1.0 / loss[loss > 0].min()
+    loss = np.where(loss > TINY * loss.max(), loss / loss.max(), 0.0)
+    low, high = 0.0, 1.0 / TINY
     for _ in range(200):
         middle = 0.5 * (low + high)
         total = np.clip(middle * loss, p_min, 1.0).sum()

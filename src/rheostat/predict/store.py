@@ -28,6 +28,12 @@ LARGEST = 4 * 2**30
 """Bytes a part may unpack to: more is no model but an attack on the memory."""
 
 
+_UNREADABLE = (
+    KeyError, ValueError, TypeError, AttributeError, RuntimeError, OSError, zipfile.BadZipFile,
+)  # fmt: skip
+"""What the formats' own readers raise on bytes that are not theirs."""
+
+
 def save(model: Surrogate, path: str | Path) -> Path:
     """Write a fitted surrogate to ``path``; an existing file is replaced in one step.
 
@@ -69,7 +75,7 @@ def load(path: str | Path) -> Surrogate:
         vars(model).update({name: shelf.get(tree) for name, tree in state.items()})
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
-    except (KeyError, ValueError, TypeError, AttributeError, RuntimeError, OSError) as error:
+    except _UNREADABLE as error:
         raise ModelFileError(f"{path}: not a model this release can read: {error!r}") from error
     return model
 
@@ -102,7 +108,7 @@ def _manifest(parts: Mapping[str, bytes], path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(parts[MANIFEST])
     except (KeyError, ValueError) as error:
-        raise ModelFileError(f"{path}: no readable {MANIFEST}: not a rheostat model") from error
+        raise ModelFileError(f"{path}: no readable {MANIFEST}: not a rheostat model, or cut short") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"{path}: {MANIFEST} is not of format {FORMAT}")
     if manifest.get("version") != VERSION:
