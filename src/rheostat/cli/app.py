@@ -45,5 +45,9 @@ def everything(
 
 for _group, _names in GROUPS.items():
     for _name in _names:
+        from importlib.util import find_spec
+
+        if not find_spec(f"rheostat.cli.{_name}"):
+            continue
         _command = getattr(import_module(f"rheostat.cli.{_name}"), _name)
         app.command(_name, rich_help_panel=_group)(_command)

@@ -12,7 +12,9 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the generated log and of all draws.")] = 0,
     jobs: Annotated[int, typer.Option(min=200, help="Jobs to generate.")] = 2000,
     html: Annotated[Path | None, typer.Option(help="Also write an HTML report here.")] = None,
-    kind: Annotated[str, typer.Option(help="Model: law, forest, xgboost, lightgbm.")] = "law",
+    kind: Annotated[
+        str, typer.Option(help="Model: auto, law, forest, xgboost, lightgbm.")
+    ] = "auto",
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Show the main job on a generated log whose truth is known: under a minute, no network."""

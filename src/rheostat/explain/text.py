@@ -115,7 +115,7 @@ def change(value: tuple[float, float, float]) -> str:
     >>> change((-0.29, -0.34, -0.24)), change((0.27, 0.21, 0.33))
     ('−29 % [−34 −24]', '+27 % [+21 +33]')
     """
-    low, high = (signed(v).replace(" %", "").replace("× ", "×") for v in value[1:])
+    low, high = (signed(v).replace(" %", "") for v in value[1:])
     if not all(math.isfinite(v) for v in value[1:]) or value[1] == value[2]:
         return signed(value[0])
     return f"{signed(value[0])} [{low} {high}]"

@@ -124,14 +124,14 @@ def signed(ratio: float) -> str:
     """A relative change with its sign; a tiny one is ``0 %``.
 
     >>> signed(-0.29), signed(0.271), signed(0.001), signed(float("nan")), signed(86.4)
-    ('−29 %', '+27 %', '0 %', '-', '× 87')
+    ('−29 %', '+27 %', '0 %', '-', 'x87')
 
     From three times the value on, a factor says it better.
     """
     if not math.isfinite(ratio):
         return "-"
     if ratio >= 2:
-        return f"× {1 + ratio:.2g}" if ratio < 99 else f"× {1 + ratio:.0f}"
+        return f"x{1 + ratio:.2g}" if ratio < 99 else f"x{1 + ratio:.0f}"
     percent = 100 * ratio
     if abs(percent) < 0.5:
         return "0 %"

@@ -61,7 +61,7 @@ class Demo:
     model: Predictor
 
 
-def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "law") -> Demo:
+def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "auto") -> Demo:
     """Generate, learn, check, trade off, choose, compare with the truth, race a search."""
     world = World(seed)
     jobs = nodecount.prepared(world.jobs(n_jobs))

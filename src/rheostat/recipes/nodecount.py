@@ -15,12 +15,17 @@ machine learning for systems.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
-from rheostat.core.front import Front
+import numpy as np
+
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Knob, powers_of_two
+from rheostat.decide.accuracy import Accuracy, accuracy
+from rheostat.decide.backtest import divided
+from rheostat.errors import DataError
 from rheostat.measure.repairs import TOTALS, per_node_requests
 
 OBJECTIVES = ("runtime_s", "energy_j")
@@ -46,8 +51,50 @@ def prepared(jobs: JobTable) -> JobTable:
     return jobs
 
 
-def model(kind: str = "law", *, targets: tuple[str, ...] = TARGETS, seed: int = 0) -> Predictor:
+def kind_of(kind: str, *, saved: bool = False) -> str:
+    """The model "auto" stands for: the best that the installed libraries allow.
+
+    ``saved``: of those that can be kept in a file.
+    """
+    if kind != "auto":
+        return kind
+    order = (("law", "rheostat.predict.scaling"), ("xgboost", "xgboost"), ("lightgbm", "lightgbm"))
+    usable = [k for k, library in order if find_spec(library) and not (saved and k == "law")]
+    return usable[0] if usable else "forest"
+
+
+def targets_in(jobs: JobTable) -> tuple[str, ...]:
+    """What the log can teach: runtime, and power or else energy, where any row has it."""
+    have = [q for q in (*TARGETS, "energy_j") if q in jobs.columns and jobs.frame[q].count()]
+    return tuple(q for q in have if q != "energy_j" or "power_w" not in have)
+
+
+def earlier(jobs: JobTable, row: int) -> JobTable:
+    """Jobs that had ended when the job in ``row`` was submitted; all others without a clock.
+
+    A forecast of a past job must not learn from its future, or from itself.
+    """
+    others = np.arange(len(jobs)) != row
+    if "submit_s" not in jobs.columns:
+        return jobs.rows(others)
+    ended = "end_s" if "end_s" in jobs.columns else "submit_s"
+    known = jobs.rows(others & (jobs.numpy(ended) <= jobs.numpy("submit_s")[row]))
+    if not len(known):
+        raise DataError("front", ["no job had ended when this one was submitted: give --model"])
+    return known
+
+
+def marks(jobs: JobTable, kind: str, share: float, seed: int) -> dict[str, Accuracy]:
+    """Error and coverage on the newest ``share`` of jobs, of a model that has not seen them."""
+    past, recent, _ = divided(jobs, 1.0 - share)
+    targets = targets_in(jobs)
+    fitted = model(kind, targets=targets, seed=seed).fit(past)
+    return accuracy(fitted.predict(recent.known_at(Moment.SUBMIT)), recent, targets)
+
+
+def model(kind: str = "auto", *, targets: tuple[str, ...] = TARGETS, seed: int = 0) -> Predictor:
     """An unfitted model: "law" is ours, the others are direct regressors or embeddings."""
+    kind = kind_of(kind)
     if kind == "law":
         from rheostat.predict.scaling import LawGP
 
@@ -69,19 +116,3 @@ def reconstruction(
     return Surrogate(
         kind, embedding=embedding, sample=LossProportional(), targets=TARGETS, random_state=seed
     )
-
-
-def front(job: JobTable, fitted: Predictor, largest: int = 256) -> Front:
-    """Runtime against energy of one job over node counts."""
-    from rheostat.tradeoff.exhaustive import tradeoff
-
-    return tradeoff(job.known_at(Moment.SUBMIT), fitted, knob(largest), OBJECTIVES)
-
-
-def few(job: JobTable, truth: Any, prior: Predictor | None, *, budget: int, seed: int = 0) -> Front:
-    """Measure only ``budget`` node counts of a job, chosen by expected hypervolume."""
-    from rheostat.tradeoff.propose import ExpectedHypervolume
-    from rheostat.tradeoff.search import search
-
-    proposer = ExpectedHypervolume(knob(), OBJECTIVES, job=job, model=prior, seed=seed)
-    return search(proposer, truth, budget)

@@ -1,0 +1,59 @@
+"""``rheostat backtest``: what the advice would have changed last month."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rheostat.cli import options as o
+
+
+def backtest(
+    file: o.File,
+    split: Annotated[
+        str, typer.Option(help="Share of jobs that is the past (0.8), or the recent part: 30d.")
+    ] = "0.8",
+    knob: o.Knobs = None,
+    objectives: o.Objectives = o.RUNTIME_ENERGY,
+    rule: o.RuleText = "knee",
+    within: o.Within = None,
+    kind: o.Kind = "auto",
+    html: o.Html = None,
+    seed: o.Seed = 0,
+    form: o.Form = "",
+    mapped: o.Map = None,
+    json: o.Json = False,
+) -> None:
+    """Learn from the past, advise the recent jobs, report what it would have changed.
+
+    What really ran is compared with its forecast; what the advised settings would have cost is a
+    forecast and is called one.
+    """
+    from rheostat.cli.output import put_json, put_report, working, write_page
+    from rheostat.decide.backtest import backtest as run
+    from rheostat.explain.narrate import explain
+    from rheostat.recipes.nodecount import model, targets_in
+
+    space = o.space(knob)
+    chosen_by, limits = o.rules(rule, within, "requested")
+    part = o.value(split)
+    jobs = o.load(file, form, mapped)
+    learner = model(kind, targets=targets_in(jobs), seed=seed)
+    with working("learning from the past, advising the recent jobs"):
+        result = run(
+            jobs,
+            learner,
+            space,
+            chosen_by,
+            limits,
+            split=part if isinstance(part, (float, str)) else float(part),
+            objectives=o.names(objectives),
+        )
+    report = explain(result)
+    if json:
+        put_json("rheostat.backtest/1", report.facts)
+    else:
+        put_report(report)
+    if html is not None:
+        write_page(report, html)

@@ -1,0 +1,110 @@
+"""``rheostat decide``: a setting for every job of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.core.jobs import JobTable
+    from rheostat.decide.advise import Advice
+
+
+def decide(
+    file: o.File,
+    past: Annotated[
+        Path | None, typer.Option(help="Learn from this log instead of from FILE.")
+    ] = None,
+    model: o.Saved = None,
+    knob: o.Knobs = None,
+    objectives: o.Objectives = o.RUNTIME_ENERGY,
+    rule: o.RuleText = "knee",
+    within: o.Within = None,
+    kind: o.Kind = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the advice: .csv, .tsv, .parquet or .json.")
+    ] = None,
+    html: o.Html = None,
+    seed: o.Seed = 0,
+    form: o.Form = "",
+    mapped: o.Map = None,
+    json: o.Json = False,
+) -> None:
+    """Advise a setting for every job of FILE, with the predicted saving and its interval.
+
+    A slowdown limit refers to what each job asked for. Without --model or --past the forecast
+    learns from the finished jobs of FILE itself, and says so.
+    """
+    from rheostat.cli.output import put_json, put_report, tell, working, write_page
+    from rheostat.decide.advise import advise
+    from rheostat.explain.narrate import explain
+
+    space = o.space(knob)
+    chosen_by, limits = o.rules(rule, within, "requested")
+    _known_ending(out)
+    jobs = o.load(file, form, mapped)
+    learner = o.fitted(o.load(past) if past else jobs, model, kind, seed)
+    waiting, seen = _asked(jobs, alone=model is None and past is None)
+    if seen:
+        tell(f"note: the forecast has learnt from these jobs; {SEEN}")
+    with working(f"advising {len(waiting):,} jobs"):
+        advice = advise(waiting, learner, space, chosen_by, limits, objectives=o.names(objectives))
+    if out is not None:
+        _write(advice, out)
+        tell(f"wrote {out}")
+    report = explain(advice)
+    if json:
+        put_json("rheostat.decide/1", {"learnt_from_these_jobs": seen, **report.facts})
+    else:
+        put_report(report, _full(advice))
+    if html is not None:
+        write_page(report, html)
+
+
+SEEN = "rheostat backtest tells how it does on jobs it has not seen"
+
+
+def _asked(jobs: JobTable, *, alone: bool) -> tuple[JobTable, bool]:
+    """The jobs to advise, and whether the model has seen how they ended.
+
+    With one file for both, those without a runtime yet are advised; if all have run, all are.
+    """
+    if not alone or "runtime_s" not in jobs.columns:
+        return jobs, False
+    waiting = jobs.frame["runtime_s"].is_null().to_numpy()
+    return (jobs.rows(waiting), False) if waiting.any() else (jobs, True)
+
+
+def _full(advice: Advice):  # type: ignore[no-untyped-def]
+    """The whole table, for a pipe."""
+    from rheostat.core.report import Grid
+
+    frame = advice.table.frame
+    return Grid(tuple(frame.columns), tuple(frame.rows()))
+
+
+ENDINGS = (".csv", ".tsv", ".parquet", ".json")
+
+
+def _known_ending(out: Path | None) -> None:
+    if out is not None and out.suffix not in ENDINGS:
+        raise typer.BadParameter(f"expected a name ending in {', '.join(ENDINGS)}, got {out}")
+
+
+def _write(advice: Advice, out: Path) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    frame = advice.table.frame
+    if out.suffix == ".parquet":
+        advice.table.write_parquet(out)
+    elif out.suffix == ".json":
+        from rheostat.explain.advice import advice_facts, advice_rows
+        from rheostat.explain.json import document
+
+        facts = {**advice_facts(advice), "jobs": advice_rows(advice)}
+        out.write_text(document("rheostat.decide/1", facts), encoding="utf-8")
+    else:
+        frame.write_csv(out, separator="," if out.suffix == ".csv" else "\t")

@@ -1,0 +1,125 @@
+"""``rheostat front``: what one job would cost at each setting, and which one to take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.core.decision import Assignment
+    from rheostat.core.front import Front
+    from rheostat.core.jobs import JobTable
+    from rheostat.errors import Infeasible
+
+
+def front(
+    file: o.File,
+    job: Annotated[str, typer.Option(help="The job's id.")] = "",
+    where: Annotated[
+        list[str] | None, typer.Option(help="Instead of --job: column=value, first match.")
+    ] = None,
+    knob: o.Knobs = None,
+    objectives: o.Objectives = o.RUNTIME_ENERGY,
+    rule: o.RuleText = "knee",
+    within: o.Within = None,
+    model: o.Saved = None,
+    kind: o.Kind = "auto",
+    html: o.Html = None,
+    seed: o.Seed = 0,
+    form: o.Form = "",
+    mapped: o.Map = None,
+    json: o.Json = False,
+) -> None:
+    """Forecast one job at every setting and take one: the front, the choice and the reasons.
+
+    Without --model the forecast learns from the jobs in FILE that had ended when this one was
+    submitted.
+    """
+    from rheostat.core.jobs import Moment
+    from rheostat.errors import Infeasible
+    from rheostat.recipes.nodecount import earlier
+    from rheostat.tradeoff.exhaustive import tradeoff
+
+    space = o.space(knob)
+    jobs = o.load(file, form, mapped)
+    row = _row(jobs, job, where)
+    one = jobs.rows([row]).known_at(Moment.SUBMIT)
+    request = {k: one.frame[k][0] for k in space.names if k in one.columns}
+    known = len(request) == len(space.names) and None not in request.values()
+    learner = o.fitted(jobs if model else earlier(jobs, row), model, kind, seed)
+    settings = space.settings()
+    settings += [request] if known and request not in settings else []
+    found = tradeoff(one, learner, space, o.names(objectives), settings=settings)
+    chosen_by, limits = o.rules(rule, within, request if known else None)
+    try:
+        choice = found.choose(chosen_by, limits)
+    except Infeasible as stop:
+        _show(found, None, request, json=json, html=html, stop=stop)
+        raise
+    _show(found, choice, request, json=json, html=html)
+
+
+def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
+    """The row of the job asked about: its last one, where an id occurs more than once."""
+    from rheostat.errors import DataError
+
+    if not job and not where:
+        raise typer.BadParameter("name a job: --job ID or --where column=value")
+    conditions = [*([f"job_id={job}"] if job else []), *(where or [])]
+    keep = list(range(len(jobs)))
+    for text in conditions:
+        name, _, wanted = text.partition("=")
+        jobs.require(name)
+        values = jobs.frame[name].to_list()
+        keep = [i for i in keep if str(values[i]) == wanted or values[i] == o.value(wanted)]
+    if not keep:
+        raise DataError(" and ".join(conditions), [f"no such row among {len(jobs)}"])
+    return keep[-1] if job else keep[0]
+
+
+def _show(
+    found: Front,
+    choice: Assignment | None,
+    request: dict[str, Any],
+    *,
+    json: bool,
+    html: Any,
+    stop: Infeasible | None = None,
+) -> None:
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_page
+    from rheostat.explain.choice import explain_choice, explain_front
+    from rheostat.explain.narrate import Narrative
+
+    row = None if choice is None else choice.index
+    sections, facts = explain_front(found, row, request or None)
+    facts |= {"requested": request or None, "feasible": stop is None, "choice": None}
+    if choice is not None:
+        told, reasons = explain_choice(choice, found, requested=request or None)
+        sections, facts = [*sections, *told], facts | reasons
+    elif stop is not None and stop.nearest >= 0:
+        facts["nearest"] = found.setting(stop.nearest)
+    title = "" if "job_id" not in found.alternatives.columns else f"Job {_job(found)}"
+    report = Narrative(title, sections, facts)
+    if json:
+        put_json("rheostat.front/1", {"job": _job(found), **facts})
+    else:
+        put_report(report, sections[0].grid)
+        tell_notes(found.outcome.notes)
+        if choice is not None and not _terminal():
+            tell(sections[1].sentences[0])
+    if html is not None:
+        write_page(report, html)
+
+
+def _terminal() -> bool:
+    import sys
+
+    return sys.stdout.isatty()
+
+
+def _job(found: Front) -> Any:
+    frame = found.alternatives.frame
+    return frame["job_id"][0] if "job_id" in frame.columns else None

@@ -1,0 +1,151 @@
+"""What people type, turned into values: knobs, rules, jobs, models; shared by all commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rheostat.core.jobs import JobTable
+    from rheostat.core.outcome import Predictor
+    from rheostat.core.space import Space
+
+File = Annotated[
+    Path, typer.Argument(help="A job log or table of runs, any format read knows.", metavar="FILE")
+]
+Form = Annotated[str, typer.Option("--format", help="Format; guessed by default.")]
+Map = Annotated[Path | None, typer.Option("--map", help="TOML column mapping for tables of runs.")]
+Knobs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--knob",
+        help="What may be turned: nodes=1,2,4,8 or nodes=1..256 (powers of two) or "
+        "cap_w=100..300/50 (steps of 50). Repeatable.  [default: nodes=1..256]",
+    ),
+]
+Objectives = Annotated[str, typer.Option(help="Minimised quantities, comma-separated.")]
+RuleText = Annotated[
+    str,
+    typer.Option(
+        "--rule",
+        help="knee, deadline=2h, power=15kW, energy=2MJ, node-hours=40, slowdown=1.2 or "
+        "weighted=runtime_s:1,energy_j:1.",
+    ),
+]
+Within = Annotated[
+    list[str] | None,
+    typer.Option(help="A limit to hold, as deadline=2h@0.9 (with 90 % confidence). Repeatable."),
+]
+Saved = Annotated[Path | None, typer.Option("--model", help="A model saved by rheostat fit.")]
+Kind = Annotated[
+    str,
+    typer.Option(help="auto, law, forest, xgboost, lightgbm, tabnet or attention."),
+]
+Seed = Annotated[int, typer.Option(help="Seed of everything that draws.")]
+Html = Annotated[Path | None, typer.Option(help="Also write an HTML report here.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+
+RUNTIME_ENERGY = "runtime_s,energy_j"
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Comma-separated names.
+
+    >>> names("runtime_s, energy_j")
+    ('runtime_s', 'energy_j')
+    """
+    return tuple(n.strip() for n in text.split(",") if n.strip())
+
+
+def space(flags: list[str] | None) -> Space:
+    """Knobs from ``--knob`` flags; all mistakes are reported at once.
+
+    >>> [k.values for k in space(["nodes=1..8", "cap_w=100..200/50", "mode=a,b"]).knobs]
+    [(1, 2, 4, 8), (100, 150, 200), ('a', 'b')]
+    """
+    from rheostat.core.space import Knob, Space
+    from rheostat.errors import DataError
+
+    knobs, problems = [], []
+    for flag in flags or ["nodes=1..256"]:
+        name, _, text = flag.partition("=")
+        try:
+            knobs.append(Knob(name.strip(), _values(text)))
+        except ValueError:
+            problems.append(f"expected NAME=1,2,4 or NAME=1..256 or NAME=100..300/50, got {flag!r}")
+    if problems:
+        raise DataError("--knob", problems)
+    return Space(tuple(knobs))
+
+
+def _values(text: str) -> list[Any]:
+    ends, _, step = text.partition("/")
+    low, dots, high = ends.partition("..")
+    if not dots:
+        found = [value(v) for v in text.split(",") if v.strip()]
+    elif step:
+        found = _stepped(float(low), float(high), float(step))
+    else:
+        from rheostat.core.space import powers_of_two
+
+        found = list(powers_of_two(int(low), int(high)))
+    if not found:
+        raise ValueError(text)
+    return found
+
+
+def _stepped(low: float, high: float, step: float) -> list[Any]:
+    if not step > 0:
+        raise ValueError(step)
+    every = [low + i * step for i in range(int((high - low) / step + 1e-9) + 1)]
+    return [int(v) if v.is_integer() else v for v in every]
+
+
+def value(text: str) -> Any:
+    """A number if it reads as one, else the text.
+
+    >>> value("8"), value("2.5"), value("gcc")
+    (8, 2.5, 'gcc')
+    """
+    for kind in (int, float):
+        try:
+            return kind(text.strip())
+        except ValueError:
+            continue
+    return text.strip()
+
+
+def load(file: Path, form: str = "", mapped: Path | None = None) -> JobTable:
+    """Read a file; what was odd goes to stderr."""
+    from rheostat.cli.output import tell_notes, working
+    from rheostat.measure.reading import read
+    from rheostat.recipes.nodecount import prepared
+
+    options: dict[str, Any] = {"map": mapped} if mapped else {}
+    with working(f"reading {file}"):
+        jobs = read(file, form or None, **options)
+    tell_notes(jobs.notes)
+    return prepared(jobs)
+
+
+def fitted(jobs: JobTable, saved: Path | None, kind: str, seed: int) -> Predictor:
+    """The saved model, or a new one that learns from ``jobs``."""
+    from rheostat.cli.output import working
+    from rheostat.recipes.nodecount import model, targets_in
+
+    if saved is not None:
+        from rheostat.predict.store import load as load_model
+
+        return load_model(saved)
+    new = model(kind, targets=targets_in(jobs), seed=seed)
+    with working(f"learning from {len(jobs):,} jobs"):
+        return new.fit(jobs)
+
+
+def rules(rule: str, within: list[str] | None, against: Any = None) -> tuple[Any, tuple[Any, ...]]:
+    """The rule and the limits; a slowdown refers to ``against``."""
+    from rheostat.tradeoff.rules import parse_rule
+
+    return parse_rule(rule, against), tuple(parse_rule(w, against) for w in within or ())

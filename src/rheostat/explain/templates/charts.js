@@ -1,0 +1,103 @@
+"use strict";
+(function () {
+  function colours() {
+    const style = getComputedStyle(document.documentElement);
+    const names = ["ink", "soft", "line", "card", "one", "two", "three", "mute"];
+    return Object.fromEntries(names.map((n) => [n, style.getPropertyValue("--" + n).trim()]));
+  }
+
+  const KINDS = [
+    ["front", "on the front", "circle", "one"],
+    ["dominated", "dominated", "circle-open", "mute"],
+    ["requested", "asked for", "square-open", "two"],
+    ["chosen", "chosen", "diamond", "three"],
+  ];
+
+  function errors(high, value, low, colour) {
+    if (!low) return undefined;
+    return {
+      type: "data", symmetric: false, thickness: 1, width: 3, color: colour,
+      array: high.map((h, i) => h - value[i]), arrayminus: low.map((l, i) => value[i] - l),
+    };
+  }
+
+  function pick(list, rows) { return list ? rows.map((i) => list[i]) : undefined; }
+
+  function settings(s, c) {
+    const order = s.x.map((_, i) => i).filter((i) => s.kinds[i] !== "dominated" && s.x[i] !== null);
+    order.sort((a, b) => s.x[a] - s.x[b]);
+    const line = {
+      x: pick(s.x, order), y: pick(s.y, order), mode: "lines", hoverinfo: "skip",
+      line: { color: c.one, width: 1, dash: "dot" }, showlegend: false,
+    };
+    const points = KINDS.map(([kind, name, symbol, colour]) => {
+      const rows = s.x.map((_, i) => i).filter((i) => s.kinds[i] === kind && s.x[i] !== null);
+      const x = pick(s.x, rows), y = pick(s.y, rows);
+      return {
+        x, y, name, mode: "markers+text", text: pick(s.text, rows), textposition: "top center",
+        textfont: { size: 11, color: c.soft }, hovertext: pick(s.hover, rows), hoverinfo: "text",
+        marker: { symbol, size: kind === "chosen" ? 14 : 10, color: c[colour], line: { width: 2, color: c[colour] } },
+        error_x: errors(pick(s.x_high, rows), x, pick(s.x_low, rows), c.mute),
+        error_y: errors(pick(s.high, rows), y, pick(s.low, rows), c.mute),
+      };
+    });
+    return [line, ...points.filter((p) => p.x.length)];
+  }
+
+  function traces(chart, c) {
+    const palette = [c.one, c.two, c.three, c.mute];
+    return chart.series.flatMap((s, k) => {
+      if (s.kinds) return settings(s, c);
+      const colour = palette[k % palette.length];
+      if (chart.kind === "bar") {
+        return [{ type: "bar", orientation: "h", y: [...s.x].reverse(), x: [...s.y].reverse(),
+          marker: { color: colour }, name: s.name, hoverinfo: "x+y" }];
+      }
+      if (s.kind === "true") {
+        return [{ x: s.x, y: s.y, name: s.name, mode: "markers", hovertext: s.hover, hoverinfo: "text",
+          marker: { symbol: "x-thin", size: 9, color: c.ink, line: { width: 1.6, color: c.ink } } }];
+      }
+      return [{ x: s.x, y: s.y, name: s.name, mode: "lines+markers", hovertext: s.hover, hoverinfo: "text",
+        line: { color: colour, width: 2 }, marker: { size: 6 } }];
+    });
+  }
+
+  function axis(a, log, c) {
+    const base = {
+      title: { text: a.title, font: { size: 13 }, standoff: 14 }, type: log ? "log" : "linear", gridcolor: c.line,
+      zeroline: false, linecolor: c.line, tickfont: { size: 11 }, automargin: true, tickangle: 0,
+    };
+    return a.ticks ? { ...base, tickmode: "array", tickvals: a.ticks, ticktext: a.words } : base;
+  }
+
+  function layout(chart, c) {
+    const found = {
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: c.ink },
+      margin: { l: 60, r: 20, t: 34, b: 50 }, hovermode: "closest",
+      legend: { orientation: "h", y: 1.12, x: 0, font: { size: 12 } },
+      xaxis: axis(chart.axes[0], chart.log, c), yaxis: axis(chart.axes[1], chart.log, c),
+    };
+    if (chart.kind === "bar") {
+      [found.xaxis.title, found.yaxis.title] = [found.yaxis.title, { text: "" }];
+      found.showlegend = false;
+    }
+    if (chart.kind === "calibration") {
+      found.xaxis.range = found.yaxis.range = [0, 1];
+      found.xaxis.tickformat = found.yaxis.tickformat = ".0%";
+      found.shapes = [{ type: "line", x0: 0, y0: 0, x1: 1, y1: 1, line: { color: c.mute, dash: "dot" } }];
+    }
+    return found;
+  }
+
+  function draw() {
+    const c = colours();
+    CHARTS.forEach((chart, i) => {
+      Plotly.react("chart-" + i, traces(chart, c), layout(chart, c),
+        { responsive: true, displaylogo: false, displayModeBar: "hover",
+          modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] });
+    });
+  }
+
+  draw();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+})();
