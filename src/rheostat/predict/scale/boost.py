@@ -1,7 +1,7 @@
 """How do gradient-boosted trees learn from a matrix that never is in memory as a whole?
 
-Trees need no exact values: each column is cut into at most 256 bins, one byte per value is kept.
-The libraries build the bins from chunks given one after another (XGBoost's ``DataIter``
+Trees need no exact values: each column was cut into bins, and one byte per value is kept.  The
+libraries take the bins from chunks given one after another (XGBoost's ``DataIter``
 [Chen2016]_, LightGBM's ``Sequence`` [Ke2017]_); here each is driven by the chunks on disk, tells
 how far it is after every round, and leaves a checkpoint every few rounds.
 
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.errors import DataError
-from rheostat.predict.scale.plan import Matrix
+from rheostat.predict.scale.binning import Codes
 from rheostat.predict.scale.spool import Spool
 
 Vector = NDArray[np.float32]
@@ -44,7 +44,6 @@ class Settings:
     rounds: int = 200
     depth: int = 8
     learning_rate: float = 0.1
-    bins: int = 256
     min_rows: int = 20
     keep_levels: int = 200_000
     checkpoint_every: int = 25
@@ -64,7 +63,7 @@ class Engine(Protocol):
         """Grow trees from the stages in ``run`` to ``run.settings.rounds``; the stages then."""
         ...
 
-    def load(self, stages: Sequence[bytes]) -> Callable[[Matrix], Vector]:
+    def load(self, stages: Sequence[bytes]) -> Callable[[Codes], Vector]:
         """What predicts (n,) from a matrix (n, k)."""
         ...
 

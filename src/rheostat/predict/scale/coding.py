@@ -1,16 +1,17 @@
 """How does a table too large for memory become numbers, the same way in every process?
 
-Numbers pass as they are.  A name (user, application, partition) becomes the mean log target of the
+A name (user, application, partition) becomes the mean log target of the
 past jobs that carry it, and how many there were.  Both come from *tallies*, counts and sums per
 name, which are made part by part, merge by addition, and are therefore the same whether one process
 reads everything or a hundred read a part each.  On the training rows a name's mean leaves out the
 row's own fold, or the answer would be given away on the rows it was computed from [Micci2001]_.
+All columns are then cut into bins of one byte (see `binning`).
 
 Notation
 --------
 n  rows      t  targets      c  levels (distinct names) of a category      f  folds
 y : (n, t) float32, log target less the log of what it scales with, NaN = nothing to learn
-x : (n, k) float32      means : (f + 1, t, c), fold by fold left out, last: of all rows
+x : (n, k) uint8      means : (f + 1, t, c), fold by fold left out, last: of all rows
 counts : (f + 1, c)     prior : (t,) mean of all rows
 
 References
@@ -22,7 +23,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,8 +31,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import Array
+from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.predict.scale.plan import Matrix, Plan
+from rheostat.predict.scale.binning import Codes, edges_of, encode
+from rheostat.predict.scale.plan import Plan
 from rheostat.predict.scale.tally import FOLDS, Tally, prune, ranked
 
 SHRINK = 5.0
@@ -75,8 +79,8 @@ class Coding:
     >>> coding = make_coding(plan, tally(plan, [t], 9))
     >>> plan.names
     ('nodes', 'app#n', 'app#runtime_s')
-    >>> x = coding.matrix(table({"app": ["md", "cfd", "new"], "nodes": [1, 1, 1]}))
-    >>> bool(x[0, 2] < x[2, 2] < x[1, 2]), x[2, 1].item()
+    >>> _, count, mean = coding.columns(table({"app": ["md", "cfd", "new"], "nodes": [1, 1, 1]}))
+    >>> bool(mean[0] < mean[2] < mean[1]), count[2].item()
     (True, 0.0)
 
     A level never seen gets count 0 and the mean of all rows.
@@ -86,9 +90,14 @@ class Coding:
     levels: Mapping[str, Levels]
     prior: NDArray[np.float32]
     spans: NDArray[np.float64]
+    edges: tuple[Array, ...] = ()
 
-    def matrix(self, jobs: JobTable, fold: NDArray[np.int64] | None = None) -> Matrix:
-        """(n, k) float32; ``fold`` marks training rows, whose own fold is left out."""
+    def matrix(self, jobs: JobTable, fold: NDArray[np.int64] | None = None) -> Codes:
+        """(n, k) uint8; ``fold`` marks training rows, whose own fold is left out."""
+        return encode(self.columns(jobs, fold), self.edges)
+
+    def columns(self, jobs: JobTable, fold: NDArray[np.int64] | None = None) -> list[Array]:
+        """The k columns before they are cut, each (n,)."""
         row = np.full(len(jobs), FOLDS) if fold is None else fold
         columns = [v for c in self.plan.numbers for v in _number_values(c, jobs)]
         for name in self.plan.categories:
@@ -100,7 +109,7 @@ class Coding:
                 np.where(seen, level.means[row, t, code], self.prior[t])
                 for t in range(len(self.plan.targets))
             ]
-        return np.column_stack(columns).astype(np.float32)
+        return columns
 
     def support(self, jobs: JobTable) -> NDArray[np.float64]:
         """(n,) training rows that share the row's rarest name: a bound on how many are alike."""
@@ -129,7 +138,9 @@ def make_coding(plan: Plan, counted: Tally, keep: int = 200_000) -> Coding:
         raise DataError("fit", what)
     prior = counted.totals[1] / counted.totals[0]
     levels = {c: _levels(prune(counted.levels[c], keep), prior) for c in plan.categories}
-    return Coding(plan, levels, prior.astype(np.float32), counted.spans)
+    uncut = Coding(plan, levels, prior.astype(np.float32), counted.spans)
+    edges = (edges_of(c) for c in uncut.columns(table(counted.sample)))
+    return replace(uncut, edges=tuple(edges))
 
 
 def _levels(summed: pl.DataFrame, prior: NDArray[np.float64]) -> Levels:

@@ -1,8 +1,8 @@
 """Fit a trace on many machines at once, with the result one machine would get.
 
 Every worker tallies and codes parts of its own; XGBoost's and LightGBM's own Dask support then grow
-one common model over all of them.  Tallies add up exactly, so all workers code alike; only the bins
-of the trees are found from sketches per worker, and differ a little.  The work on parts is tried
+one common model over all of them.  Tallies add up, so all workers code alike, and the trees
+differ only by the order in which numbers are added.  The work on parts is tried
 again elsewhere when a worker is lost, and so is a training it was part of.
 """
 
@@ -16,6 +16,7 @@ import numpy as np
 from rheostat._optional import require
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.errors import RheostatError
+from rheostat.predict.scale.binning import Codes
 from rheostat.predict.scale.boost import Settings, engine_of
 from rheostat.predict.scale.coding import Coding, make_coding
 from rheostat.predict.scale.lgb import LightGBM
@@ -26,7 +27,7 @@ from rheostat.predict.scale.plan import Matrix, Plan
 from rheostat.predict.scale.score import Marks, mark
 from rheostat.predict.scale.spool import coded
 from rheostat.predict.scale.tally import Tally, merge, tally
-from rheostat.predict.scale.xgb import XGBoost
+from rheostat.predict.scale.xgb import MAX_BIN, XGBoost
 
 RETRIES = 2
 
@@ -45,7 +46,7 @@ def fit_dask(
     """As `fit_out_of_core`, on the workers of a Dask ``client``; a part should fit one worker.
 
     Files of the parts are opened on the workers, by the same path.  Coded rows stay in the workers'
-    memory, four bytes per row and column over all of them.
+    memory, one byte per row and column over all of them.
     """
     settings = settings or Settings()
     engine_of(kind)
@@ -93,7 +94,7 @@ def _mark_part(part: Part, model: ScaleModel, level: float) -> Marks:
     return mark(model, part, level)
 
 
-def _code_part(part: Part, coding: Coding) -> tuple[Matrix, Matrix]:
+def _code_part(part: Part, coding: Coding) -> tuple[Codes, Matrix]:
     x, y = zip(*coded(coding, part), strict=True)
     return np.concatenate(x), np.concatenate(y)
 
@@ -155,9 +156,9 @@ def _arrays(client: Any, coding: Coding, counted: Sequence[tuple[Part, Tally]]) 
     for part, facts in counted:
         if facts.rows:
             pair = dask.delayed(_code_part, nout=2)(part, held)
-            shapes = ((facts.rows, n) for n in (len(coding.plan.names), len(coding.plan.targets)))
-            for blocks, item, shape in zip((xs, ys), pair, shapes, strict=True):
-                blocks.append(da.from_delayed(item, shape, dtype=np.float32))
+            widths = len(coding.plan.names), len(coding.plan.targets)
+            xs.append(da.from_delayed(pair[0], (facts.rows, widths[0]), dtype=np.uint8))
+            ys.append(da.from_delayed(pair[1], (facts.rows, widths[1]), dtype=np.float32))
     x, y = client.persist([da.concatenate(xs), da.concatenate(ys)])
     require("distributed", extra="scale").wait([x, y])
     return x, y
@@ -169,7 +170,7 @@ def _train_xgboost(client: Any, x: Any, y: Any, w: Any, settings: Settings) -> b
     parameters = XGBoost.parameters(settings)
     if not settings.threads:
         del parameters["nthread"]  # the workers' own number
-    matrix = dask.DaskQuantileDMatrix(client, x, label=y, weight=w, max_bin=settings.bins)
+    matrix = dask.DaskQuantileDMatrix(client, x, label=y, weight=w, max_bin=MAX_BIN)
     found = dask.train(client, parameters, matrix, num_boost_round=settings.rounds)
     assert isinstance(found["booster"], xgb.Booster)
     return bytes(found["booster"].save_raw("ubj"))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat._optional import require
+from rheostat.predict.scale.binning import BINS, Codes
 from rheostat.predict.scale.boost import After, Run, Settings, Vector
-from rheostat.predict.scale.plan import Matrix
 from rheostat.predict.scale.spool import Spool
 
 
@@ -26,7 +26,8 @@ class LightGBM:
             "num_leaves": min(2**settings.depth - 1, 255),
             "max_depth": settings.depth,
             "learning_rate": settings.learning_rate,
-            "max_bin": settings.bins - 1,
+            "max_bin": BINS + 1,
+            "min_data_in_bin": 1,
             "min_data_in_leaf": settings.min_rows,
             "num_threads": settings.threads,
             "seed": settings.seed,
@@ -37,7 +38,7 @@ class LightGBM:
         }
 
     def bin(self, spool: Spool, settings: Settings) -> Any:
-        """Two passes: bins from a sample of rows, then one byte per value."""
+        """Two passes: the codes there are, from a sample of rows, then one byte per value."""
         lgb = require("lightgbm", extra="trees")
         data = lgb.Dataset(
             _sequences(lgb, spool),
@@ -64,7 +65,7 @@ class LightGBM:
         )
         return (*run.stages, booster.model_to_string().encode())
 
-    def load(self, stages: Sequence[bytes]) -> Callable[[Matrix], Vector]:
+    def load(self, stages: Sequence[bytes]) -> Callable[[Codes], Vector]:
         """The sum of the stages."""
         lgb = require("lightgbm", extra="trees")
         boosters = [lgb.Booster(model_str=s.decode()) for s in stages]

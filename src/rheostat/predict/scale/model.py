@@ -22,6 +22,7 @@ from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import DataError
 from rheostat.predict.columns import CATEGORIES
 from rheostat.predict.intervals import Calibration, calibrate
+from rheostat.predict.scale.binning import Codes
 from rheostat.predict.scale.boost import engine_of
 from rheostat.predict.scale.coding import Coding
 from rheostat.predict.scale.parts import Part
@@ -41,7 +42,7 @@ class Trees:
         engine = engine_of(self.kind)
         return [engine.load(s) for s in self.stages]
 
-    def predict(self, x: NDArray[np.float32]) -> Array:
+    def predict(self, x: Codes) -> Array:
         """(n, t) log targets per unit of what they scale with."""
         columns = [c + p(x) for c, p in zip(self.centres, self._predictors, strict=True)]
         return np.column_stack(columns).astype(np.float64)

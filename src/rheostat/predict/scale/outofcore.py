@@ -75,7 +75,7 @@ def fit_out_of_core(
         The moment predictions are asked for.
     work_dir
         Where chunks and checkpoints go, and from where an interrupted fit goes on; None takes a
-        temporary folder that is removed.  The chunks take four bytes per row and column.
+        temporary folder that is removed.  The chunks take one byte per row and column.
     progress
         Told (stage, done, total).
 
@@ -147,7 +147,7 @@ def spooled(
 
 
 def _grow(kind: str, coding: Coding, spool: Spool, where: Where, settings: Settings) -> Trees:
-    """Bin once, train each target on the same bins."""
+    """Bin once, train each target on it."""
     y = spool.targets()
     binned, stages, centres = None, [], []
     for t, target in enumerate(coding.plan.targets):

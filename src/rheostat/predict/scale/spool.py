@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rheostat.predict.scale.binning import Codes
 from rheostat.predict.scale.coding import Coding
 from rheostat.predict.scale.parts import Part, Progress, silent
 from rheostat.predict.scale.plan import Matrix, Plan, log_targets
@@ -37,12 +38,12 @@ class Spool:
         """All rows."""
         return sum(self.sizes)
 
-    def matrix(self, chunk: int) -> Matrix:
+    def matrix(self, chunk: int) -> Codes:
         """(rows of the chunk, k)."""
-        loaded: Matrix = np.load(self.folder / f"{chunk:06d}.x.npy", allow_pickle=False)
+        loaded: Codes = np.load(self.folder / f"{chunk:06d}.x.npy", allow_pickle=False)
         return loaded
 
-    def matrices(self) -> Iterator[Matrix]:
+    def matrices(self) -> Iterator[Codes]:
         """Chunk after chunk."""
         return (self.matrix(i) for i in range(len(self.sizes)))
 
@@ -94,13 +95,13 @@ def write_spool(
     return Spool(folder, tuple(sizes))
 
 
-def coded(coding: Coding, part: Part) -> Iterator[tuple[Matrix, Matrix]]:
-    """Matrix and log targets of the training rows of a part, batch by batch."""
+def coded(coding: Coding, part: Part) -> Iterator[tuple[Codes, Matrix]]:
+    """Codes and log targets of the training rows of a part, batch by batch."""
     for batch, fold in with_folds(part.batches(coding.plan.columns)):
         yield coding.matrix(batch, fold), log_targets(coding.plan, batch)
 
 
-def _save(path: Path, values: Matrix) -> None:
+def _save(path: Path, values: Codes | Matrix) -> None:
     np.save(path, values, allow_pickle=False)
 
 

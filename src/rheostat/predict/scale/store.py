@@ -71,8 +71,9 @@ def load(path: str | Path) -> ScaleModel:
     stages = tuple(
         tuple(members[f"trees.{t}.{s}"] for s in range(n)) for t, n in enumerate(facts["stages"])
     )
+    edges = (arrays[f"edges.{i}"] for i in range(len(plan.names)))
     return ScaleModel(
-        Coding(plan, levels, arrays["prior"], arrays["spans"]),
+        Coding(plan, levels, arrays["prior"], arrays["spans"], tuple(edges)),
         Trees(facts["kind"], stages, tuple(facts["centres"])),
         Calibration(
             arrays["marginals"], facts["shared"], arrays["group_orders"], arrays["row_orders"]
@@ -122,8 +123,10 @@ def _levels_in(content: bytes) -> Levels:
 def _arrays_out(model: ScaleModel) -> bytes:
     content = io.BytesIO()
     c = model.calibration
+    edges = {f"edges.{i}": cuts for i, cuts in enumerate(model.coding.edges)}
     np.savez(
         content,
+        **edges,
         prior=model.coding.prior,
         spans=model.coding.spans,
         marginals=c.marginals,

@@ -12,13 +12,14 @@ n{i}, s{i}  rows with a value of target i, and the sum of its log, of one level 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable
+from rheostat.predict.scale.binning import Sampler
 from rheostat.predict.scale.plan import Plan, log_targets
 
 FOLDS = 4
@@ -29,22 +30,32 @@ class Tally:
     """Counts and sums per level and fold of each category, and per target overall.
 
     ``levels[category]`` has columns value, fold, and n0, s0, n1, s1, ... per target; ``totals`` is
-    (2, t): rows and sum of each target; ``spans`` (2, numbers): least and greatest of each number.
+    (2, t): rows and sum of each target; ``spans`` (2, numbers): least and greatest of each number;
+    ``sample``: the features of some rows.
     """
 
     levels: Mapping[str, pl.DataFrame]
     totals: NDArray[np.float64]
     spans: NDArray[np.float64]
     rows: int
+    sample: pl.DataFrame
 
 
 def tally(plan: Plan, batches: Iterable[JobTable], keep: int) -> Tally:
     """One pass over batches of a part; ``keep`` bounds the levels kept per category."""
-    result: Tally | None = None
+    result, sampler = _nothing(plan), Sampler()
     for batch, fold in with_folds(batches):
-        one = _tally_batch(plan, batch, fold)
-        result = one if result is None else merge([result, one], keep)
-    return result if result is not None else _nothing(plan)
+        result = merge([result, _tally_batch(plan, batch, fold)], keep)
+        sampler.add(_features(plan, batch))
+    return replace(result, sample=sampler.rows())
+
+
+def _features(plan: Plan, jobs: JobTable) -> pl.DataFrame:
+    """Features in one type each, so that samples of parts fit together."""
+    return jobs.frame.select(
+        *(pl.Series(c, jobs.numpy(c)) for c in plan.numbers),
+        *(pl.col(c).cast(pl.String) for c in plan.categories),
+    )
 
 
 def with_folds(batches: Iterable[JobTable]) -> Iterable[tuple[JobTable, NDArray[np.int64]]]:
@@ -58,7 +69,7 @@ def with_folds(batches: Iterable[JobTable]) -> Iterable[tuple[JobTable, NDArray[
 def _nothing(plan: Plan) -> Tally:
     count = len(plan.targets)
     spans = np.array([np.full(len(plan.numbers), np.inf), np.full(len(plan.numbers), -np.inf)])
-    return Tally({}, np.zeros((2, count)), spans, 0)
+    return Tally({}, np.zeros((2, count)), spans, 0, pl.DataFrame())
 
 
 def _tally_batch(plan: Plan, jobs: JobTable, fold: NDArray[np.int64]) -> Tally:
@@ -81,7 +92,7 @@ def _tally_batch(plan: Plan, jobs: JobTable, fold: NDArray[np.int64]) -> Tally:
         ]
     )
     totals = np.stack([there.sum(axis=0).astype(float), zero.sum(axis=0)])
-    return Tally(levels, totals, spans, len(jobs))
+    return Tally(levels, totals, spans, len(jobs), pl.DataFrame())
 
 
 def _summed(facts: pl.DataFrame) -> pl.DataFrame:
@@ -108,6 +119,7 @@ def merge(tallies: Sequence[Tally], keep: int) -> Tally:
         np.sum([t.totals for t in tallies], axis=0),
         spans,
         sum(t.rows for t in tallies),
+        pl.concat([t.sample for t in tallies if t.sample.height] or [pl.DataFrame()]),
     )
 
 

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat.predict.scale.binning import Codes
 from rheostat.predict.scale.boost import After, Run, Settings, Vector
-from rheostat.predict.scale.plan import Matrix
 from rheostat.predict.scale.spool import Spool
+
+MAX_BIN = 256
+"""As many as there are codes: the library's own cuts separate all of them."""
 
 
 class XGBoost:
@@ -25,7 +28,7 @@ class XGBoost:
             "base_score": 0.0,
             "max_depth": settings.depth,
             "eta": settings.learning_rate,
-            "max_bin": settings.bins,
+            "max_bin": MAX_BIN,
             "min_child_weight": settings.min_rows,
             "nthread": settings.threads,
             "seed": settings.seed,
@@ -39,7 +42,7 @@ class XGBoost:
         cache = str(spool.folder / "bins") if too_large else None
         chunks = _chunk_iterator(xgb, spool, cache)
         matrix = xgb.ExtMemQuantileDMatrix if too_large else xgb.QuantileDMatrix
-        return matrix(chunks, max_bin=settings.bins, nthread=settings.threads or None)
+        return matrix(chunks, max_bin=MAX_BIN, nthread=settings.threads or None)
 
     def train(self, binned: Any, y: Vector, w: Vector, *, run: Run) -> tuple[bytes, ...]:
         """Continue from the last checkpoint; the trees are the same as without the interruption."""
@@ -56,10 +59,10 @@ class XGBoost:
         )
         return (bytes(booster.save_raw("ubj")),)
 
-    def load(self, stages: Sequence[bytes]) -> Callable[[Matrix], Vector]:
-        """Prediction in place, without a further copy of the matrix."""
+    def load(self, stages: Sequence[bytes]) -> Callable[[Codes], Vector]:
+        """Prediction in place."""
         booster = _xgb_load(require("xgboost", extra="trees"), stages[-1])
-        return lambda x: np.asarray(booster.inplace_predict(x), dtype=np.float32)
+        return lambda x: np.asarray(booster.inplace_predict(x.astype(np.float32)), dtype=np.float32)
 
     def rounds(self, stages: Sequence[bytes]) -> int:
         """Trees grown so far."""

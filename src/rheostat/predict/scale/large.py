@@ -1,0 +1,78 @@
+"""One call for a trace of any size: out of core here, or on workers elsewhere.
+
+Behind ``rheostat fit PARTS...`` with ``--out-of-core``, ``--dask ADDRESS`` or ``--slurm QUEUE``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rheostat.predict.scale.boost import Settings
+from rheostat.predict.scale.cluster import Workers, connect
+from rheostat.predict.scale.dasked import fit_dask, score_dask
+from rheostat.predict.scale.model import ScaleModel
+from rheostat.predict.scale.outofcore import TARGETS, fit_out_of_core
+from rheostat.predict.scale.parts import Part, Progress, ReadBatches, parts_of, silent
+from rheostat.predict.scale.score import score
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to fit: columns, booster, its settings."""
+
+    targets: tuple[str, ...] = TARGETS
+    features: tuple[str, ...] | None = None
+    kind: str = "xgboost"
+    settings: Settings = field(default_factory=Settings)
+
+
+def fit_large(
+    paths: Sequence[str | Path],
+    read: ReadBatches,
+    job: Job | None = None,
+    *,
+    workers: Workers | None = None,
+    work_dir: str | Path | None = None,
+    held_out: int = 0,
+    progress: Progress = silent,
+) -> tuple[ScaleModel, dict[str, Any] | None]:
+    """Fit the files ``paths``, in time order, and mark the model on the last ``held_out`` of them.
+
+    ``workers`` None fits out of core in this process, with chunks and checkpoints in ``work_dir``;
+    otherwise on a Dask cluster (see `Workers`), whose workers must see the same paths.  Returns the
+    model and the marks (`score`), None where nothing was held out.
+    """
+    job = job or Job()
+    parts = parts_of(list(paths), read)
+    fitted, rest = parts[: len(parts) - held_out], parts[len(parts) - held_out :]
+    if workers is None:
+        model = fit_out_of_core(
+            fitted,
+            job.features,
+            job.targets,
+            kind=job.kind,
+            settings=job.settings,
+            work_dir=work_dir,
+            progress=progress,
+        )
+        return model, score(model, rest, progress=progress) if rest else None
+    return _on_workers(fitted, rest, job, workers, progress)
+
+
+def _on_workers(
+    fitted: Sequence[Part], rest: Sequence[Part], job: Job, workers: Workers, progress: Progress
+) -> tuple[ScaleModel, dict[str, Any] | None]:
+    with connect(workers) as client:
+        model = fit_dask(
+            client,
+            fitted,
+            job.features,
+            job.targets,
+            kind=job.kind,
+            settings=job.settings,
+            progress=progress,
+        )
+        return model, score_dask(client, model, rest, progress=progress) if rest else None
