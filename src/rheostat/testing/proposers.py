@@ -145,11 +145,13 @@ def bears_missing_values(make: Make, space: Space) -> None:
         assert len(proposer.ask(1)) == 0, "asked a failed setting again when all were told"
 
 
-def finds_more_than_chance(make: Make, space: Space, *, budget: int, seeds: int) -> None:
+def finds_more_than_chance(
+    make: Make, space: Space, *, budget: int, seeds: int, batch: int = 1
+) -> None:
     """On average over seeds the measured front dominates more area than random settings do."""
     found, chance = [], []
     for seed in range(seeds):
-        front = search(make(space, seed), lambda jobs: bowl(space, jobs), budget)
+        front = search(make(space, seed), lambda jobs: bowl(space, jobs), budget, batch=batch)
         found.append(_area(front.values))
         chance += [
             _area(_values(space, _chance(space, len(front), seed=100 * seed + i)))

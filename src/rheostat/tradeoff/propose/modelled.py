@@ -73,6 +73,7 @@ class Modelled(Searcher):
     """
 
     steps: tuple[float, ...] = (0.1, 0.03, 0.01)  # of the unit cube: surroundings seen in turn
+    rereads: bool = False  # whether the model is asked about told settings again
 
     def __init__(
         self,
@@ -134,13 +135,12 @@ class Modelled(Searcher):
 
     def view(self, candidates: Sequence[dict[str, Any]], fixed: Sequence[dict[str, Any]]) -> View:
         """What the fitted model says about the candidates, ``fixed`` being as good as known."""
-        settings = [*candidates, *fixed]
-        rows = self.space.alternatives(self.job, settings)
-        predicted = Front(rows, self.model.predict(rows), self.objectives)
+        told = self.front.alternatives.select(self.space.names).frame.rows(named=True)
+        parts = (candidates, fixed, told if self.rereads else [])
+        rows = self.space.alternatives(self.job, [s for part in parts for s in part])
         return look(
-            settings,
-            len(candidates),
-            predicted,
+            parts,
+            Front(rows, self.model.predict(rows), self.objectives),
             self.front,
             limits=self.limits,
             reference=self.reference,

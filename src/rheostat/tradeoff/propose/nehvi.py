@@ -20,73 +20,55 @@ import numpy as np
 
 from rheostat._optional import require
 from rheostat.core.outcome import Array
-from rheostat.predict.gp import quietly
 from rheostat.tradeoff.propose.bridge import drawn_model, finite, first_outputs, noisy_hypervolume
 from rheostat.tradeoff.propose.climb import climb, climbable
 from rheostat.tradeoff.propose.modelled import Modelled
 from rheostat.tradeoff.propose.view import View
+from rheostat.tradeoff.rules import Limit
 
-_CHOICES = 1024  # candidates scored at a time
+_TOGETHER = 512  # candidates scored at a time
 
 
 class NoisyHypervolume(Modelled):
     """Largest qLogNEHVI: BoTorch's noisy expected hypervolume improvement, on a log scale."""
 
+    rereads = True
+
     def propose(self, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """Evenly spread settings first, then BoTorch's best, jointly for a batch."""
-        free = self.free()
-        if self.early() or free == []:
-            return super().propose(n, rng)
-        self.refit()
-        if free is None and climbable(self):
+        """Evenly spread settings first, then BoTorch's best; a batch greedily, as BoTorch does."""
+        if self.listed() is None and climbable(self) and not self.early():
+            self.refit()
             found = climb(self, n, rng)
             if len({self.key(s) for s in found if not self.taken(s)}) == n:
                 return found
-        if free is None:
-            free = self.unseen([*self.sample(rng), *self._near_the_front(rng)], [])
-        return choose(self, free, min(n, len(free)), int(rng.integers(2**31)))
+        return super().propose(n, rng)
 
-    def _near_the_front(self, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """The surroundings of the best settings so far, where an even sample is too thin."""
-        best = self.front.alternatives.rows(self.front.mask).select(self.space.names)
-        centres = best.frame.rows(named=True)
-        return [s for step in self.steps for s in self.around(centres, step, rng)]
-
-
-def choose(
-    searcher: Modelled, free: list[dict[str, Any]], n: int, seed: int
-) -> list[dict[str, Any]]:
-    """The ``n`` candidates of largest qLogNEHVI over the model's draws."""
-    torch = require("torch", extra="bo")
-    optim = require("botorch.optim", extra="bo")
-    told = searcher.front.alternatives.select(searcher.space.names).frame.rows(named=True)
-    view = searcher.view(free, [*searcher.pending, *told])
-    waiting = len(searcher.pending)
-    rows = torch.arange(len(view.settings), dtype=torch.double)[:, None]
-    candidates, pending, baseline = rows.split([len(free), waiting, len(told)])
-    outputs = _outputs(searcher, view)
-    with torch.no_grad(), quietly(seed):
-        model, sampler = drawn_model(outputs)
-        acquisition = noisy_hypervolume(
-            model,
-            view.reference,
-            baseline,
-            objective=first_outputs(view.y.shape[-1]),
-            constraints=[_missed(j) for j in range(view.y.shape[-1], outputs.shape[-1])],
-            sampler=sampler,
-            pending=pending if waiting else None,
-        )
-        chosen, _ = optim.optimize_acqf_discrete(
-            acquisition, q=n, choices=candidates, max_batch_size=_CHOICES
-        )
-    return [free[int(i)] for i in chosen[:, 0]]
+    def score(self, view: View, rng: np.random.Generator) -> Array:
+        """The acquisition of each candidate over the draws of the view; no chance is involved."""
+        torch = require("torch", extra="bo")
+        outputs = _outputs(view, self.limits)
+        m = view.y.shape[-1]
+        rows = torch.arange(len(view.settings), dtype=torch.double)[:, None]
+        with torch.no_grad():
+            model, sampler = drawn_model(outputs)
+            acquisition = noisy_hypervolume(
+                model,
+                view.reference,
+                rows[list(view.baseline)],
+                objective=first_outputs(m),
+                constraints=[_missed(j) for j in range(m, outputs.shape[-1])],
+                sampler=sampler,
+                pending=rows[list(view.fixed)] if view.fixed else None,
+            )
+            blocks = rows[: view.candidates, None].split(_TOGETHER)
+            return np.asarray(torch.cat([acquisition(x) for x in blocks]).numpy())
 
 
-def _outputs(searcher: Modelled, view: View) -> Array:
+def _outputs(view: View, limits: tuple[Limit, ...]) -> Array:
     """Draws of minus the objectives, then of what is left under each limit; (s, N, m + limits)."""
     left = [
         np.broadcast_to(1.0 - view.front.draws(x.quantity) / x.most, view.y.shape[:2])[..., None]
-        for x in searcher.limits
+        for x in limits
     ]
     far = float(np.abs(view.reference).max() + 10 * np.abs(view.span).max() + 10)
     return finite(np.concatenate([-view.y, *left], axis=-1), far)

@@ -25,8 +25,9 @@ from rheostat.tradeoff.rules import Limit
 class View:
     """Predictions for candidates and what is known, ready to be scored; see the module.
 
-    ``fixed`` are rows of ``y`` that will be known anyway; ``feasible`` (d, N) says in which draws a
-    row meets the limits; ``known`` holds only told rows that do; ``told`` all of them.
+    ``fixed`` are rows of ``y`` that will be known anyway, ``baseline`` those that were told, where
+    the model was asked about them again.  ``feasible`` (d, N) says in which draws a row meets the
+    limits; ``known`` holds the measured values of told rows that do, ``told`` of all.
     """
 
     settings: tuple[dict[str, Any], ...]
@@ -39,6 +40,7 @@ class View:
     reference: Array
     log: bool
     fixed: tuple[int, ...]
+    baseline: tuple[int, ...]
 
     def given(self, row: int) -> View:
         """The same view with one more row fixed."""
@@ -74,8 +76,7 @@ class View:
 
 
 def look(
-    settings: Sequence[dict[str, Any]],
-    candidates: int,
+    parts: Sequence[Sequence[dict[str, Any]]],
     front: Front,
     told: Front,
     *,
@@ -83,7 +84,8 @@ def look(
     reference: Sequence[float] | None = None,
     log: bool | None = None,
 ) -> View:
-    """A `View` of predicted ``front`` beside ``told``; rows from ``candidates`` on are fixed."""
+    """A `View` of the predicted ``front`` of (candidates, fixed, baseline) and of ``told``."""
+    first, second = len(parts[0]), len(parts[0]) + len(parts[1])
     signs = np.array([_sign(o) for o in front.objectives])
     draws = signs * _stacked(front)
     values = told.values if len(told) else np.empty((0, len(signs)))
@@ -98,8 +100,8 @@ def look(
         meets &= limit.excess(told) <= 0
     seen = np.concatenate([known[told_there], y.mean(axis=0)])
     return View(
-        settings=tuple(settings),
-        candidates=candidates,
+        settings=tuple(s for part in parts for s in part),
+        candidates=first,
         front=front,
         y=y,
         feasible=_feasible(front, limits, y),
@@ -107,7 +109,8 @@ def look(
         known=known[meets],
         reference=_reference(reference, signs, on_log) if reference else infer_reference(seen),
         log=on_log,
-        fixed=tuple(range(candidates, len(settings))),
+        fixed=tuple(range(first, second)),
+        baseline=tuple(range(second, len(front))),
     )
 
 
