@@ -70,8 +70,8 @@ def regret_of(log_y: Array, question: Question, choice: int) -> tuple[float, boo
     """Regret of a choice judged by the true values, and whether it broke its bound.
 
     >>> y = np.log(np.array([[1.0, 4.0, 4.0], [2.0, 1.0, 2.0]]))
-    >>> round(regret_of(y, Question(0, 1, np.log(2.0)), 0)[0], 4) == round(np.log(2), 4)
-    True
+    >>> regret_of(y, Question(0, 1, float(np.log(2.0))), 0)
+    (0.693..., True)
     """
     feasible = log_y[:, question.limit] <= question.bound + SLACK
     oracle = log_y[feasible, question.minimise].min()

@@ -238,7 +238,7 @@ def words(name: str) -> list[str]:
     >>> words("powerCap_W"), words("num-GPUs"), words("iters_per_s")
     (['power', 'cap', 'w'], ['num', 'gpus'], ['iters', 'per', 's'])
     """
-    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", name)
+    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|^(num|n|avg)(?=[A-Z])", r"\1_", name)
     return [w for w in re.split(r"[^a-z0-9]+", split.lower()) if w]
 
 
@@ -275,7 +275,7 @@ def role_of(name: str, *, numeric: bool) -> str | None:
 
 def _is_knob(s: set[str]) -> bool:
     if (
-        s & (MEASURED | IGNORED | RUNTIME)
+        s & (MEASURED | IGNORED | RUNTIME | RATE)
         or s & ENERGY
         or s & {"util", "utilization", "mem", "memory"}
     ):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from .base import Entry, Method, Problem
+from .version import code_version
 
 
 def _late(module: str, cls: str) -> Callable[[Problem, int], Method]:
@@ -22,6 +23,7 @@ def _entry(name: str, module: str, cls: str, version: str, **options: object) ->
 REGISTRY: dict[str, Entry] = {
     e.name: e
     for e in [
+        _entry("ours", "ours", "Ours", code_version(), uses_prior=True),
         _entry("random", "simple", "RandomSearch", "1", pair_free=True),
         _entry("sobol", "simple", "SobolSearch", "1", pair_free=True),
         _entry("nsga2", "simple", "Nsga2", "1"),
@@ -37,7 +39,7 @@ REGISTRY: dict[str, Entry] = {
             _entry(f"paper-{name}", "paper", cls, "1", uses_prior=True, max_seeds=most)
             for name, cls, most in [
                 ("lgbm", "PaperLightgbm", None),
-                ("xgb", "PaperXgboost", None),
+                ("xgb", "PaperXgboost", 5),
                 ("rf", "PaperForest", 5),
                 ("tabnet", "PaperTabnet", 5),
                 ("rf-emb", "PaperForestEmb", 5),
@@ -48,3 +50,17 @@ REGISTRY: dict[str, Entry] = {
         ],
     ]
 }
+
+QUICK_METHODS = [
+    "ours",
+    "botorch",
+    "botorch-corners",
+    "random",
+    "nsga2",
+    "optuna-tpe",
+    "parego",
+    "sobo-edp",
+    "paper-lgbm",
+    "paper-rf",
+    "paper-rf-emb",
+]

@@ -42,7 +42,9 @@ class PaperMethod(Method):
         jobs = problem.prior
         self.n_start = 0 if jobs else 2
         self._fitted: tuple[int, Array] | None = None
-        self._prior_x = np.concatenate([j.x for j in jobs]) if jobs else np.empty((0, problem.x.shape[1]))
+        self._prior_x = (
+            np.concatenate([j.x for j in jobs]) if jobs else np.empty((0, problem.x.shape[1]))
+        )
         labels = [np.full(len(j.x), i, dtype=float) for i, j in enumerate(jobs)]
         self._labels = np.concatenate(labels) if jobs else np.empty(0)
         levels = [j.log_y[:, :2].mean(axis=0) * self.centred for j in jobs]
@@ -50,7 +52,9 @@ class PaperMethod(Method):
         self._prior_y = np.concatenate(shapes) if jobs else np.empty((0, 2))
         self._level = np.mean(levels, axis=0) if jobs else np.zeros(2)
         self._encoder: Encoder | None = self._make_encoder()
-        self._shape = self._train(self._prior_features(), self._prior_y, None)(self._own()) if jobs else None
+        self._shape = (
+            self._train(self._prior_features(), self._prior_y, None)(self._own()) if jobs else None
+        )
 
     def _make_encoder(self) -> Encoder | None:
         if not (self.embedded and self.problem.prior):
@@ -70,7 +74,9 @@ class PaperMethod(Method):
         return self._features(self._prior_x, self._labels)
 
     def _own(self) -> Array:
-        return self._features(self.problem.x, np.full(self.problem.n, float(len(self.problem.prior))))
+        return self._features(
+            self.problem.x, np.full(self.problem.n, float(len(self.problem.prior)))
+        )
 
     def draws(self) -> Array | None:
         """Members' log runtime and power at every setting (S, N, 2), or None without any data."""
@@ -90,7 +96,9 @@ class PaperMethod(Method):
         features = self._own()
         x = np.concatenate([self._prior_features(), features[self.seen]])
         y = np.concatenate([self._prior_y, own - level])
-        weight = np.append(np.ones(len(self._prior_y)), np.full(len(own), TARGET_WEIGHT if self.centred else 1.0))
+        weight = np.append(
+            np.ones(len(self._prior_y)), np.full(len(own), TARGET_WEIGHT if self.centred else 1.0)
+        )
         return self._train(x, y, weight)(features) + level
 
     def believe(self) -> Array | None:

@@ -36,9 +36,23 @@ class Encoder:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             net = TabNetRegressor(
-                n_d=8, n_a=8, n_steps=3, seed=seed, verbose=0, device_name="cpu", optimizer_params={"lr": 0.02}
+                n_d=8,
+                n_a=8,
+                n_steps=3,
+                seed=seed,
+                verbose=0,
+                device_name="cpu",
+                optimizer_params={"lr": 0.02},
             )
-            net.fit(x, y, max_epochs=EPOCHS, patience=EPOCHS, batch_size=128, virtual_batch_size=64, drop_last=False)
+            net.fit(
+                x,
+                y,
+                max_epochs=EPOCHS,
+                patience=EPOCHS,
+                batch_size=128,
+                virtual_batch_size=64,
+                drop_last=False,
+            )
         return net
 
     def predict(self, x: Array) -> Array:
@@ -50,7 +64,9 @@ class Encoder:
         network = self._nets[0].network
         network.eval()
         with torch.no_grad():
-            steps, _ = network.tabnet.encoder(network.embedder(torch.tensor(x, dtype=torch.float32)))
+            steps, _ = network.tabnet.encoder(
+                network.embedder(torch.tensor(x, dtype=torch.float32))
+            )
         return torch.stack(steps).sum(dim=0).numpy().astype(float)
 
 

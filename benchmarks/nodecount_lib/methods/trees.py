@@ -25,9 +25,13 @@ def train_forest(x: Array, y: Array, weight: Array | None, seed: int) -> Predict
     """Multi-output random forest; every tree is a draw."""
     from sklearn.ensemble import RandomForestRegressor
 
-    forest = RandomForestRegressor(TREES, max_features=0.7, min_samples_leaf=1, random_state=seed, n_jobs=1)
+    forest = RandomForestRegressor(
+        TREES, max_features=0.7, min_samples_leaf=1, random_state=seed, n_jobs=1
+    )
     forest.fit(x, y, sample_weight=weight)
-    return lambda q: np.stack([t.predict(q.astype(np.float32), check_input=False) for t in forest.estimators_])
+    return lambda q: np.stack(
+        [t.predict(q.astype(np.float32), check_input=False) for t in forest.estimators_]
+    )
 
 
 def _bootstraps(n: int, weight: Array | None, seed: int) -> list[Array]:
@@ -41,8 +45,18 @@ def train_xgboost(x: Array, y: Array, weight: Array | None, seed: int) -> Predic
     """Bootstrapped XGBoost with vector leaves."""
     import xgboost as xgb
 
-    setting = {"max_depth": 4, "eta": 0.25, "nthread": 1, "seed": seed, "multi_strategy": "multi_output_tree", "tree_method": "hist"}
-    models = [xgb.train(setting, xgb.DMatrix(x, y, weight=w), ROUNDS) for w in _bootstraps(len(x), weight, seed)]
+    setting = {
+        "max_depth": 4,
+        "eta": 0.25,
+        "nthread": 1,
+        "seed": seed,
+        "multi_strategy": "multi_output_tree",
+        "tree_method": "hist",
+    }
+    models = [
+        xgb.train(setting, xgb.DMatrix(x, y, weight=w), ROUNDS)
+        for w in _bootstraps(len(x), weight, seed)
+    ]
     return lambda q: np.stack([m.predict(xgb.DMatrix(q)) for m in models]).astype(float)
 
 
@@ -50,11 +64,25 @@ def train_lightgbm(x: Array, y: Array, weight: Array | None, seed: int) -> Predi
     """Bootstrapped LightGBM, one booster per target."""
     import lightgbm as lgb
 
-    setting = {"num_leaves": 12, "min_data_in_leaf": 2, "min_sum_hessian_in_leaf": 1e-4, "learning_rate": 0.25, "num_threads": 1,
-               "seed": seed, "deterministic": True, "force_row_wise": True, "verbosity": -1, "min_data_in_bin": 1}
+    setting = {
+        "num_leaves": 12,
+        "min_data_in_leaf": 2,
+        "min_sum_hessian_in_leaf": 1e-4,
+        "learning_rate": 0.25,
+        "num_threads": 1,
+        "seed": seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbosity": -1,
+        "min_data_in_bin": 1,
+    }
 
     def grow(target: Array, w: Array) -> Any:
-        return lgb.train(setting, lgb.Dataset(x, target, weight=w, params={"verbosity": -1, "min_data_in_bin": 1}), ROUNDS)
+        return lgb.train(
+            setting,
+            lgb.Dataset(x, target, weight=w, params={"verbosity": -1, "min_data_in_bin": 1}),
+            ROUNDS,
+        )
 
     pairs = [[grow(column, w) for column in y.T] for w in _bootstraps(len(x), weight, seed)]
     return lambda q: np.stack([np.stack([m.predict(q) for m in pair], axis=1) for pair in pairs])
