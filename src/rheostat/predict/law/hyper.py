@@ -36,7 +36,7 @@ from rheostat.predict.law.coordinates import Array, law, law_scales
 
 Index = NDArray[np.int64]
 _JITTER = 1e-6
-SHARED = 9
+SHARED = 10
 """Entries of z beside one length scale per coordinate."""
 
 
@@ -83,6 +83,7 @@ def named(z: Array) -> dict[str, Array]:
         "local_rho": np.tanh(-0.3 + 0.5 * z[:, 6]),
         "rough_t": lognormal(7, 0.012, 1.0),
         "rough_p": lognormal(8, 0.012, 0.8),
+        "additive": 1 / (1 + np.exp(-1.5 * z[:, 9])),
         "length": np.exp(np.log(0.8) + 0.6 * z[:, SHARED:]),
     }
 
@@ -94,7 +95,7 @@ def covariance(curve: Curve, z: Array, rows: Index | None = None) -> Any:
     at = slice(None) if rows is None else torch.as_tensor(rows)
     units = data["units"][at]
     n = len(units)
-    local = _unit_matern().forward(*[units / h["length"][:, None, :]] * 2)
+    local = _local(units / h["length"][:, None, :], h["additive"])
     slopes = data["law"][at][:, at] if rows is not None else data["law"]
     col = lambda v: v[:, None, None]  # noqa: E731
     eye = torch.eye(n, dtype=torch.float64)
@@ -110,6 +111,17 @@ def covariance(curve: Curve, z: Array, rows: Index | None = None) -> Any:
         both_at = _both(rows, len(curve.units))
         k = k + col(h["follow"]) * data["covariance"][both_at][:, both_at]
     return k + _JITTER * torch.eye(2 * n, dtype=torch.float64)
+
+
+def _local(scaled: Any, additive: Any) -> Any:
+    """Correlation (M, n, n): a share of sums of one-knob curves, the rest of joint ones."""
+    joint = _unit_matern().forward(scaled, scaled)
+    size = scaled.shape[2]
+    if size == 1:
+        return joint
+    alone = sum(_unit_matern().forward(*[scaled[:, :, j : j + 1]] * 2) for j in range(size))
+    share = additive[:, None, None]
+    return share * alone / size + (1 - share) * joint
 
 
 @lru_cache(maxsize=1)
