@@ -76,7 +76,7 @@ class Encoder:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Name of each column of the matrix; ``of`` tells the table column behind it."""
+        """Name of each column of the matrix; `sources` tells the table column behind it."""
         return tuple(
             [f"{p.name}{part}" for p in self.numbers for part in _parts(p, impute=self.impute)]
             + [
@@ -85,6 +85,11 @@ class Encoder:
                 for part in ("rank", *(f"y{t}" for t in range(len(p.prior))))
             ]
         )
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The table column behind each column of the matrix ("user+app" for a pair)."""
+        return tuple(name.split("#")[0] for name in self.names)
 
     def transform(self, frame: pl.DataFrame) -> Array:
         """The matrix (n, k) of rows the encoder did not learn from."""
