@@ -9,15 +9,35 @@ import typer
 
 from rheostat.cli import options as o
 
+Files = Annotated[
+    list[Path], typer.Argument(help="A job log, or the parts of one.", metavar="FILE...")
+]
+
 
 def fit(
-    file: o.File,
+    files: Files,
     out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("model.rheo"),
     kind: o.Kind = "auto",
     check: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of the newest jobs to be marked on.")
     ] = 0.2,
     seed: o.Seed = 0,
+    out_of_core: Annotated[
+        bool, typer.Option("--out-of-core", help="Never hold all jobs in memory.")
+    ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Fit on Dask workers: tcp://host:8786, or local."),
+    ] = None,
+    slurm: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="Fit on Dask workers submitted to Slurm.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Workers to start (local, Slurm).")] = 2,
+    memory: Annotated[str, typer.Option(help="Memory of one started worker.")] = "8GB",
+    work: Annotated[
+        Path | None,
+        typer.Option(help="Folder from where an interrupted out-of-core fit goes on."),
+    ] = None,
     form: o.Form = "",
     mapped: o.Map = None,
     json: o.Json = False,
@@ -26,6 +46,9 @@ def fit(
 
     The saved model has learnt from all finished jobs of FILE; the marks come from a model that had
     not seen the newest of them.
+
+    Several FILES in time order (the months of a trace, say), --out-of-core, --dask and --slurm make
+    an XGBoost or LightGBM model part by part; what --check holds back is then not learnt from.
     """
     from rheostat.cli.output import put_json, put_report, tell
     from rheostat.core.report import Report, Section
@@ -34,7 +57,18 @@ def fit(
     from rheostat.predict.store import save
     from rheostat.recipes.nodecount import kind_of, marks, targets_in
 
-    jobs = o.load(file, form, mapped)
+    if len(files) > 1 or out_of_core or dask or slurm:
+        from rheostat.cli import large
+
+        cluster = large.workers_of(dask, slurm, workers, memory)
+        how = {"kind": kind, "check": check, "seed": seed, "workers": cluster, "work": work}
+        facts = large.fit_files(files, out, **how, form=form, mapped=mapped)
+        if json:
+            put_json("rheostat.fit/1", facts)
+        else:
+            put_report(Report("", [Section("fit", large.words(facts))], facts))
+        return
+    jobs = o.load(files[0], form, mapped)
     chosen = kind_of(kind, saved=True)
     found = marks(jobs, chosen, check, seed) if check > 0 else {}
     model = o.fitted(jobs, None, chosen, seed)

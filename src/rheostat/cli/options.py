@@ -136,9 +136,9 @@ def fitted(jobs: JobTable, saved: Path | None, kind: str, seed: int) -> Predicto
     from rheostat.recipes.nodecount import model, targets_in
 
     if saved is not None:
-        from rheostat.predict.store import load as load_model
+        from rheostat.predict.scale.store import load_any
 
-        return load_model(saved)
+        return load_any(saved)
     new = model(kind, targets=targets_in(jobs), seed=seed)
     with working(f"learning from {len(jobs):,} jobs"):
         return new.fit(jobs)

@@ -29,9 +29,9 @@ def predict(
     from rheostat.cli.output import put_json, put_report, tell_notes
     from rheostat.core.jobs import Moment
     from rheostat.core.report import Report, Section
-    from rheostat.predict.store import load
+    from rheostat.predict.scale.store import load_any
 
-    learner = load(model)
+    learner = load_any(model)
     jobs = o.load(file, form, mapped).known_at(Moment.SUBMIT)
     outcome = learner.predict(jobs)
     grid = _grid(jobs, outcome)

@@ -15,7 +15,7 @@ from rheostat.predict.scale.cluster import Workers, connect
 from rheostat.predict.scale.dasked import fit_dask, score_dask
 from rheostat.predict.scale.model import ScaleModel
 from rheostat.predict.scale.outofcore import TARGETS, fit_out_of_core
-from rheostat.predict.scale.parts import Part, Progress, ReadBatches, parts_of, silent
+from rheostat.predict.scale.parts import Part, Progress, ReadBatches, parts_of, silent, split_last
 from rheostat.predict.scale.score import score
 
 
@@ -36,18 +36,18 @@ def fit_large(
     *,
     workers: Workers | None = None,
     work_dir: str | Path | None = None,
-    held_out: int = 0,
+    held_out: float = 0.0,
     progress: Progress = silent,
 ) -> tuple[ScaleModel, dict[str, Any] | None]:
-    """Fit the files ``paths``, in time order, and mark the model on the last ``held_out`` of them.
+    """Fit the files ``paths``, in time order, and mark the model on the last share ``held_out``.
 
     ``workers`` None fits out of core in this process, with chunks and checkpoints in ``work_dir``;
-    otherwise on a Dask cluster (see `Workers`), whose workers must see the same paths.  Returns the
-    model and the marks (`score`), None where nothing was held out.
+    otherwise on a Dask cluster (see `Workers`), whose workers must see the same paths.  Whole files
+    are held out, of a single file its last rows.  Returns the model and the marks (`score`), None
+    where nothing was held out.
     """
     job = job or Job()
-    parts = parts_of(list(paths), read)
-    fitted, rest = parts[: len(parts) - held_out], parts[len(parts) - held_out :]
+    fitted, rest = _divided(parts_of(list(paths), read), held_out)
     if workers is None:
         model = fit_out_of_core(
             fitted,
@@ -60,6 +60,16 @@ def fit_large(
         )
         return model, score(model, rest, progress=progress) if rest else None
     return _on_workers(fitted, rest, job, workers, progress)
+
+
+def _divided(parts: Sequence[Part], share: float) -> tuple[Sequence[Part], Sequence[Part]]:
+    """(to fit, to mark): at least one part or row to each, unless ``share`` is 0."""
+    if share <= 0:
+        return parts, ()
+    if len(parts) == 1:
+        return split_last(parts, share)
+    last = min(max(1, round(share * len(parts))), len(parts) - 1)
+    return parts[:-last], parts[-last:]
 
 
 def _on_workers(

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import Moment, Note
+from rheostat.core.outcome import Predictor
 from rheostat.errors import ModelFileError
 from rheostat.predict.intervals import Calibration
 from rheostat.predict.scale.boost import KINDS
@@ -28,7 +29,7 @@ from rheostat.predict.scale.plan import Plan
 from rheostat.predict.scale.spool import replace_file
 from rheostat.predict.scale.tally import FOLDS
 
-SCHEMA = "rheostat.scale/1"
+SCHEMA, INDEX = "rheostat.scale/1", "index.json"
 
 
 def save(model: ScaleModel, path: str | Path) -> None:
@@ -51,9 +52,25 @@ def save(model: ScaleModel, path: str | Path) -> None:
     }
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, data in {"index.json": json.dumps(facts).encode(), **members}.items():
+        for name, data in {INDEX: json.dumps(facts).encode(), **members}.items():
             file.writestr(zipfile.ZipInfo(name), data)  # no clock: same model, same bytes
     replace_file(Path(path), content.getvalue())
+
+
+def is_scale(path: str | Path) -> bool:
+    """Whether ``path`` looks like a file of `save`; only its list of members is read."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return INDEX in file.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def load_any(path: str | Path) -> Predictor:
+    """The model in ``path``, large or not."""
+    from rheostat.predict.store import load as load_surrogate
+
+    return load(path) if is_scale(path) else load_surrogate(path)
 
 
 def load(path: str | Path) -> ScaleModel:
@@ -61,7 +78,7 @@ def load(path: str | Path) -> ScaleModel:
     try:
         with zipfile.ZipFile(path) as file:
             members = {n: file.read(n) for n in file.namelist()}
-            facts = json.loads(members.pop("index.json"))
+            facts = json.loads(members.pop(INDEX))
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
         raise ModelFileError(f"{path}: expected a model saved by rheostat, got {error}") from error
     _check(path, facts, members)
