@@ -38,6 +38,19 @@ def test_units_in_names_are_turned_into_ours(csv):
     )
 
 
+def test_brackets_clocks_and_lone_quantities(csv):
+    jobs = read_runs(
+        csv("Wall time (min),GPU power [W],cap_W,gpu_std_W\n2,400,500,3\n1,500,600,4\n")
+    )
+    assert jobs.frame["runtime_s"].to_list() == [120, 60]
+    assert jobs.frame["power_w"].to_list() == [400, 500]
+    assert jobs.frame["cap_w"].to_list() == [500, 600]
+    clock = read_runs(csv("nodes,elapsed\n1,01:30:00\n2,1-00:00:01\n3,never\n"))
+    assert clock.frame["runtime_s"].to_list() == [5400.0, 86401.0, None]
+    two = read_runs(csv("nodes,wall_s,cpu_power_W,gpu_power_W\n1,1,2,3\n"))
+    assert "power_w" not in two.columns  # which one? the reader does not choose
+
+
 def test_a_minimum_is_not_minutes(csv):
     jobs = read_runs(csv("runtime_s,rt_spread_min,rt_spread_max\n5,1,2\n6,1,2\n"))
     assert jobs.frame["rt_spread_min"].to_list() == [1, 1]

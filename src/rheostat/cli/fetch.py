@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +35,7 @@ def fetch(
     print(got.path)
 
 
-def _progress():  # type: ignore[no-untyped-def]
+def _progress() -> Callable[[int, int | None], None] | None:
     """A line on stderr that counts up; silent where stderr is no terminal."""
     if not sys.stderr.isatty():
         return None

@@ -29,7 +29,11 @@ def read(
         list[str] | None,
         typer.Option("--known", help="Moment of a column, as size=submit. Repeatable."),
     ] = None,
-    zone: Annotated[str, typer.Option(help="Time zone of sacct's clock.")] = "",
+    zone: Annotated[str, typer.Option(help="Time zone of a clock that has none.")] = "",
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="Option of a format, as rejoin=JobName. Repeatable."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the table here as parquet.")
     ] = None,
@@ -45,6 +49,7 @@ def read(
     options |= {"known": _pairs(known, "--known")} if known else {}
     options |= {"map": map_file} if map_file else {}
     options |= {"zone": zone} if zone else {}
+    options |= {k: _value(v) for k, v in _pairs(option, "--option").items()}
     with working(f"reading {file}"):
         name = form or guess_format(file)
         jobs = read_file(file, name, **options)
@@ -71,6 +76,13 @@ def _pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
             raise typer.BadParameter(f"expected NAME=VALUE, got {text!r}", param_hint=flag)
         pairs[ours.strip()] = theirs.strip()
     return pairs
+
+
+def _value(text: str) -> Any:
+    """A number, a list at commas, or the text."""
+    if text.isdigit():
+        return int(text)
+    return text.split(",") if "," in text else text
 
 
 def _grid(jobs: JobTable) -> Grid:

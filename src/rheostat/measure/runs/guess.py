@@ -7,11 +7,13 @@ guess is a guess: every one is noted by the reader, and a mapping overrides it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from rheostat.core.jobs import Moment
+from rheostat.core.vocabulary import VOCABULARY
 
 # suffix (lower case): our suffix, unit, factor
 SUFFIXES: dict[str, tuple[str, str, float]] = {
@@ -31,8 +33,8 @@ SUFFIXES: dict[str, tuple[str, str, float]] = {
 # our name: patterns of theirs without the unit suffix, best first
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"(wall|wall_?time|run_?time|elapsed|elapsed_time|duration|walltime_sec)"),
-    ("runtime_s", r"(time|time_per_epoch|time_to_solution|makespan)"),
-    ("cap_w", r"(power_?)?(cap|limit|pcap)|power_cap|power_limit|cap_per_gpu"),
+    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?)?time|time_(per_epoch|to_solution)|makespan"),
+    ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
     ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total)?"),
     ("energy_j", r"(total_)?energy(_total)?"),
     ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)"),
@@ -78,6 +80,8 @@ def split_unit(name: str) -> tuple[str, str, str, float]:
     >>> split_unit("core_freq_GHz"), split_unit("wall_s"), split_unit("nodes")
     (('core_freq', '_hz', 'Hz', 1000000000.0), ('wall', '_s', 's', 1.0), ('nodes', '', '', 1.0))
     """
+    if bracket := re.fullmatch(r"(.+?)[ _]*[(\[]\s*(\w+)\s*[)\]]", name):
+        name = f"{bracket[1].strip().replace(' ', '_')}_{bracket[2]}"  # "Wall time (s)"
     stem, _, last = name.rpartition("_")
     if stem and last == "mW":  # milliwatt or megawatt: the capital decides
         return stem, "_w", "W", 1e-3
@@ -90,13 +94,32 @@ def split_unit(name: str) -> tuple[str, str, str, float]:
 
 def guess_name(source: str) -> str | None:
     """Our vocabulary's name for theirs, or None."""
-    if source in {ours for ours, _ in NAMES}:
+    if source in VOCABULARY:
         return source
     stem, suffix, _, _ = split_unit(source)
     for ours, pattern in NAMES:
         if re.fullmatch(pattern, stem.lower()) and (not suffix or ours.endswith(suffix)):
             return ours
     return None
+
+
+def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
+    """The one column that must be ``ours`` because no other measures it: ``gpu_power_W`` alone.
+
+    >>> lone_quantity("power_w", ["app", "gpu_power_W"])
+    'gpu_power_W'
+    >>> lone_quantity("power_w", ["cpu_power_W", "gpu_power_W"])
+    """
+    word, suffix = {"runtime_s": ("time", "_s"), "power_w": ("power", "_w"),
+                    "energy_j": ("energy", "_j")}[ours]  # fmt: skip
+    fit = [
+        c
+        for c in columns
+        if word in c.lower()
+        and split_unit(c)[1] == suffix
+        and not re.search(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end", c.lower())
+    ]
+    return fit[0] if len(fit) == 1 else None
 
 
 def guess_known(source: str, values: pl.Series) -> Moment:

@@ -19,8 +19,9 @@ from rheostat.errors import DataError
 from rheostat.measure.checks import ROW, as_jobs, file_there
 from rheostat.measure.parquet import MAGIC, scan
 from rheostat.measure.runs.delimited import read_delimited
-from rheostat.measure.runs.guess import Guess, guess_known, guess_name, split_unit
+from rheostat.measure.runs.guess import Guess, guess_known, guess_name, lone_quantity, split_unit
 from rheostat.measure.runs.mapping import Mapped, Source, load_mapping
+from rheostat.measure.slurm.spelling import seconds
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")
@@ -140,6 +141,8 @@ def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list
 
 def _expr(frame: pl.DataFrame, source: Source, ours: str) -> pl.Expr:
     first = frame[source.columns[0]].dtype
+    if first == pl.String and ours in ("runtime_s", "time_limit_s", "wait_s"):
+        return pl.col(source.columns[0]).map_elements(seconds, return_dtype=pl.Float64)
     if isinstance(first, pl.Datetime):
         return pl.col(source.columns[0]).dt.epoch("us").cast(pl.Float64) / 1e6
     if first == pl.String and ours.endswith("_s"):
@@ -159,8 +162,9 @@ def _guess_rest(
     exprs: dict[str, pl.Expr] = {}
     columns: list[Column] = []
     words: list[str] = []
+    alone = {lone_quantity(q, frame.columns): q for q in QUANTITIES if not _named(q, frame, taken)}
     for theirs in (c for c in frame.columns if c not in used):
-        guess = _guess(theirs, frame[theirs], chosen.known)
+        guess = _guess(theirs, frame[theirs], chosen.known, alone.get(theirs))
         if guess.name in taken or guess.name in exprs:
             guess = Guess(theirs, theirs, 1.0, "", chosen.known.get(theirs, Moment.END))
         exprs[guess.name] = _expr(frame, Source((theirs,), guess.scale), guess.name)
@@ -173,9 +177,14 @@ def _guess_rest(
     return exprs, columns, [*dropped, *([Note(f"guessed: {'; '.join(words)}")] if words else [])]
 
 
-def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment]) -> Guess:
+def _named(ours: str, frame: pl.DataFrame, taken: Mapping[str, pl.Expr]) -> bool:
+    """Whether a quantity is mapped, or some column has its plain name."""
+    return ours in taken or any(guess_name(c) == ours for c in frame.columns)
+
+
+def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment], alone: str | None) -> Guess:
     stem, suffix, unit, scale = split_unit(theirs)
-    ours = guess_name(theirs)
+    ours = guess_name(theirs) or alone
     if ours is not None and (
         values.dtype.is_numeric() or ours.endswith("_s") or not _numeric(ours)
     ):

@@ -77,9 +77,8 @@ class Projects:
         """Asked-for nodes: 85 % powers of two around the favourite, the rest anything near it."""
         level = self.level[project] + rng.normal(0, 1.0, len(project))
         odd = rng.random(len(project)) < 0.15
-        return np.clip(np.rint(2.0 ** np.where(odd, level, np.rint(level))), 1, max_nodes).astype(
-            np.int64
-        )
+        wanted = 2.0 ** np.where(odd, level, np.rint(level))
+        return np.asarray(np.clip(np.rint(wanted), 1, max_nodes), dtype=np.int64)
 
     def memory_b(
         self, project: Ints, apps: Apps, when: Array, rng: np.random.Generator
@@ -88,7 +87,7 @@ class Projects:
         step = SIZES[rng.choice(4, len(project), p=[0.2, 0.45, 0.25, 0.1])]
         x = self.size[project] * step * np.exp(0.25 * when)
         gib = np.maximum(1, np.rint(apps.memory_b[self.app[project]] * x / GIB))
-        return (gib * GIB).astype(np.int64)
+        return np.asarray(gib * GIB, dtype=np.int64)
 
     def limit_s(self, project: Ints, guess_s: Array) -> Array:
         """Wall time asked for: a guess times a personal margin, up to the next usual figure."""
