@@ -77,7 +77,8 @@ def quick(cls):
 
 @pytest.mark.parametrize("name", PROPOSERS)
 def test_contract_on_a_grid(name):
-    after = name not in NOT_AFTER_THE_FRONT
+    # Scoring with BoTorch takes its time; the slow test below compares it with chance.
+    after = name not in NOT_AFTER_THE_FRONT and name != "nehvi"
     check_proposer(quick(PROPOSERS[name]), GRID, beats_random=after, seeds=2, budget=12)
 
 

@@ -141,7 +141,7 @@ def bears_missing_values(make: Make, space: Space) -> None:
         assert len(asked) == 1, "one result without a value, and nothing more was asked"
         assert keys(space, asked)[0] not in keys(space, told), "asked a failed setting again"
         proposer.tell(asked, bowl(space, asked))
-    if left <= 3:
+    if space.finite and left <= 3:
         assert len(proposer.ask(1)) == 0, "asked a failed setting again when all were told"
 
 

@@ -128,8 +128,9 @@ def _log(values: Array) -> Array:
 
 
 def _reference(reference: Sequence[float], signs: Array, log: bool) -> Array:
-    r = signs * np.asarray(reference, dtype=float)
-    if r.shape != signs.shape or (log and (r <= 0).any()):
+    r = np.asarray(reference, dtype=float)
+    r = signs * r if r.shape == signs.shape else np.empty(0)
+    if not len(r) or (log and (r <= 0).any()):
         raise DataError(
             "reference", [f"expected {len(signs)} values in the objectives' units, got {reference}"]
         )
