@@ -21,10 +21,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def run(argv: Sequence[str]) -> int:
     """Run the command line; errors of the library become one message and an exit code."""
     from rheostat.cli.app import app
+    from rheostat.cli.settings import defaults
     from rheostat.errors import Infeasible, RheostatError
 
     try:
-        app(args=list(argv), prog_name="rheostat")
+        app(args=list(argv), prog_name="rheostat", default_map=defaults())
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt as stop:

@@ -21,7 +21,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "auto_envvar_prefix": "RHEOSTAT",
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+    },
 )
 
 
@@ -45,9 +49,5 @@ def everything(
 
 for _group, _names in GROUPS.items():
     for _name in _names:
-        from importlib.util import find_spec
-
-        if not find_spec(f"rheostat.cli.{_name}"):
-            continue
         _command = getattr(import_module(f"rheostat.cli.{_name}"), _name)
         app.command(_name, rich_help_panel=_group)(_command)

@@ -80,6 +80,34 @@ def space(flags: list[str] | None) -> Space:
     return Space(tuple(knobs))
 
 
+def space_file(path: Path) -> Space:
+    """Knobs from a TOML file with a ``[knobs]`` table: lists, or ``{low = 1, high = 9}``."""
+    import tomllib
+
+    from rheostat.core.space import Knob, Space
+    from rheostat.errors import DataError
+
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8")).get("knobs", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(str(path), [f"not readable as TOML: {error}"]) from error
+    if not given:
+        raise DataError(str(path), ["expected a [knobs] table with lines like nodes = [1, 2, 4]"])
+    knobs, problems = [], []
+    for name, values in given.items():
+        if isinstance(values, list) and values:
+            knobs.append(Knob(name, values))
+        elif isinstance(values, str):
+            knobs.append(Knob(name, _values(values)))
+        elif isinstance(values, dict) and {"low", "high"} <= set(values):
+            knobs.append(Knob(name, **values))
+        else:
+            problems.append(f"{name}: expected a list or {{low = 1, high = 9}}, got {values!r}")
+    if problems:
+        raise DataError(str(path), problems)
+    return Space(tuple(knobs))
+
+
 def _values(text: str) -> list[Any]:
     ends, _, step = text.partition("/")
     low, dots, high = ends.partition("..")

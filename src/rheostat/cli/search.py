@@ -1,0 +1,97 @@
+"""``rheostat search``: measure one's own code at a few well-chosen settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.core.front import Front
+
+
+def search(
+    space: Annotated[
+        Path, typer.Argument(help="TOML: a [knobs] table, see --help below.", metavar="SPACE.toml")
+    ],
+    measure: Annotated[
+        str, typer.Option(help="Command to run; {nodes} stands for the value of the knob nodes.")
+    ],
+    budget: Annotated[int, typer.Option(min=1, help="Settings to measure in all.")] = 8,
+    journal: Annotated[
+        Path | None, typer.Option(help="Results on disk as they come; the same call continues.")
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 1,
+    method: Annotated[
+        str, typer.Option(help="auto, or one of rheostat.tradeoff.propose.PROPOSERS.")
+    ] = "auto",
+    timeout: Annotated[str, typer.Option(help="A run that takes longer counts as failed.")] = "1d",
+    objectives: o.Objectives = o.RUNTIME_ENERGY,
+    rule: o.RuleText = "knee",
+    within: o.Within = None,
+    html: o.Html = None,
+    seed: o.Seed = 0,
+    json: o.Json = False,
+) -> None:
+    """Measure a few settings of your own code, well chosen, and take one.
+
+    SPACE.toml holds [knobs] with lines like nodes = [1, 2, 4] or cap_w = {low = 100, high = 300}.
+    The command may print a JSON object such as {"runtime_s": 12.5, "energy_j": 4100} as its last
+    line; the wall time stands in for a missing runtime_s. A run that fails is not asked again.
+    """
+    from rheostat.cli.output import tell
+    from rheostat.core.units import parse_duration
+    from rheostat.measure.command import Command
+    from rheostat.recipes.searching import proposer
+    from rheostat.tradeoff.search import search as run
+
+    knobs = o.space_file(space)
+    wanted = o.names(objectives)
+    chosen_by, limits = o.rules(rule, within)
+    asker = proposer(method, knobs, wanted, limits=limits, seed=seed)
+    meter = Command(measure, wanted, repeat=repeat, timeout_s=parse_duration(timeout))
+    found = run(asker, meter, budget, journal=journal, progress=_progress(json=json))
+    for note in (*found.outcome.notes, *meter.notes):
+        tell(f"note: {note.message}")
+    _show(found, chosen_by, limits, json=json, html=html)
+
+
+def _progress(*, json: bool) -> Any:
+    import sys
+
+    from rheostat.cli.output import tell
+
+    if sys.stderr.isatty() or json:
+        return sys.stderr.isatty()
+    return lambda done, budget: tell(f"measured {done} of {budget}")
+
+
+def _show(found: Front, rule: Any, limits: tuple[Any, ...], *, json: bool, html: Any) -> None:
+    from rheostat.cli.output import put_json, put_report, write_page
+    from rheostat.errors import Infeasible
+    from rheostat.explain.choice import explain_choice, explain_front
+    from rheostat.explain.narrate import Narrative
+
+    try:
+        choice, stop = found.choose(rule, limits), None
+    except Infeasible as infeasible:
+        choice, stop = None, infeasible
+    sections, facts = explain_front(found, None if choice is None else choice.index, None)
+    facts |= {"evaluations": len(found), "feasible": stop is None, "choice": None}
+    if choice is not None:
+        told, reasons = explain_choice(choice, found)
+        sections, facts = [*sections, *told], facts | reasons
+    elif stop is not None and stop.nearest >= 0:
+        facts["nearest"] = found.setting(stop.nearest)
+    report = Narrative("", sections, facts)
+    if json:
+        put_json("rheostat.search/1", facts)
+    else:
+        put_report(report, sections[0].grid)
+    if html is not None:
+        write_page(report, html)
+    if stop is not None:
+        raise stop
