@@ -12,12 +12,14 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, LeakError, ModelFileError
 from rheostat.predict.scale.boost import Settings, engine_of
 from rheostat.predict.scale.coding import make_coding
+from rheostat.predict.scale.large import Job, Large
 from rheostat.predict.scale.outofcore import centred, fit_out_of_core
 from rheostat.predict.scale.parts import Part, parts_of, read_own, split_last
 from rheostat.predict.scale.plan import log_targets, make_plan
 from rheostat.predict.scale.score import score
 from rheostat.predict.scale.store import load, save
 from rheostat.predict.scale.tally import merge, tally, with_folds
+from rheostat.testing.predictors import check_predictor
 
 from .scale_months import month, write_months
 
@@ -86,6 +88,14 @@ def test_it_predicts_well_and_its_intervals_hold(kind, months, fitted):
     assert marks["power_per_node_w"]["r2_log"] > 0.8
     for target in TARGETS:
         assert 0.86 < marks[target]["coverage"] < 0.94
+
+
+@pytest.mark.parametrize("kind", ["xgboost", "lightgbm"])
+def test_it_keeps_what_every_predictor_promises(kind, months):
+    check_predictor(
+        lambda seed: Large(Job(kind=kind, settings=Settings(rounds=40, threads=1, seed=seed))),
+        months[0],
+    )
 
 
 def test_score_is_what_numpy_says_over_all_rows(months, fitted):

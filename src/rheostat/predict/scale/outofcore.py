@@ -61,7 +61,7 @@ def fit_out_of_core(
     ----------
     batches
         Parts in time order (`parts_of` makes them from paths and a reader), tables, or one table.
-        The last part, of a single one the last tenth of its rows, calibrates the intervals and is
+        The last part, of a single one the last fifth of its rows, calibrates the intervals and is
         not learnt from.
     features
         Columns to look at; None takes those known at ``asked_at`` that can teach.

@@ -131,7 +131,7 @@ def _spooled(batch: JobTable, path: Path) -> Part:
 
 
 def split_last(
-    parts: Sequence[Part], fraction: float = 0.1
+    parts: Sequence[Part], fraction: float = 0.2
 ) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     """(training, calibration): the last part, or of a single part the last ``fraction`` of rows.
 
