@@ -8,6 +8,7 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 
 from rheostat.errors import DataError, FetchError
@@ -151,12 +152,20 @@ def test_what_arrived_survives_the_process_and_the_next_call_goes_on(site, tmp_p
 
 
 def test_pieces_of_two_versions_are_not_joined(site, tmp_path):
-    site.cut = 1
-    with pytest.raises(FetchError):
-        get(site, "pm100", tmp_path, attempts=1)
-    site.files[PM100] = site.files[PM100][::-1]
-    with pytest.raises(FetchError, match="wrong checksum"):
-        get(site, "pm100", tmp_path)
+    old, new = (gzip.compress(_log(k).encode()) for k in (1, 2))
+    assert min(len(old), len(new)) > 5000
+    site.files[SWF], site.cut = old, 1
+    with pytest.raises(FetchError, match="cut after 5,000 bytes"):
+        get(site, f"swf:{NAME}", tmp_path, attempts=1)
+    site.files[SWF] = new
+    assert get(site, f"swf:{NAME}", tmp_path).path.read_bytes() == new
+
+
+def _log(seed):
+    """Lines that do not compress away."""
+    drawn = np.random.default_rng(seed).integers(0, 10**9, (2000, 2))
+    return "".join(f"{i} {a} 10 {b} 4 -1 -1 8 3600 -1 1 3 2 7 1 -1 -1 -1\n" for i, (a, b) in
+                   enumerate(drawn))  # fmt: skip
 
 
 def test_a_server_without_ranges_starts_over(site, tmp_path):

@@ -58,6 +58,17 @@ def test_power_is_affine_in_nodes_and_some_applications_are_super_linear(world, 
     assert 5 < superlinear < 45
 
 
+def test_runtime_follows_the_scalability_law_where_there_is_no_cache_effect(world):
+    apps = world.apps
+    n = np.array([1.0, 2.0, 8.0, 64.0, 256.0])
+    for i in np.flatnonzero(apps.cache_gain == 0):
+        app, size = np.full(5, i), np.full(5, 1.7)
+        t = apps.runtime_s(app, n, size)
+        s, k = apps.contention[i], apps.coherency[i]
+        np.testing.assert_allclose(t * n / t[0], 1 + s * (n - 1) + k * n * (n - 1), rtol=1e-12)
+        np.testing.assert_allclose(t[0], apps.work_s[i] * 1.7 ** apps.growth[i], rtol=1e-12)
+
+
 def test_a_cap_saves_power_and_costs_time_and_no_cap_changes_nothing(world, jobs):
     few = jobs.rows(range(50))
     free, none = (
