@@ -94,7 +94,7 @@ def test_nsga2_beats_chance_given_a_few_generations():
     def breed(space, seed):
         return NSGA2(space, seed=seed, population=10)
 
-    contract.finds_more_than_chance(breed, space, budget=150, seeds=2, batch=10)
+    contract.finds_more_than_chance(breed, space, budget=100, seeds=2, batch=10)
 
 
 def test_single_objective_search_finds_its_end_of_the_front():

@@ -188,6 +188,8 @@ def _chance(space: Space, n: int, seed: int) -> JobTable:
     rng = np.random.default_rng(seed)
     found: dict[tuple[object, ...], dict[str, object]] = {}
     for _ in range(200):
+        if len(found) == n:
+            break
         for s in space.sample(rng.random((n, len(space.knobs)))):
             if len(found) < n:
                 found.setdefault(tuple(s.values()), s)
