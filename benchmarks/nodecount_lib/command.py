@@ -13,6 +13,7 @@ from .catalogue import QUICK, REPO, STANDARD, default_data, load_folder, select
 from .methods import QUICK_METHODS, REGISTRY
 from .pools import Pool
 from .replay import Row
+from .report import write
 from .runner import Cache, execute, plan
 from .stats import Scores
 from .tables import show
@@ -20,6 +21,7 @@ from .tables import show
 SCHEMA = "rheostat.bench-nodecount/1"
 FULL_SEEDS = 20
 QUICK_SEEDS = 3
+COMMAND = "python benchmarks/nodecount.py --write-docs"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -44,6 +46,8 @@ def parser() -> argparse.ArgumentParser:
         "--cache", type=Path, default=REPO / "out" / "bench-nodecount", help="folder of results"
     )
     p.add_argument("--no-cache", action="store_true", help="neither read nor keep results")
+    p.add_argument("--write-docs", action="store_true", help="rewrite docs/benchmarks.md's section")
+    p.add_argument("--cached-only", action="store_true", help="use finished runs, compute nothing")
     p.add_argument(
         "--list", action="store_true", help="say which pools and methods there are, and stop"
     )
@@ -71,15 +75,34 @@ def main(argv: list[str]) -> int:
     if args.list:
         console.print("methods: " + ", ".join(methods))
         return 0
-    seeds = args.seeds or (QUICK_SEEDS if args.quick else FULL_SEEDS)
-    tasks = plan(methods, pools, seeds, every=every)
-    rows = execute(
-        tasks, Cache(None if args.no_cache else args.cache), jobs=args.jobs, console=console
-    )
-    show(Scores(rows), console)
+    rows = _rows(args, methods, pools, every, console=console)
+    if not rows:
+        console.print("[red]nothing finished yet; run without --cached-only[/red]")
+        return 2
+    scores = Scores(rows)
+    show(scores, console)
+    if args.write_docs:
+        said = [n for n in notes if "left out" in n or "kept" in n]
+        write(scores, pools, command=COMMAND, docs=REPO / "docs", notes=said)
     if args.json:
         sys.stdout.write(json.dumps({"schema": SCHEMA, "rows": rows}) + "\n")
     return 0
+
+
+def _rows(
+    args: argparse.Namespace,
+    methods: list[str],
+    pools: list[Pool],
+    every: list[Pool],
+    *,
+    console: Console,
+) -> list[Row]:
+    seeds = args.seeds or (QUICK_SEEDS if args.quick else FULL_SEEDS)
+    cache = Cache(None if args.no_cache else args.cache)
+    tasks = plan(methods, pools, seeds, every=every)
+    if args.cached_only:
+        tasks = cache.finished(tasks)
+    return execute(tasks, cache, jobs=args.jobs, console=console)
 
 
 def _methods(args: argparse.Namespace) -> list[str]:

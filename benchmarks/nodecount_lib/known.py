@@ -102,15 +102,15 @@ def load_zeus(frame: pl.DataFrame, path: Path) -> Loaded:
             notes.append(
                 f"{path.name}: {dataset} with {', '.join(dropped)} left out, kept {optimizer}"
             )
-        runs = runs.filter(pl.col("optimizer") == optimizer)
-        runtime, power = _columns(runs, "time_per_epoch", "average_power").T
+        kept = runs.filter(pl.col("optimizer") == optimizer)
+        runtime, power = _columns(kept, "time_per_epoch", "average_power").T
         pools.append(
             make_pool(
                 f"zeus-{gpu}/{dataset}",
                 f"zeus-{gpu}",
                 f"{dataset}-{network}",
                 knobs=("batch_size", "power_limit_w"),
-                settings=_columns(runs, "batch_size", "power_limit"),
+                settings=_columns(kept, "batch_size", "power_limit"),
                 y=np.stack([runtime, power, runtime * power], axis=1),
                 source=path.name,
             )

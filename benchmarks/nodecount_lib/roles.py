@@ -22,162 +22,50 @@ from pathlib import Path
 
 import polars as pl
 
-MEASURED = {
-    "mean",
-    "avg",
-    "average",
-    "std",
-    "min",
-    "max",
-    "median",
-    "actual",
-    "measured",
-    "observed",
-    "peak",
-    "var",
-    "p95",
-    "util",
-}
-IGNORED = {
-    "id",
-    "index",
-    "repeat",
-    "rep",
-    "run",
-    "trial",
-    "seed",
-    "timestamp",
-    "date",
-    "start",
-    "end",
-    "temp",
-    "path",
-    "file",
-    "notes",
-    "note",
-    "unnamed",
-}
-KNOBS = {
-    "nodes",
-    "node",
-    "hosts",
-    "host",
-    "nnodes",
-    "gpus",
-    "ngpus",
-    "gcds",
-    "threads",
-    "nthreads",
-    "cores",
-    "ncores",
-    "procs",
-    "nprocs",
-    "ranks",
-    "tasks",
-    "ntasks",
-    "freq",
-    "frequency",
-    "clock",
-    "mhz",
-    "ghz",
-    "cap",
-    "pcap",
-    "powercap",
-    "limit",
-    "batch",
-    "batchsize",
-    "bs",
-    "dop",
-    "tp",
-    "pp",
-    "dp",
-    "workers",
-    "streams",
-    "ppn",
-}
-COUNTED = {
-    "gpu",
-    "node",
-    "host",
-    "thread",
-    "core",
-    "proc",
-    "process",
-    "rank",
-    "task",
-    "cpu",
-    "worker",
-}
-COUNTS = {"count", "num", "n", "number", "total", "nr", "no", "per"}
-RUNTIME = {
-    "runtime",
-    "time",
-    "elapsed",
-    "wall",
-    "walltime",
-    "duration",
-    "seconds",
-    "makespan",
-    "latency",
-    "wallclock",
-}
-RATE = {
-    "throughput",
-    "rate",
-    "ips",
-    "fps",
-    "qps",
-    "tps",
-    "fom",
-    "performance",
-    "perf",
-    "speed",
-    "gflops",
-    "mflops",
-    "flops",
-}
-POWER = {"power", "watt", "watts", "pwr"}
-ENERGY = {"energy", "joule", "joules", "kwh", "wh"}
-APP = {
-    "app",
-    "application",
-    "bench",
-    "benchmark",
-    "workload",
-    "kernel",
-    "program",
-    "code",
-    "model",
-    "network",
-    "dataset",
-    "job",
-    "input",
-    "size",
-    "problem",
-    "suite",
-    "class",
-    "optimizer",
-    "name",
-    "phase",
-    "precision",
-}
-MACHINE = {
-    "machine",
-    "cluster",
-    "system",
-    "gpu",
-    "device",
-    "arch",
-    "architecture",
-    "platform",
-    "partition",
-    "hardware",
-    "cpu",
-    "accelerator",
-    "server",
-    "host",
-    "node",
-}
+MEASURED = set(
+    """
+    mean avg average std min max median actual measured observed peak var p95 util
+    """.split()
+)
+IGNORED = set(
+    """
+    id index repeat rep run trial seed timestamp date start end temp path file notes note
+    unnamed
+    """.split()
+)
+KNOBS = set(
+    """
+    nodes node hosts host nnodes gpus ngpus gcds threads nthreads cores ncores procs nprocs
+    ranks tasks ntasks freq frequency clock mhz ghz cap pcap powercap limit batch batchsize bs
+    dop tp pp dp workers streams ppn
+    """.split()
+)
+COUNTED = set("gpu node host thread core proc process rank task cpu worker".split())
+COUNTS = set("count num n number total nr no per".split())
+RUNTIME = set(
+    """
+    runtime time elapsed wall walltime duration seconds makespan latency wallclock
+    """.split()
+)
+RATE = set(
+    """
+    throughput rate ips fps qps tps fom performance perf speed gflops mflops flops
+    """.split()
+)
+POWER = set("power watt watts pwr".split())
+ENERGY = set("energy joule joules kwh wh".split())
+APP = set(
+    """
+    app application bench benchmark workload kernel program code model network dataset job input
+    size problem suite class optimizer name phase precision
+    """.split()
+)
+MACHINE = set(
+    """
+    machine cluster system gpu device arch architecture platform partition hardware cpu
+    accelerator server host node
+    """.split()
+)
 UNITS = {
     "ms": 1e-3,
     "us": 1e-6,

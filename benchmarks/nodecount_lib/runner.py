@@ -56,6 +56,11 @@ class Cache:
                     kept[entry["key"]] = entry["rows"]
         return kept
 
+    def finished(self, tasks: list[Task]) -> list[Task]:
+        """The tasks whose rows are stored."""
+        done = self.load(sorted({t.method for t in tasks}))
+        return [t for t in tasks if t.key in done]
+
     def add(self, task: Task, rows: list[Row]) -> None:
         """Append one unit of work."""
         if self.folder:

@@ -70,11 +70,20 @@ class Scores:
             float(np.mean([r[np.isfinite(r)].mean() for r in rows])) if len(rows) else float("nan")
         )
 
+    def complete(self, method: str) -> bool:
+        """Whether a method has been run on every pool; means over fewer are not comparable."""
+        cells = [self.of("regret", method, o, self.budgets[-1]) for o in self.objectives]
+        return all(bool(np.isfinite(c).any(axis=1).all()) for c in cells)
+
     def best_peer(
         self, metric: str, objectives: str, budget: int, ours: str = "ours"
     ) -> str | None:
-        """The peer with the best mean, chosen afresh for this cell, which favours the peers."""
-        means = {m: self.mean(metric, m, objectives, budget) for m in self.methods if m != ours}
+        """The peer with the best mean, chosen afresh for this cell, which favours the peers.
+
+        Only methods run on every pool are candidates.
+        """
+        peers = [m for m in self.methods if m != ours and self.complete(m)]
+        means = {m: self.mean(metric, m, objectives, budget) for m in peers}
         known = {m: v for m, v in means.items() if np.isfinite(v)}
         pick = min if metric in LOWER_IS_BETTER else max
         return pick(known, key=known.__getitem__) if known else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -28,7 +29,7 @@ def _table(scores: Scores, objectives: str, metric: str, title: str) -> Table:
     }
     pick = min if metric in LOWER_IS_BETTER else max
     best = {
-        b: pick((cells[m, b] for m in scores.methods if cells[m, b] == cells[m, b]), default=None)
+        b: pick((cells[m, b] for m in scores.methods if np.isfinite(cells[m, b])), default=None)
         for b in scores.budgets
     }
     for b in scores.budgets:
@@ -39,7 +40,7 @@ def _table(scores: Scores, objectives: str, metric: str, title: str) -> Table:
 
 
 def _cell(value: float, best: float | None) -> str:
-    if value != value:
+    if np.isnan(value):
         return "-"
     return (
         f"[bold]{value:.3f}[/bold]"

@@ -1,0 +1,247 @@
+"""The section of docs/benchmarks.md on this benchmark, written from the rows."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from .methods import REGISTRY
+from .pools import Pool
+from .stats import METRICS, Scores, bootstrap, difference, verdict
+from .verdicts import claim, targets
+
+BEGIN, END = (
+    "<!-- nodecount: begin, written by benchmarks/nodecount.py --write-docs -->",
+    "<!-- nodecount: end -->",
+)
+LIBRARIES = (
+    "botorch",
+    "gpytorch",
+    "torch",
+    "optuna",
+    "pymoo",
+    "smac",
+    "scikit-learn",
+    "xgboost-cpu",
+    "lightgbm",
+    "pytorch-tabnet",
+)
+TITLES = {
+    "hv_fraction": "Fraction of the true front's hypervolume",
+    "hv_attainable": "Share of what that many evaluations can attain",
+    "regret": "Constrained decision regret (lower is better)",
+}
+
+
+def write(scores: Scores, pools: list[Pool], *, command: str, docs: Path, notes: list[str]) -> None:
+    """Replace this benchmark's section of `docs`/benchmarks.md and write the means as JSON beside it."""
+    page = docs / "benchmarks.md"
+    text = (
+        page.read_text()
+        if page.exists()
+        else "# Benchmarks\n\nEvery table is written by the command above it.\n"
+    )
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2] if rest else "\n"
+    body = "\n".join(_section(scores, pools, command, notes))
+    page.write_text(f"{before.rstrip()}\n\n{BEGIN}\n{body}\n{END}{after}")
+    folder = docs / "benchmarks"
+    folder.mkdir(exist_ok=True)
+    (folder / "nodecount.json").write_text(json.dumps(_means(scores), indent=1) + "\n")
+
+
+def _section(scores: Scores, pools: list[Pool], command: str, notes: list[str]) -> list[str]:
+    lines = ["## Who finds the front with fewest evaluations?", ""]
+    lines += _protocol(scores, pools, command, notes)
+    lines += ["", "### Targets", "", *_targets(scores)]
+    lines += ["", "### Ours against the best peer", "", *_against_best(scores)]
+    for objectives in scores.objectives:
+        for metric in METRICS:
+            lines += [
+                "",
+                f"### {TITLES[metric]}: {objectives}",
+                "",
+                *_means_table(scores, objectives, metric),
+            ]
+    lines += ["", "### What the paper claims, on these pools", "", *_claims(scores)]
+    lines += ["", "### Pool by pool", "", *_by_pool(scores)]
+    return lines
+
+
+def machine() -> str:
+    """Processor, cores, system, Python."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else []:
+        if line.startswith("model name"):
+            name = line.split(":", 1)[1].strip()
+            break
+    return f"{name}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+
+
+def _versions() -> str:
+    found = []
+    for library in LIBRARIES:
+        try:
+            found.append(f"{library} {version(library)}")
+        except PackageNotFoundError:
+            found.append(f"{library} not installed")
+    return ", ".join(found)
+
+
+def _seeds(scores: Scores, method: str) -> int:
+    cell = scores.of("hv_fraction", method, scores.objectives[0], scores.budgets[-1])
+    return int(np.isfinite(cell).any(axis=0).sum())
+
+
+def _protocol(scores: Scores, pools: list[Pool], command: str, notes: list[str]) -> list[str]:
+    families: dict[str, list[Pool]] = {}
+    for p in pools:
+        families.setdefault(p.family, []).append(p)
+    groups = [
+        f"{f} ({len(ps)} x {min(p.n for p in ps)}-{max(p.n for p in ps)} settings of {' x '.join(ps[0].knobs)})"
+        for f, ps in families.items()
+    ]
+    seeds = ", ".join(f"{m} {_seeds(scores, m)}" for m in scores.methods)
+    return [
+        f"    {command}",
+        "",
+        f"{datetime.date.today().isoformat()}; {machine()}; {_versions()}.",
+        "",
+        f"{len(pools)} pools of real measured runs, each complete, so that its front is known: {'; '.join(groups)}.",
+        "Seeds per method: " + seeds + ".",
+        "",
+        "Objectives are logarithms scaled to each pool's own box, reference 1.1; box, reference, front and questions",
+        "are hidden from the methods. Hypervolume counts measured settings only. *Attainable* is the best hypervolume",
+        "of any set of that many settings (exact). *Regret* is the mean over 32 fixed questions per pool (fastest under a",
+        "power or energy bound, cheapest under a deadline) of log(objective / best feasible) plus the log excess over a",
+        "broken bound; a method with a model may name a setting it never measured. Evaluations are granted in steps",
+        "(1, 1 more, 2 more, 4 more, ...), and every method is told how many the current step has left. Prior jobs, for",
+        "methods that use them, are the other applications of the same family and machine, never the target's own. At",
+        "budget 0 nothing is measured: hypervolume is 0, and a method without prior jobs advises the middle of the",
+        "space. Intervals: 95 %, bootstrap over pools and seeds; differences are paired on common pools and seeds.",
+        "",
+        *[f"- {n}" for n in notes],
+    ]
+
+
+def _targets(scores: Scores) -> list[str]:
+    if "ours" not in scores.methods:
+        return ["`ours` was not run."]
+    rows = [
+        f"| {t.asked} | {t.measured} | {'reached' if t.reached else '**not reached**'} |"
+        for t in targets(scores)
+    ]
+    return ["| target | measured | verdict |", "|---|---|---|", *rows]
+
+
+def _against_best(scores: Scores) -> list[str]:
+    head = (
+        "| objectives | evaluations | "
+        + " | ".join(f"{m}: best peer | ours - peer | " for m in METRICS)
+        + "\n"
+    )
+    head += "|---|---|" + "---|---|---|" * len(METRICS)
+    lines = [head.replace(" |  |", " | |")]
+    for o in scores.objectives:
+        for b in scores.budgets:
+            lines.append(
+                f"| {o} | {b} | " + " | ".join(_versus(scores, m, o, b) for m in METRICS) + " |"
+            )
+    return lines if "ours" in scores.methods else []
+
+
+def _versus(scores: Scores, metric: str, objectives: str, budget: int) -> str:
+    peer = scores.best_peer(metric, objectives, budget)
+    if peer is None or (budget == 0 and metric != "regret"):
+        return "- | - | "
+    d = difference(scores, metric, "ours", peer, cell=(objectives, budget))
+    return f"{peer} | {d.text()} | {verdict(metric, d)}"
+
+
+def _means_table(scores: Scores, objectives: str, metric: str) -> list[str]:
+    budgets = [b for b in scores.budgets if b or metric == "regret"]
+    lines = [
+        "| method | " + " | ".join(str(b) for b in budgets) + " |",
+        "|---|" + "---|" * len(budgets),
+    ]
+    for m in scores.methods:
+        cells = [bootstrap(scores.of(metric, m, objectives, b)).text() for b in budgets]
+        lines.append(f"| {m} | " + " | ".join(cells) + " |")
+    return lines
+
+
+CLAIMS = [
+    (
+        "multi- above single-objective search",
+        "hv_fraction",
+        "botorch",
+        ("sobo-runtime", "sobo-power", "sobo-edp"),
+    ),
+    ("embeddings help a forest", "hv_fraction", "paper-rf-emb", ("paper-rf",)),
+    ("embeddings help XGBoost", "hv_fraction", "paper-xgb-emb", ("paper-xgb",)),
+    ("embeddings help LightGBM", "hv_fraction", "paper-lgbm-emb", ("paper-lgbm",)),
+    ("embeddings above TabNet alone", "hv_fraction", "paper-lgbm-emb", ("paper-tabnet",)),
+]
+
+
+def _claims(scores: Scores) -> list[str]:
+    lines = [
+        "| claim | compared | objectives | evaluations | difference in hypervolume fraction | verdict |",
+        "|---|---|---|---|---|---|",
+    ]
+    for text, metric, a, others in CLAIMS:
+        for b in others:
+            if a in scores.methods and b in scores.methods:
+                for o, n, d, said in claim(scores, metric, a, b, budgets=(4, 8, 12)):
+                    lines.append(f"| {text} | {a} - {b} | {o} | {n} | {d.text()} | {said} |")
+    return lines
+
+
+def _by_pool(scores: Scores) -> list[str]:
+    if "ours" not in scores.methods:
+        return []
+    lines = [
+        "Share of the attainable hypervolume at 4 evaluations and regret at 2, mean over seeds.",
+        "",
+    ]
+    lines += [
+        "| pool | objectives | ours @4 | botorch @4 | ours regret @2 | botorch regret @2 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for i, pool in enumerate(scores.pools):
+        for o in scores.objectives:
+            cells = [
+                float(np.nanmean(scores.of(metric, m, o, b)[i]))
+                if m in scores.methods
+                else float("nan")
+                for metric, b in (("hv_attainable", 4), ("regret", 2))
+                for m in ("ours", "botorch")
+            ]
+            lines.append(f"| {pool} | {o} | " + " | ".join(f"{c:.3f}" for c in cells) + " |")
+    return lines
+
+
+def _means(scores: Scores) -> dict[str, object]:
+    cells = [
+        {"method": m, "objectives": o, "budget": b, "seeds": _seeds(scores, m)}
+        | {metric: _json(scores.mean(metric, m, o, b)) for metric in METRICS}
+        for m in scores.methods
+        for o in scores.objectives
+        for b in scores.budgets
+    ]
+    return {
+        "schema": "rheostat.bench-nodecount-means/1",
+        "versions": {m: REGISTRY[m].version for m in scores.methods},
+        "cells": cells,
+    }
+
+
+def _json(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 6)
