@@ -30,6 +30,8 @@ from rheostat.core.outcome import Array
 
 torch = require("torch", extra="deep")
 
+LEAST_BATCH, BATCHES = 32, 8
+"""Few rows are cut into at least eight batches, so that an epoch is more than one step."""
 DECIMALS = 6
 """Results are computed in double precision and rounded here: batch size cannot change them."""
 
@@ -146,12 +148,13 @@ def train(
         order = torch.randperm(len(x))
         cut = int(plan.held_out * len(x)) if len(x) >= 40 else 0
         held, used = (order[:cut] if cut else order), order[cut:]
-        steps = -(-len(used) // plan.batch) * plan.epochs
+        batch = min(plan.batch, max(LEAST_BATCH, len(used) // BATCHES))
+        steps = -(-len(used) // batch) * plan.epochs
         optimiser = torch.optim.AdamW(net.parameters(), lr=plan.rate, weight_decay=1e-5)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, plan.rate, max(steps, 2))
         best, kept, waited = float("inf"), None, 0
         for _ in range(plan.epochs):
-            _epoch(net, data, used, plan.batch, optimiser, schedule)
+            _epoch(net, data, used, batch, optimiser, schedule)
             loss = _judge(net, data, held)
             if loss < best or kept is None:
                 best, waited = loss, 0

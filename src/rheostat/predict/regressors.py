@@ -98,7 +98,7 @@ def make_regressor(kind: Any, seed: int) -> Any:
     from sklearn.base import clone, is_regressor
     from sklearn.multioutput import MultiOutputRegressor
 
-    if not is_regressor(kind):
+    if not (hasattr(kind, "__sklearn_tags__") and is_regressor(kind)):
         raise DataError(
             "regressor", [f"expected a scikit-learn regressor, got {type(kind).__name__}"]
         )

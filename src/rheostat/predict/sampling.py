@@ -110,7 +110,8 @@ def difficulty(x: Array, y: Array, rng: np.random.Generator, folds: int = 3) -> 
             n_estimators=15, min_samples_leaf=3, max_features=0.5, n_jobs=1,
             random_state=int(rng.integers(2**31)),
         )  # fmt: skip
-        light.fit(x[fold != f], y[fold != f])
+        known = y[fold != f]
+        light.fit(x[fold != f], known[:, 0] if y.shape[1] == 1 else known)
         error[fold == f] = np.abs(y - light.predict(x).reshape(y.shape))[fold == f]
     mean = error.mean(axis=0)
     return (error / np.where(mean > 0, mean, 1.0)).mean(axis=1)

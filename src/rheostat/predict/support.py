@@ -59,6 +59,8 @@ class Support:
 
     def counts(self, frame: pl.DataFrame) -> Array:
         """Past runs near each row, (n,); 0 beyond the range that its group covered."""
+        if not frame.height:
+            return np.zeros(0)
         code = self.group(frame)
         values = _resources(frame, self.columns, self.logs)
         cells = np.column_stack([APART * code, np.round(values / self.tolerance * GRID) / GRID])

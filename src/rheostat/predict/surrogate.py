@@ -26,7 +26,14 @@ from rheostat.errors import NotFitted
 from rheostat.predict.columns import choose_features, learnable
 from rheostat.predict.encode import Encoder, fit_encoder
 from rheostat.predict.followers import followers
-from rheostat.predict.intervals import Calibration, Ints, bounded_spreads, calibrate, fit_spread
+from rheostat.predict.intervals import (
+    Calibration,
+    Ints,
+    bounded_spreads,
+    calibrate,
+    fit_spread,
+    squeezed,
+)
 from rheostat.predict.newcomers import Regulars, equal_shares, fit_regulars, group_folds
 from rheostat.predict.regressors import make_regressor, takes_nan, takes_weights
 from rheostat.predict.sampling import draw
@@ -222,7 +229,8 @@ class Surrogate:
             weights = _times(None if weights is None else weights[kept], extra)
         weighted = weights is not None and takes_weights(regressor)
         return Stage(
-            encoder, regressor.fit(x, y, **({"sample_weight": weights} if weighted else {}))
+            encoder,
+            regressor.fit(x, squeezed(y), **({"sample_weight": weights} if weighted else {})),
         )
 
     def _regressor(self, seed: int) -> Any:
