@@ -90,7 +90,7 @@ def _show(
     stop: Infeasible | None = None,
 ) -> None:
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_page
-    from rheostat.explain.choice import explain_choice, explain_front
+    from rheostat.explain.choice import explain_choice, explain_front, front_table, row_of
     from rheostat.explain.narrate import Narrative
 
     row = None if choice is None else choice.index
@@ -106,7 +106,7 @@ def _show(
     if json:
         put_json("rheostat.front/1", {"job": _job(found), **facts})
     else:
-        put_report(report, sections[0].grid)
+        put_report(report, front_table(found, row, row_of(found, request or None)))
         tell_notes(found.outcome.notes)
         if choice is not None and not _terminal():
             tell(sections[1].sentences[0])

@@ -72,7 +72,7 @@ def _progress(*, json: bool) -> Any:
 def _show(found: Front, rule: Any, limits: tuple[Any, ...], *, json: bool, html: Any) -> None:
     from rheostat.cli.output import put_json, put_report, write_page
     from rheostat.errors import Infeasible
-    from rheostat.explain.choice import explain_choice, explain_front
+    from rheostat.explain.choice import explain_choice, explain_front, front_table
     from rheostat.explain.narrate import Narrative
 
     try:
@@ -90,7 +90,7 @@ def _show(found: Front, rule: Any, limits: tuple[Any, ...], *, json: bool, html:
     if json:
         put_json("rheostat.search/1", facts)
     else:
-        put_report(report, sections[0].grid)
+        put_report(report, front_table(found, None if choice is None else choice.index, None))
     if html is not None:
         write_page(report, html)
     if stop is not None:

@@ -129,6 +129,20 @@ def front_facts(front: Front) -> dict[str, Any]:
     return {"objectives": [o.name for o in front.objectives], "level": 0.9, "front": entries}
 
 
+def front_table(front: Front, chosen: int | None, base: int | None) -> Grid:
+    """The front for a pipe: columns by name in base units, marks as true and false."""
+    facts = front_facts(front)["front"]
+    held = [q for q in facts[0] if q in facts[0]["intervals"]]
+    heads = (*front.knobs, *held, "on_front", "support", "chosen", "requested")
+    rows = []
+    for i, entry in enumerate(facts):
+        values = [entry[k] for k in front.knobs]
+        values += [(entry[q], *entry["intervals"][q]) for q in held]
+        marks = (i == chosen, i == base)
+        rows.append((*values, entry["on_front"], entry["support"], *marks))
+    return Grid(heads, tuple(rows), (), chosen)
+
+
 def explain_choice(
     choice: Assignment,
     front: Front | None,

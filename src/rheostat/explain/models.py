@@ -64,8 +64,8 @@ def explain_comparison(rows: list[Row]) -> Told:
             "coverage",
             "abstains",
         ),
-        tuple(_marks(r) for r in sorted(rows, key=_order)),
-        ("", "", "", "", "", "", "share", "share"),
+        tuple(_marks(r) for r in sorted(rows, key=_order) if r.jobs),
+        ("", "", "", "", "share", "", "share", "share"),
     )
     said = [s for q in dict.fromkeys(r.quantity for r in rows) for s in _best(rows, q)]
     said.append("median error: half of the forecasts are nearer; [5 %, 95 %] over resampled jobs.")
@@ -77,20 +77,11 @@ def _order(row: Row) -> tuple[str, str, float]:
 
 
 def _marks(row: Row) -> tuple[Any, ...]:
-    error = tuple(100 * (math.exp(v) - 1) for v in row.marks["median_abs_log_error"])
-    shown = f"{error[0]:.1f} % [{error[1]:.1f} {error[2]:.1f}]" if row.jobs else "-"
+    error = tuple(math.expm1(v) for v in row.marks["median_abs_log_error"])
     r2, held = row.marks["r2_log"][0], row.marks["coverage"][0]
-    told = f"{r2:.3f}" if math.isfinite(r2) else "-"
-    return (
-        plain_name(row.quantity),
-        row.group,
-        row.method,
-        row.jobs,
-        shown,
-        told,
-        held,
-        row.abstained,
-    )
+    r2 = round(r2, 3) if math.isfinite(r2) else None
+    name = plain_name(row.quantity)
+    return (name, row.group, row.method, row.jobs, error, r2, held, row.abstained)
 
 
 def _best(rows: list[Row], quantity: str) -> list[str]:

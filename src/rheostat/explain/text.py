@@ -58,7 +58,7 @@ def _section(section: Section, width: int) -> RenderableType:
     parts: list[RenderableType] = []
     said = Text("\n".join(section.sentences))
     parts.append(_labelled(section.title, said))
-    if section.chart:
+    if section.chart and section.chart.kind != "calibration":  # a page's picture, not a terminal's
         lines = scatter.draw(section.chart, width=min(width, 84) - 2)
         if lines:
             legend = [LEGEND] if section.chart.kind == "front" else []
@@ -103,7 +103,8 @@ def cell(value: Any, unit: str) -> str:
     if value is None or isinstance(value, (str, bool)):
         return {None: "", True: "yes", False: "no"}.get(value, str(value))
     if isinstance(value, tuple):
-        return change(value) if unit == "%" else spanned(*value, unit)
+        drawn = {"%": change, "share": shares}.get(unit)
+        return drawn(value) if drawn else spanned(*value, unit)
     if unit in ("%", "share"):
         return signed(float(value)) if unit == "%" else share(float(value))
     return f"{value}" if isinstance(value, int) and not unit else quantity(float(value), unit)
@@ -119,6 +120,16 @@ def change(value: tuple[float, float, float]) -> str:
     if not all(math.isfinite(v) for v in value[1:]) or value[1] == value[2]:
         return signed(value[0])
     return f"{signed(value[0])} [{low} {high}]"
+
+
+def shares(value: tuple[float, float, float]) -> str:
+    """A share of one with its interval in percent.
+
+    >>> shares((0.2321, 0.201, 0.268))
+    '23.2 % [20.1 26.8]'
+    """
+    low, high = (f"{100 * v:.1f}" for v in value[1:])
+    return f"{share(value[0], 1)} [{low} {high}]" if math.isfinite(value[1]) else share(value[0], 1)
 
 
 def tsv(grid: Grid) -> str:

@@ -98,7 +98,7 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
     >>> spanned(12.0, float("nan"), float("nan"), "W")
     '12 W'
     """
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if not (math.isfinite(low) and math.isfinite(high)) or low == high:
         return quantity(value, unit)
     size, label = _scale(abs(value), unit)
     shown = f"{value / size:.3g}"

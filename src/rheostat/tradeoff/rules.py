@@ -342,11 +342,12 @@ def _quantile(draws: Array, q: float) -> Array:
 
     No interpolation, so that it is at most L exactly when a share q of the draws is.
     """
-    result = np.full(draws.shape[1], np.nan)
-    there = np.isfinite(draws).any(axis=0)
-    if there.any():
-        result[there] = np.nanquantile(draws[:, there], q, axis=0, method="inverted_cdf")
-    return result
+    there = np.isfinite(draws)
+    count = there.sum(axis=0)
+    ordered = np.sort(np.where(there, draws, np.nan), axis=0)  # NaN goes last
+    place = np.clip(np.ceil(q * count - 1e-9).astype(np.int64) - 1, 0, None)
+    found = np.take_along_axis(ordered, place[None, :], axis=0)[0]
+    return np.where(count > 0, found, np.nan)
 
 
 def _other_objective(front: Front, limited: str, excess: Array) -> Array:
