@@ -33,7 +33,7 @@ def known_differences(estimator) -> dict[str, str]:
 
 @parametrize_with_checks(
     [
-        TabNetRegressor(epochs=60, width=4),
+        TabNetRegressor(epochs=15, width=4),
         AttentionEmbedding(**QUICK),
         TabNetEmbedding(**QUICK),
         EmbeddedRegressor(TabNetEmbedding(**QUICK), TREES),

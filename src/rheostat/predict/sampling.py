@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 
-
 TINY = 1e-9
 """A loss below this share of the largest counts as none."""
 

@@ -148,8 +148,10 @@ class Surrogate:
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws (K, n) of every target, support (n,), and notes on rows it abstains on."""
         frame = self._asked(jobs)
+        if not frame.height:
+            return Outcome({t: np.empty((self.n_draws, 0)) for t in self.targets}, np.zeros(0))
         support = self.support_.counts(frame)
-        mu, x = self.stage_.predict(frame) if frame.height else _nothing(self.stage_, self.targets)
+        mu, x = self.stage_.predict(frame)
         new = self.regulars_.newcomers(frame)
         draws = self.calibration_.draws(mu, x, self.support_.group(frame), new)
         answered = support >= self.min_support
@@ -325,10 +327,6 @@ def _times(a: Array | None, b: Array | None) -> Array | None:
     if a is None or b is None:
         return b if a is None else a
     return a * b
-
-
-def _nothing(stage: Stage, targets: Sequence[str]) -> tuple[Array, Array]:
-    return np.empty((0, len(targets))), np.empty((0, len(stage.encoder.names)))
 
 
 def _abstentions(rows: Array) -> tuple[Note, ...]:
