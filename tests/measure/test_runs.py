@@ -154,6 +154,11 @@ class TestBadInput:
         with pytest.raises(DataError, match=said):
             read_runs(csv(text))
 
+    def test_amounts_that_are_text_are_named_with_their_row(self, csv):
+        text = "nodes,power_W,runtime_s\n1,a,5\n2,b,6\ntwo,c,7\n"
+        with pytest.raises(DataError, match=r"nodes is 'two' in row 2.*power_w is 'a' in row 0"):
+            read_runs(csv(text), columns={"power_w": "power_W"})
+
     def test_mapped_columns_that_are_not_there_are_all_named(self, csv):
         with pytest.raises(DataError, match=r"column p is missing.*column q is missing.*present"):
             read_runs(csv("a\n1\n"), columns={"runtime_s": "q", "power_w": "p"})

@@ -23,7 +23,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
 from rheostat.measure.checks import note_rows
-from rheostat.measure.parquet import SERIES, Field, number, read_fields, scan, unread
+from rheostat.measure.parquet import SERIES, Field, gather, number, read_fields, scan, unread
 from rheostat.measure.pm100 import NODE, seconds, shared_fields
 
 MIB = 2.0**20
@@ -82,7 +82,7 @@ def _several(path: str | Path, types: pl.Schema) -> list[Note]:
     """Rows whose energy list is not one number; most of them: this is not Adastra's table."""
     if not isinstance(types.get(NODE), pl.List):
         return []
-    lengths = pl.scan_parquet(path).select(pl.col(NODE).list.len()).collect()[NODE]
+    lengths = gather(path, pl.scan_parquet(path).select(pl.col(NODE).list.len()))[NODE]
     odd = (lengths.fill_null(0) != 1).arg_true()
     if len(odd) > 0.5 * len(lengths):
         raise DataError(
@@ -96,7 +96,7 @@ def _several(path: str | Path, types: pl.Schema) -> list[Note]:
 def _limits(path: str | Path, types: pl.Schema) -> list[Note]:
     if "time_limit" not in types or not types["time_limit"].is_numeric():
         return []
-    limits = pl.scan_parquet(path).select("time_limit").collect()["time_limit"]
+    limits = gather(path, pl.scan_parquet(path).select("time_limit"))["time_limit"]
     instants = int((limits >= EPOCH).sum())
     if not instants:
         return []
@@ -109,10 +109,10 @@ def _limits(path: str | Path, types: pl.Schema) -> list[Note]:
 def _leaks(path: str | Path, types: pl.Schema) -> list[Note]:
     """Say that the two columns are refused, with the share of rows in which they give time away."""
     have = [c for c in LEAKS if isinstance(types.get(c), pl.List)]
-    if not have or "run_time" not in types:
+    if not have or not types.get("run_time", pl.String()).is_numeric():
         return []
     ratios = [(pl.col(c).list.first() / pl.col("run_time")).alias(c) for c in have]
-    rates = pl.scan_parquet(path).filter(pl.col("run_time") > 60).select(ratios).collect()
+    rates = gather(path, pl.scan_parquet(path).filter(pl.col("run_time") > 60).select(ratios))
     facts = []
     for c in have:
         rate = rates[c].drop_nulls().to_numpy()

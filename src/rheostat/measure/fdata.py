@@ -18,7 +18,7 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.measure.checks import note_rows
-from rheostat.measure.parquet import Field, number, read_fields, scan, text, unread
+from rheostat.measure.parquet import Field, gather, number, read_fields, scan, text, unread
 from rheostat.measure.pm100 import seconds
 
 NO_LIMIT = 2.0**60
@@ -84,7 +84,7 @@ def _fields(types: pl.Schema) -> list[Field]:
 def _unlimited(path: str | Path, types: pl.Schema) -> list[Note]:
     if "mszl" not in types or not types["mszl"].is_numeric():
         return []
-    limit = pl.scan_parquet(path).select(pl.col("mszl").cast(pl.Float64)).collect()["mszl"]
+    limit = gather(path, pl.scan_parquet(path).select(pl.col("mszl").cast(pl.Float64)))["mszl"]
     rows = (limit >= NO_LIMIT).arg_true()
     return (
         [note_rows("mszl is 2^64 (no limit): memory_b null", rows.to_list())] if len(rows) else []

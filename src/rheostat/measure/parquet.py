@@ -19,6 +19,8 @@ from rheostat.measure.checks import ROW, as_jobs, file_there
 
 NUMBER, TEXT, INSTANT, SERIES, ANY = "a number", "text", "an instant", "a list of numbers", "any"
 MAGIC = b"PAR1"
+# polars panics, which is no PolarsError, on some files whose inside was overwritten
+BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def scan(path: str | Path) -> tuple[pl.LazyFrame, pl.Schema]:
     try:
         lazy = pl.scan_parquet(path)
         return lazy, lazy.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except BROKEN as error:
         raise DataError(str(path), [f"is a damaged parquet file: {error}"]) from error
 
 
@@ -84,15 +86,21 @@ def read_fields(
     _check(path, fields, types)
     present = [f for f in fields if f.source in types]
     lazy = lazy.with_row_index(ROW).select(ROW, *(f.expr.alias(f.name) for f in present))
-    try:
-        frame = lazy.with_columns(*derived).collect(engine="streaming")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(str(path), [f"is damaged inside: {error}"]) from error
+    frame = gather(path, lazy.with_columns(*derived))
     if not frame.height:
         raise DataError(str(path), ["has columns but no rows"])
     absent = [f.source for f in fields if f.source not in types]
     said = [Note(f"not in this file: {', '.join(absent)}")] if absent else []
     return as_jobs(frame, [f.column for f in fields], (*notes, *said))
+
+
+def gather(path: str | Path, lazy: pl.LazyFrame) -> pl.DataFrame:
+    """Collect a lazy frame over ``path``, streaming; damage met on the way is a `DataError`."""
+    try:
+        return lazy.collect(engine="streaming")
+    except BROKEN as error:
+        first = str(error).partition("\n")[0][:300]
+        raise DataError(str(path), [f"is damaged inside: {first}"]) from error
 
 
 def unread(fields: Sequence[Field], types: Sequence[str], why: str) -> list[Note]:

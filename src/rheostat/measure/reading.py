@@ -19,7 +19,7 @@ from rheostat.errors import DataError
 from rheostat.measure.adastra import read_adastra
 from rheostat.measure.checks import file_there
 from rheostat.measure.fdata import read_fdata
-from rheostat.measure.parquet import MAGIC, scan
+from rheostat.measure.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measure.pm100 import NODE, read_pm100
 from rheostat.measure.runs import read_runs
 from rheostat.measure.runs.delimited import head
@@ -83,7 +83,8 @@ def _adastra(head: Head) -> bool:
     limit = head.types.get("time_limit")
     if limit is None or not limit.is_numeric():
         return False
-    first = pl.scan_parquet(head.path).select(pl.col("time_limit") > 1e9).head(100).collect()
+    some = pl.scan_parquet(head.path).select(pl.col("time_limit") > 1e9).head(100)
+    first = gather(head.path, some)
     return int(first["time_limit"].sum()) > first.height / 2
 
 
@@ -98,7 +99,10 @@ def _table(head: Head) -> bool:
 
 def _read_own(path: str | Path) -> JobTable:
     scan(path)  # a cut or missing file is told apart here
-    return JobTable.read_parquet(path)
+    try:
+        return JobTable.read_parquet(path)
+    except (*BROKEN, KeyError, TypeError, ValueError) as error:
+        raise DataError(str(path), [f"is damaged inside: {error!r}"[:300]]) from error
 
 
 BUILT_IN = (
@@ -162,4 +166,8 @@ def _head(path: Path) -> Head:
     if start[:4] != MAGIC:
         return Head(path, start, None)
     _, types = scan(path)
-    return Head(path, start, types, "rheostat" in pl.read_parquet_metadata(path))
+    try:
+        own = "rheostat" in pl.read_parquet_metadata(path)
+    except BROKEN as error:
+        raise DataError(str(path), [f"is damaged inside: {error}"]) from error
+    return Head(path, start, types, own)

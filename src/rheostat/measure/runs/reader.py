@@ -16,8 +16,8 @@ import polars as pl
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
-from rheostat.measure.checks import ROW, as_jobs, file_there
-from rheostat.measure.parquet import MAGIC, scan
+from rheostat.measure.checks import AMOUNTS, ROW, as_jobs, file_there
+from rheostat.measure.parquet import MAGIC, gather, scan
 from rheostat.measure.runs.delimited import read_delimited
 from rheostat.measure.runs.guess import Guess, guess_known, guess_name, lone_quantity, split_unit
 from rheostat.measure.runs.mapping import Mapped, Source, load_mapping
@@ -90,6 +90,7 @@ def read_runs(
     taken, described = _take(frame, chosen)
     rest, guessed, words = _guess_rest(frame, chosen, taken)
     table = frame.select(ROW, **taken, **rest)
+    _must_be_numbers(path, table)
     table = _censor(table)
     if not set(QUANTITIES) & set(table.columns):
         hint = "map them: columns={'runtime_s': '<their name>'}"
@@ -113,10 +114,7 @@ def _load(path: str | Path, encoding: str) -> tuple[pl.DataFrame, list[Note]]:
     lazy, types = scan(path)
     nested = [c for c, t in types.items() if t.is_nested()]
     notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []
-    try:
-        frame = lazy.drop(nested).with_row_index(ROW).collect(engine="streaming")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(str(path), [f"is damaged inside: {error}"]) from error
+    frame = gather(path, lazy.drop(nested).with_row_index(ROW))
     if not frame.height:
         raise DataError(str(path), ["has columns but no rows"])
     return frame, notes
@@ -207,6 +205,20 @@ def _words(guess: Guess) -> str:
         scale += f", taken as {guess.unit}"
     name = guess.name if guess.name == guess.source else f"{guess.name} = {guess.source}{scale}"
     return f"{name} ({guess.known.name})"
+
+
+def _must_be_numbers(path: str | Path, table: pl.DataFrame) -> None:
+    """Amounts that hold text are a `DataError` with the first cell that is no number."""
+    problems = []
+    for name in (c for c in table.columns if c in (*AMOUNTS, "runtime_s", "start_s", "end_s")):
+        values = table[name]
+        if values.dtype.is_numeric() or values.null_count() == len(values):
+            continue
+        bad = values.cast(pl.String).cast(pl.Float64, strict=False).is_null() & values.is_not_null()
+        at = int(bad.arg_max() or 0)
+        problems.append(f"{name} is {values[at]!r} in row {table[ROW][at]}, expected a number")
+    if problems:
+        raise DataError(str(path), problems)
 
 
 def _censor(table: pl.DataFrame) -> pl.DataFrame:

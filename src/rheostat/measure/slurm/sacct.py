@@ -110,7 +110,11 @@ def _fold(
 
 def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
     """The table from one mapping per job; shared with the JSON reader."""
-    frame = pl.DataFrame(rows, schema={k: v for k, v in TYPES.items() if k in rows[0]})
+    types = {k: v for k, v in TYPES.items() if k in rows[0]}
+    try:
+        frame = pl.DataFrame(rows, schema=types)
+    except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
+        raise DataError("sacct", [f"a value is of another type than its field: {error}"]) from error
     if frame["energy_j"].is_not_null().any():
         notes = [*notes, SHARED]
     return as_jobs(frame, [CLUSTER], notes)

@@ -48,13 +48,13 @@ def read_sacct_json(path: str | Path) -> JobTable:
         raise DataError(str(path), ['has no "jobs" list: expected the output of sacct --json'])
     rows, odd = [], []
     for row, job in enumerate(jobs):
-        if isinstance(job, dict) and "job_id" in job and "time" in job:
+        try:
             rows.append(_job(row, job))
-        else:
-            odd.append(row)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            odd.append(row)  # any shape but a job's: noted below, with its row
     if not rows:
         raise DataError(str(path), ["has no job: the list is empty or holds something else"])
-    notes = [note_rows("record is not a job", odd, dropped=True)] if odd else []
+    notes = [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
     version = _version(document.get("meta", {}))
     return sacct_table(rows, [*notes, *([Note(f"Slurm {version}")] if version else [])])
 
