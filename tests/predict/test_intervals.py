@@ -81,7 +81,7 @@ FORMS = {
     "forest": lambda: TREES,
     "xgboost": lambda: "xgboost",
     "lightgbm": lambda: "lightgbm",
-    "ridge": lambda: Ridge(),
+    "ridge": Ridge,
     "tabnet": lambda: TabNetRegressor(**QUICK),
     "forest on tabnet": lambda: EmbeddedRegressor(TabNetEmbedding(**QUICK), TREES),
     "forest on attention": lambda: EmbeddedRegressor(AttentionEmbedding(**QUICK), TREES),
