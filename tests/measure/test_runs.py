@@ -156,7 +156,7 @@ class TestBadInput:
 
     def test_amounts_that_are_text_are_named_with_their_row(self, csv):
         text = "nodes,power_W,runtime_s\n1,a,5\n2,b,6\ntwo,c,7\n"
-        with pytest.raises(DataError, match=r"nodes is 'two' in row 2.*power_w is 'a' in row 0"):
+        with pytest.raises(DataError, match=r"power_w is 'a' in row 0.*nodes is 'two' in row 2"):
             read_runs(csv(text), columns={"power_w": "power_W"})
 
     def test_mapped_columns_that_are_not_there_are_all_named(self, csv):

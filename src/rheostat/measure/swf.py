@@ -28,6 +28,7 @@ RAW = ("job_id", "submit_s", "wait_s", "runtime_s", "cores_alloc", "cpu_time_s",
        "preceding_job", "think_s")  # fmt: skip
 STATES = {0: "FAILED", 1: "COMPLETED", 2: "PARTIAL", 3: "PARTIAL_COMPLETED", 4: "PARTIAL_FAILED",
           5: "CANCELLED"}  # fmt: skip
+LARGEST = 2.0**53  # beyond it a float is no exact count of anything
 WHOLE = ("job_id", "cores", "cores_alloc", "preceding_job")
 NAMES = ("user", "group", "app", "queue", "partition")
 OWN = (
@@ -109,7 +110,7 @@ def _numbers(records: Records) -> tuple[np.ndarray, list[int], list[Note]]:
             numbers = [float(x) for x in parts]
         except ValueError:
             numbers = []
-        if len(numbers) == len(RAW):
+        if len(numbers) == len(RAW) and all(abs(x) < LARGEST for x in numbers):  # no nan, no inf
             good.append(numbers)
             rows.append(row)
         else:
