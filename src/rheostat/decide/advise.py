@@ -14,6 +14,7 @@ J  jobs      S  settings per job, the request included      d  draws
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -24,7 +25,7 @@ import numpy as np
 from rheostat.core.decision import Assignment, Decision
 from rheostat.core.front import Constraint, Objective, Rule
 from rheostat.core.jobs import JobTable, Note
-from rheostat.core.outcome import Array, Predictor
+from rheostat.core.outcome import Predictor
 from rheostat.core.space import Knob, Space
 from rheostat.decide.chosen import Chosen, assignments, choose
 from rheostat.decide.stack import stack
@@ -164,14 +165,11 @@ def _knee() -> Rule:
 def _total(chosen: Chosen, quantity: str, level: float) -> Change:
     """Sums over jobs, draw by draw; jobs without a prediction on both sides are left out."""
     after, before = chosen.sums[quantity]
-    ratio = after / before - 1.0 if len(before) else np.array([np.nan])
-    low, high = np.quantile(ratio, [(1 - level) / 2, (1 + level) / 2])
-    mean = _mean(after) / _mean(before) - 1.0 if len(before) else np.nan
-    return Change(_mean(before), _mean(after), (float(mean), float(low), float(high)))
-
-
-def _mean(values: Array) -> float:
-    return float(values.mean()) if len(values) else float("nan")
+    if not chosen.compared.any():
+        return Change(math.nan, math.nan, (math.nan,) * 3)
+    low, high = np.quantile(after / before - 1.0, [(1 - level) / 2, (1 + level) / 2])
+    change = float(after.mean() / before.mean() - 1.0), float(low), float(high)
+    return Change(float(before.mean()), float(after.mean()), change)
 
 
 def _notes(chosen: Chosen, limits: Sequence[Any]) -> tuple[Note, ...]:

@@ -33,7 +33,11 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
     if advice.totals and counts["advised"]:
         totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
         said.append(f"Predicted in all: {'; '.join(_total(q, t) for q, t in totals.items())}.")
-    said += [f"{n.count} jobs: {n.message}." for n in advice.table.notes if n.count]
+    said += [
+        f"{n.count} job{'s' if n.count > 1 else ''}: {n.message}."
+        for n in advice.table.notes
+        if n.count
+    ]
     return said
 
 

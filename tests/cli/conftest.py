@@ -1,0 +1,24 @@
+"""One small log and one saved model for all commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rheostat.cli import run
+from rheostat.measure.synthetic.world import World
+
+
+@pytest.fixture(scope="session")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("log") / "jobs.parquet"
+    World(0, n_apps=4, n_users=12).jobs(500).write_parquet(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def model(log: Path) -> Path:
+    path = log.with_name("model.rheo")
+    assert run(["fit", str(log), "--kind", "lightgbm", "--out", str(path), "--check", "0"]) == 0
+    return path

@@ -1,0 +1,314 @@
+"""Exit codes, one JSON document, results on stdout alone, tables as TSV in pipes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from rheostat.cli import run
+from rheostat.cli.app import GROUPS
+from rheostat.core.jobs import JobTable
+
+JOB = "1000490"
+COMMANDS = [name for names in GROUPS.values() for name in names]
+
+
+def told(capsys, *argv):
+    """(exit code, stdout, stderr) of a command."""
+    capsys.readouterr()
+    code = run([str(a) for a in argv])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+@pytest.fixture
+def front(log, model):
+    return ["front", log, "--job", JOB, "--model", model, "--knob", "nodes=1..64"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name, capsys):
+    code, out, _ = told(capsys, name, "--help")
+    assert code == 0
+    assert name in out
+    assert "--json" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        (["front"], 2, "Missing argument"),
+        (["front", "x.csv", "--nonsense"], 2, "No such option"),
+        (["nonsense"], 2, "No such command"),
+        (["demo", "--jobs", "3"], 2, "200"),
+        (["read", "no_such_file.parquet"], 1, "no_such_file.parquet"),
+        (["predict", "no_such.csv", "--model", "no_such.rheo"], 1, "no_such"),
+        (["--version"], 0, ""),
+    ],
+)
+def test_exit_codes(argv, code, message, capsys):
+    found, out, err = told(capsys, *argv)
+    assert found == code
+    assert message in err
+    assert not (code and out)
+
+
+def test_no_feasible_setting_is_exit_3_and_names_the_nearest(front, capsys):
+    code, _, err = told(capsys, *front, "--within", "deadline=1s")
+    assert code == 3
+    assert re.search(r"no setting meets .* nearest is nodes=\d+", err)
+    code, out, _ = told(capsys, *front, "--within", "deadline=1s", "--json")
+    value = json.loads(out)
+    assert code == 3
+    assert value["feasible"] is False
+    assert value["choice"] is None
+    assert set(value["nearest"]) == {"nodes"}
+
+
+def test_front_json_is_one_document_with_intervals(front, capsys):
+    code, out, _ = told(capsys, *front, "--json")
+    value = json.loads(out)
+    assert code == 0
+    assert value["schema"] == "rheostat.front/1"
+    entry = next(e for e in value["front"] if e["on_front"])
+    low, high = entry["intervals"]["energy_j"]
+    assert low < high
+    assert {"nodes", "runtime_s", "energy_j", "power_w", "probability", "support"} <= set(entry)
+    assert value["choice"]["setting"]["nodes"] in {e["nodes"] for e in value["front"]}
+    assert value["because"]["rule"] == "knee of the front"
+
+
+def test_front_in_a_pipe_is_tab_separated_in_base_units(front, capsys):
+    _, out, err = told(capsys, *front)
+    rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
+    assert {"nodes", "runtime_s", "runtime_s_low", "energy_j_high", "on_front"} <= set(rows[0])
+    assert sum(r["chosen"] == "True" for r in rows) == 1
+    assert "asked for" in err
+
+
+def test_same_seed_same_bytes(front, capsys):
+    first = told(capsys, *front, "--json")[1]
+    assert first == told(capsys, *front, "--json")[1]
+
+
+def test_a_job_is_forecast_from_runs_that_had_ended_before_it(log, capsys, tmp_path):
+    """Changing what happened later changes nothing."""
+    jobs = JobTable.read_parquet(log)
+    when = jobs.job(1000300).frame["submit_s"][0]
+    later = jobs.frame["end_s"] > when
+    poisoned = jobs.with_columns(
+        (), runtime_s=pl.when(later).then(1e9).otherwise(pl.col("runtime_s"))
+    )
+    poisoned.write_parquet(tmp_path / "later.parquet")
+    ask = ["--job", "1000300", "--kind", "lightgbm", "--knob", "nodes=1..8", "--json"]
+    assert (
+        told(capsys, "front", log, *ask)[1]
+        == told(capsys, "front", tmp_path / "later.parquet", *ask)[1]
+    )
+
+
+def test_decide_advises_every_job_and_writes_all_formats(log, model, capsys, tmp_path):
+    for name in ("a.csv", "a.parquet", "a.json", "a.tsv"):
+        code, out, err = told(capsys, "decide", log, "--model", model, "--out", tmp_path / name)
+        assert code == 0
+        assert name in err
+    rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
+    assert len(rows) == 500
+    assert pl.read_csv(tmp_path / "a.csv").height == 500
+    assert JobTable.read_parquet(tmp_path / "a.parquet").schema["energy_j_advised"].unit == "J"
+    assert len(json.loads((tmp_path / "a.json").read_text())["jobs"]) == 500
+
+
+def test_decide_json_counts_add_up(log, model, capsys):
+    _, out, _ = told(capsys, "decide", log, "--model", model, "--within", "slowdown=1.1", "--json")
+    value = json.loads(out)
+    assert value["schema"] == "rheostat.decide/1"
+    assert sum(value["counts"].values()) == len(value["jobs"]) == 500
+    for job in value["jobs"]:
+        if job["status"] == "advised" and job["runtime_s_change"] is not None:
+            assert job["runtime_s_change_low"] <= 0.1 + 1e-9
+    assert "as requested" in value["constraints"][0]
+
+
+def test_decide_says_when_the_forecast_has_seen_the_jobs(log, capsys):
+    _, out, err = told(capsys, "decide", log, "--kind", "lightgbm", "--json")
+    assert json.loads(out)["learnt_from_these_jobs"] is True
+    assert "has learnt from these jobs" in err
+
+
+def test_an_unknown_ending_is_wrong_usage_before_any_work(log, capsys):
+    assert told(capsys, "decide", log, "--out", "advice.xlsx")[0] == 2
+
+
+def test_predict_gives_every_job_an_interval(log, model, capsys):
+    _, out, _ = told(capsys, "predict", log, "--model", model, "--json")
+    jobs = json.loads(out)["jobs"]
+    assert len(jobs) == 500
+    known = [j for j in jobs if j["runtime_s"] is not None]
+    assert known
+    assert all(j["intervals"]["runtime_s"][0] < j["intervals"]["runtime_s"][1] for j in known)
+
+
+def test_backtest_says_what_is_predicted_and_not_measured(log, capsys, tmp_path):
+    page = tmp_path / "b.html"
+    code, out, _ = told(capsys, "backtest", log, "--kind", "lightgbm", "--html", page)
+    assert code == 0
+    assert "These changes are predictions: the advised settings never ran." in " ".join(out.split())
+    assert page.stat().st_size > 1e6
+    value = json.loads(told(capsys, "backtest", log, "--kind", "lightgbm", "--json")[1])
+    assert value["schema"] == "rheostat.backtest/1"
+    assert value["true"] is None
+    assert 0 < value["accuracy"]["runtime_s"]["coverage"] <= 1
+
+
+def test_compare_puts_methods_side_by_side(log, capsys):
+    code, out, err = told(capsys, "compare", log, "--kinds", "lightgbm,xgboost", "--json")
+    rows = json.loads(out)["rows"]
+    assert code == 0
+    assert {r["method"] for r in rows} == {"lightgbm", "xgboost"}
+    assert "learnt in" in err
+    assert not any("fit_s" in r for r in rows)
+
+
+def test_fit_marks_the_model_on_jobs_it_has_not_seen(log, capsys, tmp_path):
+    path = tmp_path / "m.rheo"
+    _, out, _ = told(capsys, "fit", log, "--kind", "lightgbm", "--out", path, "--json")
+    value = json.loads(out)
+    assert value["schema"] == "rheostat.fit/1"
+    assert value["accuracy"]["power_w"]["rows"] > 50
+    assert path.exists()
+
+
+def test_doctor_tells_extras_and_meters_with_reasons(capsys):
+    value = json.loads(told(capsys, "doctor", "--json")[1])
+    assert value["schema"] == "rheostat.doctor/1"
+    assert set(value["extras"]) == {"trees", "bo", "deep", "explain", "scale"}
+    for meter in value["meters"].values():
+        assert meter["available"] == (meter["why"] is None)
+    assert "cache" in value["folders"]
+
+
+def test_doctor_finds_a_counter_and_says_why_a_closed_one_is_closed(tmp_path):
+    from rheostat.cli.doctor import rapl
+
+    assert "no energy counter" in rapl(tmp_path)
+    counter = tmp_path / "intel-rapl:0" / "energy_uj"
+    counter.parent.mkdir()
+    counter.write_text("1")
+    assert rapl(tmp_path) == ""
+
+
+SPACE = '[knobs]\nnodes = [1, 2, 4, 8, 16, 32]\nmode = ["a", "b"]\n'
+RUN = """echo '{{"runtime_s": 2.5, "power_w": {nodes}00}}'"""
+
+
+@pytest.fixture
+def space(tmp_path):
+    path = tmp_path / "space.toml"
+    path.write_text(SPACE)
+    return path
+
+
+def test_search_measures_a_command_and_continues_its_journal(space, capsys, tmp_path):
+    ask = [
+        "search",
+        space,
+        "--measure",
+        RUN,
+        "--method",
+        "sobol",
+        "--journal",
+        tmp_path / "j.jsonl",
+    ]
+    code, out, _ = told(capsys, *ask, "--budget", "3", "--json")
+    first = json.loads(out)
+    assert code == 0
+    assert first["evaluations"] == 3
+    assert all(e["energy_j"] == pytest.approx(250 * e["nodes"]) for e in first["front"])
+    more = json.loads(told(capsys, *ask, "--budget", "5", "--json")[1])
+    assert [e["nodes"] for e in more["front"]][:3] == [e["nodes"] for e in first["front"]]
+    assert more["evaluations"] == 5
+
+
+def test_search_notes_runs_that_fail_and_goes_on(space, capsys):
+    fails = "test {nodes} -lt 8 && echo " + '\'{{"runtime_s": {nodes}, "power_w": 7}}\''
+    code, out, err = told(
+        capsys,
+        "search",
+        space,
+        "--measure",
+        fails,
+        "--method",
+        "exhaustive",
+        "--budget",
+        "12",
+        "--json",
+    )
+    value = json.loads(out)
+    assert code == 0
+    assert sum(e["runtime_s"] is None for e in value["front"]) == 6
+    assert "ended with status" in err
+    assert value["choice"]["setting"]["nodes"] == 1
+
+
+def test_search_says_what_the_command_should_have_printed(space, capsys):
+    code, _, err = told(capsys, "search", space, "--measure", "echo 3", "--method", "sobol")
+    assert code == 1
+    assert "energy_j" in err
+    assert "JSON object" in err
+
+
+def test_options_may_come_from_the_environment_and_a_file(front, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("RHEOSTAT_FRONT_RULE", "weighted=energy_j:1")
+    assert json.loads(told(capsys, *front, "--json")[1])["because"]["rule"] == "least energy"
+    monkeypatch.delenv("RHEOSTAT_FRONT_RULE")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rheostat.toml").write_text('[front]\nrule = "weighted=runtime_s:1"\n')
+    assert json.loads(told(capsys, *front, "--json")[1])["because"]["rule"] == "least runtime"
+    flag = told(capsys, *front, "--rule", "knee", "--json")[1]
+    assert json.loads(flag)["because"]["rule"] == "knee of the front"
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_a_terminal_of_80_columns_gets_a_table_and_honours_no_color(front, colour, tmp_path):
+    """Run under a pseudo-terminal, as a person would."""
+    env = os.environ | {"COLUMNS": "80", "TERM": "xterm", "HOME": str(tmp_path)}
+    env.pop("NO_COLOR", None)
+    if not colour:
+        env["NO_COLOR"] = "1"
+    spawn = "pty.spawn([sys.executable, '-m', 'rheostat', *sys.argv[1:]])"
+    code = f"import pty, sys; sys.exit({spawn} >> 8)"
+    argv = [sys.executable, "-c", code, *map(str, front)]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    text = done.stdout
+    assert bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", text)) == colour
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
+    assert max(len(x) for x in plain.splitlines()) <= 80
+    assert "knee" in plain
+    assert "▸" in plain
+
+
+def test_interrupted_is_130(monkeypatch, log, capsys):
+    def stop(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rheostat.cli.options.load", stop)
+    assert told(capsys, "front", log, "--job", JOB)[0] == 130
+
+
+def test_the_command_line_loads_nothing_heavy():
+    code = (
+        "import sys, rheostat.cli, rheostat.cli.app;"
+        "print([m for m in ('torch', 'sklearn', 'polars', 'numpy', 'plotly') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
