@@ -30,6 +30,7 @@ from rheostat.predict.law import Job, LawEnsemble, structures
 from rheostat.tradeoff.acquisition import hypervolume_improvement
 
 REFERENCE = np.array([1.1, 1.1])
+_ENTRIES = 40_000
 QUANTITIES = ("runtime", "power", "energy")
 
 
@@ -98,7 +99,7 @@ class LawSearch:
     prior : list of (settings (n, k), log runtime (n,), log power (n,)) of other applications
     objectives : two of "runtime", "power", "energy"
     seed : int
-    draws : model draws behind each decision
+    draws : model draws behind each decision; None: more on small spaces, where they are cheap
     horizon : evaluations planned ahead at most
     """
 
@@ -110,14 +111,15 @@ class LawSearch:
         *,
         objectives: Sequence[str] = ("runtime", "energy"),
         seed: int = 0,
-        draws: int = 128,
+        draws: int | None = None,
         horizon: int = 6,
     ) -> None:
         jobs = [Job(np.asarray(x, dtype=float), np.stack([t, p])) for x, t, p in prior]
         ways = structures(np.asarray(settings, dtype=float), knobs, jobs)
         self.model = LawEnsemble(ways, seed=seed)
         self.objectives = tuple(objectives)
-        self._draws, self._horizon = draws, horizon
+        self._draws = draws or int(np.clip(_ENTRIES // len(settings), 128, 512))
+        self._horizon = horizon
         self._cached: tuple[int, dict[str, Array]] = (-1, {})
 
     def ask(self, remaining: int | None = None) -> int:

@@ -56,7 +56,12 @@ class LawEnsemble:
     """
 
     def __init__(
-        self, structures: Sequence[Structure], *, members: int = 64, trials: int = 512, seed: int = 0
+        self,
+        structures: Sequence[Structure],
+        *,
+        members: int = 64,
+        trials: int = 512,
+        seed: int = 0,
     ) -> None:
         self.structures = list(structures)
         self.rng = np.random.default_rng(seed)
@@ -97,9 +102,7 @@ class LawEnsemble:
         if 1 / (self.weights**2).sum() < 0.4 * len(self.z):
             kept = self._resample(self.weights, len(self.z))
             self.free = self.free[kept]
-            self.z, self.structure = self._move(
-                self.z[kept], self.structure[kept], self.free, 2
-            )
+            self.z, self.structure = self._move(self.z[kept], self.structure[kept], self.free, 2)
             own, _ = self._own(self.z, self.structure)
             self.log_weight = -own
             self._reweigh()

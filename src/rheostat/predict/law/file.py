@@ -53,10 +53,14 @@ def write(model: LawGP, path: Path) -> Path:
         "length": basis.length,
         "bandwidth": model.pooled_.bandwidth,
         "keys": keys,
+        "taught": model.taught_,
         "sha256": hashlib.sha256(packed.getvalue()).hexdigest(),
     }
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in (("law.json", json.dumps(facts).encode()), ("law.npz", packed.getvalue())):
+        for name, data in (
+            ("law.json", json.dumps(facts).encode()),
+            ("law.npz", packed.getvalue()),
+        ):
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
     return path
 
@@ -79,6 +83,7 @@ def read(cls: type[LawGP], path: Path) -> LawGP:
         seed=facts["seed"],
     )
     model.by_, model.context_, model.notes_ = tuple(facts["by_"]), facts["context_"], ()
+    model.taught_ = facts["taught"]
     model.scale_ = Scale(a["low"], a["high"], a["log"], (None,) * len(a["low"]))
     for name in _FITTED:
         setattr(model, name, a[name])

@@ -63,9 +63,7 @@ class Curve:
                 units=torch.as_tensor(self.units),
                 law=torch.as_tensor(slopes @ slopes.T),
                 means=torch.as_tensor(self.means),
-                covariance=None
-                if self.covariance is None
-                else torch.as_tensor(self.covariance),
+                covariance=None if self.covariance is None else torch.as_tensor(self.covariance),
             )
         return self._cache
 
@@ -139,9 +137,7 @@ def log_evidence(curve: Curve, z: Array, y: Array, rows: Index | None = None) ->
     with torch.no_grad():
         factor = cholesky(covariance(curve, z, rows))
         left = torch.as_tensor(y) - curve.tensors()["means"][:, _both(rows, len(curve.units))]
-        white = torch.linalg.solve_triangular(
-            factor, left.T.expand(len(z), -1, -1), upper=False
-        )
+        white = torch.linalg.solve_triangular(factor, left.T.expand(len(z), -1, -1), upper=False)
         logdet = factor.diagonal(dim1=1, dim2=2).log().sum(dim=1)
         size = left.shape[1]
         total = -0.5 * (white**2).sum(dim=1) - logdet[:, None] - 0.5 * size * np.log(2 * np.pi)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri
@@ -32,7 +33,7 @@ from rheostat.predict.law import hyper
 from rheostat.predict.law.coordinates import Array, Basis, both
 from rheostat.predict.law.population import Population, learn
 
-WIDTH, WORTH, TRIALS, MEMBERS, FOLDS = 0.5, 1.5, 48, 6, 4
+WIDTHS, WORTH, TRIALS, MEMBERS, FOLDS = (1.0, 0.5, 0.25), 1.5, 48, 6, 4
 BANDWIDTHS = (0.25, 0.5, 1.0, 2.0, np.inf)
 _SLOPE, _LEVEL_SLACK = 1.0, (0.1, 0.01)
 
@@ -64,6 +65,11 @@ class Pooled:
         """Log weights (n, C) of the components for contexts (n, c): near ones weigh more."""
         return _nearness(context, self.context, self.bandwidth)
 
+    @cached_property
+    def factors(self) -> Array:
+        """Cholesky factors (M, 2q, 2q) of the covariances."""
+        return np.linalg.cholesky(self.covariances + 1e-10 * np.eye(self.covariances.shape[1]))
+
     def weights(self, runs: Runs | None, prior: Array) -> tuple[Array, Array]:
         """Draws of the curve's weights (S, 2q) and roughness scales (S, 2), given own runs.
 
@@ -72,9 +78,10 @@ class Pooled:
         """
         members, size = len(self.covariances), len(self.means)
         log_w = self.log_weights[:, None] + prior[None]
-        system = None if runs is None else self._system(runs)
-        if runs is not None and system is not None:
-            log_w = log_w + _log_density(*self._residual(runs, system[1]))
+        system = None
+        if runs is not None:
+            f, k = system = _system(self.basis, runs, self.covariances, self.rough, self.repeats)
+            log_w = log_w + _log_density(runs.logs.ravel() - self.means @ f.T, k)
         pick = _quantiles(log_w.ravel(), len(self.noise))
         m, c = np.divmod(pick, size)
         w = self.means[c].copy()
@@ -82,29 +89,13 @@ class Pooled:
             at = np.flatnonzero(m == i)
             if not len(at):
                 continue
-            factor = np.linalg.cholesky(self.covariances[i] + 1e-10 * np.eye(w.shape[1]))
-            w[at] += self.noise[at] @ factor.T
+            w[at] += self.noise[at] @ self.factors[i].T
             if runs is not None and system is not None:
-                f, k = system
                 own = k[i] - f @ self.covariances[i] @ f.T
                 jitter = np.sqrt(np.diag(own)) * _fixed_normals(len(at), len(own))
                 left = runs.logs.ravel() - w[at] @ f.T - jitter
                 w[at] += np.linalg.solve(k[i], left.T).T @ f @ self.covariances[i]
         return w, self.rough[m]
-
-    def _system(self, runs: Runs) -> tuple[Array, Array]:
-        """Features (2a, 2q) of own settings and covariance (M, 2a, 2a) of the run means."""
-        f = both(self.basis(runs.units))
-        k = f @ self.covariances @ f.T
-        spread = self.rough[:, :, None] ** 2 + self.repeats[None, :, None] / runs.counts
-        at = np.arange(len(f))
-        k[:, at, at] += spread.reshape(len(self.rough), -1) + 1e-8
-        return f, k
-
-    def _residual(self, runs: Runs, k: Array) -> tuple[Array, Array]:
-        """Run means less each component's curve (C, 2a), and their covariances."""
-        f = both(self.basis(runs.units))
-        return runs.logs.ravel() - self.means @ f.T, k
 
 
 def fit_pooled(
@@ -115,13 +106,13 @@ def fit_pooled(
     size = hyper.SHARED + jobs[0].units.shape[1]
     trials = rng.normal(size=(TRIALS, size))
     population = _population(basis, jobs)
-    scores, bandwidth = _foretell(basis, jobs, context, trials=trials, repeats=repeats)
+    scores, width, bandwidth = _foretell(basis, jobs, context, trials=trials, repeats=repeats)
     weight = np.exp(scores - scores.max())
     keep = np.argsort(-weight, kind="stable")[:MEMBERS]
-    covariances, rough = _members(basis, population, trials[keep])
+    covariances, rough = _members(basis, population, trials[keep], width)
     return Pooled(
         basis,
-        _centres(population),
+        _centres(population, width),
         covariances,
         rough,
         np.log(weight[keep] / weight[keep].sum()),
@@ -136,12 +127,10 @@ def _population(basis: Basis, jobs: Sequence[Runs]) -> Population:
     return learn(basis, [j.units for j in jobs], [j.logs for j in jobs], worth=WORTH)
 
 
-def _centres(population: Population) -> Array:
-    """Component means (C, 2q) with the pooled level in the constant terms."""
-    if len(population.weights) == 1:
-        centres = population.mean[None].copy()
-    else:
-        centres = population.mean + np.sqrt(1 - WIDTH**2) * (population.weights - population.mean)
+def _centres(population: Population, width: float) -> Array:
+    """Component means (J, 2q) with the pooled level in the constant terms; width 1: all the mean."""
+    apart = population.weights - population.mean
+    centres = population.mean + np.sqrt(1 - width**2) * apart
     level = population.levels.mean(axis=0)
     half = centres.shape[1] // 2
     centres[:, 0] += level[0]
@@ -149,13 +138,12 @@ def _centres(population: Population) -> Array:
     return centres
 
 
-def _members(basis: Basis, population: Population, z: Array) -> tuple[Array, Array]:
+def _members(basis: Basis, population: Population, z: Array, width: float) -> tuple[Array, Array]:
     """Covariances (M, 2q, 2q) of the weights, and roughness (M, 2), for hyper-parameters z."""
     h = hyper.named(z)
     half = len(population.mean) // 2
     unit = basis.variances(0.0, _SLOPE, 0.3, 0.0)
     bumps = basis.variances(0.0, 0.0, 0.0, 1.0)
-    width = WIDTH if len(population.weights) > 1 else 1.0
     covariances = h["follow"][:, None, None] * width**2 * population.covariance
     i = np.arange(half)
     b2, ratio = h["slope"][:, None] ** 2, h["slope_ratio"][:, None]
@@ -173,30 +161,43 @@ def _members(basis: Basis, population: Population, z: Array) -> tuple[Array, Arr
 
 def _foretell(
     basis: Basis, jobs: Sequence[Runs], context: Array, *, trials: Array, repeats: Array
-) -> tuple[Array, float]:
-    """Scores (T,) of hyper-parameters and the bandwidth that best foretell held-out jobs."""
+) -> tuple[Array, float, float]:
+    """Scores (T,) of hyper-parameters, and width and bandwidth that best foretell held-out jobs."""
     folds = min(FOLDS, len(jobs))
     if folds < 2:
-        return np.zeros(len(trials)), float("inf")
-    table = np.zeros((len(BANDWIDTHS), len(trials)))
+        return np.zeros(len(trials)), 1.0, float("inf")
+    ways = [
+        (w, b) for w in WIDTHS for b in (BANDWIDTHS if w < 1 and context.shape[1] else (np.inf,))
+    ]
+    table = np.zeros((len(ways), len(trials)))
     for fold in range(folds):
         kept = [j for j in range(len(jobs)) if j % folds != fold]
         population = _population(basis, [jobs[j] for j in kept])
-        covariances, rough = _members(basis, population, trials)
-        centres = _centres(population)
-        for j in range(fold, len(jobs), folds):
-            runs = jobs[j]
-            f = both(basis(runs.units))
-            k = f @ covariances @ f.T
-            at = np.arange(len(f))
-            spread = rough[:, :, None] ** 2 + repeats[None, :, None] / runs.counts
-            k[:, at, at] += spread.reshape(len(trials), -1) + 1e-8
-            density = _log_density(runs.logs.ravel() - centres @ f.T, k)
-            for b, bandwidth in enumerate(BANDWIDTHS):
-                near = _nearness(context[j : j + 1], context[kept], bandwidth)[0]
-                table[b] += np.logaddexp.reduce(density + near[: density.shape[1]], axis=1)
+        for width in WIDTHS:
+            covariances, rough = _members(basis, population, trials, width)
+            centres = _centres(population, width)[: 1 if width == 1 else None]
+            for j in range(fold, len(jobs), folds):
+                f, k = _system(basis, jobs[j], covariances, rough, repeats)
+                density = _log_density(jobs[j].logs.ravel() - centres @ f.T, k)
+                for row, (w, bandwidth) in enumerate(ways):
+                    if w == width:
+                        near = _nearness(context[j : j + 1], context[kept], bandwidth)[0]
+                        near = near if width < 1 else np.zeros(1)
+                        table[row] += np.logaddexp.reduce(density + near, axis=1)
     best = int(np.logaddexp.reduce(table, axis=1).argmax())
-    return table[best] / np.sqrt(len(jobs)), BANDWIDTHS[best]
+    return table[best] / np.sqrt(len(jobs)), *ways[best]
+
+
+def _system(
+    basis: Basis, runs: Runs, covariances: Array, rough: Array, repeats: Array
+) -> tuple[Array, Array]:
+    """Features (2a, 2q) of an application's settings, covariance (M, 2a, 2a) of its run means."""
+    f = both(basis(runs.units))
+    k = f @ covariances @ f.T
+    spread = rough[:, :, None] ** 2 + repeats[None, :, None] / runs.counts
+    at = np.arange(len(f))
+    k[:, at, at] += spread.reshape(len(rough), -1) + 1e-8
+    return f, k
 
 
 def _nearness(context: Array, centres: Array, bandwidth: float) -> Array:

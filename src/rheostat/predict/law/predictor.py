@@ -130,6 +130,7 @@ class LawGP:
             context[str(key)] = np.array([float(group[c].mean()) for c in contexts])  # type: ignore[arg-type]
         self.units_, self.counts_ = _tally(self.scale_.unit(values), settings["n"].to_numpy())
         taught = sorted(self.runs_, key=lambda k: (-len(self.runs_[k].counts), k))[:TAUGHT_BY]
+        self.taught_ = taught
         basis = Basis.over(self.units_, self.scale_.numeric, count=LANDMARKS, length=LENGTH)
         self.own_context_ = context
         self.pooled_: Pooled = fit_pooled(
@@ -157,10 +158,14 @@ class LawGP:
             group = group.select("key")
         known = group["key"].is_in(list(self.runs_)).to_numpy()
         code = group.select(
-            pl.when(pl.Series(known)).then(pl.struct("key")).otherwise(
-                pl.struct(pl.lit("").alias("key"))
-            ).alias("key"),
-            *[pl.when(pl.Series(known)).then(0.0).otherwise(pl.col(c)).alias(c) for c in group.columns[1:]],
+            pl.when(pl.Series(known))
+            .then(pl.struct("key"))
+            .otherwise(pl.struct(pl.lit("").alias("key")))
+            .alias("key"),
+            *[
+                pl.when(pl.Series(known)).then(0.0).otherwise(pl.col(c)).alias(c)
+                for c in group.columns[1:]
+            ],
         )
         ids = code.with_row_index("row").group_by(code.columns, maintain_order=True).agg("row")
         logs = np.full((2, self.n_draws, len(jobs)), np.nan)
@@ -168,27 +173,40 @@ class LawGP:
             at = rows.to_numpy()[inside[rows.to_numpy()]]
             if len(at):
                 key = str(group["key"][int(at[0])])
-                logs[:, :, at] = self._draws(units[at], key if known[at[0]] else None, context[at[0]])
+                logs[:, :, at] = self._draws(
+                    units[at], key if known[at[0]] else None, context[at[0]]
+                )
         support = self._support(units) * inside
-        notes = () if inside.all() else (
-            Note("outside the settings ever run: no prediction", tuple(np.flatnonzero(~inside)[:20].tolist()), int((~inside).sum())),
+        notes = (
+            ()
+            if inside.all()
+            else (
+                Note(
+                    "outside the settings ever run: no prediction",
+                    tuple(np.flatnonzero(~inside)[:20].tolist()),
+                    int((~inside).sum()),
+                ),
+            )
         )
-        t, p = np.exp(np.round(logs, DECIMALS))
+        t, p = np.exp(logs)
         return Outcome({"runtime_s": t, "power_w": p}, support, (*self.notes_, *notes))
 
     def _draws(self, units: Array, key: str | None, context: Array) -> Array:
         """Log draws (2, S, n) for one application."""
         runs = None if key is None else self.runs_[key]
         own = context if key is None else self.own_context_[key]
-        prior = self.pooled_.prior(own[None])[0][: len(self.pooled_.means)]
+        prior = self.pooled_.prior(own[None])[0]
+        if key in self.taught_ and len(self.taught_) > 1:
+            prior[self.taught_.index(key)] = -np.inf  # own runs count once
         w, rough = self.pooled_.weights(runs, prior)
         distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
-        f = self.pooled_.basis(distinct)
-        q = f.shape[1]
-        curve = np.stack([w[:, :q] @ f.T, w[:, q:] @ f.T])
-        spread = np.sqrt(rough.T[:, :, None] ** 2 + self.repeats_[:, None, None])
-        jumps = np.stack([_jumps(u, self.n_draws) for u in distinct], axis=2)
-        return np.asarray((curve + spread * jumps)[:, :, back.ravel()])
+        spread = np.sqrt(rough.T**2 + self.repeats_[:, None])
+        found = []
+        for u in distinct:  # one by one: a product of matrices rounds differently in company
+            f = self.pooled_.basis(u[None])[0]
+            curve = np.stack([w[:, : len(f)] @ f, w[:, len(f) :] @ f])
+            found.append(curve + spread * _jumps(u, self.n_draws))
+        return np.stack(found, axis=2)[:, :, back.ravel()]
 
     def _grouping(self, jobs: JobTable) -> tuple[str, ...]:
         if self.by is not None:
@@ -245,7 +263,9 @@ class LawGP:
         try:
             return read(cls, Path(path))
         except (KeyError, ValueError, OSError, zipfile.BadZipFile, json.JSONDecodeError) as error:
-            raise ModelFileError(f"{path}: not a law model this release can read: {error}") from error
+            raise ModelFileError(
+                f"{path}: not a law model this release can read: {error}"
+            ) from error
 
 
 def _key(frame: pl.DataFrame, by: Sequence[str]) -> pl.Series:

@@ -128,9 +128,7 @@ def _generic(
             if physical:
                 means = means + _physical(x, scale, knobs, named)
             variance = _VAGUE if jobs else _UNKNOWN
-            return Curve(
-                scale.unit(x), scale.numeric, means, level_variance=variance, slack=SLACK
-            )
+            return Curve(scale.unit(x), scale.numeric, means, level_variance=variance, slack=SLACK)
 
         left_out = []
         for j, job in enumerate(jobs) if len(jobs) > 1 else ():
