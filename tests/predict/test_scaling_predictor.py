@@ -1,4 +1,4 @@
-"""LawGP: borrowing across applications and contexts, abstaining, saving; the predictor's promises."""
+"""LawGP: borrowing across applications, abstaining, saving; the promises of a predictor."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def test_abstains_where_no_job_ever_ran():
     model = LawGP(("nodes",)).fit(site(np.random.default_rng(2)))
     out = model.predict(table({"app": ["app0", "app0"], "nodes": [16, 4096]}))
     assert out.abstained.tolist() == [False, True]
-    assert out.support is not None and out.support[1] == 0
+    assert out.support is not None
+    assert out.support[1] == 0
     assert out.notes[-1].rows == (1,)
 
 

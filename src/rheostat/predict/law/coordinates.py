@@ -125,7 +125,7 @@ class Basis:
 
     @classmethod
     def over(cls, units: Array, numeric: NDArray[np.bool_], *, count: int, length: float) -> Basis:
-        """Landmarks spread over ``units``; the bumps span the Nystrom space of the Matern kernel."""
+        """Landmarks spread over ``units``; the bumps span the Matern kernel's Nystrom space."""
         distinct = np.unique(np.round(units, 6), axis=0)
         z = distinct[spread_out(distinct, count)]
         values, vectors = np.linalg.eigh(matern(z, z, length))

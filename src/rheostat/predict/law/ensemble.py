@@ -8,7 +8,7 @@ them.  Draws come from the whole mixture.
 
 Notation
 --------
-M  members     Z  entries of z     S  structures     N  settings     n  settings measured     d  draws
+M  members     Z  entries of z     S  structures     N  settings     d  draws
 z : (M, Z)    structure : (M,)    own : (M,) log evidence of the job's runs    weights : (M,)
 past(z) = log mean_j exp(l_j(z) - log mean_z' exp(l_j(z')))        l_j : job j foretold from others
 The prior of z is N(0, I) times exp(past): every job has its own z, the target's is one more draw.
@@ -34,7 +34,7 @@ from rheostat.predict.law.structures import Structure
 
 Index = NDArray[np.int64]
 TEMPER = 16.0
-"""A past job's log evidence counts as if it had been measured at eight settings, two values each."""
+"""A past job's log evidence counts as that of eight settings, two values each."""
 FREE = 0.15
 """Prior weight of the members that do not listen to past jobs' hyper-parameters."""
 

@@ -10,7 +10,7 @@ learned by foretelling applications from the others.
 Notation
 --------
 J  applications     q  weights per quantity     M  members (hyper-parameters)     C  components
-a  settings of one application     S  draws     s^2 : (2,) variance of repeated runs, log t and log p
+a  settings of one application     S  draws     s^2 : (2,) variance of repeated runs (t, p)
 F : (n, q) features     w : (2q,)     mean : (C, 2q)     V : (M, 2q, 2q)     rough : (M, 2)
 
 References
@@ -128,7 +128,7 @@ def _population(basis: Basis, jobs: Sequence[Runs]) -> Population:
 
 
 def _centres(population: Population, width: float) -> Array:
-    """Component means (J, 2q) with the pooled level in the constant terms; width 1: all the mean."""
+    """Component means (J, 2q), pooled level included; with width 1 all are the mean."""
     apart = population.weights - population.mean
     centres = population.mean + np.sqrt(1 - width**2) * apart
     level = population.levels.mean(axis=0)

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from rheostat.core.jobs import JobTable, Moment, Note
@@ -96,51 +97,58 @@ class LawGP:
             p=pl.Series(np.log(values[:, 1])),
         )
         self._learn_context(jobs.frame)
-        frame = frame.with_columns(
-            pl.Series(f"c{i}", v) for i, v in enumerate(self._context(jobs.frame).T)
-        ).drop_nulls("k0")
-        self._learn(frame)
+        context = [pl.Series(f"c{i}", v) for i, v in enumerate(self._context(jobs.frame).T)]
+        frame = frame.with_columns(*context).drop_nulls(self._columns("k", len(self.knobs)))
+        self._learn(frame, self._columns("c", len(context)))
         return self
 
-    def _learn(self, frame: pl.DataFrame) -> None:
-        knobs = [f"k{i}" for i in range(len(self.knobs))]
-        contexts = [c for c in frame.columns if c.startswith("c")]
+    def _learn(self, frame: pl.DataFrame, contexts: list[str]) -> None:
+        """Gather runs by application and setting, and learn the population."""
+        knobs = self._columns("k", len(self.knobs))
         settings = (
-            frame.group_by("key", *knobs)
+            frame.sort(frame.columns)  # sums in a fixed order: the table's must not matter
+            .group_by("key", *knobs)
             .agg(
-                pl.col("t", "p").mean(),
+                pl.col("t", "p", *contexts).mean(),
                 pl.len().alias("n"),
                 pl.col("t").var().fill_null(0).alias("vt"),
                 pl.col("p").var().fill_null(0).alias("vp"),
-                pl.col(*contexts).mean() if contexts else pl.lit(0.0).alias("c_none"),
             )
             .sort("key", *knobs)
         )
-        spare = (settings["n"] - 1).to_numpy()
-        repeats = np.array([(settings[v].to_numpy() * spare).sum() for v in ("vt", "vp")])
-        self.repeats_ = np.maximum((repeats + 0.01**2) / (spare.sum() + 1), 1e-6)
+        spare = settings["n"].to_numpy() - 1
+        squares = np.array([(settings[v].to_numpy() * spare).sum() for v in ("vt", "vp")])
+        self.repeats_ = np.maximum((squares + 0.01**2) / (spare.sum() + 1), 1e-6)
         values = settings.select(knobs).to_numpy()
         self.scale_ = Scale.of(values)
-        self.runs_, context = {}, {}
+        self.units_, self.counts_ = _tally(self.scale_.unit(values), settings["n"].to_numpy())
+        self.runs_, self.own_context_ = {}, {}
         for (key,), group in settings.group_by("key", maintain_order=True):
             units = self.scale_.unit(group.select(knobs).to_numpy())
             at = spread_out(units, OWN)
             logs = group.select("t", "p").to_numpy().T
             self.runs_[str(key)] = Runs(units[at], logs[:, at], group["n"].to_numpy()[at] * 1.0)
-            context[str(key)] = np.array([float(group[c].mean()) for c in contexts])  # type: ignore[arg-type]
-        self.units_, self.counts_ = _tally(self.scale_.unit(values), settings["n"].to_numpy())
-        taught = sorted(self.runs_, key=lambda k: (-len(self.runs_[k].counts), k))[:TAUGHT_BY]
-        self.taught_ = taught
+            self.own_context_[str(key)] = group.select(contexts).mean().to_numpy().ravel()
+        self._teach()
+
+    def _teach(self) -> None:
+        """Fit the population to the applications with the most settings."""
+        order = sorted(self.runs_, key=lambda k: (-len(self.runs_[k].counts), k))
+        self.taught_ = order[:TAUGHT_BY]
         basis = Basis.over(self.units_, self.scale_.numeric, count=LANDMARKS, length=LENGTH)
-        self.own_context_ = context
+        context = [self.own_context_[k] for k in self.taught_]
         self.pooled_: Pooled = fit_pooled(
             basis,
-            [self.runs_[k] for k in taught],
-            np.array([context[k] for k in taught]).reshape(len(taught), -1),
+            [self.runs_[k] for k in self.taught_],
+            np.array(context).reshape(len(context), -1),
             repeats=self.repeats_,
             draws=self.n_draws,
             seed=self.seed,
         )
+
+    @staticmethod
+    def _columns(letter: str, count: int) -> list[str]:
+        return [f"{letter}{i}" for i in range(count)]
 
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws (S, n) of runtime and power of each row, as one more run would show them."""
@@ -151,45 +159,32 @@ class LawGP:
         units = self.scale_.unit(np.nan_to_num(settings, nan=np.inf))
         inside = np.isfinite(settings).all(axis=1) & (np.abs(units) <= BEYOND).all(axis=1)
         context = self._context(jobs.frame)
-        group = pl.DataFrame({"key": _key(jobs.frame, self.by_)}).with_columns(
-            pl.Series(f"c{i}", v) for i, v in enumerate(context.T)
-        )
-        if not context.shape[1]:
-            group = group.select("key")
-        known = group["key"].is_in(list(self.runs_)).to_numpy()
-        code = group.select(
-            pl.when(pl.Series(known))
-            .then(pl.struct("key"))
-            .otherwise(pl.struct(pl.lit("").alias("key")))
-            .alias("key"),
-            *[
-                pl.when(pl.Series(known)).then(0.0).otherwise(pl.col(c)).alias(c)
-                for c in group.columns[1:]
-            ],
-        )
-        ids = code.with_row_index("row").group_by(code.columns, maintain_order=True).agg("row")
         logs = np.full((2, self.n_draws, len(jobs)), np.nan)
-        for rows in ids["row"]:
-            at = rows.to_numpy()[inside[rows.to_numpy()]]
+        for key, rows in self._askers(jobs.frame, context):
+            at = rows[inside[rows]]
             if len(at):
-                key = str(group["key"][int(at[0])])
-                logs[:, :, at] = self._draws(
-                    units[at], key if known[at[0]] else None, context[at[0]]
-                )
-        support = self._support(units) * inside
-        notes = (
-            ()
-            if inside.all()
-            else (
-                Note(
-                    "outside the settings ever run: no prediction",
-                    tuple(np.flatnonzero(~inside)[:20].tolist()),
-                    int((~inside).sum()),
-                ),
-            )
-        )
+                logs[:, :, at] = self._draws(units[at], key, context[at[0]])
+        notes = self.notes_
+        if not inside.all():
+            outside = np.flatnonzero(~inside)
+            text = "outside the settings ever run: no prediction"
+            notes = (*notes, Note(text, tuple(outside[:20].tolist()), len(outside)))
         t, p = np.exp(logs)
-        return Outcome({"runtime_s": t, "power_w": p}, support, (*self.notes_, *notes))
+        support = self._support(units) * inside
+        return Outcome({"runtime_s": t, "power_w": p}, support, notes)
+
+    def _askers(
+        self, frame: pl.DataFrame, context: Array
+    ) -> Iterator[tuple[str | None, NDArray[np.int64]]]:
+        """Rows that share one belief: of one known application, or unknown with one context."""
+        keys = _key(frame, self.by_).to_list()
+        groups: dict[tuple[str | None, bytes], list[int]] = {}
+        for row, key in enumerate(keys):
+            known = key in self.runs_
+            who = (key, b"") if known else (None, context[row].tobytes())
+            groups.setdefault(who, []).append(row)
+        for (key, _), rows in groups.items():
+            yield key, np.array(rows)
 
     def _draws(self, units: Array, key: str | None, context: Array) -> Array:
         """Log draws (2, S, n) for one application."""

@@ -8,7 +8,7 @@ so that hyper-parameters can be judged by how well they foretell a job from the 
 Notation
 --------
 J  past jobs     N  settings of the target      S  structures
-target : `Curve` of the job in question (no data)      left_out[j] : `Curve` of past job j given the others
+target : `Curve` of the job in question     left_out[j] : of past job j given the others
 """
 
 from __future__ import annotations
