@@ -12,7 +12,9 @@ from xgboost import XGBRegressor
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.measure.synthetic import World
+from rheostat.predict.embedding import AttentionEmbedding, EmbeddedRegressor
 from rheostat.predict.surrogate import Surrogate
+from rheostat.predict.tabnet import TabNetRegressor
 from rheostat.testing import predictors as promise
 
 JOBS = World(seed=3).jobs(400)
@@ -36,8 +38,18 @@ def test_own_predictors_keep_every_promise(kind) -> None:
     promise.check_predictor(lambda seed: Surrogate(kind, random_state=seed), JOBS)
 
 
+QUICK = {"epochs": 4, "max_rows": 200}
+DEEP = [
+    pytest.param(TabNetRegressor(**QUICK), id="tabnet"),
+    pytest.param(
+        EmbeddedRegressor(AttentionEmbedding(**QUICK), RandomForestRegressor(8, random_state=0)),
+        id="attention",
+    ),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["tabnet", "attention"])
+@pytest.mark.parametrize("kind", DEEP)
 def test_networks_keep_every_promise(kind) -> None:
     promise.check_predictor(lambda seed: Surrogate(kind, random_state=seed), JOBS)
 
