@@ -14,7 +14,8 @@ from .pools import QUANTITIES, Pool
 
 REPO = Path(__file__).resolve().parents[2]
 STANDARD = ("spechpc-*", "lulesh/*", "zeus-v100/*", "zeus-a40/*", "v100-capclock/*")
-"""Default selection; of the four GPU types of Zeus two are run, an old and a new one, to bound the cost."""
+"""Default selection; of the four GPU types of Zeus two are run, an old and a new one, to bound the
+cost."""
 QUICK = (
     "spechpc-B/lbm",
     "spechpc-B/soma",
@@ -60,9 +61,8 @@ def load_folder(folder: Path) -> tuple[list[Pool], list[str]]:
         for pool in found:
             why = unusable(pool)
             if why or pool.digest in seen or pool.name in pools:
-                notes.append(
-                    f"{path.name}: pool {pool.name} left out, {why or 'already read from another table'}"
-                )
+                reason = why or "already read from another table"
+                notes.append(f"{path.name}: pool {pool.name} left out, {reason}")
                 continue
             seen.add(pool.digest)
             pools[pool.name] = pool

@@ -1,9 +1,10 @@
 """Make pools of any table of measured runs whose columns can be recognised.
 
-Rows are grouped by machine and application; inside a group the knobs are the recognised columns that take
-several values and are not implied by earlier ones; repeats of a setting are reduced to their median.  An
-application without runtimes is timed by the inverse of its throughput (seconds per unit of work), and its
-energy is then power times that.  Whatever is left out is said, with the reason.
+Rows are grouped by machine and application; inside a group the knobs are the recognised columns
+that take several values and are not implied by earlier ones; repeats of a setting are reduced to
+their median.  An application without runtimes is timed by the inverse of its throughput (seconds
+per unit of work), and its energy is then power times that.  Whatever is left out is said, with the
+reason.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from .roles import Roles, guess_roles, told_roles, unit_of
 
 MAX_LABELS = 40
 REPEAT_SPREAD = 1.25
-"""Repeats of one setting that differ by more than this factor in runtime are probably different experiments."""
+"""Repeats of one setting that differ by more than this factor in runtime are probably different
+experiments."""
 
 
 def guess_pools(frame: pl.DataFrame, path: Path) -> tuple[list[Pool], list[str]]:

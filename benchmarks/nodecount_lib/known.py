@@ -28,9 +28,9 @@ def _columns(frame: pl.DataFrame, *names: str) -> np.ndarray:
 def load_spechpc(frame: pl.DataFrame, path: Path) -> Loaded:
     """SPEChpc 2021 small suite over node counts, two clusters.
 
-    Full nodes only.  Runtime is the longest unhalted time of any rank (fixed clock, busy waiting), because
-    the RDTSC window includes the staggered start-up; power (package + DRAM) is the repeat whose window is
-    least stretched by it.
+    Full nodes only.  Runtime is the longest unhalted time of any rank (fixed clock, busy waiting),
+    because the RDTSC window includes the staggered start-up; power (package + DRAM) is the repeat
+    whose window is least stretched by it.
     """
     full = pl.col("procs") == pl.col("hosts") * pl.col("cluster").replace_strict(CORES_PER_NODE)
     frame = frame.with_columns(skew=pl.col("rt_rdtsc_max") / pl.col("rt_unhalted_max"))
@@ -63,7 +63,8 @@ def load_spechpc(frame: pl.DataFrame, path: Path) -> Loaded:
 
 
 def load_lulesh(frame: pl.DataFrame, path: Path) -> Loaded:
-    """LULESH, threads x core frequency; the sweeps over problem size are not settings of one job."""
+    """LULESH, threads x core frequency; the sweeps over problem size are not settings of one
+    job."""
     pools: list[Pool] = []
     notes: list[str] = []
     for (dataset, size), runs in sorted(frame.group_by("dataset", "size")):
@@ -88,9 +89,9 @@ def load_lulesh(frame: pl.DataFrame, path: Path) -> Loaded:
 def load_zeus(frame: pl.DataFrame, path: Path) -> Loaded:
     """DNN training, batch size x power limit, one pool per network and GPU type.
 
-    Runtime and energy are per epoch.  Where a network was run with several optimizers the one measured on
-    most GPU types is kept (adadelta for CIFAR-100): another optimizer's runs of the same network would
-    otherwise stand among the 'other applications'.
+    Runtime and energy are per epoch.  Where a network was run with several optimizers the one
+    measured on most GPU types is kept (adadelta for CIFAR-100): another optimizer's runs of the
+    same network would otherwise stand among the 'other applications'.
     """
     gpu = path.stem.removeprefix("summary_power_")
     pools: list[Pool] = []

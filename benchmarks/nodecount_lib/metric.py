@@ -1,9 +1,10 @@
 """Hypervolume of measured settings, and how much of it so few evaluations could reach at all.
 
-Objectives are logarithms, scaled by the pool's own box (best 0, worst 1); the reference is 1.1 on both axes.
-Box, reference and front belong to the judge: no method sees them.  The best subset of k points is found
-exactly, because in two dimensions a front sorted by one objective is sorted against the other, so the area
-of a subset is a sum over neighbours and a dynamic programme of O(n^2 k) finds the largest.
+Objectives are logarithms, scaled by the pool's own box (best 0, worst 1); the reference is 1.1 on
+both axes. Box, reference and front belong to the judge: no method sees them.  The best subset of k
+points is found exactly, because in two dimensions a front sorted by one objective is sorted against
+the other, so the area of a subset is a sum over neighbours and a dynamic programme of O(n^2 k)
+finds the largest.
 
 Notation
 --------
@@ -38,7 +39,8 @@ def normalise(log_pair: Array) -> Array:
 
 
 def front_of(f: Array) -> np.ndarray:
-    """Indices of the non-dominated points, sorted by the first objective; one of equal points is kept."""
+    """Indices of the non-dominated points, sorted by the first objective; one of equal points is
+    kept."""
     index = np.flatnonzero(moocore.is_nondominated(f))
     return index[np.argsort(f[index, 0], kind="stable")]
 
@@ -85,6 +87,7 @@ class Judge:
         return hypervolume(self.f[chosen]) / self.total
 
     def attained(self, chosen: list[int]) -> float | None:
-        """Hypervolume of the chosen settings over the best that as many could have; None for none."""
+        """Hypervolume of the chosen settings over the best that as many could have; None for
+        none."""
         k = min(len(chosen), len(self.best) - 1)
         return hypervolume(self.f[chosen]) / float(self.best[k]) if k else None

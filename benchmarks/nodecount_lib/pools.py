@@ -24,7 +24,8 @@ Array = NDArray[np.float64]
 QUANTITIES = ("runtime", "power", "energy")
 PAIRS: dict[str, tuple[int, int]] = {"runtime,energy": (0, 2), "runtime,power": (0, 1)}
 LOG_SCALE_RATIO = 8.0
-"""A positive knob spanning at least this ratio (nodes, threads, batch sizes) is mapped on a log scale."""
+"""A positive knob spanning at least this ratio (nodes, threads, batch sizes) is mapped on a log
+scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ class Scale:
 class Pool:
     """One application's complete table of measured settings.
 
-    `family` names the set of pools that share machine and knobs: the other applications of a family are
-    the prior jobs a method may learn from, the pool's own application never is.
+    `family` names the set of pools that share machine and knobs: the other applications of a family
+    are the prior jobs a method may learn from, the pool's own application never is.
     """
 
     name: str

@@ -1,15 +1,16 @@
 """What a wrong choice costs: constrained decision regret.
 
-An operator asks "fastest under P watts" or "least energy before the deadline".  The method names one setting
-(its own model may speak for settings never measured) and the measured values judge it:
+An operator asks "fastest under P watts" or "least energy before the deadline".  The method names
+one setting (its own model may speak for settings never measured) and the measured values judge it:
 
     regret = max(0, log(objective / oracle's objective)) + max(0, log(constrained / bound))
 
-so a choice that meets its bound pays only its distance from the best feasible setting, and a choice that
-breaks it cannot earn from being cheap.  0.10 reads as "about 10 % dearer, or 10 % over the bound".
-Questions are drawn once per pool and pair with a seed made from the pool's name, so every method answers the
-same ones: in both directions, bounds log-uniform (stratified) between the smallest value in the pool and the
-largest on the true front, where the bound bites; each is feasible by construction.
+so a choice that meets its bound pays only its distance from the best feasible setting, and a choice
+that breaks it cannot earn from being cheap.  0.10 reads as "about 10 % dearer, or 10 % over the
+bound". Questions are drawn once per pool and pair with a seed made from the pool's name, so every
+method answers the same ones: in both directions, bounds log-uniform (stratified) between the
+smallest value in the pool and the largest on the true front, where the bound bites; each is
+feasible by construction.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Minimise quantity `minimise` subject to log quantity `limit` <= `bound` (columns of log_y)."""
+    """Minimise quantity `minimise` subject to log quantity `limit` <= `bound` (columns of
+    log_y)."""
 
     minimise: int
     limit: int

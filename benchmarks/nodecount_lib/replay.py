@@ -76,7 +76,8 @@ def _walk(entry: Entry, case: Case, seed: int, pair_names: list[str]) -> list[Ro
 
 
 def _advance(method: Method, pool: Pool, budget: int) -> None:
-    """Measure until the budget or the pool is spent; the last stretch of a small pool needs no choices."""
+    """Measure until the budget or the pool is spent; the last stretch of a small pool needs no
+    choices."""
     if budget >= pool.n:
         for i in method.unseen():
             method.seen.append(int(i))

@@ -1,8 +1,8 @@
 """What is a column, judged by its name?  Roles of a table of measured runs.
 
-Names are lower-cased and cut into words (`powerCap_W` is power, cap, w).  Order matters: a power *limit* is a
-knob before it is a power, a mean clock is a measurement before it is a knob.  A TOML file beside the CSV
-overrides every guess:
+Names are lower-cased and cut into words (`powerCap_W` is power, cap, w).  Order matters: a power
+*limit* is a knob before it is a power, a mean clock is a measurement before it is a knob.  A TOML
+file beside the CSV overrides every guess:
 
     [columns]
     app = ["suite", "app"]        # what is run
@@ -13,6 +13,7 @@ overrides every guess:
     energy = "energy_j"
 """
 
+# ruff: noqa: SIM905 - word lists read better than quoted ones
 from __future__ import annotations
 
 import re
@@ -130,13 +131,13 @@ def words(name: str) -> list[str]:
     return [w for w in re.split(r"[^a-z0-9]+", split.lower()) if w]
 
 
-def role_of(name: str, *, numeric: bool) -> str | None:
+def role_of(name: str, *, numeric: bool) -> str | None:  # noqa: PLR0911 - one line a role
     """Role of one column, or None.
 
-    >>> [role_of(n, numeric=True) for n in ("gpu_count", "power_cap_w", "avg_power", "time_per_epoch")]
-    ['knob', 'knob', 'power', 'runtime']
-    >>> role_of("gpu", numeric=False), role_of("gpu", numeric=True), role_of("iters_per_s", numeric=True)
-    ('machine', 'knob', 'rate')
+    >>> [role_of(n, numeric=True) for n in ("gpu_count", "power_cap_w", "avg_power",
+    "time_per_epoch")] ['knob', 'knob', 'power', 'runtime']
+    >>> role_of("gpu", numeric=False), role_of("gpu", numeric=True), role_of("iters_per_s",
+    numeric=True) ('machine', 'knob', 'rate')
     """
     w = words(name)
     s = set(w)
@@ -240,5 +241,6 @@ def told_roles(path: Path) -> Roles | None:
 
 
 def unit_of(name: str) -> float:
-    """Factor to SI by the last word of the name (`runtime_ms`, `energy_kWh`); 1 if it says nothing."""
+    """Factor to SI by the last word of the name (`runtime_ms`, `energy_kWh`); 1 if it says
+    nothing."""
     return UNITS.get(words(name)[-1], 1.0)

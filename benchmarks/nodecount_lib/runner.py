@@ -1,8 +1,8 @@
 """Run methods x pools x seeds, resumably.
 
-Results are cached as JSON lines, one file per method; a line holds the rows of one (method, pool, seed) and
-its key names everything they depend on.  Work goes seed by seed, so an interrupted run is balanced over
-pools and already has as many paired seeds as it got to.
+Results are cached as JSON lines, one file per method; a line holds the rows of one (method, pool,
+seed) and its key names everything they depend on.  Work goes seed by seed, so an interrupted run is
+balanced over pools and already has as many paired seeds as it got to.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Means, paired differences and their bootstrap intervals over pools and seeds.
 
-A score belongs to a pool and a seed.  Both were drawn: other pools and other seeds could have been run.  So the
-bootstrap draws pools with replacement and, within each, seeds with replacement, and takes the mean; the middle
-95 % of 2,000 such means is the interval.  Two methods are compared on the pools and seeds both were run on,
-pair by pair, because a seed's start is shared.
+A score belongs to a pool and a seed.  Both were drawn: other pools and other seeds could have been
+run.  So the bootstrap draws pools with replacement and, within each, seeds with replacement, and
+takes the mean; the middle 95 % of 2,000 such means is the interval.  Two methods are compared on
+the pools and seeds both were run on, pair by pair, because a seed's start is shared.
 
 Notation
 --------
@@ -113,7 +113,8 @@ def difference(
 
 
 def verdict(metric: str, d: Estimate) -> str:
-    """`ahead`, `behind` or `level`, by whether the interval excludes zero; `same` if both are equal."""
+    """`ahead`, `behind` or `level`, by whether the interval excludes zero; `same` if both are
+    equal."""
     if d.low == d.high == 0.0:
         return "same"
     sign = -1 if metric in LOWER_IS_BETTER else 1

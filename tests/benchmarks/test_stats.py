@@ -1,4 +1,4 @@
-"""Paired intervals: certain where there is no spread, wide where there is, and honest about ties."""
+"""Paired intervals: certain where there is no spread, wide where there is, honest about ties."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""What a search method is, for this benchmark: ask for a setting, be told the measurement, recommend.
+"""What a search method is, for this benchmark: ask for a setting, be told the measurement,
+recommend.
 
-A method sees the pool's settings (raw and in the unit cube), which two quantities are the objectives, and, if
-it uses them, the other applications' runs.  It never sees the true box, reference, front or the questions.
+A method sees the pool's settings (raw and in the unit cube), which two quantities are the
+objectives, and, if it uses them, the other applications' runs.  It never sees the true box,
+reference, front or the questions.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from ..regret import Question, choose
 
 @dataclass(frozen=True)
 class PriorJob:
-    """Runs of another application of the same family: settings raw and in the target's unit cube."""
+    """Runs of another application of the same family: settings raw and in the target's unit
+    cube."""
 
     app: str
     settings: Array
@@ -28,7 +31,8 @@ class PriorJob:
 
 @dataclass(frozen=True)
 class Problem:
-    """The finite space to be searched; `x` (N, k) in the unit cube, `pair` the columns that are objectives."""
+    """The finite space to be searched; `x` (N, k) in the unit cube, `pair` the columns that are
+    objectives."""
 
     x: Array
     settings: Array
@@ -45,8 +49,9 @@ class Problem:
 class Method:
     """Base of all methods: bookkeeping, the shared quasi-random start, the default recommendation.
 
-    Subclasses choose in `pick`; `believe` returns mean log quantities (N, 3), NaN where they have no opinion,
-    or None.  `pair_free` says that the trajectory does not depend on the pair of objectives.
+    Subclasses choose in `pick`; `believe` returns mean log quantities (N, 3), NaN where they have
+    no opinion, or None.  `pair_free` says that the trajectory does not depend on the pair of
+    objectives.
     """
 
     pair_free = False
@@ -65,7 +70,8 @@ class Method:
         return np.setdiff1d(np.arange(self.problem.n), self.seen)
 
     def ask(self, remaining: int) -> int:
-        """Index of the next setting to measure; `remaining` counts this evaluation and those after it."""
+        """Index of the next setting to measure; `remaining` counts this evaluation and those after
+        it."""
         if len(self.seen) < self.n_start:
             return self.next_start()
         return int(self.pick(remaining))
@@ -121,7 +127,8 @@ def quasi_random(x: Array, seed: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered method: how it is built, which revision its cached results carry, what it needs."""
+    """A registered method: how it is built, which revision its cached results carry, what it
+    needs."""
 
     name: str
     build: Callable[[Problem, int], Method]

@@ -1,14 +1,18 @@
-"""BoTorch peers: Gaussian processes with single- and multi-objective acquisition over the finite pool.
+"""BoTorch peers: Gaussian processes with single- and multi-objective acquisition over the finite
+pool.
 
-One `SingleTaskGP` (its default kernel, priors and outcome standardisation) per log objective at its MAP
-hyper-parameters, refitted at every step; the acquisition is evaluated at every unmeasured setting, so no
-optimiser of the acquisition can fail.  The posterior mean of the same model answers the questions.
+One `SingleTaskGP` (its default kernel, priors and outcome standardisation) per log objective at its
+MAP hyper-parameters, refitted at every step; the acquisition is evaluated at every unmeasured
+setting, so no optimiser of the acquisition can fail.  The posterior mean of the same model answers
+the questions.
 
 References
 ----------
-.. [1] S. Daulton, M. Balandat, E. Bakshy, "Parallel Bayesian optimization of multiple noisy objectives with
+.. [1] S. Daulton, M. Balandat, E. Bakshy, "Parallel Bayesian optimization of multiple noisy
+objectives with
    expected hypervolume improvement", NeurIPS 2021.
-.. [2] S. Ament et al., "Unexpected improvements to expected improvement for Bayesian optimization", 2023.
+.. [2] S. Ament et al., "Unexpected improvements to expected improvement for Bayesian optimization",
+2023.
 .. [3] J. Knowles, "ParEGO", IEEE TEC 2006.
 """
 
@@ -148,8 +152,9 @@ class BotorchNehvi(MultiObjective):
 class BotorchCorners(BotorchNehvi):
     """The same from the two ends of the space, every knob high and then every knob low.
 
-    Of five starts tried (two or four quasi-random points, middle first, quarter points, ends) none was best
-    throughout; this one had by far the lowest regret at two evaluations, so it stands beside `botorch`.
+    Of five starts tried (two or four quasi-random points, middle first, quarter points, ends) none
+    was best throughout; this one had by far the lowest regret at two evaluations, so it stands
+    beside `botorch`.
     """
 
     def next_start(self) -> int:

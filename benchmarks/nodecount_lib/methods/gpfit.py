@@ -1,9 +1,10 @@
 """Fast MAP hyper-parameters for BoTorch's default Gaussian process.
 
-BoTorch maximises the exact marginal likelihood plus its log-normal priors by automatic differentiation, some
-150 ms for twenty points on one core.  The same objective has a short closed-form gradient, so it is maximised
-here in a few milliseconds from several starts and the optimum is written into the model.  A test holds the
-objective, as GPyTorch itself computes it, against BoTorch's own fit.
+BoTorch maximises the exact marginal likelihood plus its log-normal priors by automatic
+differentiation, some 150 ms for twenty points on one core.  The same objective has a short
+closed-form gradient, so it is maximised here in a few milliseconds from several starts and the
+optimum is written into the model.  A test holds the objective, as GPyTorch itself computes it,
+against BoTorch's own fit.
 
 Notation
 --------

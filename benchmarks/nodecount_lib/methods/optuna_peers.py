@@ -1,8 +1,9 @@
 """Optuna's samplers on the pool: GPSampler (logEHVI) and the multi-objective TPE.
 
-Each knob is an integer, the rank of its level; a suggestion is moved to the nearest setting not measured yet
-and reported to Optuna as that setting, so no evaluation is spent twice.  Start-up trials are set to the same
-small number as for the other methods (the defaults, ten, would make most of these budgets random).
+Each knob is an integer, the rank of its level; a suggestion is moved to the nearest setting not
+measured yet and reported to Optuna as that setting, so no evaluation is spent twice.  Start-up
+trials are set to the same small number as for the other methods (the defaults, ten, would make most
+of these budgets random).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`ours`: rheostat's law-informed Gaussian process and planner, through its public search class.
 
-It is handed what every method may have: the settings, the knobs' names, and the other applications' runs.
+It is handed what every method may have: the settings, the knobs' names, and the other applications'
+runs.
 """
 
 from __future__ import annotations

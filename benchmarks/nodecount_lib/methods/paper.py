@@ -1,19 +1,20 @@
 """Reconstruction of attention-informed surrogates (arXiv 2601.15399) for these pools.
 
-A tree ensemble, or TabNet, learns log runtime and log power from all runs of the other applications of the
-family plus the target's own runs so far; expected hypervolume improvement over the spread of the ensemble
-picks the next setting.  The `-emb` variants add the embedding of an attention network (TabNet's encoder, sum
-of its step outputs) to the features.  The paper's acquisition, budget, reference point and splits are not
-public: this is a reconstruction, never a reproduction.
+A tree ensemble, or TabNet, learns log runtime and log power from all runs of the other applications
+of the family plus the target's own runs so far; expected hypervolume improvement over the spread of
+the ensemble picks the next setting.  The `-emb` variants add the embedding of an attention network
+(TabNet's encoder, sum of its step outputs) to the features.  The paper's acquisition, budget,
+reference point and splits are not public: this is a reconstruction, never a reproduction.
 
-Two things are granted to it that the paper does not mention, because it loses without them: each application's
-targets are centred (the level of an application never run is unknowable, its shape is not), the target's level
-being estimated from its own runs; and the target's runs weigh four times a prior run.  `paper-lgbm-raw` goes
-without them.
+Two things are granted to it that the paper does not mention, because it loses without them: each
+application's targets are centred (the level of an application never run is unknowable, its shape is
+not), the target's level being estimated from its own runs; and the target's runs weigh four times a
+prior run.  `paper-lgbm-raw` goes without them.
 
 Notation
 --------
-S members of the ensemble    n training rows    features: knobs in the unit cube, application label, embedding
+S members of the ensemble    n training rows    features: knobs in the unit cube, application label,
+embedding
 """
 
 from __future__ import annotations
@@ -171,10 +172,12 @@ class PaperLightgbmEmb(PaperLightgbm):
 
 
 class PaperTabnet(PaperMethod):
-    """TabNet itself as the regressor: trained on the prior jobs, corrected by the target's own residuals.
+    """TabNet itself as the regressor: trained on the prior jobs, corrected by the target's own
+    residuals.
 
-    Retraining the network at each of twenty steps is not affordable; the three members keep their shape and a
-    kernel-weighted mean of the residuals at measured settings bends it towards what was seen.
+    Retraining the network at each of twenty steps is not affordable; the three members keep their
+    shape and a kernel-weighted mean of the residuals at measured settings bends it towards what was
+    seen.
     """
 
     WIDTH = 0.2

@@ -1,6 +1,7 @@
 """Controls without a model: uniform random, scrambled Sobol, and NSGA-II snapped to the pool.
 
-Reference: K. Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE TEC 2002.
+Reference: K. Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE TEC
+2002.
 """
 
 from __future__ import annotations

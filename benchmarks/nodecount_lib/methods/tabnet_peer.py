@@ -1,7 +1,7 @@
 """TabNet trained on the prior jobs: a direct regressor, and an attention embedding for the trees.
 
-pytorch-tabnet's encoder returns one vector per decision step; the network sums them before its final linear
-map, and that sum is the embedding.  One training serves all methods of a (pool, seed).
+pytorch-tabnet's encoder returns one vector per decision step; the network sums them before its
+final linear map, and that sum is the embedding.  One training serves all methods of a (pool, seed).
 
 Reference: S. Arik, T. Pfister, "TabNet: attentive interpretable tabular learning", AAAI 2021.
 """

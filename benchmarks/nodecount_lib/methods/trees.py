@@ -2,7 +2,8 @@
 
 Notation
 --------
-S members   n rows   N candidates   x : (n, p)   y : (n, 2)   draws : (S, N, 2)   front : (m, 2)   r : (2,)
+S members   n rows   N candidates   x : (n, p)   y : (n, 2)   draws : (S, N, 2)   front : (m, 2)   r
+: (2,)
 """
 
 from __future__ import annotations
