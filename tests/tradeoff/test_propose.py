@@ -221,10 +221,10 @@ def test_the_gradient_is_used_where_it_can_be():
     assert not climbable(NoisyHypervolume(ranges, ("runtime_s", "node_hours")))
     assert not climbable(NoisyHypervolume(Space(ranges.knobs, (lambda s: True,))))
     proposer = NoisyHypervolume(ranges, limits=[PowerCap(1.4)], seed=0)
-    front = search(proposer, lambda jobs: bowl(ranges, jobs), 5)
+    front = search(proposer, lambda jobs: bowl(ranges, jobs), 4)
     assert front.alternatives.frame["cap_w"].is_between(100, 400).all()
     again = search(
-        NoisyHypervolume(ranges, limits=[PowerCap(1.4)], seed=0), lambda jobs: bowl(ranges, jobs), 5
+        NoisyHypervolume(ranges, limits=[PowerCap(1.4)], seed=0), lambda jobs: bowl(ranges, jobs), 4
     )
     assert np.array_equal(front.values, again.values)
 
@@ -236,6 +236,7 @@ def test_view_says_when_a_reference_has_the_wrong_length():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("cls", [NoisyHypervolume, ExpectedHypervolume])
 def test_branin_currin_reaches_nine_tenths_of_the_known_hypervolume(cls):
     problems = pytest.importorskip("botorch.test_functions.multi_objective")

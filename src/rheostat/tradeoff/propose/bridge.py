@@ -55,18 +55,23 @@ def noisy_hypervolume(
     sampler: Any = None,
     pending: Any = None,
 ) -> Any:
-    """BoTorch's qLogNEHVI; ``reference`` (m,) is ours, to be minimised, and negated here."""
+    """BoTorch's qLogNEHVI; ``reference`` (m,) is ours, to be minimised, and negated here.
+
+    Without a ``sampler`` (a model of draws brings its own) the posterior is sampled 64 times.
+    """
+    normal = require("botorch.sampling.normal", extra="bo")
+    torch = require("torch", extra="bo")
     logei = require("botorch.acquisition.multi_objective.logei", extra="bo")
     return logei.qLogNoisyExpectedHypervolumeImprovement(
         model,
         ref_point=(-reference).tolist(),
         X_baseline=baseline,
-        sampler=sampler,
+        sampler=sampler or normal.SobolQMCNormalSampler(torch.Size([64]), seed=0),
         objective=objective,
         constraints=list(constraints) or None,
         X_pending=pending,
-        prune_baseline=False,
-        cache_root=False,
+        prune_baseline=sampler is None,
+        cache_root=False if sampler is not None else None,
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rheostat.tradeoff.propose.modelled import Modelled
 
 _COMBINATIONS = 8
-_RESTARTS, _RAW, _ITERATIONS = 4, 64, 100
+_RESTARTS, _RAW, _ITERATIONS = 4, 64, 60
 
 
 def climbable(searcher: Modelled) -> bool:
