@@ -28,7 +28,8 @@ NODES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 def measure(n_jobs: int, kind: str, seed: int) -> dict[str, object]:
     """Seconds to advise ``n_jobs`` jobs, best of three."""
     world = World(seed)
-    fitted = model(kind, seed=seed).fit(prepared(world.jobs(4000)))
+    past = prepared(world.jobs(4000))
+    fitted = model(kind, past, seed=seed).fit(past)
     queue = prepared(world.jobs(n_jobs, seed=1)).known_at(Moment.SUBMIT)
     seconds = []
     for _ in range(3):

@@ -24,7 +24,7 @@ _WHERE = {
     "table": "core.vocabulary",
     "read": "measure.reading",
     "Surrogate": "predict.surrogate",
-    "LawGP": "predict.scaling",
+    "LawGP": "predict.law",
     "search": "tradeoff.search",
     "Knee": "tradeoff.rules",
     "Deadline": "tradeoff.rules",

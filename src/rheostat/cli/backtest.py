@@ -33,13 +33,13 @@ def backtest(
     from rheostat.cli.output import put_json, put_report, working, write_page
     from rheostat.decide.backtest import backtest as run
     from rheostat.explain.narrate import explain
-    from rheostat.recipes.nodecount import model, targets_in
+    from rheostat.recipes.nodecount import model
 
     space = o.space(knob)
     chosen_by, limits = o.rules(rule, within, "requested")
     part = o.value(split)
     jobs = o.load(file, form, mapped)
-    learner = model(kind, targets=targets_in(jobs), seed=seed)
+    learner = model(kind, jobs, knobs=space.names, seed=seed)
     with working("learning from the past, advising the recent jobs"):
         result = run(
             jobs,

@@ -34,7 +34,7 @@ def compare(
     jobs = o.load(file, form, mapped)
     past, recent, _ = divided(jobs, split)
     targets = targets_in(jobs)
-    methods = {k: model(k, targets=targets, seed=seed) for k in o.names(kinds)}
+    methods = {k: model(k, jobs, seed=seed) for k in o.names(kinds)}
     with working(f"{len(methods)} methods learn from {len(past):,} jobs"):
         rows = run(methods, past, recent, targets=targets, seed=seed)
     report = explain(rows)

@@ -47,7 +47,7 @@ def decide(
     chosen_by, limits = o.rules(rule, within, "requested")
     _known_ending(out)
     jobs = o.load(file, form, mapped)
-    learner = o.fitted(o.load(past) if past else jobs, model, kind, seed)
+    learner = o.fitted(o.load(past) if past else jobs, model, kind, seed, space.names)
     waiting, seen = _asked(jobs, alone=model is None and past is None)
     if seen:
         tell(f"note: the forecast has learnt from these jobs; {SEEN}")

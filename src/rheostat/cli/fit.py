@@ -21,6 +21,9 @@ def fit(
     check: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of the newest jobs to be marked on.")
     ] = 0.2,
+    knobs: Annotated[
+        str, typer.Option(help="Columns that will be turned; only the law model needs to know.")
+    ] = "nodes",
     seed: o.Seed = 0,
     out_of_core: Annotated[
         bool, typer.Option("--out-of-core", help="Never hold all jobs in memory.")
@@ -54,8 +57,8 @@ def fit(
     from rheostat.core.report import Report, Section
     from rheostat.decide.accuracy import accuracy_facts
     from rheostat.explain.advice import accuracy_words
-    from rheostat.predict.store import save
-    from rheostat.recipes.nodecount import kind_of, marks, targets_in
+    from rheostat.recipes.nodecount import kind_of, marks, save, targets_in
+    from rheostat.recipes.nodecount import model as new_model
 
     if len(files) > 1 or out_of_core or dask or slurm:
         from rheostat.cli import large
@@ -69,10 +72,11 @@ def fit(
             put_report(Report("", [Section("fit", large.words(facts))], facts))
         return
     jobs = o.load(files[0], form, mapped)
-    chosen = kind_of(kind, saved=True)
-    found = marks(jobs, chosen, check, seed) if check > 0 else {}
-    model = o.fitted(jobs, None, chosen, seed)
-    path = save(model, out)  # type: ignore[arg-type]
+    chosen, names = kind_of(kind, jobs), o.names(knobs)
+    clock = check > 0 and "submit_s" in jobs.columns
+    found = marks(jobs, new_model(chosen, jobs, knobs=names, seed=seed), check) if clock else {}
+    model = o.fitted(jobs, None, chosen, seed, names)
+    path = save(model, out)
     tell(f"wrote {path}")
     facts = {
         "model": str(path),

@@ -49,7 +49,7 @@ def front(
     one = jobs.rows([row]).known_at(Moment.SUBMIT)
     request = {k: one.frame[k][0] for k in space.names if k in one.columns}
     known = len(request) == len(space.names) and None not in request.values()
-    learner = o.fitted(jobs if model else earlier(jobs, row), model, kind, seed)
+    learner = o.fitted(jobs if model else earlier(jobs, row), model, kind, seed, space.names)
     settings = space.settings()
     settings += [request] if known and request not in settings else []
     found = tradeoff(one, learner, space, o.names(objectives), settings=settings)

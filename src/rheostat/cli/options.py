@@ -158,16 +158,16 @@ def load(file: Path, form: str = "", mapped: Path | None = None) -> JobTable:
     return prepared(jobs)
 
 
-def fitted(jobs: JobTable, saved: Path | None, kind: str, seed: int) -> Predictor:
+def fitted(
+    jobs: JobTable, model: Path | None, kind: str, seed: int, knobs: tuple[str, ...] = ("nodes",)
+) -> Predictor:
     """The saved model, or a new one that learns from ``jobs``."""
     from rheostat.cli.output import working
-    from rheostat.recipes.nodecount import model, targets_in
+    from rheostat.recipes import nodecount
 
-    if saved is not None:
-        from rheostat.predict.scale.store import load_any
-
-        return load_any(saved)
-    new = model(kind, targets=targets_in(jobs), seed=seed)
+    if model is not None:
+        return nodecount.saved(model)
+    new = nodecount.model(kind, jobs, knobs=knobs, seed=seed)
     with working(f"learning from {len(jobs):,} jobs"):
         return new.fit(jobs)
 

@@ -2,15 +2,14 @@
 
 A site's log is generated, a model learns from the first four fifths of it and is marked on the
 last fifth; one of the last jobs gets its front, a choice and the reasons; because the log is
-generated, what the choice would really have cost can be looked up; and a search that measures
-instead of forecasting shows how few runs it needs.
+generated, what the choice would really have cost can be looked up, and so can how much of the true
+front a few measurements would have found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -27,14 +26,11 @@ from rheostat.measure.synthetic.world import World
 from rheostat.recipes import nodecount
 from rheostat.tradeoff.exhaustive import tradeoff
 from rheostat.tradeoff.many import fronts
-from rheostat.tradeoff.propose import ExpectedHypervolume
+from rheostat.tradeoff.plan import plan, scaled
 from rheostat.tradeoff.rules import Deadline, Knee
-from rheostat.tradeoff.search import search
 
 RANDOM_ORDERS = 200
 SURE = 0.9
-SEARCHES = 1
-MEASURED = 6
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "auto") -> Demo:
     world = World(seed)
     jobs = nodecount.prepared(world.jobs(n_jobs))
     past, recent = jobs.split_by_time(0.8)
-    model = nodecount.model(kind, seed=seed).fit(past)
+    model = nodecount.model(kind, past, seed=seed).fit(past)
     asked = recent.known_at(Moment.SUBMIT)
     checked = accuracy(model.predict(asked), recent, nodecount.TARGETS)
     advice = advise(asked, model, nodecount.knob(), Knee())
@@ -77,7 +73,7 @@ def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "auto") -> Demo:
     choice = front.choose(Knee(), within=Deadline(float(job.frame["time_limit_s"][0]), SURE))
     truth = Front(front.alternatives, world.truth(front.alternatives), front.objectives)
     return Demo(
-        jobs, len(past), checked, job, front, choice, truth, race(truth, job, seed), advice, model
+        jobs, len(past), checked, job, front, choice, truth, race(front, truth, seed), advice, model
     )
 
 
@@ -97,25 +93,21 @@ def telling(asked: JobTable, model: Predictor) -> int:
     return int(np.argmin(np.where(fair, saved, np.inf)))
 
 
-def race(truth: Front, job: JobTable, seed: int) -> Race:
-    """Measure node counts one by one, chosen by expected hypervolume or at random."""
-    reference = 1.1 * np.nanmax(truth.values, axis=0)
-    best = hypervolume_2d(truth.values, reference)
-    place = {tuple(truth.setting(i, ["nodes"]).values()): i for i in range(len(truth))}
-    knob = Knob("nodes", [n for (n,) in place])
+def race(front: Front, truth: Front, seed: int) -> Race:
+    """Measure node counts one by one: those the forecasts recommend together, or any.
 
-    def measure(rows: JobTable) -> Any:
-        return truth.outcome.rows(np.array([place[(n,)] for n in rows.frame["nodes"]]))
+    The reference point lies a tenth beyond the true front's worst values.
+    """
+    known = np.flatnonzero(np.isfinite(front.values).all(axis=1))
+    draws = [np.log(front.draws(o.name)[:, known]) for o in front.objectives]
+    planned = known[plan(scaled(np.stack(draws, axis=2)), [], len(known))]
+    reference = 1.1 * np.max(truth.values[truth.mask], axis=0)
+    best = hypervolume_2d(truth.values, reference)
 
     def share(order: Sequence[int]) -> list[float]:
         seen = truth.values[list(order)]
         return [hypervolume_2d(seen[: k + 1], reference) / best for k in range(len(seen))]
 
-    found = []
-    for s in range(SEARCHES):
-        proposer = ExpectedHypervolume(knob, nodecount.OBJECTIVES, job=job, seed=seed + s)
-        told = search(proposer, measure, min(MEASURED, len(truth)))
-        found.append(share([place[(n,)] for n in told.alternatives.frame["nodes"]]))
     rng = np.random.default_rng(seed)
-    drawn = [share(rng.permutation(len(truth))[:MEASURED].tolist()) for _ in range(RANDOM_ORDERS)]
-    return Race(np.mean(found, axis=0), np.mean(drawn, axis=0))
+    drawn = [share(rng.permutation(known).tolist()) for _ in range(RANDOM_ORDERS)]
+    return Race(np.array(share(planned.tolist())), np.mean(drawn, axis=0))

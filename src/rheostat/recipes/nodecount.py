@@ -15,8 +15,11 @@ machine learning for systems.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
@@ -32,7 +35,6 @@ OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
 TARGETS = ("runtime_s", "power_w")
 KINDS = ("law", "forest", "xgboost", "lightgbm", "tabnet", "attention")
-PAPER_KINDS = ("xgboost", "forest", "lightgbm", "tabnet")
 
 
 def knob(largest: int = 256) -> Knob:
@@ -51,16 +53,21 @@ def prepared(jobs: JobTable) -> JobTable:
     return jobs
 
 
-def kind_of(kind: str, *, saved: bool = False) -> str:
-    """The model "auto" stands for: the best that the installed libraries allow.
+def kind_of(kind: str, jobs: JobTable) -> str:
+    """The model that "auto" stands for: the best for the table that the installed libraries allow.
 
-    ``saved``: of those that can be kept in a file.
+    A table of measured runs (no clock, power known) teaches scaling laws; a log teaches habits,
+    which boosted trees learn best.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> kind_of("forest", table({"nodes": [1]}))
+    'forest'
     """
     if kind != "auto":
         return kind
-    order = (("law", "rheostat.predict.scaling"), ("xgboost", "xgboost"), ("lightgbm", "lightgbm"))
-    usable = [k for k, library in order if find_spec(library) and not (saved and k == "law")]
-    return usable[0] if usable else "forest"
+    runs = "submit_s" not in jobs.columns and set(TARGETS) <= set(targets_in(jobs))
+    order = (*((("law", "gpytorch"),) if runs else ()), ("xgboost", "xgboost"), ("lightgbm",) * 2)
+    return next((k for k, library in order if find_spec(library)), "forest")
 
 
 def targets_in(jobs: JobTable) -> tuple[str, ...]:
@@ -84,26 +91,45 @@ def earlier(jobs: JobTable, row: int) -> JobTable:
     return known
 
 
-def marks(jobs: JobTable, kind: str, share: float, seed: int) -> dict[str, Accuracy]:
+def marks(jobs: JobTable, new: Predictor, share: float) -> dict[str, Accuracy]:
     """Error and coverage on the newest ``share`` of jobs, of a model that has not seen them."""
     past, recent, _ = divided(jobs, 1.0 - share)
-    targets = targets_in(jobs)
-    fitted = model(kind, targets=targets, seed=seed).fit(past)
-    return accuracy(fitted.predict(recent.known_at(Moment.SUBMIT)), recent, targets)
+    fitted = new.fit(past)
+    return accuracy(fitted.predict(recent.known_at(Moment.SUBMIT)), recent, targets_in(jobs))
 
 
-def model(kind: str = "auto", *, targets: tuple[str, ...] = TARGETS, seed: int = 0) -> Predictor:
-    """An unfitted model: "law" is ours, the others are direct regressors or embeddings."""
-    kind = kind_of(kind)
+def model(
+    kind: str, jobs: JobTable, *, knobs: Sequence[str] = ("nodes",), seed: int = 0
+) -> Predictor:
+    """An unfitted model for ``jobs``: "law" is ours, others are direct regressors or embeddings."""
+    kind, targets = kind_of(kind, jobs), targets_in(jobs)
     if kind == "law":
-        from rheostat.predict.scaling import LawGP
+        from rheostat.predict.law import LawGP
 
-        return LawGP(targets=targets, random_state=seed)
+        return LawGP(tuple(knobs), seed=seed)
     from rheostat.predict.surrogate import Surrogate
 
     if kind == "attention":
         return Surrogate("xgboost", embedding="attention", targets=targets, random_state=seed)
     return Surrogate(kind, targets=targets, random_state=seed)
+
+
+def saved(path: Path) -> Predictor:
+    """A model from a file, whichever kind it is."""
+    if is_zipfile(path) and "law.json" in ZipFile(path).namelist():
+        from rheostat.predict.law import LawGP
+
+        return LawGP.load(path)
+    from rheostat.predict.store import load
+
+    return load(path)
+
+
+def save(fitted: Any, path: Path) -> Path:
+    """Keep a fitted model in a file that is safe to open."""
+    from rheostat.predict import store
+
+    return fitted.save(path) if hasattr(fitted, "save") else store.save(fitted, path)
 
 
 def reconstruction(

@@ -104,13 +104,13 @@ def _truth(demo: Demo) -> Section:
 
 
 def _race(demo: Demo) -> Section:
-    k = min(4, len(demo.race.searched)) - 1
+    k = min(3, len(demo.race.searched)) - 1
     return Section(
         "measure",
         (
-            f"Measuring instead of forecasting: {k + 1} of {len(demo.front)} node counts chosen by "
-            f"search find {share(demo.race.searched[k])} of the front's area, "
-            f"at random {share(demo.race.random[k])}.",
+            f"Measuring {k + 1} of the {len(demo.front)} node counts, planned on the forecasts, finds "
+            f"{share(demo.race.searched[k])} of the true front's area; "
+            f"{k + 1} at random find {share(demo.race.random[k])}.",
         ),
     )
 
@@ -118,8 +118,8 @@ def _race(demo: Demo) -> Section:
 def _race_chart(demo: Demo) -> Chart:
     count = list(range(1, len(demo.race.searched) + 1))
     series = (
-        {"name": "search", "x": count, "y": demo.race.searched.tolist()},
-        {"name": "random, mean", "x": count, "y": demo.race.random.tolist()},
+        {"name": "planned on the forecasts", "x": count, "y": demo.race.searched.tolist()},
+        {"name": "at random, mean", "x": count, "y": demo.race.random.tolist()},
     )
     return Chart("line", series, ("settings measured", "share of the true front's hypervolume"))
 
