@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rheostat.errors import RheostatError
+from rheostat.predict.scale import dasked
 from rheostat.predict.scale.boost import Settings
 from rheostat.predict.scale.cluster import Workers, connect, slurm_cluster
 from rheostat.predict.scale.dasked import _insist, fit_dask, score_dask
@@ -70,7 +71,8 @@ def flat(facts):
     }
 
 
-def test_a_training_that_lost_a_worker_is_tried_again(client):
+def test_a_training_that_lost_a_worker_is_tried_again(monkeypatch):
+    monkeypatch.setattr(dasked, "NOTICE_S", 0.0)
     workers, tries = [["a", "b"], ["a"]], []
 
     class Shrinking:
@@ -80,18 +82,19 @@ def test_a_training_that_lost_a_worker_is_tried_again(client):
         def wait_for_workers(self, *args, **kwargs):
             pass
 
-    def train():
-        tries.append(1)
+    def train(again):
+        tries.append(again)
         if len(tries) == 1:
             raise OSError("peer is gone")
         return b"model"
 
     assert _insist(Shrinking(), train) == b"model"
+    assert tries == [False, True]
     with pytest.raises(RheostatError, match="not the workers' fault"):
         _insist(Shrinking(), broken)
 
 
-def broken():
+def broken(again):
     raise ValueError("not the workers' fault")
 
 

@@ -8,7 +8,10 @@ again elsewhere when a worker is lost, and so is a training it was part of.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,7 @@ from rheostat.predict.scale.tally import Tally, merge, tally
 from rheostat.predict.scale.xgb import MAX_BIN, XGBoost
 
 RETRIES = 2
+NOTICE_S = 15.0
 
 
 def fit_dask(
@@ -125,19 +129,24 @@ def _grow(
     settings: Settings,
     progress: Progress,
 ) -> Trees:
-    x, y = _arrays(client, coding, counted)
     train = _train_xgboost if kind == "xgboost" else _train_lightgbm
-    stages, centres = [], []
+    centres = tuple(float(p) for p in coding.prior)
+    made = [_arrays(client, coding, counted)]
+
+    def attempt(target: int, again: bool) -> bytes:
+        if again:  # what the lost worker held went with it
+            made[:] = [_arrays(client, coding, counted)]
+        x, y = made[0]
+        label = y[:, target].map_blocks(_label, centres[target], dtype=np.float32)
+        weight = y[:, target].map_blocks(_weight, dtype=np.float32)
+        return train(client, x, label, weight, settings)
+
+    stages = []
     for t, target in enumerate(coding.plan.targets):
         progress(f"train {target}", 0, settings.rounds)
-        centre = float(coding.prior[t])
-        label = y[:, t].map_blocks(_label, centre, dtype=np.float32)
-        weight = y[:, t].map_blocks(_weight, dtype=np.float32)
-        model = _insist(client, lambda a=label, b=weight: train(client, x, a, b, settings))
-        stages.append((model,))
-        centres.append(centre)
+        stages.append((_insist(client, partial(attempt, t)),))
         progress(f"train {target}", settings.rounds, settings.rounds)
-    return Trees(kind, tuple(stages), tuple(centres))
+    return Trees(kind, tuple(stages), centres)
 
 
 def _label(y: Matrix, centre: float) -> Matrix:
@@ -184,25 +193,35 @@ def _train_lightgbm(client: Any, x: Any, y: Any, w: Any, settings: Settings) -> 
     return bytes(model.booster_.model_to_string().encode())
 
 
-def _insist(client: Any, train: Callable[[], bytes]) -> bytes:
+def _insist(client: Any, train: Callable[[bool], bytes]) -> bytes:
     """Train; if the set of workers changed meanwhile, that is why it failed: train again."""
-    for _ in range(RETRIES):
+    for again in range(RETRIES):
         before = _workers(client)
         try:
-            return train()
+            return train(again > 0)
         except _failures() as error:
-            client.wait_for_workers(1, timeout=60)
-            if _workers(client) == before:
+            if not _changed(client, before):
                 raise RheostatError(f"training on Dask failed: {error}") from error
-    return train()
+    return train(True)
 
 
-def _failures() -> tuple[type[Exception], ...]:
+def _changed(client: Any, before: frozenset[str]) -> bool:
+    """Whether a worker is gone; the survivors fail first, the scheduler notices later."""
+    until = time.monotonic() + NOTICE_S
+    while _workers(client) == before:
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.5)
+    client.wait_for_workers(1, timeout=60)
+    return True
+
+
+def _failures() -> tuple[type[BaseException], ...]:
     """What the libraries raise when a worker they were talking to is gone."""
     distributed = require("distributed", extra="scale")
     lgb = require("lightgbm", extra="trees")
     own = (distributed.scheduler.KilledWorker, lgb.basic.LightGBMError)
-    return (*own, OSError, RuntimeError, ValueError)
+    return (*own, CancelledError, OSError, RuntimeError, ValueError)
 
 
 def _workers(client: Any) -> frozenset[str]:
