@@ -134,10 +134,13 @@ def words(name: str) -> list[str]:
 def role_of(name: str, *, numeric: bool) -> str | None:  # noqa: PLR0911 - one line a role
     """Role of one column, or None.
 
-    >>> [role_of(n, numeric=True) for n in ("gpu_count", "power_cap_w", "avg_power",
-    "time_per_epoch")] ['knob', 'knob', 'power', 'runtime']
-    >>> role_of("gpu", numeric=False), role_of("gpu", numeric=True), role_of("iters_per_s",
-    numeric=True) ('machine', 'knob', 'rate')
+    >>> names = ("gpu_count", "power_cap_w", "avg_power", "time_per_epoch")
+    >>> [role_of(n, numeric=True) for n in names]
+    ['knob', 'knob', 'power', 'runtime']
+    >>> role_of("gpu", numeric=False), role_of("gpu", numeric=True)
+    ('machine', 'knob')
+    >>> role_of("iters_per_s", numeric=True)
+    'rate'
     """
     w = words(name)
     s = set(w)

@@ -34,6 +34,7 @@ REGISTRY: dict[str, Entry] = {
         _entry("botorch", "gp", "BotorchNehvi", "1"),
         _entry("botorch-corners", "gp", "BotorchCorners", "1", max_seeds=5),
         _entry("optuna-gp", "optuna_peers", "OptunaGp", "1", max_seeds=5),
+        _entry("smac", "smac_peer", "Smac", "1", max_seeds=1),
         _entry("optuna-tpe", "optuna_peers", "OptunaTpe", "1"),
         *[
             _entry(f"paper-{name}", "paper", cls, "1", uses_prior=True, max_seeds=most)
