@@ -102,11 +102,23 @@ def coverage(form: str, seed: int) -> list[float]:
     return held
 
 
+DEEP = {form for form in FORMS if "tabnet" in form or "attention" in form}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", sorted(set(FORMS) - DEEP))
 def test_90_percent_intervals_cover_later_jobs(form: str) -> None:
     """The next fifth of the trace, with its new users, projects and growing problems."""
-    found = np.array([coverage(form, seed) for seed in range(6)])
+    found = np.array([coverage(form, seed) for seed in range(5)])
     assert (found.mean(axis=0) >= 0.86).all(), found
     assert (found.mean(axis=0) <= 0.95).all(), found
-    assert found.min() > 0.70, found
+    assert found.min() > 0.75, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", sorted(DEEP))
+def test_90_percent_intervals_of_networks_cover_later_jobs(form: str) -> None:
+    """Fewer sites, because fitting is slow, hence wider bounds on their mean."""
+    found = np.array([coverage(form, seed) for seed in range(2)])
+    assert (found.mean(axis=0) >= 0.84).all(), found
+    assert (found.mean(axis=0) <= 0.97).all(), found

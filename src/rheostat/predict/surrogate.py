@@ -45,8 +45,8 @@ BLOCKS = (0.6, 0.8)
 """Fit on the first 60 %, learn the spread on the next fifth, calibrate on the newest fifth."""
 FEWEST_FOR_BLOCKS = 100
 FEWEST_KNOWN = 20
-HIDDEN_FOLDS = 3
-"""Groups are dealt into three folds; two of them (one if slow) are hidden, which is enough."""
+HIDDEN_FOLDS, HIDDEN = 5, 2
+"""Groups are dealt into five folds; two of them (one if slow) are hidden in turn."""
 ATTENTION = ("xgboost", "attention")
 """What ``kind="attention"`` means: these trees, fed by this embedding."""
 
@@ -286,7 +286,7 @@ class Surrogate:
         if fold[0] < 0:
             return None
         errors = []
-        for f in range(1 if self._slow() else HIDDEN_FOLDS - 1):
+        for f in range(1 if self._slow() else HIDDEN):
             shown, hidden = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
             residuals = self._error(frame, y, weights, shown, hidden, rng)[0]
             errors.append(equal_shares(residuals, group[hidden]))
