@@ -294,7 +294,7 @@ def test_a_terminal_of_80_columns_gets_a_table_and_honours_no_color(front, colou
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
     assert max(len(x) for x in plain.splitlines()) <= 80
     assert "knee" in plain
-    assert "▸" in plain
+    assert "◆" in plain
 
 
 def test_interrupted_is_130(monkeypatch, log, capsys):

@@ -17,6 +17,7 @@ from rheostat.core.decision import Assignment, Decision
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Chart, Grid, Section
+from rheostat.explain.scatter import GLYPHS
 from rheostat.explain.words import (
     listed,
     plain_name,
@@ -70,34 +71,41 @@ def _grid(front: Front, chosen: int | None, base: int | None) -> Grid:
     support = front.outcome.support
     rows = []
     for i in range(len(front)):
-        cells = [*front.setting(i).values()]
+        cells = [_glyph(front, i, chosen, base), *front.setting(i).values()]
         cells += [(float(means[q][i]), float(spans[q][0][i]), float(spans[q][1][i])) for q in names]
         cells += [float(means[q][i] / means[q][base] - 1) for q in deltas]
         cells += [] if support is None else [int(support[i])]
         rows.append((*cells, _mark(front, i, chosen, base)))
-    heads = [*front.knobs, *map(plain_name, names), *(f"Δ {_cost(q)}" for q in deltas)]
-    units = [*("" for _ in front.knobs), *map(unit_of, names), *("%" for _ in deltas)]
+    heads = ["", *front.knobs, *map(plain_name, names), *(f"Δ {_cost(q)}" for q in deltas)]
+    units = ["", *("" for _ in front.knobs), *map(unit_of, names), *("%" for _ in deltas)]
     heads += ([] if support is None else ["runs"]) + [""]
     return Grid(tuple(heads), tuple(rows), (*units, *["", ""][: len(heads) - len(units)]), chosen)
 
 
+def _kind(front: Front, row: int, chosen: int | None, base: int | None) -> str:
+    """What a setting is on the picture and in the table; no forecast is no kind."""
+    if row in (chosen, base):
+        return "chosen" if row == chosen else "requested"
+    if not np.isfinite(front.values[row]).all():
+        return ""
+    return "front" if front.mask[row] else "dominated"
+
+
+def _glyph(front: Front, row: int, chosen: int | None, base: int | None) -> str:
+    return GLYPHS.get(_kind(front, row, chosen, base), "")
+
+
 def _mark(front: Front, row: int, chosen: int | None, base: int | None) -> str:
-    knee = np.isfinite(front.values).all(axis=1).any() and row == front.knee()
+    knee = bool(front.mask.any()) and row == front.knee()
     words = ["knee"] if knee else ["chosen"] if row == chosen else []
-    words += ["asked for"] if row == base else []
-    if words:
-        return ", ".join(words)
-    return "" if front.mask[row] or not np.isfinite(front.values[row]).all() else "dominated"
+    return ", ".join([*words, *(["asked"] if row == base else [])])
 
 
 def _chart(front: Front, chosen: int | None, base: int | None) -> Chart | None:
     if len(front.objectives) != 2 or not front.mask.any():
         return None
     x, y = (o.name for o in front.objectives)
-    kinds = ["front" if m else "dominated" for m in front.mask]
-    for place, kind in ((base, "requested"), (chosen, "chosen")):
-        if place is not None:
-            kinds[place] = kind
+    kinds = [_kind(front, i, chosen, base) for i in range(len(front))]
     series = {
         "name": "settings",
         "x": front.mean(x).tolist(),
@@ -181,13 +189,26 @@ def _sentence(choice: Assignment, front: Front | None, base: int | None) -> str:
         return f"{what}: {listed(costs)}."
     if choice.index == base:
         return f"{what}, as asked for: nothing else on the menu is a better bargain."
-    change = changes(front, choice.index, base)
-    less = [bought(v[0], _cost(q)) for q, v in change.items() if v[0] < 0]
-    more = [bought(v[0], _cost(q)) for q, v in change.items() if v[0] >= 0]
-    than = f"than the {setting_words(front.setting(base))} asked for"
+    return f"{what} instead of the {setting_words(front.setting(base))} asked for: " + bargain(
+        {q: v[0] for q, v in changes(front, choice.index, base).items()}
+    )
+
+
+def bargain(change: Mapping[str, float]) -> str:
+    """What is gained for what, in words.
+
+    >>> bargain({"runtime_s": 0.27, "energy_j": -0.29})
+    '29 % less energy for 27 % more time.'
+    >>> bargain({"runtime_s": -0.87, "energy_j": 0.001})
+    '87 % less time at the same energy.'
+    """
+    said = {q: bought(v, _cost(q)) for q, v in change.items()}
+    less = [said[q] for q, v in change.items() if v < 0 and not said[q].startswith("the same")]
+    more = [said[q] for q, v in change.items() if v > 0 and not said[q].startswith("the same")]
+    same = [w for w in said.values() if w.startswith("the same")]
     if less and more:
-        return f"{what}: {listed(less)} for {listed(more)} {than}."
-    return f"{what}: {listed(less or more)} {than}."
+        return f"{listed(less)} for {listed(more)}."
+    return " at ".join(listed(part) for part in (less or more, same) if part) + "."
 
 
 def _cost(name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rheostat.core.report import Chart, Grid, Report
 from rheostat.explain.json import plain
-from rheostat.explain.text import MARK, cell
+from rheostat.explain.text import cell
 from rheostat.explain.words import plain_name, quantity, unit_of
 
 
@@ -76,7 +76,7 @@ def _table(grid: Grid) -> dict[str, Any]:
         }
         for i, row in enumerate(grid.rows)
     ]
-    return {"heads": grid.heads, "numeric": numeric, "rows": rows, "mark": MARK}
+    return {"heads": grid.heads, "numeric": numeric, "rows": rows}
 
 
 def figure(chart: Chart) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def explain(
     >>> front = Front(table({"nodes": [1, 2, 4, 8]}), Outcome(draws), ("runtime_s", "energy_j"))
     >>> said = explain(front.choose(Knee()), front=front, requested={"nodes": 8})
     >>> print(said.sections[0].sentences[0])
-    4 nodes: 24 % less energy for 53 % more time than the 8 nodes asked for.
+    4 nodes instead of the 8 nodes asked for: 24 % less energy for 53 % more time.
     """
     from rheostat.decide.advise import Advice
     from rheostat.decide.backtest import Backtest

@@ -20,7 +20,6 @@ from rheostat.explain.words import quantity, share, signed, spanned
 
 WIDEST = 100
 LABEL = 9
-MARK = "▸"
 LEGEND = "◆ chosen   □ asked for   o on the front   · dominated"
 
 
@@ -78,10 +77,8 @@ def _labelled(label: str, body: RenderableType) -> Table:
 
 
 def grid_table(grid: Grid) -> Table:
-    """A `Grid` as a rich table; the marked row carries a glyph besides its weight."""
+    """A `Grid` as a rich table; the marked row is bold."""
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
-    if grid.marked is not None:
-        table.add_column("", width=1)
     units = (*grid.units, *[""] * (len(grid.heads) - len(grid.units)))
     for i, head in enumerate(grid.heads):
         numeric = any(not isinstance(r[i], str) and r[i] is not None for r in grid.rows)
@@ -89,8 +86,7 @@ def grid_table(grid: Grid) -> Table:
     for i, row in enumerate(grid.rows):
         here = i == grid.marked
         cells = [cell(v, u) for v, u in zip(row, units, strict=True)]
-        first = [] if grid.marked is None else [MARK if here else ""]
-        table.add_row(*first, *cells, style="bold" if here else None)
+        table.add_row(*cells, style="bold" if here else None)
     return table
 
 

@@ -78,19 +78,20 @@ def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "auto") -> Demo:
 
 
 def telling(asked: JobTable, model: Predictor) -> int:
-    """The row with the largest predicted energy saving among jobs with a rich front.
+    """The row whose forecast is surest among jobs for which there is something to decide.
 
-    Rich: at least four settings worth considering, the knee slower than the request by at most a
-    half.  It is chosen by the forecasts alone, before the truth is looked at.
+    Something to decide: at least four settings worth considering, and a knee that saves a tenth of
+    the energy or more for at most half as much time again.  Chosen by the forecasts alone, before
+    the truth is looked at.
     """
     many = stack(asked, model, Space.of(nodecount.knob()), nodecount.OBJECTIVES)
     chosen = choose(many, Knee(), (), 0.9)
-    rich = fronts(many.values).sum(axis=1) >= 4
     slower, saved = chosen.change["runtime_s"][0], chosen.change["energy_j"][0]
-    fair = rich & (slower > 0) & (slower <= 0.5) & np.isfinite(saved)
-    if not fair.any():
-        fair = np.isfinite(saved)
-    return int(np.argmin(np.where(fair, saved, np.inf)))
+    rich = np.isfinite(saved) & (fronts(many.values).sum(axis=1) >= 4)
+    fair = rich & (slower > 0) & (slower <= 0.5) & (saved <= -0.1)
+    _, low, high = chosen.advised["runtime_s"]
+    candidates = next((c for c in (fair, rich, np.isfinite(saved)) if c.any()), rich)
+    return int(np.argmin(np.where(candidates, high / low, np.inf)))
 
 
 def race(front: Front, truth: Front, seed: int) -> Race:

@@ -17,7 +17,7 @@ from rheostat.recipes.demo import Demo
 NEXT = (
     "rheostat front YOUR_JOBS.parquet --job ID     one of your own jobs",
     "rheostat decide YOUR_JOBS.parquet             all of them",
-    "rheostat doctor                               what this machine can measure",
+    "rheostat doctor                               what can be measured here",
 )
 
 
@@ -108,7 +108,7 @@ def _race(demo: Demo) -> Section:
     return Section(
         "measure",
         (
-            f"Measuring {k + 1} of the {len(demo.front)} node counts, planned on the forecasts, finds "
+            f"Measuring {k + 1} of {len(demo.front)} node counts, planned on the forecasts, finds "
             f"{share(demo.race.searched[k])} of the true front's area; "
             f"{k + 1} at random find {share(demo.race.random[k])}.",
         ),
