@@ -87,7 +87,7 @@ def rewrite(path: Path, out: Path, change) -> Path:
 def test_a_truncated_file_is_refused(saved: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut"
     cut.write_bytes(saved.read_bytes()[:-200])
-    with pytest.raises(ModelFileError, match="damaged|cut short"):
+    with pytest.raises(ModelFileError, match=r"damaged|cut short"):
         load(cut)
 
 

@@ -108,7 +108,8 @@ def _manifest(parts: Mapping[str, bytes], path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(parts[MANIFEST])
     except (KeyError, ValueError) as error:
-        raise ModelFileError(f"{path}: no readable {MANIFEST}: not a rheostat model, or cut short") from error
+        text = f"no readable {MANIFEST}: not a rheostat model, or cut short"
+        raise ModelFileError(f"{path}: {text}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"{path}: {MANIFEST} is not of format {FORMAT}")
     if manifest.get("version") != VERSION:
