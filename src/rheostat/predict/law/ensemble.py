@@ -33,12 +33,13 @@ from rheostat.predict.law.coordinates import Array
 from rheostat.predict.law.structures import Structure
 
 Index = NDArray[np.int64]
+MOVES = 2
 TEMPER = 16.0
 """A past job's log evidence counts as that of eight settings, two values each."""
 FREE = 0.15
 """Prior weight of the members that do not listen to past jobs' hyper-parameters."""
 
-_ENTRIES = 4_000_000
+_ENTRIES, _FEWEST = 1_000_000, 16
 """Covariance entries worked on for one set of draws: fewer distinct members on larger spaces."""
 
 
@@ -79,17 +80,22 @@ class LawEnsemble:
         self.free = np.ones(len(z), dtype=bool)
         self._norm = np.zeros(self._jobs)
         self.z, self.structure, self.log_weight = z, s, np.zeros(len(z))
+        self.past = np.zeros(len(z))
         if self._jobs:
             table = self._foretold(z, s)
             self._norm = np.logaddexp.reduce(table, axis=0) - np.log(len(z))
             past = np.logaddexp.reduce(table - self._norm, axis=1) - np.log(self._jobs)
             listening = members - members // 4
             kept = self._resample(_normalised(past), listening)
-            zi, si = self._move(z[kept], s[kept], np.zeros(listening, dtype=bool), 2)
+            none = np.zeros(listening, dtype=bool)
+            zi, si, past, _ = self._move(
+                z[kept], s[kept], none, past=past[kept], own=np.zeros(listening)
+            )
             rest = self._normal(members - listening)
             self.z = np.vstack([zi, rest])
             self.structure = np.concatenate([si, np.arange(len(rest)) % len(self.structures)])
             self.free = np.arange(members) >= listening
+            self.past = np.concatenate([past, np.zeros(len(rest))])
             share = np.where(self.free, FREE / len(rest), (1 - FREE) / listening)
             self.log_weight = np.log(share)
         self._reweigh()
@@ -102,8 +108,13 @@ class LawEnsemble:
         if 1 / (self.weights**2).sum() < 0.4 * len(self.z):
             kept = self._resample(self.weights, len(self.z))
             self.free = self.free[kept]
-            self.z, self.structure = self._move(self.z[kept], self.structure[kept], self.free, 2)
-            own, _ = self._own(self.z, self.structure)
+            self.z, self.structure, self.past, own = self._move(
+                self.z[kept],
+                self.structure[kept],
+                self.free,
+                past=self.past[kept],
+                own=self.own[kept],
+            )
             self.log_weight = -own
             self._reweigh()
 
@@ -114,7 +125,8 @@ class LawEnsemble:
         """
         torch = require("torch", extra="bo")
         parts = []
-        distinct = self._resample(self.weights, max(1, min(count, _ENTRIES // (2 * self.n) ** 2)))
+        most = max(_FEWEST, _ENTRIES // (2 * self.n) ** 2)
+        distinct = self._resample(self.weights, min(count, most))
         share = np.bincount(distinct[np.arange(count) % len(distinct)], minlength=len(self.z))
         for members, means, spread in self._posteriors(np.flatnonzero(share)):
             factors = torch.linalg.cholesky(spread).numpy()
@@ -183,8 +195,8 @@ class LawEnsemble:
         return np.minimum(found, len(weights) - 1).astype(np.int64)
 
     def _reweigh(self) -> None:
-        own, self._components = self._own(self.z, self.structure)
-        self.weights = _normalised(self.log_weight + own)
+        self.own, self._components = self._own(self.z, self.structure)
+        self.weights = _normalised(self.log_weight + self.own)
 
     def _own(self, z: Array, structure: Index) -> tuple[Array, list[Array]]:
         """Log evidence (M,) of the runs so far, and each member's component weights."""
@@ -224,12 +236,20 @@ class LawEnsemble:
         return np.asarray(np.logaddexp.reduce(table, axis=1) - np.log(self._jobs))
 
     def _move(
-        self, z: Array, structure: Index, free: NDArray[np.bool_], steps: int
-    ) -> tuple[Array, Index]:
-        """Metropolis-Hastings moves that leave the members' distribution as it is."""
+        self,
+        z: Array,
+        structure: Index,
+        free: NDArray[np.bool_],
+        *,
+        past: Array,
+        own: Array,
+    ) -> tuple[Array, Index, Array, Array]:
+        """Metropolis-Hastings moves that leave the members' distribution as it is.
+
+        Returns z, structure, past and own; the past of a ``free`` member is not looked at.
+        """
         spread = np.linalg.cholesky(np.cov(z.T) + 0.02 * np.eye(self._size))
-        past, own = self._past(z, structure), self._own(z, structure)[0]
-        for step in range(steps):
+        for step in range(MOVES):
             noise = self.rng.normal(size=z.shape)
             if step % 2 == 0:  # random walk along the members' own spread
                 z_new = z + 1.6 / np.sqrt(self._size) * noise @ spread.T
@@ -238,13 +258,15 @@ class LawEnsemble:
                 z_new, gain = 0.8 * z + 0.6 * noise, np.zeros(len(z))
             other = self.rng.integers(0, len(self.structures), len(z))
             s_new = np.where(self.rng.random(len(z)) < 0.3, other, structure)
-            past_new, own_new = self._past(z_new, s_new), self._own(z_new, s_new)[0]
+            past_new = np.zeros(len(z))
+            past_new[~free] = self._past(z_new[~free], s_new[~free])
+            own_new = self._own(z_new, s_new)[0]
             gain = gain + np.where(free, 0.0, past_new - past) + own_new - own
             taken = np.log(self.rng.random(len(z))) < gain
             z = np.where(taken[:, None], z_new, z)
             structure = np.where(taken, s_new, structure)
             past, own = np.where(taken, past_new, past), np.where(taken, own_new, own)
-        return z, structure
+        return z, structure, past, own
 
 
 def _normalised(log_weights: Array) -> Array:
