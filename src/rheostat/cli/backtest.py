@@ -48,7 +48,7 @@ def backtest(
             chosen_by,
             limits,
             split=part if isinstance(part, (float, str)) else float(part),
-            objectives=o.names(objectives),
+            objectives=o.judged(jobs, objectives),
         )
     report = explain(result)
     if json:

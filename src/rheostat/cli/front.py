@@ -19,7 +19,8 @@ def front(
     file: o.File,
     job: Annotated[str, typer.Option(help="The job's id.")] = "",
     where: Annotated[
-        list[str] | None, typer.Option(help="Instead of --job: column=value, first match.")
+        list[str] | None,
+        typer.Option(help="Instead of --job: column=value, first match; these make runs alike."),
     ] = None,
     knob: o.Knobs = None,
     objectives: o.Objectives = o.RUNTIME_ENERGY,
@@ -49,10 +50,13 @@ def front(
     one = jobs.rows([row]).known_at(Moment.SUBMIT)
     request = {k: one.frame[k][0] for k in space.names if k in one.columns}
     known = len(request) == len(space.names) and None not in request.values()
-    learner = o.fitted(jobs if model else earlier(jobs, row), model, kind, seed, space.names)
+    wanted = o.names(objectives) if model else o.judged(jobs, objectives)
+    by = tuple(w.partition("=")[0] for w in where or ()) or None
+    past = jobs if model else earlier(jobs, row)
+    learner = o.fitted(past, model, kind, seed, space.names, by)
     settings = space.settings()
     settings += [request] if known and request not in settings else []
-    found = tradeoff(one, learner, space, o.names(objectives), settings=settings)
+    found = tradeoff(one, learner, space, wanted, settings=settings)
     chosen_by, limits = o.rules(rule, within, request if known else None)
     try:
         choice = found.choose(chosen_by, limits)

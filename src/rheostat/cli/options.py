@@ -159,17 +159,40 @@ def load(file: Path, form: str = "", mapped: Path | None = None) -> JobTable:
 
 
 def fitted(
-    jobs: JobTable, model: Path | None, kind: str, seed: int, knobs: tuple[str, ...] = ("nodes",)
+    jobs: JobTable,
+    model: Path | None,
+    kind: str,
+    seed: int,
+    knobs: tuple[str, ...] = ("nodes",),
+    by: tuple[str, ...] | None = None,
 ) -> Predictor:
-    """The saved model, or a new one that learns from ``jobs``."""
+    """The saved model, or a new one that learns from ``jobs``; see `nodecount.model`."""
     from rheostat.cli.output import working
     from rheostat.recipes import nodecount
 
     if model is not None:
         return nodecount.saved(model)
-    new = nodecount.model(kind, jobs, knobs=knobs, seed=seed)
+    new = nodecount.model(kind, jobs, knobs=knobs, by=by, seed=seed)
     with working(f"learning from {len(jobs):,} jobs"):
         return new.fit(jobs)
+
+
+def judged(jobs: JobTable, objectives: str) -> tuple[str, ...]:
+    """The objectives, if the log can teach them; a log without power cannot teach energy."""
+    from rheostat.errors import DataError
+    from rheostat.recipes.nodecount import targets_in
+
+    wanted, taught = names(objectives), targets_in(jobs)
+    blind = [q for q in wanted if q in ("energy_j", "power_w", "edp_js") and len(taught) < 2]
+    if blind:
+        raise DataError(
+            "--objectives",
+            [
+                f"no row of this log has power or energy, so {', '.join(blind)} cannot be learnt",
+                "try --objectives runtime_s,node_hours, or give --model",
+            ],
+        )
+    return wanted
 
 
 def rules(rule: str, within: list[str] | None, against: Any = None) -> tuple[Any, tuple[Any, ...]]:

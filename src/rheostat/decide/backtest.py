@@ -21,7 +21,7 @@ import polars as pl
 
 from rheostat.core.front import Constraint, Objective, Rule
 from rheostat.core.jobs import JobTable, Moment
-from rheostat.core.outcome import Outcome, Predictor
+from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.space import Knob, Space
 from rheostat.core.units import parse_duration
 from rheostat.decide.accuracy import Accuracy, accuracy
@@ -110,12 +110,27 @@ def divided(jobs: JobTable, split: float | str) -> tuple[JobTable, JobTable, int
             "backtest",
             [f"expected jobs before and after the split, got {len(past)} and {len(recent)}"],
         )
-    if "end_s" not in past.columns:
-        return past, recent, 0
-    ended = past.rows(pl.col("end_s") <= recent.frame["submit_s"].min())
+    ended = past.rows(end_s(past) <= float(recent.frame["submit_s"].min()))  # type: ignore[arg-type]
     if not len(ended):
         raise DataError("backtest", ["no job had ended before the recent part begins"])
     return ended, recent, len(past) - len(ended)
+
+
+def end_s(jobs: JobTable) -> Array:
+    """(n,) when each job ended; where the log does not say, as if it had not waited.
+
+    >>> from rheostat import table
+    >>> end_s(table({"submit_s": [5.0, 6.0], "runtime_s": [2.0, 3.0], "end_s": [None, 12.0]}))
+    array([ 7., 12.])
+    """
+    ways = {
+        "end_s": pl.col("end_s"),
+        "runtime_s": pl.col("submit_s") + pl.col("runtime_s"),
+        "submit_s": pl.col("submit_s"),
+    }
+    known = [way.cast(pl.Float64) for name, way in ways.items() if name in jobs.columns]
+    found = jobs.frame.select(pl.coalesce(known)).to_series()
+    return found.fill_null(np.nan).to_numpy()
 
 
 def _by_user(advice: Advice) -> pl.DataFrame:

@@ -23,6 +23,7 @@ from rheostat.decide.advise import Advice, advise
 from rheostat.decide.chosen import choose
 from rheostat.decide.stack import stack
 from rheostat.measure.synthetic.world import World
+from rheostat.predict.importance import Importance, permutation_importance
 from rheostat.recipes import nodecount
 from rheostat.tradeoff.exhaustive import tradeoff
 from rheostat.tradeoff.many import fronts
@@ -92,6 +93,14 @@ def telling(asked: JobTable, model: Predictor) -> int:
     _, low, high = chosen.advised["runtime_s"]
     candidates = next((c for c in (fair, rich, np.isfinite(saved)) if c.any()), rich)
     return int(np.argmin(np.where(candidates, high / low, np.inf)))
+
+
+def leaning(demo: Demo) -> Importance | None:
+    """Which columns the runtime forecast leans on, on jobs it has not learnt from."""
+    if not hasattr(demo.model, "predict_log"):
+        return None
+    _, recent = demo.jobs.split_by_time(0.8)
+    return permutation_importance(demo.model, recent, "runtime_s", repeats=2)  # type: ignore[arg-type]
 
 
 def race(front: Front, truth: Front, seed: int) -> Race:

@@ -27,7 +27,7 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Knob, powers_of_two
 from rheostat.decide.accuracy import Accuracy, accuracy
-from rheostat.decide.backtest import divided
+from rheostat.decide.backtest import divided, end_s
 from rheostat.errors import DataError
 from rheostat.measure.repairs import TOTALS, per_node_requests
 
@@ -84,8 +84,7 @@ def earlier(jobs: JobTable, row: int) -> JobTable:
     others = np.arange(len(jobs)) != row
     if "submit_s" not in jobs.columns:
         return jobs.rows(others)
-    ended = "end_s" if "end_s" in jobs.columns else "submit_s"
-    known = jobs.rows(others & (jobs.numpy(ended) <= jobs.numpy("submit_s")[row]))
+    known = jobs.rows(others & (end_s(jobs) <= jobs.numpy("submit_s")[row]))
     if not len(known):
         raise DataError("front", ["no job had ended when this one was submitted: give --model"])
     return known
@@ -99,19 +98,29 @@ def marks(jobs: JobTable, new: Predictor, share: float) -> dict[str, Accuracy]:
 
 
 def model(
-    kind: str, jobs: JobTable, *, knobs: Sequence[str] = ("nodes",), seed: int = 0
+    kind: str,
+    jobs: JobTable,
+    *,
+    knobs: Sequence[str] = ("nodes",),
+    by: Sequence[str] | None = None,
+    seed: int = 0,
 ) -> Predictor:
-    """An unfitted model for ``jobs``: "law" is ours, others are direct regressors or embeddings."""
+    """An unfitted model for ``jobs``: "law" is ours, others are direct regressors or embeddings.
+
+    ``by`` names the columns that make runs the same application, where the usual ones do not.
+    """
     kind, targets = kind_of(kind, jobs), targets_in(jobs)
     if kind == "law":
         from rheostat.predict.law import LawGP
 
-        return LawGP(tuple(knobs), seed=seed)
+        return LawGP(tuple(knobs), by=by, seed=seed)
     from rheostat.predict.surrogate import Surrogate
 
     if kind == "attention":
-        return Surrogate("xgboost", embedding="attention", targets=targets, random_state=seed)
-    return Surrogate(kind, targets=targets, random_state=seed)
+        return Surrogate(
+            "xgboost", embedding="attention", targets=targets, similar_by=by, random_state=seed
+        )
+    return Surrogate(kind, targets=targets, similar_by=by, random_state=seed)
 
 
 def saved(path: Path) -> Predictor:

@@ -10,9 +10,10 @@ from rheostat.core.report import Chart, Section
 from rheostat.decide.accuracy import accuracy_facts
 from rheostat.explain.advice import accuracy_words, advice_grid, calibration_chart
 from rheostat.explain.choice import changes, explain_choice, explain_front, row_of
+from rheostat.explain.models import explain_importance
 from rheostat.explain.narrate import Narrative
 from rheostat.explain.words import listed, plain_name, setting_words, share, signed
-from rheostat.recipes.demo import Demo
+from rheostat.recipes.demo import Demo, leaning
 
 NEXT = (
     "rheostat front YOUR_JOBS.parquet --job ID     one of your own jobs",
@@ -42,14 +43,11 @@ def complete(demo: Demo) -> Narrative:
          "change; the largest savings first.",),
         advice_grid(demo.advice, 25),
     )  # fmt: skip
-    sections = [
-        *_one_job(demo, with_truth=True),
-        _truth(demo),
-        Section(race.title, race.sentences, None, _race_chart(demo)),
-        read,
-        fitted,
-        every,
-    ]
+    found = leaning(demo)
+    leans = [] if found is None else explain_importance(found)[0]
+    raced = Section(race.title, race.sentences, None, _race_chart(demo))
+    one = [*_one_job(demo, with_truth=True), _truth(demo)]
+    sections = [*one, raced, read, fitted, *leans, every]
     return Narrative("Which node count should this job take?", sections, facts(demo), NEXT)
 
 

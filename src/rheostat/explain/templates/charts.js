@@ -80,6 +80,7 @@
     if (chart.kind === "bar") {
       [found.xaxis.title, found.yaxis.title] = [found.yaxis.title, { text: "" }];
       found.showlegend = false;
+      found.yaxis.type = "category";
     }
     if (chart.kind === "calibration") {
       found.xaxis.range = found.yaxis.range = [0, 1];
