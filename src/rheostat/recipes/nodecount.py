@@ -34,7 +34,6 @@ from rheostat.measure.repairs import TOTALS, per_node_requests
 OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
 TARGETS = ("runtime_s", "power_w")
-KINDS = ("law", "forest", "xgboost", "lightgbm", "tabnet", "attention")
 
 
 def knob(largest: int = 256) -> Knob:
@@ -58,10 +57,6 @@ def kind_of(kind: str, jobs: JobTable) -> str:
 
     A table of measured runs (no clock, power known) teaches scaling laws; a log teaches habits,
     which boosted trees learn best.
-
-    >>> from rheostat.core.vocabulary import table
-    >>> kind_of("forest", table({"nodes": [1]}))
-    'forest'
     """
     if kind != "auto":
         return kind
