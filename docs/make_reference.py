@@ -7,7 +7,7 @@ import inspect
 from typer.main import get_command
 
 import rheostat
-from rheostat.cli import app
+from rheostat.cli.app import app
 
 
 def first_line(thing: object) -> str:

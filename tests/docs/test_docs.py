@@ -77,7 +77,7 @@ def verbs() -> list[str]:
     """Command names, as the program lists them."""
     from typer.main import get_command
 
-    from rheostat.cli import app
+    from rheostat.cli.app import app
 
     return sorted(get_command(app).commands)  # type: ignore[attr-defined]
 
@@ -90,7 +90,7 @@ def test_every_command_is_documented() -> None:
 def test_every_command_has_help_with_an_option_text() -> None:
     from typer.main import get_command
 
-    from rheostat.cli import app
+    from rheostat.cli.app import app
 
     bare = []
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
