@@ -1,4 +1,4 @@
-"""The demonstration: one document, same bytes, intervals that hold the truth, a whole page."""
+"""The demonstration: one document, same bytes, honest fronts, a page that is whole."""
 
 from __future__ import annotations
 
