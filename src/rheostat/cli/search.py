@@ -26,8 +26,16 @@ def search(
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 1,
     method: Annotated[
-        str, typer.Option(help="auto, or one of rheostat.tradeoff.propose.PROPOSERS.")
+        str,
+        typer.Option(
+            help="auto, law, hypervolume, nehvi, parego, improvement, thompson, uncertain, "
+            "nsga2, sobol or exhaustive."
+        ),
     ] = "auto",
+    prior: Annotated[
+        Path | None,
+        typer.Option(help="Runs of other applications (column app) that teach the law method."),
+    ] = None,
     timeout: Annotated[str, typer.Option(help="A run that takes longer counts as failed.")] = "1d",
     objectives: o.Objectives = o.RUNTIME_ENERGY,
     rule: o.RuleText = "knee",
@@ -51,7 +59,8 @@ def search(
     knobs = o.space_file(space)
     wanted = o.names(objectives)
     chosen_by, limits = o.rules(rule, within)
-    asker = proposer(method, knobs, wanted, limits=limits, seed=seed)
+    past = o.load(prior) if prior else None
+    asker = proposer(method, knobs, wanted, limits=limits, prior=past, budget=budget, seed=seed)
     meter = Command(measure, wanted, repeat=repeat, timeout_s=parse_duration(timeout))
     found = run(asker, meter, budget, journal=journal, progress=_progress(json=json))
     for note in (*found.outcome.notes, *meter.notes):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from rheostat.core.jobs import JobTable
 from rheostat.core.space import Space
 from rheostat.errors import DataError
 from rheostat.tradeoff.propose import PROPOSERS
+
+LAWS = frozenset({"runtime_s", "power_w", "energy_j"})
 
 
 def proposer(
@@ -16,31 +19,35 @@ def proposer(
     space: Space,
     objectives: Sequence[str],
     *,
-    limits: Iterable[Any] = (),
+    limits: Sequence[Any] = (),
+    prior: JobTable | None = None,
+    budget: int | None = None,
     seed: int = 0,
 ) -> Any:
     """The proposer of this name; "auto" is the best one for the space and what is installed."""
-    name = automatic(space, objectives) if method == "auto" else method
+    name = automatic(space, objectives, limits) if method == "auto" else method
+    if name == "law":
+        from rheostat.tradeoff.propose.law import LawGuided
+
+        return LawGuided(space, objectives, limits=limits, prior=prior, budget=budget, seed=seed)
     if name not in PROPOSERS:
         raise DataError(
-            "--method", [f"expected auto or one of {', '.join(PROPOSERS)}; got {method!r}"]
+            "--method", [f"expected auto, law or one of {', '.join(PROPOSERS)}; got {method!r}"]
         )
     return PROPOSERS[name](space, objectives, limits=limits, seed=seed)
 
 
-def automatic(space: Space, objectives: Sequence[str]) -> str:
-    """Expected hypervolume for two objectives, BoTorch's for more, Sobol points without torch.
+def automatic(space: Space, objectives: Sequence[str], limits: Sequence[Any] = ()) -> str:
+    """Laws where they apply, else expected hypervolume, else (without torch) Sobol points.
 
     >>> from rheostat.core.space import Knob
-    >>> one = Space.of(Knob("nodes", [1, 2]))
-    >>> automatic(one, ("runtime_s", "energy_j")) in ("law", "hypervolume", "sobol")
+    >>> named = Space.of(Knob("compiler", ["gcc", "icx"]))
+    >>> automatic(named, ("runtime_s", "energy_j")) in ("hypervolume", "sobol")
     True
     """
     if find_spec("botorch") is None:
         return "sobol"
-    if len(objectives) == 1:
-        return "improvement"
-    if len(objectives) > 2:
-        return "nehvi"
-    law = "law" in PROPOSERS and space.finite and all(k.numeric for k in space.knobs)
-    return "law" if law else "hypervolume"
+    lists = space.finite and all(k.numeric for k in space.knobs) and not limits
+    if lists and len(objectives) == 2 and set(objectives) <= LAWS:
+        return "law"
+    return {1: "improvement", 2: "hypervolume"}.get(len(objectives), "nehvi")

@@ -1,0 +1,72 @@
+"""`LawGuided` keeps a proposer's promises and needs few runs, fewer with past applications."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rheostat import Knob, Outcome, Space, search, table
+from rheostat.core.front import hypervolume_2d
+from rheostat.errors import DataError
+from rheostat.testing.proposers import check_proposer
+
+pytest.importorskip("gpytorch")
+
+from rheostat.tradeoff.propose.law import LawGuided, past_jobs
+
+NODES = [1, 2, 4, 8, 16, 32, 64, 128]
+
+
+def cost(n, serial=10.0, work=900.0, over=0.05):
+    return serial + work / n + over * n, 100 + 300.0 * n
+
+
+def measure(jobs):
+    t, p = cost(jobs.numpy("nodes"))
+    return Outcome({"runtime_s": t[None], "power_w": p[None]})
+
+
+def others():
+    rng = np.random.default_rng(0)
+    n = np.tile(NODES, 6).astype(float)
+    app = np.repeat([f"a{i}" for i in range(6)], len(NODES))
+    work = np.repeat(rng.uniform(300, 3000, 6), len(NODES))
+    t, p = cost(n, serial=work / 90, work=work)
+    return table({"app": app, "nodes": n.astype(int), "runtime_s": t, "power_w": p})
+
+
+@pytest.mark.slow
+def test_it_keeps_the_promises_of_a_proposer():
+    def make(space, seed):
+        return LawGuided(space, seed=seed)
+
+    check_proposer(
+        make,
+        Space.of([Knob("a", [1, 2, 4, 8]), Knob("b", [0.1, 0.5, 1.0])]),
+        seeds=1,
+        beats_random=False,
+    )
+
+
+def test_four_measurements_find_nearly_all_that_four_can():
+    found = search(LawGuided(Knob("nodes", NODES), prior=others(), budget=4), measure, 4)
+    every = measure(table({"nodes": NODES}))
+    y = np.log(np.column_stack([every.mean("runtime_s"), every.mean("energy_j")]))
+    y = (y - y.min(axis=0)) / (y.max(axis=0) - y.min(axis=0))
+    place = [NODES.index(n) for n in found.alternatives.frame["nodes"]]
+    from itertools import combinations
+
+    best = max(hypervolume_2d(y[list(c)], (1.1, 1.1)) for c in combinations(range(len(y)), 4))
+    assert hypervolume_2d(y[place], (1.1, 1.1)) >= 0.97 * best
+
+
+def test_past_applications_are_curves_and_short_ones_are_left_out():
+    prior = others()
+    assert len(past_jobs(prior, ["nodes"], ["app"])) == 6
+    few = prior.rows(np.arange(10))
+    assert len(past_jobs(few, ["nodes"], ["app"])) == 1
+
+
+def test_what_does_not_fit_is_said_at_once():
+    with pytest.raises(DataError, match=r"compiler: expected a list of numbers; objectives"):
+        LawGuided(Knob("compiler", ["a", "b"]), ("runtime_s", "edp_js"))
