@@ -35,6 +35,10 @@ TITLES = {
     "regret": "Constrained decision regret (lower is better)",
 }
 
+PARTIAL = """\
+The command plans 20 seeds for all but the slowest methods and computes what is missing from its
+cache; with `--cached-only` the page shows the runs finished so far."""
+
 PROTOCOL = """\
 Objectives are logarithms scaled to each pool's own box, reference 1.1; box, reference, front and
 questions are hidden from the methods. Hypervolume counts measured settings only. *Attainable* is
@@ -114,9 +118,11 @@ def _range(sizes: list[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _seeds(scores: Scores, method: str) -> int:
-    cell = scores.of("hv_fraction", method, scores.objectives[0], scores.budgets[-1])
-    return int(np.isfinite(cell).any(axis=0).sum())
+def _seeds(scores: Scores, method: str) -> str:
+    """Seeds run per pool: `20`, or `5 to 20` where pools differ."""
+    cell = scores.of("regret", method, scores.objectives[0], scores.budgets[-1])
+    counts = [int(n) for n in np.isfinite(cell).sum(axis=1) if n]
+    return _range(counts) if counts else "0"
 
 
 def _protocol(scores: Scores, pools: list[Pool], command: str, notes: list[str]) -> list[str]:
@@ -135,7 +141,7 @@ def _protocol(scores: Scores, pools: list[Pool], command: str, notes: list[str])
         f"{datetime.date.today().isoformat()}; {machine()}; {_versions()}.",
         "",
         f"{fronts}: {'; '.join(groups)}.",
-        f"Seeds per method: {seeds}.",
+        f"Seeds per pool: {seeds}. {PARTIAL}",
         "",
         PROTOCOL,
         *[f"- {n}" for n in notes],
@@ -248,7 +254,7 @@ def _by_pool(scores: Scores) -> list[str]:
 
 def _means(scores: Scores) -> dict[str, object]:
     cells = [
-        {"method": m, "objectives": o, "budget": b, "seeds": _seeds(scores, m)}
+        {"method": m, "objectives": o, "budget": b, "seeds_per_pool": _seeds(scores, m)}
         | {metric: _json(scores.mean(metric, m, o, b)) for metric in METRICS}
         for m in scores.methods
         for o in scores.objectives

@@ -30,8 +30,12 @@ def case() -> Case:
     return Case(made("a", 5.0), [made("b", 1.0), made("c", 20.0)])
 
 
+QUICK = {"random", "nsga2", "optuna-tpe", "botorch", "paper-lgbm", "ours"}
+NAMES = [m if m in QUICK else pytest.param(m, marks=pytest.mark.slow) for m in REGISTRY]
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", [m for m in REGISTRY if m not in ("paper-tabnet", "smac")])
+@pytest.mark.parametrize("name", NAMES)
 def test_same_seed_same_rows_and_no_setting_twice(name: str, case: Case, monkeypatch) -> None:
     monkeypatch.setattr("nodecount_lib.replay.BUDGETS", (0, 2, 6))
     first, second = (replay(REGISTRY[name], case, 3) for _ in range(2))
