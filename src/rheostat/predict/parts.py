@@ -122,7 +122,8 @@ def _read_sklearn(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> Any:
 def _pack_network(thing: Any) -> Pack:
     from safetensors.torch import save
 
-    state = {k: v.contiguous() for k, v in thing.net_.state_dict().items()}
+    # TabNet's steps share layers; the format refuses tensors that share memory, so each is copied.
+    state = {k: v.detach().clone() for k, v in thing.net_.state_dict().items()}
     arrays = {k: getattr(thing, k) for k in ("x_mean_", "x_scale_", "y_mean_", "y_scale_")}
     facts = {
         "class": type(thing).__name__,
