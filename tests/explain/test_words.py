@@ -68,7 +68,7 @@ def test_evidence_is_not_claimed_where_there_is_none():
     found = front(support=False)
     said = str(explain(found.choose(Knee()), front=found))
     assert "Evidence" not in said
-    assert "runs:" not in str(explain(found))
+    assert "column runs" not in str(explain(found))
 
 
 def test_keeping_the_request_is_said_plainly(chosen):

@@ -56,6 +56,8 @@ def explain_front(front: Front, chosen: int | None, request: Mapping[str, Any] |
     base = row_of(front, request)
     judged = np.isfinite(front.values).all(axis=1)
     said = [f"{int(front.mask.sum())} of {len(front)} settings are worth considering."]
+    if front.outcome.support is not None:
+        said.append("The column runs counts similar past runs behind each forecast.")
     if not judged.all():
         blind = [setting_words(front.setting(int(i))) for i in np.flatnonzero(~judged)]
         said.append(f"No forecast for {listed(blind)}: too few similar past runs.")
