@@ -46,8 +46,10 @@ bench-nodecount: install
 bench-nodecount-quick: install
 	@$(BIN)/python benchmarks/nodecount.py --quick
 
+# rewrites the pages and blocks that come from the code
 docs: install
 	@$(BIN)/python docs/make_reference.py > docs/reference.md
+	@$(BIN)/python docs/make_readme.py
 
 clean:
 	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
