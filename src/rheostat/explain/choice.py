@@ -118,6 +118,7 @@ def _chart(front: Front, chosen: int | None, base: int | None) -> Chart | None:
         "high": front.interval(y)[1].tolist(),
         "text": [setting_words(front.setting(i)) for i in range(len(front))],
         "kinds": kinds,
+        "on_front": front.mask.tolist(),
     }
     return Chart("front", (series,), (x, y), log=True)
 

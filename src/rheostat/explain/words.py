@@ -60,8 +60,8 @@ def plain_name(name: str) -> str:
 def duration(seconds: float) -> str:
     """Two parts at most.
 
-    >>> duration(2460), duration(75), duration(5025), duration(93784), duration(0.25)
-    ('41m', '1m 15s', '1h 24m', '1d 2h', '0.25 s')
+    >>> [duration(s) for s in (2460, 75, 5025, 7200, 93784, 0.25)]
+    ['41m', '1m 15s', '1h 24m', '2h', '1d 2h', '0.25 s']
     """
     if not math.isfinite(seconds):
         return "-"
@@ -74,9 +74,9 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes}m"
     if minutes < 24 * 60:
-        return f"{minutes // 60}h {minutes % 60}m"
+        return f"{minutes // 60}h {minutes % 60}m".removesuffix(" 0m")
     hours = round(seconds / 3600)
-    return f"{hours // 24}d {hours % 24}h"
+    return f"{hours // 24}d {hours % 24}h".removesuffix(" 0h")
 
 
 def quantity(value: float, unit: str) -> str:

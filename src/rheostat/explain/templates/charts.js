@@ -24,7 +24,7 @@
   function pick(list, rows) { return list ? rows.map((i) => list[i]) : undefined; }
 
   function settings(s, c) {
-    const order = s.x.map((_, i) => i).filter((i) => s.kinds[i] !== "dominated" && s.x[i] !== null);
+    const order = s.x.map((_, i) => i).filter((i) => s.on_front[i]);
     order.sort((a, b) => s.x[a] - s.x[b]);
     const line = {
       x: pick(s.x, order), y: pick(s.y, order), mode: "lines", hoverinfo: "skip",
