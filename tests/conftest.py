@@ -6,9 +6,6 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# BoTorch compiles a kernel at first use and caches it under XDG_CACHE_HOME, which tests replace:
-# without a fixed place every test would compile it again.
-os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(Path.home() / ".cache" / "torch_extensions"))
 
 import pytest
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 from botorch.acquisition import LogExpectedImprovement
-from botorch.acquisition.multi_objective.logei import qLogNoisyExpectedHypervolumeImprovement
+from botorch.acquisition.multi_objective import logei
 from botorch.acquisition.multi_objective.parego import qLogNParEGO
 from botorch.models import SingleTaskGP
 from botorch.sampling import SobolQMCNormalSampler
@@ -36,6 +36,7 @@ from .base import Method, nearest
 from .gpfit import fit_map
 
 torch.set_num_threads(1)
+logei._load_attempted = True  # same numbers without compiling a kernel at first use
 MC_SAMPLES = 64
 
 
@@ -144,7 +145,7 @@ class BotorchNehvi(MultiObjective):
     """qLogNEHVI, reference inferred by BoTorch's own rule from what was measured."""
 
     def _acquire(self, model: SingleTaskGP, x: torch.Tensor, target: torch.Tensor) -> Any:
-        return qLogNoisyExpectedHypervolumeImprovement(
+        return logei.qLogNoisyExpectedHypervolumeImprovement(
             model, infer_reference_point(target), x, sampler=self._sampler(), prune_baseline=True
         )
 
