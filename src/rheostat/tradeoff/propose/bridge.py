@@ -61,7 +61,7 @@ def noisy_hypervolume(
     """
     normal = require("botorch.sampling.normal", extra="bo")
     torch = require("torch", extra="bo")
-    logei = require("botorch.acquisition.multi_objective.logei", extra="bo")
+    logei: Any = require("botorch.acquisition.multi_objective.logei", extra="bo")
     # It would compile a C++ kernel at first use: minutes of silence, and a lock left by a killed
     # process stalls every later one. The Python path gives the same numbers, 3 times slower.
     logei._load_attempted = True
