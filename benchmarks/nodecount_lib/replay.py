@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +43,10 @@ def key_of(entry: Entry, case: Case, seed: int) -> str:
 
 
 def replay(entry: Entry, case: Case, seed: int) -> list[Row]:
-    """All rows of one (method, pool, seed); a trajectory that ignores the pair is walked once."""
+    """All rows of one (method, pool, seed); a trajectory that ignores the pair is walked once.
+
+    Every budget is a run of its own, told beforehand how many evaluations it has.
+    """
     groups = [list(PAIRS)] if entry.pair_free else [[name] for name in PAIRS]
     return [row for group in groups for row in _walk(entry, case, seed, group)]
 
@@ -53,11 +58,10 @@ def _walk(entry: Entry, case: Case, seed: int, pair_names: list[str]) -> list[Ro
     asked = {name: questions(pool, PAIRS[name]) for name in pair_names}
     rows: list[Row] = []
     started = time.process_time()
-    for budget in BUDGETS:
-        _advance(method, pool, budget)
+    for budget, ended in _runs(method, pool):
         every = [q for name in pair_names for q in asked[name]]
-        full = len(method.seen) == pool.n
-        answers = [choose(pool.log_y, q) for q in every] if full else method.recommend(every)
+        full = len(ended.seen) == pool.n
+        answers = [choose(pool.log_y, q) for q in every] if full else ended.recommend(every)
         cpu_s = time.process_time() - started
         for g, name in enumerate(pair_names):
             size = len(asked[name])
@@ -69,25 +73,44 @@ def _walk(entry: Entry, case: Case, seed: int, pair_names: list[str]) -> list[Ro
                 "seed": seed,
             }
             row |= _score(
-                judges[name], method.seen, pool, asked[name], answers[g * size : (g + 1) * size]
+                judges[name], ended.seen, pool, asked[name], answers[g * size : (g + 1) * size]
             )
-            rows.append(row | {"evaluations": len(method.seen), "cpu_s": round(cpu_s, 4)})
+            rows.append(row | {"evaluations": len(ended.seen), "cpu_s": round(cpu_s, 4)})
     return rows
 
 
-def _advance(method: Method, pool: Pool, budget: int) -> None:
-    """Measure until the budget or the pool is spent; the last stretch of a small pool needs no
-    choices."""
+def _runs(method: Method, pool: Pool) -> Iterator[tuple[int, Method]]:
+    """The method at the end of a run for each budget.
+
+    While more evaluations are left than a method looks ahead, runs for different budgets are the
+    same: they share that beginning, and each goes its own way from a copy.  A method that looks one
+    ahead ignores the budget, and one run passes through all of them.
+    """
+    for budget in BUDGETS:
+        while budget < pool.n and budget - len(method.seen) >= method.ahead:
+            _measure(method, pool, method.ahead)
+        ended = method if method.ahead == 1 else deepcopy(method)
+        _finish(ended, pool, budget)
+        yield budget, ended
+
+
+def _finish(method: Method, pool: Pool, budget: int) -> None:
+    """Measure until the budget or the pool is spent; where all of it will be measured there is
+    nothing to choose."""
     if budget >= pool.n:
         for i in method.unseen():
             method.seen.append(int(i))
             method.y.append(pool.log_y[i])
         return
     while len(method.seen) < budget:
-        i = method.ask(budget - len(method.seen))
-        if i in method.seen:
-            raise ValueError(f"{type(method).__name__} asked for setting {i} twice")
-        method.tell(i, pool.log_y[i])
+        _measure(method, pool, budget - len(method.seen))
+
+
+def _measure(method: Method, pool: Pool, left: int) -> None:
+    i = method.ask(left)
+    if i in method.seen:
+        raise ValueError(f"{type(method).__name__} asked for setting {i} twice")
+    method.tell(i, pool.log_y[i])
 
 
 def _score(

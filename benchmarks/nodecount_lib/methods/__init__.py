@@ -23,7 +23,7 @@ def _entry(name: str, module: str, cls: str, version: str, **options: object) ->
 REGISTRY: dict[str, Entry] = {
     e.name: e
     for e in [
-        _entry("ours", "ours", "Ours", code_version(), uses_prior=True),
+        _entry("ours", "ours", "Ours", code_version() + "-2", uses_prior=True),
         _entry("random", "simple", "RandomSearch", "1", pair_free=True),
         _entry("sobol", "simple", "SobolSearch", "1", pair_free=True),
         _entry("nsga2", "simple", "Nsga2", "1"),
@@ -34,7 +34,7 @@ REGISTRY: dict[str, Entry] = {
         _entry("botorch", "gp", "BotorchNehvi", "1"),
         _entry("botorch-corners", "gp", "BotorchCorners", "1", max_seeds=5),
         _entry("optuna-gp", "optuna_peers", "OptunaGp", "1", max_seeds=5),
-        _entry("smac", "smac_peer", "Smac", "1", max_seeds=1),
+        _entry("smac", "smac_peer", "Smac", "1", max_seeds=5),
         _entry("optuna-tpe", "optuna_peers", "OptunaTpe", "1"),
         *[
             _entry(f"paper-{name}", "paper", cls, "1", uses_prior=True, max_seeds=most)

@@ -51,11 +51,12 @@ class Method:
 
     Subclasses choose in `pick`; `believe` returns mean log quantities (N, 3), NaN where they have
     no opinion, or None.  `pair_free` says that the trajectory does not depend on the pair of
-    objectives.
+    objectives.  `ahead` is how many evaluations a method plans: with more left it chooses alike.
     """
 
     pair_free = False
     n_start = 2
+    ahead = 1
 
     def __init__(self, problem: Problem, seed: int) -> None:
         self.problem = problem

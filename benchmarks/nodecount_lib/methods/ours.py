@@ -19,6 +19,7 @@ class Ours(Method):
     """Adapter; start, model, plan and recommendation are `LawSearch`'s own."""
 
     n_start = 0
+    ahead = 6
 
     def __init__(self, problem: Problem, seed: int) -> None:
         super().__init__(problem, seed)
@@ -29,6 +30,7 @@ class Ours(Method):
             prior,
             objectives=[QUANTITIES[c] for c in problem.pair],
             seed=seed,
+            horizon=self.ahead,
         )
 
     def pick(self, remaining: int) -> int:

@@ -24,7 +24,7 @@ from rheostat.predict.law.hyper import Curve
 from rheostat.predict.law.population import Population, learn
 
 LANDMARKS, LENGTH, WORTH = 40, 0.5, 1.5
-WIDTHS = (1.0, 0.5)
+WIDTHS = (1.0, 0.5, 0.25)
 JUDGED = 20
 """Settings of a past job at which it is foretold from the others."""
 SLACK = 3.0
