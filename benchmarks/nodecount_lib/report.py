@@ -15,6 +15,7 @@ from .claims import ablations
 from .methods import REGISTRY
 from .pools import Pool
 from .section import replace_section
+from .shortfall import by_pool
 from .stats import METRICS, Scores, bootstrap, difference, verdict
 from .verdicts import targets
 
@@ -91,7 +92,7 @@ def _section(scores: Scores, pools: list[Pool], command: str, notes: list[str]) 
                 *_means_table(scores, objectives, metric),
             ]
     lines += ablations(scores)
-    lines += ["", "### Pool by pool", "", *_by_pool(scores)]
+    lines += ["", "### Pool by pool", "", *by_pool(scores, pools)]
     return lines
 
 
@@ -213,30 +214,6 @@ def _named(scores: Scores, method: str) -> str:
     cell = scores.of("regret", method, scores.objectives[0], scores.budgets[-1])
     run = int(np.isfinite(cell).any(axis=1).sum())
     return method if run == len(scores.pools) else f"{method} ({run} pools only, not comparable)"
-
-
-def _by_pool(scores: Scores) -> list[str]:
-    if "ours" not in scores.methods:
-        return []
-    lines = [
-        "Share of the attainable hypervolume at 4 evaluations and regret at 2, mean over seeds.",
-        "",
-    ]
-    lines += [
-        "| pool | objectives | ours @4 | botorch @4 | ours regret @2 | botorch regret @2 |",
-        "|---|---|---|---|---|---|",
-    ]
-    for i, pool in enumerate(scores.pools):
-        for o in scores.objectives:
-            cells = [
-                float(np.nanmean(scores.of(metric, m, o, b)[i]))
-                if m in scores.methods
-                else float("nan")
-                for metric, b in (("hv_attainable", 4), ("regret", 2))
-                for m in ("ours", "botorch")
-            ]
-            lines.append(f"| {pool} | {o} | " + " | ".join(f"{c:.3f}" for c in cells) + " |")
-    return lines
 
 
 def _means(scores: Scores) -> dict[str, object]:
