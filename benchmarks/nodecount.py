@@ -2,9 +2,9 @@
 evaluations?
 
     python benchmarks/nodecount.py --quick              # 4 pools, 3 seeds, a table on stderr
-    python benchmarks/nodecount.py --json > rows.json   # all pools, 20 seeds, one JSON document on
-    stdout python benchmarks/nodecount.py --data DIR --json    # other tables of measured runs (any
-    CSV)
+    python benchmarks/nodecount.py --json > rows.json   # all pools, 20 seeds, one JSON document
+    python benchmarks/nodecount.py --data DIR --json    # other tables of measured runs (any CSV)
+    python benchmarks/nodecount.py --write-docs         # and rewrite docs/benchmarks.md
 
 Real measured pools whose true front is known are replayed; see docs/benchmarks.md for the protocol.
 Progress goes to stderr.  Results are cached per (method, pool, seed), so a run can be interrupted.

@@ -28,6 +28,7 @@ class Smac(Method):
         self._top = np.maximum(self._rank.max(axis=0), 1)
         self._folder = tempfile.TemporaryDirectory()
         self._smac = self._facade()
+        self._spent = False
 
     def _facade(self) -> Any:
         from ConfigSpace import ConfigurationSpace, Integer
@@ -57,10 +58,22 @@ class Smac(Method):
             )
 
     def pick(self, remaining: int) -> int:
-        """SMAC's suggestion, moved to the nearest setting that is not measured yet."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            config = self._smac.ask().config
+        """SMAC's suggestion, moved to the nearest setting that is not measured yet.
+
+        In a small space SMAC gives up looking for something new; from then on the start's sequence
+        is followed.
+        """
+        from smac.main.exceptions import ConfigurationSpaceExhaustedException
+
+        if self._spent:
+            return self.next_start()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                config = self._smac.ask().config
+        except ConfigurationSpaceExhaustedException:
+            self._spent = True
+            return self.next_start()
         point = np.array([config[f"k{j}"] for j in range(len(self._top))]) / self._top
         return nearest(self._rank / self._top, point, self.unseen())
 
