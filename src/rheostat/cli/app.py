@@ -12,6 +12,7 @@ GROUPS = {
     "Measure": ("read", "fetch"),
     "Predict": ("fit", "predict", "compare"),
     "Trade off and decide": ("front", "decide", "backtest", "search"),
+    "Time passes": ("simulate",),
 }
 
 app = typer.Typer(

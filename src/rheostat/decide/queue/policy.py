@@ -1,0 +1,88 @@
+"""A batch policy: an order of the waiting jobs, how far it backfills, and what planning may know.
+
+*Backfilling* lets a job start ahead of its turn.  ``none`` never; ``easy`` if that does not delay
+the first job that cannot start yet; ``conservative`` if it delays none of those before it.
+
+*Semantics* says which run time a waiting job is planned with: ``textbook`` its estimate;
+``cqsim`` its true run time, as the simulator CQSim and the results published with it do.  No site
+knows the true run time: such a plan is clairvoyant, and every result says so.
+
+*Ties* says how often the queue is looked at when several events fall on one moment: after each
+``event``, or once per time stamp (``batch``).  Ends come before submissions, submissions as the
+trace has them, ends in the order of the starts; with ``ends="expected"`` of the expected ends.
+
+References
+----------
+Mu'alem, Feitelson, "Utilization, predictability, workloads, and user runtime estimates in
+scheduling the IBM SP2 with backfilling", IEEE TPDS 2001.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rheostat.decide.queue.orders import Order, Score, order
+from rheostat.errors import DataError
+
+BACKFILLING = ("none", "easy", "conservative")
+SEMANTICS = ("textbook", "cqsim")
+TIES = ("event", "batch")
+ENDS = ("start", "expected")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Made by `policy`; ``name`` is what it is called in tables."""
+
+    order: Order
+    backfill: str = "easy"
+    semantics: str = "textbook"
+    ties: str = "event"
+    name: str = ""
+    ends: str = "start"
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{what}: expected one of {', '.join(known)}, got {value!r}"
+            for what, value, known in (
+                ("backfill", self.backfill, BACKFILLING),
+                ("semantics", self.semantics, SEMANTICS),
+                ("ties", self.ties, TIES),
+                ("ends", self.ends, ENDS),
+            )
+            if value not in known
+        ]
+        if problems:
+            raise DataError("policy", problems)
+
+
+def policy(
+    spec: str | Policy | Order | Score,
+    *,
+    semantics: str = "textbook",
+    ties: str = "event",
+    ends: str = "start",
+) -> Policy:
+    """From ``fcfs``, ``easy``, ``conservative``, ``ORDER``, ``ORDER+easy``, ``ORDER+conservative``.
+
+    ``easy`` and ``conservative`` alone backfill behind first come, first served; an order alone
+    does not backfill.  A callable is an order under EASY.
+
+    >>> policy("sjf+easy").order.name, policy("easy").order.name, policy("sjf").backfill
+    ('sjf', 'fcfs', 'none')
+    """
+    if isinstance(spec, Policy):
+        return spec
+    if not isinstance(spec, str):
+        made = order(spec)
+        return Policy(made, "easy", semantics, ties, f"{made.name}+easy", ends)
+    first, plus, second = spec.lower().strip().partition("+")
+    if not plus and first in BACKFILLING[1:]:
+        first, second = "fcfs", first
+    elif not plus:
+        second = "none"
+    if second not in BACKFILLING:
+        raise DataError(
+            f"policy {spec}", [f"after the + expected easy or conservative, got {second!r}"]
+        )
+    return Policy(order(first), second, semantics, ties, spec.lower().strip(), ends)

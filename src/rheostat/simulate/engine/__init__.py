@@ -1,0 +1,1 @@
+"""The compiled core: event loops over arrays, nothing of tables or names."""

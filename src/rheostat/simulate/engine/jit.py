@@ -1,0 +1,71 @@
+"""Compile once, keep on disk: ``@compiled`` is numba's ``njit`` with a cache that cannot go stale.
+
+Numba keys its cache by the file of the function alone, so that a change in one it calls is not
+seen: old machine code then runs against new arrays.  Here the folder's name holds a hash of all
+sources of the engine.  It lies in the user's cache directory, or below ``NUMBA_CACHE_DIR``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from platformdirs import user_cache_path
+
+
+def _folder() -> str:
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    digest = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()[:16]
+    home = os.environ.get("NUMBA_CACHE_DIR") or user_cache_path("rheostat")
+    return str(Path(home) / f"engine-{digest}")
+
+
+FOLDER = _folder()
+
+
+def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """``numba.njit(cache=True)`` into `FOLDER`; other users of numba keep their own folder."""
+    if function is None:
+        return lambda f: compiled(f, **options)
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = FOLDER
+    try:
+        return numba.njit(cache=True, error_model="numpy", **options)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def compiled_score(score: Callable[..., Any]) -> Any:
+    """``score(now, submit, estimate, processors)`` as a function the engines can call.
+
+    What numba cannot compile is called back as plain Python: slow, and it works.
+    """
+    if score not in _SCORES:
+        try:
+            _SCORES[score] = numba.cfunc(_SIGNATURE)(score)
+        except numba.core.errors.NumbaError:
+            _SCORES[score] = _PlainScore(score)
+    return _SCORES[score]
+
+
+_SIGNATURE = numba.float64(numba.float64, numba.float64, numba.float64, numba.float64)
+_SCORES: dict[Callable[..., Any], Any] = {}
+
+
+class _PlainScore(numba.types.WrapperAddressProtocol):
+    """A Python function behind a C pointer, as numba's first-class function types allow."""
+
+    def __init__(self, score: Callable[..., Any]) -> None:
+        kind = ctypes.CFUNCTYPE(*[ctypes.c_double] * 5)
+        self._callback = kind(lambda *a: float(score(*a)))
+
+    def __wrapper_address__(self) -> int:
+        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def signature(self) -> Any:
+        return _SIGNATURE

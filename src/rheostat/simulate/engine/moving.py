@@ -1,0 +1,108 @@
+"""The engine for orders that change while jobs wait: WFP3, UNICEF, LXF, multifactor, any callable.
+
+Every event may change who is first, so each pass scores the whole queue anew; passes in which no
+waiting job is small enough for what is free are skipped, which loses nothing: a pass that starts no
+job leaves no trace.  Symbols as in `fixed`; ``score`` is a compiled function of (now, submit,
+estimate, processors), smallest first, ties as they arrived.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.simulate.engine.blocks import blocks, discard, first_key, insert, pop, shadow
+from rheostat.simulate.engine.jit import compiled
+
+
+@compiled
+def run_moving(submit, run, procs, planned, booked, score, size, easy, ties):
+    """(start (n,), number of scheduling passes)."""
+    batch, by_expected = ties
+    n = len(submit)
+    start = np.full(n, np.nan)
+    running, ends = blocks(min(n, size)), blocks(min(n, size))
+    queue = np.empty(n, np.int64)  # waiting jobs as they arrived
+    scores = np.empty(n, np.float64)
+    chosen = np.empty(n, np.int64)  # places in the queue of the jobs started in this pass
+    waiting, free, i, passes = 0, size, 0, 0
+    while i < n or first_key(ends) < np.inf:
+        now = min(first_key(ends), submit[i] if i < n else np.inf)
+        while True:
+            if first_key(ends) == now:
+                j = pop(ends, by_expected)
+                free += procs[j]
+                discard(running, start[j] + booked[j], j)
+            elif i < n and submit[i] == now:
+                queue[waiting] = i
+                waiting += 1
+                i += 1
+            else:
+                break
+            if not batch:
+                break
+        passes += 1
+        least = size + 1
+        for k in range(waiting):
+            least = min(least, procs[queue[k]])
+        if least > free:
+            continue
+        for k in range(waiting):
+            j = queue[k]
+            scores[k] = score(now, submit[j], booked[j], float(procs[j]))
+        picked = _pick(
+            now, free, queue[:waiting], scores, chosen, (procs, planned, booked), running, easy
+        )
+        for c in range(picked):
+            j = queue[chosen[c]]
+            start[j] = now
+            free -= procs[j]
+            insert(ends, now + run[j], j, procs[j], now + booked[j])
+            queue[chosen[c]] = -1
+        kept = 0
+        for k in range(waiting):
+            if queue[k] >= 0:
+                queue[kept] = queue[k]
+                kept += 1
+        waiting = kept
+    return start, passes
+
+
+@compiled
+def _pick(now, free, queue, scores, chosen, job, running, easy):
+    """Write places of jobs that start now to ``chosen`` and book them; how many they are."""
+    procs, planned, booked = job
+    picked, m = 0, len(queue)
+    head = -1
+    while picked < m:
+        head = -1
+        for k in range(m):
+            if scores[k] < np.inf and (head < 0 or scores[k] < scores[head]):
+                head = k
+        if head < 0 or procs[queue[head]] > free:
+            break
+        free -= procs[queue[head]]
+        insert(running, now + booked[queue[head]], queue[head], procs[queue[head]], 0.0)
+        scores[head] = np.inf
+        chosen[picked] = head
+        picked += 1
+    if not easy or head < 0 or picked == m:
+        return picked
+    until, extra = shadow(running, free, procs[queue[head]])
+    fit = np.empty(m, np.int64)
+    found = 0
+    for k in range(m):
+        p = procs[queue[k]]
+        able = p <= free and (p <= extra or now + planned[queue[k]] <= until)
+        if able and k != head and scores[k] < np.inf:
+            fit[found] = k
+            found += 1
+    for c in np.argsort(scores[fit[:found]], kind="mergesort"):
+        j = queue[fit[c]]
+        before = now + planned[j] <= until
+        if procs[j] <= free and (before or procs[j] <= extra):
+            free -= procs[j]
+            extra -= 0 if before else procs[j]
+            insert(running, now + booked[j], j, procs[j], 0.0)
+            chosen[picked] = fit[c]
+            picked += 1
+    return picked

@@ -1,0 +1,117 @@
+"""A trace as the engines want it: arrays in order of submission, and notes on every row left out.
+
+Sizes are what was asked for, or else what was used.  A row that no machine could run - no size, no
+run time, no submission, more processors than there are - is left out and noted.  Nothing is
+rewritten: a run longer than its request stays so, and a request that is not there is said to be
+planned with the true run time, which makes the plan clairvoyant for those rows.
+
+    Symbol    Shape  Meaning
+    submit_s  (n,)   submission, s, ascending; equal ones in the order of the trace
+    run_s     (n,)   run time, s
+    procs     (n,)   processors
+    ask_s     (n,)   run time asked for, s
+    row       (n,)   row of the job in the table it came from
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import JobTable, Note
+from rheostat.core.machine import Machine
+from rheostat.errors import DataError
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The arrays of the notation above; ``unasked`` jobs had no requested run time."""
+
+    submit_s: Array
+    run_s: Array
+    procs: Array
+    ask_s: Array
+    row: Array
+    unasked: int
+    notes: tuple[Note, ...]
+
+    def __len__(self) -> int:
+        return len(self.submit_s)
+
+
+def workload(jobs: JobTable, machine: Machine) -> Workload:
+    """What of ``jobs`` can run on ``machine``, in order of submission."""
+    jobs.require("submit_s", "runtime_s")
+    submit, run, procs = jobs.numpy("submit_s"), jobs.numpy("runtime_s"), sizes(jobs)
+    ask = (
+        jobs.numpy("time_limit_s") if "time_limit_s" in jobs.schema else np.full(len(jobs), np.nan)
+    )
+    reasons = {
+        "no submission time": ~np.isfinite(submit),
+        "no run time": ~np.isfinite(run),
+        "negative run time": run < 0,
+        "no processors asked for or used": ~(procs > 0),
+        "processors are not a whole number": procs != np.floor(procs),
+        f"more processors than the machine's {machine.procs}": procs > machine.procs,
+    }
+    keep = np.ones(len(jobs), bool)
+    notes = []
+    for why, bad in reasons.items():
+        hit = bad & keep & ~np.isnan(procs) if "whole" in why else bad & keep
+        notes += [_rows(f"{why}: left out", hit, dropped=True)] if hit.any() else []
+        keep &= ~hit
+    if not keep.any():
+        raise DataError("simulate", ["no row of the trace can run", *(n.message for n in notes)])
+    row = np.flatnonzero(keep)
+    row = row[np.argsort(submit[row], kind="stable")]
+    notes += _odd(submit, run, ask, keep)
+    unasked = ~(ask > 0)
+    return Workload(
+        submit[row],
+        run[row],
+        procs[row].astype(np.int64),
+        np.where(unasked, run, ask)[row],
+        row,
+        int(unasked[row].sum()),
+        tuple(notes),
+    )
+
+
+def sizes(jobs: JobTable) -> Array:
+    """Processors asked for, else used, else nodes; NaN where the table has none of them."""
+    size = np.full(len(jobs), np.nan)
+    for name in ("cores", "cores_alloc", "nodes", "nodes_alloc"):
+        if name in jobs.schema and not (name == "nodes" and np.isfinite(size).any()):
+            other = jobs.numpy(name)
+            size = np.where(size > 0, size, np.where(other > 0, other, size))
+        if name == "cores_alloc" and np.isfinite(size).any():
+            break  # nodes and processors are different units: never mixed in one trace
+    return size
+
+
+def _odd(submit: Array, run: Array, ask: Array, keep: Array) -> list[Note]:
+    """Notes on rows that are simulated as they are, though a reader would want to know."""
+    late = np.zeros(len(submit), bool)
+    kept = np.flatnonzero(keep)
+    late[kept[1:]] = submit[kept[1:]] < np.maximum.accumulate(submit[kept])[:-1]
+    told = {
+        "submitted before the row above: simulated in order of time": late,
+        "zero run time: starts and ends at once": keep & (run == 0),
+        "no requested run time: planned with the true one (clairvoyant)": keep & ~(ask > 0),
+        "ran longer than requested: kept, planned with the request": keep & (ask > 0) & (run > ask),
+    }
+    return [_rows(why, hit) for why, hit in told.items() if hit.any()]
+
+
+def _rows(message: str, hit: Array, *, dropped: bool = False) -> Note:
+    rows = np.flatnonzero(hit)
+    return Note(message, tuple(int(r) for r in rows[:10]), len(rows), dropped)
+
+
+def schedule_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a written schedule: job_id, submit_s, start_s, end_s, procs."""
+    return frame.select("job_id", "submit_s", "start_s", "end_s", "procs")

@@ -1,0 +1,141 @@
+"""The compiled engines against the plain oracle, and the invariants a schedule must hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rheostat.decide.queue.orders import ORDERS, Order
+from rheostat.decide.queue.policy import BACKFILLING, policy
+from rheostat.simulate.run import simulate_run
+from tests.simulate.conftest import trace
+from tests.simulate.oracle import oracle
+
+
+@st.composite
+def workloads(draw, most=14, overdue=True):
+    """(submit, run, procs, request, machine), with many ties; requests may be too short."""
+    n = draw(st.integers(1, most))
+    size = draw(st.integers(1, 6))
+    submit = sorted(draw(st.lists(st.integers(0, 12), min_size=n, max_size=n)))
+    run = draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))
+    procs = draw(st.lists(st.integers(1, size), min_size=n, max_size=n))
+    more = draw(st.lists(st.integers(-2 if overdue else 0, 6), min_size=n, max_size=n))
+    ask = [max(1, r + m) for r, m in zip(run, more, strict=True)]
+    return [np.array(v) for v in (submit, run, procs, ask)] + [size]
+
+
+@settings(max_examples=300, deadline=None)
+@given(workloads(), st.sampled_from(sorted(ORDERS)), st.sampled_from(BACKFILLING), st.data())
+def test_every_engine_starts_jobs_when_the_oracle_does(load, name, backfill, data):
+    submit, run, procs, ask, size = load
+    semantics = data.draw(st.sampled_from(("textbook", "cqsim")))
+    ties = data.draw(st.sampled_from(("event", "batch")))
+    rule = policy(f"{name}+{backfill}", semantics=semantics, ties=ties)
+    found = simulate_run(trace(submit, run, procs, ask), rule, size)
+    since = submit - submit[0]
+
+    def score(now, j):
+        r = float(max(ask[j], 1))
+        return rule.order.score(float(now - submit[0]), float(since[j]), r, float(procs[j]))
+
+    expected = oracle(
+        submit, run, procs, size,
+        planned=run if semantics == "cqsim" else ask, booked=ask,
+        backfill=backfill, score=score, batch=ties == "batch",
+    )  # fmt: skip
+    assert found.jobs.numpy("start_s").tolist() == expected.tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(workloads(most=30), st.sampled_from(sorted(ORDERS)), st.sampled_from(BACKFILLING))
+def test_capacity_and_submission_are_respected(load, name, backfill):
+    submit, run, procs, ask, size = load
+    jobs = simulate_run(trace(submit, run, procs, ask), f"{name}+{backfill}", size).jobs
+    start, end = jobs.numpy("start_s"), jobs.numpy("end_s")
+    assert (start >= submit).all()
+    assert (end == start + run).all()
+    for moment in np.unique(start):
+        assert procs[(start <= moment) & (moment < end)].sum() <= size
+
+
+@settings(max_examples=150, deadline=None)
+@given(workloads(most=30, overdue=False))
+def test_easy_conserves_work(load):
+    """No waiting job could have run through, from now on, without touching what was promised."""
+    submit, run, procs, _, size = load
+    start = simulate_run(trace(submit, run, procs), "easy", size).jobs.numpy("start_s")
+    for moment in np.unique(np.concatenate([start, start + run])):
+        busy = procs[(start <= moment) & (moment < start + run)].sum()
+        waiting = [j for j in range(len(submit)) if submit[j] <= moment < start[j]]
+        assert not waiting or procs[waiting[0]] > size - busy
+
+
+@settings(max_examples=150, deadline=None)
+@given(workloads(most=12, overdue=False))
+def test_a_backfilled_job_never_delays_the_promise(load):
+    """With true estimates the head starts no later than when it first became head, it was told."""
+    submit, run, procs, _, size = load
+    start = simulate_run(trace(submit, run, procs), "easy", size, estimates="perfect").jobs.numpy(
+        "start_s"
+    )
+    order = np.arange(len(submit))
+    for j in order:
+        before = order[:j]
+        since = max(submit[j], start[before].max(initial=0))
+        if start[j] <= since:
+            continue
+        running = [
+            i for i in order
+            if start[i] <= since < start[i] + run[i] and (i < j or start[i] < since)
+        ]  # fmt: skip
+        ends = sorted({since, *(start[i] + run[i] for i in running)})
+        promise = next(
+            e for e in ends
+            if sum(procs[i] for i in running if start[i] + run[i] > e) + procs[j] <= size
+        )  # fmt: skip
+        assert start[j] <= promise
+
+
+def test_equal_jobs_may_change_places():
+    rng = np.random.default_rng(0)
+    submit = np.sort(rng.integers(0, 50, 40)) // 10 * 10
+    run, procs = np.full(40, 7), np.full(40, 2)
+    one = simulate_run(trace(submit, run, procs), "sjf+easy", 6).jobs.numpy("start_s")
+    assert one.tolist() == sorted(one.tolist())
+
+
+def test_any_callable_is_an_order():
+    rng = np.random.default_rng(1)
+    jobs = trace(np.sort(rng.integers(0, 99, 60)), rng.integers(1, 30, 60), rng.integers(1, 5, 60))
+    names = {"shortest": 1}
+
+    def plain(now, submit, estimate, procs):
+        return estimate * len(names)  # a dict: numba refuses, Python does not
+
+    fixed = simulate_run(jobs, "sjf+easy", 5).jobs.numpy("start_s")
+    moving = policy(Order("compiled", lambda now, s, r, n: r, fixed=False))
+    assert simulate_run(jobs, moving, 5).jobs.numpy("start_s").tolist() == fixed.tolist()
+    assert simulate_run(jobs, plain, 5).jobs.numpy("start_s").tolist() == fixed.tolist()
+
+
+@pytest.mark.parametrize("rule", ["easy", "lxf+easy", "conservative"])
+def test_a_long_queue_and_many_running_jobs(rule):
+    """More entries than one block holds, so that blocks split, empty and are packed again."""
+    rng = np.random.default_rng(2)
+    n, size = 3000, 300
+    submit = np.sort(rng.integers(0, 4000, n))
+    run, procs = rng.integers(1, 900, n), rng.integers(1, 9, n)
+    ask = run + rng.integers(0, 600, n)
+    found = simulate_run(trace(submit, run, procs, ask), rule, size).jobs.numpy("start_s")
+    if rule == "conservative":
+        assert (found >= submit).all()
+        return
+    of = policy(rule).order.score
+    score = (
+        (lambda now, j: of(now, submit[j], float(ask[j]), float(procs[j]))) if "+" in rule else None
+    )
+    expected = oracle(submit, run, procs, size, planned=ask, booked=ask, score=score)
+    assert found.tolist() == expected.tolist()
