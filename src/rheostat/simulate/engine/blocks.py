@@ -4,283 +4,268 @@ The scheduler asks two questions at every event: *when are p processors expected
 sum over running jobs by expected end) and *which waiting job is the next that could start* (a
 search by size and length in queue order).  Both are one structure: entries sorted by key, in blocks
 of at most `WIDTH`; a block that cannot hold the answer is passed over by its aggregates alone.  A
-short list is one block, that is a plain sorted array; a list of 200,000 is 3,000 blocks.
+short list is one block, that is a plain sorted array; a list of 200,000 is 6,000 blocks.
 
-    Symbol     Shape       Meaning
-    key        (m, WIDTH)  what the list is sorted by; equal keys keep the order of insertion
-    item       (m, WIDTH)  job index
-    procs      (m, WIDTH)  processors of the job
-    length     (m, WIDTH)  planned run time of the job, s
-    count      (m,)        entries in the block
-    total      (m,)        sum of ``procs`` in the block
-    least      (m,)        smallest ``procs`` in the block
-    short      (m,)        smallest ``length`` in the block
-    order      (m,)        block numbers in order of their keys
-    meta       (2,)        blocks in use; blocks ever taken less those given back
-    spare      (m,)        stack of block numbers not in use
+All of it is ONE array of floats, a row per block: numba counts references to every array taken out
+of a tuple, which made a list of ten arrays three times slower.  Whole numbers are exact to 2^53.
+
+    Column          Meaning
+    ORDER           row ``p``: number of the block at place ``p``
+    SPARE           row ``p``: stack of the numbers of blocks given back
+    COUNT           entries in this block
+    TOTAL           sum of their processors
+    LEAST           no entry has fewer processors; may be too low
+    SHORT           no entry is shorter, s; may be too low
+    USED, BACK      row 0 alone: blocks in use, blocks given back
+    FRESH           row 0 alone: the first block never used, so that memory is touched when needed
+    KEY + k         what the list is sorted by; equal keys keep the order of insertion
+    ITEM + k        job
+    PROCS + k       processors of the job
+    LENGTH + k      planned run time of the job, s
+
+``LEAST`` and ``SHORT`` are bounds: a removal leaves them, a search in vain calls `tighten`.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from rheostat.simulate.engine.jit import compiled
 
 WIDTH = 32
-USED, LEFT = 0, 1
-
-
-class Blocks(NamedTuple):
-    """The arrays of the notation above, made by `blocks`."""
-
-    key: np.ndarray
-    item: np.ndarray
-    procs: np.ndarray
-    length: np.ndarray
-    count: np.ndarray
-    total: np.ndarray
-    least: np.ndarray
-    short: np.ndarray
-    order: np.ndarray
-    spare: np.ndarray
-    meta: np.ndarray
+ORDER, SPARE, COUNT, TOTAL, LEAST, SHORT, USED, BACK, FRESH = range(9)
+KEY = 9
+ITEM, PROCS, LENGTH = KEY + WIDTH, KEY + 2 * WIDTH, KEY + 3 * WIDTH
+COLUMNS = KEY + 4 * WIDTH
 
 
 @compiled
 def blocks(capacity):
     """An empty list with room for ``capacity`` entries."""
-    m = 4 * (capacity // WIDTH) + 8
-    wide = (m, WIDTH)
-    return Blocks(
-        np.empty(wide, np.float64),
-        np.empty(wide, np.int64),
-        np.empty(wide, np.int64),
-        np.empty(wide, np.float64),
-        np.zeros(m, np.int64),
-        np.zeros(m, np.int64),
-        np.zeros(m, np.int64),
-        np.zeros(m, np.float64),
-        np.zeros(m, np.int64),
-        np.arange(m - 1, -1, -1),
-        np.array([0, m]),
-    )
+    b = np.empty((4 * (capacity // WIDTH) + 8, COLUMNS))
+    b[0, USED], b[0, BACK], b[0, FRESH] = 0, 0, 0
+    return b
+
+
+@compiled(forceinline=True)
+def used(b):
+    """Blocks in use; 0 for an empty list."""
+    return int(b[0, USED])
+
+
+@compiled(forceinline=True)
+def block_at(b, place):
+    """Number of the block at this place of the order."""
+    return int(b[place, ORDER])
+
+
+@compiled(forceinline=True)
+def first_key(b):
+    """The smallest key; inf when the list is empty."""
+    return b[block_at(b, 0), KEY] if used(b) else np.inf
+
+
+@compiled(forceinline=True)
+def first_item(b):
+    """The item with the smallest key, of a list that is not empty."""
+    return int(b[block_at(b, 0), ITEM])
 
 
 @compiled
 def _take(b, place):
     """A fresh block at ``place`` in the order."""
-    for i in range(b.meta[USED], place, -1):
-        b.order[i] = b.order[i - 1]
-    b.meta[LEFT] -= 1
-    block = b.spare[b.meta[LEFT]]
-    b.order[place] = block
-    b.meta[USED] += 1
-    b.count[block] = 0
-    b.total[block] = 0
-    b.least[block] = 1 << 62
-    b.short[block] = np.inf
+    for i in range(used(b), place, -1):
+        b[i, ORDER] = b[i - 1, ORDER]
+    if b[0, BACK] > 0:
+        b[0, BACK] -= 1
+        block = int(b[int(b[0, BACK]), SPARE])
+    else:
+        block = int(b[0, FRESH])
+        b[0, FRESH] += 1
+    b[place, ORDER] = block
+    b[0, USED] += 1
+    b[block, COUNT], b[block, TOTAL] = 0, 0
+    b[block, LEAST], b[block, SHORT] = np.inf, np.inf
     return block
+
+
+@compiled(forceinline=True)
+def _move(b, block, k, to, at):
+    """Copy entry ``k`` of one block to place ``at`` of another."""
+    b[to, KEY + at] = b[block, KEY + k]
+    b[to, ITEM + at] = b[block, ITEM + k]
+    b[to, PROCS + at] = b[block, PROCS + k]
+    b[to, LENGTH + at] = b[block, LENGTH + k]
+
+
+@compiled
+def tighten(b, block):
+    """Make the aggregates of one block exact."""
+    total, least, short = 0.0, np.inf, np.inf
+    for k in range(int(b[block, COUNT])):
+        total += b[block, PROCS + k]
+        least = min(least, b[block, PROCS + k])
+        short = min(short, b[block, LENGTH + k])
+    b[block, TOTAL], b[block, LEAST], b[block, SHORT] = total, least, short
 
 
 @compiled
 def _repack(b):
     """Fill every block but the last: many removals can leave blocks of one entry."""
     to, fill = 0, 0
-    for place in range(b.meta[USED]):
-        block = b.order[place]
-        for k in range(b.count[block]):
-            into = b.order[to]
-            b.key[into, fill], b.item[into, fill] = b.key[block, k], b.item[block, k]
-            b.procs[into, fill], b.length[into, fill] = b.procs[block, k], b.length[block, k]
+    for place in range(used(b)):
+        block = block_at(b, place)
+        for k in range(int(b[block, COUNT])):
+            _move(b, block, k, block_at(b, to), fill)
             fill += 1
             if fill == WIDTH:
                 to, fill = to + 1, 0
-    used = to + (fill > 0)
-    for place in range(b.meta[USED]):
-        b.count[b.order[place]] = WIDTH
-    if fill:
-        b.count[b.order[to]] = fill
-    for place in range(used, b.meta[USED]):
-        b.spare[b.meta[LEFT]] = b.order[place]
-        b.meta[LEFT] += 1
-    b.meta[USED] = used
-    for place in range(used):
-        aggregate(b, b.order[place])
+    kept = to + (fill > 0)
+    for place in range(kept, used(b)):
+        b[int(b[0, BACK]), SPARE] = b[place, ORDER]
+        b[0, BACK] += 1
+    b[0, USED] = kept
+    for place in range(kept):
+        b[block_at(b, place), COUNT] = WIDTH if place < to else fill
+        tighten(b, block_at(b, place))
 
 
 @compiled(forceinline=True)
-def _first_not_below(b, key):
-    """Place of the first block whose last key is not below ``key``; may be past the end."""
-    low, high = 0, b.meta[USED]
+def _first(b, key, above):
+    """Place of the first block whose last key is not below (or is above) ``key``; may be past."""
+    low, high = 0, used(b)
     while low < high:
-        middle = (low + high) // 2
-        block = b.order[middle]
-        if b.key[block, b.count[block] - 1] < key:
+        middle = (low + high) >> 1
+        block = block_at(b, middle)
+        last = b[block, KEY + int(b[block, COUNT]) - 1]
+        if last < key or (above and last == key):
             low = middle + 1
         else:
             high = middle
     return low
-
-
-@compiled(forceinline=True)
-def _first_above(b, key):
-    """Place of the first block whose last key is above ``key``; may be past the end."""
-    low, high = 0, b.meta[USED]
-    while low < high:
-        middle = (low + high) // 2
-        block = b.order[middle]
-        if b.key[block, b.count[block] - 1] <= key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled(forceinline=True)
-def aggregate(b, block):
-    """Recompute the aggregates of one block."""
-    total, least, short = 0, 1 << 62, np.inf
-    for k in range(b.count[block]):
-        total += b.procs[block, k]
-        least = min(least, b.procs[block, k])
-        short = min(short, b.length[block, k])
-    b.total[block], b.least[block], b.short[block] = total, least, short
 
 
 @compiled
 def _split(b, place):
     """Move the upper half of the block at ``place`` into a new block behind it."""
-    old = b.order[place]
+    old = block_at(b, place)
     new = _take(b, place + 1)
     half = WIDTH // 2
     for k in range(half, WIDTH):
-        b.key[new, k - half] = b.key[old, k]
-        b.item[new, k - half] = b.item[old, k]
-        b.procs[new, k - half] = b.procs[old, k]
-        b.length[new, k - half] = b.length[old, k]
-    b.count[old], b.count[new] = half, WIDTH - half
-    aggregate(b, old)
-    aggregate(b, new)
+        _move(b, old, k, new, k - half)
+    b[old, COUNT], b[new, COUNT] = half, WIDTH - half
+    tighten(b, old)
+    tighten(b, new)
+
+
+@compiled(forceinline=True)
+def _room(b, key):
+    """Place of a block that takes ``key`` behind its equals and is not full."""
+    if b[0, BACK] == 0 and b[0, FRESH] == len(b):
+        _repack(b)
+    place = _first(b, key, True)
+    if place == used(b):
+        if place == 0 or b[block_at(b, place - 1), COUNT] == WIDTH:
+            _take(b, place)
+            return place
+        return place - 1
+    if b[block_at(b, place), COUNT] == WIDTH:
+        _split(b, place)
+        low = block_at(b, place)
+        if b[low, KEY + int(b[low, COUNT]) - 1] <= key:
+            return place + 1
+    return place
 
 
 @compiled(forceinline=True)
 def insert(b, key, item, procs, length):
     """Add an entry behind all with the same key."""
-    if b.meta[LEFT] == 0:
-        _repack(b)
-    place = _first_above(b, key)
-    if place == b.meta[USED]:
-        if place == 0 or b.count[b.order[place - 1]] == WIDTH:
-            _take(b, place)
-        else:
-            place -= 1
-    elif b.count[b.order[place]] == WIDTH:
-        _split(b, place)
-        low = b.order[place]
-        if b.key[low, b.count[low] - 1] <= key:
-            place += 1
-    block = b.order[place]
-    k = b.count[block]
-    while k > 0 and b.key[block, k - 1] > key:
-        b.key[block, k] = b.key[block, k - 1]
-        b.item[block, k] = b.item[block, k - 1]
-        b.procs[block, k] = b.procs[block, k - 1]
-        b.length[block, k] = b.length[block, k - 1]
+    block = block_at(b, _room(b, key))
+    k = int(b[block, COUNT])
+    while k > 0 and b[block, KEY + k - 1] > key:
+        _move(b, block, k - 1, block, k)
         k -= 1
-    b.key[block, k], b.item[block, k] = key, item
-    b.procs[block, k], b.length[block, k] = procs, length
-    b.count[block] += 1
-    b.total[block] += procs
-    b.least[block] = min(b.least[block], procs)
-    b.short[block] = min(b.short[block], length)
+    b[block, KEY + k], b[block, ITEM + k] = key, item
+    b[block, PROCS + k], b[block, LENGTH + k] = procs, length
+    b[block, COUNT] += 1
+    b[block, TOTAL] += procs
+    b[block, LEAST] = min(b[block, LEAST], procs)
+    b[block, SHORT] = min(b[block, SHORT], length)
 
 
 @compiled(forceinline=True)
 def remove(b, place, k):
     """Take out entry ``k`` of the block at ``place``; True if the block is gone with it."""
-    block = b.order[place]
-    b.total[block] -= b.procs[block, k]
-    b.count[block] -= 1
-    left = b.count[block]
+    block = block_at(b, place)
+    b[block, TOTAL] -= b[block, PROCS + k]
+    b[block, COUNT] -= 1
+    left = int(b[block, COUNT])
     if left == 0:
-        b.meta[USED] -= 1
-        for i in range(place, b.meta[USED]):
-            b.order[i] = b.order[i + 1]
-        b.spare[b.meta[LEFT]] = block
-        b.meta[LEFT] += 1
+        b[0, USED] -= 1
+        for i in range(place, used(b)):
+            b[i, ORDER] = b[i + 1, ORDER]
+        b[int(b[0, BACK]), SPARE] = block
+        b[0, BACK] += 1
         return True
     for i in range(k, left):
-        b.key[block, i] = b.key[block, i + 1]
-        b.item[block, i] = b.item[block, i + 1]
-        b.procs[block, i] = b.procs[block, i + 1]
-        b.length[block, i] = b.length[block, i + 1]
+        _move(b, block, i + 1, block, i)
     return False
 
 
 @compiled(forceinline=True)
 def discard(b, key, item):
     """Take out ``item``, which was put in with ``key``."""
-    place = _first_not_below(b, key)
-    while place < b.meta[USED]:
-        block = b.order[place]
-        for k in range(b.count[block]):
-            if b.item[block, k] == item and b.key[block, k] == key:
+    for place in range(_first(b, key, False), used(b)):
+        block = block_at(b, place)
+        for k in range(int(b[block, COUNT])):
+            if b[block, ITEM + k] == item and b[block, KEY + k] == key:
                 remove(b, place, k)
                 return
-        place += 1
 
 
 @compiled(forceinline=True)
+def pop(b, by_length):
+    """Take out the first item; of those with the same key the one with least length, if asked."""
+    block, pick = block_at(b, 0), 0
+    if by_length:
+        for k in range(1, int(b[block, COUNT])):
+            if b[block, KEY + k] != b[block, KEY]:
+                break
+            if b[block, LENGTH + k] < b[block, LENGTH + pick]:
+                pick = k
+    item = int(b[block, ITEM + pick])
+    remove(b, 0, pick)
+    return item
+
+
+@compiled
 def least_procs(b):
-    """The smallest size in the list; a number above every size when it is empty."""
-    least = 1 << 62
-    for place in range(b.meta[USED]):
-        least = min(least, b.least[b.order[place]])
+    """A bound: no entry has fewer processors; inf for an empty list."""
+    least = np.inf
+    for place in range(used(b)):
+        least = min(least, b[block_at(b, place), LEAST])
     return least
 
 
-@compiled(forceinline=True)
+@compiled
 def shadow(b, free, need):
     """(key at which ``free`` plus all entries up to it reach ``need``, what is left over then).
 
     All entries with that same key count, as jobs expected to end together do.  (inf, 0) when the
     whole list is not enough.
     """
-    place, used = 0, b.meta[USED]
-    while place < used and free + b.total[b.order[place]] < need:
-        free += b.total[b.order[place]]
+    place, free = 0, float(free)
+    while place < used(b) and free + b[block_at(b, place), TOTAL] < need:
+        free += b[block_at(b, place), TOTAL]
         place += 1
     when = np.inf
-    while place < used:
-        block = b.order[place]
-        for k in range(b.count[block]):
-            if b.key[block, k] > when:
-                return when, free - need
-            free += b.procs[block, k]
+    while place < used(b):
+        block = block_at(b, place)
+        for k in range(int(b[block, COUNT])):
+            if b[block, KEY + k] > when:
+                return when, int(free) - need
+            free += b[block, PROCS + k]
             if free >= need and when == np.inf:
-                when = b.key[block, k]
+                when = b[block, KEY + k]
         place += 1
-    return (when, free - need) if free >= need else (np.inf, 0)
-
-
-@compiled(forceinline=True)
-def first_key(b):
-    """The smallest key; inf when the list is empty."""
-    return b.key[b.order[0], 0] if b.meta[USED] else np.inf
-
-
-@compiled(forceinline=True)
-def pop(b, by_length):
-    """Take out the first item; of those with the same key the one with least length, if asked."""
-    block, pick = b.order[0], 0
-    if by_length:
-        for k in range(1, b.count[block]):
-            if b.key[block, k] != b.key[block, 0]:
-                break
-            if b.length[block, k] < b.length[block, pick]:
-                pick = k
-    item = b.item[block, pick]
-    remove(b, 0, pick)
-    return item
+    return (when, int(free) - need) if free >= need else (np.inf, 0)

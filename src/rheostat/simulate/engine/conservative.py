@@ -17,7 +17,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulate.engine.blocks import USED, blocks, discard, first_key, insert, pop
+from rheostat.simulate.engine.blocks import (
+    COUNT,
+    KEY,
+    PROCS,
+    TOTAL,
+    block_at,
+    blocks,
+    discard,
+    first_key,
+    insert,
+    pop,
+    used,
+)
 from rheostat.simulate.engine.jit import compiled
 
 
@@ -74,12 +86,12 @@ def run_conservative(submit, run, procs, planned, booked, rank, score, size, mov
 def _due(ends, now):
     """Processors of jobs that end at this very moment, though their event is still to come."""
     total = 0
-    for place in range(ends.meta[USED]):
-        block = ends.order[place]
-        for k in range(ends.count[block]):
-            if ends.key[block, k] > now:
+    for place in range(used(ends)):
+        block = block_at(ends, place)
+        for k in range(int(ends[block, COUNT])):
+            if ends[block, KEY + k] > now:
                 return total
-            total += ends.procs[block, k]
+            total += int(ends[block, PROCS + k])
     return total
 
 
@@ -129,16 +141,16 @@ def _place(state, queue, turn, job, start, running, ends, plan):
 def _steps(now, size, running, t, f):
     """The step function from what runs; jobs overdue count as free from now on."""
     t[0], f[0], steps = now, size, 1
-    for place in range(running.meta[USED]):
-        f[0] -= running.total[running.order[place]]
-    for place in range(running.meta[USED]):
-        block = running.order[place]
-        for k in range(running.count[block]):
-            end = max(running.key[block, k], now)
+    for place in range(used(running)):
+        f[0] -= int(running[block_at(running, place), TOTAL])
+    for place in range(used(running)):
+        block = block_at(running, place)
+        for k in range(int(running[block, COUNT])):
+            end = max(running[block, KEY + k], now)
             if end > t[steps - 1]:
                 t[steps], f[steps] = end, f[steps - 1]
                 steps += 1
-            f[steps - 1] += running.procs[block, k]
+            f[steps - 1] += int(running[block, PROCS + k])
     return steps
 
 

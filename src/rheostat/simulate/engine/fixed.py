@@ -23,26 +23,26 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulate.engine.blocks import (
-    USED,
-    aggregate,
+    COUNT,
+    ITEM,
+    LEAST,
+    LENGTH,
+    PROCS,
+    SHORT,
+    block_at,
     blocks,
     discard,
+    first_item,
     first_key,
     insert,
     least_procs,
     pop,
     remove,
     shadow,
+    tighten,
+    used,
 )
 from rheostat.simulate.engine.jit import compiled
-
-
-@compiled(forceinline=True)
-def _begin(now, j, job, start, running, ends):
-    run, procs, booked = job
-    start[j] = now
-    insert(ends, now + run[j], j, procs[j], now + booked[j])
-    insert(running, now + booked[j], j, procs[j], 0.0)
 
 
 @compiled
@@ -57,9 +57,9 @@ def run_fixed(submit, run, procs, planned, booked, rank, size, easy, ties):
     waiting, running = blocks(n), blocks(min(n, size))
     ends = blocks(min(n, size))
     free, i, passes = size, 0, 0
-    known, stale = False, False
+    known, stale = False, False  # is the reservation known; must the next pass be a full one
     until, extra = np.inf, 0
-    while i < n or first_key(ends) < np.inf:
+    while i < n or used(ends):
         now = min(first_key(ends), submit[i] if i < n else np.inf)
         passes += 1
         full, arrived = stale, -1
@@ -81,68 +81,77 @@ def run_fixed(submit, run, procs, planned, booked, rank, size, easy, ties):
             if not batch:
                 break
         if arrived >= 0:
-            j = arrived
-            alone = waiting.meta[USED] == 0
-            if full or alone or rank[j] < waiting.key[waiting.order[0], 0]:
-                full = True
-            elif easy and procs[j] <= free:
+            j, p = arrived, procs[arrived]
+            alone = used(waiting) == 0
+            full = full or alone or rank[j] < first_key(waiting)
+            begins = alone and p <= free
+            if easy and not full and p <= free:
                 if not known:
-                    head = waiting.item[waiting.order[0], 0]
-                    until, extra = shadow(running, free, procs[head])
+                    until, extra = shadow(running, free, procs[first_item(waiting)])
                     known = True
                 before = now + planned[j] <= until
-                if before or procs[j] <= extra:
-                    _begin(now, j, (run, procs, booked), start, running, ends)
-                    free -= procs[j]
-                    extra -= 0 if before else procs[j]
+                begins = before or p <= extra
+                if begins:
+                    extra -= 0 if before else p
                     stale = before != (now + booked[j] <= until)
-                    continue
-            if alone and procs[j] <= free:
-                _begin(now, j, (run, procs, booked), start, running, ends)
-                free -= procs[j]
-                known = False
+            if begins:
+                start[j] = now
+                free -= p
+                insert(ends, now + run[j], j, p, now + booked[j])
+                insert(running, now + booked[j], j, p, 0.0)
                 continue
-            insert(waiting, rank[j], j, procs[j], planned[j])
+            insert(waiting, rank[j], j, p, planned[j])
         if not full or free == 0:
             continue
         known = False
-        while waiting.meta[USED]:
-            j = waiting.item[waiting.order[0], 0]
-            if procs[j] > free:
-                break
-            remove(waiting, 0, 0)
-            _begin(now, j, (run, procs, booked), start, running, ends)
+        while used(waiting) and procs[first_item(waiting)] <= free:
+            j = pop(waiting, False)
+            start[j] = now
             free -= procs[j]
-        if not easy or waiting.meta[USED] == 0 or free == 0 or least_procs(waiting) > free:
+            insert(ends, now + run[j], j, procs[j], now + booked[j])
+            insert(running, now + booked[j], j, procs[j], 0.0)
+        if not easy or used(waiting) == 0 or free == 0 or least_procs(waiting) > free:
             continue
-        until, extra = shadow(running, free, procs[waiting.item[waiting.order[0], 0]])
+        until, extra = shadow(running, free, procs[first_item(waiting)])
         known = True
-        place, k = 0, 1
-        while place < waiting.meta[USED] and free > 0:
-            block = waiting.order[place]
-            if waiting.least[block] > free or (
-                waiting.least[block] > extra and now + waiting.short[block] > until
-            ):
-                place += 1
-                k = 0
-                continue
-            gone = False
-            while k < waiting.count[block]:
-                p = waiting.procs[block, k]
-                before = now + waiting.length[block, k] <= until
-                if p <= free and (before or p <= extra):
-                    j = waiting.item[block, k]
-                    gone = remove(waiting, place, k)
-                    _begin(now, j, (run, procs, booked), start, running, ends)
-                    free -= p
-                    extra -= 0 if before else p
-                    stale = stale or before != (now + booked[j] <= until)
-                    if gone:
-                        break
-                else:
-                    k += 1
-            if not gone:
-                aggregate(waiting, block)
-                place += 1
-            k = 0
+        place, k = 0, 1  # behind the head
+        while free > 0:
+            place, k = _next(waiting, place, k, free, extra, until - now)
+            if place == used(waiting):
+                break
+            block = block_at(waiting, place)
+            j, p = int(waiting[block, ITEM + k]), int(waiting[block, PROCS + k])
+            before = now + planned[j] <= until
+            if p <= free and (before or p <= extra):
+                if remove(waiting, place, k):
+                    k = 0
+                start[j] = now
+                free -= p
+                extra -= 0 if before else p
+                stale = stale or before != (now + booked[j] <= until)
+                insert(ends, now + run[j], j, p, now + booked[j])
+                insert(running, now + booked[j], j, p, 0.0)
+            else:
+                k += 1
     return start, passes
+
+
+@compiled
+def _next(waiting, place, k, free, extra, slack):
+    """(place, k) of the next entry worth a look, from here on; past the end if there is none."""
+    slack = slack * (1 + 1e-12) + 1e-6  # a bound: rounding must not hide a job that just fits
+    extra = min(extra, free)
+    while place < used(waiting):
+        block = block_at(waiting, place)
+        if waiting[block, LEAST] <= extra or (
+            waiting[block, LEAST] <= free and waiting[block, SHORT] <= slack
+        ):
+            for m in range(k, int(waiting[block, COUNT])):
+                p = waiting[block, PROCS + m]
+                if p <= extra or (p <= free and waiting[block, LENGTH + m] <= slack):
+                    return place, m
+            if k == 0:
+                tighten(waiting, block)
+        place += 1
+        k = 0
+    return place, 0
