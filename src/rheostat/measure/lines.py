@@ -9,7 +9,9 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, cast
 
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
@@ -63,10 +65,22 @@ class Records:
 
 def raw_lines(path: Path) -> Iterator[bytes]:
     """Lines as bytes; a cut gzip file is a `DataError` that says so."""
+    with _opened(path) as file:
+        yield from file
+
+
+def whole(path: Path) -> bytes:
+    """All bytes of a file, unpacked where it is gzip."""
+    with _opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
     with path.open("rb") as probe:
         packed = probe.read(2) == b"\x1f\x8b"
     try:
         with gzip.open(path, "rb") if packed else path.open("rb") as file:
-            yield from file
+            yield cast(IO[bytes], file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(str(path), [f"the gzip file is damaged or cut off: {error}"]) from error
