@@ -1,30 +1,122 @@
-"""``rheostat compare``: methods of forecasting side by side, on jobs that came later."""
+"""``rheostat compare``: methods of forecasting side by side, or batch policies on many traces."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rheostat.cli import options as o
+from rheostat.cli.simulate import Estimates, MachineSize, Semantics, Ties
 
 if TYPE_CHECKING:
     from rheostat.predict.compare import Row
 
 
 def compare(
-    file: o.File,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A job log or table of runs, any format read knows.", metavar="FILE"),
+    ] = None,
     kinds: Annotated[
         str, typer.Option(help="Methods: forest, xgboost, lightgbm, tabnet, attention, law.")
     ] = "forest,xgboost,lightgbm",
-    split: Annotated[float, typer.Option(help="Share of jobs, by time, to learn from.")] = 0.8,
+    split: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of jobs, by time, to learn from.  [default: 0.8, for policies 0.5]"
+        ),
+    ] = None,
     seed: o.Seed = 0,
+    policies: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Compare batch policies instead, on --traces.")
+    ] = "",
+    traces: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="Folder of traces, or one trace. Repeatable."),
+    ] = None,
+    fitted: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="POLICY=TRACE,...",
+            help="Traces a policy was fitted or tuned on, or all; it is judged on the others.",
+        ),
+    ] = None,
+    heuristics: Annotated[
+        str, typer.Option(help="What the best is taken from.  [default: ten orders under EASY]")
+    ] = "",
+    max_wait: Annotated[
+        float, typer.Option(min=1.0, help="Limit of the longest wait, times FCFS with EASY.")
+    ] = 1.5,
+    machine: MachineSize = "",
+    estimates: Estimates = "user",
+    semantics: Semantics = "textbook",
+    ties: Ties = "event",
+    processes: Annotated[int, typer.Option(min=0, help="0: one per core.")] = 0,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on Dask workers: tcp://host:8786, or local."),
+    ] = None,
+    slurm: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="Run on Dask workers submitted to Slurm.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Workers to start (local, Slurm).")] = 2,
+    memory: Annotated[str, typer.Option(help="Memory of one started worker.")] = "2GB",
+    results: Annotated[
+        Path | None, typer.Option(help="Finished runs, kept here; done ones are not done again.")
+    ] = None,
     html: o.Html = None,
     form: o.Form = "",
     mapped: o.Map = None,
     json: o.Json = False,
 ) -> None:
-    """Let several methods learn from the same past and mark them on the same recent jobs."""
+    """Compare forecasting methods on the newest jobs of FILE, or batch --policies on --traces.
+
+    Methods learn from the same past and are marked on the same recent jobs.
+
+    Policies are run over whole traces and held against the best simple order under EASY: over all
+    jobs, over those after --split, and on the machines they were not --fitted on.  A claim is
+    printed only where no gate fails.
+    """
+    if policies:
+        from rheostat.cli.protocol import compare_policies
+
+        if file is not None or not traces:
+            raise typer.BadParameter("--policies takes its traces from --traces, and no FILE")
+        how = {"estimates": estimates, "semantics": semantics, "ties": ties, "machine": machine}
+        compare_policies(
+            policies, traces, heuristics=heuristics, fitted=fitted or (), max_wait=max_wait,
+            seed=seed, processes=processes, dask=dask, slurm=slurm, workers=workers,
+            memory=memory, results=results, html=html, json=json,
+            split=0.5 if split is None else split, **how,
+        )  # fmt: skip
+        return
+    if file is None:
+        raise typer.BadParameter("Missing argument 'FILE', or --policies with --traces")
+    _methods(
+        file,
+        kinds,
+        0.8 if split is None else split,
+        seed,
+        html=html,
+        form=form,
+        mapped=mapped,
+        json=json,
+    )
+
+
+def _methods(
+    file: Path,
+    kinds: str,
+    split: float,
+    seed: int,
+    *,
+    html: Path | None,
+    form: str,
+    mapped: Path | None,
+    json: bool,
+) -> None:
     from rheostat.cli.output import put_json, put_report, tell, working, write_page
     from rheostat.decide.backtest import divided
     from rheostat.explain.narrate import explain

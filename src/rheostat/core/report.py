@@ -21,7 +21,8 @@ class Grid:
 class Chart:
     """Series to draw: each a mapping with ``x``, ``y``, optional ``low``/``high``/``text``.
 
-    ``kind`` is "front", "line", "bar" or "calibration"; ``axes`` are the two axis titles.
+    ``kind`` is "front", "line", "bar" or "calibration", or for a schedule "time", "heat",
+    "columns" or "gantt"; ``axes`` are the two axis titles.
     """
 
     kind: str

@@ -16,6 +16,8 @@ from rheostat.explain.json import plain
 from rheostat.explain.text import cell
 from rheostat.explain.words import plain_name, quantity, unit_of
 
+AS_THEY_ARE = ("time", "heat", "columns", "gantt")  # drawn by schedule.js, words are made there
+
 
 def page(report: Report) -> str:
     """The whole page as text.
@@ -37,9 +39,14 @@ def page(report: Report) -> str:
         sections=[_section(s.title, s.sentences, s.grid, s.chart) for s in report.sections],
         charts=charts,
         plotly=plotly_js() if charts else "",
-        script=_template("charts.js"),
+        script=_scripts(charts),
         style=_template("report.css"),
     )
+
+
+def _scripts(charts: list[dict[str, Any]]) -> str:
+    more = any(c["kind"] in AS_THEY_ARE for c in charts)
+    return (_template("schedule.js") if more else "") + _template("charts.js")
 
 
 def _template(name: str) -> str:
@@ -81,6 +88,9 @@ def _table(grid: Grid) -> dict[str, Any]:
 
 def figure(chart: Chart) -> dict[str, Any]:
     """What the page's script needs to draw one chart: numbers and words, no colours."""
+    if chart.kind in AS_THEY_ARE:
+        named = [{"title": a} for a in chart.axes]
+        return plain({"kind": chart.kind, "axes": named, "log": chart.log, "series": chart.series})
     axes = [
         {"title": plain_name(a), "unit": unit_of(a), **_ticks(chart, i)}
         for i, a in enumerate(chart.axes)

@@ -20,6 +20,7 @@ from rheostat.explain.words import quantity, share, signed, spanned
 
 WIDEST = 100
 LABEL = 9
+TERMINAL = ("front", "line", "bar")  # other pictures are a page's
 LEGEND = "◆ chosen   □ asked for   o on the front   · dominated"
 
 
@@ -57,7 +58,7 @@ def _section(section: Section, width: int) -> RenderableType:
     parts: list[RenderableType] = []
     said = Text("\n".join(section.sentences))
     parts.append(_labelled(section.title, said))
-    if section.chart and section.chart.kind != "calibration":  # a page's picture, not a terminal's
+    if section.chart and section.chart.kind in TERMINAL:
         lines = scatter.draw(section.chart, width=min(width, 84) - 2)
         if lines:
             legend = [LEGEND] if section.chart.kind == "front" else []

@@ -5,10 +5,9 @@ The result is a `JobTable` like the trace, so whatever reads a trace reads a sim
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,11 @@ from rheostat.core.machine import Machine
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.decide.queue.policy import Policy, policy
 from rheostat.errors import DataError
+from rheostat.simulate.estimates import scheduled
 from rheostat.simulate.workload import Array, Workload, workload
+
+if TYPE_CHECKING:
+    from rheostat.simulate.power import Account
 
 PROCS = Column("procs", "", Moment.SUBMIT, "processors the simulation gave the job")
 ESTIMATE = Column("estimate_s", "s", Moment.SUBMIT, "run time the job was planned with")
@@ -34,6 +37,7 @@ class Run:
     passes: int
     cpu_s: float
     clairvoyant: bool
+    account: Account | None = None
 
     @property
     def jobs_per_cpu_s(self) -> float:
@@ -81,87 +85,28 @@ def simulate_run(
     policy_: str | Policy | Callable[..., Any] = "easy",
     machine: Machine | int | None = None,
     *,
-    estimates: str | Array = "user",
+    estimates: Any = "user",
     semantics: str = "textbook",
     ties: str = "event",
+    **site: Any,
 ) -> Run:
-    """The same with what it took.  ``estimates``: "user", "perfect", or seconds, one per row."""
+    """The same with what it took.  ``estimates``: see `rheostat.simulate.estimates.scheduled`.
+
+    A machine with more than processors, or ``site`` options (``alternatives``, ``sized_by``,
+    ``power_w``), go to `rheostat.simulate.site.simulate_site`, and the run has an ``account``.
+    """
     if machine is None:
         raise DataError("simulate", ["machine: expected a Machine or a number of processors"])
     place = machine if isinstance(machine, Machine) else Machine(machine)
     rule = policy(policy_, semantics=semantics, ties=ties)
+    if site or not place.plain:
+        from rheostat.simulate.site import simulate_site
+
+        return simulate_site(jobs, rule, place, estimates=estimates, **site)
     load = workload(jobs, place)
-    asked, clairvoyant = _estimates(estimates, load, len(jobs))
-    start, passes, cpu = schedule(load, rule, place.procs, asked)
-    told = _table(jobs, load, start, asked)
-    clairvoyant |= rule.semantics == "cqsim"
-    return Run(told, rule, place, passes, cpu, clairvoyant)
-
-
-def schedule(load: Workload, rule: Policy, size: int, estimate: Array) -> tuple[Array, int, float]:
-    """(start (n,) in s, passes, CPU seconds) from the compiled engine that the policy needs."""
-    planned = load.run_s if rule.semantics == "cqsim" else estimate
-    common = (load.submit_s, load.run_s, load.procs, planned, estimate)
-    engine, args = _engine(rule, load, estimate)
-    _warm(engine, args, rule)
-    begin = time.process_time()
-    start, passes = _call(engine, common, args, size, rule)
-    return start, int(passes), time.process_time() - begin
-
-
-def _engine(rule: Policy, load: Workload, estimate: Array) -> tuple[Any, tuple[Any, ...]]:
-    """The engine and what it takes besides the jobs."""
-    from rheostat.simulate.engine import conservative, fixed, jit, moving
-
-    score = rule.order.score
-    if rule.backfill == "conservative":
-        compiled = jit.compiled_score(_zero if rule.order.fixed else score)
-        return conservative.run_conservative, (_rank(rule, load, estimate), compiled)
-    if rule.order.fixed:
-        return fixed.run_fixed, (_rank(rule, load, estimate),)
-    return moving.run_moving, (jit.compiled_score(score),)
-
-
-def _call(engine: Any, common: Any, args: Any, size: int, rule: Policy) -> Any:
-    flag = not rule.order.fixed if rule.backfill == "conservative" else rule.backfill == "easy"
-    ties = rule.ties == "batch", rule.ends == "expected"
-    return engine(*common, *args, size, flag, ties)
-
-
-def _warm(engine: Any, args: Any, rule: Policy) -> None:
-    """Compile, or load from disk, outside the time that is reported."""
-    one, whole = np.ones(1), np.ones(1, np.int64)
-    short = tuple(a[:1] if isinstance(a, np.ndarray) else a for a in args)
-    _call(engine, (one, one, whole, one, one), short, 1, rule)
-
-
-def _zero(now: float, s: float, r: float, n: float) -> float:
-    return 0.0
-
-
-def _rank(rule: Policy, load: Workload, estimate: Array) -> Array:
-    """Place of each job in a fixed order, ties as they arrived; zeros for an order that moves."""
-    if not rule.order.fixed:
-        return np.zeros(len(load))
-    since = load.submit_s - load.submit_s[0]
-    score = rule.order.score(0.0, since, np.maximum(estimate, 1.0), load.procs.astype(float))
-    rank = np.empty(len(load))
-    rank[np.argsort(score, kind="stable")] = np.arange(len(load))
-    return rank
-
-
-def _estimates(kind: str | Array, load: Workload, rows: int) -> tuple[Array, bool]:
-    """(estimate (n,) in s, whether it knows what no site knows)."""
-    if not isinstance(kind, str):
-        given = np.asarray(kind, float)
-        if given.shape != (rows,) or not (given[load.row] >= 0).all():
-            raise DataError("estimates", [f"expected {rows} seconds >= 0, got shape {given.shape}"])
-        return given[load.row], False
-    if kind == "perfect":
-        return load.run_s, True
-    if kind == "user":
-        return load.ask_s, load.unasked > 0
-    raise DataError(f"estimates {kind}", ["expected user, perfect or an array of seconds"])
+    plan = scheduled(jobs, load, rule, place.procs, estimates)
+    told = _table(jobs, load, plan.start_s, plan.estimate_s)
+    return Run(told, rule, place, plan.passes, plan.cpu_s, plan.clairvoyant)
 
 
 def _table(jobs: JobTable, load: Workload, start: Array, estimate: Array) -> JobTable:

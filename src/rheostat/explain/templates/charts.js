@@ -2,7 +2,7 @@
 (function () {
   function colours() {
     const style = getComputedStyle(document.documentElement);
-    const names = ["ink", "soft", "line", "card", "one", "two", "three", "mute"];
+    const names = ["ink", "soft", "line", "card", "wash", "one", "two", "three", "four", "five", "six", "mute"];
     return Object.fromEntries(names.map((n) => [n, style.getPropertyValue("--" + n).trim()]));
   }
 
@@ -44,7 +44,10 @@
     return [line, ...points.filter((p) => p.x.length)];
   }
 
+  const more = typeof MORE === "undefined" ? { draw: {} } : MORE;
+
   function traces(chart, c) {
+    if (more.draw[chart.kind]) return more.draw[chart.kind](chart, c);
     const palette = [c.one, c.two, c.three, c.mute];
     return chart.series.flatMap((s, k) => {
       if (s.kinds) return settings(s, c);
@@ -87,7 +90,7 @@
       found.xaxis.tickformat = found.yaxis.tickformat = ".0%";
       found.shapes = [{ type: "line", x0: 0, y0: 0, x1: 1, y1: 1, line: { color: c.mute, dash: "dot" } }];
     }
-    return found;
+    return more.draw[chart.kind] ? more.settle(found, chart, c) : found;
   }
 
   function draw() {

@@ -86,9 +86,9 @@ AHEAD_S = np.concatenate([[0.0], 60.0 * 2.0 ** np.arange(POINTS - 1)])
 def may_start(jobs, whole, real, job):
     """Does the job fit now, and end by the promised start or leave room for the promised job?"""
     need = jobs[job, NEED]
-    return need <= whole[FREE] and (
-        real[NOW] + jobs[job, ASK] <= real[UNTIL] or need <= whole[EXTRA]
-    )
+    # & and |, not ``and`` and ``or``: a branch that cannot be foretold costs more than both sides
+    before = (real[NOW] + jobs[job, ASK] <= real[UNTIL]) | (need <= whole[EXTRA])
+    return (need <= whole[FREE]) & before
 
 
 @compiled(forceinline=True)
@@ -151,7 +151,7 @@ def write_view(jobs, whole, real, window, running, view, mask, rule):
     for k in range(whole[INSIDE]):
         job, f = window[k], FEATURES * k
         wait = now - jobs[job, SUBMIT]
-        mask[k] = selects or (backfills and may_start(jobs, whole, real, job))
+        mask[k] = selects | (backfills & may_start(jobs, whole, real, job))
         legal += mask[k]
         view[f] = 1.0
         view[f + 1] = jobs[job, SIZE]

@@ -44,23 +44,41 @@ from rheostat.simulate.engine.blocks import (
 )
 from rheostat.simulate.engine.jit import compiled
 
+FREE, NEXT, PASSES, KNOWN, STALE, UNTIL, EXTRA = range(7)
+# What a job that outlives its estimate is given next, s (Tsafrir, Etsion, Feitelson 2007)
+MORE = np.array([60.0, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000])
+
 
 @compiled
-def run_fixed(submit, run, procs, planned, booked, rank, size, easy, ties):
-    """(start (n,), number of scheduling passes); ``easy`` False is no backfilling.
+def fresh(n, size):
+    """(lists, scalars) of an empty machine before the first event."""
+    most = min(n, size)
+    at = np.zeros(7)
+    at[FREE], at[UNTIL] = size, np.inf
+    return (blocks(n), blocks(most), blocks(most)), at
 
+
+@compiled
+def run_fixed(job, start, lists, at, stop, easy, ties, learn):
+    """Handle all events before ``stop``; ``start`` fills, ``lists`` and ``at`` carry the state.
+
+    ``job`` is (submit, run, procs, planned, booked, rank).  ``easy`` False is no backfilling.
     ``ties``: one pass per time stamp?  Jobs that end together: in order of their expected end?
+    ``learn`` is None, or (user, recent, ask, score, last_two): estimates are then corrected when
+    a job outlives them and, with ``last_two``, made on arrival as the mean of the user's last two
+    run times that have ended; ``planned``, ``booked`` and ``rank`` are written.
     """
+    submit, run, procs, planned, booked, rank = job
+    waiting, running, ends = lists
     batch, by_expected = ties
     n = len(submit)
-    start = np.full(n, np.nan)
-    waiting, running = blocks(n), blocks(min(n, size))
-    ends = blocks(min(n, size))
-    free, i, passes = size, 0, 0
-    known, stale = False, False  # is the reservation known; must the next pass be a full one
-    until, extra = np.inf, 0
+    free, i, passes = int(at[FREE]), int(at[NEXT]), int(at[PASSES])
+    known, stale = at[KNOWN] > 0, at[STALE] > 0  # reservation known; next pass must be a full one
+    until, extra = at[UNTIL], int(at[EXTRA])
     while i < n or used(ends):
         now = min(first_key(ends), submit[i] if i < n else np.inf)
+        if now >= stop:
+            break
         passes += 1
         full, arrived = stale, -1
         stale = False
@@ -70,16 +88,23 @@ def run_fixed(submit, run, procs, planned, booked, rank, size, easy, ties):
                 free += procs[j]
                 discard(running, start[j] + booked[j], j)
                 full, known = True, False
+                if learn is not None:
+                    _remember(learn, j, run[j])
             elif i < n and submit[i] == now:
                 if arrived >= 0:  # a second arrival in one pass: no short cut
                     insert(waiting, rank[arrived], arrived, procs[arrived], planned[arrived])
                     full = True
                 arrived = i
+                if learn is not None:
+                    _estimate(learn, i, now, submit[i], procs[i], planned, booked, rank)
                 i += 1
             else:
                 break
             if not batch:
                 break
+        if learn is not None:  # numba drops the branch where it is None
+            late = _correct(now, running, start, planned, booked, procs, learn[2])
+            full, known = full or late, known and not late
         if arrived >= 0:
             j, p = arrived, procs[arrived]
             alone = used(waiting) == 0
@@ -133,7 +158,47 @@ def run_fixed(submit, run, procs, planned, booked, rank, size, easy, ties):
                 insert(running, now + booked[j], j, p, 0.0)
             else:
                 k += 1
-    return start, passes
+    at[FREE], at[NEXT], at[PASSES], at[UNTIL], at[EXTRA] = free, i, passes, until, extra
+    at[KNOWN], at[STALE] = 1.0 if known else 0.0, 1.0 if stale else 0.0
+
+
+@compiled
+def _remember(learn, j, seconds):
+    """The run time of an ended job is known from now on."""
+    user, recent, _, _, _ = learn
+    recent[user[j], 0] = recent[user[j], 1]
+    recent[user[j], 1] = seconds
+
+
+@compiled
+def _estimate(learn, j, now, submit, procs, planned, booked, rank):
+    """Mean of the user's last two run times, at most what was asked for; without two, that."""
+    user, recent, ask, score, last_two = learn
+    if not last_two:
+        return
+    mean = 0.5 * (recent[user[j], 0] + recent[user[j], 1])
+    planned[j] = ask[j] if np.isnan(mean) else max(1.0, min(mean, ask[j]))
+    booked[j] = planned[j]
+    rank[j] = score(now, submit, max(booked[j], 1.0), float(procs))
+
+
+@compiled
+def _correct(now, running, start, planned, booked, procs, ask):
+    """Give jobs that outlived their estimate a longer one; True if there were any."""
+    found = False
+    while used(running) and first_key(running) <= now:
+        j = pop(running, False)
+        since = now - start[j]
+        booked[j] = 2.0 * since + 1.0
+        for more in MORE:
+            if planned[j] + more > since:
+                booked[j] = planned[j] + more
+                break
+        if ask[j] > since:
+            booked[j] = min(booked[j], ask[j])
+        insert(running, start[j] + booked[j], j, procs[j], 0.0)
+        found = True
+    return found
 
 
 @compiled

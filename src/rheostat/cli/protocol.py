@@ -1,0 +1,85 @@
+"""``rheostat compare --policies``: batch policies on many traces, and what may be claimed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rheostat.cli import options as o
+
+
+def compare_policies(
+    policies: str,
+    traces: Sequence[Path],
+    *,
+    heuristics: str,
+    fitted: Sequence[str],
+    max_wait: float,
+    seed: int,
+    processes: int,
+    dask: str | None,
+    slurm: str | None,
+    workers: int,
+    memory: str,
+    results: Path | None,
+    html: Path | None,
+    json: bool,
+    **how: Any,
+) -> None:
+    """Run what is not in ``results`` yet, judge, print."""
+    from rheostat.cli.large import progress_bars, workers_of
+    from rheostat.cli.output import put_json, put_report, tell, write_page
+    from rheostat.explain.schedule_protocol import protocol_report, sweep_grid
+    from rheostat.simulate.protocol import HEURISTICS, Protocol, fitted_of, judge
+    from rheostat.simulate.sweep import sweep, tasks_of, trace_files
+
+    rules = Protocol(
+        tuple(dict.fromkeys(n.lower() for n in o.names(policies))),
+        o.names(heuristics) or HEURISTICS,
+        fitted_of(fitted),
+        max_wait,
+        seed,
+    )
+    check(rules.everything)
+    tasks = tasks_of(trace_files(traces), rules.everything, **how)
+    cluster = workers_of(dask, slurm, workers, memory)
+    with progress_bars() as progress:
+        found = sweep(
+            tasks,
+            processes=processes or os.cpu_count() or 1,
+            workers=cluster,
+            results=results,
+            progress=progress,
+        )
+    facts = judge(found, rules)
+    if json:
+        put_json("rheostat.compare-policies/1", facts)
+    else:
+        put_report(protocol_report(facts), sweep_grid(facts))
+        for line in () if _on_terminal() else protocol_report(facts).sections[0].sentences:
+            tell(line)
+    if html is not None:
+        write_page(protocol_report(facts, full=True), html)
+
+
+def check(names: Sequence[str]) -> None:
+    """Every mistake in the policies' names at once, before anything is read."""
+    from rheostat.decide.queue.policy import policy
+    from rheostat.errors import DataError
+
+    problems = []
+    for name in names:
+        try:
+            policy(name)
+        except DataError as error:
+            problems.append(str(error))
+    if problems:
+        raise DataError("--policies", problems)
+
+
+def _on_terminal() -> bool:
+    import sys
+
+    return sys.stdout.isatty()

@@ -1,0 +1,315 @@
+"""`simulate_site`: a trace on a machine that is more than a number of processors.
+
+Tables become arrays for the general engine, and its logs become a table and an `Account` of energy.
+With one partition and no further feature the starts are those of the plain engines.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.jobs import JobTable, Note
+from rheostat.core.machine import Machine
+from rheostat.core.outcome import Outcome
+from rheostat.decide.queue.policy import Policy
+from rheostat.errors import DataError
+from rheostat.simulate.changes import capacity, demand, failures, resources
+from rheostat.simulate.mold import (
+    Choices,
+    choices,
+    counts,
+    gpus_of,
+    index_of,
+    numbers,
+    unknown_limits,
+)
+from rheostat.simulate.power import job_watts
+from rheostat.simulate.run import Run
+from rheostat.simulate.schedule import scores, zero
+from rheostat.simulate.site_table import result
+from rheostat.simulate.workload import Array, Workload, workload
+
+DEPTH = {"none": 0, "easy": 1, "conservative": 2}
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the site engine is asked to do, as arrays; one per simulation."""
+
+    machine: Machine
+    load: Workload
+    ways: Choices
+    part: Array
+    planned: Array
+    booked: Array
+    planned_w: Array
+    parent: Array
+    think: Array
+    array: Array
+    limit: Array
+
+
+def simulate_site(
+    jobs: JobTable,
+    rule: Policy,
+    machine: Machine,
+    *,
+    estimates: str | Array = "user",
+    alternatives: JobTable | None = None,
+    power_w: Array | Outcome | None = None,
+) -> Run:
+    """As `simulate_run`, with everything that a `Machine` can say.
+
+    ``power_w`` is what planning under a cap believes a job draws: one number per row of ``jobs``,
+    or an `Outcome` with ``power_w``.  Without it planning takes the column ``power_w``, measured
+    after the fact, which makes the plan clairvoyant, and where there is none the machine's watts.
+    ``alternatives`` makes jobs moldable; see `rheostat.simulate.mold`.
+    """
+    if alternatives is not None:
+        jobs.require("job_id")
+    load = _placed(jobs, workload(jobs, machine), machine, alternatives)
+    ways = choices(jobs, load, alternatives, machine.rules.kill == "limit")
+    part = partitions(jobs, machine)[load.row]
+    believed = _believed(power_w, len(jobs))
+    load, ways, part = _possible(load, ways, part, machine, believed)
+    asked, clairvoyant = _asked(estimates, jobs, load, ways)
+    parent, think, notes = _parents(jobs, load, machine)
+    array, limit = _arrays(jobs, load, machine)
+    site = Site(
+        machine, load, ways, part,
+        ways.run_s if rule.semantics == "cqsim" else asked, asked,
+        _planned_w(machine, load, ways, part, believed), parent, think, array, limit,
+    )  # fmt: skip
+    told, cpu = _engine(site, rule)
+    seen = machine.cap_w is not None and believed is None and np.isfinite(ways.watts).any()
+    notes += unknown_limits(jobs, alternatives)
+    table, books = result(jobs, site, told, notes, alternatives)
+    clairvoyant |= bool(seen) or rule.semantics == "cqsim"
+    passes = int(told.meta[5])
+    return Run(table, rule, machine, passes, cpu, clairvoyant, books)
+
+
+def partitions(jobs: JobTable, machine: Machine) -> Array:
+    """The partition of each row: the first if it names none, -1 if the site has no such one."""
+    if (len(machine.parts) == 1 and not machine.parts[0].name) or "partition" not in jobs.schema:
+        return np.zeros(len(jobs), np.int64)
+    names = {p.name: k for k, p in enumerate(machine.parts)}
+    asked = jobs.frame["partition"].to_list()
+    return np.array([0 if a is None else names.get(str(a), -1) for a in asked], np.int64)
+
+
+def _placed(jobs: JobTable, load: Workload, machine: Machine, other: JobTable | None) -> Workload:
+    """Leave out what no partition takes."""
+    part = partitions(jobs, machine)[load.row]
+    sizes = np.array([p.procs for p in machine.parts])
+    gpus = np.array([p.gpus for p in machine.parts])
+    wanted = counts(jobs, "gpus")[load.row]
+    free = np.zeros(len(load), bool)
+    if other is not None:
+        free = index_of(other.frame["job_id"], jobs.frame["job_id"][load.row]) >= 0
+    some = gpus.any()
+    load, kept = _without(load, part < 0, "names a partition that the machine has not")
+    part, wanted, free = part[kept], wanted[kept], free[kept]
+    small = ~free & (load.procs > sizes[part])
+    load, kept = _without(load, small, "more processors than its partition has")
+    part, wanted, free = part[kept], wanted[kept], free[kept]
+    return _without(load, ~free & some & (wanted > gpus[part]), "more GPUs than its partition")[0]
+
+
+def _without(load: Workload, bad: Array, why: str) -> tuple[Workload, Array]:
+    """The workload less some jobs, with a note on them; and which are kept."""
+    keep = ~bad
+    if keep.all():
+        return load, keep
+    rows = load.row[bad]
+    note = Note(f"{why}: left out", tuple(int(r) for r in rows[:10]), len(rows), True)
+    if not keep.any():
+        raise DataError("simulate", ["no row of the trace can run", note.message])
+    fields = ("submit_s", "run_s", "procs", "ask_s", "row")
+    cut = {f: getattr(load, f)[keep] for f in fields}
+    return replace(load, **cut, notes=(*load.notes, note)), keep
+
+
+def _possible(
+    load: Workload, ways: Choices, part: Array, machine: Machine, believed: Array | None
+) -> tuple[Workload, Choices, Array]:
+    """Drop ways that no moment of the site allows, and then jobs without a way."""
+    p = part[ways.job]
+    ok = ways.procs <= np.array([q.procs for q in machine.parts])[p]
+    gpus = np.array([q.gpus for q in machine.parts])
+    ok &= (ways.gpus <= gpus[p]) | (not gpus.any())
+    if machine.cap_w is not None:
+        watts = _planned_w(machine, load, ways, part, believed)
+        need = demand(machine, p, ways.procs, gpus_of(machine, ways), watts)
+        _, there = capacity(machine, load.submit_s[0], np.inf if not _repeats(machine) else
+                               load.submit_s[0] + machine.cap_w.repeat_s)  # fmt: skip
+        ok &= need <= there[:, resources(machine)[0, 2]].max()
+    able = np.zeros(len(load), bool)
+    able[ways.job[ok]] = True
+    load, kept = _without(load, ~able, "needs more than the site ever has (size, GPUs or watts)")
+    new = np.cumsum(kept) - 1
+    ways = ways.only(ok)
+    return load, replace(ways, job=new[ways.job]), part[kept]
+
+
+def _repeats(machine: Machine) -> bool:
+    return machine.cap_w is not None and machine.cap_w.repeat_s > 0
+
+
+def _believed(given: Array | Outcome | None, rows: int) -> Array | None:
+    if given is None:
+        return None
+    watts = given.mean("power_w") if isinstance(given, Outcome) else np.asarray(given, float)
+    if watts.shape != (rows,) or not (watts >= 0).all():
+        raise DataError("power_w", [f"expected {rows} watts >= 0, got shape {watts.shape}"])
+    return watts
+
+
+def _planned_w(
+    machine: Machine, load: Workload, ways: Choices, part: Array, believed: Array | None
+) -> Array:
+    """Watts with which each way is planned; an alternative brings its own."""
+    actual = job_watts(machine, part[ways.job], ways.procs, gpus_of(machine, ways), ways.watts)
+    if believed is None:
+        planned = actual
+    else:
+        planned = np.where(ways.row >= 0, actual, believed[load.row][ways.job])
+    if machine.cap_w is not None and np.isnan(planned).any():
+        missing = int(np.isnan(planned).sum())
+        raise DataError(
+            "power cap",
+            [f"{missing} jobs have no power_w: give busy_w of the machine, or power_w=..."],
+        )
+    return planned
+
+
+def _asked(kind: str | Array, jobs: JobTable, load: Workload, ways: Choices) -> tuple[Array, bool]:
+    """Estimates of each way; given seconds hold for rigid jobs, alternatives bring their limit."""
+    if isinstance(kind, np.ndarray | list):
+        given = np.asarray(kind, float)
+        if given.shape != (len(jobs),) or not (given[load.row] >= 0).all():
+            raise DataError("estimates", [f"expected {len(jobs)} seconds >= 0, got {given.shape}"])
+        return np.where(ways.row < 0, given[load.row][ways.job], ways.ask_s), False
+    if kind not in ("user", "perfect"):
+        told = "expected user, perfect or seconds, one per row: learned ones need a plain machine"
+        raise DataError(f"estimates {kind} on a site", [told])
+    return (ways.run_s, True) if kind == "perfect" else (ways.ask_s, load.unasked > 0)
+
+
+def _parents(
+    jobs: JobTable, load: Workload, machine: Machine
+) -> tuple[Array, Array, tuple[Note, ...]]:
+    """(job each waits for or -1, think time in s, notes)."""
+    n = len(load)
+    none = np.full(n, -1)
+    if not machine.rules.dependencies or "preceding_job" not in jobs.schema:
+        return none, np.zeros(n), ()
+    jobs.require("job_id")
+    wanted = jobs.frame["preceding_job"][load.row]
+    parent = index_of(jobs.frame["job_id"][load.row], wanted)
+    think = np.nan_to_num(np.maximum(numbers(jobs, "think_s")[load.row], 0.0))
+    lost = (parent < 0) & wanted.is_not_null().to_numpy()
+    what = "preceding job is not in the trace: not waited for"
+    notes = (
+        (Note(what, tuple(map(int, load.row[lost][:10])), int(lost.sum())),) if lost.any() else ()
+    )
+    at = parent.copy()
+    for _ in range(int(np.log2(n + 1)) + 1):  # jump twice as far each time: only a circle stays
+        at = np.where(at >= 0, at[at], -1)
+    if (at >= 0).any():
+        rows = load.row[at >= 0][:5].tolist()
+        raise DataError(
+            "preceding_job", [f"rows {rows}: jobs that wait for each other in a circle"]
+        )
+    return parent, think, notes
+
+
+def _arrays(jobs: JobTable, load: Workload, machine: Machine) -> tuple[Array, Array]:
+    """(number of the job array or -1, how many tasks of each may run)."""
+    if not machine.rules.arrays or "array_id" not in jobs.schema:
+        return np.full(len(load), -1), np.zeros(1, np.int64)
+    names = jobs.frame["array_id"][load.row]
+    code = np.where(names.is_null(), -1, names.rank("dense").fill_null(0).to_numpy() - 1)
+    most = numbers(jobs, "array_limit")[load.row]
+    limit = np.full(int(code.max()) + 2, np.iinfo(np.int64).max)
+    has = (code >= 0) & (most > 0)
+    np.minimum.at(limit, code[has], most[has].astype(np.int64))
+    return code.astype(np.int64), limit
+
+
+def _engine(site: Site, rule: Policy) -> tuple[Any, float]:
+    """The engine's last state, and the CPU seconds it took.
+
+    Caps that repeat and random failures are laid out as far as the schedule reached, and further.
+    """
+    load, repeat = site.load, site.machine.cap_w.repeat_s if site.machine.cap_w else 0.0
+    begin, longest = load.submit_s[0], max(site.ways.run_s.max(), site.planned.max())
+    area = (site.ways.run_s * site.ways.procs).sum() / site.machine.procs
+    span = max(load.submit_s[-1] - begin, area) * 1.5 + 4 * longest + 2 * repeat
+    _run(site, rule, begin, begin, warm=True)
+    while True:
+        clock = time.process_time()
+        told = _run(site, rule, begin, begin + span)
+        spent = time.process_time() - clock
+        last = told.log[: told.meta[6], 4].max(initial=begin)
+        if last + longest + repeat <= begin + span or site.machine.plain:
+            return told, spent
+        span *= 2
+
+
+def _run(site: Site, rule: Policy, begin: float, end: float, *, warm: bool = False) -> Any:
+    from rheostat.simulate.engine import jit
+    from rheostat.simulate.engine import site_plan as plans
+    from rheostat.simulate.engine.site import run_site
+    from rheostat.simulate.engine.site_state import Jobs, Rule, Ways
+
+    load, machine, ways = site.load, site.machine, site.ways
+    n = 0 if warm else len(load)
+    fate = failures(machine, begin, end)
+    count = len(fate["at"]) if n else 0
+    first = np.searchsorted(ways.job, np.arange(n + 1))
+    res = resources(machine)
+    need = np.column_stack([ways.procs, gpus_of(machine, ways), np.zeros(len(ways), np.int64)])
+    if machine.cap_w is not None:
+        p = site.part[ways.job]
+        need[:, 2] = demand(machine, p, ways.procs, need[:, 1], site.planned_w)
+    down = np.zeros((count, 3), np.int64)
+    down[:, 0] = fate["procs"][:count]
+    child = np.argsort(site.parent, kind="stable")
+    below = np.searchsorted(site.parent[child], np.arange(n + 1))
+    more = [fate["repair"][:count]]
+    rank = np.zeros(n)
+    if rule.order.fixed and n:
+        rank = scores(rule, *_preferred(site))
+    arrays = Jobs(
+        load.submit_s[:n], rank[:n], np.concatenate([site.part[:n], fate["part"][:count]]),
+        first, site.parent[:n], site.think[:n], below, child,
+        np.concatenate([site.array[:n], np.full(count, -1)]), site.limit,
+        fate["at"][:count], fate["hit"][:count],
+    )  # fmt: skip
+    kinds = Ways(
+        *(np.concatenate([v, *more]) for v in (ways.run_s, site.planned, site.booked)),
+        np.concatenate([need, down]),
+        res,
+    )
+    parts = machine.parts
+    doze = np.array([q.sleep_after_s for q in parts], float)
+    wake = np.array([q.wake_s if np.isfinite(q.sleep_after_s) else 0.0 for q in parts], float)
+    again = machine.rules.requeue
+    bound = Rule(DEPTH[rule.backfill], not rule.order.fixed, rule.ties == "batch",
+                 rule.ends == "expected", doze, wake, again)  # fmt: skip
+    score = jit.compiled_score(zero if rule.order.fixed else rule.order.score)
+    room = n + min(n * (again + 1), int(down[:, 0].sum())) + count
+    procs = np.array([q.procs for q in parts])
+    steps = plans.Capacity(*capacity(machine, begin, end))
+    return run_site(arrays, kinds, steps, procs, score, bound, room)
+
+
+def _preferred(site: Site) -> tuple[Workload, Array]:
+    """Size and estimate of each job's preferred way, which is what orders look at."""
+    at = np.searchsorted(site.ways.job, np.arange(len(site.load)))
+    return replace(site.load, procs=site.ways.procs[at]), site.booked[at]

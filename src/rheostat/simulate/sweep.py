@@ -1,0 +1,240 @@
+"""Many policies on many traces: one task each, done here, on all cores or on a cluster.
+
+A task is a file, a policy and how to plan; its result is a handful of sums, so that it may travel
+and be kept.  Results are the same wherever a task ran and in whatever order: nothing is shared but
+the file.  Each finished task is a line of a results file, and a sweep that was interrupted, or lost
+a worker, does only what is not there yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rheostat._optional import require
+from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError, RheostatError
+from rheostat.predict.scale.cluster import Workers, connect
+
+if TYPE_CHECKING:
+    from rheostat.simulate.run import Run
+
+Progress = Callable[[str, float, float], None]
+VERSION = 1
+RETRIES = 3
+Made = Iterator[tuple["Task", dict[str, Any]]]
+KINDS = (".swf", ".swf.gz", ".parquet")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One policy on one trace; ``digest`` is of the trace's bytes."""
+
+    trace: str
+    policy: str
+    machine: str = ""
+    estimates: str = "user"
+    semantics: str = "textbook"
+    ties: str = "event"
+    split: float = 0.5
+    digest: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the result depends on, and nothing else: not where the file lies."""
+        parts = asdict(self) | {"trace": Path(self.trace).name, "version": VERSION}
+        return json.dumps(parts, sort_keys=True)
+
+
+def trace_files(paths: Iterable[str | Path]) -> list[Path]:
+    """The files among ``paths``, and the traces (.swf, .swf.gz, .parquet) in the folders."""
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = sorted(p for p in path.iterdir() if p.name.endswith(KINDS))
+            if not inside:
+                raise DataError(str(path), [f"has no file that ends with {', '.join(KINDS)}"])
+            found += inside
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise DataError(str(path), ["is neither a file nor a folder"])
+    twice = {p.name for p in found if [q.name for q in found].count(p.name) > 1}
+    if twice:
+        raise DataError("traces", [f"{n}: two files of this name" for n in sorted(twice)])
+    return found
+
+
+def tasks_of(
+    traces: Sequence[Path], policies: Sequence[str], machine: str = "", **how: Any
+) -> list[Task]:
+    """Every policy on every trace, the largest file first; ``how`` are further fields of `Task`."""
+    order = sorted(traces, key=lambda p: (-p.stat().st_size, p.name))
+    digests = {p: hashlib.sha256(p.read_bytes()).hexdigest()[:16] for p in order}
+    names = list(dict.fromkeys(policies))
+    return [
+        Task(str(p.resolve()), name, machine, digest=digests[p], **how)
+        for p in order
+        for name in names
+    ]
+
+
+def perform(task: Task) -> dict[str, Any]:
+    """Simulate and sum up: metrics, and sums over blocks of time, of all jobs and of later ones."""
+    from rheostat.decide.queue.policy import policy
+    from rheostat.simulate.header import machine_of
+    from rheostat.simulate.run import simulate_run
+
+    jobs = _trace(task.trace)
+    rule = policy(task.policy, semantics=task.semantics, ties=task.ties)
+    run = simulate_run(jobs, rule, machine_of(jobs, task.machine), estimates=task.estimates)
+    known = task.semantics == "cqsim" or task.estimates == "perfect"
+    return {
+        "clairvoyant": run.clairvoyant,
+        "clairvoyant_share": 1.0 if known else _unasked(run),
+        "procs": run.machine.procs,
+        "whole": _summed(run.jobs, run.machine.procs),
+        "later": _summed(later(run.jobs, task.split), run.machine.procs),
+        "cpu_s": run.cpu_s,
+    }
+
+
+@lru_cache(maxsize=1)
+def _trace(path: str) -> JobTable:
+    """The last trace stays in memory: a worker is given its policies one after the other."""
+    from rheostat.measure.reading import read
+
+    return read(path)
+
+
+def _unasked(run: Run) -> float:
+    """Share of the jobs planned with their true run time because none was asked for."""
+    told = (n.count for n in run.jobs.notes if n.message.startswith("no requested run time"))
+    return sum(told) / len(run.jobs)
+
+
+def later(jobs: JobTable, split: float) -> JobTable:
+    """The jobs submitted after the first ``split`` of them; the machine is busy as they begin."""
+    submit = jobs.numpy("submit_s")
+    edge = np.quantile(submit, split) if split > 0 else -np.inf
+    return jobs.rows(submit > edge)
+
+
+def _summed(jobs: JobTable, procs: int) -> dict[str, Any]:
+    """Metrics, and for each block of time the number of jobs and the sums of wait and slowdown."""
+    from rheostat.simulate.compare import block_sums, blocks
+    from rheostat.simulate.metrics import bounded_slowdown, metrics
+
+    if not len(jobs):
+        return {}
+    wait = jobs.numpy("wait_s")
+    slow = bounded_slowdown(wait, jobs.numpy("runtime_s"))
+    count, sums = block_sums(blocks(jobs.numpy("submit_s"))[0], wait, slow)
+    return metrics(jobs, procs) | {
+        "blocks": {"jobs": count.tolist(), "wait_s": sums[:, 0].tolist(),
+                   "bounded_slowdown": sums[:, 1].tolist()},
+    }  # fmt: skip
+
+
+def sweep(
+    tasks: Sequence[Task],
+    *,
+    processes: int = 1,
+    workers: Workers | None = None,
+    results: Path | None = None,
+    progress: Progress | None = None,
+) -> dict[Task, dict[str, Any]]:
+    """The result of every task, in the order of the tasks.
+
+    Done in this process (``processes=1``), in several, or on the Dask ``workers``; what ``results``
+    holds already is not done again, and what is new is added to it.
+    """
+    done = {} if results is None else finished(results)
+    todo = [t for t in tasks if t.key not in done]
+    tell = progress or (lambda _stage, _done, _total: None)
+    tell("simulate", len(tasks) - len(todo), len(tasks))
+    with _kept(results) as keep, _means(todo, processes, workers) as made:
+        for i, (task, result) in enumerate(made, 1):
+            done[task.key] = json.loads(json.dumps(result))
+            keep(task, result)
+            tell("simulate", len(tasks) - len(todo) + i, len(tasks))
+    return {t: done[t.key] for t in tasks}
+
+
+@contextmanager
+def _kept(path: Path | None) -> Iterator[Callable[[Task, dict[str, Any]], None]]:
+    """Appends a line for each result, on disk before the next task is taken."""
+    if path is None:
+        yield lambda _task, _result: None
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torn = path.is_file() and path.stat().st_size and path.read_bytes()[-1:] != b"\n"
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\n" if torn else "")
+
+        def keep(task: Task, result: dict[str, Any]) -> None:
+            file.write(json.dumps({"key": task.key, "result": result}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+        yield keep
+
+
+def finished(path: Path) -> dict[str, dict[str, Any]]:
+    """Results by key; a line cut off by an interruption is passed over."""
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        try:
+            entry = json.loads(line)
+            found[entry["key"]] = entry["result"]
+        except (json.JSONDecodeError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _means(
+    tasks: Sequence[Task], processes: int, workers: Workers | None
+) -> AbstractContextManager[Made]:
+    if workers is not None and tasks:
+        return _on_dask(tasks, workers)
+    if processes > 1 and len(tasks) > 1:
+        return _on_cores(tasks, processes)
+    return nullcontext((t, perform(t)) for t in tasks)
+
+
+@contextmanager
+def _on_cores(tasks: Sequence[Task], processes: int) -> Iterator[Made]:
+    """Processes of this machine; started anew, for polars' threads do not survive a fork."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    pool = ProcessPoolExecutor(min(processes, len(tasks)), mp_context=get_context("spawn"))
+    try:
+        futures = {pool.submit(perform, t): t for t in tasks}
+        yield ((futures[f], f.result()) for f in as_completed(futures))
+    except BrokenProcessPool as error:
+        raise RheostatError(
+            "a worker process ended (out of memory?); the same command with --results FILE goes "
+            "on from what was finished"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _on_dask(tasks: Sequence[Task], workers: Workers) -> Iterator[Made]:
+    """Workers elsewhere; what a lost worker had not delivered is done again by another."""
+    distributed = require("distributed", extra="scale")
+    with connect(workers) as client:
+        futures = {client.submit(perform, t, pure=False, retries=RETRIES): t for t in tasks}
+        yield ((futures[f], client.gather(f)) for f in distributed.as_completed(list(futures)))
