@@ -6,6 +6,7 @@ Results go to stdout, everything else to stderr.  Exit codes: 0 done, 1 failed w
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -15,7 +16,9 @@ FAILED, INFEASIBLE, INTERRUPTED = 1, 3, 130
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
-    sys.exit(run(sys.argv[1:] if argv is None else argv))
+    code = run(sys.argv[1:] if argv is None else argv)
+    gc.freeze()  # what is left goes with the process: collecting it takes 0.4 s
+    sys.exit(code)
 
 
 def run(argv: Sequence[str]) -> int:
