@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-Score = Callable[[float, int], float]
+Score = Callable[[float, int, np.ndarray], float]
 
 
 def shadow_of(need: int, free: int, running: dict[int, float], procs: np.ndarray):
@@ -23,7 +23,10 @@ def shadow_of(need: int, free: int, running: dict[int, float], procs: np.ndarray
 
 
 def oracle(submit, run, procs, size, *, planned, booked, backfill="easy", score=None, batch=False):
-    """Start times; ``planned`` are the estimates of waiting jobs, ``booked`` those of running."""
+    """Start times; ``planned`` are the estimates of waiting jobs, ``booked`` those of running.
+
+    ``score`` sees the time, the job, and all starts so far.
+    """
     start = np.full(len(submit), np.nan)
     finishes: list[tuple[float, int, int]] = []  # end, how many had started before, job
     running: dict[int, float] = {}
@@ -40,7 +43,7 @@ def oracle(submit, run, procs, size, *, planned, booked, backfill="easy", score=
 
     def scan(now: float) -> None:
         if score is not None:
-            queue.sort(key=lambda j: (score(now, j), j))
+            queue.sort(key=lambda j: (score(now, j, start), j))
         while queue and procs[queue[0]] <= free:
             begin(queue[0], now)
         if not queue or backfill == "none":

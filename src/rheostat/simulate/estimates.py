@@ -20,12 +20,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.decide.queue.policy import Policy
 from rheostat.errors import DataError
-from rheostat.simulate.schedule import Plan, schedule, scores, zero
+from rheostat.simulate.schedule import Plan, schedule, scores, users, zero
 from rheostat.simulate.workload import Array, Workload
 
 EVERY_S = 7 * 86_400.0  # estimates are made for a simulated week of submissions
@@ -55,10 +54,10 @@ def scheduled(jobs: JobTable, load: Workload, rule: Policy, size: int, estimates
     conservative backfilling.
     """
     if isinstance(estimates, np.ndarray | list):
-        return _given(np.asarray(estimates, float), len(jobs), load, rule, size)
+        return _given(np.asarray(estimates, float), jobs, load, rule, size)
     if estimates in ("user", "perfect"):
         known = load.ask_s if estimates == "user" else load.run_s
-        start, passes, cpu = schedule(load, rule, size, known)
+        start, passes, cpu = schedule(jobs, load, rule, size, known)
         seen = rule.semantics == "cqsim" or estimates == "perfect" or load.unasked > 0
         return Plan(start, known, passes, cpu, seen)
     if estimates == "boost":
@@ -75,10 +74,11 @@ def scheduled(jobs: JobTable, load: Workload, rule: Policy, size: int, estimates
     return _learned(jobs, load, rule, size, None if estimates == "last2" else estimates)
 
 
-def _given(seconds: Array, rows: int, load: Workload, rule: Policy, size: int) -> Plan:
+def _given(seconds: Array, jobs: JobTable, load: Workload, rule: Policy, size: int) -> Plan:
+    rows = len(jobs)
     if seconds.shape != (rows,) or not (seconds[load.row] >= 0).all():
         raise DataError("estimates", [f"expected {rows} seconds >= 0, got shape {seconds.shape}"])
-    start, passes, cpu = schedule(load, rule, size, seconds[load.row])
+    start, passes, cpu = schedule(jobs, load, rule, size, seconds[load.row])
     return Plan(start, seconds[load.row], passes, cpu, rule.semantics == "cqsim")
 
 
@@ -154,12 +154,3 @@ class Weekly:
         values = (*found.T.copy(), self.load.ask_s[rows], self.load.procs[rows].astype(float))
         named = {c.name: v for c, v in zip(HISTORY, values, strict=True)}
         return self.jobs.rows(self.load.row[rows]).with_columns(HISTORY, **named)
-
-
-def users(jobs: JobTable, load: Workload) -> Array:
-    """A number per user, (n,); a job without one is a user of its own."""
-    if "user" not in jobs.schema:
-        return np.arange(len(load))
-    names = jobs.frame["user"].cast(pl.String)[load.row]
-    alone = pl.Series(np.arange(len(load))).cast(pl.String) + " alone"
-    return names.fill_null(alone).rank("dense").to_numpy().astype(np.int64) - 1

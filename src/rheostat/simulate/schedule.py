@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from rheostat.core.jobs import JobTable
 from rheostat.decide.queue.policy import Policy
 from rheostat.simulate.workload import Array, Workload
 
@@ -23,48 +25,71 @@ class Plan:
     clairvoyant: bool
 
 
-def schedule(load: Workload, rule: Policy, size: int, estimate: Array) -> tuple[Array, int, float]:
+def schedule(
+    jobs: JobTable, load: Workload, rule: Policy, size: int, estimate: Array
+) -> tuple[Array, int, float]:
     """(start (n,) in s, passes, CPU seconds) with estimates that are known beforehand."""
+    from rheostat.simulate.engine.share import no_share
+
     planned = load.run_s if rule.semantics == "cqsim" else estimate
     job = (load.submit_s, load.run_s, load.procs, planned, estimate)
-    args = _args(rule, load, estimate)
+    rank = scores(rule, load, estimate) if rule.order.fixed else np.zeros(len(load))
+    share = no_share() if rule.order.factors is None else shared(jobs, load, rule, size)
     one, whole = np.ones(1), np.ones(1, np.int64)
-    short = tuple(a[:1] if isinstance(a, np.ndarray) else a for a in args)
-    _run(rule, (one, one, whole, one, one), short, 1)  # compile or load outside what is timed
+    _run(rule, (one, one, whole, one, one), one, no_share(), 1)  # compile outside what is timed
     begin = time.process_time()
-    start, passes = _run(rule, job, args, size)
+    start, passes = _run(rule, job, rank, share, size)
     return start, int(passes), time.process_time() - begin
 
 
-def _args(rule: Policy, load: Workload, estimate: Array) -> tuple[Any, ...]:
-    """What the engine takes besides the jobs: ranks, or a compiled score, or both."""
+def _run(rule: Policy, job: Any, rank: Array, share: Any, size: int) -> tuple[Array, int]:
+    from rheostat.simulate.engine import conservative, fixed, moving
     from rheostat.simulate.engine.jit import compiled_score
 
-    if rule.order.fixed and rule.backfill != "conservative":
-        return (scores(rule, load, estimate),)
-    if rule.order.fixed:
-        return scores(rule, load, estimate), compiled_score(zero)
-    if rule.backfill == "conservative":
-        return np.zeros(len(load)), compiled_score(rule.order.score)
-    return (compiled_score(rule.order.score),)
-
-
-def _run(rule: Policy, job: Any, args: Any, size: int) -> tuple[Array, int]:
-    from rheostat.simulate.engine import conservative, fixed, moving
-
     ties = (rule.ties == "batch", rule.ends == "expected")
+    plain = rule.order.fixed or rule.order.factors is not None
+    score = compiled_score(zero if plain else rule.order.score)
     if rule.backfill == "conservative":
-        found = conservative.run_conservative(*job, *args, size, not rule.order.fixed, ties)
-    elif rule.order.fixed:
-        n = len(job[0])
-        start = np.full(n, np.nan)
-        lists, at = fixed.fresh(n, size)
-        easy = rule.backfill == "easy"
-        fixed.run_fixed((*job, *args), start, lists, at, np.inf, easy, ties, None)
-        found = start, at[fixed.PASSES]
-    else:
-        found = moving.run_moving(*job, *args, size, rule.backfill == "easy", ties)
-    return found
+        moves = not rule.order.fixed
+        return conservative.run_conservative(*job, rank, score, share, size, moves, ties)
+    easy = rule.backfill == "easy"
+    if not rule.order.fixed:
+        return moving.run_moving(*job, score, share, size, easy, ties)
+    start, (lists, at) = np.full(len(rank), np.nan), fixed.fresh(len(rank), size)
+    fixed.run_fixed((*job, rank), start, lists, at, np.inf, easy, ties, None)
+    return start, at[fixed.PASSES]
+
+
+def shared(jobs: JobTable, load: Workload, rule: Policy, size: int) -> Any:
+    """Users, qualities of service and weights of a multifactor order, as the engines want them."""
+    from rheostat.simulate.engine.share import share
+
+    facts = rule.order.factors
+    user = users(jobs, load)
+    part = np.ones(user.max() + 1)
+    if facts.shares and "user" in jobs.schema:
+        names = jobs.frame["user"].cast(pl.String)[load.row]
+        given = names.replace_strict(dict(facts.shares), default=1.0, return_dtype=pl.Float64)
+        part[user] = given.to_numpy()
+    level = np.zeros(len(load))
+    if facts.levels and "qos" in jobs.schema:
+        top = max(facts.levels.values())
+        steps = {k: v / top for k, v in facts.levels.items()}
+        asked = jobs.frame["qos"].cast(pl.String)[load.row]
+        level = asked.replace_strict(steps, default=0.0, return_dtype=pl.Float64).to_numpy()
+    weights = (facts.age, facts.size, facts.fairshare, facts.qos)
+    clocks = (facts.max_age_s, facts.half_life_s, size, facts.favour_small)
+    total = part.sum()
+    return share(user, level.copy(), part / total, np.array((*weights, *clocks), float))
+
+
+def users(jobs: JobTable, load: Workload) -> Array:
+    """A number per user, (n,); a job without one is a user of its own."""
+    if "user" not in jobs.schema:
+        return np.arange(len(load))
+    names = jobs.frame["user"].cast(pl.String)[load.row]
+    alone = pl.Series(np.arange(len(load))).cast(pl.String) + " alone"
+    return names.fill_null(alone).rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def zero(now: float, s: float, r: float, n: float) -> float:

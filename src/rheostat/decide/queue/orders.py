@@ -21,11 +21,13 @@ policies with simulation and machine learning", SC 2017.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rheostat.decide.queue.multifactor import Multifactor
 from rheostat.errors import DataError
 
 Score = Callable[[Any, Any, Any, Any], Any]
@@ -36,13 +38,15 @@ class Order:
     """``score(now, s, r, n)``, smallest first; ``fixed`` says that it does not depend on ``now``.
 
     A fixed score is called once with arrays, any other with numbers, for each waiting job at each
-    event: what numba cannot compile runs as plain Python, a hundred times slower.
+    event: what numba cannot compile runs as plain Python, a hundred times slower.  With ``factors``
+    the site's priority decides instead, highest first, which knows users and what they have used.
     """
 
     name: str
     score: Score
     fixed: bool
     meaning: str = ""
+    factors: Multifactor | None = None
 
 
 def _fcfs(now, s, r, n):
@@ -118,11 +122,19 @@ ORDERS = {
         Order("f2", _f2, True, "sqrt(run) n + 25600 log10(submit), smallest first"),
         Order("f3", _f3, True, "run n + 6860000 log10(submit), smallest first"),
         Order("f4", _f4, True, "run sqrt(n) + 530000 log10(submit), smallest first"),
+        Order(
+            "multifactor",
+            _fcfs,
+            False,
+            "the site's priority (age, size, fairshare, QOS), highest first; multifactor:FILE "
+            "takes the weights from TOML or a slurm.conf",
+            Multifactor(),
+        ),
     )
 }
 
 
-def order(name: str | Order | Score) -> Order:
+def order(name: str | Order | Score | Multifactor) -> Order:
     """The order of this name; an `Order` is itself, any other callable an order that moves.
 
     >>> order("sjf").meaning
@@ -134,8 +146,13 @@ def order(name: str | Order | Score) -> Order:
     """
     if isinstance(name, Order):
         return name
+    if isinstance(name, Multifactor):
+        return replace(ORDERS["multifactor"], factors=name)
     if callable(name):
         return Order(getattr(name, "__name__", "callable"), name, False)
+    first, colon, path = name.partition(":")
+    if colon and first.lower() == "multifactor":
+        return replace(order(Multifactor.load(path)), name=f"multifactor:{Path(path).stem}")
     if name.lower() not in ORDERS:
         raise DataError(f"order {name}", [f"expected one of {', '.join(ORDERS)}"])
     return ORDERS[name.lower()]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rheostat.decide.queue.multifactor import Multifactor
 from rheostat.decide.queue.orders import Order, Score, order
 from rheostat.errors import DataError
 
@@ -57,7 +58,7 @@ class Policy:
 
 
 def policy(
-    spec: str | Policy | Order | Score,
+    spec: str | Policy | Order | Score | Multifactor,
     *,
     semantics: str = "textbook",
     ties: str = "event",
@@ -66,23 +67,30 @@ def policy(
     """From ``fcfs``, ``easy``, ``conservative``, ``ORDER``, ``ORDER+easy``, ``ORDER+conservative``.
 
     ``easy`` and ``conservative`` alone backfill behind first come, first served; an order alone
-    does not backfill.  A callable is an order under EASY.
+    does not backfill.  A callable, or a `Multifactor`, is an order under EASY.
 
     >>> policy("sjf+easy").order.name, policy("easy").order.name, policy("sjf").backfill
     ('sjf', 'fcfs', 'none')
+    >>> policy("EASY").name, policy("multifactor").name
+    ('easy', 'multifactor')
     """
     if isinstance(spec, Policy):
         return spec
     if not isinstance(spec, str):
         made = order(spec)
         return Policy(made, "easy", semantics, ties, f"{made.name}+easy", ends)
-    first, plus, second = spec.lower().strip().partition("+")
-    if not plus and first in BACKFILLING[1:]:
+    first, plus, second = spec.strip().partition("+")
+    if not plus and first.lower() in BACKFILLING[1:]:
         first, second = "fcfs", first
     elif not plus:
         second = "none"
+    second = second.lower()
     if second not in BACKFILLING:
         raise DataError(
             f"policy {spec}", [f"after the + expected easy or conservative, got {second!r}"]
         )
-    return Policy(order(first), second, semantics, ties, spec.lower().strip(), ends)
+    made = order(first)
+    name = (
+        spec.strip().lower() if made.factors is None else f"{made.name}{plus}{second * bool(plus)}"
+    )
+    return Policy(made, second, semantics, ties, name, ends)

@@ -31,11 +31,12 @@ from rheostat.simulate.engine.blocks import (
     used,
 )
 from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.share import priority, spend
 
 
 @compiled
-def run_conservative(submit, run, procs, planned, booked, rank, score, size, moving, ties):
-    """(start (n,), number of scheduling passes); ``rank`` counts unless ``moving``."""
+def run_conservative(submit, run, procs, planned, booked, rank, score, share, size, moving, ties):
+    """(start (n,), scheduling passes); ``rank`` counts unless ``moving``, then `Share` or score."""
     batch, by_expected = ties
     n = len(submit)
     start = np.full(n, np.nan)
@@ -49,6 +50,7 @@ def run_conservative(submit, run, procs, planned, booked, rank, score, size, mov
             if first_key(ends) == now:
                 j = pop(ends, by_expected)
                 free += procs[j]
+                spend(share, j, now, -procs[j])
                 discard(running, start[j] + booked[j], j)
             elif i < n and submit[i] == now:
                 k = waiting
@@ -69,7 +71,7 @@ def run_conservative(submit, run, procs, planned, booked, rank, score, size, mov
         due = _due(ends, now)
         if least > free + due:
             continue
-        turn = _turns(now, queue[:waiting], (submit, procs, booked), score, moving)
+        turn = _turns(now, queue[:waiting], (submit, procs, booked), score, share, moving)
         state = now, free, due, size
         job = run, procs, planned, booked
         free = _place(state, queue[:waiting], turn, job, start, running, ends, (t, f))
@@ -78,6 +80,8 @@ def run_conservative(submit, run, procs, planned, booked, rank, score, size, mov
             if np.isnan(start[queue[k]]):
                 queue[kept] = queue[k]
                 kept += 1
+            else:
+                spend(share, queue[k], now, procs[queue[k]])
         waiting = kept
     return start, passes
 
@@ -96,7 +100,7 @@ def _due(ends, now):
 
 
 @compiled
-def _turns(now, queue, job, score, moving):
+def _turns(now, queue, job, score, share, moving):
     """Places of the queue in the order in which reservations are made."""
     if not moving:
         return np.arange(len(queue))
@@ -104,7 +108,10 @@ def _turns(now, queue, job, score, moving):
     scores = np.empty(len(queue))
     for k in range(len(queue)):
         j = queue[k]
-        scores[k] = score(now, submit[j], booked[j], float(procs[j]))
+        if len(share.user):
+            scores[k] = priority(share, j, now, submit[j], procs[j])
+        else:
+            scores[k] = score(now, submit[j], booked[j], float(procs[j]))
     return np.argsort(scores, kind="mergesort")
 
 

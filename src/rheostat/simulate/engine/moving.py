@@ -12,11 +12,12 @@ import numpy as np
 
 from rheostat.simulate.engine.blocks import blocks, discard, first_key, insert, pop, shadow
 from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.share import priority, spend
 
 
 @compiled
-def run_moving(submit, run, procs, planned, booked, score, size, easy, ties):
-    """(start (n,), number of scheduling passes)."""
+def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ties):
+    """(start (n,), number of scheduling passes); a `Share` that is not empty replaces ``score``."""
     batch, by_expected = ties
     n = len(submit)
     start = np.full(n, np.nan)
@@ -31,6 +32,7 @@ def run_moving(submit, run, procs, planned, booked, score, size, easy, ties):
             if first_key(ends) == now:
                 j = pop(ends, by_expected)
                 free += procs[j]
+                spend(share, j, now, -procs[j])
                 discard(running, start[j] + booked[j], j)
             elif i < n and submit[i] == now:
                 queue[waiting] = i
@@ -48,7 +50,10 @@ def run_moving(submit, run, procs, planned, booked, score, size, easy, ties):
             continue
         for k in range(waiting):
             j = queue[k]
-            scores[k] = score(now, submit[j], booked[j], float(procs[j]))
+            if len(share.user):
+                scores[k] = priority(share, j, now, submit[j], procs[j])
+            else:
+                scores[k] = score(now, submit[j], booked[j], float(procs[j]))
         picked = _pick(
             now, free, queue[:waiting], scores, chosen, (procs, planned, booked), running, easy
         )
@@ -56,6 +61,7 @@ def run_moving(submit, run, procs, planned, booked, score, size, easy, ties):
             j = queue[chosen[c]]
             start[j] = now
             free -= procs[j]
+            spend(share, j, now, procs[j])
             insert(ends, now + run[j], j, procs[j], now + booked[j])
             queue[chosen[c]] = -1
         kept = 0
