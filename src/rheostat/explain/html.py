@@ -2,11 +2,14 @@
 
 Nothing is fetched: a content security policy in the page forbids it, so the file may be mailed,
 archived or opened on a machine without a network.  Figures keep numbers as data; the page's own
-script draws them in the reader's colours, light or dark.
+script draws them in the reader's colours, light or dark.  plotly.js is packed, which makes a page
+two megabytes instead of five; browsers unpack it since 2023.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
 import re
 from importlib.resources import files
 from typing import Any
@@ -38,7 +41,7 @@ def page(report: Report) -> str:
         report=report,
         sections=[_section(s.title, s.sentences, s.grid, s.chart) for s in report.sections],
         charts=charts,
-        plotly=plotly_js() if charts else "",
+        plotly=packed(plotly_js()) if charts else "",
         script=_scripts(charts),
         style=_template("report.css"),
     )
@@ -58,6 +61,15 @@ def plotly_js() -> str:
     text = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
     text = re.sub(r"((?:src|href)\s*=\s*[\"'`])https?://", r"\1#", text)
     return text.replace("</script", "<\\/script")
+
+
+def packed(text: str) -> str:
+    """Text as base64 of gzip, the same bytes every time.
+
+    >>> gzip.decompress(base64.b64decode(packed("text"))).decode()
+    'text'
+    """
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def _section(

@@ -42,7 +42,7 @@ def paired_grid(facts: Facts) -> Grid | None:
     if not rows:
         return None
     heads = ("policy", "wait change", "slowdown change", "sooner", "later", "max wait change")
-    return Grid(heads, tuple(rows), ("", "%", "%", "share", "share", "s"))
+    return Grid(heads, tuple(rows), ("", "%", "%", "share", "share", "+s"))
 
 
 def _change(pair: Facts) -> tuple[float, float, float]:

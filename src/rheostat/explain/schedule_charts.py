@@ -12,6 +12,7 @@ from rheostat.explain.words import duration
 
 LINES = 6
 USERS = 20
+TICKS_S = (1, 10, 60, 600, 3600, 36_000, 86_400, 864_000, 8_640_000)
 Facts = Mapping[str, Any]
 
 
@@ -44,12 +45,17 @@ def _power(shown: Facts, per: str) -> Section:
 
 
 def _lines(shown: Facts, key: str, axis: str, *, scale: float = 1.0) -> Chart:
-    day = _short(shown["day"])
+    day = shown["day"]
     series = [
-        {"x": day, "y": _short(scale * s[key]), "name": name}
+        {"x": _short(day), "y": _short(_until(shown, name, scale * s[key])), "name": name}
         for name, s in list(shown["series"].items())[:LINES]
     ]
     return Chart("time", tuple(series), ("days since the first submission", axis))
+
+
+def _until(shown: Facts, name: str, values: np.ndarray) -> np.ndarray:
+    """Nothing is drawn of a run that has ended: an idle machine is not what others wait for."""
+    return np.where(shown["day"] <= shown["end_day"][name], values, np.nan)
 
 
 def gantt(shown: Facts) -> list[Section]:
@@ -60,12 +66,14 @@ def gantt(shown: Facts) -> list[Section]:
         chart = Chart("heat", (rows | {"name": "share"},), ("days since the first submission", ""))
         said = f"{name}: share of the machine held, over {duration(shown['bin_s'])} each."
         sections.append(Section(f"Gantt chart, whole trace: {name}", (said,), None, chart))
+    waits = np.concatenate([f["wait_s"] for f in shown["close_up"].values()])
+    shades = _short(np.log10(np.maximum([waits.min(), waits.max()], 1.0))) if len(waits) else [0, 1]
     for name, found in shown["close_up"].items():
-        sections.append(_close_up(name, found))
+        sections.append(_close_up(name, found, shades))
     return sections
 
 
-def _close_up(name: str, found: Facts) -> Section:
+def _close_up(name: str, found: Facts, shades: list[Any]) -> Section:
     text = [
         f"job {j}<br>waited {duration(w)}"
         for j, w in zip(found["job_id"], found["wait_s"], strict=True)
@@ -77,11 +85,12 @@ def _close_up(name: str, found: Facts) -> Section:
         "width": found["procs"].tolist(),
         "shade": _short(np.log10(np.maximum(found["wait_s"], 1.0)), 3),
         "hover": text,
+        "shades": shades,
         "top": found["machine"],
     }
     said = [
-        f"{name}: {found['jobs']:,} jobs around the deepest queue of the first policy; "
-        "the darker, the longer the job waited.",
+        f"{name}: {found['jobs']:,} jobs around the moment at which most processors are waited for "
+        "under the first policy; the darker, the longer the job waited.",
         "Processors are drawn as if the lowest free ones were taken.",
     ]
     if found["left_out"]:
@@ -101,7 +110,7 @@ def columns(facts: Facts, by: str) -> Chart:
     for policy, p in list(policies.items())[:LINES]:
         mean = {g["name"]: g["wait_s"]["mean"] / 3600 for g in p[by]}
         series.append({"x": names, "y": [_round(mean[n]) for n in names], "name": policy})
-    return Chart("columns", tuple(series), ("", "mean wait, hours"))
+    return Chart("columns", tuple(series), ("user" if by == "by_user" else "", "mean wait, hours"))
 
 
 def differences(shown: Facts) -> list[Section]:
@@ -123,9 +132,16 @@ def _pairs(shown: Facts, base: str) -> Section:
     found, other = shown["wait_pairs"], list(shown["changes"])[-1]
     words = [duration(10.0**v) for v in found["log10_s"]]
     jobs = np.where(found["jobs"] > 0, np.log10(np.maximum(found["jobs"], 1)), np.nan)
-    cells = {"x": words, "y": words, "z": _short(jobs), "name": "jobs", "tens": True}
+    place = _short(found["log10_s"])
+    ticks = [t for t in TICKS_S if np.log10(t) <= found["log10_s"][-1]]
+    cells = {"x": place, "y": place, "z": _short(jobs), "name": "jobs", "tens": True, "words": words}
+    cells["ticks"] = _short(np.log10(ticks))
+    cells["tick_words"] = [duration(t) for t in ticks]
     said = f"Each square: jobs with this wait under {base} (across) and {other} (up)."
-    under = "Below the diagonal the job waits less; the darker, the more jobs."
+    under = (
+        "Below the dotted line the job waits less; the darker, the more jobs.  Waits under 1 s "
+        "are drawn as 1 s."
+    )
     chart = Chart("heat", (cells,), (f"wait under {base}", f"wait under {other}"))
     return Section("Wait against wait", (said, under), None, chart)
 

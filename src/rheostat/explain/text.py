@@ -92,16 +92,22 @@ def grid_table(grid: Grid) -> Table:
 
 
 def cell(value: Any, unit: str) -> str:
-    """One value as drawn: ``"%"`` marks a relative change, ``"share"`` a part of one.
+    """One value as drawn.
+
+    ``"%"`` marks a relative change, ``"share"`` a part of one, ``"+s"`` a time gained or lost.
 
     >>> cell((9.13e6, 8.7e6, 9.5e6), "J"), cell(-0.29, "%"), cell(None, "s"), cell(0.892, "share")
     ('9.13 MJ [8.7 9.5]', '−29 %', '', '89 %')
+    >>> cell(7200.0, "+s"), cell(-7200.0, "+s")
+    ('+2h', '−2h')
     """
     if value is None or isinstance(value, (str, bool)):
         return {None: "", True: "yes", False: "no"}.get(value, str(value))
     if isinstance(value, tuple):
         drawn = {"%": change, "share": shares}.get(unit)
         return drawn(value) if drawn else spanned(*value, unit)
+    if unit == "+s":
+        return ("+" if value > 0 else "") + quantity(float(value), "s")
     if unit in ("%", "share"):
         return signed(float(value)) if unit == "%" else share(float(value))
     return f"{value}" if isinstance(value, int) and not unit else quantity(float(value), unit)

@@ -60,11 +60,13 @@ def plain_name(name: str) -> str:
 def duration(seconds: float) -> str:
     """Two parts at most.
 
-    >>> [duration(s) for s in (2460, 75, 5025, 7200, 93784, 0.25)]
-    ['41m', '1m 15s', '1h 24m', '2h', '1d 2h', '0.25 s']
+    >>> [duration(s) for s in (2460, 75, 5025, 7200, 93784, 0.25, -5025)]
+    ['41m', '1m 15s', '1h 24m', '2h', '1d 2h', '0.25 s', '−1h 24m']
     """
     if not math.isfinite(seconds):
         return "-"
+    if seconds < 0:
+        return f"{MINUS}{duration(-seconds)}"
     if seconds < 60:
         return f"{seconds:.3g} s"
     if seconds < 600:

@@ -21,7 +21,7 @@ Array = np.ndarray
 BINS = 240
 ROWS = 10
 CLOSE_UP = 250
-NARROWEST_S = 3600.0
+NARROWEST_S = 3 * 3600.0
 CHANGES = (
     "sooner by over a day",
     "1 h to a day sooner",
@@ -37,7 +37,7 @@ CHANGE_EDGES_S = (-86_400.0, -3600.0, -60.0, 60.0, 3600.0, 86_400.0)
 def picture(runs: Sequence[Run], *, bins: int = BINS, cap_w: float | None = None) -> dict[str, Any]:
     """Series over time, occupancy by user, a close-up, and differences from the first run."""
     begin = min(float(r.jobs.numpy("submit_s").min()) for r in runs)
-    end = max(float(r.jobs.numpy("end_s").max()) for r in runs)
+    end = max(map(_last_end, runs))
     edges = even_edges(begin, end, bins)
     days = (edges - begin) / 86_400
     return {
@@ -45,6 +45,7 @@ def picture(runs: Sequence[Run], *, bins: int = BINS, cap_w: float | None = None
         "bin_s": float(edges[1] - edges[0]),
         "day": days[:-1] + np.diff(days) / 2,
         "series": {r.policy.name: _series(r, edges) for r in runs},
+        "end_day": {r.policy.name: (_last_end(r) - begin) / 86_400 for r in runs},
         "cap_w": cap_w,
         "occupancy": {r.policy.name: _occupancy(r, edges) for r in _ends(runs)},
         "close_up": {r.policy.name: c for r, c in _close_ups(runs, begin)},
@@ -52,6 +53,10 @@ def picture(runs: Sequence[Run], *, bins: int = BINS, cap_w: float | None = None
         "changes": {r.policy.name: changes(r.jobs, runs[0].jobs) for r in runs[1:]},
         "wait_pairs": wait_pairs(runs[-1].jobs, runs[0].jobs) if len(runs) > 1 else None,
     }
+
+
+def _last_end(run: Run) -> float:
+    return float(run.jobs.numpy("end_s").max())
 
 
 def _ends(runs: Sequence[Run]) -> list[Run]:
@@ -118,10 +123,10 @@ def _rows_of(jobs: JobTable, procs: int) -> tuple[list[str], Array]:
 
 
 def _close_ups(runs: Sequence[Run], begin: float) -> list[tuple[Run, dict[str, Any]]]:
-    """Job by job, the same window of time for the first and the last run: the deepest queue."""
+    """Job by job, the same window for the first and the last run: where most is waited for."""
     base = runs[0].jobs
     submit, start = base.numpy("submit_s"), base.numpy("start_s")
-    t, h = steps(submit, start, np.ones(len(base)))
+    t, h = steps(submit, start, base.numpy("procs"))
     middle = float(t[np.argmax(h)])
     near = np.sort(np.abs(start - middle))
     half = max(float(near[min(len(near) - 1, CLOSE_UP // 2)]), NARROWEST_S)

@@ -25,23 +25,29 @@ const MORE = (function () {
     colorbar: { thickness: 10, outlinewidth: 0, tickfont: { size: 10, color: c.soft },
       ...(s.tens ? { tickvals: [0, 1, 2, 3, 4, 5], ticktext: ["1", "10", "100", "1 k", "10 k", "100 k"] }
         : { tickformat: ".0%" }) },
-    text: s.tens ? s.z.map((r) => r.map((v) => (v === null ? "" : Math.round(10 ** v)))) : undefined,
-    hovertemplate: s.tens ? "across %{x}<br>up %{y}<br>%{text} jobs<extra></extra>"
+    text: s.tens ? s.z.map((r, i) => r.map((v, k) => v === null ? ""
+      : `across ${s.words[k]}<br>up ${s.words[i]}<br>${Math.round(10 ** v)} jobs`)) : undefined,
+    hovertemplate: s.tens ? "%{text}<extra></extra>"
       : "day %{x:.1f}<br>%{y}: %{z:.1%}<extra></extra>",
   }));
 
   const gantt = (chart, c) => chart.series.map((s) => ({
     type: "bar", orientation: "h", base: s.base, x: s.x, y: s.y, width: s.width,
     hovertext: s.hover, hoverinfo: "text",
-    marker: { color: s.shade, cmin: 0, cmax: 6, colorscale: [[0, c.wash], [1, c.one]],
+    marker: { color: s.shade, cmin: s.shades[0] - 0.1, cmax: s.shades[1], colorscale: [[0, c.wash], [1, c.one]],
       line: { color: c.card, width: 0.6 } },
   }));
 
-  function heatLayout(found, chart) {
+  function heatLayout(found, chart, c) {
+    const s = chart.series[0];
     found.xaxis.showgrid = found.yaxis.showgrid = false;
-    if (chart.series[0].tens) {
-      found.xaxis.type = found.yaxis.type = "category";
-      found.xaxis.nticks = found.yaxis.nticks = 9;
+    if (s.tens) {
+      for (const axis of [found.xaxis, found.yaxis]) {
+        Object.assign(axis, { tickmode: "array", tickvals: s.ticks, ticktext: s.tick_words });
+      }
+      const top = s.x[s.x.length - 1];
+      found.shapes = [{ type: "line", x0: 0, y0: 0, x1: top, y1: top,
+        line: { color: c.mute, dash: "dot" } }];
     } else {
       found.yaxis.type = "category";
       found.yaxis.autorange = "reversed";
@@ -59,10 +65,10 @@ const MORE = (function () {
     if (chart.kind === "columns") {
       found.barmode = "group";
       found.xaxis.type = "category";
-      found.xaxis.tickangle = chart.series[0].x.length > 8 ? -45 : 0;
+      found.xaxis.tickangle = chart.series[0].x.length > 8 || innerWidth < 700 ? -45 : 0;
       if (chart.axes[1].title.startsWith("share")) found.yaxis.tickformat = ".0%";
     }
-    if (chart.kind === "heat") heatLayout(found, chart);
+    if (chart.kind === "heat") heatLayout(found, chart, c);
     if (chart.kind === "gantt") { found.barmode = "overlay"; found.yaxis.range = [0, chart.series[0].top]; }
     found.showlegend = (chart.kind === "time" || chart.kind === "columns") && chart.series.length > 1;
     return found;
