@@ -134,7 +134,14 @@ def _pairs(shown: Facts, base: str) -> Section:
     jobs = np.where(found["jobs"] > 0, np.log10(np.maximum(found["jobs"], 1)), np.nan)
     place = _short(found["log10_s"])
     ticks = [t for t in TICKS_S if np.log10(t) <= found["log10_s"][-1]]
-    cells = {"x": place, "y": place, "z": _short(jobs), "name": "jobs", "tens": True, "words": words}
+    cells = {
+        "x": place,
+        "y": place,
+        "z": _short(jobs),
+        "name": "jobs",
+        "tens": True,
+        "words": words,
+    }
     cells["ticks"] = _short(np.log10(ticks))
     cells["tick_words"] = [duration(t) for t in ticks]
     said = f"Each square: jobs with this wait under {base} (across) and {other} (up)."

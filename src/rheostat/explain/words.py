@@ -65,8 +65,10 @@ def duration(seconds: float) -> str:
     """
     if not math.isfinite(seconds):
         return "-"
-    if seconds < 0:
-        return f"{MINUS}{duration(-seconds)}"
+    return (MINUS if seconds < 0 else "") + _two_parts(abs(seconds))
+
+
+def _two_parts(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.3g} s"
     if seconds < 600:
