@@ -6,7 +6,7 @@ go down as well as up.  Steps of capacity are taken into the plan only as far as
     Symbol  Shape   Meaning
     R               resources: processors and GPUs of each partition, watts of the site
     K               resources one job may need: its partition's processors and GPUs, and watts
-    t       (s,)    moments at which something changes, s; t[0] is now
+    t       (s,)    moments at which something changes, s; t[0] is now, and overdue ends may follow
     f       (s, R)  expected free from t[k] until t[k + 1]; below 0 where more runs than there is
     meta    (2,)    steps in use; the next step of capacity to take in
     when    (m,)    moments at which capacity changes, s; when[0] is -inf
@@ -90,16 +90,16 @@ def _further(p, capacity, before):
 def release(p, capacity, end, now, res, need, apart):
     """What runs gives back at its expected ``end``; ends come in ascending.
 
-    Overdue counts as free from now on.  ``apart``: what is expected to end at this very moment gets
-    a step of its own behind the overdue, both at ``now``.
+    Overdue counts as free from now on.  ``apart``: step 0 is what is free in truth, and each end
+    that is due or overdue is a step of its own behind it, with its own moment in the past.
     """
     grow(p, capacity, end)
-    if apart and end == now and p.meta[STEPS] == 1:
-        p.t[1] = now
+    if apart and p.meta[STEPS] == 1:
+        p.t[1] = end
         p.f[1] = p.f[0]
         p.meta[STEPS] = 2
     else:
-        _append(p, max(end, now))
+        _append(p, end if apart else max(end, now))
     for s in range(len(res)):
         if res[s] >= 0:
             p.f[p.meta[STEPS] - 1, res[s]] += need[s]
@@ -116,8 +116,8 @@ def enough(free, res, need):
 
 @compiled
 def _holds(p, capacity, k, length, res, need):
-    """First step after k, before t[k] + length, that is not enough; -1 if all are."""
-    m, end = k + 1, p.t[k] + length
+    """First step after k, within ``length`` of its moment, that is not enough; -1 if all are."""
+    m, end = k + 1, max(p.t[k], p.t[0]) + length
     while m < p.meta[STEPS] or _further(p, capacity, end):
         if p.t[m] >= end:
             return -1
@@ -171,11 +171,11 @@ def reserve(p, capacity, at, length, res, need, instant):
 
     ``instant``: what takes no time at all still takes the whole step, so that nothing runs across.
     """
-    end = p.t[at] + length
-    grow(p, capacity, end)
-    last = _cut(p, end)
-    if instant and end == p.t[at]:
-        last = at + 1
+    begin = max(p.t[at], p.t[0])
+    grow(p, capacity, begin + length)
+    last = _cut(p, begin + length)
+    if instant:
+        last = max(last, at + 1)
     for k in range(at, last):
         for s in range(len(res)):
             if res[s] >= 0:
