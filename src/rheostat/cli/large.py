@@ -33,7 +33,7 @@ def workers_of(dask: str | None, slurm: str | None, count: int, memory: str) -> 
     from rheostat.predict.scale.cluster import Workers
 
     if dask and slurm:
-        raise DataError("fit", ["--dask and --slurm: give one of them, or neither"])
+        raise DataError("--dask and --slurm", ["give one of them, or neither"])
     if not (dask or slurm):
         return None
     address = None if dask in (None, "local") else dask

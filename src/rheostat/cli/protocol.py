@@ -31,7 +31,7 @@ def compare_policies(
     """Run what is not in ``results`` yet, judge, print."""
     from rheostat.cli.large import progress_bars, workers_of
     from rheostat.cli.output import put_json, put_report, tell, write_page
-    from rheostat.explain.schedule_protocol import protocol_report, sweep_grid
+    from rheostat.explain.schedule_protocol import claims, protocol_report, sweep_grid
     from rheostat.simulate.protocol import HEURISTICS, Protocol, fitted_of, judge
     from rheostat.simulate.sweep import sweep, tasks_of, trace_files
 
@@ -58,7 +58,7 @@ def compare_policies(
         put_json("rheostat.compare-policies/1", facts)
     else:
         put_report(protocol_report(facts), sweep_grid(facts))
-        for line in () if _on_terminal() else protocol_report(facts).sections[0].sentences:
+        for line in () if _on_terminal() else claims(facts):
             tell(line)
     if html is not None:
         write_page(protocol_report(facts, full=True), html)

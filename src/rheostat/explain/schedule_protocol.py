@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rheostat.core.report import Grid, Report, Section
+from rheostat.explain.words import listed, share
 
 Facts = Mapping[str, Any]
 
@@ -50,22 +51,36 @@ def sweep_grid(facts: Facts) -> Grid:
 
 
 def protocol_report(facts: Facts, *, full: bool = False) -> Report:
-    """Claims first, then ratios, gates and the bar on each trace; ``full`` adds every run."""
-    limit = facts["protocol"]["max_wait_limit"]
+    """Claims first, then ratios and the bar on each trace; ``full`` adds gates and every run."""
+    rules = facts["protocol"]
     ratios = (
         "Mean bounded slowdown over that of the best simple order under EASY, chosen in hindsight "
         "for each trace; geometric mean over traces, below 1 is better.",
-        f"Longest wait as a multiple of that under FCFS with EASY, on the worst trace; "
-        f"limit {limit:.3g}.",
+        f"{share(rules['level'])} intervals draw blocks of time and traces anew.",
+        f"Max wait x: longest wait as a multiple of that under FCFS with EASY, on the worst trace; "
+        f"limit {rules['max_wait_limit']:.3g}.",
     )
     sections = [
-        Section("claims", claims(facts)),
+        Section("claims", claims(facts) if full else short_claims(facts)),
         Section("ratios", ratios, protocol_grid(facts)),
         Section("traces", ("Mean bounded slowdowns of whole traces.",), trace_grid(facts)),
     ]
     if full:
+        said = tuple(f"{name}: {words}." for name, words in rules["gates"].items())
+        sections.insert(2, Section("gates", said))
         sections.append(Section("every run", (), sweep_grid(facts)))
-    return Report("", sections, facts)
+    title = f"{listed(list(facts['policies']))} on {len(facts['traces'])} traces"
+    return Report(title if full else "", sections, facts)
+
+
+def short_claims(facts: Facts) -> tuple[str, ...]:
+    """The claims, and one line on the policies that have none."""
+    policies = facts["policies"]
+    said = [p["claim"] for p in policies.values() if p["claim"] is not None]
+    silent = [name for name, p in policies.items() if p["claim"] is None]
+    if silent:
+        said.append(f"No claim for {listed(silent)}: failed gates are in the last column.")
+    return tuple(said)
 
 
 def claims(facts: Facts) -> tuple[str, ...]:
@@ -76,5 +91,5 @@ def claims(facts: Facts) -> tuple[str, ...]:
             said.append(p["claim"])
             continue
         failed = [f"{g['gate']} ({g['found']})" for g in p["gates"] if not g["passed"]]
-        said.append(f"{name}: no claim. Failed: {'; '.join(failed)}.")
+        said.append(f"{name}: no claim. Failed gates: {'; '.join(failed)}.")
     return tuple(said)

@@ -13,6 +13,9 @@ fails there is no sentence, and the gate is named.
     R_p             geometric mean over traces of x_pt / h_t; below one is better
     L       (T, m)  log ratios of m drawings of time blocks of each of T traces
 
+An interval draws blocks of time anew in every trace, and then traces: it is as wide as the traces
+differ.  `low_within` and `high_within` draw blocks alone, for these very traces.
+
 References
 ----------
 Geometric means of ratios: Fleming, Wallace, "How not to lie with statistics: the correct way to
@@ -23,19 +26,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rheostat.errors import DataError
 from rheostat.simulate.compare import DRAWS, LEVEL, drawn_means, interval
-from rheostat.simulate.sweep import Task
+from rheostat.simulate.sweep import Task, trace_name
 
 Array = np.ndarray
 BASE = "easy"
 ORDERS = ("sjf", "saf", "sqf", "lxf", "wfp3", "unicef", "f1", "f2", "f3", "f4")
 HEURISTICS = (BASE, *(f"{o}+easy" for o in ORDERS))
+GATES = {
+    "unseen": "there are traces that the policy was not fitted on",
+    "better": "on these, the whole interval of the ratio is below one",
+    "later": "on the later part of all traces the ratio is below one",
+    "max wait": "no trace's longest wait is beyond the limit",
+    "known": "planned with what is known at submission, but for a hundredth of the jobs",
+}
 TOLERATED = 0.01
 Results = Mapping[Task, Mapping[str, Any]]
 
@@ -56,16 +65,6 @@ class Protocol:
     def everything(self) -> tuple[str, ...]:
         """All policies that must be run, each once."""
         return tuple(dict.fromkeys((*self.policies, *self.heuristics, BASE)))
-
-
-def trace_name(path: str | Path) -> str:
-    """What a trace is called: its file's name without endings.
-
-    >>> trace_name("swf/kth_sp2.swf.gz")
-    'kth_sp2'
-    """
-    name = Path(path).name
-    return name.removesuffix(".gz").rsplit(".", 1)[0] if "." in name else name
 
 
 def fitted_of(texts: Sequence[str]) -> dict[str, frozenset[str]]:
@@ -100,6 +99,7 @@ def judge(results: Results, rules: Protocol) -> dict[str, Any]:
             "seed": rules.seed,
             "draws": rules.draws,
             "level": rules.level,
+            "gates": GATES,
         },
         "policies": {p: _policy_facts(p, grid, traces, rules) for p in rules.policies},
         "traces": traces,
@@ -198,10 +198,10 @@ def _ratio(
     return {
         "traces": len(names),
         "ratio": float(np.exp(np.mean(logs))),
-        "low": within[0],
-        "high": within[1],
-        "low_over_traces": over[0],
-        "high_over_traces": over[1],
+        "low": over[0],
+        "high": over[1],
+        "low_within": within[0],
+        "high_within": within[1],
         "ratio_to_best_within_limit": float(np.exp(np.mean(held))),
         "by_trace": dict(zip(names, np.exp(logs).tolist(), strict=True)),
     }
@@ -231,21 +231,21 @@ def _other_traces(log: Array, rules: Protocol) -> Array:
 def _gates(
     policy: str, found: Mapping[str, Any], grid: Mapping[str, Any], rules: Protocol
 ) -> list[dict[str, Any]]:
-    """Each condition of a claim, whether it holds, and what was found."""
+    """Each condition of a claim, whether it holds, and what was found; `GATES` has their words."""
     unseen, after = found["unseen"], found["later"]
     known = max(grid[t][policy]["clairvoyant_share"] for t in grid)
     better = unseen is not None and unseen["high"] < 1
     worst = found["max_wait_ratio"]
     told = "none" if unseen is None else f"{unseen['ratio']:.3f}, at most {unseen['high']:.3f}"
     rows = (
-        ("unseen machines", unseen is not None,
-         f"{0 if unseen is None else unseen['traces']} traces it was not fitted on"),
-        ("better than the best heuristic", better, f"ratio {told}"),
-        ("later jobs", after["ratio"] < 1, f"ratio {after['ratio']:.3f} on the later part"),
-        ("longest wait", worst <= rules.max_wait,
-         f"{worst:.3g} times that of EASY on {found['max_wait_trace']}, "
+        ("unseen", unseen is not None, "no trace that it was not fitted on"
+         if unseen is None else f"{unseen['traces']} traces it was not fitted on"),
+        ("better", better, f"ratio {told} on traces it was not fitted on"),
+        ("later", after["ratio"] < 1, f"ratio {after['ratio']:.3f} on the later part"),
+        ("max wait", worst <= rules.max_wait,
+         f"longest wait {worst:.3g} times that of EASY on {found['max_wait_trace']}, "
          f"limit {rules.max_wait:.3g}"),
-        ("not clairvoyant", known <= TOLERATED,
+        ("known", known <= TOLERATED,
          f"up to {100 * known:.3g} % of the jobs of a trace planned with their true run time"),
     )  # fmt: skip
     return [{"gate": g, "passed": bool(ok), "found": words} for g, ok, words in rows]

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float, float], None]
 VERSION = 1
 RETRIES = 3
-Made = Iterator[tuple["Task", dict[str, Any]]]
+Made = Generator[tuple["Task", dict[str, Any]], None, None]
 KINDS = (".swf", ".swf.gz", ".parquet")
+HINT = "the same command with --results FILE goes on from what was finished"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,16 @@ class Task:
         return json.dumps(parts, sort_keys=True)
 
 
+def trace_name(path: str | Path) -> str:
+    """What a trace is called: its file's name without endings.
+
+    >>> trace_name("swf/kth_sp2.swf.gz")
+    'kth_sp2'
+    """
+    name = Path(path).name
+    return name.removesuffix(".gz").rsplit(".", 1)[0] if "." in name else name
+
+
 def trace_files(paths: Iterable[str | Path]) -> list[Path]:
     """The files among ``paths``, and the traces (.swf, .swf.gz, .parquet) in the folders."""
     found: list[Path] = []
@@ -68,9 +79,11 @@ def trace_files(paths: Iterable[str | Path]) -> list[Path]:
             found.append(path)
         else:
             raise DataError(str(path), ["is neither a file nor a folder"])
-    twice = {p.name for p in found if [q.name for q in found].count(p.name) > 1}
+    found = list(dict.fromkeys(found))
+    names = [trace_name(p) for p in found]
+    twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
-        raise DataError("traces", [f"{n}: two files of this name" for n in sorted(twice)])
+        raise DataError("traces", [f"{n}: two files of this name" for n in twice])
     return found
 
 
@@ -82,7 +95,7 @@ def tasks_of(
     digests = {p: hashlib.sha256(p.read_bytes()).hexdigest()[:16] for p in order}
     names = list(dict.fromkeys(policies))
     return [
-        Task(str(p.resolve()), name, machine, digest=digests[p], **how)
+        Task(str(p.absolute()), name, machine, digest=digests[p], **how)
         for p in order
         for name in names
     ]
@@ -103,7 +116,7 @@ def perform(task: Task) -> dict[str, Any]:
         "clairvoyant_share": 1.0 if known else _unasked(run),
         "procs": run.machine.procs,
         "whole": _summed(run.jobs, run.machine.procs),
-        "later": _summed(later(run.jobs, task.split), run.machine.procs),
+        "later": _summed(_later(run.jobs, task), run.machine.procs),
         "cpu_s": run.cpu_s,
     }
 
@@ -129,13 +142,19 @@ def later(jobs: JobTable, split: float) -> JobTable:
     return jobs.rows(submit > edge)
 
 
+def _later(jobs: JobTable, task: Task) -> JobTable:
+    found = later(jobs, task.split)
+    if not len(found):
+        name, share = trace_name(task.trace), task.split
+        raise DataError(name, [f"no job is submitted after the first {share:.0%}: a lower --split"])
+    return found
+
+
 def _summed(jobs: JobTable, procs: int) -> dict[str, Any]:
     """Metrics, and for each block of time the number of jobs and the sums of wait and slowdown."""
     from rheostat.simulate.compare import block_sums, blocks
     from rheostat.simulate.metrics import bounded_slowdown, metrics
 
-    if not len(jobs):
-        return {}
     wait = jobs.numpy("wait_s")
     slow = bounded_slowdown(wait, jobs.numpy("runtime_s"))
     count, sums = block_sums(blocks(jobs.numpy("submit_s"))[0], wait, slow)
@@ -207,26 +226,37 @@ def _means(
     if workers is not None and tasks:
         return _on_dask(tasks, workers)
     if processes > 1 and len(tasks) > 1:
-        return _on_cores(tasks, processes)
+        return closing(_on_cores(tasks, processes))
     return nullcontext((t, perform(t)) for t in tasks)
 
 
-@contextmanager
-def _on_cores(tasks: Sequence[Task], processes: int) -> Iterator[Made]:
-    """Processes of this machine; started anew, for polars' threads do not survive a fork."""
-    from concurrent.futures import ProcessPoolExecutor, as_completed
+def _on_cores(tasks: Sequence[Task], processes: int) -> Made:
+    """Processes of this machine; where one is killed, new ones do what is left."""
     from concurrent.futures.process import BrokenProcessPool
+
+    left, lost = dict.fromkeys(tasks), 0
+    while left:
+        before = len(left)
+        try:
+            for task, result in _in_pool(list(left), processes):
+                del left[task]
+                yield task, result
+        except BrokenProcessPool as error:
+            lost = lost + 1 if len(left) == before else 0
+            if lost == RETRIES:
+                raise RheostatError(f"worker processes end (out of memory?); {HINT}") from error
+
+
+def _in_pool(tasks: Sequence[Task], processes: int) -> Made:
+    """Started anew, not forked: polars' threads do not survive a fork."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
     pool = ProcessPoolExecutor(min(processes, len(tasks)), mp_context=get_context("spawn"))
     try:
         futures = {pool.submit(perform, t): t for t in tasks}
-        yield ((futures[f], f.result()) for f in as_completed(futures))
-    except BrokenProcessPool as error:
-        raise RheostatError(
-            "a worker process ended (out of memory?); the same command with --results FILE goes "
-            "on from what was finished"
-        ) from error
+        for future in as_completed(futures):
+            yield futures[future], future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
