@@ -184,3 +184,12 @@ def test_ten_thousand_jobs_at_sixteen_settings_in_seconds(model: Surrogate) -> N
     out = model.predict(asked)
     assert len(out) == 160_000
     assert time.process_time() - began < 5.0
+
+
+@pytest.mark.parametrize("kind", ["forest", "xgboost", "lightgbm"])
+def test_one_target_alone_is_learned_as_well_as_several(kind: str) -> None:
+    one = Surrogate(kind, targets=("runtime_s",)).fit(PAST.rows(np.arange(600)))
+    out = one.predict(RECENT.rows(np.arange(100)).known_at(Moment.SUBMIT))
+    assert out.names == ("runtime_s",)
+    right = np.log(out.mean("runtime_s") / RECENT.numpy("runtime_s")[:100])
+    assert np.nanmedian(np.abs(right)) < 1.0

@@ -124,3 +124,17 @@ def test_what_cannot_be_learned_is_said():
         simulate_run(busy(n=5), "easy", 8, estimates="perfct")
     with pytest.raises(DataError, match="seconds"):
         simulate_run(busy(n=5), "easy", 8, estimates=np.ones(3))
+
+
+def test_a_surrogate_learns_as_time_goes_and_a_saved_one_is_used_as_it_is(tmp_path):
+    from rheostat.predict.store import save
+    from rheostat.predict.surrogate import Surrogate
+
+    jobs = busy(n=900, span=50 * 86_400)
+    done = simulate_run(jobs, "easy", 8, estimates="forest").jobs
+    assert (done.numpy("estimate_s") < done.numpy("time_limit_s")).mean() > 0.3
+    past = jobs.rows(np.arange(450))
+    kept = save(Surrogate("forest", targets=("runtime_s",), turned=None).fit(past), tmp_path / "m")
+    used = simulate_run(jobs, "easy", 8, estimates=str(kept)).jobs
+    assert (used.numpy("estimate_s") < used.numpy("time_limit_s"))[-400:].mean() > 0.5
+    assert any("saved model" in n.message for n in used.notes)

@@ -17,7 +17,13 @@ Trace = Annotated[Path, typer.Argument(help="A job log: SWF, sacct, parquet, ...
 MachineSize = Annotated[
     str, typer.Option(help="Processors, or a TOML file; the trace's header by default.")
 ]
-Estimates = Annotated[str, typer.Option(help="What planning believes: user, perfect.")]
+Estimates = Annotated[
+    str,
+    typer.Option(
+        help="What planning believes of run times: user, perfect, last2, boost, forest, xgboost, "
+        "lightgbm, or the file of a saved model."
+    ),
+]
 Semantics = Annotated[
     str, typer.Option(help="textbook, or cqsim: waiting jobs planned with their true run time.")
 ]

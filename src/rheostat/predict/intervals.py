@@ -176,12 +176,8 @@ def fit_spread(x: Array, residuals: Array, seed: int) -> Any:
         random_state=seed,
         n_jobs=1,
     )
-    return forest.fit(x, squeezed(np.abs(residuals)))
-
-
-def squeezed(y: Array) -> Array:
-    """(n, 1) as (n,), which is what regressors of one target expect."""
-    return y[:, 0] if y.shape[1] == 1 else y
+    error = np.abs(residuals)
+    return forest.fit(x, error[:, 0] if error.shape[1] == 1 else error)
 
 
 def bounded_spreads(spread: Any, x: Array, t: int) -> Array:

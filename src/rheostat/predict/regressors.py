@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rheostat._optional import require
+from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 
 
@@ -112,6 +113,13 @@ def _many(regressor: Any) -> bool:
     from sklearn.utils import get_tags
 
     return bool(get_tags(regressor).target_tags.multi_output)
+
+
+def shaped(regressor: Any, y: Array) -> Array:
+    """(n, t) targets as ``fit`` wants them: (n,) for one target, unless each has its own model."""
+    from sklearn.multioutput import MultiOutputRegressor
+
+    return y if isinstance(regressor, MultiOutputRegressor) or y.shape[1] > 1 else y[:, 0]
 
 
 def takes_nan(regressor: Any) -> bool:

@@ -32,10 +32,9 @@ from rheostat.predict.intervals import (
     bounded_spreads,
     calibrate,
     fit_spread,
-    squeezed,
 )
 from rheostat.predict.newcomers import Regulars, equal_shares, fit_regulars, group_folds
-from rheostat.predict.regressors import make_regressor, takes_nan, takes_weights
+from rheostat.predict.regressors import make_regressor, shaped, takes_nan, takes_weights
 from rheostat.predict.sampling import draw
 from rheostat.predict.support import Support, fit_support
 
@@ -232,7 +231,9 @@ class Surrogate:
         weighted = weights is not None and takes_weights(regressor)
         return Stage(
             encoder,
-            regressor.fit(x, squeezed(y), **({"sample_weight": weights} if weighted else {})),
+            regressor.fit(
+                x, shaped(regressor, y), **({"sample_weight": weights} if weighted else {})
+            ),
         )
 
     def _regressor(self, seed: int) -> Any:

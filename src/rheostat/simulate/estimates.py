@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rheostat.core.jobs import Column, JobTable, Moment
+from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.decide.queue.policy import Policy
 from rheostat.errors import DataError
 from rheostat.simulate.schedule import Plan, schedule, scores, users, zero
@@ -31,6 +32,7 @@ EVERY_S = 7 * 86_400.0  # estimates are made for a simulated week of submissions
 REFIT = 4  # weeks; a model is fitted anew
 LEAST = 200  # ended jobs before the first fit
 MOST = 20_000  # of the latest ended jobs, to fit on
+KEPT = "estimates of a saved model: clairvoyant if it was fitted on these jobs"
 HISTORY = tuple(
     Column(name, unit, Moment.SUBMIT, meaning)
     for name, unit, meaning in (
@@ -41,7 +43,8 @@ HISTORY = tuple(
         ("procs", "", "processors"),
     )
 )
-NAMES = "user, perfect, last2, boost, a Predictor, or seconds, one per row"
+KINDS = ("forest", "xgboost", "lightgbm", "tabnet", "attention")
+NAMES = f"user, perfect, last2, boost, {', '.join(KINDS)}, the file of a model, or seconds"
 
 
 def scheduled(jobs: JobTable, load: Workload, rule: Policy, size: int, estimates: Any) -> Plan:
@@ -49,9 +52,10 @@ def scheduled(jobs: JobTable, load: Workload, rule: Policy, size: int, estimates
 
     ``"user"`` is what was asked for; ``"perfect"`` the true run time; ``"last2"`` the mean of the
     user's last two jobs that have ended; ``"boost"`` quantile boosting on the user's history; a
-    `Predictor` of ``runtime_s`` is fitted anew every simulated week on jobs that have ended; an
-    array holds seconds, one per row of ``jobs``.  Learned ones need a fixed order and no
-    conservative backfilling.
+    `Predictor` of ``runtime_s``, or the name of a `Surrogate`'s kind, is fitted anew every four
+    simulated weeks on jobs that have ended; the file of a saved model is used as it is; an array
+    holds seconds, one per row of ``jobs``.  Learned ones need a fixed order and no conservative
+    backfilling.
     """
     if isinstance(estimates, np.ndarray | list):
         return _given(np.asarray(estimates, float), jobs, load, rule, size)
@@ -60,18 +64,46 @@ def scheduled(jobs: JobTable, load: Workload, rule: Policy, size: int, estimates
         start, passes, cpu = schedule(jobs, load, rule, size, known)
         seen = rule.semantics == "cqsim" or estimates == "perfect" or load.unasked > 0
         return Plan(start, known, passes, cpu, seen)
-    if estimates == "boost":
-        from rheostat.simulate.boost import Boosted
-
-        estimates = Boosted()
-    if estimates != "last2" and not hasattr(estimates, "predict"):
-        raise DataError(f"estimates {estimates}", [f"expected {NAMES}"])
+    model = learner(estimates)
     if not rule.order.fixed or rule.backfill == "conservative" or rule.semantics == "cqsim":
         raise DataError(
             f"estimates with {rule.name}",
             ["learned estimates need a fixed order, EASY or none, and textbook semantics"],
         )
-    return _learned(jobs, load, rule, size, None if estimates == "last2" else estimates)
+    return _learned(jobs, load, rule, size, model)
+
+
+def learner(estimates: Any) -> Any:
+    """The model that an estimate's name stands for; None is the mean of the last two."""
+    if hasattr(estimates, "predict"):
+        return estimates
+    if estimates == "last2":
+        return None
+    if estimates == "boost":
+        from rheostat.simulate.boost import Boosted
+
+        return Boosted()
+    if estimates in KINDS:
+        from rheostat.predict.surrogate import Surrogate
+
+        # no knob is turned here: the request and the size may be learned from
+        return Surrogate(estimates, targets=("runtime_s",), turned=None, scaled=False)
+    if Path(str(estimates)).is_file():
+        from rheostat.predict.store import load
+
+        return Kept(load(estimates))
+    raise DataError(f"estimates {estimates}", [f"expected {NAMES}"])
+
+
+class Kept:
+    """A model that was fitted before and is not fitted again."""
+
+    def __init__(self, model: Any) -> None:
+        self.predict = model.predict
+
+    def fit(self, jobs: JobTable) -> Kept:
+        """Leave it as it is."""
+        return self
 
 
 def _given(seconds: Array, jobs: JobTable, load: Workload, rule: Policy, size: int) -> Plan:
@@ -104,7 +136,8 @@ def _learned(jobs: JobTable, load: Workload, rule: Policy, size: int, model: Any
         planned[coming] = job[4][coming] = seconds
         rank[coming] = scores(rule, load, planned)[coming]
     spent = time.process_time() - begin
-    return Plan(start, planned, int(at[fixed.PASSES]), spent, load.unasked > 0)
+    notes = (Note(KEPT),) if isinstance(model, Kept) else ()
+    return Plan(start, planned, int(at[fixed.PASSES]), spent, load.unasked > 0, notes)
 
 
 def _since(rule: Policy, first: float) -> Callable[..., float]:
@@ -135,7 +168,8 @@ class Weekly:
         load = self.load
         ended = np.flatnonzero(start + load.run_s <= now)
         coming = np.flatnonzero((load.submit_s >= now) & (load.submit_s < now + EVERY_S))
-        if not np.isfinite(now) or len(ended) < LEAST or not len(coming):
+        few = LEAST if not isinstance(self.model, Kept) else 0
+        if not np.isfinite(now) or len(ended) < few or not len(coming):
             return np.empty(0, np.int64), np.empty(0)
         ended = ended[np.argsort(start[ended] + load.run_s[ended], kind="stable")]
         if self._age >= REFIT:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.core.machine import Machine
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.decide.queue.policy import Policy, policy
 from rheostat.errors import DataError
 from rheostat.simulate.estimates import scheduled
-from rheostat.simulate.workload import Array, Workload, workload
+from rheostat.simulate.schedule import Plan
+from rheostat.simulate.workload import Workload, workload
 
 if TYPE_CHECKING:
     from rheostat.simulate.power import Account
@@ -107,15 +108,15 @@ def simulate_run(
         return simulate_site(jobs, rule, place, estimates=estimates, **site)
     load = workload(jobs, place)
     plan = scheduled(jobs, load, rule, place.procs, estimates)
-    told = _table(jobs, load, plan.start_s, plan.estimate_s)
+    told = _table(jobs, load, plan)
     return Run(told, rule, place, plan.passes, plan.cpu_s, plan.clairvoyant)
 
 
-def _table(jobs: JobTable, load: Workload, start: Array, estimate: Array) -> JobTable:
+def _table(jobs: JobTable, load: Workload, plan: Plan) -> JobTable:
     """The jobs that ran, in the order of the trace, with the simulated times."""
     back = np.argsort(load.row, kind="stable")
     taken = jobs.rows(load.row[back])
-    begin, submit, run = start[back], load.submit_s[back], load.run_s[back]
+    begin, submit, run = plan.start_s[back], load.submit_s[back], load.run_s[back]
     names = ("start_s", "end_s", "wait_s")
     told = taken.with_columns(
         [*(VOCABULARY[n] for n in names), PROCS, ESTIMATE],
@@ -123,9 +124,8 @@ def _table(jobs: JobTable, load: Workload, start: Array, estimate: Array) -> Job
         end_s=begin + run,
         wait_s=begin - submit,
         procs=load.procs[back],
-        estimate_s=estimate[back],
+        estimate_s=plan.estimate_s[back],
     )
     if "job_id" not in told.schema:
         told = told.with_columns([VOCABULARY["job_id"]], job_id=pl.Series(load.row[back]))
-    kept: list[Note] = [n for n in jobs.notes]
-    return JobTable(told.frame, told.schema, (*kept, *load.notes))
+    return JobTable(told.frame, told.schema, (*jobs.notes, *load.notes, *plan.notes))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.decide.queue.policy import Policy
 from rheostat.simulate.workload import Array, Workload
 
@@ -23,6 +23,7 @@ class Plan:
     passes: int
     cpu_s: float
     clairvoyant: bool
+    notes: tuple[Note, ...] = ()
 
 
 def schedule(
