@@ -59,16 +59,17 @@ def simulate(
     out; nothing else is changed.  Differences from the first policy are paired, job by job; their
     intervals are drawn with --seed.
     """
-    from rheostat.cli.output import put_json, put_report, tell_notes, write_page
+    from rheostat.cli.output import put_json, put_report, tell, write_page
     from rheostat.explain.schedule import flat_grid, schedule_report, schedule_text
     from rheostat.simulate.facts import facts as told
 
     jobs = _read(trace, form)
     how = {"estimates": estimates, "semantics": semantics, "ties": ties}
-    runs = run_all(jobs, policy or ["easy"], machine, **how)
+    runs = run_all(jobs, list(dict.fromkeys(policy or ["easy"])), machine, **how)
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)
-    facts = told(str(trace), runs, how, seed=seed, deep=json or html is not None)
+    deep = json or html is not None
+    facts = told(str(trace), runs, how, read=jobs, seed=seed, deep=deep)
     near = _replayed(jobs, runs[0], facts)
     if html is not None:
         from rheostat.simulate.picture import picture
@@ -78,7 +79,9 @@ def simulate(
         put_json("rheostat.simulate/1", facts)
         return
     put_report(schedule_text(facts, near), flat_grid(facts))
-    tell_notes(runs[0].jobs.notes)
+    for note in facts["notes"]:
+        if note["text"]:
+            tell(f"note: {note['text']}")
 
 
 def _read(trace: Path, form: str) -> JobTable:
@@ -115,7 +118,7 @@ def _replayed(jobs: JobTable, base: Run, facts: dict[str, Any]) -> tuple[str, ..
         return ()
     return (
         f"Against the waits logged, {base.policy.name} is {near.words} "
-        f"KS {near.ks:.2f}, queue correlation {near.queue_correlation:.2f} (rheostat replay).",
+        f"KS {near.ks:.2f}, queue correlation {near.queue_correlation:.2f}.",
     )
 
 

@@ -114,6 +114,7 @@ def schedule_report(facts: Facts, shown: Facts, lines: Sequence[str] = ()) -> Re
         *_users(facts),
         *charts.differences(shown),
         *_losers(facts),
+        *_notes(facts),
         _words(),
     ]
     name = facts["trace"].rpartition("/")[2]
@@ -186,6 +187,11 @@ def _later(change_s: float) -> str:
     from rheostat.explain.words import duration
 
     return f"{duration(abs(change_s))} {'later' if change_s > 0 else 'sooner'}"
+
+
+def _notes(facts: Facts) -> list[Section]:
+    said = tuple(f"{n['text']}." for n in facts["notes"] if n["text"])
+    return [Section("What was odd about the trace", said)] if said else []
 
 
 def _words() -> Section:

@@ -54,11 +54,16 @@ class Reader:
 
 
 def _swf(head: Head) -> bool:
-    records = [x for x in head.lines if not x.lstrip().startswith(";")]
+    """By its name, its comments, or a line of 18 numbers: the first lines may be damaged."""
     if head.types is not None:
         return False
+    numbered = any(re.match(r"\s*-?\d", line) for line in head.lines)
+    if head.path.name.endswith((".swf", ".swf.gz")) and (numbered or not head.start):
+        return True
+    if head.start.lstrip()[:1] == b";":
+        return True
     numbers = re.compile(r"\s*(-?\d+(\.\d+)?\s+){17}-?\d+(\.\d+)?\s*")
-    return bool(numbers.fullmatch(records[0])) if records else head.start[:1] == b";"
+    return bool(head.lines) and bool(numbers.fullmatch(head.lines[0]))
 
 
 def _sacct(head: Head) -> bool:

@@ -55,6 +55,8 @@ def read_swf(path: str | Path, *, procs_per_node: int | None = None) -> JobTable
         records = Records(path, comment=";")
         values, rows, notes = _numbers(records)
         comments = records.comments
+    values, rows, odd = _whole(values, rows)
+    notes += odd
     header = _fields(comments)
     if not len(rows):
         raise DataError(str(path), ["has no line of 18 numbers: not SWF, or only a header", *(
@@ -62,7 +64,9 @@ def read_swf(path: str | Path, *, procs_per_node: int | None = None) -> JobTable
     frame = pl.DataFrame(dict(zip(RAW, values.T, strict=True))).with_columns(
         pl.when(pl.col(c) == -1).then(None).otherwise(pl.col(c)).alias(c) for c in RAW
     )
-    frame = _named(frame.with_columns(pl.Series(ROW, rows)))
+    frame, early = _waits(frame.with_columns(pl.Series(ROW, rows)))
+    notes += early
+    frame = _named(frame)
     per, why = _per_node(header, procs_per_node)
     if per:
         frame = frame.with_columns(nodes=(pl.col("cores") / per).ceil().cast(pl.Int64))
@@ -166,6 +170,31 @@ def _numbers(records: Records) -> tuple[np.ndarray, list[int], list[Note]]:
     notes = [*records.notes]
     notes += [note_rows("line is not 18 numbers", odd, dropped=True)] if odd else []
     return np.array(good, dtype=float).reshape(-1, len(RAW)), rows, notes
+
+
+def _whole(values: np.ndarray, rows: Sequence[int]) -> tuple[np.ndarray, Sequence[int], list[Note]]:
+    """Rows whose counts and numbers of things are whole; a note on each field that is not."""
+    keep, notes = np.ones(len(values), bool), []
+    for name in (*WHOLE, *NAMES, "status"):
+        column = values[:, RAW.index(name)]
+        bad = keep & (column != np.floor(column))
+        if bad.any():
+            gone = [rows[i] for i in np.flatnonzero(bad)]
+            notes.append(note_rows(f"{name} is not a whole number", gone, dropped=True))
+            keep &= ~bad
+    if keep.all():
+        return values, rows, notes
+    return values[keep], [rows[i] for i in np.flatnonzero(keep)], notes
+
+
+def _waits(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """A start before the submission says nothing of the job, which ran: its wait is not known."""
+    early = frame.filter(pl.col("wait_s") < 0)[ROW].to_list()
+    if not early:
+        return frame, []
+    waits = pl.when(pl.col("wait_s") < 0).then(None).otherwise(pl.col("wait_s"))
+    note = note_rows("wait_s is negative: taken as not known", early)
+    return frame.with_columns(waits.alias("wait_s")), [note]
 
 
 def _named(frame: pl.DataFrame) -> pl.DataFrame:

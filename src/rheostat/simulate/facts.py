@@ -6,8 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rheostat.core.jobs import JobTable
 from rheostat.simulate.compare import gains, paired
 from rheostat.simulate.metrics import breakdown, metrics
+from rheostat.simulate.noted import noted
 from rheostat.simulate.run import Run
 
 
@@ -16,14 +18,15 @@ def facts(
     runs: Sequence[Run],
     planning: Mapping[str, str] | None = None,
     *,
+    read: JobTable | None = None,
     seed: int = 0,
     deep: bool = True,
 ) -> dict[str, Any]:
     """Metrics of each run and its paired differences from the first.
 
-    ``planning`` says how the runs were made (estimates, semantics, ties), for the record.  ``deep``
-    adds the breakdowns by size, length and user, and who gains and who loses, which take longer
-    than the rest together.
+    ``read`` is the trace that was run.  ``planning`` says how the runs were made (estimates,
+    semantics, ties), for the record.  ``deep`` adds the breakdowns by size, length and user, and
+    who gains and who loses, which take longer than the rest together.
     """
     base = runs[0]
     spent = sum(r.cpu_s for r in runs)
@@ -38,7 +41,7 @@ def facts(
             "clairvoyant": any(r.clairvoyant for r in runs),
         },
         "policies": {r.policy.name: _policy(r, base, seed=seed, deep=deep) for r in runs},
-        "notes": [{"message": n.message, "rows": n.count} for n in base.jobs.notes],
+        "notes": noted(read or JobTable(base.jobs.frame, base.jobs.schema), runs),
     }
 
 

@@ -68,7 +68,7 @@ def workload(jobs: JobTable, machine: Machine) -> Workload:
         raise DataError("simulate", ["no row of the trace can run", *(n.message for n in notes)])
     row = np.flatnonzero(keep)
     row = row[np.argsort(submit[row], kind="stable")]
-    notes += _odd(submit, run, ask, keep)
+    notes += _odd(submit, run, ask, keep) + _twice(jobs, keep)
     unasked = ~(ask > 0)
     return Workload(
         submit[row],
@@ -105,6 +105,14 @@ def _odd(submit: Array, run: Array, ask: Array, keep: Array) -> list[Note]:
         "ran longer than requested: kept, planned with the request": keep & (ask > 0) & (run > ask),
     }
     return [_rows(why, hit) for why, hit in told.items() if hit.any()]
+
+
+def _twice(jobs: JobTable, keep: Array) -> list[Note]:
+    """A note on jobs that share a number: each is simulated, and none can be told by it."""
+    if "job_id" not in jobs.schema or not jobs.frame["job_id"].is_duplicated().any():
+        return []
+    hit = keep & jobs.frame["job_id"].is_duplicated().to_numpy()
+    return [_rows("job number used more than once: each is simulated", hit)] if hit.any() else []
 
 
 def _rows(message: str, hit: Array, *, dropped: bool = False) -> Note:
