@@ -198,5 +198,13 @@ def test_traces_are_the_files_of_a_folder_each_once(folder, tmp_path):
 def test_a_split_that_leaves_nothing_is_an_error(tmp_path):
     write_swf(trace([5, 5], [1, 1], [1, 1]), tmp_path / "flat.swf", ["MaxProcs: 2"])
     (task,) = tasks_of([tmp_path / "flat.swf"], ["easy"])
-    with pytest.raises(DataError, match="flat: no job is submitted after the first 50%"):
+    with pytest.raises(DataError, match="flat, easy: --split: no job is submitted after the first"):
         perform(task)
+
+
+def test_an_error_names_the_trace_wherever_it_was_met(folder, tmp_path):
+    write_swf(trace([0, 5], [1, 1], [1, 1]), tmp_path / "mute.swf")
+    tasks = tasks_of([folder / "one.swf", tmp_path / "mute.swf"], ["easy"])
+    for processes in (1, 2):
+        with pytest.raises(DataError, match=r"mute, easy: machine: .* pass --machine PROCESSORS"):
+            sweep(tasks, processes=processes)

@@ -25,7 +25,9 @@ def compare(
     split: Annotated[
         float | None,
         typer.Option(
-            help="Share of jobs, by time, to learn from.  [default: 0.8, for policies 0.5]"
+            min=0.0,
+            max=0.99,
+            help="Share of jobs, by time, to learn from.  [default: 0.8, for policies 0.5]",
         ),
     ] = None,
     seed: o.Seed = 0,

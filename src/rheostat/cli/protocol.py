@@ -32,8 +32,8 @@ def compare_policies(
     from rheostat.cli.large import progress_bars, workers_of
     from rheostat.cli.output import put_json, put_report, tell, write_page
     from rheostat.explain.schedule_protocol import claims, protocol_report, sweep_grid
-    from rheostat.simulate.protocol import HEURISTICS, Protocol, fitted_of, judge
-    from rheostat.simulate.sweep import sweep, tasks_of, trace_files
+    from rheostat.simulate.protocol import HEURISTICS, Protocol, check_fitted, fitted_of, judge
+    from rheostat.simulate.sweep import sweep, tasks_of, trace_files, trace_name
 
     rules = Protocol(
         tuple(dict.fromkeys(n.lower() for n in o.names(policies))),
@@ -43,7 +43,9 @@ def compare_policies(
         seed,
     )
     check(rules.everything)
-    tasks = tasks_of(trace_files(traces), rules.everything, **how)
+    files = trace_files(traces)
+    check_fitted(rules, sorted(map(trace_name, files)))
+    tasks = tasks_of(files, rules.everything, **how)
     cluster = workers_of(dask, slurm, workers, memory)
     with progress_bars() as progress:
         found = sweep(

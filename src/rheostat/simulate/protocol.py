@@ -89,7 +89,7 @@ def judge(results: Results, rules: Protocol) -> dict[str, Any]:
     for task, result in results.items():
         grid.setdefault(trace_name(task.trace), {})[task.policy] = result
     grid = dict(sorted(grid.items()))
-    _known_traces(rules, list(grid))
+    check_fitted(rules, list(grid))
     traces = {name: _trace_facts(of, rules) for name, of in grid.items()}
     return {
         "protocol": {
@@ -106,7 +106,8 @@ def judge(results: Results, rules: Protocol) -> dict[str, Any]:
     }
 
 
-def _known_traces(rules: Protocol, names: list[str]) -> None:
+def check_fitted(rules: Protocol, names: Sequence[str]) -> None:
+    """A `DataError` where ``rules.fitted`` names a trace or a policy that is not there."""
     odd = sorted(set().union(*rules.fitted.values()) - {*names, "all"}) if rules.fitted else []
     strange = sorted(set(rules.fitted) - set(rules.policies))
     problems = [f"trace {n} is not among {', '.join(names)}" for n in odd]

@@ -103,6 +103,13 @@ def tasks_of(
 
 def perform(task: Task) -> dict[str, Any]:
     """Simulate and sum up: metrics, and sums over blocks of time, of all jobs and of later ones."""
+    try:
+        return _performed(task)
+    except DataError as error:
+        raise DataError(f"{trace_name(task.trace)}, {task.policy}", [str(error)]) from error
+
+
+def _performed(task: Task) -> dict[str, Any]:
     from rheostat.decide.queue.policy import policy
     from rheostat.simulate.header import machine_of
     from rheostat.simulate.run import simulate_run
@@ -145,8 +152,8 @@ def later(jobs: JobTable, split: float) -> JobTable:
 def _later(jobs: JobTable, task: Task) -> JobTable:
     found = later(jobs, task.split)
     if not len(found):
-        name, share = trace_name(task.trace), task.split
-        raise DataError(name, [f"no job is submitted after the first {share:.0%}: a lower --split"])
+        told = f"no job is submitted after the first {task.split:.0%} of them"
+        raise DataError("--split", [told])
     return found
 
 
