@@ -165,7 +165,7 @@ def compare(folder, *more):
 
 def test_policies_on_traces_are_judged_and_nothing_is_claimed_that_fails(folder, capsys, tmp_path):
     page = tmp_path / "c.html"
-    code, out, err = told(capsys, *compare(folder, "--json", "--html", page))
+    code, out, _ = told(capsys, *compare(folder, "--json", "--html", page))
     value = json.loads(out)
     assert code == 0
     assert value["schema"] == "rheostat.compare-policies/1"
