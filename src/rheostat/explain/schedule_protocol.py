@@ -9,6 +9,7 @@ from rheostat.core.report import Grid, Report, Section
 from rheostat.explain.words import listed, share
 
 Facts = Mapping[str, Any]
+FEW = 4
 
 
 def protocol_grid(facts: Facts) -> Grid:
@@ -61,16 +62,18 @@ def protocol_report(facts: Facts, *, full: bool = False) -> Report:
         f"limit {rules['max_wait_limit']:.3g}.",
     )
     sections = [
-        Section("claims", claims(facts) if full else short_claims(facts)),
+        Section("claims", short_claims(facts)),
         Section("ratios", ratios, protocol_grid(facts)),
         Section("traces", ("Mean bounded slowdowns of whole traces.",), trace_grid(facts)),
     ]
     if full:
         said = tuple(f"{name}: {words}." for name, words in rules["gates"].items())
-        sections.insert(2, Section("gates", said))
+        sections.insert(2, Section("gates", (*said, *claims(facts))))
         sections.append(Section("every run", (), sweep_grid(facts)))
-    title = f"{listed(list(facts['policies']))} on {len(facts['traces'])} traces"
-    return Report(title if full else "", sections, facts)
+    names = list(facts["policies"])
+    who = listed(names) if len(names) < FEW else f"{len(names)} policies"
+    traces = f"{len(facts['traces'])} trace{'s' * (len(facts['traces']) > 1)}"
+    return Report(f"{who} on {traces}" if full else "", sections, facts)
 
 
 def short_claims(facts: Facts) -> tuple[str, ...]:
