@@ -1,7 +1,7 @@
 """Turn the knob, see the price: what does this setting cost, and which one should I take?
 
-measure -> predict -> trade off -> decide -> explain.  Names load when first used, so importing
-the package costs nothing.
+measure -> predict -> trade off -> decide -> explain, and simulate: time passes.  Names load when
+first used, so importing the package costs nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "Column": "core.jobs",
     "JobTable": "core.jobs",
+    "Machine": "core.machine",
     "Moment": "core.jobs",
     "Knob": "core.space",
     "Space": "core.space",
@@ -34,7 +35,7 @@ _WHERE = {
     "Weighted": "tradeoff.rules",
     "advise": "decide.advise",
 }
-_VERBS = ("tradeoff", "explain")
+_VERBS = ("tradeoff", "explain", "simulate")
 
 __all__ = ["__version__", *_WHERE, *_VERBS]  # noqa: PLE0604
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from rheostat.core.jobs import Column as Column
     from rheostat.core.jobs import JobTable as JobTable
     from rheostat.core.jobs import Moment as Moment
+    from rheostat.core.machine import Machine as Machine
     from rheostat.core.outcome import Outcome as Outcome
     from rheostat.core.space import Knob as Knob
     from rheostat.core.space import Space as Space

@@ -169,6 +169,12 @@ def test_a_changed_trace_or_option_is_another_task(folder, tmp_path):
     assert tasks_of([moved], ["easy"], estimates="perfect")[0].key != task.key
     moved.write_bytes(moved.read_bytes() + b"\n")
     assert tasks_of([moved], ["easy"])[0].key != task.key
+    site = tmp_path / "Site.toml"
+    site.write_text("age = 1.0\n")
+    keys = {tasks_of([moved], [f"multifactor:{site}+easy"])[0].key}
+    site.write_text("age = 2.0\n")
+    keys.add(tasks_of([moved], [f"multifactor:{site}+easy"])[0].key)
+    assert len(keys) == 2
     assert set(json.loads(task.key)) >= {"policy", "digest", "split", "version"}
 
 

@@ -33,11 +33,11 @@ def compare_policies(
     from rheostat.cli.output import put_json, put_report, tell, write_page
     from rheostat.explain.schedule_protocol import claims, protocol_report, sweep_grid
     from rheostat.simulate.protocol import HEURISTICS, Protocol, check_fitted, fitted_of, judge
-    from rheostat.simulate.sweep import sweep, tasks_of, trace_files, trace_name
+    from rheostat.simulate.sweep import policy_name, sweep, tasks_of, trace_files, trace_name
 
     rules = Protocol(
-        tuple(dict.fromkeys(n.lower() for n in o.names(policies))),
-        o.names(heuristics) or HEURISTICS,
+        tuple(dict.fromkeys(map(policy_name, o.names(policies)))),
+        tuple(map(policy_name, o.names(heuristics))) or HEURISTICS,
         fitted_of(fitted),
         max_wait,
         seed,

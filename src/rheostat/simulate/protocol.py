@@ -32,7 +32,7 @@ import numpy as np
 
 from rheostat.errors import DataError
 from rheostat.simulate.compare import DRAWS, LEVEL, drawn_means, interval
-from rheostat.simulate.sweep import Task, trace_name
+from rheostat.simulate.sweep import Task, policy_name, trace_name
 
 Array = np.ndarray
 BASE = "easy"
@@ -79,7 +79,7 @@ def fitted_of(texts: Sequence[str]) -> dict[str, frozenset[str]]:
         if not equals or not policy or not traces:
             raise DataError("--fitted", [f"expected POLICY=TRACE,TRACE or POLICY=all, got {text}"])
         names = (trace_name(t.strip()) for t in traces.split(","))
-        found[policy.strip().lower()] = frozenset(n for n in names if n)
+        found[policy_name(policy)] = frozenset(n for n in names if n)
     return found
 
 

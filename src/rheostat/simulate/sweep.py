@@ -38,7 +38,7 @@ HINT = "the same command with --results FILE goes on from what was finished"
 
 @dataclass(frozen=True)
 class Task:
-    """One policy on one trace; ``digest`` is of the trace's bytes."""
+    """One policy on one trace; ``digest`` is of the bytes of the trace and of further files."""
 
     trace: str
     policy: str
@@ -64,6 +64,16 @@ def trace_name(path: str | Path) -> str:
     """
     name = Path(path).name
     return name.removesuffix(".gz").rsplit(".", 1)[0] if "." in name else name
+
+
+def policy_name(text: str) -> str:
+    """Small letters, but for the name of a file of weights.
+
+    >>> policy_name(" SJF+Easy"), policy_name("multifactor:Site.conf+easy")
+    ('sjf+easy', 'multifactor:Site.conf+easy')
+    """
+    name = text.strip()
+    return name if ":" in name else name.lower()
 
 
 def trace_files(paths: Iterable[str | Path]) -> list[Path]:
@@ -92,13 +102,28 @@ def tasks_of(
 ) -> list[Task]:
     """Every policy on every trace, the largest file first; ``how`` are further fields of `Task`."""
     order = sorted(traces, key=lambda p: (-p.stat().st_size, p.name))
-    digests = {p: hashlib.sha256(p.read_bytes()).hexdigest()[:16] for p in order}
+    bytes_of = {p: _bytes(p) for p in order}
     names = list(dict.fromkeys(policies))
+    files = {name: _files(name, machine, how.get("estimates", "")) for name in names}
     return [
-        Task(str(p.absolute()), name, machine, digest=digests[p], **how)
+        Task(str(p.absolute()), name, machine, digest=_digest(bytes_of[p], files[name]), **how)
         for p in order
         for name in names
     ]
+
+
+def _files(policy: str, machine: str, estimates: str) -> str:
+    """What is in the files that an option names: weights of an order, a machine, a model."""
+    weights = policy.partition(":")[2].partition("+")[0]
+    return "".join(_bytes(Path(p)) for p in (weights, machine, estimates) if Path(p).is_file())
+
+
+def _bytes(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
 
 def perform(task: Task) -> dict[str, Any]:
