@@ -7,10 +7,12 @@ With one partition and no further feature the starts are those of the plain engi
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.machine import Machine
@@ -34,6 +36,16 @@ from rheostat.simulate.site_table import result
 from rheostat.simulate.workload import Array, Workload, workload
 
 DEPTH = {"none": 0, "easy": 1, "conservative": 2}
+
+
+class Told(NamedTuple):
+    """What the engine says: rows as `site_state` has them, and (n,) per job."""
+
+    log: Array
+    piece: Array
+    eligible: Array
+    again: Array
+    passes: int
 
 
 @dataclass(frozen=True)
@@ -89,8 +101,7 @@ def simulate_site(
     notes += unknown_limits(jobs, alternatives)
     table, books = result(jobs, site, told, notes, alternatives)
     clairvoyant |= bool(seen) or rule.semantics == "cqsim"
-    passes = int(told.meta[5])
-    return Run(table, rule, machine, passes, cpu, clairvoyant, books)
+    return Run(table, rule, machine, int(told.passes), cpu, clairvoyant, books)
 
 
 def partitions(jobs: JobTable, machine: Machine) -> Array:
@@ -233,16 +244,16 @@ def _arrays(jobs: JobTable, load: Workload, machine: Machine) -> tuple[Array, Ar
     if not machine.rules.arrays or "array_id" not in jobs.schema:
         return np.full(len(load), -1), np.zeros(1, np.int64)
     names = jobs.frame["array_id"][load.row]
-    code = np.where(names.is_null(), -1, names.rank("dense").fill_null(0).to_numpy() - 1)
+    code = names.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
     most = numbers(jobs, "array_limit")[load.row]
     limit = np.full(int(code.max()) + 2, np.iinfo(np.int64).max)
     has = (code >= 0) & (most > 0)
     np.minimum.at(limit, code[has], most[has].astype(np.int64))
-    return code.astype(np.int64), limit
+    return code, limit
 
 
-def _engine(site: Site, rule: Policy) -> tuple[Any, float]:
-    """The engine's last state, and the CPU seconds it took.
+def _engine(site: Site, rule: Policy) -> tuple[Told, float]:
+    """What the engine says, and the CPU seconds it took.
 
     Caps that repeat and random failures are laid out as far as the schedule reached, and further.
     """
@@ -255,58 +266,80 @@ def _engine(site: Site, rule: Policy) -> tuple[Any, float]:
         clock = time.process_time()
         told = _run(site, rule, begin, begin + span)
         spent = time.process_time() - clock
-        last = told.log[: told.meta[6], 4].max(initial=begin)
+        last = told.log[:, 4].max(initial=begin)
         if last + longest + repeat <= begin + span or site.machine.plain:
             return told, spent
         span *= 2
 
 
-def _run(site: Site, rule: Policy, begin: float, end: float, *, warm: bool = False) -> Any:
+def _run(site: Site, rule: Policy, begin: float, end: float, *, warm: bool = False) -> Told:
     from rheostat.simulate.engine import jit
-    from rheostat.simulate.engine import site_plan as plans
     from rheostat.simulate.engine.site import run_site
+    from rheostat.simulate.engine.site_plan import Capacity
     from rheostat.simulate.engine.site_state import Jobs, Rule, Ways
 
-    load, machine, ways = site.load, site.machine, site.ways
-    n = 0 if warm else len(load)
-    fate = failures(machine, begin, end)
-    count = len(fate["at"]) if n else 0
-    first = np.searchsorted(ways.job, np.arange(n + 1))
-    res = resources(machine)
-    need = np.column_stack([ways.procs, gpus_of(machine, ways), np.zeros(len(ways), np.int64)])
-    if machine.cap_w is not None:
-        p = site.part[ways.job]
-        need[:, 2] = demand(machine, p, ways.procs, need[:, 1], site.planned_w)
-    down = np.zeros((count, 3), np.int64)
-    down[:, 0] = fate["procs"][:count]
-    child = np.argsort(site.parent, kind="stable")
-    below = np.searchsorted(site.parent[child], np.arange(n + 1))
-    more = [fate["repair"][:count]]
-    rank = np.zeros(n)
-    if rule.order.fixed and n:
-        rank = scores(rule, *_preferred(site))
-    arrays = Jobs(
-        load.submit_s[:n], rank[:n], np.concatenate([site.part[:n], fate["part"][:count]]),
-        first, site.parent[:n], site.think[:n], below, child,
-        np.concatenate([site.array[:n], np.full(count, -1)]), site.limit,
-        fate["at"][:count], fate["hit"][:count],
-    )  # fmt: skip
-    kinds = Ways(
-        *(np.concatenate([v, *more]) for v in (ways.run_s, site.planned, site.booked)),
-        np.concatenate([need, down]),
-        res,
+    n = 0 if warm else len(site.load)
+    parts = site.machine.parts
+    fate = failures(site.machine, begin, end)
+    fate = {k: v[: len(v) if n else 0] for k, v in fate.items()}
+    fixed = rule.order.fixed
+    jobs = Jobs(
+        *_flat(_jobs(site, n, fate, scores(rule, *_preferred(site)) if fixed and n else None))
     )
-    parts = machine.parts
+    ways = Ways(*_flat(_ways(site, n, fate)))
     doze = np.array([q.sleep_after_s for q in parts], float)
     wake = np.array([q.wake_s if np.isfinite(q.sleep_after_s) else 0.0 for q in parts], float)
-    again = machine.rules.requeue
-    bound = Rule(DEPTH[rule.backfill], not rule.order.fixed, rule.ties == "batch",
+    again = site.machine.rules.requeue
+    bound = Rule(DEPTH[rule.backfill], not fixed, rule.ties == "batch",
                  rule.ends == "expected", doze, wake, again)  # fmt: skip
-    score = jit.compiled_score(zero if rule.order.fixed else rule.order.score)
-    room = n + min(n * (again + 1), int(down[:, 0].sum())) + count
+    score = jit.compiled_score(zero if fixed else rule.order.score)
+    count = len(fate["at"])
+    room = n + min(n * (again + 1), int(fate["procs"].sum())) + count
     procs = np.array([q.procs for q in parts])
-    steps = plans.Capacity(*capacity(machine, begin, end))
-    return run_site(arrays, kinds, steps, procs, score, bound, room)
+    steps = Capacity(*_flat(capacity(site.machine, begin, end)))
+    return Told(*run_site(jobs, ways, steps, procs, score, bound, room))
+
+
+def _flat(arrays: Iterable[Array]) -> list[Array]:
+    """Copies of one layout, so that there is one compiled engine."""
+    return [np.array(a, order="C") for a in arrays]
+
+
+def _jobs(site: Site, n: int, fate: dict[str, Array], rank: Array | None) -> list[Array]:
+    """The fields of `site_state.Jobs` for the first n jobs."""
+    child = np.argsort(site.parent, kind="stable")
+    none = np.full(len(fate["at"]), -1)
+    return [
+        site.load.submit_s[:n],
+        np.zeros(n) if rank is None else rank,
+        np.concatenate([site.part[:n], fate["part"]]),
+        np.searchsorted(site.ways.job, np.arange(n + 1)),
+        site.parent[:n],
+        site.think[:n],
+        np.searchsorted(site.parent[child], np.arange(n + 1)),
+        child,
+        np.concatenate([site.array[:n], none]),
+        site.limit,
+        fate["at"],
+        fate["hit"],
+    ]
+
+
+def _ways(site: Site, n: int, fate: dict[str, Array]) -> list[Array]:
+    """The fields of `site_state.Ways`."""
+    machine, ways = site.machine, site.ways
+    need = np.column_stack([ways.procs, gpus_of(machine, ways), np.zeros(len(ways), np.int64)])
+    if machine.cap_w is not None:
+        need[:, 2] = demand(machine, site.part[ways.job], ways.procs, need[:, 1], site.planned_w)
+    least, shortest = need[:0], site.planned[:0]
+    if n:
+        first = np.searchsorted(ways.job, np.arange(n))
+        least = np.minimum.reduceat(need, first, axis=0)
+        shortest = np.minimum.reduceat(site.planned, first)
+    down = np.zeros((len(fate["at"]), 3), np.int64)
+    down[:, 0] = fate["procs"]
+    spans = (np.concatenate([v, fate["repair"]]) for v in (ways.run_s, site.planned, site.booked))
+    return [*spans, np.concatenate([need, down]), resources(machine), least, shortest]
 
 
 def _preferred(site: Site) -> tuple[Workload, Array]:

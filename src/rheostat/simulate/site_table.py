@@ -15,7 +15,7 @@ from rheostat.simulate.run import ESTIMATE, PROCS
 from rheostat.simulate.workload import Array
 
 if TYPE_CHECKING:
-    from rheostat.simulate.site import Site
+    from rheostat.simulate.site import Site, Told
 
 COLUMNS = {
     c.name: c
@@ -33,23 +33,22 @@ COLUMNS = {
 
 
 def result(
-    jobs: JobTable, site: Site, told: Any, notes: tuple[Note, ...], other: JobTable | None
+    jobs: JobTable, site: Site, told: Told, notes: tuple[Note, ...], other: JobTable | None
 ) -> tuple[JobTable, Account]:
     """The table of what ran, and the account of what was drawn."""
-    log = told.log[: told.meta[6]]
-    log = log[log[:, 0] < len(site.load)]
+    log = told.log
     job, way = log[:, 0].astype(np.int64), log[:, 1].astype(np.int64)
     ways, machine, part = site.ways, site.machine, site.part[job]
     procs, gpus = ways.procs[way], gpus_of(machine, ways)[way]
     watts = job_watts(machine, part, procs, gpus, ways.watts[way])
     times = log[:, 2], log[:, 3], log[:, 4]
     runs = Runs(job, part, procs, gpus, *times, log[:, 5], watts, log[:, 6] > 0)
-    books = account(machine, runs, told.piece[: told.meta[7]], site.load.submit_s[0])
+    books = account(machine, runs, told.piece, site.load.submit_s[0])
     return _table(jobs, site, told, runs, way, notes, other), books
 
 
 def _table(
-    jobs: JobTable, site: Site, told: Any, runs: Runs, way: Array, notes: Any, other: Any
+    jobs: JobTable, site: Site, told: Told, runs: Runs, way: Array, notes: Any, other: Any
 ) -> JobTable:
     """The jobs that ran, in the order of the trace, with the simulated times."""
     load = site.load
@@ -84,7 +83,7 @@ def _table(
 def _extra(
     jobs: JobTable,
     site: Site,
-    told: Any,
+    told: Told,
     runs: Runs,
     took: Array,
     back: Array,

@@ -8,7 +8,8 @@ go down as well as up.  Steps of capacity are taken into the plan only as far as
     K               resources one job may need: its partition's processors and GPUs, and watts
     t       (s,)    moments at which something changes, s; t[0] is now, and overdue ends may follow
     f       (s, R)  expected free from t[k] until t[k + 1]; below 0 where more runs than there is
-    meta    (2,)    steps in use; the next step of capacity to take in
+    steps   ()      steps in use
+    next    ()      the next step of capacity to take in
     when    (m,)    moments at which capacity changes, s; when[0] is -inf
     there   (m, R)  capacity from when[k] on
     res     (K,)    resources of the job's partition, -1 for one it has not
@@ -22,16 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.site_struct import struct
 
-STEPS, NEXT = 0, 1
-
-
-class Plan(NamedTuple):
-    """The step function under work."""
-
-    t: np.ndarray
-    f: np.ndarray
-    meta: np.ndarray
+Plan = struct("Plan", "t", "f", "steps", "next", "when", "there")
 
 
 class Capacity(NamedTuple):
@@ -42,67 +36,88 @@ class Capacity(NamedTuple):
 
 
 @compiled
-def plan(steps, resources):
+def plan(steps, when, there):
     """Room for ``steps`` steps."""
-    return Plan(np.empty(steps), np.empty((steps, resources), np.int64), np.zeros(2, np.int64))
+    return Plan(np.empty(steps), np.empty((steps, there.shape[1]), np.int64), 0, 0, when, there)
 
 
 @compiled
-def begin(p, capacity, here, now):
-    """One step from ``now`` on with all that is there; ``here`` is the step of capacity."""
+def widen(p, steps):
+    """Make room for ``steps`` steps; what is in the plan is lost."""
+    if len(p.t) < steps:
+        p.t = np.empty(2 * steps)
+        p.f = np.empty((2 * steps, p.f.shape[1]), np.int64)
+
+
+@compiled
+def begin(p, here, now, used):
+    """One step from ``now`` on with all that is not ``used``; ``here`` is the step of capacity."""
+    f, there = p.f, p.there
     p.t[0] = now
-    p.f[0] = capacity.there[here]
-    p.meta[STEPS], p.meta[NEXT] = 1, here + 1
+    for r in range(len(used)):
+        f[0, r] = there[here, r] - used[r]
+    p.steps, p.next = 1, here + 1
 
 
 @compiled
 def _append(p, when):
     """A further step equal to the last, unless the last is at that moment."""
-    last = p.meta[STEPS] - 1
-    if when > p.t[last]:
-        p.t[last + 1] = when
-        p.f[last + 1] = p.f[last]
-        p.meta[STEPS] += 1
+    t, f, last = p.t, p.f, p.steps - 1
+    if when > t[last]:
+        t[last + 1] = when
+        for r in range(f.shape[1]):
+            f[last + 1, r] = f[last, r]
+        p.steps += 1
 
 
 @compiled
-def grow(p, capacity, until):
+def grow(p, until):
     """Take in all steps of capacity up to and including ``until``."""
-    k = p.meta[NEXT]
-    while k < len(capacity.when) and capacity.when[k] <= until:
-        _append(p, capacity.when[k])
-        p.f[p.meta[STEPS] - 1] += capacity.there[k] - capacity.there[k - 1]
+    when, there = p.when, p.there
+    k = p.next
+    while k < len(when) and when[k] <= until:
+        _append(p, when[k])
+        for r in range(there.shape[1]):
+            p.f[p.steps - 1, r] += there[k, r] - there[k - 1, r]
         k += 1
-    p.meta[NEXT] = k
+    p.next = k
 
 
 @compiled
-def _further(p, capacity, before):
+def _further(p, before):
     """Take in one more step of capacity that lies before ``before``; False if there is none."""
-    k = p.meta[NEXT]
-    if k == len(capacity.when) or capacity.when[k] >= before:
+    k = p.next
+    if k == len(p.when) or p.when[k] >= before:
         return False
-    grow(p, capacity, capacity.when[k])
+    grow(p, p.when[k])
     return True
 
 
 @compiled
-def release(p, capacity, end, now, res, need, apart):
-    """What runs gives back at its expected ``end``; ends come in ascending.
+def release(p, ends, runs, way, part, need, res, apart):
+    """What ``runs`` give back at their expected ``ends``, which ascend.
 
     Overdue counts as free from now on.  ``apart``: step 0 is what is free in truth, and each end
     that is due or overdue is a step of its own behind it, with its own moment in the past.
     """
-    grow(p, capacity, end)
-    if apart and p.meta[STEPS] == 1:
-        p.t[1] = end
-        p.f[1] = p.f[0]
-        p.meta[STEPS] = 2
-    else:
-        _append(p, end if apart else max(end, now))
-    for s in range(len(res)):
-        if res[s] >= 0:
-            p.f[p.meta[STEPS] - 1, res[s]] += need[s]
+    t, f, more = p.t, p.f, p.next < len(p.when)
+    last, width = p.steps - 1, f.shape[1]
+    for k in range(len(ends)):
+        end = ends[k]
+        if more and p.when[p.next] <= end:
+            p.steps = last + 1
+            grow(p, end)
+            last, more = p.steps - 1, p.next < len(p.when)
+        if (apart and last == 0) or end > t[last]:
+            t[last + 1] = end
+            for r in range(width):
+                f[last + 1, r] = f[last, r]
+            last += 1
+        w, q = way[runs[k]], part[runs[k]]
+        for i in range(res.shape[1]):
+            if res[q, i] >= 0:
+                f[last, res[q, i]] += need[w, i]
+    p.steps = last + 1
 
 
 @compiled
@@ -115,34 +130,43 @@ def enough(free, res, need):
 
 
 @compiled
-def _holds(p, capacity, k, length, res, need):
+def _enough(f, k, res, need):
+    for s in range(len(res)):
+        if need[s] > 0 and f[k, res[s]] < need[s]:
+            return False
+    return True
+
+
+@compiled
+def _holds(p, k, length, res, need):
     """First step after k, within ``length`` of its moment, that is not enough; -1 if all are."""
-    m, end = k + 1, max(p.t[k], p.t[0]) + length
-    while m < p.meta[STEPS] or _further(p, capacity, end):
-        if p.t[m] >= end:
+    t, f = p.t, p.f
+    m, end = k + 1, max(t[k], t[0]) + length
+    while m < p.steps or _further(p, end):
+        if t[m] >= end:
             return -1
-        if not enough(p.f[m], res, need):
+        if not _enough(f, m, res, need):
             return m
         m += 1
     return -1
 
 
 @compiled
-def fits(p, capacity, length, res, need):
+def fits(p, length, res, need):
     """Is there enough from now on for ``length`` seconds?"""
-    return enough(p.f[0], res, need) and _holds(p, capacity, 0, length, res, need) < 0
+    return _enough(p.f, 0, res, need) and _holds(p, 0, length, res, need) < 0
 
 
 @compiled
-def earliest(p, capacity, length, res, need):
+def earliest(p, length, res, need):
     """First step from which there is enough for ``length`` seconds; -1 if there never is."""
-    k = 0
+    k, f = 0, p.f
     while True:
-        while not enough(p.f[k], res, need):
+        while not _enough(f, k, res, need):
             k += 1
-            if k == p.meta[STEPS] and not _further(p, capacity, np.inf):
+            if k == p.steps and not _further(p, np.inf):
                 return -1
-        m = _holds(p, capacity, k, length, res, need)
+        m = _holds(p, k, length, res, need)
         if m < 0:
             return k
         k = m
@@ -151,32 +175,35 @@ def earliest(p, capacity, length, res, need):
 @compiled
 def _cut(p, when):
     """Make ``when`` a step; its index."""
-    k = p.meta[STEPS]
-    while k > 0 and p.t[k - 1] >= when:
+    t, f, k = p.t, p.f, p.steps
+    while k > 0 and t[k - 1] >= when:
         k -= 1
-    if k < p.meta[STEPS] and p.t[k] == when:
+    if k < p.steps and t[k] == when:
         return k
-    for m in range(p.meta[STEPS], k, -1):
-        p.t[m] = p.t[m - 1]
-        p.f[m] = p.f[m - 1]
-    p.t[k] = when
-    p.f[k] = p.f[k - 1]
-    p.meta[STEPS] += 1
+    for m in range(p.steps, k, -1):
+        t[m] = t[m - 1]
+        for r in range(f.shape[1]):
+            f[m, r] = f[m - 1, r]
+    t[k] = when
+    for r in range(f.shape[1]):
+        f[k, r] = f[k - 1, r]
+    p.steps += 1
     return k
 
 
 @compiled
-def reserve(p, capacity, at, length, res, need, instant):
+def reserve(p, at, length, res, need, instant):
     """Take what is needed from step ``at`` for ``length`` seconds.
 
     ``instant``: what takes no time at all still takes the whole step, so that nothing runs across.
     """
     begin = max(p.t[at], p.t[0])
-    grow(p, capacity, begin + length)
+    grow(p, begin + length)
     last = _cut(p, begin + length)
     if instant:
         last = max(last, at + 1)
+    f = p.f
     for k in range(at, last):
         for s in range(len(res)):
             if res[s] >= 0:
-                p.f[k, res[s]] -= need[s]
+                f[k, res[s]] -= need[s]

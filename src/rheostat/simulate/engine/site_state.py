@@ -16,6 +16,7 @@ run       (a+F,)  true run time, s
 planned   (a+F,)  run time that a waiting job is planned with, s
 booked    (a+F,)  run time that a running job is expected to take, s
 need      (a+F,K) processors, GPUs, microwatts above idle
+least     (n,K)   of any alternative; shortest (n,) likewise of planned
 res       (q, K)  resource numbers, -1 for none
 fails     (F,)    moment at which processors fail, s; hit (F,) where, from 0 to 1
 """
@@ -27,9 +28,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rheostat.simulate.engine.jit import compiled
-from rheostat.simulate.engine.site_heap import Heap, heap
-
-WAITING, RUNNING, HERE, NEXT_JOB, NEXT_FAIL, PASSES, LOGGED, PIECES = range(8)
+from rheostat.simulate.engine.site_heap import heap, push
+from rheostat.simulate.engine.site_struct import struct
 
 
 class Jobs(NamedTuple):
@@ -57,6 +57,8 @@ class Ways(NamedTuple):
     booked: np.ndarray
     need: np.ndarray
     res: np.ndarray
+    least: np.ndarray
+    shortest: np.ndarray
 
 
 class Rule(NamedTuple):
@@ -75,86 +77,73 @@ class Rule(NamedTuple):
     tries: int
 
 
-class State(NamedTuple):
-    """What changes.
+FIELDS = """
+submit rank part first parent think below child array limit fails hit
+run planned booked need res least shortest
+depth moving batch by_expected doze_s wake_s tries
+when there
+start alloc end way eligible arrived done again awake
+used nothing active never queue waiting turn runs expected running
+since idle height debt piece pieces log logged
+ends later here next_job next_fail passes fresh full stale
+""".split()
 
-    start, alloc, end, way (n+F,): when the run began, its processors were taken, it ended; the
-    alternative.  eligible, arrived, done, again (n,): since when it may run, whether it came, is
-    over, how often it was killed.  used (R,); active: tasks running of each array.  queue: waiting
-    jobs.  runs, expected: what runs by expected end.  awake (n+F,): processors woken for it.
-    since, idle (q, d), depth, debt (q,): stacks of idle processors and since when.
-    piece: partition, processors, from, to of what was idle.  log: see `note`.
-    """
+State = struct("State", *FIELDS)
+"""All of `Jobs`, `Ways`, `Rule` and capacity, and what changes:
 
-    start: np.ndarray
-    alloc: np.ndarray
-    end: np.ndarray
-    way: np.ndarray
-    eligible: np.ndarray
-    arrived: np.ndarray
-    done: np.ndarray
-    again: np.ndarray
-    used: np.ndarray
-    active: np.ndarray
-    queue: np.ndarray
-    runs: np.ndarray
-    expected: np.ndarray
-    awake: np.ndarray
-    since: np.ndarray
-    idle: np.ndarray
-    depth: np.ndarray
-    debt: np.ndarray
-    piece: np.ndarray
-    log: np.ndarray
-    meta: np.ndarray
-    ends: Heap
-    later: Heap
+start, alloc, end, way (n+F,)   when the run began, its processors were taken, it ended; the way
+eligible, arrived, done, again  (n,) since when it may run, whether it came, is over, how often it
+                                was killed; awake (n+F,) processors woken for it
+used (R,), active               in use of each resource; tasks that run of each array
+nothing (R,), never (a,)        zeros; ways that no moment of what the site plans leaves room for
+queue, waiting                  jobs that wait, and how many; turn: 0, 1, 2 ...
+runs, expected, running         what runs by expected end, and how many
+since, idle (q, d), height (q,) stacks of idle processors and since when; debt (q,) see `occupy`
+piece, pieces                   partition, processors, from, to of what was idle, and how many
+log, logged                     see `note`
+ends, later                     heaps of ends and of jobs that think
+here, next_job, next_fail       steps of capacity, submissions and failures that were
+fresh, full, stale              see `site.run_site`
+"""
 
 
 @compiled
-def state(jobs, ways, procs, logs, begin):
-    """Everything idle at ``begin``; ``procs`` (q,) of each partition, room for ``logs`` runs."""
+def state(jobs, ways, capacity, procs, rule, logs):
+    """Everything idle when the first job comes; ``procs`` (q,) of each partition."""
     n, m, q = len(jobs.submit), len(jobs.part), len(procs)
     most = min(procs.max(), logs) + 2
-    s = State(
-        np.full(m, np.nan),
-        np.full(m, np.nan),
-        np.full(m, np.nan),
-        np.full(m, -1),
-        np.full(n, np.nan),
-        np.zeros(n, np.bool_),
-        np.zeros(n, np.bool_),
-        np.zeros(n, np.int64),
-        np.zeros(ways.res.max() + 1, np.int64),
-        np.zeros(len(jobs.limit), np.int64),
-        np.empty(n + 1, np.int64),
-        np.empty(m + 1, np.int64),
-        np.empty(m + 1),
-        np.zeros(m, np.int64),
-        np.empty((q, most)),
-        np.zeros((q, most), np.int64),
-        np.ones(q, np.int64),
-        np.zeros(q, np.int64),
-        np.empty((2 * logs + 2 * q + 8, 4)),
-        np.empty((logs + 1, 7)),
-        np.zeros(8, np.int64),
-        heap(m),
-        heap(n),
-    )
+    since, idle = np.empty((q, most)), np.zeros((q, most), np.int64)
     for k in range(q):
-        s.since[k, 0], s.idle[k, 0] = begin, procs[k]
-    return s
+        since[k, 0], idle[k, 0] = jobs.submit[0] if n else 0.0, procs[k]
+    return State(
+        jobs.submit, jobs.rank, jobs.part, jobs.first, jobs.parent, jobs.think, jobs.below,
+        jobs.child, jobs.array, jobs.limit, jobs.fails, jobs.hit,
+        ways.run, ways.planned, ways.booked, ways.need, ways.res, ways.least, ways.shortest,
+        rule.depth, rule.moving, rule.batch, rule.by_expected, rule.doze_s, rule.wake_s,
+        rule.tries, capacity.when, capacity.there,
+        np.full(m, np.nan), np.full(m, np.nan), np.full(m, np.nan), np.full(m, -1),
+        np.full(n, np.nan), np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64),
+        np.zeros(m, np.int64), np.zeros(ways.res.max() + 1, np.int64),
+        np.zeros(ways.res.max() + 1, np.int64), np.zeros(len(jobs.limit), np.int64),
+        np.zeros(len(ways.run), np.bool_), np.empty(n + 1, np.int64), 0, np.arange(n + 1),
+        np.empty(m + 1, np.int64), np.empty(m + 1), 0,
+        since, idle, np.ones(q, np.int64), np.zeros(q, np.int64),
+        np.empty((2 * logs + 2 * q + 8, 4)), 0, np.empty((logs + 1, 7)), 0,
+        heap(m), heap(n), 0, 0, 0, 0, -1, False, False,
+    )  # fmt: skip
 
 
 @compiled
-def enqueue(s, jobs, j, moving):
+def enqueue(s, j):
     """Put job j where the order has it; an order that moves takes them as they come."""
-    k = s.meta[WAITING]
-    while not moving and k > 0 and jobs.rank[s.queue[k - 1]] > jobs.rank[j]:
-        s.queue[k] = s.queue[k - 1]
+    queue, rank, k = s.queue, s.rank, s.waiting
+    while not s.moving and k > 0 and rank[queue[k - 1]] > rank[j]:
+        queue[k] = queue[k - 1]
         k -= 1
-    s.queue[k] = j
-    s.meta[WAITING] += 1
+    queue[k] = j
+    s.full = s.full or s.fresh >= 0 or k < s.waiting
+    s.fresh = j
+    s.waiting += 1
 
 
 @compiled
@@ -162,10 +151,10 @@ def occupy(s, part, count, now, doze):
     """Take ``count`` idle processors, those that idled least first; how many of them slept."""
     woken = 0
     while count > 0:
-        if s.depth[part] == 0:  # taken from what ends at this moment, its event still to come
+        if s.height[part] == 0:  # taken from what ends at this moment, its event still to come
             s.debt[part] += count
             break
-        top = s.depth[part] - 1
+        top = s.height[part] - 1
         here = min(count, s.idle[part, top])
         since = s.since[part, top]
         if since + doze <= now:
@@ -173,7 +162,7 @@ def occupy(s, part, count, now, doze):
         _piece(s, part, here, since, now)
         s.idle[part, top] -= here
         if s.idle[part, top] == 0:
-            s.depth[part] -= 1
+            s.height[part] -= 1
         count -= here
     return woken
 
@@ -181,9 +170,9 @@ def occupy(s, part, count, now, doze):
 @compiled
 def _piece(s, part, count, since, now):
     if now > since:
-        row = s.piece[s.meta[PIECES]]
-        row[0], row[1], row[2], row[3] = part, count, since, now
-        s.meta[PIECES] += 1
+        piece, k = s.piece, s.pieces
+        piece[k, 0], piece[k, 1], piece[k, 2], piece[k, 3] = part, count, since, now
+        s.pieces += 1
 
 
 @compiled
@@ -194,49 +183,85 @@ def vacate(s, part, count, now):
     count -= owed
     if count == 0:
         return
-    top = s.depth[part]
+    top = s.height[part]
     if top > 0 and s.since[part, top - 1] == now:
         s.idle[part, top - 1] += count
         return
     s.since[part, top], s.idle[part, top] = now, count
-    s.depth[part] += 1
+    s.height[part] += 1
 
 
 @compiled
 def close(s, now):
     """Note all that is idle at the end."""
-    for part in range(len(s.depth)):
-        for k in range(s.depth[part]):
+    for part in range(len(s.height)):
+        for k in range(s.height[part]):
             _piece(s, part, s.idle[part, k], s.since[part, k], now)
-        s.depth[part] = 0
+        s.height[part] = 0
 
 
 @compiled
 def book(s, j, expected):
     """Add j to what runs, ordered by expected end."""
-    k = s.meta[RUNNING]
-    while k > 0 and s.expected[k - 1] > expected:
-        s.expected[k], s.runs[k] = s.expected[k - 1], s.runs[k - 1]
+    ends, runs, k = s.expected, s.runs, s.running
+    while k > 0 and ends[k - 1] > expected:
+        ends[k], runs[k] = ends[k - 1], runs[k - 1]
         k -= 1
-    s.expected[k], s.runs[k] = expected, j
-    s.meta[RUNNING] += 1
+    ends[k], runs[k] = expected, j
+    s.running += 1
 
 
 @compiled
 def unbook(s, j):
     """Take j out of what runs."""
-    k = 0
-    while s.runs[k] != j:
+    ends, runs, k = s.expected, s.runs, 0
+    while runs[k] != j:
         k += 1
-    s.meta[RUNNING] -= 1
-    for i in range(k, s.meta[RUNNING]):
-        s.expected[i], s.runs[i] = s.expected[i + 1], s.runs[i + 1]
+    s.running -= 1
+    for i in range(k, s.running):
+        ends[i], runs[i] = ends[i + 1], runs[i + 1]
 
 
 @compiled
 def note(s, j, now, killed):
     """Log a run: job, way, allocated, begun, ended, processors woken, killed by a failure."""
-    row = s.log[s.meta[LOGGED]]
-    row[0], row[1], row[2], row[3], row[4] = j, s.way[j], s.alloc[j], s.start[j], now
-    row[5], row[6] = s.awake[j], killed
-    s.meta[LOGGED] += 1
+    log, k = s.log, s.logged
+    log[k, 0], log[k, 1], log[k, 2], log[k, 3], log[k, 4] = j, s.way[j], s.alloc[j], s.start[j], now
+    log[k, 5], log[k, 6] = s.awake[j], killed
+    s.logged += 1
+
+
+@compiled
+def stop(s, j, now):
+    """Give back what j has."""
+    part, way = s.part[j], s.way[j]
+    for k in range(s.need.shape[1]):
+        if s.res[part, k] >= 0:
+            s.used[s.res[part, k]] -= s.need[way, k]
+    vacate(s, part, s.need[way, 0], now)
+    unbook(s, j)
+    if s.array[j] >= 0:
+        s.active[s.array[j]] -= 1
+    s.full = True
+
+
+@compiled
+def start(now, s, j, way):
+    """Give j what it needs, from now on; when it is expected to end."""
+    part = s.part[j]
+    for k in range(s.need.shape[1]):
+        if s.res[part, k] >= 0:
+            s.used[s.res[part, k]] += s.need[way, k]
+    s.way[j], s.alloc[j] = way, now
+    woken = occupy(s, part, s.need[way, 0], now, s.doze_s[part])
+    job = j < len(s.submit)
+    delay = s.wake_s[part] if woken and job else 0.0
+    s.awake[j] = woken if job else 0
+    s.start[j] = now + delay
+    s.end[j] = s.start[j] + s.run[way]
+    expected = s.start[j] + s.booked[way]
+    push(s.ends, s.end[j], expected if s.by_expected else 0.0, j)
+    book(s, j, expected)
+    if s.array[j] >= 0:
+        s.active[s.array[j]] += 1
+    return expected

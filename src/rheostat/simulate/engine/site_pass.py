@@ -1,0 +1,198 @@
+"""One pass of the site engine over the queue: who starts now, and who holds a reservation.
+
+Symbols as in `site_plan` and `site_state`.  Besides:
+
+    turn    (m,)  places of the queue in the order in which they are looked at
+    last    ()    the last turn that could start by what is free; nobody behind matters
+    free    (R,)  free of each resource; real (R,) less what ends this very moment
+    until   (q,)  when the first job of each partition that cannot start is expected to
+    extra   (q,K) what is left over then of what the partition's jobs need
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.simulate.engine import site_plan as plans
+from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.site_state import start
+
+
+@compiled
+def run_pass(now, s, p, score):
+    """Start what may start."""
+    if s.waiting == 0 or (s.fresh < 0 and not s.full):
+        return
+    real = s.there[s.here] - s.used
+    free = real.copy()
+    if s.depth == 2:
+        _add_due(now, s, free)
+    if _last(s, s.turn, s.waiting - 1, free, not s.full) < 0:
+        return
+    turn = s.turn
+    if s.moving:
+        turn = _turns(now, s, score)
+    last = _last(s, turn, s.waiting - 1, free, not s.full)
+    plans.begin(p, s.here, now, s.used)
+    ends, runs = s.expected[: s.running], s.runs[: s.running]
+    plans.release(p, ends, runs, s.way, s.part, s.need, s.res, s.depth < 2)
+    q = len(s.res)
+    until, extra = np.full(q, -np.inf), np.zeros(s.res.shape, np.int64)
+    blocked = np.zeros(q, np.bool_)
+    started, k = False, 0
+    while True:
+        k = _look(now, s, turn, k, last, (free, blocked, until, extra))
+        if k > last:
+            break
+        j = s.queue[turn[k]]
+        if _try(now, s, p, j, (real, free, blocked, until, extra)):
+            s.queue[turn[k]] = -1
+            started = True
+        k += 1
+    if started:
+        _close_ranks(s)
+
+
+@compiled
+def _close_ranks(s):
+    """Take those out of the queue that have started."""
+    queue, kept = s.queue, 0
+    for k in range(s.waiting):
+        if queue[k] >= 0:
+            queue[kept] = queue[k]
+            kept += 1
+    s.waiting = kept
+
+
+@compiled
+def _add_due(now, s, free):
+    """Add what ends at this moment, its event still to come."""
+    for k in range(s.running):
+        j = s.runs[k]
+        if s.end[j] == now:
+            for i in range(s.res.shape[1]):
+                if s.res[s.part[j], i] >= 0:
+                    free[s.res[s.part[j], i]] += s.need[s.way[j], i]
+
+
+@compiled
+def _turns(now, s, score):
+    """Places of the queue by score, smallest first."""
+    m, queue, submit, booked, need, first = s.waiting, s.queue, s.submit, s.booked, s.need, s.first
+    scores = np.empty(m)
+    for k in range(m):
+        j = queue[k]
+        scores[k] = score(now, submit[j], booked[first[j]], float(need[first[j], 0]))
+    return np.argsort(scores, kind="mergesort")
+
+
+@compiled
+def _able(j, free, res, least, first, need):
+    """Is what some way of the job needs free?  ``res`` is that of its partition."""
+    for i in range(len(res)):
+        if least[j, i] > 0 and free[res[i]] < least[j, i]:
+            return False
+    if first[j + 1] == first[j] + 1:
+        return True
+    for way in range(first[j], first[j + 1]):
+        if plans.enough(free, res, need[way]):
+            return True
+    return False
+
+
+@compiled
+def _within(j, least, extra, q):
+    for i in range(least.shape[1]):
+        if least[j, i] > 0 and least[j, i] > extra[q, i]:
+            return False
+    return True
+
+
+@compiled
+def _last(s, turn, last, free, only):
+    """The last turn up to ``last`` that could start by what is free, -1 if there is none.
+
+    ``only``: look at no other.
+    """
+    queue, part, array, active, limit = s.queue, s.part, s.array, s.active, s.limit
+    res, least, first, need = s.res, s.least, s.first, s.need
+    for k in range(last, -1, -1):
+        j = queue[turn[k]]
+        a = array[j]
+        if a >= 0 and active[a] >= limit[a]:
+            able = False
+        else:
+            able = _able(j, free, res[part[j]], least, first, need)
+        if able:
+            return k
+        if only:
+            return -1
+    return -1
+
+
+@compiled
+def _look(now, s, turn, k, last, spare):
+    """The first turn from k on that must be tried: it leads its partition, or could start."""
+    free, blocked, until, extra = spare
+    queue, part, array, active, limit = s.queue, s.part, s.array, s.active, s.limit
+    res, least, first, need, shortest = s.res, s.least, s.first, s.need, s.shortest
+    depth, all_blocked = s.depth, blocked.all()
+    if all_blocked and depth == 0:
+        return last + 1
+    if all_blocked and depth == 1 and not s.full:
+        k = max(k, last)
+    while k <= last:
+        j = queue[turn[k]]
+        q, a = part[j], array[j]
+        if a >= 0 and active[a] >= limit[a]:
+            k += 1
+            continue
+        if depth == 2 or not blocked[q]:
+            return k
+        if depth == 1 and (now + shortest[j] <= until[q] or _within(j, least, extra, q)):
+            if _able(j, free, res[q], least, first, need):
+                return k
+        k += 1
+    return k
+
+
+@compiled
+def _try(now, s, p, j, spare):
+    """Start j the first way that fits, True; or hold a reservation for the preferred way."""
+    real, free, blocked, until, extra = spare
+    part = s.part[j]
+    res, wake = s.res[part], s.wake_s[part]
+    for way in range(s.first[j], s.first[j + 1]):
+        need, length = s.need[way], s.planned[way] + wake
+        if s.never[way] or not plans.enough(free, res, need):
+            continue
+        if not plans.fits(p, length, res, need):
+            continue
+        leading = not blocked[part] and plans.enough(real, res, need)
+        blocked[part] = blocked[part] or not leading
+        taken = s.booked[way] + wake if leading else length
+        plans.reserve(p, 0, taken, res, need, s.depth < 2)
+        for k in range(len(res)):
+            if res[k] >= 0:
+                real[res[k]] -= need[k]
+                free[res[k]] -= need[k]
+        expected = start(now, s, j, way)
+        s.stale = s.stale or expected != now + taken
+        return True
+    if s.depth < 2 and blocked[part]:
+        return False
+    for way in range(s.first[j], s.first[j + 1]):
+        if s.never[way]:
+            continue
+        need, length = s.need[way], s.planned[way] + wake
+        at = plans.earliest(p, length, res, need)
+        if at >= 0:  # a job that never fits holds up nobody
+            blocked[part] = True
+            s.stale = s.stale or (p.t[at] <= now and s.here + 1 < len(s.when))
+            if s.depth:
+                plans.reserve(p, at, length, res, need, s.depth == 1)
+                until[part] = p.t[at]
+                for k in range(len(res)):
+                    extra[part, k] = p.f[at, res[k]]
+            break
+    return False
