@@ -49,13 +49,13 @@ def _run(rule: Policy, job: Any, rank: Array, share: Any, size: int) -> tuple[Ar
 
     ties = (rule.ties == "batch", rule.ends == "expected")
     plain = rule.order.fixed or rule.order.factors is not None
-    score = compiled_score(zero if plain else rule.order.score)
+    score = zero if plain else rule.order.score
     if rule.backfill == "conservative":
-        moves = not rule.order.fixed
-        return conservative.run_conservative(*job, rank, score, share, size, moves, ties)
+        told = (compiled_score(score), share, size, not rule.order.fixed, ties)
+        return conservative.run_conservative(*job, rank, *told)
     easy = rule.backfill == "easy"
     if not rule.order.fixed:
-        return moving.run_moving(*job, score, share, size, easy, ties)
+        return moving.run_moving(*job, compiled_score(score), share, size, easy, ties)
     start, (lists, at) = np.full(len(rank), np.nan), fixed.fresh(len(rank), size)
     fixed.run_fixed((*job, rank), start, lists, at, np.inf, easy, ties, None)
     return start, at[fixed.PASSES]
