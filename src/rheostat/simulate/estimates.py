@@ -116,7 +116,7 @@ def _given(seconds: Array, jobs: JobTable, load: Workload, rule: Policy, size: i
 
 def _learned(jobs: JobTable, load: Workload, rule: Policy, size: int, model: Any) -> Plan:
     """Run week by week; before each, estimate what will be submitted in it."""
-    from rheostat.simulate.engine import fixed
+    from rheostat.simulate.engine import depth, fixed
     from rheostat.simulate.engine.jit import compiled_score
 
     user = users(jobs, load)
@@ -128,10 +128,11 @@ def _learned(jobs: JobTable, load: Workload, rule: Policy, size: int, model: Any
     rank = scores(rule, load, planned)
     job = (load.submit_s, load.run_s, load.procs, planned, planned.copy(), rank)
     start, (lists, at) = np.full(len(load), np.nan), fixed.fresh(len(load), size)
+    index = depth.index(load.procs, rank)
     ties = (rule.ties == "batch", rule.ends == "expected")
     begin = time.process_time()
     for edge in weekly.edges():
-        fixed.run_fixed(job, start, lists, at, edge, rule.backfill == "easy", ties, learn)
+        fixed.run_fixed(job, start, lists, index, at, edge, rule.backfill == "easy", ties, learn)
         coming, seconds = weekly.coming(edge, start)
         planned[coming] = job[4][coming] = seconds
         rank[coming] = scores(rule, load, planned)[coming]

@@ -34,17 +34,19 @@ def schedule(
 
     planned = load.run_s if rule.semantics == "cqsim" else estimate
     job = (load.submit_s, load.run_s, load.procs, planned, estimate)
-    rank = scores(rule, load, estimate) if rule.order.fixed else np.zeros(len(load))
     share = no_share() if rule.order.factors is None else shared(jobs, load, rule, size)
     one, whole = np.ones(1), np.ones(1, np.int64)
     _run(rule, (one, one, whole, one, one), one, no_share(), 1)  # compile outside what is timed
     begin = time.process_time()
+    rank = np.zeros(len(load))
+    if rule.order.fixed:  # places in the order: unique, so that a deep queue can be cut by them
+        rank[np.argsort(scores(rule, load, estimate), kind="stable")] = np.arange(len(load))
     start, passes = _run(rule, job, rank, share, size)
     return start, int(passes), time.process_time() - begin
 
 
 def _run(rule: Policy, job: Any, rank: Array, share: Any, size: int) -> tuple[Array, int]:
-    from rheostat.simulate.engine import conservative, fixed, moving
+    from rheostat.simulate.engine import conservative, depth, fixed, moving
     from rheostat.simulate.engine.jit import compiled_score
 
     ties = (rule.ties == "batch", rule.ends == "expected")
@@ -57,7 +59,8 @@ def _run(rule: Policy, job: Any, rank: Array, share: Any, size: int) -> tuple[Ar
     if not rule.order.fixed:
         return moving.run_moving(*job, compiled_score(score), share, size, easy, ties)
     start, (lists, at) = np.full(len(rank), np.nan), fixed.fresh(len(rank), size)
-    fixed.run_fixed((*job, rank), start, lists, at, np.inf, easy, ties, None)
+    index = depth.index(job[2])
+    fixed.run_fixed((*job, rank), start, lists, index, at, np.inf, easy, ties, None)
     return start, at[fixed.PASSES]
 
 

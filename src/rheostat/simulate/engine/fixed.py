@@ -42,9 +42,10 @@ from rheostat.simulate.engine.blocks import (
     tighten,
     used,
 )
+from rheostat.simulate.engine.depth import DEEP, enter, next_deep, rebuild
 from rheostat.simulate.engine.jit import compiled
 
-FREE, NEXT, PASSES, KNOWN, STALE, UNTIL, EXTRA = range(7)
+FREE, NEXT, PASSES, KNOWN, STALE, UNTIL, EXTRA, INDEXED = range(8)
 # What a job that outlives its estimate is given next, s (Tsafrir, Etsion, Feitelson 2007)
 MORE = np.array([60.0, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000])
 
@@ -53,13 +54,13 @@ MORE = np.array([60.0, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 
 def fresh(n, size):
     """(lists, scalars) of an empty machine before the first event."""
     most = min(n, size)
-    at = np.zeros(7)
+    at = np.zeros(8)
     at[FREE], at[UNTIL] = size, np.inf
     return (blocks(n), blocks(most), blocks(most)), at
 
 
 @compiled
-def run_fixed(job, start, lists, at, stop, easy, ties, learn):
+def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
     """Handle all events before ``stop``; ``start`` fills, ``lists`` and ``at`` carry the state.
 
     ``job`` is (submit, run, procs, planned, booked, rank).  ``easy`` False is no backfilling.
@@ -74,7 +75,7 @@ def run_fixed(job, start, lists, at, stop, easy, ties, learn):
     n = len(submit)
     free, i, passes = int(at[FREE]), int(at[NEXT]), int(at[PASSES])
     known, stale = at[KNOWN] > 0, at[STALE] > 0  # reservation known; next pass must be a full one
-    until, extra = at[UNTIL], int(at[EXTRA])
+    until, extra, deep = at[UNTIL], int(at[EXTRA]), at[INDEXED] > 0
     while i < n or used(ends):
         now = min(first_key(ends), submit[i] if i < n else np.inf)
         if now >= stop:
@@ -93,6 +94,8 @@ def run_fixed(job, start, lists, at, stop, easy, ties, learn):
             elif i < n and submit[i] == now:
                 if arrived >= 0:  # a second arrival in one pass: no short cut
                     insert(waiting, rank[arrived], arrived, procs[arrived], planned[arrived])
+                    if deep:
+                        enter(index, rank[arrived], arrived, procs[arrived], planned[arrived])
                     full = True
                 arrived = i
                 if learn is not None:
@@ -126,6 +129,8 @@ def run_fixed(job, start, lists, at, stop, easy, ties, learn):
                 insert(running, now + booked[j], j, p, 0.0)
                 continue
             insert(waiting, rank[j], j, p, planned[j])
+            if deep:
+                enter(index, rank[j], j, p, planned[j])
         if not full or free == 0:
             continue
         known = False
@@ -135,13 +140,23 @@ def run_fixed(job, start, lists, at, stop, easy, ties, learn):
             free -= procs[j]
             insert(ends, now + run[j], j, procs[j], now + booked[j])
             insert(running, now + booked[j], j, procs[j], 0.0)
-        if not easy or used(waiting) == 0 or free == 0 or least_procs(waiting) > free:
+        if not easy or used(waiting) == 0 or free == 0:
+            continue
+        if deep != (used(waiting) > (DEEP // 2 if deep else DEEP)):
+            deep = not deep
+            if deep:
+                rebuild(index, waiting)
+        if not deep and least_procs(waiting) > free:
             continue
         until, extra = shadow(running, free, procs[first_item(waiting)])
         known = True
         place, k = 0, 1  # behind the head
         while free > 0:
-            place, k = _next(waiting, place, k, free, extra, until - now)
+            slack = (until - now) * (1 + 1e-12) + 1e-6  # a bound: rounding must not hide a job
+            if deep:
+                place, k = next_deep(index, waiting, place, k, free, min(extra, free), slack)
+            else:
+                place, k = _next(waiting, place, k, free, min(extra, free), slack)
             if place == used(waiting):
                 break
             block = block_at(waiting, place)
@@ -159,7 +174,7 @@ def run_fixed(job, start, lists, at, stop, easy, ties, learn):
             else:
                 k += 1
     at[FREE], at[NEXT], at[PASSES], at[UNTIL], at[EXTRA] = free, i, passes, until, extra
-    at[KNOWN], at[STALE] = 1.0 if known else 0.0, 1.0 if stale else 0.0
+    at[KNOWN], at[STALE], at[INDEXED] = 1.0 * known, 1.0 * stale, 1.0 * deep
 
 
 @compiled
@@ -204,8 +219,6 @@ def _correct(now, running, start, planned, booked, procs, ask):
 @compiled
 def _next(waiting, place, k, free, extra, slack):
     """(place, k) of the next entry worth a look, from here on; past the end if there is none."""
-    slack = slack * (1 + 1e-12) + 1e-6  # a bound: rounding must not hide a job that just fits
-    extra = min(extra, free)
     while place < used(waiting):
         block = block_at(waiting, place)
         if waiting[block, LEAST] <= extra or (
