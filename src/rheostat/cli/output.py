@@ -24,12 +24,17 @@ def put_json(schema: str, facts: Mapping[str, Any]) -> None:
 
 def put_report(report: Report, grid: Grid | None = None) -> None:
     """The report on a terminal; in a pipe ``grid`` as tab-separated values where there is one."""
-    from rheostat.explain.text import render, show, tsv
+    if grid is not None and not sys.stdout.isatty():
+        from rheostat.explain.cells import tsv
+
+        sys.stdout.write(tsv(grid))
+        return
+    from rheostat.explain.text import render, show
 
     if sys.stdout.isatty():
         show(report, console())
     else:
-        sys.stdout.write(render(report, console().width) if grid is None else tsv(grid))
+        sys.stdout.write(render(report, console().width))
 
 
 def console() -> Any:

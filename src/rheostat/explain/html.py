@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from rheostat.core.report import Chart, Grid, Report
+from rheostat.explain.cells import cell
 from rheostat.explain.json import plain
-from rheostat.explain.text import cell
 from rheostat.explain.words import plain_name, quantity, unit_of
 
 AS_THEY_ARE = ("time", "heat", "columns", "gantt")  # drawn by schedule.js, words are made there
