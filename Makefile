@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-fast lint docs clean bench-nodecount bench-nodecount-quick
+.PHONY: install demo test test-fast lint docs clean bench-nodecount bench-nodecount-quick bench-simulate
 
 install: $(VENV)/.installed
 
@@ -45,6 +45,9 @@ bench-nodecount: install
 
 bench-nodecount-quick: install
 	@$(BIN)/python benchmarks/nodecount.py --quick
+
+bench-simulate: install
+	@$(BIN)/python benchmarks/simulate.py --write-docs
 
 # rewrites the pages and blocks that come from the code
 docs: install
