@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -201,3 +202,17 @@ def test_results_are_kept_and_a_second_run_says_the_same(folder, capsys, tmp_pat
     again = told(capsys, *compare(folder, "--results", kept, "--json", "--processes", 2))[1]
     assert first == again
     assert kept.stat().st_size == size
+
+
+def test_a_later_start_loads_nothing_that_only_compiling_or_drawing_needs(trace):
+    """The engine comes from disk; half of what a start would cost is loading numba's compiler."""
+    heavy = ["scipy.linalg", "numba.typed.typeddict", "sklearn", "rich", "plotly", "jinja2", "torch"]
+    code = (
+        "import sys; from rheostat.cli import run; "
+        f"run(['simulate', {str(trace)!r}, '--policy', 'easy', '--policy', 'sjf+easy']); "
+        f"print([m for m in {heavy} if m in sys.modules])"
+    )
+    for _ in range(2):  # the first may have to compile
+        argv = [sys.executable, "-c", code]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr

@@ -11,7 +11,8 @@ import ctypes
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +31,24 @@ def _folder() -> str:
 FOLDER = _folder()
 
 
-def _load_without_scipy() -> None:
-    """Load numba's array functions without importing SciPy: 0.2 s less where it compiles.
+@contextmanager
+def _without_scipy() -> Iterator[None]:
+    """Numba's array functions load without importing SciPy: 0.2 s less at every start.
 
     Numba imports it there only to ask whether BLAS is to be had, for `numpy.convolve`.  SciPy is
     installed with this project, so the answer is put back.
     """
-    blas = "scipy.linalg.cython_blas"
-    if blas in sys.modules or "numba.np.arraymath" in sys.modules:
+    blas, functions = "scipy.linalg.cython_blas", "numba.np.arraymath"
+    if blas in sys.modules or functions in sys.modules:
+        yield
         return
     sys.modules[blas] = None  # type: ignore[assignment]
     try:
-        from numba.np import arraymath
+        yield
     finally:
         del sys.modules[blas]
-    arraymath._HAVE_BLAS = True
+    if functions in sys.modules:
+        vars(sys.modules[functions])["_HAVE_BLAS"] = True
 
 
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -71,7 +75,7 @@ def _load_lightly(made: Any) -> None:
 
     def load(signature: Any, context: Any) -> Any:
         rtsys.initialize(context)
-        with cache._guard_against_spurious_io_errors():
+        with cache._guard_against_spurious_io_errors(), _without_scipy():
             return cache._load_overload(signature, context)
 
     cache.load_overload = load
@@ -83,9 +87,9 @@ def compiled_score(score: Callable[..., Any]) -> Any:
     What numba cannot compile is called back as plain Python: slow, and it works.
     """
     if score not in _SCORES:
-        _load_without_scipy()
         try:
-            _SCORES[score] = numba.cfunc(_SIGNATURE)(score)
+            with _without_scipy():
+                _SCORES[score] = numba.cfunc(_SIGNATURE)(score)
         except numba.core.errors.NumbaError:
             _SCORES[score] = _PlainScore(score)
     return _SCORES[score]
