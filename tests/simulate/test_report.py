@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.explain.html import figure, page
@@ -170,3 +171,30 @@ def test_plans_that_know_the_future_of_some_jobs_say_of_how_many():
     how = {"estimates": "user", "semantics": "textbook"}
     assert "Clairvoyant for 7 jobs" in render(schedule_text(facts("t", [run], how)))
     assert "Clairvoyant: easy" in render(schedule_text(facts("t", [run], how | {"estimates": ""})))
+
+
+def test_the_close_up_is_where_most_is_waited_for_and_no_bar_leaves_it():
+    """A whole day of whole-machine jobs beats a burst of a thousand small ones."""
+    day = 86_400.0
+    burst = trace(np.full(1000, 3 * day), np.full(1000, 10.0), np.ones(1000, int))
+    crowd = trace(np.full(400, 20 * day), np.full(400, 720.0), np.full(400, PROCS))
+    jobs = burst.frame.vstack(crowd.frame).with_columns(job_id=np.arange(1400))
+    last = trace([40 * day], [1.0], [1])
+    jobs = jobs.vstack(last.frame.with_columns(job_id=pl.lit(1400, pl.Int64)))
+    run = simulate_run(JobTable(jobs, burst.schema), "easy", PROCS)
+    found = picture([run])["close_up"]["easy"]
+    assert 16.5 < found["day"] < 24
+    assert (found["hour"] >= 0).all()
+    assert (found["lowest"] + found["procs"] <= PROCS).all()
+
+
+def test_nothing_is_drawn_of_a_run_that_has_ended(runs, told):
+    shown = picture(runs)
+    said = schedule_report(told, shown)
+    lines = next(s for s in said.sections if s.title == "Utilisation").chart.series
+    for line in lines:
+        last = max(x for x, y in zip(line["x"], line["y"], strict=True) if y is not None)
+        assert last <= shown["end_day"][line["name"]]
+    assert max(shown["end_day"].values()) == pytest.approx(
+        shown["day"][-1] + shown["bin_s"] / 2 / 86_400
+    )

@@ -89,7 +89,7 @@ def _close_up(name: str, found: Facts, shades: list[Any]) -> Section:
         "top": found["machine"],
     }
     said = [
-        f"{name}: {found['jobs']:,} jobs around the moment at which most processors are waited for "
+        f"{name}: {found['jobs']:,} jobs about the time at which most processors are waited for "
         "under the first policy; the darker, the longer the job waited.",
         "Processors are drawn as if the lowest free ones were taken.",
     ]

@@ -21,6 +21,7 @@ Array = np.ndarray
 BINS = 240
 ROWS = 10
 CLOSE_UP = 250
+DAYS = (24, 20_000)
 NARROWEST_S = 3 * 3600.0
 CHANGES = (
     "sooner by over a day",
@@ -126,11 +127,19 @@ def _close_ups(runs: Sequence[Run], begin: float) -> list[tuple[Run, dict[str, A
     """Job by job, the same window for the first and the last run: where most is waited for."""
     base = runs[0].jobs
     submit, start = base.numpy("submit_s"), base.numpy("start_s")
-    t, h = steps(submit, start, base.numpy("procs"))
-    middle = float(t[np.argmax(h)])
+    middle = _busiest(submit, start, base.numpy("procs"))
     near = np.sort(np.abs(start - middle))
     half = max(float(near[min(len(near) - 1, CLOSE_UP // 2)]), NARROWEST_S)
     return [(r, _close_up(r, (middle - half, middle + half), begin)) for r in _ends(runs)]
+
+
+def _busiest(submit: Array, start: Array, procs: Array) -> float:
+    """Middle of the day (or shorter bin of a short trace) on which most is waited for, s."""
+    begin, end = float(submit.min()), float(start.max())
+    bins = int(np.clip((end - begin) / 86_400, *DAYS))
+    edges = even_edges(begin, end, bins)
+    most = int(np.argmax(mean_in(*steps(submit, start, procs), edges)))
+    return float(edges[most : most + 2].mean())
 
 
 def _close_up(run: Run, window: tuple[float, float], begin: float) -> dict[str, Any]:
