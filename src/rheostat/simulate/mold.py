@@ -3,7 +3,7 @@
 A *way* is a size with the run time, the watts and the time limit that go with it.  A job without
 alternatives has the one way that the trace says; a job with alternatives has those and no other,
 in the order of the table: the first is preferred, a later one is taken if it fits when the first
-does not.
+does not.  A table without a column ``gpus`` leaves the job its own.
 
     Symbol   Shape   Meaning
     job      (a,)    row of the workload, ascending
@@ -91,10 +91,11 @@ def _given(jobs: JobTable, load: Workload, alternatives: JobTable) -> Choices:
             [f"rows {rows}: expected runtime_s of at least 0 and a whole number of cores"],
         )
     place = index_of(jobs.frame["job_id"][load.row], alternatives.frame["job_id"])
+    own = counts(jobs, "gpus")[load.row][place]
     made = Choices(
         place,
         procs.astype(np.int64),
-        counts(alternatives, "gpus"),
+        counts(alternatives, "gpus") if "gpus" in alternatives.schema else own,
         run,
         np.where(limit > 0, limit, run),
         numbers(alternatives, "power_w"),

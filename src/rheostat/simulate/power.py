@@ -194,8 +194,10 @@ def integral(times: Array, watts: Array) -> float:
 
 def priced(times: Array, watts: Array, price: Series | None) -> float:
     """Integral of power times ``price`` per kWh; NaN without a price."""
-    if price is None or len(times) < 2:
+    if price is None:
         return float("nan")
+    if len(times) < 2:
+        return 0.0
     edges, power = _cut(times, watts, price)
     return float((power * price.at(edges[:-1]) * np.diff(edges)).sum() / J_PER_KWH)
 
@@ -208,8 +210,10 @@ def _cut(times: Array, watts: Array, series: Series) -> tuple[Array, Array]:
 
 def _over(cap: Series | None, times: Array, watts: Array) -> tuple[float, float]:
     """(seconds above the cap, most watts above it); NaN without a cap."""
-    if cap is None or len(times) < 2:
+    if cap is None:
         return float("nan"), float("nan")
+    if len(times) < 2:
+        return 0.0, 0.0
     edges, power = _cut(times, watts, cap)
     excess = power - cap.at(edges[:-1])
     above = excess > FEW_W

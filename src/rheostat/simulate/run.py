@@ -103,8 +103,6 @@ def simulate_run(
     if site or not place.plain:
         from rheostat.simulate.site import simulate_site
 
-        if rule.order.factors is not None:
-            raise DataError(rule.name, ["multifactor needs a machine that is processors alone"])
         return simulate_site(jobs, rule, place, estimates=estimates, **site)
     load = workload(jobs, place)
     plan = scheduled(jobs, load, rule, place.procs, estimates)

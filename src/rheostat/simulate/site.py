@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -31,7 +31,7 @@ from rheostat.simulate.mold import (
 )
 from rheostat.simulate.power import job_watts
 from rheostat.simulate.run import Run
-from rheostat.simulate.schedule import scores, zero
+from rheostat.simulate.schedule import scores, shared, zero
 from rheostat.simulate.site_table import result
 from rheostat.simulate.workload import Array, Workload, workload
 
@@ -63,6 +63,7 @@ class Site:
     think: Array
     array: Array
     limit: Array
+    share: Any = None
 
 
 def simulate_site(
@@ -95,6 +96,7 @@ def simulate_site(
         machine, load, ways, part,
         ways.run_s if rule.semantics == "cqsim" else asked, asked,
         _planned_w(machine, load, ways, part, believed), parent, think, array, limit,
+        None if rule.order.factors is None else shared(jobs, load, rule, machine.procs),
     )  # fmt: skip
     told, cpu = _engine(site, rule)
     seen = machine.cap_w is not None and believed is None and np.isfinite(ways.watts).any()
@@ -274,6 +276,7 @@ def _engine(site: Site, rule: Policy) -> tuple[Told, float]:
 
 def _run(site: Site, rule: Policy, begin: float, end: float, *, warm: bool = False) -> Told:
     from rheostat.simulate.engine import jit
+    from rheostat.simulate.engine.share import Share, no_share
     from rheostat.simulate.engine.site import run_site
     from rheostat.simulate.engine.site_plan import Capacity
     from rheostat.simulate.engine.site_state import Jobs, Rule, Ways
@@ -283,21 +286,21 @@ def _run(site: Site, rule: Policy, begin: float, end: float, *, warm: bool = Fal
     fate = failures(site.machine, begin, end)
     fate = {k: v[: len(v) if n else 0] for k, v in fate.items()}
     fixed = rule.order.fixed
-    jobs = Jobs(
-        *_flat(_jobs(site, n, fate, scores(rule, *_preferred(site)) if fixed and n else None))
-    )
+    jobs = Jobs(*_flat(_jobs(site, n, fate, _places(site, rule) if fixed and n else np.zeros(n))))
     ways = Ways(*_flat(_ways(site, n, fate)))
     doze = np.array([q.sleep_after_s for q in parts], float)
     wake = np.array([q.wake_s if np.isfinite(q.sleep_after_s) else 0.0 for q in parts], float)
     again = site.machine.rules.requeue
     bound = Rule(DEPTH[rule.backfill], not fixed, rule.ties == "batch",
                  rule.ends == "expected", doze, wake, again)  # fmt: skip
-    score = jit.compiled_score(zero if fixed else rule.order.score)
+    plain = fixed or rule.order.factors is not None
+    score = jit.compiled_score(zero if plain else rule.order.score)
+    share = no_share() if warm or site.share is None else site.share
     count = len(fate["at"])
     room = n + min(n * (again + 1), int(fate["procs"].sum())) + count
     procs = np.array([q.procs for q in parts])
     steps = Capacity(*_flat(capacity(site.machine, begin, end)))
-    return Told(*run_site(jobs, ways, steps, procs, score, bound, room))
+    return Told(*run_site(jobs, ways, steps, procs, score, bound, Share(*_flat(share)), room))
 
 
 def _flat(arrays: Iterable[Array]) -> list[Array]:
@@ -305,13 +308,13 @@ def _flat(arrays: Iterable[Array]) -> list[Array]:
     return [np.array(a, order="C") for a in arrays]
 
 
-def _jobs(site: Site, n: int, fate: dict[str, Array], rank: Array | None) -> list[Array]:
+def _jobs(site: Site, n: int, fate: dict[str, Array], rank: Array) -> list[Array]:
     """The fields of `site_state.Jobs` for the first n jobs."""
     child = np.argsort(site.parent, kind="stable")
     none = np.full(len(fate["at"]), -1)
     return [
         site.load.submit_s[:n],
-        np.zeros(n) if rank is None else rank,
+        rank,
         np.concatenate([site.part[:n], fate["part"]]),
         np.searchsorted(site.ways.job, np.arange(n + 1)),
         site.parent[:n],
@@ -342,7 +345,13 @@ def _ways(site: Site, n: int, fate: dict[str, Array]) -> list[Array]:
     return [*spans, np.concatenate([need, down]), resources(machine), least, shortest]
 
 
-def _preferred(site: Site) -> tuple[Workload, Array]:
-    """Size and estimate of each job's preferred way, which is what orders look at."""
+def _places(site: Site, rule: Policy) -> Array:
+    """Each job's place in a fixed order, by the size and the estimate of its preferred way.
+
+    Nobody shares a place: a job that a failure ended comes back to its own.
+    """
     at = np.searchsorted(site.ways.job, np.arange(len(site.load)))
-    return replace(site.load, procs=site.ways.procs[at]), site.booked[at]
+    load = replace(site.load, procs=site.ways.procs[at])
+    place = np.empty(len(load))
+    place[np.argsort(scores(rule, load, site.booked[at]), kind="stable")] = np.arange(len(load))
+    return place

@@ -24,9 +24,9 @@ from rheostat.simulate.engine.site_state import close, enqueue, note, start, sta
 
 
 @compiled
-def run_site(jobs, ways, capacity, procs, score, rule, logs):
+def run_site(jobs, ways, capacity, procs, score, rule, share, logs):
     """(log of runs, pieces of idle processors, eligible (n,), restarts (n,), passes)."""
-    s = state(jobs, ways, capacity, procs, rule, logs)
+    s = state(jobs, ways, capacity, procs, rule, share, logs)
     p = plans.plan(64 + len(capacity.when), capacity.when, capacity.there)
     now = jobs.submit[0] if len(jobs.submit) else 0.0
     while True:

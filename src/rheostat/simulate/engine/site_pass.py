@@ -15,6 +15,7 @@ import numpy as np
 
 from rheostat.simulate.engine import site_plan as plans
 from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.share import priority
 from rheostat.simulate.engine.site_state import start
 
 
@@ -82,7 +83,10 @@ def _turns(now, s, score):
     scores = np.empty(m)
     for k in range(m):
         j = queue[k]
-        scores[k] = score(now, submit[j], booked[first[j]], float(need[first[j], 0]))
+        if s.sharing:
+            scores[k] = priority(s.share, j, now, submit[j], need[first[j], 0])
+        else:
+            scores[k] = score(now, submit[j], booked[first[j]], float(need[first[j], 0]))
     return np.argsort(scores, kind="mergesort")
 
 

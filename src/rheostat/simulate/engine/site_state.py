@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.share import spend
 from rheostat.simulate.engine.site_heap import heap, push
 from rheostat.simulate.engine.site_struct import struct
 
@@ -85,7 +86,7 @@ when there
 start alloc end way eligible arrived done again awake
 used nothing active never queue waiting turn runs expected running
 since idle height debt piece pieces log logged
-ends later here next_job next_fail passes fresh full stale
+ends later here next_job next_fail passes fresh full stale share sharing
 """.split()
 
 State = struct("State", *FIELDS)
@@ -104,11 +105,12 @@ log, logged                     see `note`
 ends, later                     heaps of ends and of jobs that think
 here, next_job, next_fail       steps of capacity, submissions and failures that were
 fresh, full, stale              see `site.run_site`
+share                           see `engine.share`; empty unless the order remembers use
 """
 
 
 @compiled
-def state(jobs, ways, capacity, procs, rule, logs):
+def state(jobs, ways, capacity, procs, rule, share, logs):
     """Everything idle when the first job comes; ``procs`` (q,) of each partition."""
     n, m, q = len(jobs.submit), len(jobs.part), len(procs)
     most = min(procs.max(), logs) + 2
@@ -129,7 +131,7 @@ def state(jobs, ways, capacity, procs, rule, logs):
         np.empty(m + 1, np.int64), np.empty(m + 1), 0,
         since, idle, np.ones(q, np.int64), np.zeros(q, np.int64),
         np.empty((2 * logs + 2 * q + 8, 4)), 0, np.empty((logs + 1, 7)), 0,
-        heap(m), heap(n), 0, 0, 0, 0, -1, False, False,
+        heap(m), heap(n), 0, 0, 0, 0, -1, False, False, share, len(share.user) > 0,
     )  # fmt: skip
 
 
@@ -242,6 +244,8 @@ def stop(s, j, now):
     unbook(s, j)
     if s.array[j] >= 0:
         s.active[s.array[j]] -= 1
+    if s.sharing and j < len(s.submit):
+        spend(s.share, j, now, -s.need[way, 0])
     s.full = True
 
 
@@ -264,4 +268,6 @@ def start(now, s, j, way):
     book(s, j, expected)
     if s.array[j] >= 0:
         s.active[s.array[j]] += 1
+    if s.sharing and job:
+        spend(s.share, j, now, s.need[way, 0])
     return expected
