@@ -16,7 +16,8 @@ from rheostat.explain.words import quantity, share, signed, spanned
 def cell(value: Any, unit: str) -> str:
     """One value as drawn.
 
-    ``"%"`` marks a relative change, ``"share"`` a part of one, ``"+s"`` a time gained or lost.
+    ``"%"`` marks a relative change, ``"share"`` a part of one, ``"rate"`` a small one, and ``"+s"``
+    a time gained or lost.
 
     >>> cell((9.13e6, 8.7e6, 9.5e6), "J"), cell(-0.29, "%"), cell(None, "s"), cell(0.892, "share")
     ('9.13 MJ [8.7 9.5]', '−29 %', '', '89 %')
@@ -30,8 +31,8 @@ def cell(value: Any, unit: str) -> str:
         return drawn(value) if drawn else spanned(*value, unit)
     if unit == "+s":
         return ("+" if value > 0 else "") + quantity(float(value), "s")
-    if unit in ("%", "share"):
-        return signed(float(value)) if unit == "%" else share(float(value))
+    if unit in ("%", "share", "rate"):
+        return signed(float(value)) if unit == "%" else share(float(value), 2 * (unit == "rate"))
     return f"{value}" if isinstance(value, int) and not unit else quantity(float(value), unit)
 
 

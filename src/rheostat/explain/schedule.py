@@ -13,8 +13,8 @@ from rheostat.core.report import Grid, Report, Section
 from rheostat.explain import schedule_charts as charts
 from rheostat.explain.words import listed, share
 
-HEADS = ("policy", "wait", "p95 wait", "max wait", "slowdown", "p95 slowdown", "used")
-UNITS = ("", "s", "s", "s", "", "", "share")
+HEADS = ("policy", "wait", "p95 wait", "max wait", "slowdown", "p95 slowdown", "used", "starved")
+UNITS = ("", "s", "s", "s", "", "", "share", "rate")
 MOST = 5
 Facts = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ def policy_grid(facts: Facts) -> Grid:
 def _row(name: str, p: Facts) -> list[Any]:
     wait, slow = p["wait_s"], p["bounded_slowdown"]
     spreads = [wait["mean"], wait["p95"], wait["max"], slow["mean"], slow["p95"]]
-    return [name, *spreads, p["utilisation"]]
+    return [name, *spreads, p["utilisation"], p["starvation_rate"]]
 
 
 def paired_grid(facts: Facts) -> Grid | None:
