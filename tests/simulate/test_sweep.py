@@ -175,7 +175,7 @@ def test_a_changed_trace_or_option_is_another_task(folder, tmp_path):
     site.write_text("age = 2.0\n")
     keys.add(tasks_of([moved], [f"multifactor:{site}+easy"])[0].key)
     assert len(keys) == 2
-    assert set(json.loads(task.key)) >= {"policy", "digest", "split", "version"}
+    assert set(json.loads(task.key)) >= {"policy", "digest", "split", "code"}
 
 
 def test_workers_that_always_end_are_one_clear_error(tasks, monkeypatch):

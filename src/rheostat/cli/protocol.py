@@ -50,7 +50,7 @@ def compare_policies(
     with progress_bars() as progress:
         found = sweep(
             tasks,
-            processes=processes or os.cpu_count() or 1,
+            processes=processes or cores(),
             workers=cluster,
             results=results,
             progress=progress,
@@ -64,6 +64,13 @@ def compare_policies(
             tell(line)
     if html is not None:
         write_page(protocol_report(facts, full=True), html)
+
+
+def cores() -> int:
+    """Processor cores this process may use; a batch system may have given it a few of many."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def check(names: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rheostat.simulate.run import Run
 
 Progress = Callable[[str, float, float], None]
-VERSION = 1
 RETRIES = 3
 Made = Generator[tuple["Task", dict[str, Any]], None, None]
 KINDS = (".swf", ".swf.gz", ".parquet")
@@ -52,8 +51,16 @@ class Task:
     @property
     def key(self) -> str:
         """What the result depends on, and nothing else: not where the file lies."""
-        parts = asdict(self) | {"trace": Path(self.trace).name, "version": VERSION}
+        parts = asdict(self) | {"trace": Path(self.trace).name, "code": _code()}
         return json.dumps(parts, sort_keys=True)
+
+
+@cache
+def _code() -> str:
+    """Digest of what reads, orders and simulates: another release does its own runs."""
+    here = Path(__file__).parents[1]
+    parts = (here / "measure", here / "decide" / "queue", here / "simulate")
+    return _digest(*(_bytes(f) for p in parts for f in sorted(p.rglob("*.py"))))
 
 
 def trace_name(path: str | Path) -> str:
