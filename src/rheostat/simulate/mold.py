@@ -10,10 +10,11 @@ does not.  A table without a column ``gpus`` leaves the job its own.
     procs    (a,)    processors
     gpus     (a,)    GPUs
     run_s    (a,)    true run time, cut where the site kills
-    ask_s    (a,)    time limit; the true run time where none was given
+    ask_s    (a,)    time limit; NaN for an alternative without
     watts    (a,)    mean power of the whole job as it is, NaN unknown
     row      (a,)    row of the alternatives' table, -1 for a rigid job
     cut      (a,)    is the run ended by the limit?
+    expect   (a,)    _s, _w: run time and power that a model predicts, NaN where none does
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Note
+from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.errors import DataError
 from rheostat.simulate.workload import Array, Workload, sizes
@@ -41,6 +42,8 @@ class Choices:
     watts: Array
     row: Array
     cut: Array
+    expect_s: Array
+    expect_w: Array
 
     def __len__(self) -> int:
         return len(self.job)
@@ -61,6 +64,8 @@ def choices(jobs: JobTable, load: Workload, alternatives: JobTable | None, kill:
         numbers(jobs, "power_w")[load.row],
         np.full(len(load), -1),
         np.zeros(len(load), bool),
+        np.full(len(load), np.nan),
+        np.full(len(load), np.nan),
     )
     if alternatives is not None:
         rigid = _merged(rigid, _given(jobs, load, alternatives))
@@ -97,10 +102,12 @@ def _given(jobs: JobTable, load: Workload, alternatives: JobTable) -> Choices:
         procs.astype(np.int64),
         counts(alternatives, "gpus") if "gpus" in alternatives.schema else own,
         run,
-        np.where(limit > 0, limit, run),
+        np.where(limit > 0, limit, np.nan),
         numbers(alternatives, "power_w"),
         np.arange(len(alternatives)),
         np.zeros(len(alternatives), bool),
+        np.full(len(alternatives), np.nan),
+        np.full(len(alternatives), np.nan),
     )
     return made.only(place >= 0)
 
@@ -123,17 +130,6 @@ def _merged(rigid: Choices, given: Choices) -> Choices:
         )
     )
     return both.only(np.argsort(both.job, kind="stable"))
-
-
-def unknown_limits(jobs: JobTable, alternatives: JobTable | None) -> tuple[Note, ...]:
-    """A note on alternatives that are planned with their true run time."""
-    if alternatives is None:
-        return ()
-    missing = ~(numbers(alternatives, "time_limit_s") > 0)
-    if not missing.any():
-        return ()
-    what = "alternative without time limit: planned with its true run time (clairvoyant)"
-    return (Note(what, (), int(missing.sum())),)
 
 
 def gpus_of(machine: Machine, ways: Choices) -> Array:

@@ -94,7 +94,8 @@ def simulate_run(
     """The same with what it took.  ``estimates``: see `rheostat.simulate.estimates.scheduled`.
 
     A machine with more than processors, or ``site`` options (``alternatives``, ``sized_by``,
-    ``power_w``), go to `rheostat.simulate.site.simulate_site`, and the run has an ``account``.
+    ``power_w``), go to `rheostat.simulate.site.simulate_site`.  Where any watts are known, the run
+    has an ``account`` of energy.
     """
     if machine is None:
         raise DataError("simulate", ["machine: expected a Machine or a number of processors"])
@@ -107,7 +108,20 @@ def simulate_run(
     load = workload(jobs, place)
     plan = scheduled(jobs, load, rule, place.procs, estimates)
     told = _table(jobs, load, plan)
-    return Run(told, rule, place, plan.passes, plan.cpu_s, plan.clairvoyant)
+    books = _books(place, told)
+    return Run(told, rule, place, plan.passes, plan.cpu_s, plan.clairvoyant, books)
+
+
+def _books(place: Machine, told: JobTable) -> Account | None:
+    """What was drawn, where any watts are known: of the machine, or of a job."""
+    given = told.numpy("power_w") if "power_w" in told.schema else np.full(len(told), np.nan)
+    if not np.isfinite([place.idle_w, place.busy_w, *given[np.isfinite(given)][:1]]).any():
+        return None
+    from rheostat.simulate.power import plain_account
+
+    begin, end, submit = (told.numpy(c) for c in ("start_s", "end_s", "submit_s"))
+    procs = told.frame["procs"].to_numpy()
+    return plain_account(place, np.arange(len(told)), procs, begin, end, submit, given)
 
 
 def _table(jobs: JobTable, load: Workload, plan: Plan) -> JobTable:

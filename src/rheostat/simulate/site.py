@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ from rheostat.core.machine import Machine
 from rheostat.core.outcome import Outcome
 from rheostat.decide.queue.policy import Policy
 from rheostat.errors import DataError
+from rheostat.simulate.beliefs import asked_seconds, believed_watts, planned_watts
 from rheostat.simulate.changes import capacity, demand, failures, resources
 from rheostat.simulate.mold import (
     Choices,
@@ -27,13 +28,14 @@ from rheostat.simulate.mold import (
     gpus_of,
     index_of,
     numbers,
-    unknown_limits,
 )
-from rheostat.simulate.power import job_watts
 from rheostat.simulate.run import Run
 from rheostat.simulate.schedule import scores, shared, zero
 from rheostat.simulate.site_table import result
 from rheostat.simulate.workload import Array, Workload, workload
+
+if TYPE_CHECKING:
+    from rheostat.simulate.sized import Advise
 
 DEPTH = {"none": 0, "easy": 1, "conservative": 2}
 
@@ -73,6 +75,7 @@ def simulate_site(
     *,
     estimates: str | Array = "user",
     alternatives: JobTable | None = None,
+    sized_by: Advise | None = None,
     power_w: Array | Outcome | None = None,
 ) -> Run:
     """As `simulate_run`, with everything that a `Machine` can say.
@@ -80,30 +83,51 @@ def simulate_site(
     ``power_w`` is what planning under a cap believes a job draws: one number per row of ``jobs``,
     or an `Outcome` with ``power_w``.  Without it planning takes the column ``power_w``, measured
     after the fact, which makes the plan clairvoyant, and where there is none the machine's watts.
-    ``alternatives`` makes jobs moldable; see `rheostat.simulate.mold`.
+    ``alternatives`` makes jobs moldable, see `rheostat.simulate.mold`; ``sized_by`` chooses one of
+    them at submission, see `rheostat.simulate.sized`.
     """
     if alternatives is not None:
         jobs.require("job_id")
+    elif sized_by is not None:
+        raise DataError("sized_by", ["expected alternatives to choose from"])
     load = _placed(jobs, workload(jobs, machine), machine, alternatives)
     ways = choices(jobs, load, alternatives, machine.rules.kill == "limit")
+    advice: tuple[Note, ...] = ()
+    if alternatives is not None and sized_by is not None:
+        ways, advice = _advised(ways, jobs, alternatives, sized_by)
     part = partitions(jobs, machine)[load.row]
-    believed = _believed(power_w, len(jobs))
+    believed = believed_watts(power_w, len(jobs))
     load, ways, part = _possible(load, ways, part, machine, believed)
-    asked, clairvoyant = _asked(estimates, jobs, load, ways)
+    asked, clairvoyant, blind = asked_seconds(estimates, jobs, load, ways)
+    watts, seen = planned_watts(machine, load, ways, part, believed)
     parent, think, notes = _parents(jobs, load, machine)
     array, limit = _arrays(jobs, load, machine)
     site = Site(
         machine, load, ways, part,
         ways.run_s if rule.semantics == "cqsim" else asked, asked,
-        _planned_w(machine, load, ways, part, believed), parent, think, array, limit,
+        watts, parent, think, array, limit,
         None if rule.order.factors is None else shared(jobs, load, rule, machine.procs),
     )  # fmt: skip
     told, cpu = _engine(site, rule)
-    seen = machine.cap_w is not None and believed is None and np.isfinite(ways.watts).any()
-    notes += unknown_limits(jobs, alternatives)
-    table, books = result(jobs, site, told, notes, alternatives)
-    clairvoyant |= bool(seen) or rule.semantics == "cqsim"
+    table, books = result(jobs, site, told, (*notes, *blind, *advice), alternatives)
+    clairvoyant |= seen or rule.semantics == "cqsim"
     return Run(table, rule, machine, int(told.passes), cpu, clairvoyant, books)
+
+
+def _advised(
+    ways: Choices, jobs: JobTable, alternatives: JobTable, by: Advise
+) -> tuple[Choices, tuple[Note, ...]]:
+    """Only the ways that the advice leaves, and what it predicts of them."""
+    from rheostat.simulate.sized import sized
+
+    told = sized(jobs, alternatives, by)
+    rigid, row = ways.row < 0, np.maximum(ways.row, 0)
+    ways = replace(
+        ways,
+        expect_s=np.where(rigid, np.nan, told.runtime_s[row]),
+        expect_w=np.where(rigid, np.nan, told.power_w[row]),
+    )
+    return ways.only(rigid | told.keep[row]), told.notes
 
 
 def partitions(jobs: JobTable, machine: Machine) -> Array:
@@ -156,7 +180,7 @@ def _possible(
     gpus = np.array([q.gpus for q in machine.parts])
     ok &= (ways.gpus <= gpus[p]) | (not gpus.any())
     if machine.cap_w is not None:
-        watts = _planned_w(machine, load, ways, part, believed)
+        watts, _ = planned_watts(machine, load, ways, part, believed)
         need = demand(machine, p, ways.procs, gpus_of(machine, ways), watts)
         _, there = capacity(machine, load.submit_s[0], np.inf if not _repeats(machine) else
                                load.submit_s[0] + machine.cap_w.repeat_s)  # fmt: skip
@@ -171,46 +195,6 @@ def _possible(
 
 def _repeats(machine: Machine) -> bool:
     return machine.cap_w is not None and machine.cap_w.repeat_s > 0
-
-
-def _believed(given: Array | Outcome | None, rows: int) -> Array | None:
-    if given is None:
-        return None
-    watts = given.mean("power_w") if isinstance(given, Outcome) else np.asarray(given, float)
-    if watts.shape != (rows,) or not (watts >= 0).all():
-        raise DataError("power_w", [f"expected {rows} watts >= 0, got shape {watts.shape}"])
-    return watts
-
-
-def _planned_w(
-    machine: Machine, load: Workload, ways: Choices, part: Array, believed: Array | None
-) -> Array:
-    """Watts with which each way is planned; an alternative brings its own."""
-    actual = job_watts(machine, part[ways.job], ways.procs, gpus_of(machine, ways), ways.watts)
-    if believed is None:
-        planned = actual
-    else:
-        planned = np.where(ways.row >= 0, actual, believed[load.row][ways.job])
-    if machine.cap_w is not None and np.isnan(planned).any():
-        missing = int(np.isnan(planned).sum())
-        raise DataError(
-            "power cap",
-            [f"{missing} jobs have no power_w: give busy_w of the machine, or power_w=..."],
-        )
-    return planned
-
-
-def _asked(kind: str | Array, jobs: JobTable, load: Workload, ways: Choices) -> tuple[Array, bool]:
-    """Estimates of each way; given seconds hold for rigid jobs, alternatives bring their limit."""
-    if isinstance(kind, np.ndarray | list):
-        given = np.asarray(kind, float)
-        if given.shape != (len(jobs),) or not (given[load.row] >= 0).all():
-            raise DataError("estimates", [f"expected {len(jobs)} seconds >= 0, got {given.shape}"])
-        return np.where(ways.row < 0, given[load.row][ways.job], ways.ask_s), False
-    if kind not in ("user", "perfect"):
-        told = "expected user, perfect or seconds, one per row: learned ones need a plain machine"
-        raise DataError(f"estimates {kind} on a site", [told])
-    return (ways.run_s, True) if kind == "perfect" else (ways.ask_s, load.unasked > 0)
 
 
 def _parents(
