@@ -10,6 +10,7 @@ import pytest
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
+from rheostat.core.series import Series
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.explain.html import figure, page
 from rheostat.explain.schedule import flat_grid, schedule_report, schedule_text
@@ -107,7 +108,7 @@ def test_energy_over_time_is_the_energy_of_the_jobs_and_the_idle_machine():
     watts = 100.0 + np.arange(200)
     jobs = jobs.with_columns([VOCABULARY["power_w"]], power_w=watts)
     run = simulate_run(jobs, "easy", Machine(PROCS, idle_w=10.0, busy_w=50.0))
-    shown = picture([run], cap_w=1e9)
+    shown = picture([run])
     series, j = shown["series"]["easy"], run.jobs
     energy = (j.numpy("power_w") * j.numpy("runtime_s")).sum()
     busy = (j.numpy("procs") * j.numpy("runtime_s")).sum()
@@ -116,11 +117,26 @@ def test_energy_over_time_is_the_energy_of_the_jobs_and_the_idle_machine():
         energy + 10 * (PROCS * span - busy)
     )
     assert (series["peak_w"] >= series["power_w"] - 1e-6).all()
+    assert series["peak_w"].max() == run.account.peak_w
+    assert facts("t", [run])["policies"]["easy"]["power"]["energy_j"] == run.account.total_j
+
+
+def test_power_is_drawn_against_the_cap():
+    jobs = jobs_of(200)
+    top = PROCS * 10.0 + 20_000.0
+    cap = Series((0.0, 1800.0), (top, top - 2000.0), repeat_s=3600.0)
+    run = simulate_run(jobs, "easy", Machine(PROCS, idle_w=10.0, busy_w=50.0, cap_w=cap))
+    shown = picture([run])
     said = schedule_report(facts("t", [run]), shown)
     power = next(s for s in said.sections if s.title == "Power")
+    assert power.chart.series[-1]["name"] == "cap"
+    assert (top - 2000.0 <= shown["cap_w"] + 1e-6).all()
+    assert (shown["cap_w"] <= top + 1e-6).all()
     assert "never exceeded" in power.sentences[0]
-    exceeded = schedule_report(facts("t", [run]), shown | {"cap_w": 1.0})
-    assert any("is exceeded" in s.sentences[0] for s in exceeded.sections)
+    shown["series"]["easy"] |= {"cap_exceeded_s": 60.0, "cap_excess_w": 1500.0}
+    over = schedule_report(facts("t", [run]), shown)
+    power = next(s for s in over.sections if s.title == "Power")
+    assert power.sentences[0] == "easy: the cap is exceeded for 1m 0s, by up to 1.5 kW."
 
 
 def test_without_watts_no_power_is_drawn(runs, told):

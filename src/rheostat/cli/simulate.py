@@ -45,6 +45,10 @@ def simulate(
     estimates: Estimates = "user",
     semantics: Semantics = "textbook",
     ties: Ties = "event",
+    alternatives: Annotated[
+        Path | None,
+        typer.Option(help="Moldable jobs: a CSV or parquet table of job_id, cores, runtime_s, ..."),
+    ] = None,
     schedule: Annotated[
         Path | None, typer.Option(help="Write starts and ends here, as CSV.")
     ] = None,
@@ -65,7 +69,8 @@ def simulate(
 
     jobs = _read(trace, form)
     how = {"estimates": estimates, "semantics": semantics, "ties": ties}
-    runs = run_all(jobs, list(dict.fromkeys(policy or ["easy"])), machine, **how)
+    site = {} if alternatives is None else {"alternatives": _alternatives(alternatives)}
+    runs = run_all(jobs, list(dict.fromkeys(policy or ["easy"])), machine, **how, **site)
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)
     deep = json or html is not None
@@ -88,6 +93,12 @@ def _read(trace: Path, form: str) -> JobTable:
     from rheostat.measure.reading import read
 
     return read(trace, format=form) if form else read(trace)
+
+
+def _alternatives(path: Path) -> JobTable:
+    from rheostat.simulate.mold import read_alternatives
+
+    return read_alternatives(path)
 
 
 def run_all(

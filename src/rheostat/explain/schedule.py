@@ -51,9 +51,34 @@ def _change(pair: Facts) -> tuple[float, float, float]:
     return (pair.get("change", nan), pair.get("change_low", nan), pair.get("change_high", nan))
 
 
+POWER = (
+    ("energy", "J", "energy_j"), ("peak", "W", "peak_w"), ("cost", "", "cost"),
+    ("carbon", "g", "carbon_g"), ("above cap", "s", "cap_exceeded_s"),
+    ("lost", "s", "lost_proc_s"), ("restarts", "", "restarts"),
+)  # fmt: skip
+
+
+def power_grid(facts: Facts) -> Grid | None:
+    """Energy of the site under each policy; None where no watts are known.
+
+    Columns that no policy has a number for, or that are zero for all, are left out.
+    """
+    told = {n: p["power"] for n, p in facts["policies"].items()}
+    if not all(told.values()):
+        return None
+    kept = [c for c in POWER if any(p[c[2]] > 0 for p in told.values())]
+    if not kept:
+        return None
+    rows = tuple((n, *(p[key] for *_, key in kept)) for n, p in told.items())
+    return Grid(("policy", *(c[0] for c in kept)), rows, ("", *(c[1] for c in kept)))
+
+
 def flat_grid(facts: Facts) -> Grid:
-    """Both tables side by side, for pipes."""
-    main, pairs = policy_grid(facts), paired_grid(facts)
+    """All tables side by side, for pipes."""
+    main, pairs, power = policy_grid(facts), paired_grid(facts), power_grid(facts)
+    if power is not None:
+        rows = tuple((*r, *q[1:]) for r, q in zip(main.rows, power.rows, strict=True))
+        main = Grid((*main.heads, *power.heads[1:]), rows, (*main.units, *power.units[1:]))
     if pairs is None:
         return main
     told = {r[0]: r[1:] for r in pairs.rows}
@@ -65,6 +90,9 @@ def flat_grid(facts: Facts) -> Grid:
 def schedule_text(facts: Facts, lines: Sequence[str] = ()) -> Report:
     """For a terminal: metrics, then paired differences."""
     sections = [Section("simulate", (*_said(facts), *lines), policy_grid(facts))]
+    power = power_grid(facts)
+    if power is not None:
+        sections.append(Section("power", (), power))
     pairs = paired_grid(facts)
     if pairs is not None:
         sections.append(Section("paired", (_paired_words(facts),), pairs))
@@ -87,6 +115,8 @@ def _clairvoyance(facts: Facts) -> str:
     how = facts.get("planning", {})
     if how.get("estimates") == "user" and how.get("semantics") == "textbook":
         unasked = sum(n["rows"] for n in facts["notes"] if "no requested run time" in n["message"])
+        if not unasked:
+            return "Clairvoyant: planned with measured power, or true run times of alternatives."
         return (
             f"Clairvoyant for {unasked:,} jobs that asked for no run time: "
             "they are planned with the true one."
@@ -108,6 +138,7 @@ def schedule_report(facts: Facts, shown: Facts, lines: Sequence[str] = ()) -> Re
     sections = [
         Section("Policies", (*_said(facts), *lines), policy_grid(facts)),
         *_paired(facts),
+        *_power(facts),
         *charts.over_time(shown),
         *charts.gantt(shown),
         *_groups(facts),
@@ -124,6 +155,12 @@ def schedule_report(facts: Facts, shown: Facts, lines: Sequence[str] = ()) -> Re
 def _paired(facts: Facts) -> list[Section]:
     grid = paired_grid(facts)
     return [Section("Paired differences", (_paired_words(facts),), grid)] if grid else []
+
+
+def _power(facts: Facts) -> list[Section]:
+    grid = power_grid(facts)
+    said = "From the first submission to the last end; idle processors count."
+    return [Section("Energy", (said,), grid)] if grid else []
 
 
 def _groups(facts: Facts) -> list[Section]:

@@ -33,15 +33,20 @@ def over_time(shown: Facts) -> list[Section]:
 
 def _power(shown: Facts, per: str) -> Section:
     chart = _lines(shown, "power_w", "kW", scale=1e-3)
-    cap = shown.get("cap_w")
+    cap = shown["cap_w"]
     if cap is None:
         return Section("Power", (per,), None, chart)
-    days = [shown["day"][0], shown["day"][-1]]
-    line = {"x": days, "y": [cap / 1e3, cap / 1e3], "name": "cap", "dash": True}
-    peak = max(float(np.max(s["peak_w"])) for s in shown["series"].values())
-    held = "never exceeded" if peak <= cap * (1 + 1e-9) else "exceeded"
-    said = f"The cap of {cap / 1e3:,.4g} kW is {held}: the peak is {peak / 1e3:,.4g} kW."
-    return Section("Power", (said, per), None, Chart("time", (*chart.series, line), chart.axes))
+    line = {"x": _short(shown["day"]), "y": _short(1e-3 * cap), "name": "cap", "dash": True}
+    said = [_held(name, s) for name, s in shown["series"].items()]
+    return Section("Power", (*said, per), None, Chart("time", (*chart.series, line), chart.axes))
+
+
+def _held(name: str, run: Facts) -> str:
+    """Whether the cap held at every moment, not in the mean of a bin."""
+    if not run["cap_exceeded_s"]:
+        return f"{name}: the cap is never exceeded."
+    most = f"{run['cap_excess_w'] / 1e3:,.4g} kW"
+    return f"{name}: the cap is exceeded for {duration(run['cap_exceeded_s'])}, by up to {most}."
 
 
 def _lines(shown: Facts, key: str, axis: str, *, scale: float = 1.0) -> Chart:

@@ -48,6 +48,7 @@ def facts(
 def _policy(run: Run, base: Run, *, seed: int, deep: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"clairvoyant": run.clairvoyant, "passes": run.passes}
     found |= metrics(run.jobs, run.machine.procs)
+    found["power"] = None if run.account is None else run.account.metrics()
     first = run is base
     against = {"against": base.policy.name}
     found["paired"] = None if first else against | paired(run.jobs, base.jobs, seed=seed)

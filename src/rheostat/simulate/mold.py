@@ -20,12 +20,14 @@ does not.  A table without a column ``gpus`` leaves the job its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
+from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.simulate.workload import Array, Workload, sizes
 
@@ -71,6 +73,20 @@ def choices(jobs: JobTable, load: Workload, alternatives: JobTable | None, kill:
         rigid = _merged(rigid, _given(jobs, load, alternatives))
     over = (rigid.run_s > rigid.ask_s) if kill else np.zeros(len(rigid), bool)
     return replace(rigid, run_s=np.where(over, rigid.ask_s, rigid.run_s), cut=over)
+
+
+def read_alternatives(path: Path) -> JobTable:
+    """A table of alternatives: CSV or parquet with job_id, a size, runtime_s and what else it has.
+
+    Columns are those of the vocabulary: cores or nodes, gpus, cap_w, time_limit_s, power_w ...
+    """
+    if not path.is_file():
+        raise DataError(str(path), ["no such file; expected alternatives as CSV or parquet"])
+    try:
+        frame = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+    except pl.exceptions.PolarsError as error:
+        raise DataError(str(path), [f"expected CSV or parquet: {error}"]) from error
+    return table(frame)
 
 
 def numbers(jobs: JobTable, name: str) -> Array:

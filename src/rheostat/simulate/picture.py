@@ -35,7 +35,7 @@ CHANGES = (
 CHANGE_EDGES_S = (-86_400.0, -3600.0, -60.0, 60.0, 3600.0, 86_400.0)
 
 
-def picture(runs: Sequence[Run], *, bins: int = BINS, cap_w: float | None = None) -> dict[str, Any]:
+def picture(runs: Sequence[Run], *, bins: int = BINS) -> dict[str, Any]:
     """Series over time, occupancy by user, a close-up, and differences from the first run."""
     begin = min(float(r.jobs.numpy("submit_s").min()) for r in runs)
     end = max(map(_last_end, runs))
@@ -47,7 +47,7 @@ def picture(runs: Sequence[Run], *, bins: int = BINS, cap_w: float | None = None
         "day": days[:-1] + np.diff(days) / 2,
         "series": {r.policy.name: _series(r, edges) for r in runs},
         "end_day": {r.policy.name: (_last_end(r) - begin) / 86_400 for r in runs},
-        "cap_w": cap_w,
+        "cap_w": _cap(runs[0], edges),
         "occupancy": {r.policy.name: _occupancy(r, edges) for r in _ends(runs)},
         "close_up": {r.policy.name: c for r, c in _close_ups(runs, begin)},
         "change_classes": CHANGES,
@@ -65,7 +65,7 @@ def _ends(runs: Sequence[Run]) -> list[Run]:
     return [runs[0]] if len(runs) == 1 else [runs[0], runs[-1]]
 
 
-def _series(run: Run, edges: Array) -> dict[str, Array]:
+def _series(run: Run, edges: Array) -> dict[str, Any]:
     jobs = run.jobs
     submit, start, end = (jobs.numpy(c) for c in ("submit_s", "start_s", "end_s"))
     procs = jobs.numpy("procs")
@@ -75,21 +75,25 @@ def _series(run: Run, edges: Array) -> dict[str, Array]:
         "queue": mean_in(*queue, edges),
         "queue_peak": peak_in(*queue, edges),
     }
-    watts = job_watts(run)
-    if watts is None:
+    books = run.account
+    if books is None or not len(books.times) or not np.isfinite(books.watts).all():
         return found
-    idle = run.machine.idle_w if np.isfinite(run.machine.idle_w) else 0.0
-    t, h = steps(start, end, watts - idle * procs)
-    base = idle * run.machine.procs
-    return found | {"power_w": base + mean_in(t, h, edges), "peak_w": base + peak_in(t, h, edges)}
+    drawn = books.times, books.watts
+    return found | {
+        "power_w": mean_in(*drawn, edges),
+        "peak_w": peak_in(*drawn, edges),
+        "cap_exceeded_s": books.cap_exceeded_s,
+        "cap_excess_w": books.cap_excess_w,
+    }
 
 
-def job_watts(run: Run) -> Array | None:
-    """(n,) watts of each running job: its own where known, else the machine's; None: unknown."""
-    jobs, busy = run.jobs, run.machine.busy_w
-    told = jobs.numpy("power_w") if "power_w" in jobs.schema else np.full(len(jobs), np.nan)
-    watts = np.where(np.isfinite(told), told, busy * jobs.numpy("procs"))
-    return watts if np.isfinite(watts).all() else None
+def _cap(run: Run, edges: Array) -> Array | None:
+    """(m,) mean of the power cap in each bin; None without one."""
+    cap = run.machine.cap_w
+    if cap is None:
+        return None
+    t = np.concatenate(([edges[0]], cap.changes(edges[0], edges[-1]), [edges[-1] + 1.0]))
+    return mean_in(t, cap.at(t), edges)
 
 
 def _occupancy(run: Run, edges: Array) -> dict[str, Any]:
