@@ -29,6 +29,7 @@ RAW = ("job_id", "submit_s", "wait_s", "runtime_s", "cores_alloc", "cpu_time_s",
 NUMBERS = dict.fromkeys(RAW, pl.Float64)
 STATES = {0: "FAILED", 1: "COMPLETED", 2: "PARTIAL", 3: "PARTIAL_COMPLETED", 4: "PARTIAL_FAILED",
           5: "CANCELLED"}  # fmt: skip
+GAPS = (b"  ", b"\t", b"\r", b" \n", b"\n ", b"\n\n")  # more than one space between two numbers
 LARGEST = 2.0**53  # beyond it a float is no exact count of anything
 WHOLE = ("job_id", "cores", "cores_alloc", "preceding_job")
 NAMES = ("user", "group", "app", "queue", "partition")
@@ -123,7 +124,8 @@ def _plain_numbers(path: str | Path) -> tuple[np.ndarray, list[str]]:
     body = text[below:]
     if body.translate(None, b"0123456789.-+eE \t\r\n") or any(h[:1] != b";" for h in head):
         return none, []
-    packed = _one_space(np.frombuffer(body, np.uint8))
+    spaced = body[:1] == b" " or any(gap in body for gap in GAPS)
+    packed = _one_space(np.frombuffer(body, np.uint8)) if spaced else body
     try:
         frame = pl.read_csv(packed, has_header=False, separator=" ", schema=NUMBERS)
         values = frame.to_numpy()
