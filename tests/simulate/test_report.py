@@ -136,7 +136,7 @@ def test_power_is_drawn_against_the_cap():
     shown["series"]["easy"] |= {"cap_exceeded_s": 60.0, "cap_excess_w": 1500.0}
     over = schedule_report(facts("t", [run]), shown)
     power = next(s for s in over.sections if s.title == "Power")
-    assert power.sentences[0] == "easy: the cap is exceeded for 1m 0s, by up to 1.5 kW."
+    assert power.sentences[0] == "easy: the cap is exceeded for 1m, by up to 1.5 kW."
 
 
 def test_without_watts_no_power_is_drawn(runs, told):

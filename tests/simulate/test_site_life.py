@@ -163,3 +163,16 @@ def test_the_limit_ends_a_run(seed):
     kept = np.minimum(c.jobs.numpy("runtime_s"), c.jobs.numpy("time_limit_s"))
     assert rows["runtime_s"].to_list() == kept.tolist()
     assert (rows["end_s"] - rows["start_s"]).to_list() == kept.tolist()
+
+
+def test_a_killed_run_is_noted_as_such():
+    machine = Machine(4, rules=Rules(kill="limit"))
+    found = simulate_run(trace([0], [9], [1], [5]), "easy", machine).jobs
+    assert [n.message for n in found.notes] == ["ran longer than requested: ended at the limit"]
+
+
+def test_tasks_are_known_by_their_number_and_the_site_may_limit_them():
+    columns = trace([0] * 4, [5] * 4, [1] * 4).frame.to_dict()
+    jobs = table({**columns, "job_id": ["7_1", "7_2", "7_3", "8"]})
+    machine = Machine(4, rules=Rules(arrays=True, array_limit=2))
+    assert simulate_run(jobs, "easy", machine).jobs.frame["start_s"].to_list() == [0, 0, 5, 0]

@@ -126,16 +126,18 @@ class Rules:
 
     ``kill="limit"`` ends a run when the requested time is over; ``dependencies`` holds a job until
     ``preceding_job`` has ended, plus ``think_s``; ``arrays`` lets at most ``array_limit`` tasks of
-    one ``array_id`` run; ``requeue`` is how often a job killed by a failure may start again.
+    one ``array_id`` run, or as many as the column ``array_limit`` says, 0 for all; ``requeue`` is
+    how often a job killed by a failure may start again.
     """
 
     kill: str = "never"
     dependencies: bool = False
     arrays: bool = False
+    array_limit: int = 0
     requeue: int = 3
 
     def __post_init__(self) -> None:
-        problems = _whole(self, "requeue", 0)
+        problems = [*_whole(self, "requeue", 0), *_whole(self, "array_limit", 0)]
         if self.kill not in ("never", "limit"):
             problems.append(f"kill: expected never or limit, got {self.kill!r}")
         for name in ("dependencies", "arrays"):

@@ -37,6 +37,7 @@ from rheostat.simulate.workload import Array, Workload, workload
 if TYPE_CHECKING:
     from rheostat.simulate.sized import Advise
 
+KEPT, CUT = "kept, planned with the request", "ended at the limit"
 DEPTH = {"none": 0, "easy": 1, "conservative": 2}
 
 
@@ -90,7 +91,7 @@ def simulate_site(
         jobs.require("job_id")
     elif sized_by is not None:
         raise DataError("sized_by", ["expected alternatives to choose from"])
-    load = _placed(jobs, workload(jobs, machine), machine, alternatives)
+    load = _placed(jobs, _workload(jobs, machine), machine, alternatives)
     ways = choices(jobs, load, alternatives, machine.rules.kill == "limit")
     advice: tuple[Note, ...] = ()
     if alternatives is not None and sized_by is not None:
@@ -137,6 +138,15 @@ def partitions(jobs: JobTable, machine: Machine) -> Array:
     names = {p.name: k for k, p in enumerate(machine.parts)}
     asked = jobs.frame["partition"].to_list()
     return np.array([0 if a is None else names.get(str(a), -1) for a in asked], np.int64)
+
+
+def _workload(jobs: JobTable, machine: Machine) -> Workload:
+    """With notes that say what this site does."""
+    load = workload(jobs, machine)
+    if machine.rules.kill != "limit":
+        return load
+    notes = (replace(n, message=n.message.replace(KEPT, CUT)) for n in load.notes)
+    return replace(load, notes=tuple(notes))
 
 
 def _placed(jobs: JobTable, load: Workload, machine: Machine, other: JobTable | None) -> Workload:
@@ -226,12 +236,20 @@ def _parents(
 
 
 def _arrays(jobs: JobTable, load: Workload, machine: Machine) -> tuple[Array, Array]:
-    """(number of the job array or -1, how many tasks of each may run)."""
-    if not machine.rules.arrays or "array_id" not in jobs.schema:
-        return np.full(len(load), -1), np.zeros(1, np.int64)
-    names = jobs.frame["array_id"][load.row]
+    """(number of the job array or -1, how many tasks of each may run).
+
+    The array is ``array_id``, or what stands before the underscore of a job_id like 123_4.
+    """
+    none = np.full(len(load), -1), np.zeros(1, np.int64)
+    if not machine.rules.arrays or not {"array_id", "job_id"} & set(jobs.columns):
+        return none
+    if "array_id" in jobs.schema:
+        names = jobs.frame["array_id"][load.row]
+    else:
+        names = jobs.frame["job_id"][load.row].cast(pl.String).str.extract(r"^(\d+)_\d+$")
     code = names.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
     most = numbers(jobs, "array_limit")[load.row]
+    most = np.where(most > 0, most, machine.rules.array_limit)
     limit = np.full(int(code.max()) + 2, np.iinfo(np.int64).max)
     has = (code >= 0) & (most > 0)
     np.minimum.at(limit, code[has], most[has].astype(np.int64))
