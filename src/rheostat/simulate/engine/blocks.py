@@ -4,7 +4,8 @@ The scheduler asks two questions at every event: *when are p processors expected
 sum over running jobs by expected end) and *which waiting job is the next that could start* (a
 search by size and length in queue order).  Both are one structure: entries sorted by key, in blocks
 of at most `WIDTH`; a block that cannot hold the answer is passed over by its aggregates alone.  A
-short list is one block, that is a plain sorted array; a list of 200,000 is 6,000 blocks.
+short list is one block, that is a plain sorted array; a list of 200,000 is 6,000 blocks.  Entries
+lie anywhere in their block, so that taking the first moves none and others move the fewer.
 
 All of it is ONE array of floats, a row per block: numba counts references to every array taken out
 of a tuple, which made a list of ten arrays three times slower.  Whole numbers are exact to 2^53.
@@ -12,7 +13,7 @@ of a tuple, which made a list of ten arrays three times slower.  Whole numbers a
     Column          Meaning
     ORDER           row ``p``: number of the block at place ``p``
     SPARE           row ``p``: stack of the numbers of blocks given back
-    COUNT           entries in this block
+    FROM, TO        the entries of this block are those with FROM <= k < TO
     TOTAL           sum of their processors
     LEAST           no entry has fewer processors; may be too low
     SHORT           no entry is shorter, s; may be too low
@@ -33,8 +34,8 @@ import numpy as np
 from rheostat.simulate.engine.jit import compiled
 
 WIDTH = 32
-ORDER, SPARE, COUNT, TOTAL, LEAST, SHORT, USED, BACK, FRESH = range(9)
-KEY = 9
+ORDER, SPARE, FROM, TO, TOTAL, LEAST, SHORT, USED, BACK, FRESH = range(10)
+KEY = 10
 ITEM, PROCS, LENGTH = KEY + WIDTH, KEY + 2 * WIDTH, KEY + 3 * WIDTH
 COLUMNS = KEY + 4 * WIDTH
 
@@ -62,13 +63,23 @@ def block_at(b, place):
 @compiled(forceinline=True)
 def first_key(b):
     """The smallest key; inf when the list is empty."""
-    return b[block_at(b, 0), KEY] if used(b) else np.inf
+    if used(b) == 0:
+        return np.inf
+    block = block_at(b, 0)
+    return b[block, KEY + int(b[block, FROM])]
 
 
 @compiled(forceinline=True)
 def first_item(b):
     """The item with the smallest key, of a list that is not empty."""
-    return int(b[block_at(b, 0), ITEM])
+    block = block_at(b, 0)
+    return int(b[block, ITEM + int(b[block, FROM])])
+
+
+@compiled(forceinline=True)
+def span(b, block):
+    """(FROM, TO) of a block."""
+    return int(b[block, FROM]), int(b[block, TO])
 
 
 @compiled
@@ -84,7 +95,7 @@ def _take(b, place):
         b[0, FRESH] += 1
     b[place, ORDER] = block
     b[0, USED] += 1
-    b[block, COUNT], b[block, TOTAL] = 0, 0
+    b[block, FROM], b[block, TO], b[block, TOTAL] = 0, 0, 0
     b[block, LEAST], b[block, SHORT] = np.inf, np.inf
     return block
 
@@ -102,7 +113,7 @@ def _move(b, block, k, to, at):
 def tighten(b, block):
     """Make the aggregates of one block exact."""
     total, least, short = 0.0, np.inf, np.inf
-    for k in range(int(b[block, COUNT])):
+    for k in range(int(b[block, FROM]), int(b[block, TO])):
         total += b[block, PROCS + k]
         least = min(least, b[block, PROCS + k])
         short = min(short, b[block, LENGTH + k])
@@ -115,7 +126,8 @@ def _repack(b):
     to, fill = 0, 0
     for place in range(used(b)):
         block = block_at(b, place)
-        for k in range(int(b[block, COUNT])):
+        low, high = span(b, block)
+        for k in range(low, high):
             _move(b, block, k, block_at(b, to), fill)
             fill += 1
             if fill == WIDTH:
@@ -126,8 +138,9 @@ def _repack(b):
         b[0, BACK] += 1
     b[0, USED] = kept
     for place in range(kept):
-        b[block_at(b, place), COUNT] = WIDTH if place < to else fill
-        tighten(b, block_at(b, place))
+        block = block_at(b, place)
+        b[block, FROM], b[block, TO] = 0, WIDTH if place < to else fill
+        tighten(b, block)
 
 
 @compiled(forceinline=True)
@@ -137,12 +150,21 @@ def _first(b, key, above):
     while low < high:
         middle = (low + high) >> 1
         block = block_at(b, middle)
-        last = b[block, KEY + int(b[block, COUNT]) - 1]
+        last = b[block, KEY + int(b[block, TO]) - 1]
         if last < key or (above and last == key):
             low = middle + 1
         else:
             high = middle
     return low
+
+
+@compiled
+def _slide(b, block):
+    """Move the entries of a block to its beginning."""
+    low, high = span(b, block)
+    for k in range(low, high):
+        _move(b, block, k, block, k - low)
+    b[block, FROM], b[block, TO] = 0, high - low
 
 
 @compiled
@@ -153,7 +175,7 @@ def _split(b, place):
     half = WIDTH // 2
     for k in range(half, WIDTH):
         _move(b, old, k, new, k - half)
-    b[old, COUNT], b[new, COUNT] = half, WIDTH - half
+    b[old, TO], b[new, TO] = half, WIDTH - half
     tighten(b, old)
     tighten(b, new)
 
@@ -165,14 +187,17 @@ def _room(b, key):
         _repack(b)
     place = _first(b, key, True)
     if place == used(b):
-        if place == 0 or b[block_at(b, place - 1), COUNT] == WIDTH:
+        if place == 0 or b[block_at(b, place - 1), TO] == WIDTH:
             _take(b, place)
             return place
         return place - 1
-    if b[block_at(b, place), COUNT] == WIDTH:
+    block = block_at(b, place)
+    if b[block, TO] == WIDTH:
+        if b[block, FROM] > 0:
+            _slide(b, block)
+            return place
         _split(b, place)
-        low = block_at(b, place)
-        if b[low, KEY + int(b[low, COUNT]) - 1] <= key:
+        if b[block, KEY + int(b[block, TO]) - 1] <= key:
             return place + 1
     return place
 
@@ -181,13 +206,21 @@ def _room(b, key):
 def insert(b, key, item, procs, length):
     """Add an entry behind all with the same key."""
     block = block_at(b, _room(b, key))
-    k = int(b[block, COUNT])
-    while k > 0 and b[block, KEY + k - 1] > key:
-        _move(b, block, k - 1, block, k)
+    low, high = span(b, block)
+    k = high
+    while k > low and b[block, KEY + k - 1] > key:
         k -= 1
+    if low > 0 and k - low < high - k:
+        k -= 1
+        for m in range(low, k + 1):
+            _move(b, block, m, block, m - 1)
+        b[block, FROM] = low - 1
+    else:
+        for m in range(high, k, -1):
+            _move(b, block, m - 1, block, m)
+        b[block, TO] = high + 1
     b[block, KEY + k], b[block, ITEM + k] = key, item
     b[block, PROCS + k], b[block, LENGTH + k] = procs, length
-    b[block, COUNT] += 1
     b[block, TOTAL] += procs
     b[block, LEAST] = min(b[block, LEAST], procs)
     b[block, SHORT] = min(b[block, SHORT], length)
@@ -195,20 +228,28 @@ def insert(b, key, item, procs, length):
 
 @compiled(forceinline=True)
 def remove(b, place, k):
-    """Take out entry ``k`` of the block at ``place``; True if the block is gone with it."""
+    """Take out entry ``k`` of the block at ``place``; True if the block is gone with it.
+
+    What was behind it is then at ``k`` or ``k + 1``.
+    """
     block = block_at(b, place)
     b[block, TOTAL] -= b[block, PROCS + k]
-    b[block, COUNT] -= 1
-    left = int(b[block, COUNT])
-    if left == 0:
+    low, high = span(b, block)
+    if high - low == 1:
         b[0, USED] -= 1
         for i in range(place, used(b)):
             b[i, ORDER] = b[i + 1, ORDER]
         b[int(b[0, BACK]), SPARE] = block
         b[0, BACK] += 1
         return True
-    for i in range(k, left):
-        _move(b, block, i + 1, block, i)
+    if k - low < high - 1 - k:
+        for m in range(k, low, -1):
+            _move(b, block, m - 1, block, m)
+        b[block, FROM] = low + 1
+    else:
+        for m in range(k, high - 1):
+            _move(b, block, m + 1, block, m)
+        b[block, TO] = high - 1
     return False
 
 
@@ -217,7 +258,7 @@ def discard(b, key, item):
     """Take out ``item``, which was put in with ``key``."""
     for place in range(_first(b, key, False), used(b)):
         block = block_at(b, place)
-        for k in range(int(b[block, COUNT])):
+        for k in range(int(b[block, FROM]), int(b[block, TO])):
             if b[block, ITEM + k] == item and b[block, KEY + k] == key:
                 remove(b, place, k)
                 return
@@ -226,16 +267,26 @@ def discard(b, key, item):
 @compiled(forceinline=True)
 def pop(b, by_length):
     """Take out the first item; of those with the same key the one with least length, if asked."""
-    block, pick = block_at(b, 0), 0
+    place, pick = 0, int(b[block_at(b, 0), FROM])
     if by_length:
-        for k in range(1, int(b[block, COUNT])):
-            if b[block, KEY + k] != b[block, KEY]:
-                break
-            if b[block, LENGTH + k] < b[block, LENGTH + pick]:
-                pick = k
-    item = int(b[block, ITEM + pick])
-    remove(b, 0, pick)
+        place, pick = _shortest(b)
+    item = int(b[block_at(b, place), ITEM + pick])
+    remove(b, place, pick)
     return item
+
+
+@compiled
+def _shortest(b):
+    """(place, k) of the entry with the least length among those with the first key."""
+    found, pick, least, key = 0, 0, np.inf, first_key(b)
+    for place in range(used(b)):
+        block = block_at(b, place)
+        for k in range(int(b[block, FROM]), int(b[block, TO])):
+            if b[block, KEY + k] != key:
+                return found, pick
+            if b[block, LENGTH + k] < least:
+                found, pick, least = place, k, b[block, LENGTH + k]
+    return found, pick
 
 
 @compiled
@@ -261,7 +312,7 @@ def shadow(b, free, need):
     when = np.inf
     while place < used(b):
         block = block_at(b, place)
-        for k in range(int(b[block, COUNT])):
+        for k in range(int(b[block, FROM]), int(b[block, TO])):
             if b[block, KEY + k] > when:
                 return when, int(free) - need
             free += b[block, PROCS + k]

@@ -18,9 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulate.engine.blocks import (
-    COUNT,
+    FROM,
     KEY,
     PROCS,
+    TO,
     TOTAL,
     block_at,
     blocks,
@@ -92,7 +93,7 @@ def _due(ends, now):
     total = 0
     for place in range(used(ends)):
         block = block_at(ends, place)
-        for k in range(int(ends[block, COUNT])):
+        for k in range(int(ends[block, FROM]), int(ends[block, TO])):
             if ends[block, KEY + k] > now:
                 return total
             total += int(ends[block, PROCS + k])
@@ -152,7 +153,7 @@ def _steps(now, size, running, t, f):
         f[0] -= int(running[block_at(running, place), TOTAL])
     for place in range(used(running)):
         block = block_at(running, place)
-        for k in range(int(running[block, COUNT])):
+        for k in range(int(running[block, FROM]), int(running[block, TO])):
             end = max(running[block, KEY + k], now)
             if end > t[steps - 1]:
                 t[steps], f[steps] = end, f[steps - 1]

@@ -24,13 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 from rheostat.simulate.engine.blocks import (
-    COUNT,
+    FROM,
     ITEM,
     KEY,
     LEAST,
     LENGTH,
     PROCS,
     SHORT,
+    TO,
     _first,
     block_at,
     used,
@@ -96,7 +97,7 @@ def rebuild(index, waiting):
     index.small[:] = np.inf
     for place in range(used(waiting)):
         block = block_at(waiting, place)
-        for k in range(int(waiting[block, COUNT])):
+        for k in range(int(waiting[block, FROM]), int(waiting[block, TO])):
             p, length = waiting[block, PROCS + k], waiting[block, LENGTH + k]
             enter(index, waiting[block, KEY + k], int(waiting[block, ITEM + k]), p, length)
 
@@ -136,7 +137,8 @@ def next_deep(index, waiting, place, k, free, extra, slack):
     """As `fixed._next`: (place, k) of the next entry worth a look, past the end if none is."""
     while place < used(waiting):
         block = block_at(waiting, place)
-        if k >= int(waiting[block, COUNT]):
+        k = max(k, int(waiting[block, FROM]))
+        if k >= int(waiting[block, TO]):
             place, k = place + 1, 0
             continue
         here = _group_of(index, waiting[block, KEY + k])
@@ -159,10 +161,10 @@ def _look(waiting, place, k, edge, g, room):
     low, high = edge[g], edge[g + 1]
     while place < used(waiting):
         block = block_at(waiting, place)
-        count = int(waiting[block, COUNT])
+        k, end = max(k, int(waiting[block, FROM])), int(waiting[block, TO])
         least = waiting[block, LEAST]
         if least <= extra or (least <= free and waiting[block, SHORT] <= slack):
-            for m in range(k, count):
+            for m in range(k, end):
                 key, p = waiting[block, KEY + m], waiting[block, PROCS + m]
                 if key >= high:
                     return place, m, False
@@ -170,7 +172,7 @@ def _look(waiting, place, k, edge, g, room):
                     p <= extra or (p <= free and waiting[block, LENGTH + m] <= slack)
                 ):
                     return place, m, True
-        elif waiting[block, KEY + count - 1] >= high:
+        elif waiting[block, KEY + end - 1] >= high:
             while waiting[block, KEY + k] < high:
                 k += 1
             return place, k, False
@@ -187,7 +189,7 @@ def _tighten(index, waiting, g):
     place, key = _first(waiting, low, False), low
     while place < used(waiting) and key < high:
         block = block_at(waiting, place)
-        for m in range(int(waiting[block, COUNT])):
+        for m in range(int(waiting[block, FROM]), int(waiting[block, TO])):
             key = waiting[block, KEY + m]
             if low <= key < high:
                 c = index.kind[int(waiting[block, ITEM + m])]

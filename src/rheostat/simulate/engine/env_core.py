@@ -22,6 +22,7 @@ import numpy as np
 from rheostat.simulate.engine.blocks import (
     BACK,
     FRESH,
+    FROM,
     LENGTH,
     USED,
     block_at,
@@ -147,7 +148,8 @@ def _pass_time(jobs, whole, real, window, ends, running, gain, size):
         _wait(jobs, whole, real, job)
         _fill_window(jobs, whole, real, window)
         return
-    expected = ends[block_at(ends, 0), LENGTH]
+    block = block_at(ends, 0)
+    expected = ends[block, LENGTH + int(ends[block, FROM])]
     job = pop(ends, False)
     discard(running, expected, job)
     whole[FREE] += int(jobs[job, NEED])

@@ -42,9 +42,10 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulate.engine.blocks import (
-    COUNT,
+    FROM,
     KEY,
     PROCS,
+    TO,
     TOTAL,
     block_at,
     first_key,
@@ -104,12 +105,12 @@ def _profile(running, free, now, room):
     room[0] = free
     for place in range(used(running)):
         block = block_at(running, place)
-        count = int(running[block, COUNT])
-        last = running[block, KEY + count - 1] - now
-        if k == POINTS or (last <= AHEAD_S[k] and last > 0 and running[block, KEY] > now):
+        first, end = int(running[block, FROM]), int(running[block, TO])
+        last = running[block, KEY + end - 1] - now
+        if k == POINTS or (last <= AHEAD_S[k] and last > 0 and running[block, KEY + first] > now):
             free += running[block, TOTAL]
             continue
-        for m in range(count):
+        for m in range(first, end):
             away = running[block, KEY + m] - now
             while k < POINTS and away > AHEAD_S[k]:
                 room[k] = free

@@ -23,12 +23,13 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulate.engine.blocks import (
-    COUNT,
+    FROM,
     ITEM,
     LEAST,
     LENGTH,
     PROCS,
     SHORT,
+    TO,
     block_at,
     blocks,
     discard,
@@ -150,7 +151,7 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
             continue
         until, extra = shadow(running, free, procs[first_item(waiting)])
         known = True
-        place, k = 0, 1  # behind the head
+        place, k = 0, 1 + int(waiting[block_at(waiting, 0), FROM])  # behind the head
         while free > 0:
             slack = (until - now) * (1 + 1e-12) + 1e-6  # a bound: rounding must not hide a job
             if deep:
@@ -224,11 +225,11 @@ def _next(waiting, place, k, free, extra, slack):
         if waiting[block, LEAST] <= extra or (
             waiting[block, LEAST] <= free and waiting[block, SHORT] <= slack
         ):
-            for m in range(k, int(waiting[block, COUNT])):
+            for m in range(max(k, int(waiting[block, FROM])), int(waiting[block, TO])):
                 p = waiting[block, PROCS + m]
                 if p <= extra or (p <= free and waiting[block, LENGTH + m] <= slack):
                     return place, m
-            if k == 0:
+            if k <= waiting[block, FROM]:
                 tighten(waiting, block)
         place += 1
         k = 0
