@@ -32,6 +32,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("desk")
     write_pm100(folder / "job_table.parquet", 3000, seed=0)
     World(seed=0).jobs(3000, seed=0).write_parquet(folder / "trace.parquet")
+    site = ROOT / "docs" / "guide" / "site.md"
+    (folder / "site.toml").write_text(blocks(site, "toml")[0])
+    (folder / "alternatives.csv").write_text(blocks(site, "csv")[0])
     return folder
 
 

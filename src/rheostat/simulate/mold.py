@@ -75,11 +75,12 @@ def choices(jobs: JobTable, load: Workload, alternatives: JobTable | None, kill:
     return replace(rigid, run_s=np.where(over, rigid.ask_s, rigid.run_s), cut=over)
 
 
-def read_alternatives(path: Path) -> JobTable:
+def read_alternatives(path: str | Path) -> JobTable:
     """A table of alternatives: CSV or parquet with job_id, a size, runtime_s and what else it has.
 
     Columns are those of the vocabulary: cores or nodes, gpus, cap_w, time_limit_s, power_w ...
     """
+    path = Path(path)
     if not path.is_file():
         raise DataError(str(path), ["no such file; expected alternatives as CSV or parquet"])
     try:
