@@ -69,7 +69,9 @@ def simulate(
 
     jobs = _read(trace, form)
     how = {"estimates": estimates, "semantics": semantics, "ties": ties}
-    site = {} if alternatives is None else {"alternatives": _alternatives(alternatives)}
+    site: dict[str, Any] = {}
+    if alternatives is not None:
+        site["alternatives"] = _alternatives(alternatives)
     runs = run_all(jobs, list(dict.fromkeys(policy or ["easy"])), machine, **how, **site)
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)

@@ -70,7 +70,8 @@ def demand(machine: Machine, part: Array, procs: Array, gpus: Array, watts: Arra
     idle, gpu, wake, doze = (np.array([getattr(p, f) for p in machine.parts])[part] for f in facts)
     base = procs * idle + gpus * gpu
     most = np.where(np.isfinite(doze), np.maximum(watts, procs * wake + gpus * gpu), watts)
-    return np.maximum(np.ceil((most - base) * MICRO - 1e-3), 0.0).astype(np.int64)
+    found: Array = np.maximum(np.ceil((most - base) * MICRO - 1e-3), 0.0).astype(np.int64)
+    return found
 
 
 def failures(machine: Machine, begin: float, end: float) -> dict[str, Array]:
@@ -91,12 +92,12 @@ def failures(machine: Machine, begin: float, end: float) -> dict[str, Array]:
                 rows.append((at, k, chance.procs, chance.repair_s))
                 at += rng.exponential(mean)
     rows.sort()
-    at, part, procs, repair = np.array(rows, float).reshape(-1, 4).T
+    table = np.array(rows, float).reshape(-1, 4)
     where = np.random.default_rng([seed, len(names)]).random(len(rows))
     return {
-        "at": at,
-        "part": part.astype(np.int64),
-        "procs": procs.astype(np.int64),
-        "repair": repair,
+        "at": table[:, 0].copy(),
+        "part": table[:, 1].astype(np.int64),
+        "procs": table[:, 2].astype(np.int64),
+        "repair": table[:, 3].copy(),
         "hit": where,
     }

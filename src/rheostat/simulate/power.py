@@ -24,6 +24,7 @@ from rheostat.core.series import Series
 from rheostat.simulate.series import steps
 
 Array = np.ndarray
+Pieces = tuple[Array, Array, Array]
 J_PER_KWH = 3.6e6
 FEW_W = 1e-6
 """Watts by which rounding to microwatts and sums of many floats may miss the cap."""
@@ -144,7 +145,9 @@ def _trimmed(idle: Array, begin: float, end: float) -> Array:
     return made[made[:, 3] > made[:, 2]]
 
 
-def _parts(machine: Machine, runs: Runs, idle: Array, begin: float, end: float) -> dict[str, tuple]:
+def _parts(
+    machine: Machine, runs: Runs, idle: Array, begin: float, end: float
+) -> dict[str, Pieces]:
     """Intervals (a, b, w) of each part of the energy."""
     at = idle[:, 0].astype(np.int64)
     fact = {

@@ -15,7 +15,7 @@ from rheostat.simulate.run import ESTIMATE, PROCS
 from rheostat.simulate.workload import Array
 
 if TYPE_CHECKING:
-    from rheostat.simulate.site import Site, Told
+    from rheostat.simulate.site_run import Site, Told
 
 COLUMNS = {
     c.name: c
