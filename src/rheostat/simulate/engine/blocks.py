@@ -259,7 +259,7 @@ def discard(b, key, item):
     for place in range(_first(b, key, False), used(b)):
         block = block_at(b, place)
         for k in range(int(b[block, FROM]), int(b[block, TO])):
-            if b[block, ITEM + k] == item and b[block, KEY + k] == key:
+            if b[block, KEY + k] == key and b[block, ITEM + k] == item:
                 remove(b, place, k)
                 return
 

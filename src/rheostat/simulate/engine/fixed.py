@@ -77,16 +77,18 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
     free, i, passes = int(at[FREE]), int(at[NEXT]), int(at[PASSES])
     known, stale = at[KNOWN] > 0, at[STALE] > 0  # reservation known; next pass must be a full one
     until, extra, deep = at[UNTIL], int(at[EXTRA]), at[INDEXED] > 0
-    while i < n or used(ends):
-        now = min(first_key(ends), submit[i] if i < n else np.inf)
+    soon = first_key(ends)  # the next end, kept at hand
+    while i < n or soon < np.inf:
+        now = min(soon, submit[i] if i < n else np.inf)
         if now >= stop:
             break
         passes += 1
         full, arrived = stale, -1
         stale = False
         while True:
-            if first_key(ends) == now:
+            if soon == now:
                 j = pop(ends, by_expected)
+                soon = first_key(ends)
                 free += procs[j]
                 discard(running, start[j] + booked[j], j)
                 full, known = True, False
@@ -127,6 +129,7 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
                 start[j] = now
                 free -= p
                 insert(ends, now + run[j], j, p, now + booked[j])
+                soon = min(soon, now + run[j])
                 insert(running, now + booked[j], j, p, 0.0)
                 continue
             insert(waiting, rank[j], j, p, planned[j])
@@ -140,6 +143,7 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
             start[j] = now
             free -= procs[j]
             insert(ends, now + run[j], j, procs[j], now + booked[j])
+            soon = min(soon, now + run[j])
             insert(running, now + booked[j], j, procs[j], 0.0)
         if not easy or used(waiting) == 0 or free == 0:
             continue
@@ -171,6 +175,7 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
                 extra -= 0 if before else p
                 stale = stale or before != (now + booked[j] <= until)
                 insert(ends, now + run[j], j, p, now + booked[j])
+                soon = min(soon, now + run[j])
                 insert(running, now + booked[j], j, p, 0.0)
             else:
                 k += 1
