@@ -26,10 +26,13 @@ from rheostat.errors import DataError, RheostatError
 from rheostat.predict.scale.cluster import Workers, connect
 
 if TYPE_CHECKING:
+    from rheostat.decide.queue.policy import Policy
     from rheostat.simulate.run import Run
 
 Progress = Callable[[str, float, float], None]
 RETRIES = 3
+ENGINES = ("fixed", "moving")
+_LOCKS: dict[str, Any] = {}  # of engines that this process has not loaded yet
 Made = Generator[tuple["Task", dict[str, Any]], None, None]
 KINDS = (".swf", ".swf.gz", ".parquet")
 HINT = "the same command with --results FILE goes on from what was finished"
@@ -148,6 +151,7 @@ def _performed(task: Task) -> dict[str, Any]:
 
     jobs = _trace(task.trace)
     rule = policy(task.policy, semantics=task.semantics, ties=task.ties)
+    _ready(rule)
     run = simulate_run(jobs, rule, machine_of(jobs, task.machine), estimates=task.estimates)
     known = task.semantics == "cqsim" or task.estimates == "perfect"
     return {
@@ -158,6 +162,22 @@ def _performed(task: Task) -> dict[str, Any]:
         "later": _summed(_later(run.jobs, task), run.machine.procs),
         "cpu_s": run.cpu_s,
     }
+
+
+def _ready(rule: Policy) -> None:
+    """One process compiles an engine while the others wait, and then take it from disk."""
+    from rheostat.core.vocabulary import table
+    from rheostat.simulate.run import simulate_run
+
+    kind = rule.backfill if rule.backfill == "conservative" else ENGINES[not rule.order.fixed]
+    if kind in _LOCKS:
+        one = table({"submit_s": [0.0], "runtime_s": [1.0], "cores": [1], "time_limit_s": [1.0]})
+        with _LOCKS.pop(kind):
+            simulate_run(one, rule, 1)
+
+
+def _share(locks: dict[str, Any]) -> None:
+    _LOCKS.update(locks)
 
 
 @lru_cache(maxsize=1)
@@ -291,7 +311,9 @@ def _in_pool(tasks: Sequence[Task], processes: int) -> Made:
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
-    pool = ProcessPoolExecutor(min(processes, len(tasks)), mp_context=get_context("spawn"))
+    spawn = get_context("spawn")
+    locks = {kind: spawn.Lock() for kind in (*ENGINES, "conservative")}
+    pool = ProcessPoolExecutor(min(processes, len(tasks)), spawn, _share, (locks,))
     try:
         futures = {pool.submit(perform, t): t for t in tasks}
         for future in as_completed(futures):
