@@ -206,7 +206,8 @@ def test_results_are_kept_and_a_second_run_says_the_same(folder, capsys, tmp_pat
 
 def test_a_later_start_loads_nothing_that_only_compiling_or_drawing_needs(trace):
     """The engine comes from disk; half of what a start would cost is loading numba's compiler."""
-    heavy = ["scipy.linalg", "numba.typed.typeddict", "sklearn", "rich", "plotly", "jinja2", "torch"]
+    compiling, drawing = ["scipy.linalg", "numba.typed.typeddict"], ["rich", "plotly", "jinja2"]
+    heavy = [*compiling, *drawing, "sklearn", "torch"]
     code = (
         "import sys; from rheostat.cli import run; "
         f"run(['simulate', {str(trace)!r}, '--policy', 'easy', '--policy', 'sjf+easy']); "
