@@ -16,7 +16,6 @@ running times", SC 2015.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +120,7 @@ def _learned(jobs: JobTable, load: Workload, rule: Policy, size: int, model: Any
 
     user = users(jobs, load)
     recent = np.full((user.max() + 1, 2), np.nan)
-    score = compiled_score(_since(rule, float(load.submit_s[0])) if model is None else zero)
+    score = compiled_score(rule.order.score if model is None else zero)
     learn = (user, recent, load.ask_s, score, model is None)
     weekly = Weekly(model, jobs, load, user)
     planned = load.ask_s.copy()
@@ -139,16 +138,6 @@ def _learned(jobs: JobTable, load: Workload, rule: Policy, size: int, model: Any
     spent = time.process_time() - begin
     notes = (Note(KEPT),) if isinstance(model, Kept) else ()
     return Plan(start, planned, int(at[fixed.PASSES]), spent, load.unasked > 0, notes)
-
-
-def _since(rule: Policy, first: float) -> Callable[..., float]:
-    """The score with submissions counted from the first, as fixed orders have them."""
-    score = rule.order.score
-
-    def shifted(now: float, s: float, r: float, n: float) -> float:
-        return score(now - first, s - first, r, n)
-
-    return shifted
 
 
 class Weekly:

@@ -5,8 +5,8 @@ time and its size.  Orders whose score cannot change while a job waits are ``fix
 ranked once and need no sorting later, which makes them several times faster to simulate.
 
     Symbol  Unit  Meaning
-    now     s     time of the decision
-    s       s     submission, counted from the first of the trace
+    now     s     time of the decision, counted from the first submission
+    s       s     submission, counted likewise
     r       s     estimated run time, at least 1
     n             processors
     w       s     waiting time so far, now - s

@@ -112,7 +112,8 @@ def _turns(now, queue, job, score, share, moving):
         if len(share.user):
             scores[k] = priority(share, j, now, submit[j], procs[j])
         else:
-            scores[k] = score(now, submit[j], booked[j], float(procs[j]))
+            since = submit[j] - submit[0]
+            scores[k] = score(now - submit[0], since, booked[j], float(procs[j]))
     return np.argsort(scores, kind="mergesort")
 
 

@@ -102,7 +102,7 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
                     full = True
                 arrived = i
                 if learn is not None:
-                    _estimate(learn, i, now, submit[i], procs[i], planned, booked, rank)
+                    _estimate(learn, i, submit[i] - submit[0], procs[i], planned, booked, rank)
                 i += 1
             else:
                 break
@@ -192,7 +192,7 @@ def _remember(learn, j, seconds):
 
 
 @compiled
-def _estimate(learn, j, now, submit, procs, planned, booked, rank):
+def _estimate(learn, j, since, procs, planned, booked, rank):
     """Mean of the user's last two run times, at most what was asked for; without two, that."""
     user, recent, ask, score, last_two = learn
     if not last_two:
@@ -200,7 +200,7 @@ def _estimate(learn, j, now, submit, procs, planned, booked, rank):
     mean = 0.5 * (recent[user[j], 0] + recent[user[j], 1])
     planned[j] = ask[j] if np.isnan(mean) else max(1.0, min(mean, ask[j]))
     booked[j] = planned[j]
-    rank[j] = score(now, submit, max(booked[j], 1.0), float(procs))
+    rank[j] = score(since, since, max(booked[j], 1.0), float(procs))
 
 
 @compiled

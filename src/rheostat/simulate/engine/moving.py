@@ -3,7 +3,7 @@
 Every event may change who is first, so each pass scores the whole queue anew; passes in which no
 waiting job is small enough for what is free are skipped, which loses nothing: a pass that starts no
 job leaves no trace.  Symbols as in `fixed`; ``score`` is a compiled function of (now, submit,
-estimate, processors), smallest first, ties as they arrived.
+estimate, processors), times since the first submission, smallest first, ties as they arrived.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ti
             if len(share.user):
                 scores[k] = priority(share, j, now, submit[j], procs[j])
             else:
-                scores[k] = score(now, submit[j], booked[j], float(procs[j]))
+                since = submit[j] - submit[0]
+                scores[k] = score(now - submit[0], since, booked[j], float(procs[j]))
         picked = _pick(
             now, free, queue[:waiting], scores, chosen, (procs, planned, booked), running, easy
         )
