@@ -69,9 +69,13 @@ def _load_lightly(made: Any) -> None:
     """Take machine code from disk without what numba needs to compile: 0.5 s less at every start.
 
     Numba readies all its types and functions before it looks into its cache.  It still does where
-    something has to be compiled.
+    something has to be compiled, and where a release of numba keeps its cache in another way.
     """
     cache = made._cache
+    if not (
+        hasattr(cache, "_load_overload") and hasattr(cache, "_guard_against_spurious_io_errors")
+    ):
+        return
 
     def load(signature: Any, context: Any) -> Any:
         rtsys.initialize(context)
