@@ -148,6 +148,15 @@ def test_a_job_waits_for_hours_in_which_its_whole_run_fits():
     assert capped((400.0, 200.0), 200.0, (0.0, 10.0), 20.0).jobs.frame["start_s"].to_list() == [4.0]
 
 
+def test_a_job_that_no_day_has_room_for_is_left_out():
+    """Eight seconds at 400 W, and the cap allows that for five at a time, for ever."""
+    machine = Machine(4, idle_w=0.0, busy_w=100.0, cap_w=Series((0.0, 5.0), (400.0, 200.0), 10.0))
+    found = simulate_run(trace([0, 1, 2], [4, 8, 8], [4, 4, 2]), "easy", machine).jobs
+    assert found.frame["job_id"].to_list() == [1, 3]
+    assert found.frame["start_s"].to_list() == [0.0, 4.0]
+    assert any("never fits" in n.message for n in found.notes)
+
+
 def test_a_job_above_every_cap_is_left_out():
     with pytest.raises(DataError, match="watts"):
         capped((300.0,), 400.0)

@@ -35,11 +35,16 @@ def idle_w(machine: Machine) -> float:
 
 
 def capacity(machine: Machine, begin: float, end: float) -> tuple[Array, Array]:
-    """(moments (m,), what there is (m, R)): the first is -inf, before any maintenance."""
+    """(moments (m,), what there is (m, R)): the first is -inf, before any maintenance.
+
+    A cap that repeats is laid out until ``end``.  Then its lowest value holds, so that a job that
+    no day has room for does not find it there.
+    """
     res = resources(machine)
     edges = [t for w in machine.maintenance for t in (w.from_s, w.to_s)]
     if machine.cap_w is not None:
         edges += machine.cap_w.changes(begin, end).tolist()
+        edges += [end] if machine.cap_w.repeat_s else []
     when = np.unique(np.array([begin, *edges], float))
     when = np.concatenate([[-np.inf], when])
     there = np.zeros((len(when), res.max() + 1), np.int64)
@@ -54,6 +59,8 @@ def capacity(machine: Machine, begin: float, end: float) -> tuple[Array, Array]:
             there[:, res[k, 1]] = part.gpus * left // part.procs
     if machine.cap_w is not None:
         cap = machine.cap_w.at(np.maximum(when, begin))
+        if machine.cap_w.repeat_s:
+            cap = np.where(when >= end, min(machine.cap_w.values), cap)
         if cap.min() < idle_w(machine):
             raise DataError(
                 "machine",

@@ -28,12 +28,13 @@ def run_pass(now, s, p, score):
     free = real.copy()
     if s.depth == 2:
         _add_due(now, s, free)
-    if _last(s, s.turn, s.waiting - 1, free, not s.full) < 0:
+    turn, last = s.turn, s.waiting - 1
+    last = _last(s, turn, last, free, 0 if s.full else last)
+    if last < 0:
         return
-    turn = s.turn
     if s.moving:
         turn = _turns(now, s, score)
-    last = _last(s, turn, s.waiting - 1, free, not s.full)
+        last = _last(s, turn, s.waiting - 1, free, 0)
     plans.begin(p, s.here, now, s.used)
     ends, runs = s.expected[: s.running], s.runs[: s.running]
     plans.release(p, ends, runs, s.way, s.part, s.need, s.res, s.depth < 2)
@@ -49,6 +50,7 @@ def run_pass(now, s, p, score):
         if _try(now, s, p, j, (real, free, blocked, until, extra)):
             s.queue[turn[k]] = -1
             started = True
+            last = _last(s, turn, last, free, k + 1)
         k += 1
     if started:
         _close_ranks(s)
@@ -113,14 +115,11 @@ def _within(j, least, extra, q):
 
 
 @compiled
-def _last(s, turn, last, free, only):
-    """The last turn up to ``last`` that could start by what is free, -1 if there is none.
-
-    ``only``: look at no other.
-    """
+def _last(s, turn, last, free, least_turn):
+    """The last turn from ``least_turn`` to ``last`` that what is free would do for, -1 for none."""
     queue, part, array, active, limit = s.queue, s.part, s.array, s.active, s.limit
     res, least, first, need = s.res, s.least, s.first, s.need
-    for k in range(last, -1, -1):
+    for k in range(last, least_turn - 1, -1):
         j = queue[turn[k]]
         a = array[j]
         if a >= 0 and active[a] >= limit[a]:
@@ -129,8 +128,6 @@ def _last(s, turn, last, free, only):
             able = _able(j, free, res[part[j]], least, first, need)
         if able:
             return k
-        if only:
-            return -1
     return -1
 
 

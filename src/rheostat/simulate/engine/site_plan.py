@@ -160,14 +160,24 @@ def fits(p, length, res, need):
 @compiled
 def earliest(p, length, res, need):
     """First step from which there is enough for ``length`` seconds; -1 if there never is."""
-    k, f = 0, p.f
+    k, t, f, steps, more = 0, p.t, p.f, p.steps, p.next < len(p.when)
+    now = t[0]
     while True:
         while not _enough(f, k, res, need):
             k += 1
-            if k == p.steps and not _further(p, np.inf):
-                return -1
-        m = _holds(p, k, length, res, need)
-        if m < 0:
+            if k == steps:
+                if not more or not _further(p, np.inf):
+                    return -1
+                steps = p.steps
+        m, end = k + 1, max(t[k], now) + length
+        while m < steps or (more and _further(p, end)):
+            steps = p.steps
+            if t[m] >= end:
+                return k
+            if not _enough(f, m, res, need):
+                break
+            m += 1
+        if m == steps:
             return k
         k = m
 
