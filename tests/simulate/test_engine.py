@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rheostat.decide.queue.orders import ORDERS, Order
 from rheostat.decide.queue.policy import BACKFILLING, policy
+from rheostat.errors import DataError
 from rheostat.simulate.run import simulate_run
 from tests.simulate.conftest import trace
 from tests.simulate.oracle import oracle
@@ -149,3 +150,20 @@ def test_a_long_queue_and_many_running_jobs(rule, span):
     )
     expected = oracle(submit, run, procs, size, planned=ask, booked=ask, score=score)
     assert found.tolist() == expected.tolist()
+
+
+def test_a_score_that_fails_or_is_no_number_is_an_error_and_never_a_schedule():
+    jobs = trace([0, 1, 2], [9, 9, 9], [2, 2, 1])
+
+    def broken(now, submit, estimate, procs):
+        raise KeyError("weights")
+
+    def nowhere(now, submit, estimate, procs):
+        return float("nan") if submit else 0.0
+
+    for rule in (broken, Order("wide", lambda now, s, r: 0.0, fixed=False)):
+        with pytest.raises((KeyError, TypeError)):
+            simulate_run(jobs, rule, 2)
+    for rule in (nowhere, Order("logs", lambda now, s, r, n: np.log(-r), fixed=True)):
+        with pytest.raises(DataError, match="gave no number for"):
+            simulate_run(jobs, rule, 2)

@@ -11,6 +11,7 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
 from rheostat.decide.queue.policy import Policy
+from rheostat.errors import DataError
 from rheostat.simulate.workload import Array, Workload
 
 
@@ -42,22 +43,25 @@ def schedule(
     if rule.order.fixed:  # places in the order: unique, so that a deep queue can be cut by them
         rank[np.argsort(scores(rule, load, estimate), kind="stable")] = np.arange(len(load))
     start, passes = _run(rule, job, rank, share, size)
+    _numbers(rule, start, load)
     return start, int(passes), time.process_time() - begin
 
 
 def _run(rule: Policy, job: Any, rank: Array, share: Any, size: int) -> tuple[Array, int]:
     from rheostat.simulate.engine import conservative, depth, fixed, moving
-    from rheostat.simulate.engine.jit import compiled_score
+    from rheostat.simulate.engine.jit import checked, compiled_score
 
     ties = (rule.ties == "batch", rule.ends == "expected")
     plain = rule.order.fixed or rule.order.factors is not None
     score = zero if plain else rule.order.score
     if rule.backfill == "conservative":
-        told = (compiled_score(score), share, size, not rule.order.fixed, ties)
-        return conservative.run_conservative(*job, rank, *told)
+        made = compiled_score(score)
+        told = (made, share, size, not rule.order.fixed, ties)
+        return checked(made, conservative.run_conservative(*job, rank, *told))
     easy = rule.backfill == "easy"
     if not rule.order.fixed:
-        return moving.run_moving(*job, compiled_score(score), share, size, easy, ties)
+        made = compiled_score(score)
+        return checked(made, moving.run_moving(*job, made, share, size, easy, ties))
     start, (lists, at) = np.full(len(rank), np.nan), fixed.fresh(len(rank), size)
     index = depth.index(job[2])
     fixed.run_fixed((*job, rank), start, lists, index, at, np.inf, easy, ties, None)
@@ -96,6 +100,15 @@ def users(jobs: JobTable, load: Workload) -> Array:
     return names.fill_null(alone).rank("dense").to_numpy().astype(np.int64) - 1
 
 
+def _numbers(rule: Policy, found: Array, load: Workload) -> None:
+    """Raise if a score was not a number: such jobs have no place in the order, and never start."""
+    bad = np.flatnonzero(np.isnan(found))
+    if len(bad):
+        rows = ", ".join(str(load.row[j]) for j in bad[:5])
+        told = f"gave no number for {len(bad)} jobs, among them those in rows {rows}"
+        raise DataError(f"order {rule.order.name}", [told])
+
+
 def zero(now: float, s: float, r: float, n: float) -> float:
     """The score of an order that needs none."""
     return 0.0
@@ -105,5 +118,8 @@ def scores(rule: Policy, load: Workload, estimate: Array) -> Array:
     """Scores of a fixed order, (n,); jobs with the same one keep the order of arrival."""
     since = load.submit_s - load.submit_s[0]
     sizes = load.procs.astype(float)
-    found = rule.order.score(0.0, since, np.maximum(estimate, 1.0), sizes)
-    return np.ascontiguousarray(found, float)
+    with np.errstate(all="ignore"):  # what is no number is told below, with its rows
+        found = rule.order.score(0.0, since, np.maximum(estimate, 1.0), sizes)
+    found = np.ascontiguousarray(found, float)
+    _numbers(rule, found, load)
+    return found

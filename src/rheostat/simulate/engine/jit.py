@@ -8,9 +8,13 @@ sources of the engine.  It lies in the user's cache directory, or below ``NUMBA_
 from __future__ import annotations
 
 import ctypes
+import dis
 import hashlib
+import inspect
 import os
+import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +32,18 @@ def _folder() -> str:
     return str(Path(home) / f"engine-{digest}")
 
 
+def _forget(folder: Path) -> None:
+    """Where the engine has changed, delete what older ones left a month ago."""
+    month = time.time() - 30 * 86_400
+    if folder.exists() or not folder.parent.is_dir():
+        return
+    for other in folder.parent.glob("engine-*"):
+        if other.stat().st_mtime < month:
+            shutil.rmtree(other, ignore_errors=True)
+
+
 FOLDER = _folder()
+_forget(Path(FOLDER))
 
 
 @contextmanager
@@ -88,15 +103,25 @@ def _load_lightly(made: Any) -> None:
 def compiled_score(score: Callable[..., Any]) -> Any:
     """``score(now, submit, estimate, processors)`` as a function the engines can call.
 
-    What numba cannot compile is called back as plain Python: slow, and it works.
+    What numba cannot compile, or would swallow the errors of, is called back as plain Python: slow,
+    and it works.
     """
     if score not in _SCORES:
         try:
             with _without_scipy():
-                _SCORES[score] = numba.cfunc(_SIGNATURE)(score)
+                _SCORES[score] = _compiled(score)
         except numba.core.errors.NumbaError:
             _SCORES[score] = _PlainScore(score)
     return _SCORES[score]
+
+
+def _compiled(score: Callable[..., Any]) -> Any:
+    plain = getattr(score, "py_func", score)
+    if not inspect.isfunction(plain) or any(
+        i.opname == "RAISE_VARARGS" for i in dis.get_instructions(plain)
+    ):
+        return _PlainScore(score)
+    return numba.cfunc(_SIGNATURE, error_model="numpy")(plain)
 
 
 _SIGNATURE = numba.float64(numba.float64, numba.float64, numba.float64, numba.float64)
@@ -104,14 +129,34 @@ _SCORES: dict[Callable[..., Any], Any] = {}
 
 
 class _PlainScore(numba.types.WrapperAddressProtocol):
-    """A Python function behind a C pointer, as numba's first-class function types allow."""
+    """A Python function behind a C pointer, as numba's first-class function types allow.
+
+    An error cannot pass through C: it is kept for `checked`, and every later score is NaN.
+    """
 
     def __init__(self, score: Callable[..., Any]) -> None:
-        kind = ctypes.CFUNCTYPE(*[ctypes.c_double] * 5)
-        self._callback = kind(lambda *a: float(score(*a)))
+        self.score, self.error = score, None
+        self._callback = ctypes.CFUNCTYPE(*[ctypes.c_double] * 5)(self._called)
+
+    def _called(self, *seen: float) -> float:
+        if self.error is None:
+            try:
+                return float(self.score(*seen))
+            except BaseException as error:  # noqa: BLE001 - raised again by `checked`, an interruption too
+                self.error = error
+        return float("nan")
 
     def __wrapper_address__(self) -> int:
         return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def signature(self) -> Any:
         return _SIGNATURE
+
+
+def checked(made: Any, found: Any) -> Any:
+    """``found``, unless a score, as `compiled_score` made it, met an error: then that is raised."""
+    error = getattr(made, "error", None)
+    if error is not None:
+        made.error = None
+        raise error
+    return found
