@@ -39,10 +39,11 @@ def test_a_plain_machine_has_the_starts_of_the_plain_engines(load, name, backfil
     )
 
 
+@pytest.mark.parametrize("semantics", ["textbook", "cqsim"])
 @pytest.mark.parametrize("rule", ["easy", "fcfs", "conservative", "sjf+easy", "lxf+easy"])
-def test_and_so_it_has_on_a_real_trace(rule, shared_data):
+def test_and_so_it_has_on_a_real_trace(rule, semantics, shared_data):
     jobs = read_swf(shared_data / "swf" / "sdsc_sp2.swf.gz").rows(np.arange(4000))
-    made = policy(rule)
+    made = policy(rule, semantics=semantics)
     site, plain = simulate_site(jobs, made, Machine(128)), simulate_run(jobs, made, 128)
     assert starts(site) == starts(plain)
     assert site.jobs.frame.equals(plain.jobs.frame.select(site.jobs.columns))
