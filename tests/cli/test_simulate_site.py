@@ -79,3 +79,34 @@ def test_mistakes_are_told(desk, capsys):
     code, _, err = told(capsys)
     assert code != 0
     assert "idle is not known" in err
+
+
+def test_a_saved_model_foretells_the_power_a_cap_is_planned_with(tmp_path, monkeypatch, capsys):
+    """Measured watts would be clairvoyant; the model knows columns of the submission alone."""
+    from rheostat.measure.synthetic import World
+    from rheostat.predict.store import save
+    from rheostat.predict.surrogate import Surrogate
+
+    monkeypatch.chdir(tmp_path)
+    jobs = World(seed=0).jobs(700, seed=0)
+    jobs.write_parquet(tmp_path / "log.parquet")
+    past = jobs.rows(range(400))
+    save(Surrogate("forest", targets=("power_w",)).fit(past), tmp_path / "watts.model")
+    save(Surrogate("forest", targets=("runtime_s",)).fit(past), tmp_path / "time.model")
+    peak = 2 * jobs.numpy("power_w").max()
+    procs = 4 * int(jobs.numpy("cores").max())
+    (tmp_path / "site.toml").write_text(
+        f"procs = {procs}\nidle_w = 0.0\nbusy_w = 20\n[power]\ncap_w = {peak}\n"
+    )
+    known = {}
+    for extra in ((), ("--power", "watts.model")):
+        argv = ["simulate", "log.parquet", "--machine", "site.toml", "--json", *extra]
+        assert run(argv) == 0
+        found = json.loads(capsys.readouterr().out)["policies"]["easy"]
+        known[extra] = found["clairvoyant"]
+        if not extra:
+            assert found["power"]["peak_w"] <= peak * (1 + 1e-9)
+    assert known == {(): True, ("--power", "watts.model"): False}
+    argv = ["simulate", "log.parquet", "--machine", "site.toml", "--power", "time.model"]
+    assert run(argv) == 1
+    assert "expected a model of power_w" in capsys.readouterr().err

@@ -73,7 +73,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def check(names: Sequence[str]) -> None:
+def check(names: Sequence[str], option: str = "--policies") -> None:
     """Every mistake in the policies' names at once, before anything is read."""
     from rheostat.decide.queue.policy import policy
     from rheostat.errors import DataError
@@ -85,7 +85,7 @@ def check(names: Sequence[str]) -> None:
         except DataError as error:
             problems.append(str(error))
     if problems:
-        raise DataError("--policies", problems)
+        raise DataError(option, problems)
 
 
 def _on_terminal() -> bool:

@@ -11,6 +11,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
+    from rheostat.core.outcome import Outcome
     from rheostat.simulate.run import Run
 
 Trace = Annotated[Path, typer.Argument(help="A job log: SWF, sacct, parquet, ...")]
@@ -49,6 +50,14 @@ def simulate(
         Path | None,
         typer.Option(help="Moldable jobs: a CSV or parquet table of job_id, cores, runtime_s, ..."),
     ] = None,
+    power: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="A saved model that foretells power, for planning under a cap.  "
+            "[default: watts measured, else the machine's]",
+        ),
+    ] = None,
     schedule: Annotated[
         Path | None, typer.Option(help="Write starts and ends here, as CSV.")
     ] = None,
@@ -64,15 +73,20 @@ def simulate(
     intervals are drawn with --seed.
     """
     from rheostat.cli.output import put_json, put_report, tell, write_page
+    from rheostat.cli.protocol import check
     from rheostat.explain.schedule import flat_grid, schedule_report, schedule_text
     from rheostat.simulate.facts import facts as told
 
+    names = list(dict.fromkeys(policy or ["easy"]))
+    check(names, "--policy")
     jobs = _read(trace, form)
     how = {"estimates": estimates, "semantics": semantics, "ties": ties}
     site: dict[str, Any] = {}
     if alternatives is not None:
         site["alternatives"] = _alternatives(alternatives)
-    runs = run_all(jobs, list(dict.fromkeys(policy or ["easy"])), machine, **how, **site)
+    if power is not None:
+        site["power_w"] = _foretold(power, jobs)
+    runs = run_all(jobs, names, machine, **how, **site)
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)
     deep = json or html is not None
@@ -101,6 +115,19 @@ def _alternatives(path: Path) -> JobTable:
     from rheostat.simulate.mold import read_alternatives
 
     return read_alternatives(path)
+
+
+def _foretold(path: Path, jobs: JobTable) -> Outcome:
+    """What the model says at submission."""
+    from rheostat.core.jobs import Moment
+    from rheostat.errors import DataError
+    from rheostat.recipes.nodecount import saved
+
+    found = saved(path).predict(jobs.known_at(Moment.SUBMIT))
+    if "power_w" not in found.names:
+        told = f"expected a model of power_w, got one of {', '.join(found.names)}"
+        raise DataError(str(path), [told])
+    return found
 
 
 def run_all(

@@ -20,11 +20,12 @@ BLIND = "alternative without time limit: planned with its true run time (clairvo
 
 
 def believed_watts(given: Array | Outcome | None, rows: int) -> Array | None:
-    """Watts per row of the trace, or None."""
+    """Watts per row of the trace, NaN where a model abstains; or None."""
     if given is None:
         return None
     watts = given.mean("power_w") if isinstance(given, Outcome) else np.asarray(given, float)
-    if watts.shape != (rows,) or not (watts >= 0).all():
+    silent = np.isnan(watts) & isinstance(given, Outcome)
+    if watts.shape != (rows,) or not ((watts >= 0) | silent).all():
         raise DataError("power_w", [f"expected {rows} watts >= 0, got shape {watts.shape}"])
     return watts
 
@@ -37,6 +38,9 @@ def planned_watts(
     guess = ways.expect_w
     if believed is not None:
         guess = np.where(ways.row < 0, believed[load.row][ways.job], guess)
+        nobody = np.full(len(guess), np.nan)
+        busy = job_watts(machine, part[ways.job], ways.procs, gpus_of(machine, ways), nobody)
+        guess = np.where(np.isnan(guess), busy, guess)  # where the model abstains
     unknown = ~np.isfinite(guess)
     planned = np.where(unknown, actual, guess)
     if machine.cap_w is None:
