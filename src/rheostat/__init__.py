@@ -16,6 +16,7 @@ _WHERE = {
     "JobTable": "core.jobs",
     "Machine": "core.machine",
     "Moment": "core.jobs",
+    "Series": "core.series",
     "Knob": "core.space",
     "Space": "core.space",
     "powers_of_two": "core.space",
@@ -31,6 +32,7 @@ _WHERE = {
     "Deadline": "tradeoff.rules",
     "PowerCap": "tradeoff.rules",
     "EnergyBudget": "tradeoff.rules",
+    "NodeHours": "tradeoff.rules",
     "MaxSlowdown": "tradeoff.rules",
     "Weighted": "tradeoff.rules",
     "advise": "decide.advise",
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from rheostat.core.jobs import Moment as Moment
     from rheostat.core.machine import Machine as Machine
     from rheostat.core.outcome import Outcome as Outcome
+    from rheostat.core.series import Series as Series
     from rheostat.core.space import Knob as Knob
     from rheostat.core.space import Space as Space
     from rheostat.core.space import powers_of_two as powers_of_two
