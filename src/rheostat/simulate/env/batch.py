@@ -32,6 +32,7 @@ class Batch:
     """``count`` episodes over one trace; ``views``, ``masks``, ``rewards``, ``ended`` are outputs.
 
     All are written in place at each call; ``starts`` (count, n) only where ``record`` asks for it.
+    ``states`` are the core's arrays, to be read by those who encode an observation of their own.
     """
 
     def __init__(self, trace: Trace, rules: Rules, count: int, *, record: bool) -> None:
@@ -45,9 +46,9 @@ class Batch:
         self.masks = np.zeros((count, rules.window + 1), bool)
         self.rewards, self.ended = np.zeros(count), np.zeros((count, 2), bool)
         self._none = np.full(count, -1)
-        self._states = (whole, self.real, window, lists[0], lists[1], self.starts)
+        self.states = (whole, self.real, window, lists[0], lists[1], self.starts)
         self._outs = (self.views, self.masks, self.rewards, self.ended)
-        self._given = (trace.jobs, trace.low, rules.of(trace.size), rules.weights, self._states)
+        self._given = (trace.jobs, trace.low, rules.of(trace.size), rules.weights, self.states)
 
     def step(self, actions: np.ndarray, first: np.ndarray | None = None) -> None:
         """Act; where ``first`` is not -1 begin an episode at that job instead."""

@@ -1,0 +1,109 @@
+"""One jobset played from an empty machine, as a DRAS agent sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rheostat.simulate.engine.env_layout import (
+    BACKFILL,
+    BUSY,
+    FREE,
+    NEED,
+    NEXT,
+    NOW,
+    PHASE,
+    STARTED,
+)
+from rheostat.simulate.env.batch import Batch
+from rheostat.simulate.env.rules import Rules, Trace
+from rheostat.simulate.learn.encode import encode_jobs, encode_nodes, settle
+from rheostat.simulate.learn.setup import Setup
+
+
+@dataclass(frozen=True)
+class View:
+    """One decision: rows of jobs (2w, 2), rows of nodes (N, 2), and how many jobs are shown."""
+
+    jobs: np.ndarray
+    nodes: np.ndarray
+    count: int
+
+
+class Game:
+    """A jobset on an empty machine; `view`, then `choose` one of the jobs shown, until ``over``.
+
+    Nothing is skipped in a backfill: as in the released code, jobs are taken until none is left
+    that may be.
+    """
+
+    def __init__(self, trace: Trace, setup: Setup) -> None:
+        rules = Rules(window=setup.window, reward=setup.reward, episode_jobs=None, warm=False)
+        self.trace, self._scaled = trace, setup.inputs == "scaled"
+        self._batch = Batch(trace, rules, 1, record=True)
+        self._slots = np.full(setup.window, -1)
+        self._owner = np.full(trace.size, -1)
+        self._chosen: list[int] = []
+        self._batch.step(np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+    @property
+    def over(self) -> bool:
+        """Have all jobs started?"""
+        return bool(self._batch.ended[0, 0])
+
+    @property
+    def now_s(self) -> float:
+        """Time, s."""
+        return float(self._batch.real[0, NOW])
+
+    @property
+    def backfills(self) -> bool:
+        """Is a job promised its start, and is a hole before it to be filled?"""
+        return bool(self._batch.whole[0, PHASE] == BACKFILL)
+
+    @property
+    def shown(self) -> np.ndarray:
+        """Jobs of the last view, numbered in order of submission; (count,)."""
+        places = self._slots[self._slots >= 0]
+        return np.asarray(self._batch.states[2][0, places])
+
+    @property
+    def event(self) -> int:
+        """Submissions and ends so far."""
+        whole, real = self._batch.whole[0], self._batch.real[0]
+        return int(whole[NEXT] + real[STARTED] - whole[BUSY])
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Start of each job of the trace, s; NaN where it has not started."""
+        return self._batch.starts[0].copy()
+
+    def view(self) -> View:
+        """What is to be decided now."""
+        whole, real, window, _, _, starts = (s[0] for s in self._batch.states)
+        jobs, mask, size = self.trace.jobs, self._batch.masks[0], self.trace.size
+        seen = np.empty((2 * len(self._slots), 2), np.float32)
+        floor = np.empty((size, 2), np.float32)
+        how, outs = (size, self._scaled), (self._slots, seen)
+        count = encode_jobs(jobs, whole, real, window, mask, how, outs)
+        begun = [job for job in self._chosen if starts[job] == starts[job]]  # NaN: not yet
+        self._chosen = [job for job in self._chosen if job not in begun]
+        begun = np.array(sorted(begun, key=starts.__getitem__), np.int64)
+        settle(jobs, starts, self._owner, begun, real[NOW])
+        encode_nodes(jobs, real, starts, self._owner, self._scaled, floor)
+        return View(seen, floor, count)
+
+    def choose(self, slot: int) -> tuple[float, bool]:
+        """Choose a job of the last view: its reward, and does it start at once?"""
+        job = int(self.shown[slot])
+        fits = bool(self.trace.jobs[job, NEED] <= self._batch.whole[0, FREE])
+        self._chosen.append(job)
+        self._batch.step(self._slots[slot : slot + 1])
+        return float(self._batch.rewards[0]), fits
+
+    def told(self) -> dict[str, float]:
+        """Waits and slowdowns of the jobs started so far."""
+        names = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "decisions")
+        facts = self._batch.told()
+        return {name: facts[name][0].item() for name in names}

@@ -1,0 +1,85 @@
+"""The networks of DRAS: one filter over two numbers, two wide layers, an answer.
+
+A 1x2 convolution turns each row of the input (`encode`) into one number.  Two layers without a
+bias follow, then either one probability per slot of the window ("pg") or one value between 0 and 1
+for the single job shown ("dql").  The widths are fixed by the machine: one input per node.
+
+    Symbol  Shape      Meaning
+    jobs    (b, J, 2)  rows of jobs; J = 2 W for "pg", 2 for "dql"
+    nodes   (c, N, 2)  rows of nodes; c is b, or 1 if all b share them
+    a       (b, A)     answer: A = W scores before the softmax ("pg") or 1 value ("dql")
+
+The parameters are 3 + (J + N) h1 + h1 h2 + h2 A + A: on Theta (N = 4,360, h = 4,000 and
+1,000, W = 50) 21,890,053 for "pg" and 21,449,004 for "dql", on Cori (N = 12,076, h = 10,000 and
+4,000) 161,960,053 and 160,784,004, as published.
+
+References
+----------
+Fan et al., IPDPS 2021 (table of networks).  The released code has ReLU where the paper says leaky
+rectifier; ReLU is here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rheostat._optional import require
+from rheostat.simulate.learn.setup import Setup
+
+torch = require("torch", extra="deep")
+F = torch.nn.functional
+
+
+def job_rows(setup: Setup) -> int:
+    """Rows of jobs in one input."""
+    return 2 * setup.window if setup.method == "pg" else 2
+
+
+class Network(torch.nn.Module):  # type: ignore[misc]
+    """The network of a `Setup` for a machine of ``nodes`` nodes; weights are Glorot's, uniform.
+
+    ``seed`` None leaves the weights unset, which is quicker where others are loaded.
+
+    >>> small = Network(Setup(window=3, hidden=(5, 4)), nodes=7, seed=0)
+    >>> sum(p.numel() for p in small.parameters()) == 3 + (6 + 7) * 5 + 5 * 4 + 4 * 3 + 3
+    True
+    """
+
+    def __init__(self, setup: Setup, nodes: int, seed: int | None) -> None:
+        super().__init__()
+        self.rows, (first, second) = job_rows(setup), setup.hidden
+        answers = setup.window if setup.method == "pg" else 1
+        shapes = {
+            "filter": (1, 2),
+            "filter_bias": (1,),
+            "first": (first, self.rows + nodes),
+            "second": (second, first),
+            "last": (answers, second),
+        }
+        if setup.method == "pg" or setup.value_bias:
+            shapes["last_bias"] = (answers,)
+        for name, shape in shapes.items():
+            setattr(self, name, torch.nn.Parameter(torch.empty(shape)))
+        self.values, self.biased = setup.method == "dql", "last_bias" in shapes
+        if seed is not None:
+            self._draw(torch.Generator().manual_seed(seed))
+
+    def _draw(self, rng: Any) -> None:
+        with torch.no_grad():
+            for name, weight in self.named_parameters():
+                if name.endswith("bias"):
+                    weight.zero_()
+                    continue
+                # a convolution counts its two taps on both sides
+                fan = 4 if name == "filter" else sum(weight.shape)
+                weight.uniform_(-((6 / fan) ** 0.5), (6 / fan) ** 0.5, generator=rng)
+
+    def forward(self, jobs: Any, nodes: Any) -> Any:
+        """(b, A): values for "dql"; for "pg" scores whose softmax are the probabilities."""
+        told, floor = (F.linear(x, self.filter, self.filter_bias)[..., 0] for x in (jobs, nodes))
+        # the nodes are the same for all jobs that "dql" compares: their part is computed once
+        hidden = F.linear(told, self.first[:, : self.rows])
+        hidden = torch.relu(hidden + F.linear(floor, self.first[:, self.rows :]))
+        hidden = torch.relu(F.linear(hidden, self.second))
+        answer = F.linear(hidden, self.last, self.last_bias if self.biased else None)
+        return torch.sigmoid(answer) if self.values else answer

@@ -1,0 +1,107 @@
+"""The switches of a learning agent: every way in which it may depart from DRAS has a name here.
+
+`Setup` holds the settings that learn well on small machines; `recipes.dras` those of DRAS.  Where
+the paper and the released code contradict each other, the comment says which is which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rheostat.errors import DataError
+from rheostat.simulate.env.rewards import weights
+
+CHOICES = {
+    "method": ("pg", "dql"),
+    "inputs": ("raw", "scaled"),
+    "loss": ("whole", "legal"),
+    "test": ("sample", "best"),
+    "steps": ("each", "batch"),
+    "error": ("descent", "released"),
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How an agent sees, judges, explores and learns.
+
+    Parameters
+    ----------
+    method
+        "pg": probabilities of all jobs of the window at once, learned by REINFORCE.  "dql": a value
+        of one job at a time, learned from what followed.
+    window
+        Waiting jobs that are seen, first come first.
+    hidden
+        Widths of the two hidden layers.
+    reward
+        A name of `rheostat.simulate.env.rewards.REWARDS`.
+    inputs
+        "raw": nodes and seconds (DRAS).  "scaled": shares of the machine, times on a log scale.
+    lr, gamma
+        Adam's step size and the discount of later rewards, per decision.
+    instances
+        Events of the cluster (a submission or an end) between two updates.
+    loss
+        Of "pg".  "whole": log-probability over all outputs of the network, empty slots of the
+        window among them (DRAS).  "legal": over the jobs there are, from which it was drawn.
+    steps
+        Of "dql".  "each": one step of Adam per decision (DRAS).  "batch": one per update.
+    error
+        Of "dql".  "descent" lowers the squared error of the values, as the paper's method does.
+        "released" has the sign of the released code, which raises it.
+    explore, explore_factor, explore_least
+        Of "dql".  Probability of a random choice; factor per choice that starts its job; floor.
+    explore_again
+        Of "dql".  Does each jobset begin again at ``explore``?
+    test
+        Of "pg", once trained.  "sample": draw from the probabilities (DRAS).  "best": take the
+        likeliest.
+    value_bias
+        Of "dql".  Has the last layer a bias?  The published numbers of parameters count one; the
+        released code has none.
+    """
+
+    method: str = "pg"
+    window: int = 50
+    hidden: tuple[int, int] = (128, 64)
+    reward: str = "dras_capability"
+    inputs: str = "scaled"
+    lr: float = 1e-3
+    gamma: float = 0.99
+    instances: int = 100
+    loss: str = "legal"
+    steps: str = "batch"
+    error: str = "descent"
+    explore: float = 1.0
+    explore_factor: float = 0.995
+    explore_least: float = 0.01
+    explore_again: bool = False
+    test: str = "best"
+    value_bias: bool = True
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name}: expected {' or '.join(known)}, got {getattr(self, name)!r}"
+            for name, known in CHOICES.items()
+            if getattr(self, name) not in known
+        ]
+        sizes = {"window": self.window, "instances": self.instances}
+        sizes |= {f"hidden[{i}]": width for i, width in enumerate(self.hidden)}
+        problems += [
+            f"{name}: expected a whole number above 0, got {value!r}"
+            for name, value in sizes.items()
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1
+        ]
+        if len(self.hidden) != 2:
+            problems.append(f"hidden: expected two widths, got {len(self.hidden)}")
+        problems += [] if self.lr > 0 else [f"lr: expected a number above 0, got {self.lr!r}"]
+        shares = ("gamma", "explore", "explore_factor", "explore_least")
+        problems += [
+            f"{name}: expected 0 to 1, got {getattr(self, name)!r}"
+            for name in shares
+            if not 0 <= getattr(self, name) <= 1
+        ]
+        if problems:
+            raise DataError("setup of the agent", problems)
+        weights(self.reward)
