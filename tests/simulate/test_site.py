@@ -169,3 +169,13 @@ def test_random_failures_follow_their_seed():
         return simulate_run(jobs, "easy", machine).jobs.numpy("end_s").tolist()
 
     assert ends(1) == ends(1) != ends(2)
+
+
+def test_types_of_the_engine_are_the_same_in_code_from_disk():
+    """Signatures are kept pickled; a type that is in no module comes back as a stranger."""
+    from rheostat.simulate.engine import site, site_struct
+
+    assert site.run_site is not None
+    for name in ("StateType", "HeapType"):
+        kind = getattr(site_struct, name)
+        assert (kind.__module__, kind.__qualname__) == (site_struct.__name__, name)

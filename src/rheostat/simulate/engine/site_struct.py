@@ -18,7 +18,10 @@ def struct(name: str, *fields: str) -> Any:
     def plain(self: Any, given: Any) -> Any:
         return tuple((f, types.unliteral(t)) for f, t in given)
 
-    kind = structref.register(type(f"{name}Type", (types.StructRef,), {"preprocess_fields": plain}))
+    own = {"preprocess_fields": plain, "__module__": __name__}
+    kind = structref.register(type(f"{name}Type", (types.StructRef,), own))
+    # where code from disk finds it again: pickled by value it would be another, unknown type
+    globals()[kind.__name__] = kind
     made = type(name, (structref.StructRefProxy,), {})
     structref.define_constructor(made, kind, list(fields))
     structref.define_attributes(kind)
