@@ -1,0 +1,130 @@
+"""An agent: its setup, its network, what it has learned from; it plays, is saved and is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat._optional import require
+from rheostat.errors import DataError
+from rheostat.simulate.env.rules import Trace
+from rheostat.simulate.learn.game import Game, View
+from rheostat.simulate.learn.networks import Network
+from rheostat.simulate.learn.setup import Setup
+
+torch = require("torch", extra="deep")
+
+KIND = "rheostat.agent/1"
+
+
+class Agent:
+    """A scheduler of a machine of ``nodes`` nodes that chooses by a network.
+
+    ``history`` has the facts of each jobset it has learned from, ``explore`` the probability of a
+    random choice the next one begins with.  ``uniform`` counts draws from a network whose answer
+    was not finite: as in the released code, any job shown is then as likely as any other.
+    """
+
+    def __init__(self, setup: Setup, nodes: int, *, seed: int | None = 0) -> None:
+        self.setup, self.nodes, self.seed = setup, nodes, seed
+        self.network = Network(setup, nodes, seed)
+        self.history: list[dict[str, Any]] = []
+        self.explore, self.uniform = setup.explore, 0
+
+    def pick(self, view: View, rng: np.random.Generator, *, explore: float | None = None) -> int:
+        """A slot of ``view``; ``explore``: None once trained, else the share of random choices."""
+        if self.setup.method == "dql":
+            if explore and rng.random() < explore:
+                return int(rng.integers(view.count))
+            return int(self.answers(view).argmax())
+        chances = self.answers(view)
+        if explore is None and self.setup.test == "best":
+            return int(chances.argmax())
+        edges = chances.cumsum()
+        return min(int(np.searchsorted(edges, rng.random() * edges[-1], "right")), view.count - 1)
+
+    def answers(self, view: View) -> np.ndarray:
+        """What the network says of the jobs shown, (count,): values, or probabilities."""
+        jobs, nodes = torch.from_numpy(view.jobs), torch.from_numpy(view.nodes)[None]
+        jobs = jobs.view(-1, 2, 2)[: view.count] if self.setup.method == "dql" else jobs[None]
+        with torch.no_grad():
+            told = self.network(jobs, nodes).flatten()[: view.count].double()
+            told = told.softmax(0) if self.setup.method == "pg" else told
+        if bool(told.isfinite().all()):
+            return np.asarray(told.numpy())
+        self.uniform += 1
+        return np.full(view.count, 1 / view.count)
+
+    def schedule(self, trace: Trace, *, seed: int = 0) -> np.ndarray:
+        """Start of each job of ``trace``, s, on an empty machine; (n,)."""
+        return self.play(trace, seed=seed).starts
+
+    def play(self, trace: Trace, *, seed: int = 0) -> Game:
+        """A whole jobset played as trained."""
+        game, rng = Game(self.fitting(trace), self.setup), np.random.default_rng(seed)
+        while not game.over:
+            game.choose(self.pick(game.view(), rng))
+        return game
+
+    def fitting(self, trace: Trace) -> Trace:
+        """``trace`` itself, if it is of the machine this network is made for."""
+        if trace.size != self.nodes:
+            raise DataError(
+                "agent",
+                [
+                    f"expected a machine of {self.nodes} nodes, got {trace.size}",
+                    "a network of DRAS has one input per node: train one for this machine",
+                ],
+            )
+        return trace
+
+    def save(self, path: Path, moments: Mapping[str, Any]) -> None:
+        """Write the agent and the optimiser's ``moments``: the old file or the new, never half."""
+        save_file = require("safetensors.torch", extra="deep").save_file
+        # one entry: several would be written in any order, and the bytes would differ
+        facts = {"kind": KIND, "setup": asdict(self.setup), "nodes": self.nodes, "seed": self.seed}
+        facts |= {"history": self.history, "explore": self.explore}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        tensors = {f"network.{k}": v.detach() for k, v in self.network.named_parameters()}
+        save_file(tensors | dict(moments), part, {"agent": json.dumps(facts, sort_keys=True)})
+        os.replace(part, path)
+
+    @classmethod
+    def load(cls, path: Path | str) -> tuple[Agent, dict[str, Any]]:
+        """An agent that was saved, and the moments of its optimiser."""
+        facts, tensors = _read(Path(path))
+        told = facts["setup"] | {"hidden": tuple(facts["setup"]["hidden"])}
+        agent = cls(Setup(**told), facts["nodes"], seed=None)
+        agent.seed, agent.history = facts["seed"], facts["history"]
+        agent.explore = facts["explore"]
+        weights = {k[8:]: tensors.pop(k) for k in list(tensors) if k.startswith("network.")}
+        agent.network.load_state_dict(weights)
+        return agent, tensors
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    library = require("safetensors", extra="deep")
+    if not path.is_file():
+        raise DataError(
+            str(path), ["expected an agent saved by rheostat train, found no such file"]
+        )
+    try:
+        with library.safe_open(path, framework="pt") as file:
+            facts = json.loads((file.metadata() or {}).get("agent", "{}"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except library.SafetensorError as error:
+        raise DataError(
+            str(path), [f"expected an agent saved by rheostat train: {error}"]
+        ) from error
+    if facts.get("kind") != KIND:
+        raise DataError(
+            str(path), [f"expected {KIND}, got {facts.get('kind', 'another kind of file')}"]
+        )
+    return facts, tensors
