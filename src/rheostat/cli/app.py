@@ -12,7 +12,7 @@ GROUPS = {
     "Measure": ("read", "fetch"),
     "Predict": ("fit", "predict", "compare"),
     "Trade off and decide": ("front", "decide", "backtest", "search"),
-    "Time passes": ("simulate",),
+    "Time passes": ("simulate", "train"),
 }
 
 app = typer.Typer(

@@ -1,16 +1,20 @@
-"""Jobsets: the weeks of a trace, each a game of its own."""
+"""Jobsets: the weeks of a trace, and weeks made after it, each a game of its own."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
+from rheostat.errors import DataError
 from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.env.rules import trace as prepare
+from rheostat.simulate.learn.generate import WEEK_S, sampled_week, synthetic_week
 from rheostat.simulate.workload import workload
 
-WEEK_S = 7 * 86_400.0
+DRAS_PHASES = (9, 9, 82)
 
 
 def weeks(
@@ -33,3 +37,27 @@ def weeks(
     week[load.row] = (load.submit_s - load.submit_s[0]) // WEEK_S
     numbers = np.unique(week[load.row])[:most]
     return [prepare(jobs.rows(week == n), place, estimates) for n in numbers]
+
+
+def three_phases(
+    jobs: JobTable,
+    machine: Machine | int,
+    counts: tuple[int, int, int] = DRAS_PHASES,
+    *,
+    seed: int = 0,
+    estimates: str = "user",
+) -> list[Trace]:
+    """DRAS's order of training: sampled weeks, the first weeks of the trace, synthetic weeks.
+
+    ``counts`` says how many of each; a trace with fewer weeks gives those it has.
+    """
+    if len(counts) != 3 or min(counts) < 0 or not any(counts):
+        raise DataError("phases", [f"expected three counts of at least 0, got {counts!r}"])
+    place = machine if isinstance(machine, Machine) else Machine(machine)
+
+    def made(kind: int, week: Callable[..., JobTable]) -> list[Trace]:
+        rngs = (np.random.default_rng([seed, kind, i]) for i in range(counts[kind]))
+        return [prepare(week(jobs, place, rng), place, estimates) for rng in rngs]
+
+    real = weeks(jobs, place, most=counts[1], estimates=estimates)
+    return [*made(0, sampled_week), *real, *made(2, synthetic_week)]

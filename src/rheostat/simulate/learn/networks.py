@@ -77,9 +77,12 @@ class Network(torch.nn.Module):  # type: ignore[misc]
     def forward(self, jobs: Any, nodes: Any) -> Any:
         """(b, A): values for "dql"; for "pg" scores whose softmax are the probabilities."""
         told, floor = (F.linear(x, self.filter, self.filter_bias)[..., 0] for x in (jobs, nodes))
-        # the nodes are the same for all jobs that "dql" compares: their part is computed once
-        hidden = F.linear(told, self.first[:, : self.rows])
-        hidden = torch.relu(hidden + F.linear(floor, self.first[:, self.rows :]))
+        if len(told) == len(floor):
+            hidden = F.linear(torch.cat((told, floor), 1), self.first)
+        else:  # the nodes are the same for all jobs that "dql" compares: computed once
+            hidden = F.linear(told, self.first[:, : self.rows])
+            hidden = hidden + F.linear(floor, self.first[:, self.rows :])
+        hidden = torch.relu(hidden)
         hidden = torch.relu(F.linear(hidden, self.second))
         answer = F.linear(hidden, self.last, self.last_bias if self.biased else None)
         return torch.sigmoid(answer) if self.values else answer

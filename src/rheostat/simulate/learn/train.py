@@ -28,7 +28,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,7 @@ def _value(agent: Agent, adam: Any, steps: Sequence[Step], returns: np.ndarray) 
     for value, wrong in zip(values, off, strict=True):
         slopes = torch.autograd.grad(value, list(before.parameters()))
         for weight, slope in zip(network.parameters(), slopes, strict=True):
-            weight.grad = -wrong * slope
+            weight.grad = slope.mul_(-wrong)
         adam.step()
 
 
@@ -207,14 +207,12 @@ def fingerprint(trace: Trace) -> str:
 
 def _check(agent: Agent, jobsets: Sequence[Trace], setup: Setup, seed: int, out: Path) -> None:
     """Refuse to go on with a file that was begun with something else."""
+    told = {**asdict(agent.setup), "seed": agent.seed, "nodes": agent.nodes}
+    asked = {**asdict(setup), "seed": seed, "nodes": jobsets[0].size}
     problems = [
-        f"{name}: expected {had!r}, as it was begun, got {now!r}"
-        for name, had, now in (
-            ("setup", agent.setup, setup),
-            ("seed", agent.seed, seed),
-            ("nodes", agent.nodes, jobsets[0].size),
-        )
-        if had != now
+        f"{name}: expected {had!r}, as it was begun, got {asked[name]!r}"
+        for name, had in told.items()
+        if had != asked[name]
     ]
     before = [facts["of"] for facts in agent.history]
     if before != [fingerprint(t) for t in jobsets[: len(before)]]:
