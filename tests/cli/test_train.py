@@ -90,3 +90,39 @@ def test_mistakes_are_told_and_nothing_is_written(log, tmp_path, capsys, wrong, 
     assert (code, out) == (1, "")
     assert message in err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def trained(log, tmp_path_factory):
+    path = tmp_path_factory.mktemp("agent") / "small.agent"
+    assert run(["train", str(log), *SMALL, "--scaled", "--jobsets", "1", "--out", str(path)]) == 0
+    return path
+
+
+def test_a_trained_agent_is_a_policy_beside_the_others(log, trained, tmp_path, capsys):
+    ask = ("simulate", log, "--policy", "easy", "--policy", f"agent:{trained}", "--json")
+    code, out, _ = told(capsys, *ask, "--schedule", tmp_path / "plan.csv")
+    facts = json.loads(out)["policies"]
+    assert code == 0
+    assert list(facts) == ["easy", "agent:small"]
+    assert facts["agent:small"]["jobs"] == facts["easy"]["jobs"] == 240
+    assert facts["agent:small"]["passes"] == 240
+    assert facts["agent:small"]["paired"]["against"] == "easy"
+    assert {p.name for p in tmp_path.iterdir()} == {"plan.easy.csv", "plan.agent:small.csv"}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--semantics", "cqsim"), "--semantics: with an agent expected textbook, got cqsim"),
+        (("--ties", "batch"), "--ties: with an agent expected event"),
+        (("--estimates", "last2"), "--estimates: with an agent expected user or perfect"),
+        (("--machine", "16"), "expected a machine of 8 nodes, got 16"),
+        (("--policy", "agent:other/small.agent"), "rename one"),
+        (("--policy", "speedy"), "speedy"),
+    ],
+)
+def test_what_an_agent_cannot_play_is_told(log, trained, capsys, more, message):
+    code, _, err = told(capsys, "simulate", log, "--policy", f"agent:{trained}", *more)
+    assert code == 1
+    assert message in err

@@ -16,6 +16,7 @@ from rheostat.simulate.env.rules import trace as prepare
 from rheostat.simulate.learn import train as training
 from rheostat.simulate.learn.agent import Agent
 from rheostat.simulate.learn.game import Game, View
+from rheostat.simulate.learn.run import simulate_agent
 from rheostat.simulate.learn.setup import Setup
 from rheostat.simulate.learn.train import Step, train, update
 from tests.simulate.conftest import trace
@@ -202,3 +203,18 @@ def test_updates_come_at_the_end_of_an_event_after_so_many_events(jobsets, monke
     assert last == [1, 3, 5, 7, 9, 11]
     train([prepare(few, SMALL)], Setup(**LITTLE | {"instances": 4}))
     assert events == [2, 2]
+
+
+@pytest.mark.parametrize("estimates", ["user", "perfect"])
+def test_a_run_by_an_agent_has_its_starts_in_the_order_of_the_trace(estimates):
+    jobs = loaded(3, 60)
+    mixed = jobs.rows(np.random.default_rng(0).permutation(60))
+    agent = Agent(Setup(**LITTLE), SMALL, seed=0)
+    done = simulate_agent(mixed, agent, SMALL, estimates=estimates)
+    starts = agent.schedule(prepare(jobs, SMALL, estimates))
+    begun = dict(zip(done.jobs.frame["job_id"], done.jobs.frame["start_s"], strict=True))
+    order = np.argsort(jobs.numpy("submit_s"), kind="stable")
+    assert [begun[j] for j in jobs.numpy("job_id")[order]] == starts.tolist()
+    assert done.clairvoyant == (estimates == "perfect")
+    believed = "runtime_s" if estimates == "perfect" else "time_limit_s"
+    assert (done.jobs.numpy("estimate_s") == done.jobs.numpy(believed)).all()

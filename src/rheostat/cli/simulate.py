@@ -39,7 +39,7 @@ def simulate(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="fcfs, easy, conservative, ORDER, ORDER+easy or ORDER+conservative; "
+            help="fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative or agent:FILE; "
             "repeatable, the first is what the others are compared with.  [default: easy]"
         ),
     ] = None,
@@ -78,7 +78,7 @@ def simulate(
     from rheostat.simulate.facts import facts as told
 
     names = list(dict.fromkeys(policy or ["easy"]))
-    check(names, "--policy")
+    check([name for name in names if not name.startswith("agent:")], "--policy")
     jobs = _read(trace, form)
     how = {"estimates": estimates, "semantics": semantics, "ties": ties}
     site: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def simulate(
         site["alternatives"] = _alternatives(alternatives)
     if power is not None:
         site["power_w"] = _foretold(power, jobs)
-    runs = run_all(jobs, names, machine, **how, **site)
+    runs = run_all(jobs, names, machine, seed=seed, **how, **site)
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)
     deep = json or html is not None
@@ -131,7 +131,14 @@ def _foretold(path: Path, jobs: JobTable) -> Outcome:
 
 
 def run_all(
-    jobs: JobTable, policies: list[str], machine: str, *, semantics: str, ties: str, **how: Any
+    jobs: JobTable,
+    policies: list[str],
+    machine: str,
+    *,
+    semantics: str,
+    ties: str,
+    seed: int = 0,
+    **how: Any,
 ) -> list[Run]:
     """One run per policy on the same machine."""
     from rheostat.cli.output import working
@@ -139,13 +146,43 @@ def run_all(
     from rheostat.simulate.header import machine_of
     from rheostat.simulate.run import simulate_run
 
-    rules = [made(p, semantics=semantics, ties=ties) for p in policies]
+    agents = [p for p in policies if p.startswith("agent:")]
+    if agents:
+        _check_agents(agents, semantics, ties, how)
+    rules = [p if p in agents else made(p, semantics=semantics, ties=ties) for p in policies]
     place = machine_of(jobs, machine)
     runs = []
     for rule in rules:
-        with working(f"{rule.name}: {len(jobs):,} jobs"):
-            runs.append(simulate_run(jobs, rule, place, **how))
+        with working(f"{rule if isinstance(rule, str) else rule.name}: {len(jobs):,} jobs"):
+            if isinstance(rule, str):
+                from rheostat.simulate.learn.run import simulate_saved
+
+                runs.append(simulate_saved(jobs, rule, place, seed=seed, **how))
+            else:
+                runs.append(simulate_run(jobs, rule, place, **how))
     return runs
+
+
+def _check_agents(agents: list[str], semantics: str, ties: str, how: dict[str, Any]) -> None:
+    """An agent decides at each event, from requested or true run times, about jobs as they are."""
+    from rheostat.errors import DataError
+
+    told = {"--semantics": (semantics, "textbook"), "--ties": (ties, "event")}
+    problems = [
+        f"{name}: with an agent expected {wanted}, got {given}"
+        for name, (given, wanted) in told.items()
+        if given != wanted
+    ]
+    if how.get("estimates", "user") not in ("user", "perfect"):
+        problems.append(
+            f"--estimates: with an agent expected user or perfect, got {how['estimates']}"
+        )
+    if len({Path(name).stem for name in agents}) < len(agents):
+        problems.append("--policy: agents are told apart by the names of their files: rename one")
+    others = sorted(set(how) - {"estimates"})
+    problems += [f"--{name.split('_')[0]}: an agent cannot plan with it" for name in others]
+    if problems:
+        raise DataError(agents[0], problems)
 
 
 def _replayed(jobs: JobTable, base: Run, facts: dict[str, Any]) -> tuple[str, ...]:

@@ -107,12 +107,12 @@ def simulate_run(
         return simulate_site(jobs, rule, place, estimates=estimates, **site)
     load = workload(jobs, place)
     plan = scheduled(jobs, load, rule, place.procs, estimates)
-    told = _table(jobs, load, plan)
-    books = _books(place, told)
+    told = run_table(jobs, load, plan)
+    books = account_of(place, told)
     return Run(told, rule, place, plan.passes, plan.cpu_s, plan.clairvoyant, books)
 
 
-def _books(place: Machine, told: JobTable) -> Account | None:
+def account_of(place: Machine, told: JobTable) -> Account | None:
     """What was drawn, where any watts are known: of the machine, or of a job."""
     given = told.numpy("power_w") if "power_w" in told.schema else np.full(len(told), np.nan)
     if not np.isfinite([place.idle_w, place.busy_w, *given[np.isfinite(given)][:1]]).any():
@@ -124,7 +124,7 @@ def _books(place: Machine, told: JobTable) -> Account | None:
     return plain_account(place, np.arange(len(told)), procs, begin, end, submit, given)
 
 
-def _table(jobs: JobTable, load: Workload, plan: Plan) -> JobTable:
+def run_table(jobs: JobTable, load: Workload, plan: Plan) -> JobTable:
     """The jobs that ran, in the order of the trace, with the simulated times."""
     back = np.argsort(load.row, kind="stable")
     taken = jobs.rows(load.row[back])
