@@ -11,6 +11,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "rheostat-tests"))
 
 import pytest
+from hypothesis import settings
+
+# the same examples every time, so that a red run is red again; HYPOTHESIS_PROFILE=default draws anew
+settings.register_profile("steady", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+# an engine compiles for half a minute: files that share one run in the same process
+COMPILED = {
+    "site": ("test_site", "test_site_life", "test_site_power", "test_site_sized",
+             "test_simulate_site", "test_report"),
+    "play": ("test_env", "test_dras", "test_learn", "test_train"),
+}  # fmt: skip
 
 SHARED = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -28,3 +40,11 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.mktemp("xdg")
     for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep files that need the same compiled engine together."""
+    group = {name: of for of, names in COMPILED.items() for name in names}
+    for item in items:
+        if item.path.stem in group:
+            item.add_marker(pytest.mark.xdist_group(group[item.path.stem]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rheostat.decide.queue.orders import ORDERS, Order
@@ -14,6 +14,7 @@ from rheostat.simulate.run import simulate_run
 from tests.simulate.conftest import trace
 from tests.simulate.oracle import oracle
 
+HOW = [(semantics, ties) for semantics in ("textbook", "cqsim") for ties in ("event", "batch")]
 FORGETFUL = sorted(n for n, o in ORDERS.items() if o.factors is None)
 
 
@@ -31,11 +32,15 @@ def workloads(draw, most=14, overdue=True):
 
 
 @settings(max_examples=300, deadline=None)
-@given(workloads(), st.sampled_from(FORGETFUL), st.sampled_from(BACKFILLING), st.data())
-def test_every_engine_starts_jobs_when_the_oracle_does(load, name, backfill, data):
+@example(
+    load=[np.zeros(12, int), np.array([0] * 6 + [1, 3, 0, 0, 0, 3]), np.array([1] * 9 + [2, 1, 1]),
+          np.array([1] * 7 + [3, 1, 1, 1, 2]), 2],
+    name="ljf", backfill="conservative", how=("textbook", "event"),
+)  # fmt: skip
+@given(workloads(), st.sampled_from(FORGETFUL), st.sampled_from(BACKFILLING), st.sampled_from(HOW))
+def test_every_engine_starts_jobs_when_the_oracle_does(load, name, backfill, how):
     submit, run, procs, ask, size = load
-    semantics = data.draw(st.sampled_from(("textbook", "cqsim")))
-    ties = data.draw(st.sampled_from(("event", "batch")))
+    semantics, ties = how
     rule = policy(f"{name}+{backfill}", semantics=semantics, ties=ties)
     found = simulate_run(trace(submit, run, procs, ask), rule, size)
     since = submit - submit[0]

@@ -141,6 +141,7 @@ def _place(state, queue, turn, job, start, running, ends, plan):
         if at == 0 and procs[j] <= free + due:
             start[j] = now
             free -= procs[j]
+            due += procs[j] if now + run[j] == now else 0
             insert(ends, now + run[j], j, procs[j], now + booked[j])
             insert(running, now + booked[j], j, procs[j], 0.0)
     return free

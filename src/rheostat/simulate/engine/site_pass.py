@@ -173,11 +173,12 @@ def _try(now, s, p, j, spare):
         blocked[part] = blocked[part] or not leading
         taken = s.booked[way] + wake if leading else length
         plans.reserve(p, 0, taken, res, need, s.depth < 2)
+        expected = start(now, s, j, way)
+        due = s.depth == 2 and s.end[j] == now  # an empty run: what it has is free again
         for k in range(len(res)):
             if res[k] >= 0:
                 real[res[k]] -= need[k]
-                free[res[k]] -= need[k]
-        expected = start(now, s, j, way)
+                free[res[k]] -= 0 if due else need[k]
         s.stale = s.stale or expected != now + taken
         return True
     if s.depth < 2 and blocked[part]:
