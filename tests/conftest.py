@@ -13,7 +13,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "rheo
 import pytest
 from hypothesis import settings
 
-# the same examples every time, so that a red run is red again; HYPOTHESIS_PROFILE=default draws anew
+# the same examples every time: a red run is red again; HYPOTHESIS_PROFILE=default draws anew
 settings.register_profile("steady", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
