@@ -237,7 +237,8 @@ def main() -> None:
     if args.write_docs:
         from nodecount_lib.section import replace_section
 
-        title = ["## Simulator", "", "    python benchmarks/simulate.py --write-docs", ""]
+        quick = " --quick" * args.quick
+        title = ["## Simulator", "", f"    python benchmarks/simulate.py{quick} --write-docs", ""]
         replace_section(ROOT / "docs" / "benchmarks.md", "simulator", title + page(facts))
 
 
