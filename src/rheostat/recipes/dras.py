@@ -37,8 +37,12 @@ FAITHFUL: dict[str, Any] = {
     "explore_least": 0.01,
     "explore_again": True,
     "test": "sample",
+    "backfill": "queue",
+    "plans": "true",
+    "decay": "selected",
+    "priorities": "trace",
 }
-LR = {"pg": 0.01, "dql": 0.001}
+OWN = {"pg": {"lr": 0.01, "promise": "held"}, "dql": {"lr": 0.001, "promise": "first"}}
 
 
 def dras(agent: str = "dras-pg", *, faithful: bool = True, **changed: Any) -> Setup:
@@ -52,5 +56,5 @@ def dras(agent: str = "dras-pg", *, faithful: bool = True, **changed: Any) -> Se
     if agent not in AGENTS:
         raise DataError("agent", [f"expected {' or '.join(AGENTS)}, got {agent!r}"])
     method = AGENTS[agent]
-    released = FAITHFUL | {"lr": LR[method]} if faithful else {}
+    released = FAITHFUL | OWN[method] if faithful else {}
     return Setup(method=method, **(released | changed))

@@ -71,6 +71,7 @@ from rheostat.simulate.engine.env_layout import (
     NEXT,
     NOW,
     PHASE,
+    PLAN,
     POINTS,
     SELECT,
     SIZE,
@@ -78,27 +79,27 @@ from rheostat.simulate.engine.env_layout import (
     UNTIL,
     WAITING,
 )
-from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.jit import borrowed, compiled
 
 AHEAD_S = np.concatenate([[0.0], 60.0 * 2.0 ** np.arange(POINTS - 1)])
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def may_start(jobs, whole, real, job):
     """Does the job fit now, and end by the promised start or leave room for the promised job?"""
     need = jobs[job, NEED]
     # & and |, not ``and`` and ``or``: a branch that cannot be foretold costs more than both sides
-    before = (real[NOW] + jobs[job, ASK] <= real[UNTIL]) | (need <= whole[EXTRA])
+    before = (real[NOW] + jobs[job, PLAN] <= real[UNTIL]) | (need <= whole[EXTRA])
     return (need <= whole[FREE]) & before
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def may_pass(whole):
     """Will anything happen without a choice?  Else waiting would be for ever."""
     return whole[BUSY] > 0 or whole[NEXT] < whole[LAST]
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def _profile(running, free, now, room):
     """Processors expected free at each point, from running jobs alone; those overdue now."""
     k, overdue = 1, 0.0
@@ -122,7 +123,7 @@ def _profile(running, free, now, room):
     return overdue
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def _reach(room, need):
     """First point of a profile that only rises with ``need`` processors, as a share."""
     low, high = 0, POINTS
@@ -135,7 +136,7 @@ def _reach(room, need):
     return low / POINTS
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def _squash(t, c):
     return t / (t + c) if t > 0 else 0.0
 
@@ -178,7 +179,7 @@ def write_view(jobs, whole, real, window, running, view, mask, rule):
     rest[12] = whole[EXTRA] / size if held >= 0 else 0.0
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def _rest(jobs, whole, real, window, rest):
     """The numbers of the rest that need no machine size."""
     held, w, now = whole[HELD], len(window), real[NOW]

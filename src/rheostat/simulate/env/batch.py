@@ -23,8 +23,10 @@ from rheostat.simulate.engine.env_layout import (
     TOTALS,
     WAITING,
     WAITS,
+    WATTS,
     WHOLE_COLUMNS,
 )
+from rheostat.simulate.env.rewards import REWARDS
 from rheostat.simulate.env.rules import Rules, Trace
 
 
@@ -40,7 +42,8 @@ class Batch:
         whole = np.zeros((count, WHOLE_COLUMNS), np.int64)
         window = np.zeros((count, rules.window), np.int64)
         lists = np.empty((2, count, *blocks(trace.most_running).shape))
-        self.starts = np.full((count, len(trace) if record else 0), np.nan)
+        kept = len(trace) if record or rules.recorded else 0
+        self.starts = np.full((count, kept), np.nan)
         self.whole, self.real = whole, np.zeros((count, REAL_COLUMNS))
         self.views = np.zeros((count, width(rules.window)), np.float32)
         self.masks = np.zeros((count, rules.window + 1), bool)
@@ -48,7 +51,9 @@ class Batch:
         self._none = np.full(count, -1)
         self.states = (whole, self.real, window, lists[0], lists[1], self.starts)
         self._outs = (self.views, self.masks, self.rewards, self.ended)
-        self._given = (trace.jobs, trace.low, rules.of(trace.size), rules.weights, self.states)
+        trace.bill.check(dict(zip(REWARDS, rules.weights, strict=True)), trace.jobs[:, WATTS])
+        self._given = (trace.jobs, trace.low, rules.of(trace.size), rules.weights)
+        self._given += (trace.bill.core(), self.states)
 
     def step(self, actions: np.ndarray, first: np.ndarray | None = None) -> None:
         """Act; where ``first`` is not -1 begin an episode at that job instead."""

@@ -8,6 +8,12 @@ Rewards are summed over what happens from one decision to the next.
     utilisation      - integral of F / N dt while Q > 0, in hours       - idle hours with a queue
     dras_capability  (B / N + w / max(6 h, w_max) + n / N) / 3          a number per job chosen
     dras_capacity    - sum over waiting 1 / max(r, 10 s)                per decision, not per second
+    energy           - energy of the site, kWh                          to the last end, idle ones
+    cost             - its price under the tariff                       too: the account that
+    carbon           - its carbon, kg                                   `simulate` gives
+
+What jobs draw is counted when they start, and idle watts as the last end moves away
+(`rheostat.simulate.engine.env_bill`): the sums are exact on a machine that began empty.
 
     Symbol  Unit  Meaning
     Q             jobs that wait
@@ -34,22 +40,24 @@ import numpy as np
 
 from rheostat.errors import DataError
 
-REWARDS = ("wait", "slowdown", "utilisation", "dras_capability", "dras_capacity")  # as GAINS
+# in the order of GAINS
+REWARDS = ("wait", "slowdown", "utilisation", "dras_capability", "dras_capacity",
+           "energy", "cost", "carbon")  # fmt: skip
 
 
 def weights(reward: str | Mapping[str, float]) -> np.ndarray:
     """One weight for each of `REWARDS`.
 
     >>> weights("slowdown").tolist()
-    [0.0, 1.0, 0.0, 0.0, 0.0]
-    >>> weights({"wait": 0.5, "utilisation": 2}).tolist()
-    [0.5, 0.0, 2.0, 0.0, 0.0]
+    [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    >>> weights("wait=0.5,utilisation=2").tolist() == weights({"wait": 0.5, "utilisation": 2}).tolist()
+    True
     >>> weights("speed")
     Traceback (most recent call last):
     ...
-    rheostat.errors.DataError: reward: expected wait, slowdown, utilisation, dras_capability, dras_capacity, got speed
+    rheostat.errors.DataError: reward: expected wait, slowdown, ..., energy, cost, carbon, got speed
     """  # noqa: E501
-    given = {reward: 1.0} if isinstance(reward, str) else dict(reward)
+    given = parsed(reward) if isinstance(reward, str) else dict(reward)
     unknown = [name for name in given if name not in REWARDS]
     problems = [f"expected {', '.join(REWARDS)}, got {', '.join(unknown)}"] if unknown else []
     problems += [
@@ -62,3 +70,21 @@ def weights(reward: str | Mapping[str, float]) -> np.ndarray:
     if problems:
         raise DataError("reward", problems)
     return np.array([float(given.get(name, 0.0)) for name in REWARDS])
+
+
+def parsed(text: str) -> dict[str, float]:
+    """Weights by name from ``slowdown`` or ``slowdown=1,energy=0.2``.
+
+    >>> parsed("slowdown=1, energy=0.2")
+    {'slowdown': 1.0, 'energy': 0.2}
+    """
+    found, problems = {}, []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, _, weight = part.partition("=")
+        try:
+            found[name.strip()] = float(weight or 1.0)
+        except ValueError:
+            problems.append(f"{name.strip()}: expected a number, got {weight.strip()!r}")
+    if problems:
+        raise DataError("reward", problems)
+    return found

@@ -19,14 +19,19 @@ from rheostat.simulate.engine.env_layout import (
     LOG_ASK,
     NEED,
     PAST,
+    PLAN,
     RUN,
     SIZE,
     SUBMIT,
+    URGENT,
+    WATTS,
 )
+from rheostat.simulate.env.bill import NOTHING, Bill, bill_of, watts_of
 from rheostat.simulate.env.rewards import weights
 from rheostat.simulate.run import simulate_run
 
 LONG_S = 30 * DAY_S
+BACKFILLS, PROMISES = ("window", "queue"), ("held", "first")
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,12 @@ class Rules:
     warm
         Begin on the machine as first come, first served with EASY left it at that moment of the
         trace; else on an empty machine.
+    backfill
+        Which jobs may be backfilled: those of the "window", or any of the "queue".
+    promise
+        "held": the job chosen, if it does not fit, is promised its start and keeps the promise.
+        "first": the choice is dropped; the first job of the queue is promised its start, and at the
+        next event the agent is asked anew.
     """
 
     window: int = 50
@@ -56,6 +67,8 @@ class Rules:
     episode_jobs: int | None = 256
     episode_decisions: int | None = None
     warm: bool = True
+    backfill: str = "window"
+    promise: str = "held"
     weights: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,14 +81,25 @@ class Rules:
             )
             if not (value is None and also) and not _count(value)
         ]
+        problems += [
+            f"{name}: expected {' or '.join(known)}, got {getattr(self, name)!r}"
+            for name, known in (("backfill", BACKFILLS), ("promise", PROMISES))
+            if getattr(self, name) not in known
+        ]
         if problems:
             raise DataError("rules", problems)
         object.__setattr__(self, "weights", weights(self.reward))
 
-    def of(self, size: int) -> tuple[int, bool, int, bool, int]:
+    def of(self, size: int) -> tuple[int, bool, int, bool, int, bool, bool]:
         """What the core takes, on a machine of ``size`` processors."""
         cut, count = self.episode_decisions or 0, self.episode_jobs or 0
-        return size, bool(self.may_wait), cut, bool(self.warm), count
+        queue, first = self.backfill == "queue", self.promise == "first"
+        return size, bool(self.may_wait), cut, bool(self.warm), count, queue, first
+
+    @property
+    def recorded(self) -> bool:
+        """Must starts be kept, to know which jobs behind the window wait?"""
+        return self.backfill == "queue" or self.promise == "first"
 
 
 def _count(value: object) -> bool:
@@ -86,14 +110,16 @@ def _count(value: object) -> bool:
 class Trace:
     """A trace that was run once under EASY, so that an episode can begin anywhere in it.
 
-    ``jobs`` (n, 8) and ``low`` (n,) are the core's; ``low[i]`` is the first job that has not ended
+    ``jobs`` (n, 11) and ``low`` (n,) are the core's; ``low[i]`` is the first job that has not ended
     when job ``i`` arrives.  ``clairvoyant``: are some jobs planned with true run times?
+    ``bill`` has the prices of what is drawn.
     """
 
     jobs: np.ndarray
     low: np.ndarray
     size: int
     clairvoyant: bool
+    bill: Bill = NOTHING
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -128,7 +154,11 @@ def trace(jobs: JobTable, machine: Machine | int, estimates: str | np.ndarray = 
     columns[:, SIZE] = columns[:, NEED] / size
     columns[:, LOG_ASK] = np.minimum(np.log1p(np.maximum(ask, 0)) / np.log1p(LONG_S), 1.0)
     columns[:, INVERSE] = 1 / np.maximum(columns[:, RUN], BOUND_S)
-    return Trace(columns, _low(columns), size, run.clairvoyant)
+    columns[:, PLAN] = ask
+    columns[:, WATTS] = watts_of(told, run.machine)[order]
+    if "priority" in told.schema and told.frame["priority"].dtype.is_numeric():
+        columns[:, URGENT] = told.numpy("priority")[order] > 0
+    return Trace(columns, _low(columns), size, run.clairvoyant, bill_of(run.machine))
 
 
 def _low(jobs: np.ndarray) -> np.ndarray:

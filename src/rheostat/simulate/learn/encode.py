@@ -9,11 +9,12 @@ released code does it: a job takes the free nodes of lowest number.  All jobs th
 second of a decision count as ended.
 
 In a backfill only the jobs that may be chosen are shown, moved up to the first slots, as there.
-Priorities are 0: the table of jobs has none.  ``scaled`` inputs (not DRAS) are shares of the
-machine and log(1 + t) / log(1 + 30 d), which keeps sums of thousands of nodes in range.
+Priority is 1 where the table's column ``priority`` is above 0.  ``scaled`` inputs (not DRAS) are
+shares of the machine and log(1 + t) / log(1 + 30 d), which keeps sums of thousands of nodes in
+range.
 
     Symbol   Shape    Meaning
-    slots    (w,)     place in the window of the job shown in each slot; -1 where there is none
+    slots    (w,)     job shown in each slot; -1 where there is none
     seen     (2w, 2)  rows of jobs
     floor    (N, 2)   rows of nodes
     owner    (N,)     job on a node, -1 if free
@@ -24,7 +25,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulate.engine.env_layout import ASK, INSIDE, NEED, NOW, RUN, SUBMIT
+from rheostat.simulate.engine.env_core import behind_waits
+from rheostat.simulate.engine.env_layout import (
+    ASK,
+    INSIDE,
+    NEED,
+    NEXT,
+    NOW,
+    RUN,
+    SUBMIT,
+    TAIL,
+    URGENT,
+)
+from rheostat.simulate.engine.env_view import may_start
 from rheostat.simulate.engine.jit import compiled
 
 MONTH_S = 30 * 86_400.0
@@ -37,22 +50,39 @@ def _squash(t, scaled):
 
 
 @compiled
-def encode_jobs(jobs, whole, real, window, mask, how, outs):
-    """Write ``outs``: slots, seen.  ``how`` is (size of the machine, scaled).  Jobs shown."""
-    size, scaled = how
-    slots, seen = outs
-    slots[:], seen[:] = -1, 0.0
+def list_jobs(jobs, whole, real, window, starts, mask, anywhere, slots):
+    """Write ``slots``: the jobs that may be chosen, first come first.  How many there are.
+
+    ``anywhere``: is this a backfill that may take jobs from behind the window?
+    """
+    slots[:] = -1
     count = 0
     for k in range(whole[INSIDE]):
-        if not mask[k]:
-            continue
-        job = window[k]
-        slots[count] = k
+        if mask[k]:
+            slots[count] = window[k]
+            count += 1
+    if anywhere:
+        for job in range(whole[TAIL], whole[NEXT]):
+            if count == len(slots):
+                break
+            if behind_waits(jobs, whole, real, starts, job) and may_start(jobs, whole, real, job):
+                slots[count] = job
+                count += 1
+    return count
+
+
+@compiled
+def encode_jobs(jobs, real, slots, how, seen):
+    """Write ``seen``.  ``how`` is (size of the machine, scaled, priorities)."""
+    size, scaled, urgent = how
+    seen[:] = 0.0
+    for count, job in enumerate(slots):
+        if job < 0:
+            break
         seen[2 * count, 0] = jobs[job, NEED] / size if scaled else jobs[job, NEED]
         seen[2 * count, 1] = _squash(jobs[job, ASK], scaled)
+        seen[2 * count + 1, 0] = jobs[job, URGENT] if urgent else 0.0
         seen[2 * count + 1, 1] = _squash(real[NOW] - jobs[job, SUBMIT], scaled)
-        count += 1
-    return count
 
 
 @compiled

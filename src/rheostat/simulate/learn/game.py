@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from rheostat.simulate.engine.env_layout import (
     NEXT,
     NOW,
     PHASE,
+    PLAN,
+    RUN,
     STARTED,
 )
 from rheostat.simulate.env.batch import Batch
 from rheostat.simulate.env.rules import Rules, Trace
-from rheostat.simulate.learn.encode import encode_jobs, encode_nodes, settle
+from rheostat.simulate.learn.encode import encode_jobs, encode_nodes, list_jobs, settle
 from rheostat.simulate.learn.setup import Setup
 
 
@@ -39,9 +41,13 @@ class Game:
     """
 
     def __init__(self, trace: Trace, setup: Setup) -> None:
-        rules = Rules(window=setup.window, reward=setup.reward, episode_jobs=None, warm=False)
-        self.trace, self._scaled = trace, setup.inputs == "scaled"
-        self._batch = Batch(trace, rules, 1, record=True)
+        rules = Rules(
+            window=setup.window, reward=setup.reward, episode_jobs=None, warm=False,
+            backfill=setup.backfill, promise=setup.promise,
+        )  # fmt: skip
+        self.trace, self.setup = planned(trace, setup.plans), setup
+        self._scaled, self._urgent = setup.inputs == "scaled", setup.priorities == "trace"
+        self._batch = Batch(self.trace, rules, 1, record=True)
         self._slots = np.full(setup.window, -1)
         self._owner = np.full(trace.size, -1)
         self._chosen: list[int] = []
@@ -65,8 +71,7 @@ class Game:
     @property
     def shown(self) -> np.ndarray:
         """Jobs of the last view, numbered in order of submission; (count,)."""
-        places = self._slots[self._slots >= 0]
-        return np.asarray(self._batch.states[2][0, places])
+        return self._slots[self._slots >= 0].copy()
 
     @property
     def event(self) -> int:
@@ -85,8 +90,9 @@ class Game:
         jobs, mask, size = self.trace.jobs, self._batch.masks[0], self.trace.size
         seen = np.empty((2 * len(self._slots), 2), np.float32)
         floor = np.empty((size, 2), np.float32)
-        how, outs = (size, self._scaled), (self._slots, seen)
-        count = encode_jobs(jobs, whole, real, window, mask, how, outs)
+        anywhere = self.backfills and self.setup.backfill == "queue"
+        count = list_jobs(jobs, whole, real, window, starts, mask, anywhere, self._slots)
+        encode_jobs(jobs, real, self._slots, (size, self._scaled, self._urgent), seen)
         begun = [job for job in self._chosen if starts[job] == starts[job]]  # NaN: not yet
         self._chosen = [job for job in self._chosen if job not in begun]
         begun = np.array(sorted(begun, key=starts.__getitem__), np.int64)
@@ -98,12 +104,27 @@ class Game:
         """Choose a job of the last view: its reward, and does it start at once?"""
         job = int(self.shown[slot])
         fits = bool(self.trace.jobs[job, NEED] <= self._batch.whole[0, FREE])
-        self._chosen.append(job)
-        self._batch.step(self._slots[slot : slot + 1])
+        if fits or self.setup.promise == "held":
+            self._chosen.append(job)
+        self._batch.step(np.array([-2 - job]))
         return float(self._batch.rewards[0]), fits
+
+    @property
+    def clairvoyant(self) -> bool:
+        """Are some jobs planned with their true run times?"""
+        return self.trace.clairvoyant
 
     def told(self) -> dict[str, float]:
         """Waits and slowdowns of the jobs started so far."""
         names = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "decisions")
         facts = self._batch.told()
         return {name: facts[name][0].item() for name in names}
+
+
+def planned(trace: Trace, plans: str) -> Trace:
+    """The trace with waiting jobs planned as asked: "requested", or "true" (clairvoyant)."""
+    if plans == "requested":
+        return trace
+    jobs = trace.jobs.copy()
+    jobs[:, PLAN] = jobs[:, RUN]
+    return replace(trace, jobs=jobs, clairvoyant=True)

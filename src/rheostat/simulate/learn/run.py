@@ -42,16 +42,16 @@ def simulate_agent(
     if problems:
         raise DataError(name, problems)
     load = workload(jobs, place)
-    game = prepare(jobs, place, estimates)
+    trace = prepare(jobs, place, estimates)
     begin = time.process_time()
-    played = agent.play(game, seed=seed)
+    played = agent.play(trace, seed=seed)
     spent = time.process_time() - begin
     asked = load.run_s if estimates == "perfect" else load.ask_s
     passes = int(played.told()["decisions"])
-    plan = Plan(played.starts, asked, passes, spent, game.clairvoyant)
+    plan = Plan(played.starts, asked, passes, spent, played.clairvoyant)
     told = run_table(jobs, load, plan)
     rule = Policy(order("fcfs"), name=name)
-    return Run(told, rule, place, passes, spent, game.clairvoyant, account_of(place, told))
+    return Run(told, rule, place, passes, spent, played.clairvoyant, account_of(place, told))
 
 
 def simulate_saved(jobs: JobTable, spec: str, machine: Machine | int, **options: Any) -> Run:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rheostat.errors import DataError
 from rheostat.simulate.env.rewards import weights
+from rheostat.simulate.env.rules import BACKFILLS, PROMISES
 
 CHOICES = {
     "method": ("pg", "dql"),
@@ -18,6 +19,11 @@ CHOICES = {
     "test": ("sample", "best"),
     "steps": ("each", "batch"),
     "error": ("descent", "released"),
+    "backfill": BACKFILLS,
+    "plans": ("requested", "true"),
+    "promise": PROMISES,
+    "decay": ("fits", "selected"),
+    "priorities": ("trace", "none"),
 }
 
 
@@ -35,7 +41,7 @@ class Setup:
     hidden
         Widths of the two hidden layers.
     reward
-        A name of `rheostat.simulate.env.rewards.REWARDS`.
+        Of `rheostat.simulate.env.rewards.REWARDS`: a name, or weights as "slowdown=1,energy=0.2".
     inputs
         "raw": nodes and seconds (DRAS).  "scaled": shares of the machine, times on a log scale.
     lr, gamma
@@ -57,6 +63,20 @@ class Setup:
     test
         Of "pg", once trained.  "sample": draw from the probabilities (DRAS).  "best": take the
         likeliest.
+    backfill
+        Jobs that may be backfilled: of the "window", or of the whole "queue" (DRAS).
+    plans
+        Run times of waiting jobs that a backfill is planned with: "requested", or "true" ones,
+        which no site knows (the code of DRAS).  Running jobs are planned with requested ones.
+    promise
+        "held": the job chosen keeps its promise until it starts (the paper, and the code of PG).
+        "first": a choice that does not fit is dropped and not learned from; the first job of the
+        queue is promised, until the next event asks again (the code of DQL).
+    decay
+        Of "dql".  Random choices grow rarer with each chosen job that "fits", backfilled ones too,
+        or with each "selected" one that starts, backfills left out (DRAS).
+    priorities
+        Is the trace's column ``priority`` shown, where it is above 0: "trace" (DRAS) or "none"?
     value_bias
         Of "dql".  Has the last layer a bias?  The published numbers of parameters count one; the
         released code has none.
@@ -78,6 +98,11 @@ class Setup:
     explore_least: float = 0.01
     explore_again: bool = False
     test: str = "best"
+    backfill: str = "window"
+    plans: str = "requested"
+    promise: str = "held"
+    decay: str = "fits"
+    priorities: str = "trace"
     value_bias: bool = True
 
     def __post_init__(self) -> None:

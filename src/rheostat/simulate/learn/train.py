@@ -112,9 +112,12 @@ def _learn_from(agent: Agent, adam: Any, trace: Trace, number: int) -> dict[str,
             steps, begun, updates = [], due, updates + 1
         view = game.view()
         slot = agent.pick(view, rng, explore=agent.explore)
+        backfills = game.backfills
         reward, starts = game.choose(slot)
-        if starts:
+        if starts and not (backfills and setup.decay == "selected"):
             agent.explore = max(agent.explore * setup.explore_factor, setup.explore_least)
+        if setup.promise == "first" and not starts:
+            continue  # nothing came of it
         if not steps:  # learned from at the end of an event, with at least one decision
             due = max(begun + setup.instances, event)
         steps.append(Step(view, slot, reward))
