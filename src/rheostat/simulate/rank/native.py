@@ -1,0 +1,31 @@
+"""Compiled code of this folder, kept on disk under a name that changes with it and the engine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+
+from rheostat.simulate.engine import jit
+
+
+def _folder() -> str:
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()[:16]
+    return str(Path(jit.FOLDER) / f"rank-{digest}")
+
+
+FOLDER = _folder()
+
+
+def native(function: Callable[..., Any]) -> Any:
+    """As `rheostat.simulate.engine.jit.compiled`, but a change here leaves the engine's alone."""
+    before = jit.FOLDER
+    jit.FOLDER = FOLDER
+    try:
+        return jit.compiled(function)
+    finally:
+        jit.FOLDER = before
