@@ -14,8 +14,10 @@ from rheostat.errors import DataError
 from rheostat.recipes.dras import AGENTS, dras
 from rheostat.simulate.env.rules import trace as prepare
 from rheostat.simulate.learn import train as training
+from rheostat.simulate.learn.adam import steps as adam_steps
 from rheostat.simulate.learn.agent import Agent
 from rheostat.simulate.learn.game import Game, View
+from rheostat.simulate.learn.networks import Network
 from rheostat.simulate.learn.run import simulate_agent
 from rheostat.simulate.learn.setup import Setup
 from rheostat.simulate.learn.train import Step, train, update
@@ -218,3 +220,31 @@ def test_a_run_by_an_agent_has_its_starts_in_the_order_of_the_trace(estimates):
     assert done.clairvoyant == (estimates == "perfect")
     believed = "runtime_s" if estimates == "perfect" else "time_limit_s"
     assert (done.jobs.numpy("estimate_s") == done.jobs.numpy(believed)).all()
+
+
+def test_steps_taken_at_once_are_those_of_adam_one_after_the_other():
+    rng, (rows, columns, k) = np.random.default_rng(0), (40, 1300, 4)
+    weight = torch.from_numpy(rng.normal(size=(rows, columns)).astype(np.float32))
+    other = weight.clone().requires_grad_()
+    plain, state = torch.optim.Adam([other], lr=1e-2, eps=1e-7), {}
+    for _ in range(3):
+        d, x = rng.normal(size=(k, rows)), rng.random((k, columns))
+        d[:, ::3] = 0.0  # as behind a rectifier
+        adam_steps(weight, state, d, x, 1e-2)
+        for s in range(k):
+            other.grad = torch.from_numpy(np.outer(d[s], x[s]).astype(np.float32))
+            plain.step()
+    torch.testing.assert_close(weight, other.detach(), rtol=0, atol=2e-6)
+    assert float(state["step"]) == 3 * k
+
+
+def test_slopes_of_values_are_those_of_automatic_differentiation():
+    network = Network(Setup(method="dql", hidden=(12, 7), window=3), SMALL, seed=2)
+    jobs, nodes = torch.rand(5, 2, 2), torch.rand(5, SMALL, 2)
+    told, values = network.values_and_slopes(jobs, nodes), network(jobs, nodes)[:, 0]
+    np.testing.assert_allclose(told.values, values.detach(), rtol=1e-6)
+    for i in range(5):
+        grads = torch.autograd.grad(values[i], list(network.parameters()), retain_graph=True)
+        for (name, weight), grad in zip(network.named_parameters(), grads, strict=True):
+            d, x = (side[i] for side in told.slopes[name])
+            np.testing.assert_allclose(np.outer(d, x).reshape(weight.shape), grad, atol=1e-6)

@@ -21,7 +21,10 @@ rectifier; ReLU is here.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from rheostat._optional import require
 from rheostat.simulate.learn.setup import Setup
@@ -33,6 +36,14 @@ F = torch.nn.functional
 def job_rows(setup: Setup) -> int:
     """Rows of jobs in one input."""
     return 2 * setup.window if setup.method == "pg" else 2
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """``values`` (b,); by name of the weights both sides of each slope, (b, r) and (b, c)."""
+
+    values: np.ndarray
+    slopes: dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 class Network(torch.nn.Module):  # type: ignore[misc]
@@ -73,6 +84,37 @@ class Network(torch.nn.Module):  # type: ignore[misc]
                 # a convolution counts its two taps on both sides
                 fan = 4 if name == "filter" else sum(weight.shape)
                 weight.uniform_(-((6 / fan) ** 0.5), (6 / fan) ** 0.5, generator=rng)
+
+    def values_and_slopes(self, jobs: Any, nodes: Any) -> Slopes:
+        """Values (b,) of "dql", and how each weight would change each of them.
+
+        A weight's slope for one value is an outer product: of what the layer above passes back and
+        of what the layer below has told.
+        """
+        with torch.no_grad():
+            rows = torch.cat((jobs, nodes), 1)
+            told = F.linear(rows, self.filter, self.filter_bias)[..., 0]
+            first = torch.relu(F.linear(told, self.first))
+            second = torch.relu(F.linear(first, self.second))
+            values = torch.sigmoid(
+                F.linear(second, self.last, self.last_bias if self.biased else None)
+            )
+            last = values * (1 - values)
+            at_second = last * self.last * (second > 0)
+            at_first = at_second @ self.second * (first > 0)
+            at_rows = at_first @ self.first
+            one = torch.ones_like(values)
+            found = {
+                "filter": (one, torch.einsum("bj,bjc->bc", at_rows, rows)),
+                "filter_bias": (one, at_rows.sum(1, keepdim=True)),
+                "first": (at_first, told),
+                "second": (at_second, first),
+                "last": (last, second),
+                "last_bias": (last, one),
+            }
+        return Slopes(
+            values[:, 0].numpy(), {k: (d.numpy(), x.numpy()) for k, (d, x) in found.items()}
+        )
 
     def forward(self, jobs: Any, nodes: Any) -> Any:
         """(b, A): values for "dql"; for "pg" scores whose softmax are the probabilities."""

@@ -25,7 +25,6 @@ events, returns standardised ("pg") or divided by the largest ("dql").
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -37,6 +36,8 @@ import numpy as np
 from rheostat._optional import require
 from rheostat.errors import DataError
 from rheostat.simulate.env.rules import Trace
+from rheostat.simulate.learn.adam import EPS
+from rheostat.simulate.learn.adam import steps as one_by_one
 from rheostat.simulate.learn.agent import Agent
 from rheostat.simulate.learn.game import Game, View
 from rheostat.simulate.learn.setup import Setup
@@ -173,14 +174,11 @@ def _value(agent: Agent, adam: Any, steps: Sequence[Step], returns: np.ndarray) 
         adam.step()
         return
     # all gradients are those of the network that chose, though it changes from one to the next
-    before = copy.deepcopy(network)
-    values = [before(jobs[i : i + 1], nodes[i : i + 1])[0, 0] for i in range(len(steps))]
-    off = _off(targets(returns), torch.stack([v.detach() for v in values]), setup)
-    for value, wrong in zip(values, off, strict=True):
-        slopes = torch.autograd.grad(value, list(before.parameters()))
-        for weight, slope in zip(network.parameters(), slopes, strict=True):
-            weight.grad = slope.mul_(-wrong)
-        adam.step()
+    told = network.values_and_slopes(jobs, nodes)
+    off = _off(targets(returns), torch.from_numpy(told.values), setup).numpy()
+    for name, weight in network.named_parameters():
+        wrong, seen = told.slopes[name]
+        one_by_one(weight, adam.state[weight], -off[:, None] * wrong, seen, setup.lr)
 
 
 def targets(returns: np.ndarray) -> np.ndarray:
@@ -228,7 +226,7 @@ def _check(agent: Agent, jobsets: Sequence[Trace], setup: Setup, seed: int, out:
 
 def _optimiser(agent: Agent, moments: dict[str, Any]) -> Any:
     weights = dict(agent.network.named_parameters())
-    adam = torch.optim.Adam(weights.values(), lr=agent.setup.lr, eps=1e-7, fused=True)
+    adam = torch.optim.Adam(weights.values(), lr=agent.setup.lr, eps=EPS, fused=True)
     for name, weight in weights.items():
         if f"adam.{name}.step" in moments:
             adam.state[weight] = {m: moments[f"adam.{name}.{m}"] for m in MOMENTS}
