@@ -11,6 +11,7 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
 from rheostat.decide.queue.policy import Policy
+from rheostat.decide.queue.tree_order import is_site
 from rheostat.errors import DataError
 from rheostat.simulate.workload import Array, Workload
 
@@ -31,6 +32,10 @@ def schedule(
     jobs: JobTable, load: Workload, rule: Policy, size: int, estimate: Array
 ) -> tuple[Array, int, float]:
     """(start (n,) in s, passes, CPU seconds) with estimates that are known beforehand."""
+    if rule.order.tree is not None and not is_site(rule.order.tree):
+        from rheostat.simulate.imitate.play import schedule_tree
+
+        return schedule_tree(jobs, load, rule, size, estimate)
     from rheostat.simulate.engine.share import no_share
 
     planned = load.run_s if rule.semantics == "cqsim" else estimate

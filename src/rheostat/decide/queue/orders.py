@@ -28,6 +28,8 @@ from typing import Any
 import numpy as np
 
 from rheostat.decide.queue.multifactor import Multifactor
+from rheostat.decide.queue.tree import Tree
+from rheostat.decide.queue.tree_order import file_of, is_site, site_score
 from rheostat.errors import DataError
 
 Score = Callable[[Any, Any, Any, Any], Any]
@@ -40,6 +42,8 @@ class Order:
     A fixed score is called once with arrays, any other with numbers, for each waiting job at each
     event: what numba cannot compile runs as plain Python, a hundred times slower.  With ``factors``
     the site's priority decides instead, highest first, which knows users and what they have used.
+    With a ``tree`` its worth does, highest first; where a request and the clock suffice for it,
+    ``score`` says the same.
     """
 
     name: str
@@ -47,6 +51,7 @@ class Order:
     fixed: bool
     meaning: str = ""
     factors: Multifactor | None = None
+    tree: Tree | None = None
 
 
 def _fcfs(now, s, r, n):
@@ -134,7 +139,7 @@ ORDERS = {
 }
 
 
-def order(name: str | Order | Score | Multifactor) -> Order:
+def order(name: str | Order | Score | Multifactor | Tree) -> Order:
     """The order of this name; an `Order` is itself, any other callable an order that moves.
 
     >>> order("sjf").meaning
@@ -144,15 +149,25 @@ def order(name: str | Order | Score | Multifactor) -> Order:
     ...
     rheostat.errors.DataError: order sfj: expected one of fcfs, sjf, ljf, saf, sqf, largest, ...
     """
-    if isinstance(name, Order):
-        return name
-    if isinstance(name, Multifactor):
-        return replace(ORDERS["multifactor"], factors=name)
-    if callable(name):
-        return Order(getattr(name, "__name__", "callable"), name, False)
+    if not isinstance(name, str):
+        return _made(name)
+    file = file_of(name)
+    if file is not None:
+        return replace(order(Tree.load(file)), name=f"tree:{file.stem}")
     first, colon, path = name.partition(":")
     if colon and first.lower() == "multifactor":
         return replace(order(Multifactor.load(path)), name=f"multifactor:{Path(path).stem}")
     if name.lower() not in ORDERS:
-        raise DataError(f"order {name}", [f"expected one of {', '.join(ORDERS)}"])
+        raise DataError(f"order {name}", [f"expected one of {', '.join(ORDERS)}, tree:FILE"])
     return ORDERS[name.lower()]
+
+
+def _made(thing: Order | Score | Multifactor | Tree) -> Order:
+    if isinstance(thing, Order):
+        return thing
+    if isinstance(thing, Multifactor):
+        return replace(ORDERS["multifactor"], factors=thing)
+    if isinstance(thing, Tree):
+        score = site_score(thing) if is_site(thing) else _fcfs
+        return Order("tree", score, False, "a decision tree's worth, highest first", tree=thing)
+    return Order(getattr(thing, "__name__", "callable"), thing, False)

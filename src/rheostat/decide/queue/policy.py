@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from rheostat.decide.queue.multifactor import Multifactor
 from rheostat.decide.queue.orders import Order, Score, order
+from rheostat.decide.queue.tree import Tree
 from rheostat.errors import DataError
 
 BACKFILLING = ("none", "easy", "conservative")
@@ -58,7 +59,7 @@ class Policy:
 
 
 def policy(
-    spec: str | Policy | Order | Score | Multifactor,
+    spec: str | Policy | Order | Score | Multifactor | Tree,
     *,
     semantics: str = "textbook",
     ties: str = "event",
@@ -67,7 +68,7 @@ def policy(
     """From ``fcfs``, ``easy``, ``conservative``, ``ORDER``, ``ORDER+easy``, ``ORDER+conservative``.
 
     ``easy`` and ``conservative`` alone backfill behind first come, first served; an order alone
-    does not backfill.  A callable, or a `Multifactor`, is an order under EASY.
+    does not backfill.  A callable, a `Multifactor` or a `Tree` is an order under EASY.
 
     >>> policy("sjf+easy").order.name, policy("easy").order.name, policy("sjf").backfill
     ('sjf', 'fcfs', 'none')
@@ -90,7 +91,6 @@ def policy(
             f"policy {spec}", [f"after the + expected easy or conservative, got {second!r}"]
         )
     made = order(first)
-    name = (
-        spec.strip().lower() if made.factors is None else f"{made.name}{plus}{second * bool(plus)}"
-    )
+    spec = spec.strip()
+    name = f"{made.name}{plus}{second * bool(plus)}" if made.factors or made.tree else spec.lower()
     return Policy(made, second, semantics, ties, name, ends)

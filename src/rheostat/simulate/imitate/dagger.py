@@ -1,0 +1,218 @@
+"""Learn, try, be corrected, learn again: a tree that imitates an order of the waiting jobs.
+
+The first tree sees what the teacher met.  It then schedules the trace itself; the teacher is asked
+what it would have done at the decisions the tree met; a new tree learns from all of them.  After a
+few rounds, of the trees that lose nothing against the teacher on the part learned from (or least,
+if all do), the one that agrees with it most often is kept.
+
+References
+----------
+Ross, Gordon, Bagnell, AISTATS 2011 (DAgger).  Bastani, Pu, Solar-Lezama, NeurIPS 2018 (VIPER).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.machine import Machine
+from rheostat.decide.queue.orders import order as order_of
+from rheostat.decide.queue.policy import Policy, policy
+from rheostat.decide.queue.tree import Tree
+from rheostat.decide.queue.tree_order import SITE
+from rheostat.errors import DataError
+from rheostat.simulate.imitate.fidelity import certificate
+from rheostat.simulate.imitate.fit import best_tree
+from rheostat.simulate.imitate.states import (
+    FULL,
+    States,
+    Teacher,
+    Trial,
+    joined,
+    of_order,
+    watched,
+)
+
+Array = np.ndarray
+SETS = {"site": SITE, "full": FULL}
+LEARN = 0.8  # of the part learned from makes trees, the rest of it chooses
+DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Who teaches and on what: ``worth`` judges jobs, ``rule`` makes the teacher's own schedule."""
+
+    name: str
+    worth: Teacher
+    rule: Policy
+
+    @classmethod
+    def of(cls, spec: Any) -> Lesson:
+        """An order by name, or a `Policy` with an order that is a formula.
+
+        >>> Lesson.of("sjf").rule.name
+        'sjf+easy'
+        """
+        made = spec if isinstance(spec, Policy) else policy(order_of(spec))
+        if made.order.factors is not None or (made.order.tree and made.order.score is None):
+            raise DataError(made.name, ["expected an order with a score as the teacher"])
+        return cls(made.name, of_order(made.order), made)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A tree, what each round was like, the decisions it was made of, and its own schedule."""
+
+    tree: Tree
+    rounds: tuple[dict[str, float], ...]
+    learned: States
+    start: Array
+
+
+@dataclass(frozen=True)
+class How:
+    """How to imitate.
+
+    Parameters
+    ----------
+    features
+        "site": what any site knows of a job, so that the tree can be exported to it.  "full": the
+        queue and the past as well.
+    depth
+        Questions on any way, at most.
+    rounds
+        Of learning; from the second on decisions of the tree itself are added.
+    share
+        Of the trace's jobs, earliest first, that is learned from; its last fifth chooses among
+        trees, and the rest of the trace is for the certificate.
+    decisions
+        At most so many are drawn from each schedule.
+    seed
+        Of these draws.
+    """
+
+    features: str = "site"
+    depth: int = 6
+    rounds: int = 3
+    share: float = 0.8
+    decisions: int = 4000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        whole = {"rounds": self.rounds, "decisions": self.decisions}
+        problems = [
+            f"{name}: expected a whole number above 0, got {value!r}"
+            for name, value in whole.items()
+            if not isinstance(value, int) or value < 1
+        ]
+        if self.features not in SETS:
+            problems.append(f"features: expected {' or '.join(SETS)}, got {self.features!r}")
+        if not (isinstance(self.depth, int) and 0 <= self.depth <= DEEPEST):
+            problems.append(f"depth: expected 0 to {DEEPEST}, got {self.depth!r}")
+        if not 0 < self.share < 1:
+            problems.append(f"share: expected a share between 0 and 1, got {self.share!r}")
+        if problems:
+            raise DataError("imitation", problems)
+
+
+def imitate(
+    teacher: str | Policy | Lesson,
+    jobs: JobTable,
+    machine: Machine | int,
+    *,
+    progress: Callable[[str], None] | None = None,
+    **how: Any,
+) -> Found:
+    """A tree of few questions that schedules as ``teacher`` does.
+
+    Parameters
+    ----------
+    teacher
+        An order by name (``"wfp3"``), a `Policy`, or a `Lesson`.
+    jobs, machine
+        The trace that both schedule.
+    progress
+        Told a line after each round.
+    **how
+        Fields of `How`.  The tree's ``facts`` have a certificate, from the part of the trace that
+        was not learned from.
+    """
+    lesson = teacher if isinstance(teacher, Lesson) else Lesson.of(teacher)
+    asked, trial = How(**how), Trial.of(jobs, machine)
+    found = _rounds(lesson, trial, asked, progress or (lambda line: None))
+    tree, whole, last = found.tree, found.learned, asked.rounds
+    after = _watch(lesson, trial, asked, found.start, number=last, part=2)
+    facts = {
+        "teacher": lesson.name,
+        "procs": trial.size,
+        "jobs": len(trial.load),
+        "how": asdict(asked),
+        "certificate": certificate(tree, after, learned=whole, seed=asked.seed),
+    }
+    counted = np.bincount(tree.apply(whole.x), minlength=len(tree.left))
+    return replace(found, tree=replace(tree, facts=facts, support=_up(tree, counted)))
+
+
+def _rounds(lesson: Lesson, trial: Trial, how: How, progress: Callable[[str], None]) -> Found:
+    start = own = trial.starts(lesson.rule)
+    until = _edges(trial, how)[2]
+    learned, held, tried = [], [], []
+    for number in range(how.rounds):
+        learned.append(_watch(lesson, trial, how, start, number=number, part=0))
+        held.append(_watch(lesson, trial, how, start, number=number, part=1))
+        tree = best_tree(joined(learned), joined(held), how.depth)
+        start = trial.starts(policy(tree))
+        alike = certificate(tree, held[-1])["agreement"]["mean"]
+        told = {"slowdown": trial.slowdown(start, until=until), "agreement": alike}
+        tried.append((told, tree, start))
+        progress(
+            f"round {number + 1} of {how.rounds}: {len(tree.leaves)} leaves, agreement "
+            f"{100 * alike:.1f} %, bounded slowdown {told['slowdown']:.4g}"
+        )
+    tree, start = _kept(tried, joined(held), trial.slowdown(own, until=until))
+    return Found(tree, tuple(t[0] for t in tried), joined(learned), start)
+
+
+def _edges(trial: Trial, how: How) -> tuple[float, ...]:
+    """Moments that part learning, choosing and the certificate, s."""
+    last = len(trial.load) - 1
+    inner = [float(trial.load.submit_s[int(f * last)]) for f in (LEARN * how.share, how.share)]
+    return (-np.inf, *inner, np.inf)
+
+
+def _watch(
+    lesson: Lesson, trial: Trial, how: How, start: Array, *, number: int, part: int
+) -> States:
+    edges = _edges(trial, how)
+    most = how.decisions // (2 if part == 1 else 1)
+    return watched(
+        trial,
+        start,
+        lesson.worth,
+        features=SETS[how.features],
+        most=max(most, 1),
+        between=(edges[part], edges[part + 1]),
+        seed=3 * (how.seed + how.rounds * 1000) + 3 * number + part,
+    )
+
+
+def _kept(tried: Sequence[Any], held: States, teacher: float) -> tuple[Tree, Array]:
+    """(the tree, its schedule) that agrees most of those no worse than the teacher."""
+    bar = max(teacher, min(t[0]["slowdown"] for t in tried))
+    best = held.best(held.worth)
+    fair = [t for t in tried if t[0]["slowdown"] <= bar]
+    found = max(fair, key=lambda t: float((held.best(t[1].predict(held.x)) == best).mean()))
+    return found[1], found[2]
+
+
+def _up(tree: Tree, counted: Array) -> Array:
+    """Rows through each node, from those in its leaves."""
+    found = counted.copy()
+    for i in np.flatnonzero(tree.left >= 0)[::-1]:
+        found[i] = found[tree.left[i]] + found[tree.right[i]]
+    return found

@@ -1,0 +1,207 @@
+"""Decisions to learn from: for each the jobs that wait, their features, and what a teacher thinks.
+
+A student that only sees what its teacher met is lost where its own mistakes lead it.  So decisions
+are taken from schedules of teacher and student alike, and the teacher is asked about all of them.
+
+    Symbol  Shape   Meaning
+    x       (r, d)  features of the waiting jobs of k decisions, one after another
+    first   (k,)    row at which a decision begins; `rows` (k,) how many jobs it has
+    worth   (r,)    what the teacher gives each job: the highest goes first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.machine import Machine
+from rheostat.decide.queue.orders import Order
+from rheostat.decide.queue.policy import Policy
+from rheostat.decide.queue.tree import Feature
+from rheostat.decide.queue.tree_order import SITE_NAMES
+from rheostat.errors import DataError
+from rheostat.simulate.estimates import scheduled
+from rheostat.simulate.imitate.watch import FIRST, ROWS, TIME, walk
+from rheostat.simulate.rank import features as rank
+from rheostat.simulate.schedule import users
+from rheostat.simulate.workload import Workload, workload
+
+Array = np.ndarray
+FULL = tuple(Feature(f.name, f.unit, f.words) for f in rank.FEATURES)
+MOST_ROWS = 400_000
+BOUND_S = 10.0
+
+
+@dataclass(frozen=True)
+class States:
+    """The notation above; ``crowd`` (k,) jobs that waited, ``asked`` (r, 4): now, s, r, n."""
+
+    features: tuple[Feature, ...]
+    x: Array
+    first: Array
+    rows: Array
+    worth: Array
+    crowd: Array
+    asked: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def of(self) -> Array:
+        """The decision each row belongs to, (r,)."""
+        return np.repeat(np.arange(len(self)), self.rows)
+
+    def only(self, keep: Array) -> States:
+        """Some of the decisions."""
+        kept = np.flatnonzero(keep) if np.asarray(keep).dtype == bool else np.asarray(keep)
+        rows = self.rows[kept]
+        first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
+        take = np.repeat(self.first[kept] - first, rows) + np.arange(rows.sum())
+        asked = None if self.asked is None else self.asked[take]
+        return States(
+            self.features, self.x[take], first, rows, self.worth[take], self.crowd[kept], asked
+        )
+
+    def best(self, worth: Array) -> Array:
+        """Row of the highest ``worth`` in each decision, the first of equals, (k,)."""
+        most = np.maximum.reduceat(worth, self.first)
+        place = np.where(worth == np.repeat(most, self.rows), np.arange(len(worth)), len(worth))
+        found: Array = np.minimum.reduceat(place, self.first)
+        return found
+
+    def spread(self) -> Array:
+        """What is at stake in each decision: the highest worth less the lowest, (k,)."""
+        most, least = (f.reduceat(self.worth, self.first) for f in (np.maximum, np.minimum))
+        found: Array = most - least
+        return found
+
+
+def joined(parts: Sequence[States]) -> States:
+    """All decisions of ``parts``, which have the same features."""
+    x, rows, worth, crowd = (
+        np.concatenate([getattr(p, n) for p in parts]) for n in ("x", "rows", "worth", "crowd")
+    )
+    first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
+    asked = None if parts[0].asked is None else np.concatenate([p.asked for p in parts])
+    return States(parts[0].features, x, first, rows, worth, crowd, asked)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a teacher is shown: ``x`` (r, F) as `rank.features`, and ``asked`` (r, 4).
+
+    ``asked`` are the times and sizes that simple orders take: now and submission, s, counted from
+    the first submission; requested run time, s; processors.
+    """
+
+    x: Array
+    asked: Array
+    first: Array
+    rows: Array
+
+
+Teacher = Callable[[Sight], Array]
+
+
+def of_order(order: Order) -> Teacher:
+    """A simple order as a teacher."""
+
+    def worth(sight: Sight) -> Array:
+        now, s, r, n = sight.asked.T
+        with np.errstate(all="ignore"):
+            return -np.asarray(order.score(now, s, r, n), float) * np.ones(len(now))
+
+    return worth
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trace on a machine, to be scheduled by whoever is to be watched."""
+
+    jobs: JobTable
+    load: Workload
+    size: int
+
+    @classmethod
+    def of(cls, jobs: JobTable, machine: Machine | int) -> Trial:
+        """The rows of ``jobs`` that can run there."""
+        place = machine if isinstance(machine, Machine) else Machine(machine)
+        return cls(jobs, workload(jobs, place), place.procs)
+
+    def starts(self, rule: Policy) -> Array:
+        """Starts of the workload's jobs under a policy, with users' estimates, s; (n,)."""
+        return scheduled(self.jobs, self.load, rule, self.size, "user").start_s
+
+    def slowdown(self, start: Array, since: float = -np.inf, until: float = np.inf) -> float:
+        """Mean bounded slowdown of the jobs submitted from ``since`` on and before ``until``."""
+        load = self.load
+        part = (load.submit_s >= since) & (load.submit_s < until)
+        bound = np.maximum(load.run_s, BOUND_S)
+        slow = np.maximum((start - load.submit_s + load.run_s) / bound, 1.0)
+        return float(slow[part].mean())
+
+
+def watched(
+    trial: Trial,
+    start: Array,
+    teacher: Teacher,
+    *,
+    features: Sequence[Feature] = FULL,
+    most: int = 4000,
+    between: tuple[float, float] = (-np.inf, np.inf),
+    seed: int = 0,
+) -> States:
+    """Decisions of a schedule, at most ``most`` of them, drawn at random; judged by ``teacher``.
+
+    ``start`` are the starts of the workload's jobs, s.  ``between`` bounds the time of a decision.
+    ``features`` are `FULL` or `SITE`, or some of one of these.
+    """
+    sight = _sight(trial, start, most, between, seed)
+    names = [f.name for f in features]
+    if set(names) <= set(SITE_NAMES):
+        x = site_features(sight.asked)[:, [SITE_NAMES.index(n) for n in names]]
+    else:
+        x = sight.x[:, [rank.NAMES.index(n) for n in names]]
+    worth = np.asarray(teacher(sight), float)
+    rows = sight.rows
+    return States(tuple(features), np.ascontiguousarray(x), sight.first, rows, worth, rows,
+                  sight.asked)  # fmt: skip
+
+
+def site_features(asked: Array) -> Array:
+    """Columns of `SITE` from (now, s, r, n); (r, 5)."""
+    now, s, r, n = asked.T
+    wait = now - s
+    return np.stack([wait, r, n, r * n, (wait + r) / np.maximum(r, 1.0)], axis=1)
+
+
+def _sight(trial: Trial, start: Array, most: int, between: tuple[float, float], seed: int) -> Sight:
+    """Walk twice: to see which decisions there are, and to write down those drawn."""
+    load, size, user = trial.load, trial.size, users(trial.jobs, trial.load)
+
+    def known() -> tuple[Array, Array]:
+        return rank.table(load.submit_s, load.run_s, load.procs, load.ask_s, user)
+
+    when = np.empty((2 * len(load), 2))
+    empty = (np.empty((0, rank.F)), np.empty(0, np.int64), np.empty((0, 4)))
+    met = walk(known(), start, size, np.zeros(0, bool), when, empty)
+    inside = (when[:met, 0] >= between[0]) & (when[:met, 0] < between[1])
+    if not inside.any():
+        raise DataError("decisions", ["expected a moment with two waiting jobs, found none"])
+    drawn = np.random.default_rng(seed).permutation(np.flatnonzero(inside))[:most]
+    drawn = drawn[np.cumsum(when[drawn, 1]) <= max(MOST_ROWS, when[drawn[0], 1])]
+    wanted = np.zeros(met, bool)
+    wanted[drawn] = True
+    rows = int(when[drawn, 1].sum())
+    outs = (np.empty((rows, rank.F)), np.empty(rows, np.int64), np.empty((len(drawn), 4)))
+    walk(known(), start, size, wanted, when, outs)
+    x, job, facts = outs
+    count = facts[:, ROWS].astype(np.int64)
+    since = load.submit_s[0]
+    now = np.repeat(facts[:, TIME], count) - since
+    asked = np.stack([now, load.submit_s[job] - since, load.ask_s[job], load.procs[job]], axis=1)
+    return Sight(x, asked, facts[:, FIRST].astype(np.int64), count)
