@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from typer.main import get_command
 
@@ -27,10 +28,20 @@ def public_names() -> list[str]:
     return lines
 
 
+def every_command() -> list[tuple[str, Any]]:
+    """Commands by name; those of a group follow it as ``group command``."""
+    found = []
+    for name, command in sorted(get_command(app).commands.items()):  # type: ignore[attr-defined]
+        found.append((name, command))
+        inner = getattr(command, "commands", {})
+        found += [(f"{name} {k}", c) for k, c in sorted(inner.items())]
+    return found
+
+
 def command_lines() -> list[str]:
     """One section per command: purpose, arguments and options with their help."""
     lines = []
-    for name, command in sorted(get_command(app).commands.items()):  # type: ignore[attr-defined]
+    for name, command in every_command():
         lines += [f"### `rheostat {name}`", "", inspect.cleandoc(command.help or ""), ""]
         for p in command.params:
             label = "/".join(p.opts) if p.param_type_name == "option" else p.name.upper()

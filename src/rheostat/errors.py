@@ -69,3 +69,11 @@ class ModelFileError(RheostatError):
 
 class FetchError(RheostatError):
     """A download failed; what was received so far is kept and resumed next time."""
+
+
+class NotPermitted(RheostatError):
+    """Caps cannot be set here; nothing was changed.  ``problems`` lists every reason."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("caps cannot be set: " + "; ".join(self.problems))

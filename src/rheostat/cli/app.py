@@ -11,7 +11,7 @@ GROUPS = {
     "Start here": ("demo", "doctor"),
     "Measure": ("read", "fetch"),
     "Predict": ("fit", "predict", "compare"),
-    "Trade off and decide": ("front", "decide", "backtest", "search"),
+    "Trade off and decide": ("front", "decide", "budget", "backtest", "search"),
     "Time passes": ("simulate", "train"),
 }
 
@@ -51,4 +51,7 @@ def everything(
 for _group, _names in GROUPS.items():
     for _name in _names:
         _command = getattr(import_module(f"rheostat.cli.{_name}"), _name)
-        app.command(_name, rich_help_panel=_group)(_command)
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_group)
+        else:
+            app.command(_name, rich_help_panel=_group)(_command)

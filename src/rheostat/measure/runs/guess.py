@@ -103,6 +103,24 @@ def guess_name(source: str) -> str | None:
     return None
 
 
+def device_caps(columns: Sequence[str]) -> dict[str, str]:
+    """The columns of a CPU cap and a GPU cap where a table has both; one alone is the cap.
+
+    >>> device_caps(["app", "CPU Cap (W)", "GPU Cap (W)"])
+    {'cpu_cap_w': 'CPU Cap (W)', 'gpu_cap_w': 'GPU Cap (W)'}
+    >>> device_caps(["app", "gpu_power_limit_w"])
+    {}
+    """
+    found = {}
+    for ours, device in (("cpu_cap_w", "cpu|pkg|package|socket"), ("gpu_cap_w", "gpu")):
+        pattern = rf"({device})_(power_)?(cap|limit)"
+        for c in columns:
+            stem, suffix, _, _ = split_unit(c)
+            if suffix in ("", "_w") and re.fullmatch(pattern, re.sub(r"[ _]+", "_", stem.lower())):
+                found.setdefault(ours, c)
+    return found if len(found) == 2 else {}
+
+
 def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
     """The one column that must be ``ours`` because no other measures it: ``gpu_power_W`` alone.
 

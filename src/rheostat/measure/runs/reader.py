@@ -19,7 +19,14 @@ from rheostat.errors import DataError
 from rheostat.measure.checks import AMOUNTS, ROW, as_jobs, file_there
 from rheostat.measure.parquet import MAGIC, gather, scan
 from rheostat.measure.runs.delimited import read_delimited
-from rheostat.measure.runs.guess import Guess, guess_known, guess_name, lone_quantity, split_unit
+from rheostat.measure.runs.guess import (
+    Guess,
+    device_caps,
+    guess_known,
+    guess_name,
+    lone_quantity,
+    split_unit,
+)
 from rheostat.measure.runs.mapping import Mapped, Source, load_mapping
 from rheostat.measure.slurm.spelling import seconds
 
@@ -124,7 +131,8 @@ def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[N
     for name, marks, spec in PRESETS:
         if marks <= set(columns):
             return chosen.over(Mapped.of(spec, name)), [Note(f"columns mapped as {name}")]
-    return chosen, []
+    caps = device_caps(columns)
+    return (chosen.over(Mapped.of({"columns": caps})) if caps else chosen), []
 
 
 def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list[Column]]:

@@ -1,0 +1,183 @@
+"""Apply a plan without ever exceeding the budget, and put everything back.
+
+Lower first, wait until the lowered caps hold, then raise: at every moment the caps in force are,
+place by place, at most the old or the new one, and their sum at most the larger of the two sums.
+Every change is in the journal before it is made.  If a write fails, what was changed is put back in
+the same order of lowering before raising.
+
+References
+----------
+The invariant is proved by the property test ``tests/decide/test_transition.py``, with lag, idle
+nodes and failing writes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rheostat.decide.actuate.device import Panel
+from rheostat.decide.actuate.journal import Entry, Journal
+from rheostat.decide.budget.plan import Planned
+from rheostat.errors import NotPermitted
+
+SETTLE_S = 1.0
+_EVEN_W = 1e-3
+_LIKE_W = 0.5  # hardware rounds what is written, RAPL to an eighth of a watt
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change of one place, in watts."""
+
+    place: str
+    before_w: float
+    to_w: float
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Changes in the order in which they are made; ``moved`` are places that were not as planned.
+
+    ``moved`` maps a node's knob to (planned, found) where the plan expected something else.
+    """
+
+    lower: tuple[Step, ...] = ()
+    higher: tuple[Step, ...] = ()
+    moved: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.lower) + len(self.higher)
+
+
+def steps(nodes: Sequence[Planned], panel: Panel) -> Steps:
+    """What is to be done, from what stands now; changes nothing."""
+    lower, higher, moved = [], [], {}
+    for node in nodes:
+        for place, write in panel.writes(node.node, node.after):
+            now = panel.get(place)
+            step = Step(place, now, write.watts)
+            if now > write.watts + _EVEN_W:
+                lower.append(step)
+            elif now < write.watts - _EVEN_W:
+                higher.append(step)
+        for knob, watts in node.before.items():
+            found = _moved(panel, node.node, knob, watts)
+            if found is not None:
+                moved[f"{node.node} {knob}"] = (watts, found)
+    return Steps(tuple(lower), tuple(higher), moved)
+
+
+def _moved(panel: Panel, node: str, knob: str, planned: float) -> float | None:
+    """The watts that stand for a knob, if not those that the plan expected."""
+    if knob not in panel.devices.get(node, {}):
+        return None
+    writes = panel.writes(node, {knob: planned})
+    found = [panel.get(place) for place, _ in writes]
+    wanted = [write.watts for _, write in writes]
+    if all(abs(f - w) <= _LIKE_W for f, w in zip(found, wanted, strict=True)):
+        return None
+    return max(found)
+
+
+def apply(
+    todo: Steps,
+    panel: Panel,
+    journal: Journal,
+    *,
+    settle_s: float = SETTLE_S,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Make the changes; returns how many.
+
+    Raises
+    ------
+    NotPermitted
+        Before anything is changed, if some place cannot be written.
+    OSError
+        A write failed halfway: what was changed has been put back, and the error says so.
+    """
+    panel.check([s.place for s in (*todo.lower, *todo.higher)])
+    done: list[Step] = []
+    try:
+        for group in (todo.lower, todo.higher):
+            for step in group:
+                journal.write(Entry(step.place, step.before_w, step.to_w))
+                done.append(step)
+                panel.put(step.place, step.to_w)
+            if group and group is todo.lower and todo.higher:
+                sleep(settle_s)
+    except OSError as error:
+        undone = put_back(done, panel, settle_s=settle_s, sleep=sleep)
+        told = f"{undone} caps put back" if undone == len(done) else f"{len(done) - undone} caps "
+        if undone < len(done):
+            told += "could not be put back: run rheostat budget restore"
+        raise OSError(f"{error}; {told}") from error
+    return len(done)
+
+
+def put_back(
+    done: Sequence[Step],
+    panel: Panel,
+    *,
+    settle_s: float = SETTLE_S,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Undo steps, lowering before raising; goes on past writes that fail; returns how many held."""
+    held = 0
+    raised = [s for s in done if s.to_w > s.before_w]
+    lowered = [s for s in done if s.to_w <= s.before_w]
+    for group in (raised, lowered):
+        for step in group:
+            try:
+                panel.put(step.place, step.before_w)
+                held += 1
+            except OSError:
+                if group is raised:  # its watts are still out: give none back on top of them
+                    return held
+        if group is raised and raised and lowered:
+            sleep(settle_s)
+    return held
+
+
+@dataclass(frozen=True)
+class Restored:
+    """How many places were put back, and which somebody else had changed since (left alone)."""
+
+    places: int
+    left: dict[str, float]
+
+
+def restore(
+    journal: Journal,
+    panel: Panel,
+    *,
+    force: bool = False,
+    settle_s: float = SETTLE_S,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Restored:
+    """Put back what stood at every place before the journal's first change of it.
+
+    A place that holds neither what was written last nor what stood before was changed by somebody
+    else and is left alone, unless ``force``.  Done twice, the second finds nothing to do.
+    """
+    first: dict[str, float] = {}
+    last: dict[str, Entry] = {}
+    for entry in journal.entries():
+        first.setdefault(entry.place, entry.before_w)
+        last[entry.place] = entry
+    panel.check(list(first))
+    back, left = [], {}
+    for place, before in first.items():
+        now = panel.get(place)
+        ours = [last[place].to_w, last[place].before_w, before]
+        if not force and all(abs(now - w) > _LIKE_W for w in ours):
+            left[place] = now
+        elif abs(now - before) > _EVEN_W:
+            back.append(Step(place, before, now))
+    held = put_back(back, panel, settle_s=settle_s, sleep=sleep)
+    if held < len(back):
+        raise NotPermitted([f"{len(back) - held} of {len(back)} places could not be written"])
+    journal.close()
+    return Restored(len(back), left)

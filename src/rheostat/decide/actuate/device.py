@@ -1,0 +1,110 @@
+"""What can be capped: addresses that hold watts, and how a node's caps map to them.
+
+A node's CPU cap is spread over its processor packages, a GPU cap holds for each GPU.  A *device*
+knows the addresses of one kind on one node; `Panel` puts the devices of a node's knobs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rheostat.errors import DataError, NotPermitted
+
+
+@dataclass(frozen=True)
+class Write:
+    """``watts`` are to stand at ``address``; addresses begin with the device's name."""
+
+    address: str
+    watts: float
+
+
+class Device(Protocol):
+    """One kind of capped thing on one node.
+
+    ``writes`` expands a cap into addresses and watts, or raises `DataError` where the hardware
+    does not allow so few or so many.  ``refusals`` says, without changing anything, why writing
+    would fail, empty if it would not.
+    """
+
+    def writes(self, watts: float) -> list[Write]:
+        """The addresses that a cap of ``watts`` sets."""
+        ...
+
+    def get(self, address: str) -> float:
+        """Watts at an address."""
+        ...
+
+    def put(self, address: str, watts: float) -> None:
+        """Set watts at an address."""
+        ...
+
+    def refusals(self, addresses: Sequence[str]) -> list[str]:
+        """Why these addresses cannot be written."""
+        ...
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Devices by knob, for one node or many: ``devices[node][knob]``."""
+
+    devices: Mapping[str, Mapping[str, Device]]
+
+    def writes(self, node: str, after: Mapping[str, float]) -> list[tuple[str, Write]]:
+        """Every (address with node, write) that the caps of a node mean."""
+        have = self.devices.get(node, {})
+        missing = [k for k in after if k not in have]
+        if missing:
+            raise DataError(
+                f"node {node}",
+                [f"{k}: no device of this kind here, only {', '.join(have) or 'none'}"
+                 for k in missing],
+            )  # fmt: skip
+        return [
+            (join(node, knob, write.address), write)
+            for knob, watts in after.items()
+            for write in have[knob].writes(watts)
+        ]
+
+    def get(self, place: str) -> float:
+        """Watts at a place (node, knob and address joined)."""
+        node, knob, address = split(place)
+        return self.devices[node][knob].get(address)
+
+    def put(self, place: str, watts: float) -> None:
+        """Set watts at a place."""
+        node, knob, address = split(place)
+        self.devices[node][knob].put(address, watts)
+
+    def check(self, places: Sequence[str]) -> None:
+        """Raise `NotPermitted` with every reason why some place cannot be written."""
+        by: dict[tuple[str, str], list[str]] = {}
+        for place in places:
+            node, knob, address = split(place)
+            by.setdefault((node, knob), []).append(address)
+        problems = []
+        for (node, knob), addresses in by.items():
+            device = self.devices.get(node, {}).get(knob)
+            if device is None:
+                problems.append(f"node {node}: no device for {knob} here")
+            else:
+                problems += device.refusals(addresses)
+        if problems:
+            raise NotPermitted(problems)
+
+
+def join(node: str, knob: str, address: str) -> str:
+    """One text for node, knob and address."""
+    return "|".join((node, knob, address))
+
+
+def split(place: str) -> tuple[str, str, str]:
+    """Node, knob and address of a place.
+
+    >>> split("n1|cpu_cap_w|intel-rapl:0")
+    ('n1', 'cpu_cap_w', 'intel-rapl:0')
+    """
+    node, knob, address = place.split("|", 2)
+    return node, knob, address

@@ -1,0 +1,121 @@
+"""Caps that are files: Intel and AMD processors under powercap, AMD GPUs under hwmon.
+
+Linux shows the power limits of a processor package as
+``/sys/class/powercap/intel-rapl:0/constraint_N_power_limit_uw`` (kernel documentation, Power
+Capping Framework) and that of an AMD GPU as ``power1_cap`` (amdgpu, hwmon), both in microwatts.  A
+package has a long-term and a short-term limit; a cap that is to hold at every instant must bound
+both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rheostat.decide.actuate.device import Write
+from rheostat.errors import DataError, MeterUnavailable
+
+POWERCAP = Path("/sys/class/powercap")
+DRM = Path("/sys/class/drm")
+ROOT_NEEDED = "run as root, or from the site's prolog"
+
+
+class _Files:
+    """Addresses are paths under ``root``, holding microwatts."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(root)
+
+    def get(self, address: str) -> float:
+        """Watts in the file."""
+        path = self.root / address
+        try:
+            return int(path.read_text()) / 1e6
+        except ValueError as error:
+            raise DataError(str(path), [f"expected microwatts: {error}"]) from error
+
+    def put(self, address: str, watts: float) -> None:
+        """Write microwatts; the file must be there."""
+        with (self.root / address).open("r+") as file:
+            file.write(f"{round(watts * 1e6)}\n")
+            file.truncate()
+
+    def refusals(self, addresses: Sequence[str]) -> list[str]:
+        """Files that are not there or that this user may not write."""
+        found = []
+        for address in addresses:
+            path = self.root / address
+            if not path.exists():
+                found.append(f"{path} is not there")
+            elif not os.access(path, os.W_OK):
+                found.append(f"{path}: no permission to write: {ROOT_NEEDED}")
+        return found
+
+    address: str
+    low: float
+    high: float
+
+
+class Powercap(_Files):
+    """Packages of a powercap tree; a node's cap is spread evenly over them."""
+
+    def __init__(self, root: Path = POWERCAP) -> None:
+        super().__init__(root)
+
+    def packages(self) -> list[Path]:
+        """Package zones, in order; `MeterUnavailable` where there are none."""
+        zones = sorted(
+            z for z in self.root.glob("*-rapl:*")
+            if z.name.count(":") == 1 and _text(z / "name").startswith("package")
+        )  # fmt: skip
+        if not zones:
+            raise MeterUnavailable(
+                f"no processor package under {self.root}: this machine (or container) shows no "
+                "RAPL; name another tree with --rapl"
+            )
+        return zones
+
+    def writes(self, watts: float) -> list[Write]:
+        """Long- and short-term limits of each package, never above the package's share."""
+        zones = self.packages()
+        share, found, problems = watts / len(zones), [], []
+        for zone in zones:
+            for limit in sorted(zone.glob("constraint_*_power_limit_uw")):
+                kind = _text(limit.with_name(limit.name.replace("power_limit_uw", "name")))
+                most = _text(limit.with_name(limit.name.replace("power_limit_uw", "max_power_uw")))
+                if kind not in ("long_term", "short_term"):
+                    continue
+                if kind == "long_term" and most.isdigit() and 0 < int(most) / 1e6 < share:
+                    problems.append(f"{zone.name}: at most {int(most) / 1e6:g} W, got {share:g} W")
+                found.append(Write(str(limit.relative_to(self.root)), share))
+        if problems:
+            raise DataError("cpu_cap_w", problems)
+        return found
+
+
+class AmdGpus(_Files):
+    """GPUs that amdgpu shows under hwmon; the cap holds for each."""
+
+    def __init__(self, root: Path = DRM) -> None:
+        super().__init__(root)
+
+    def writes(self, watts: float) -> list[Write]:
+        """One file per GPU, within the limits that it states."""
+        files = sorted(self.root.glob("card*/device/hwmon/hwmon*/power1_cap"))
+        if not files:
+            raise MeterUnavailable(f"no AMD GPU with a power cap under {self.root}")
+        problems = []
+        for file in files:
+            least, most = (_text(file.with_name(f"power1_cap_{x}")) for x in ("min", "max"))
+            low = int(least) / 1e6 if least.isdigit() else 0.0
+            high = int(most) / 1e6 if most.isdigit() else float("inf")
+            if not low <= watts <= high:
+                problems.append(f"{file}: expected {low:g} to {high:g} W, got {watts:g} W")
+        if problems:
+            raise DataError("gpu_cap_w", problems)
+        return [Write(str(f.relative_to(self.root)), watts) for f in files]
+
+
+def _text(path: Path) -> str:
+    return path.read_text().strip() if path.is_file() else ""

@@ -1,0 +1,142 @@
+"""EcoShift: share a cluster's power budget by what a watt buys on each node.
+
+The published system predicts performance online and gives reclaimed power to the nodes that gain
+most, by a dynamic programme.  Only its abstract is public, so this is a reading and not a
+reproduction: surfaces from a table of runs, donors down to their draw plus a margin, receivers by
+the exact programme; and beside it the same budget planned without donors and receivers.
+
+References
+----------
+Zheng, Papka, Lan: arXiv 2604.17635 (2026).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.series import Series
+from rheostat.core.units import parse_quantity
+from rheostat.decide.budget.fleet import Fleet, fleet
+from rheostat.decide.budget.spend import Limits
+from rheostat.errors import DataError
+from rheostat.predict.surface import CAPS, COUNTS, Surface, surfaces
+
+MARGIN_W = 10.0
+
+
+def capped_surfaces(runs: JobTable, *, seed: int = 0, monotone: bool = True) -> dict[str, Surface]:
+    """Surfaces over the caps of a table of runs; GPU count and nodes must not vary within it."""
+    varies = [c for c in COUNTS if c in runs.columns and runs.frame[c].n_unique() > 1]
+    if varies:
+        told = [f"{c} varies: keep one value, as with --where {c}=4" for c in varies]
+        raise DataError("runs under caps", told)
+    knobs = tuple(c for c in CAPS if c in runs.columns)
+    return surfaces(runs, knobs or None, seed=seed, monotone=monotone)
+
+
+def dealt(surfaces: Mapping[str, Surface], count: int = 0) -> pl.DataFrame:
+    """``count`` nodes that run the applications in turn; one each by default.
+
+    >>> dealt({"a": None, "b": None}, 3)["app"].to_list()
+    ['a', 'b', 'a']
+    """
+    names = list(surfaces)
+    count = count or len(names)
+    return pl.DataFrame(
+        {
+            "node": [f"n{i:0{len(str(count))}d}" for i in range(1, count + 1)],
+            "app": [names[i % len(names)] for i in range(count)],
+        }
+    )
+
+
+def drawn(nodes: Fleet) -> Fleet:
+    """The same fleet with draws from the surfaces, where they know power and nobody measured.
+
+    A surface knows the draw of a node, not of its devices: what is not drawn is taken from the GPU,
+    since processors under a cap sit at it.
+    """
+    draw = nodes.draw_w.copy()
+    caps = nodes.caps
+    for i, (a, now) in enumerate(zip(nodes.app, nodes.now, strict=True)):
+        surface = nodes.surfaces[a]
+        if "power_w" not in surface.outcome or np.isfinite(draw[i]).any():
+            continue
+        spare = float(surface.total_w[now] - surface.outcome.mean("power_w")[now])
+        column = len(caps) - 1
+        cap = surface.values[now, surface.knobs.index(caps[column])]
+        draw[i, column] = cap - max(spare, 0.0)
+    return replace(nodes, draw_w=draw)
+
+
+def limits_file(path: Path, at_s: float = 0.0) -> Limits:
+    """Limits from TOML: ``[site] total = "12 kW"`` and a table per level, such as ``[rack]``.
+
+    The total may change with time: ``total = {from_s = [0, 3600], value = [12000, 9000]}``.
+    """
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(str(path), [f"is not TOML: {error}"]) from error
+    site = given.pop("site", None)
+    problems: list[str] = []
+    total = None
+    if not isinstance(site, dict) or "total" not in site:
+        problems.append('expected [site] with a line like total = "12 kW"')
+    else:
+        total = _total(site["total"], at_s, problems)
+    groups = {k: _watts(k, v, problems) for k, v in given.items()}
+    if problems or total is None:
+        raise DataError(str(path), problems)
+    return Limits(total, groups)
+
+
+def budget_series(path: Path) -> Series:
+    """The total of a limits file over time."""
+    limits_file(path)  # tells what is wrong with it
+    given = tomllib.loads(path.read_text(encoding="utf-8"))["site"]["total"]
+    return Series.of(given if isinstance(given, dict) else parse_quantity(given, "W"))
+
+
+def _total(given: Any, at_s: float, problems: list[str]) -> float | None:
+    try:
+        if isinstance(given, dict):
+            return float(Series.of(given).at(np.array([at_s]))[0])
+        return parse_quantity(given, "W")
+    except DataError as error:
+        problems += [f"site: total: {p}" for p in error.problems]
+        return None
+
+
+def _watts(level: str, given: Any, problems: list[str]) -> dict[str, float]:
+    if not isinstance(given, dict) or not given:
+        problems.append(f'{level}: expected a table with lines like name = "3 kW"')
+        return {}
+    found = {}
+    for name, text in given.items():
+        try:
+            found[name] = parse_quantity(text, "W")
+        except DataError as error:
+            problems += [f"{level}: {name}: {p}" for p in error.problems]
+    return found
+
+
+def made_fleet(
+    runs: JobTable,
+    nodes: pl.DataFrame | None = None,
+    *,
+    count: int = 0,
+    start: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> Fleet:
+    """A fleet over the surfaces of a table of runs; without nodes, one per application."""
+    known = capped_surfaces(runs, seed=seed)
+    return drawn(fleet(dealt(known, count) if nodes is None else nodes, known, start=start))

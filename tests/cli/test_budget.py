@@ -1,0 +1,103 @@
+"""``rheostat budget``: from a table of runs to caps on devices and back, on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rheostat.cli import run
+
+RUNS = "runs.csv"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("budget")
+    assert run(["budget", "demo", str(folder / RUNS), "--apps", "4",
+                "--tree", str(folder / "tree")]) == 0  # fmt: skip
+    assert run(["budget", "plan", str(folder / RUNS), "--extra", "40",
+                "--out", str(folder / "plan.json")]) == 0  # fmt: skip
+    return folder
+
+
+def told(capsys, *argv):
+    capsys.readouterr()
+    code = run(["budget", *(str(a) for a in argv)])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+def test_a_plan_is_one_document_with_price_and_certificate(desk, capsys) -> None:
+    code, out, _ = told(capsys, "plan", desk / RUNS, "--budget", "1.4kW", "--json")
+    plan = json.loads(out)
+    assert code == 0
+    assert plan["schema"] == "rheostat.plan/1"
+    assert plan["caps_w"]["after"] <= 1400
+    assert plan["certificate"]["exact"]
+    watt = plan["watt"]["gain_per_w"]
+    assert watt["low"] <= watt["value"] <= watt["high"]
+    assert {n["node"] for n in plan["nodes"]} == {"n1", "n2", "n3", "n4"}
+    assert plan["mean_gain"]["value"] >= max(v for v in plan["rivals"].values() if v is not None)
+    again = told(capsys, "plan", desk / RUNS, "--budget", "1.4kW", "--json")[1]
+    assert again == out  # same seed, same bytes
+
+
+def test_too_small_a_budget_is_exit_3(desk, capsys) -> None:
+    code, out, err = told(capsys, "plan", desk / RUNS, "--budget", "900W")
+    assert (code, out) == (3, "")
+    assert "need 1,160 W" in err
+
+
+def test_one_budget_at_a_time(desk, capsys) -> None:
+    assert told(capsys, "plan", desk / RUNS)[0] == 2
+    assert told(capsys, "plan", desk / RUNS, "--budget", "1kW", "--extra", "5")[0] == 2
+
+
+def test_apply_run_and_restore(desk, tmp_path, capsys) -> None:
+    plan, where = desk / "plan.json", ("--tree", desk / "tree")
+    book = ("--journal", tmp_path / "j", "--settle", "0")
+    changes = json.loads(told(capsys, "diff", plan, *where, "--json")[1])["changes"]
+    assert changes
+    code, _, err = told(capsys, "apply", plan, *where, *book, "--dry-run")
+    assert code == 0
+    assert "nothing was changed" in err
+    assert not (tmp_path / "j").exists()
+    assert told(capsys, "apply", plan, *where, *book)[0] == 0
+    assert json.loads(told(capsys, "diff", plan, *where, "--json")[1])["changes"] == []
+    assert told(capsys, "restore", *where, *book)[0] == 0
+    assert json.loads(told(capsys, "diff", plan, *where, "--json")[1])["changes"] == changes
+    code, _, err = told(capsys, "run", plan, *where, *book, "--", "sh", "-c", "exit 7")
+    assert code == 7
+    assert "caps put back" in err
+    assert json.loads(told(capsys, "diff", plan, *where, "--json")[1])["changes"] == changes
+
+
+def test_on_a_machine_without_the_node_or_the_device_the_message_says_so(desk, capsys) -> None:
+    code, _, err = told(capsys, "apply", desk / "plan.json", "--node", "elsewhere")
+    assert code == 1
+    assert "the plan has no node elsewhere" in err
+    code, _, err = told(capsys, "diff", desk / "plan.json", "--node", "n1", "--gpu", "amd",
+                        "--rapl", desk)  # fmt: skip
+    assert code == 1
+    assert "RAPL" in err
+
+
+def test_slurm_scripts_are_shell(desk, tmp_path, capsys) -> None:
+    import subprocess
+
+    assert told(capsys, "slurm", desk / "plan.json", "--out", tmp_path)[0] == 0
+    for name in ("prolog.sh", "epilog.sh"):
+        assert subprocess.run(["sh", "-n", tmp_path / name], check=False).returncode == 0
+    assert "budget apply" in (tmp_path / "prolog.sh").read_text()
+
+
+def test_a_budget_over_time(desk, tmp_path, capsys) -> None:
+    limits = tmp_path / "limits.toml"
+    limits.write_text("[site]\ntotal = {from_s = [0, 600, 1200], value = [1500, 1200, 1400]}\n")
+    code, out, _ = told(capsys, "follow", desk / RUNS, "--limits", limits, "--json")
+    moments = json.loads(out)["moments"]
+    assert code == 0
+    assert [m["at_s"] for m in moments] == [0, 598, 1200]
+    assert all(m["caps_w"] <= m["budget_w"] for m in moments)
