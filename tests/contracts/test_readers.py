@@ -33,10 +33,34 @@ RUNS = "nodes,wall_s,power_W\n" + "".join(
 )
 
 
+PCM = "app,cpu_cap_w,Time,EXEC,CFREQ,INST,Proc Energy (Joules)\n" + "".join(
+    f"bt,80,10:{i // 60:02}:{i % 60:02}.0,0.4,2.1,4000,70\n" for i in range(N)
+)
+PERF = "".join(
+    f"{i + 1}.0,500,,instructions,1000000000,100.00,,\n{i + 1}.0,9,,LLC-loads,1000000000,100.00,,\n"
+    for i in range(N)
+)
+LIKWID = "likwid\n" + "".join(
+    f"Region r{i}, Group 1: MEM\n| Metric | HWThread 0 |\n| Runtime (RDTSC) [s] | 2 |\n"
+    f"| Power [W] | 90 |\n"
+    for i in range(N)
+)
+PAPI = '{"threads": [{"regions": [' + ",".join(
+    f'{{"name": "r{i}", "real_time_nsec": "1000", "PAPI_TOT_INS": "400"}}' for i in range(N)
+) + "]}]}"  # fmt: skip
+COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("contract")
-    for name, text in (("sacct", SACCT), ("swf", SWF), ("sacct-json", JSON), ("runs", RUNS)):
+    for name, text in (
+        ("sacct", SACCT),
+        ("swf", SWF),
+        ("sacct-json", JSON),
+        ("runs", RUNS),
+        *COUNTERS,
+    ):
         (folder / name).write_text(text)
     write_pm100(folder / "pm100", N)
     write_adastra(folder / "adastra", N)

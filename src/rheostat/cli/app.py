@@ -10,7 +10,7 @@ import typer
 GROUPS = {
     "Start here": ("demo", "doctor"),
     "Measure": ("read", "fetch"),
-    "Predict": ("fit", "predict", "compare"),
+    "Predict": ("fit", "predict", "compare", "counters"),
     "Trade off and decide": ("front", "decide", "budget", "backtest", "search"),
     "Time passes": ("simulate", "train"),
 }

@@ -21,6 +21,8 @@ NUMBER, TEXT, INSTANT, SERIES, ANY = "a number", "text", "an instant", "a list o
 MAGIC = b"PAR1"
 # polars panics, which is no PolarsError, on some files whose inside was overwritten
 BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+SMALL_B = 32_000_000
+"""Files up to this size are decoded once beforehand: on a damaged size polars ends the process."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,25 @@ def read_fields(
 
 def gather(path: str | Path, lazy: pl.LazyFrame) -> pl.DataFrame:
     """Collect a lazy frame over ``path``, streaming; damage met on the way is a `DataError`."""
+    _must_decode(Path(path))
     try:
         return lazy.collect(engine="streaming")
     except BROKEN as error:
+        first = str(error).partition("\n")[0][:300]
+        raise DataError(str(path), [f"is damaged inside: {first}"]) from error
+
+
+def _must_decode(path: Path) -> None:
+    """Decode a small file with Arrow, which raises where polars would ask for 2^61 bytes."""
+    if path.stat().st_size > SMALL_B:
+        return
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        for _ in ParquetFile(path).iter_batches():
+            pass
+    except (pyarrow.ArrowException, OSError, MemoryError) as error:
         first = str(error).partition("\n")[0][:300]
         raise DataError(str(path), [f"is damaged inside: {first}"]) from error
 

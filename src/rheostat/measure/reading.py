@@ -18,6 +18,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measure.adastra import read_adastra
 from rheostat.measure.checks import file_there
+from rheostat.measure.counters import read_likwid, read_papi, read_pcm, read_perf
 from rheostat.measure.fdata import read_fdata
 from rheostat.measure.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measure.pm100 import NODE, read_pm100
@@ -97,6 +98,34 @@ def _fdata(head: Head) -> bool:
     return {"jid", "nnumr", "avgpcon"} <= set(head.types or {})
 
 
+def _papi(head: Head) -> bool:
+    return _json(head) and b'"real_time_nsec"' in head.start
+
+
+def _perf(head: Head) -> bool:
+    """Its JSON lines, its text, or CSV whose cells are value, unit, event, time counted, share."""
+    if head.types is not None:
+        return False
+    if b'"counter-value"' in head.start or b"Performance counter stats" in head.start:
+        return True
+    lines = [x for x in head.lines if not x.lstrip().startswith("#")]
+    number = r"\s*(\d+\.\d+,)?(<not \w+>|\d+(\.\d+)?)"
+    cells = re.compile(rf"{number},[^,]*,[\w/:.=-]+,\d+,\d+([.,]\d+)?(,.*)?")
+    return bool(lines) and bool(cells.fullmatch(lines[0]))
+
+
+def _likwid(head: Head) -> bool:
+    marks = (b"TABLE,Group", b"HWThread", b"likwid", b"LIKWID")
+    return head.types is None and b"Metric" in head.start and any(m in head.start for m in marks)
+
+
+def _pcm(head: Head) -> bool:
+    if head.types is not None:
+        return False
+    cells = {c.strip() for line in head.lines[:2] for c in re.split("[,;]", line)}
+    return {"Time", "EXEC"} <= cells and bool(cells & {"INST", "CFREQ", "Proc Energy (Joules)"})
+
+
 def _table(head: Head) -> bool:
     first = head.lines[0] if head.types is None and head.lines else ""
     return head.types is not None or any(first.count(c) for c in ",;\t")
@@ -115,6 +144,10 @@ BUILT_IN = (
     Reader("adastra", _adastra, read_adastra, "Adastra MI250 jobs, parquet (Zenodo 14007065)"),
     Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
     Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
+    Reader("papi", _papi, read_papi, "PAPI's high-level JSON: one file per rank"),
+    Reader("perf", _perf, read_perf, "perf stat: CSV (-x,), JSON (-j) or text, also with -I"),
+    Reader("likwid", _likwid, read_likwid, "likwid-perfctr, likwid-mpirun: tables or CSV (-O)"),
+    Reader("pcm", _pcm, read_pcm, "Intel PCM, pcm -csv: intervals"),
     Reader("sacct-json", _json, read_sacct_json, "sacct --json, Slurm 22.05 to 24.11"),
     Reader("sacct", _sacct, read_sacct, "sacct --parsable2"),
     Reader("swf", _swf, read_swf, "Standard Workload Format 2.2"),

@@ -1,0 +1,157 @@
+"""``rheostat counters``: power and runtime from hardware counters, and which counter matters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.core.report import Grid, Report
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Counters of metered runs: pcm, perf stat, likwid, papi or a table.", metavar="FILE..."
+    ),
+]
+
+
+def counters(
+    files: Files,
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="mummi, law, law+trees, ten (all learners) or learners by name: ridge, elastic, "
+            "quadratic, pls, neighbours, vectors, tree, forest, extra, boosting. The last one is "
+            "asked which counters matter."
+        ),
+    ] = "mummi,law",
+    target: Annotated[
+        str,
+        typer.Option(
+            help="runtime_s, power_w, package_power_w, dram_power_w.  [default: all there are]"
+        ),
+    ] = "",
+    split: Annotated[
+        str, typer.Option(help="Leave out whole applications, or runs at random, or both.")
+    ] = "application,random",
+    by: Annotated[str, typer.Option(help="Column that names the application.")] = "app",
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COUNTER=FACTOR", help="As llc_misses_per_s=0.8: what if. Repeatable."
+        ),
+    ] = None,
+    predict: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also predict the runs of this file, metered or not."),
+    ] = None,
+    html: o.Html = None,
+    seed: o.Seed = 0,
+    form: o.Form = "",
+    json: o.Json = False,
+) -> None:
+    """Model the power of runs from their counters; mark it on applications it has not seen.
+
+    The mean per power cap is always in the table: a method that does not beat it has learnt
+    nothing.  Files of several intervals per run are best: power bends at a cap.
+    """
+    from rheostat.cli.output import put_json, put_report, tell_notes, working, write_page
+    from rheostat.recipes import mummi
+
+    chosen = tuple(n for m in o.names(methods) for n in (mummi.TEN if m == "ten" else (m,)))
+    factors = _factors(what_if or [])
+    jobs = mummi.recording(files, form)
+    tell_notes(jobs.notes)
+    how = {"methods": chosen, "targets": o.names(target), "splits": o.names(split)}
+    with working(f"{len(chosen)} methods"):
+        facts = mummi.study(jobs, **how, by=by, changes=factors, seed=seed)
+    if predict is not None:
+        facts["predicted"] = _predicted(jobs, predict, facts, by, seed, form)
+    report = _report(facts)
+    if json:
+        put_json("rheostat.counters/1", facts)
+    else:
+        put_report(report, _marks(facts))
+    if html is not None:
+        write_page(report, html)
+
+
+def _factors(flags: list[str]) -> dict[str, float]:
+    found = {}
+    for flag in flags:
+        name, _, text = flag.partition("=")
+        try:
+            found[name.strip()] = float(text)
+        except ValueError as error:
+            told = f"expected COUNTER=FACTOR such as llc_misses_per_s=0.8, got {flag!r}"
+            raise typer.BadParameter(told, param_hint="--what-if") from error
+    return found
+
+
+def _predicted(
+    jobs: Any, path: Path, facts: dict[str, Any], by: str, seed: int, form: str
+) -> list[dict[str, Any]]:
+    """Forecasts of another file's runs by the last method."""
+    from rheostat.predict.counters.model import CounterModel
+    from rheostat.recipes.mummi import recording
+
+    kind = facts["method_explained"]
+    named = dict.fromkeys(m["target"] for m in facts["marks"] if m["method"] == kind)
+    model = CounterModel(kind, tuple(named), by=by, random_state=seed).fit(jobs)
+    runs, outcome = model.predict_runs(recording([path], form))
+    who = [c for c in (by, "region", *runs.known_at(0).columns) if c in runs.columns]  # type: ignore[arg-type]
+    rows = []
+    for i, row in enumerate(runs.frame.select(list(dict.fromkeys(who))).rows(named=True)):
+        for t in named:
+            low, high = outcome.interval(t)
+            value = {"mean": float(outcome.mean(t)[i]), "interval": [float(low[i]), float(high[i])]}
+            rows.append({"run": dict(row), "target": t, **value})
+    return rows
+
+
+def _marks(facts: dict[str, Any]) -> Grid:
+    from rheostat.core.report import Grid
+
+    heads = ("target", "split", "method", "MAPE %", "low", "high", "worst application", "its %",
+             "coverage of 90 %", "width %")  # fmt: skip
+    rows = [
+        (m["target"], m["split"], m["method"], *(round(100 * v, 2) for v in m["mape"]),
+         m["worst_application"], round(100 * m["worst_mape"], 1), round(m["coverage"], 2),
+         round(100 * m["width"], 1))
+        for m in facts["marks"]
+    ]  # fmt: skip
+    return Grid(heads, tuple(rows))
+
+
+def _report(facts: dict[str, Any]) -> Report:
+    from rheostat.core.report import Grid, Report, Section
+
+    told = (
+        f"{facts['runs']} runs, {facts['rows']} rows. MAPE with its 95 % interval over "
+        "applications; cap is the mean per power cap.",
+    )
+    sections = [Section("how right", told, _marks(facts))]
+    for title, key in (("which counter, 20 % less of it", "leverage"), ("what if", "what_if")):
+        rows = tuple(
+            (w["target"], ", ".join(f"{c} x {f:g}" for c, f in w["factors"].items()),
+             *(round(100 * v, 2) for v in w["change"]))
+            for w in facts[key]
+        )  # fmt: skip
+        if rows:
+            said = f"What {facts['method_explained']} says, other counters held; no promise."
+            heads = ("target", "change", "target changes %", "low", "high")
+            sections.append(Section(title, (said,), Grid(heads, rows)))
+    if facts.get("predicted"):
+        rows = tuple(
+            (" ".join(str(v) for v in p["run"].values()), p["target"], round(p["mean"], 2),
+             *(round(v, 2) for v in p["interval"]))
+            for p in facts["predicted"]
+        )  # fmt: skip
+        grid = Grid(("run", "target", "mean", "low", "high"), rows)
+        sections.append(Section("predicted", (), grid))
+    return Report("", tuple(sections), facts)

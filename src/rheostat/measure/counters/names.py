@@ -1,0 +1,67 @@
+"""One vocabulary for what four tools count: rates per second, watts, hertz; never bare totals.
+
+A total grows with how long one looked; a rate does not, and can be known while a job still runs.
+So every count is divided by the seconds it was taken over, and the seconds stand beside it as
+``span_s``.  Joules of a meter become watts the same way.  Events that no table here knows keep
+their own name, cleaned, as ``NAME_per_s``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rheostat.core.jobs import Column, Moment
+from rheostat.core.vocabulary import VOCABULARY
+
+_E = Moment.END
+
+COUNTERS: dict[str, Column] = {
+    c.name: c
+    for c in (
+        Column("run_id", "", Moment.SUBMIT, "rows of one run have the same"),
+        Column("region", "", Moment.SUBMIT, "the marked part of the program"),
+        Column("t_s", "s", _E, "end of the interval, since the first one began"),
+        Column("span_s", "s", _E, "how long the row was counted"),
+        Column("instructions_per_s", "1/s", _E, "instructions retired, all cores"),
+        Column("cycles_per_s", "1/s", _E, "unhalted core cycles, all cores"),
+        Column("ipc", "", _E, "instructions per cycle of a hardware thread"),
+        Column("core_ipc", "", _E, "instructions per cycle of a physical core, share of the most"),
+        Column("exec_share", "", _E, "instructions per nominal cycle"),
+        Column("core_hz", "Hz", _E, "frequency of the cores while not halted"),
+        Column("uncore_hz", "Hz", _E, "frequency of what is not a core"),
+        Column("c0_share", "", _E, "share of time that cores were not halted"),
+        Column("l2_misses_per_s", "1/s", _E, "misses of the second cache"),
+        Column("llc_misses_per_s", "1/s", _E, "misses of the last cache"),
+        Column("llc_references_per_s", "1/s", _E, "requests to the last cache"),
+        Column("l1d_misses_per_s", "1/s", _E, "misses of the first data cache"),
+        Column("branches_per_s", "1/s", _E, "branches"),
+        Column("branch_misses_per_s", "1/s", _E, "branches guessed wrong"),
+        Column("tlb_misses_per_s", "1/s", _E, "misses of the data TLB"),
+        Column("flops_per_s", "1/s", _E, "double precision operations"),
+        Column("memory_read_b_per_s", "B/s", _E, "read from memory"),
+        Column("memory_write_b_per_s", "B/s", _E, "written to memory"),
+        Column("memory_b_per_s", "B/s", _E, "read from and written to memory"),
+        Column("package_power_w", "W", _E, "processor packages, by their energy counters"),
+        Column("dram_power_w", "W", _E, "memory, by its energy counters"),
+    )
+}
+
+
+def cleaned(event: str) -> str:
+    """An event's own name as a column name.
+
+    >>> cleaned("cpu/event=0x3c,name=CPU_CLK/"), cleaned("L1-dcache-loads:u")
+    ('cpu_event_0x3c_name_cpu_clk', 'l1_dcache_loads_u')
+    """
+    return re.sub(r"[^0-9a-z]+", "_", event.lower()).strip("_") or "event"
+
+
+def described(names: Iterable[str]) -> list[Column]:
+    """A `Column` for each name: of this vocabulary, the house's, or a rate known at the end."""
+    return [
+        VOCABULARY.get(n)
+        or COUNTERS.get(n)
+        or Column(n, "1/s" if n.endswith("_per_s") else "", _E, "as the tool names it")
+        for n in names
+    ]

@@ -1,0 +1,104 @@
+"""MuMMI: power and runtime from hardware counters, in a model that says what to optimise.
+
+The chain (rank correlation, elimination by regression, principal components, linear model) models
+runtime, node, processor and memory power; ten learners with tuned settings stand beside it.  The
+mechanisms are `rheostat.predict.counters`; here are names, defaults and the order of things.
+
+References
+----------
+Wu, Taylor, Lan: Performance and energy improvement of parallel applications using MuMMI and ten
+machine-learning methods, Concurrency and Computation 2023 (arXiv 2011.06655).  Read: the abstract.
+Its counters, thresholds, settings and the names of its ten methods are not public; ours are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError
+from rheostat.measure.reading import read
+from rheostat.predict.counters.columns import TARGETS, runs_of
+from rheostat.predict.counters.learners import LEARNERS
+from rheostat.predict.counters.leverage import WhatIf, leverage, what_if
+from rheostat.predict.counters.model import CounterModel
+from rheostat.predict.counters.protocol import SPLITS, CounterMarks, compare_counters
+
+TEN = tuple(LEARNERS)
+DEFAULT = ("mummi", "law")
+
+
+def recording(files: Sequence[str | Path], form: str = "") -> JobTable:
+    """One table of all files; columns that a file lacks are null there."""
+    tables = [read(f, form or None) for f in files]
+    if len(tables) == 1:
+        return tables[0]
+    schema, notes = tables[0].schema, tables[0].notes
+    for t in tables[1:]:
+        schema, notes = schema.with_columns(t.schema.values()), (*notes, *t.notes)
+    frame = pl.concat([t.frame for t in tables], how="diagonal_relaxed")
+    return JobTable(frame.select(list(schema)), schema, notes)
+
+
+def targets_in(jobs: JobTable) -> tuple[str, ...]:
+    """The quantities of the chain that the table has."""
+    runs = runs_of(jobs)
+    return tuple(t for t in TARGETS if t in runs.columns)
+
+
+def study(
+    jobs: JobTable,
+    *,
+    methods: Sequence[str] = DEFAULT,
+    targets: Sequence[str] = (),
+    splits: Sequence[str] = SPLITS,
+    by: str = "app",
+    changes: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Marks of every method, and what counters the last method leans on, as plain facts."""
+    wanted = tuple(targets) or targets_in(jobs)
+    unknown = [t for t in wanted if t not in targets_in(jobs)]
+    if unknown:
+        there = ", ".join(targets_in(jobs)) or "none"
+        raise DataError("--target", [f"{t} is not in this table: {there}" for t in unknown])
+    marks = compare_counters(jobs, methods, wanted, splits=splits, by=by, seed=seed)
+    powers = tuple(t for t in wanted if t != "runtime_s" or not methods[-1].startswith("law"))
+    found: list[WhatIf] = []
+    asked: list[WhatIf] = []
+    if powers:
+        model = CounterModel(methods[-1], powers, by=by, random_state=seed).fit(jobs)
+        found = leverage(model, jobs, seed=seed)
+        asked = what_if(model, jobs, changes, seed=seed) if changes else []
+    return {
+        "runs": len(runs_of(jobs)),
+        "rows": len(jobs),
+        "method_explained": methods[-1],
+        "marks": [_marked(m) for m in marks],
+        "leverage": [_told(w) for w in found],
+        "what_if": [_told(w) for w in asked],
+    }
+
+
+def _marked(m: CounterMarks) -> dict[str, Any]:
+    return {
+        "method": m.method,
+        "target": m.target,
+        "split": m.split,
+        "runs": m.runs,
+        "applications": m.applications,
+        "mape": list(m.mape),
+        "worst_application": m.worst_application[0],
+        "worst_mape": m.worst_application[1],
+        "r2": m.r2,
+        "coverage": m.coverage,
+        "width": m.width,
+    }
+
+
+def _told(w: WhatIf) -> dict[str, Any]:
+    return {"target": w.target, "factors": dict(w.factors), "change": list(w.change)}
