@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rheostat.cli import actuate
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rheostat.decide.actuate.apply import Steps
-    from rheostat.decide.actuate.device import Panel
-    from rheostat.decide.actuate.panel import Where
     from rheostat.decide.budget.fleet import Fleet
     from rheostat.decide.budget.spend import Limits
 
@@ -24,24 +22,12 @@ budget = typer.Typer(
     add_completion=False,
 )
 
-PlanFile = Annotated[Path, typer.Argument(help="A plan.", metavar="PLAN.json")]
-Journal = Annotated[Path, typer.Option(help="What stood before, a line before every change.")]
-Node = Annotated[
-    str, typer.Option(help="This node's name in the plan.  [default: the host's name]")
-]
-Tree = Annotated[
-    str, typer.Option(help="A folder with NODE/powercap and NODE/drm for each node, to rehearse.")
-]
-Rapl = Annotated[str, typer.Option(help="The powercap folder.")]
-Gpu = Annotated[str, typer.Option(help="nvml, amd or none: how GPU caps are set.")]
 Count = Annotated[
     int, typer.Option(help="Without --nodes: how many; they run the applications in turn.")
 ]
 Start = Annotated[
     str, typer.Option("--from", help="Caps now, as cpu_cap_w=140,gpu_cap_w=150; else the lowest.")
 ]
-Settle = Annotated[float, typer.Option(help="Seconds until a lowered cap holds.")]
-_RAPL = "/sys/class/powercap"
 
 
 @budget.command()
@@ -231,129 +217,6 @@ def follow(
 
 
 @budget.command()
-def diff(
-    file: PlanFile,
-    node: Node = "",
-    tree: Tree = "",
-    rapl: Rapl = _RAPL,
-    gpu: Gpu = "nvml",
-    json: o.Json = False,
-) -> None:
-    """Tell what applying PLAN.json would change here, from what stands now; change nothing."""
-    todo, _, _ = _todo(file, node, tree, rapl, gpu)
-    _tell_steps(todo, json, "rheostat.diff/1")
-
-
-@budget.command()
-def apply(
-    file: PlanFile,
-    journal: Journal = Path("rheostat.journal"),
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, change nothing.")
-    ] = False,
-    node: Node = "",
-    tree: Tree = "",
-    rapl: Rapl = _RAPL,
-    gpu: Gpu = "nvml",
-    settle: Settle = 1.0,
-    json: o.Json = False,
-) -> None:
-    """Set the caps of PLAN.json: lower first, then raise; every change is journalled before."""
-    from rheostat.cli.output import tell
-    from rheostat.decide.actuate.apply import apply as run
-    from rheostat.decide.actuate.journal import Journal as Book
-
-    todo, panel, _ = _todo(file, node, tree, rapl, gpu)
-    panel.check([s.place for s in (*todo.lower, *todo.higher)])
-    _tell_steps(todo, json, "rheostat.apply/1")
-    if dry_run:
-        tell("dry run: nothing was changed")
-        return
-    done = run(todo, panel, Book(journal), settle_s=settle)
-    tell(f"{done} caps set; rheostat budget restore --journal {journal} puts them back")
-
-
-@budget.command()
-def restore(
-    journal: Journal = Path("rheostat.journal"),
-    force: Annotated[
-        bool, typer.Option(help="Also where somebody else has set a cap since.")
-    ] = False,
-    tree: Tree = "",
-    rapl: Rapl = _RAPL,
-    gpu: Gpu = "nvml",
-    settle: Settle = 1.0,
-) -> None:
-    """Put back every cap that the journal names, as it stood before the first change."""
-    from rheostat.cli.output import tell
-    from rheostat.decide.actuate.apply import restore as run
-    from rheostat.decide.actuate.guard import panel_of
-    from rheostat.decide.actuate.journal import Journal as Book
-
-    book = Book(journal)
-    back = run(book, panel_of(book, _where(tree, rapl, gpu)), force=force, settle_s=settle)
-    tell(f"{back.places} caps put back")
-    for place, watts in back.left.items():
-        tell(f"note: {place} stands at {watts:g} W, set by somebody else: left (--force puts back)")
-
-
-@budget.command()
-def run(
-    file: PlanFile,
-    command: Annotated[list[str], typer.Argument(help="What to run, after --.")],
-    journal: Journal = Path("rheostat.journal"),
-    node: Node = "",
-    tree: Tree = "",
-    rapl: Rapl = _RAPL,
-    gpu: Gpu = "nvml",
-    settle: Settle = 1.0,
-) -> None:
-    """Run a command under the caps of PLAN.json; they are put back however this ends, kill -9 too.
-
-    A second process waits for the end of this one and restores from the journal.
-    """
-    import subprocess
-
-    from rheostat.cli.output import tell
-    from rheostat.decide.actuate import guard
-    from rheostat.decide.actuate.apply import apply as set_caps
-    from rheostat.decide.actuate.journal import Journal as Book
-
-    todo, panel, where = _todo(file, node, tree, rapl, gpu)
-    panel.check([s.place for s in (*todo.lower, *todo.higher)])
-    watcher = guard.start(journal, where, settle)
-    try:
-        done = set_caps(todo, panel, Book(journal), settle_s=settle)
-        tell(f"{done} caps set")
-        code = subprocess.run(command, check=False).returncode
-    finally:
-        _, _ = watcher.communicate()
-    tell("caps put back" if watcher.returncode == 0 else "the caps could not all be put back")
-    raise typer.Exit(code or watcher.returncode)
-
-
-@budget.command()
-def slurm(
-    file: PlanFile,
-    out: Annotated[Path, typer.Option(help="Folder for prolog.sh and epilog.sh.")] = Path("."),
-    journals: Annotated[str, typer.Option(help="Folder on the nodes.")] = "/var/lib/rheostat",
-    program: Annotated[str, typer.Option(help="How nodes call rheostat.")] = "rheostat",
-    gpu: Gpu = "nvml",
-) -> None:
-    """Write the Slurm prolog and epilog that apply PLAN.json on its nodes and put caps back."""
-    from rheostat.cli.output import tell
-    from rheostat.decide.actuate.slurm import scripts
-    from rheostat.decide.budget.plan import read_plan
-
-    read_plan(file)
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in scripts(str(file.resolve()), journals, program, f"--gpu {gpu}").items():
-        (out / name).write_text(text, encoding="utf-8")
-        (out / name).chmod(0o755)
-        tell(f"wrote {out / name}")
-
-
-@budget.command()
 def demo(
     out: Annotated[Path, typer.Argument(help="CSV to write.")] = Path("capped_runs.csv"),
     apps: Annotated[int, typer.Option(min=2, help="Applications.")] = 12,
@@ -381,46 +244,5 @@ def demo(
         tell(f"wrote {tree}: caps of {apps} nodes as files")
 
 
-def _where(tree: str, rapl: str, gpu: str) -> Where:
-    from rheostat.decide.actuate.panel import Where
-
-    return Where(tree=tree, rapl=rapl, gpu=gpu)
-
-
-def _todo(file: Path, node: str, tree: str, rapl: str, gpu: str) -> tuple[Steps, Panel, Where]:
-    """What a plan means here: all nodes of a tree, or this machine's own."""
-    import socket
-
-    from rheostat.decide.actuate.apply import steps
-    from rheostat.decide.budget.plan import read_plan
-    from rheostat.errors import DataError
-
-    nodes, _ = read_plan(file)
-    if node or not tree:
-        name = node or socket.gethostname()
-        mine = [n for n in nodes if n.node in (name, name.split(".", maxsplit=1)[0])]
-        if not mine:
-            hint = f"its nodes: {', '.join(n.node for n in nodes[:8])}; name one with --node"
-            raise DataError(str(file), [f"the plan has no node {name}", hint])
-        nodes = mine
-    where = _where(tree, rapl, gpu)
-    panel = where.panel([n.node for n in nodes], {k for n in nodes for k in n.after})
-    return steps(nodes, panel), panel, where
-
-
-def _tell_steps(todo: Steps, json: bool, schema: str) -> None:
-    from rheostat.cli.output import put_json, put_report, tell
-    from rheostat.core.report import Grid, Report, Section
-
-    rows: list[tuple[Any, ...]] = [
-        (*s.place.split("|", 2), s.before_w, s.to_w) for s in (*todo.lower, *todo.higher)
-    ]
-    heads = ("node", "knob", "address", "now_w", "then_w")
-    for name, (planned, found) in list(todo.moved.items())[:8]:
-        tell(f"note: {name}: the plan expected {planned:g} W, {found:g} W stand there")
-    if json:
-        changes = [dict(zip(heads, row, strict=True)) for row in rows]
-        put_json(schema, {"changes": changes, "not_as_planned": len(todo.moved)})
-        return
-    grid = Grid(heads, tuple(rows))
-    put_report(Report("Caps to change, in this order", [Section("", grid=grid)]), grid)
+for _command in actuate.COMMANDS:
+    budget.command()(_command)

@@ -56,29 +56,33 @@ def _programme(
     watts: Array, value: Array, keep: NDArray[np.bool_], limit: float
 ) -> tuple[Ints | None, float]:
     """The best combination of the options kept; None if it is too much work."""
-    kept = [_useful(watts[i], value[i], keep[i]) for i in range(len(watts))]
-    base = np.array([watts[i, o].min() for i, o in enumerate(kept)])
-    free = limit - base.sum()
-    need = [watts[i, o] - base[i] for i, o in enumerate(kept)]
-    step = _common(np.concatenate(need))
-    size = int(min(free, sum(float(x.max()) for x in need)) / step + 1e-6) + 1
-    open_rows = [i for i, o in enumerate(kept) if len(o) > 1]
-    work = sum(len(kept[i]) for i in open_rows) * size
-    if work > _MOST_WORK or len(open_rows) * size > _MOST_CELLS:
+    rows = np.arange(len(watts))
+    choice = keep.argmax(axis=1)  # of a row with one option left, that one
+    kept = {int(i): _useful(watts[i], value[i], keep[i]) for i in np.flatnonzero(keep.sum(1) > 1)}
+    for i, options in kept.items():
+        choice[i] = options[0]
+    need = {i: watts[i, o] - watts[i, o[0]] for i, o in kept.items() if len(o) > 1}
+    if not need:
+        return choice, float(value[rows, choice].sum())
+    free = limit - watts[rows, choice].sum()
+    if free < -_EVEN_W:
+        return None, -np.inf
+    step = _common(np.concatenate(list(need.values())))
+    size = int(min(max(free, 0.0), sum(float(x[-1]) for x in need.values())) / step + 1e-6) + 1
+    work = sum(len(x) for x in need.values()) * size
+    if work > _MOST_WORK or len(need) * size > _MOST_CELLS:
         return None, -np.inf
     best, record = np.zeros(size), []
-    for i in open_rows:
-        jumps = np.rint(need[i] / step).astype(np.int64)
+    for i, watts_more in need.items():
+        jumps = np.rint(watts_more / step).astype(np.int64)
         best, which = _stage(best, jumps, value[i, kept[i]])
         record.append(which)
-    choice = np.array([int(o[0]) for o in kept], dtype=np.int64)
-    at, total = int(best.argmax()), float(best.max())
-    for i, which in zip(reversed(open_rows), reversed(record), strict=True):
+    at = int(best.argmax())
+    for i, which in zip(reversed(need), reversed(record), strict=True):
         option = int(which[at])
         choice[i] = kept[i][option]
         at -= round(float(need[i][option]) / step)
-    fixed = [i for i, o in enumerate(kept) if len(o) == 1]
-    return choice, total + float(value[fixed, choice[fixed]].sum())
+    return choice, float(value[rows, choice].sum())
 
 
 def _useful(watts: Array, value: Array, keep: NDArray[np.bool_]) -> Ints:
