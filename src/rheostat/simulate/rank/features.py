@@ -9,10 +9,10 @@ user's, and these like everybody's, each as far as there are any.
     Symbol   Shape   Meaning
     x        (m, F)  features of the m waiting jobs, in order of arrival; columns as in `FEATURES`
     table    (n, 6)  submission s, run time s, processors, request s, user, kind: columns as below
-    memory   (k, 5)  of users, then kinds, then all: jobs ended, mean log run / request,
-                     mean log run, mean 1 / max(run, 10 s), last log run
+    memory   (k, 6)  of users, then kinds, then all: jobs ended, mean log run / request, mean log
+                     run, mean 1 / max(run, 10 s), last log run, mean run / request
     profile  (r, 2)  expected ends of running jobs, s, ascending; processors free from then on
-    free             processors free now, of ``size``
+    free, size       processors free now, and of the machine
 
 Run times of a user change with the work: a mean forgets, newest eighth (`FORGET`).
 
@@ -67,7 +67,7 @@ F = len(FEATURES)
  BREVITY, FREE, QUEUE, LOAD, DELAY) = range(F)  # fmt: skip
 
 SUBMIT, RUN, PROCS, REQUEST, USER, KIND = range(6)
-ENDED, RATIO, LOGRUN, RATE, NEWEST = range(5)
+ENDED, RATIO, LOGRUN, RATE, NEWEST, USED = range(6)
 FORGET = 1 / 8
 SHORTEST_S = 10.0  # of the bounded slowdown
 OF_KIND, OF_USER = 1.0, 2.0  # jobs that what is known of the user, and of all, counts as
@@ -84,7 +84,7 @@ def table(submit, run, procs, ask, user) -> tuple[np.ndarray, np.ndarray]:
     kind = np.unique(alike, axis=0, return_inverse=True)[1].reshape(-1)
     users = int(number.max()) + 1
     made = np.stack([*columns, number, users + kind], axis=1)
-    return np.ascontiguousarray(made), np.zeros((users + int(kind.max()) + 2, 5))
+    return np.ascontiguousarray(made), np.zeros((users + int(kind.max()) + 2, 6))
 
 
 @native
@@ -98,6 +98,7 @@ def remember(memory, job):
         seen[RATIO] += part * (np.log(run / job[REQUEST]) - seen[RATIO])
         seen[LOGRUN] += part * (np.log(run) - seen[LOGRUN])
         seen[RATE] += part * (1 / max(run, SHORTEST_S) - seen[RATE])
+        seen[USED] += part * (min(run / job[REQUEST], 1.0) - seen[USED])
         seen[NEWEST] = np.log(run)
 
 
@@ -116,6 +117,16 @@ def recall(row, memory, job):
 
 
 @native
+def expect(memory, job):
+    """The run time expected of a job (arithmetic mean), s; what it asked for while none ended."""
+    user, everybody = memory[int(job[USER])], memory[-1]
+    if everybody[ENDED] == 0:
+        return job[REQUEST]
+    n = user[ENDED]
+    return job[REQUEST] * (n * user[USED] + OF_USER * everybody[USED]) / (n + OF_USER)
+
+
+@native
 def enter(row, memory, job, size):
     """Write what does not change while the job waits, and what is known of it now."""
     row[ASK], row[SHARE] = np.log(job[REQUEST]), np.log(job[PROCS] / size)
@@ -123,11 +134,12 @@ def enter(row, memory, job, size):
 
 
 @native
-def look(x, queue, table, mine, now, free, size, profile):
+def look(x, queue, table, mine, now, place):
     """Write the features that change with time; ``queue`` numbers the m jobs, as they arrived.
 
-    ``mine`` counts the waiting jobs of each user.
+    ``mine`` counts the waiting jobs of each user; ``place`` is (free, size, profile).
     """
+    free, size, profile = place
     m = len(queue)
     work = wait = area = brevity = 0.0
     for k in range(m):

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
-
 from rheostat.simulate.engine import jit
 
 

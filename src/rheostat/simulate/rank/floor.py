@@ -1,0 +1,151 @@
+"""One machine's jobs at work, and one pass of EASY over a queue that has scores.
+
+Lists are short arrays kept sorted by moving entries: a machine runs hundreds of jobs, not 200,000.
+
+    Symbol   Shape   Meaning
+    line     (r, 3)  moment s, job, processors, by moment; equal moments as they were put in
+    ends     line    by true end: the clock of the simulation
+    expected line    by expected end: what a scheduler knows
+    floor            (ends, expected, state); state is (processors free, entries in use)
+    jobs     5 x (n,)  submission s, run time s, processors, planned with s, booked for s
+    start    (n,)    written: start, s
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.simulate.rank.native import native
+
+FREE, BUSY = 0, 1
+
+
+@native
+def floor_of(n, size):
+    """An empty machine for ``n`` jobs."""
+    most = min(n, size) + 1
+    state = np.zeros(2, np.int64)
+    state[FREE] = size
+    return np.empty((most, 3)), np.empty((most, 3)), state
+
+
+@native
+def put(line, count, moment, job, procs):
+    """Put an entry behind all of the same moment."""
+    k = count
+    while k > 0 and line[k - 1, 0] > moment:
+        line[k, 0], line[k, 1], line[k, 2] = line[k - 1, 0], line[k - 1, 1], line[k - 1, 2]
+        k -= 1
+    line[k, 0], line[k, 1], line[k, 2] = moment, job, procs
+
+
+@native
+def cut(line, count, job):
+    """Take out the entry of a job; was there one?"""
+    k = 0
+    while k < count and line[k, 1] != job:
+        k += 1
+    for m in range(k, count - 1):
+        line[m, 0], line[m, 1], line[m, 2] = line[m + 1, 0], line[m + 1, 1], line[m + 1, 2]
+    return k < count
+
+
+@native
+def promise(expected, count, free, need):
+    """(when ``need`` processors are expected free, how many are left over then).
+
+    All jobs expected to end at that moment count.
+    """
+    k = 0
+    while k < count and free < need:
+        free += int(expected[k, 2])
+        k += 1
+    if free < need:
+        return np.inf, 0
+    when = expected[k - 1, 0]
+    while k < count and expected[k, 0] == when:
+        free += int(expected[k, 2])
+        k += 1
+    return when, free - need
+
+
+@native
+def begin(job, now, floor, jobs, start):
+    """Start a job."""
+    ends, expected, state = floor
+    _, run, procs, _, booked = jobs
+    start[job] = now
+    put(ends, state[BUSY], now + run[job], job, procs[job])
+    put(expected, state[BUSY], now + booked[job], job, procs[job])
+    state[FREE] -= procs[job]
+    state[BUSY] += 1
+
+
+@native
+def end(now, floor):
+    """End the first job, which ends now; its number, -1 if there is none."""
+    ends, expected, state = floor
+    if state[BUSY] == 0 or ends[0, 0] != now:
+        return -1
+    job = int(ends[0, 1])
+    state[FREE] += int(ends[0, 2])
+    cut(ends, state[BUSY], job)
+    cut(expected, state[BUSY], job)
+    state[BUSY] -= 1
+    return job
+
+
+@native
+def serve(queue, scores, now, floor, jobs, start, easy, chosen):
+    """Start what EASY starts now: smallest score first, ties as they arrived.
+
+    The places in the queue go to ``chosen``; how many there are.  Scores of the chosen become inf.
+    """
+    _, expected, state = floor
+    _, _, procs, planned, _ = jobs
+    picked, m, head = 0, len(queue), -1
+    while picked < m:
+        head = -1
+        for k in range(m):
+            if scores[k] < np.inf and (head < 0 or scores[k] < scores[head]):
+                head = k
+        if head < 0 or procs[queue[head]] > state[FREE]:
+            break
+        begin(queue[head], now, floor, jobs, start)
+        scores[head] = np.inf
+        chosen[picked] = head
+        picked += 1
+    if not easy or head < 0 or picked == m or state[FREE] == 0:
+        return picked
+    until, extra = promise(expected, state[BUSY], state[FREE], procs[queue[head]])
+    fit, found = np.empty(m, np.int64), 0
+    for k in range(m):
+        p = procs[queue[k]]
+        able = p <= state[FREE] and (p <= extra or now + planned[queue[k]] <= until)
+        if able and k != head and scores[k] < np.inf:
+            fit[found] = k
+            found += 1
+    for k in fit[:found][np.argsort(scores[fit[:found]], kind="mergesort")]:
+        j = queue[k]
+        before = now + planned[j] <= until
+        if procs[j] <= state[FREE] and (before or procs[j] <= extra):
+            extra -= 0 if before else procs[j]
+            begin(j, now, floor, jobs, start)
+            chosen[picked] = k
+            picked += 1
+    return picked
+
+
+@native
+def leave(queue, waiting, chosen, x):
+    """Close the gaps that the ``chosen`` leave in the queue and in rows ``x``; how many wait."""
+    for k in chosen:
+        queue[k] = -1
+    kept = 0
+    for k in range(waiting):
+        if queue[k] >= 0:
+            if kept < k:
+                queue[kept] = queue[k]
+                x[kept] = x[k]
+            kept += 1
+    return kept
