@@ -12,7 +12,7 @@ GROUPS = {
     "Measure": ("read", "fetch"),
     "Predict": ("fit", "predict", "compare", "counters"),
     "Trade off and decide": ("front", "decide", "budget", "backtest", "search"),
-    "Time passes": ("simulate", "train"),
+    "Time passes": ("simulate", "train", "explain"),
 }
 
 app = typer.Typer(

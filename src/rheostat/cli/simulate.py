@@ -39,8 +39,9 @@ def simulate(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative or agent:FILE; "
-            "repeatable, the first is what the others are compared with.  [default: easy]"
+            help="fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative or agent:FILE, "
+            "where an ORDER may be tree:FILE; repeatable, the first is what the others are "
+            "compared with.  [default: easy]"
         ),
     ] = None,
     estimates: Estimates = "user",
@@ -78,7 +79,7 @@ def simulate(
     from rheostat.simulate.facts import facts as told
 
     names = list(dict.fromkeys(policy or ["easy"]))
-    check([name for name in names if not name.startswith("agent:")], "--policy")
+    check([name for name in names if not _plays(name)], "--policy")
     jobs = _read(trace, form)
     how = {"estimates": estimates, "semantics": semantics, "ties": ties}
     site: dict[str, Any] = {}
@@ -146,7 +147,7 @@ def run_all(
     from rheostat.simulate.header import machine_of
     from rheostat.simulate.run import simulate_run
 
-    agents = [p for p in policies if p.startswith("agent:")]
+    agents = [p for p in policies if _plays(p)]
     if agents:
         _check_agents(agents, semantics, ties, how)
     rules = [p if p in agents else made(p, semantics=semantics, ties=ties) for p in policies]
@@ -155,12 +156,29 @@ def run_all(
     for rule in rules:
         with working(f"{rule if isinstance(rule, str) else rule.name}: {len(jobs):,} jobs"):
             if isinstance(rule, str):
-                from rheostat.simulate.learn.run import simulate_saved
-
-                runs.append(simulate_saved(jobs, rule, place, seed=seed, **how))
+                runs.append(_played(rule)(jobs, rule, place, seed=seed, **how))
             else:
                 runs.append(simulate_run(jobs, rule, place, **how))
     return runs
+
+
+def _plays(name: str) -> bool:
+    """Does it choose job by job from a window: an agent, or a tree of an agent's values?"""
+    if not name.startswith("tree:"):
+        return name.startswith("agent:")
+    from rheostat.decide.queue.tree import plays_window
+
+    return plays_window(Path(name.removeprefix("tree:")))
+
+
+def _played(name: str) -> Any:
+    if name.startswith("tree:"):
+        from rheostat.simulate.imitate.values import simulate_saved_tree
+
+        return simulate_saved_tree
+    from rheostat.simulate.learn.run import simulate_saved
+
+    return simulate_saved
 
 
 def _check_agents(agents: list[str], semantics: str, ties: str, how: dict[str, Any]) -> None:

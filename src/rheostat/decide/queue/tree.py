@@ -39,6 +39,7 @@ import numpy as np
 from rheostat.errors import DataError
 
 KIND = "rheostat.tree/1"
+WINDOW = "window"  # facts["plays"] of a tree of an agent's values
 Array = np.ndarray
 WHOLE = ("feature", "left", "right", "support", "slope")
 REAL = ("threshold", "value", "scale", "steep")
@@ -172,6 +173,11 @@ class Tree:
             return cls.of(named, told["facts"], **{n: told[n] for n in (*WHOLE, *REAL)})
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(str(path), [f"not a tree that can be read: {error}"]) from error
+
+
+def plays_window(path: Path) -> bool:
+    """Is this the file of a tree that plays an agent's games, and is no order of a whole queue?"""
+    return path.is_file() and Tree.load(path).facts.get("plays") == WINDOW
 
 
 def _problems(tree: Tree) -> list[str]:

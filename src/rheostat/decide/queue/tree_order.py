@@ -18,8 +18,8 @@ SITE = (
     Feature("wait_s", "s", "time waited"),
     Feature("request_s", "s", "time asked for"),
     Feature("procs", "", "processors"),
-    Feature("area_s", "processor-s", "processors x time asked for"),
-    Feature("stretch", "", "(time waited + asked for) / time asked for"),
+    Feature("area_s", "processor-s", "work asked for"),
+    Feature("stretch", "", "slowdown so far"),
 )
 SITE_NAMES = tuple(f.name for f in SITE)
 PREFIX = "tree"

@@ -38,6 +38,17 @@ const MORE = (function () {
       line: { color: c.card, width: 0.6 } },
   }));
 
+  const tree = (chart, c) => {
+    const [lines, nodes] = chart.series;
+    return [
+      { x: lines.x, y: lines.y, mode: "lines", hoverinfo: "skip", line: { color: c.line, width: 1.5 } },
+      { x: nodes.x, y: nodes.y, mode: "markers+text", text: nodes.text, hovertext: nodes.hover,
+        hoverinfo: "text", textposition: "top center", textfont: { size: 10, color: c.soft },
+        marker: { size: nodes.part.map((p) => 8 + 20 * Math.sqrt(p)),
+          color: nodes.leaf.map((l) => l ? c.one : c.card), line: { width: 2, color: c.one } } },
+    ];
+  };
+
   function heatLayout(found, chart, c) {
     const s = chart.series[0];
     found.xaxis.showgrid = found.yaxis.showgrid = false;
@@ -70,9 +81,10 @@ const MORE = (function () {
     }
     if (chart.kind === "heat") heatLayout(found, chart, c);
     if (chart.kind === "gantt") { found.barmode = "overlay"; found.yaxis.range = [0, chart.series[0].top]; }
+    if (chart.kind === "tree") found.xaxis.visible = found.yaxis.visible = false;
     found.showlegend = (chart.kind === "time" || chart.kind === "columns") && chart.series.length > 1;
     return found;
   }
 
-  return { draw: { time: lines, columns, heat, gantt }, settle };
+  return { draw: { time: lines, columns, heat, gantt, tree }, settle };
 })();

@@ -73,6 +73,11 @@ class Found:
     learned: States
     start: Array
 
+    def against(self, trial: Trial, lesson: Lesson, since: float) -> dict[str, float]:
+        """Mean bounded slowdown of the jobs from ``since`` on: the tree's and the teacher's."""
+        own = trial.slowdown(self.start, since)
+        return {"tree": own, "teacher": trial.slowdown(trial.starts(lesson.rule), since)}
+
 
 @dataclass(frozen=True)
 class How:
@@ -153,9 +158,22 @@ def imitate(
         "jobs": len(trial.load),
         "how": asdict(asked),
         "certificate": certificate(tree, after, learned=whole, seed=asked.seed),
+        "slowdown": found.against(trial, lesson, _edges(trial, asked)[2]),
     }
-    counted = np.bincount(tree.apply(whole.x), minlength=len(tree.left))
-    return replace(found, tree=replace(tree, facts=facts, support=_up(tree, counted)))
+    return replace(found, tree=accounted(tree, whole, facts))
+
+
+def accounted(tree: Tree, learned: States, facts: dict[str, Any]) -> Tree:
+    """The tree with how many jobs came through each node, and what those of each leaf are worth."""
+    leaf, worth = tree.apply(learned.x), tree.predict(learned.x)
+    support = np.bincount(leaf, minlength=len(tree.left))
+    worths = {}
+    for i in np.flatnonzero(support):
+        low, middle, high = np.quantile(worth[leaf == i], [0.05, 0.5, 0.95]).tolist()
+        worths[str(i)] = [middle, low, high]
+    for i in np.flatnonzero(tree.left >= 0)[::-1]:
+        support[i] = support[tree.left[i]] + support[tree.right[i]]
+    return replace(tree, support=support, facts={**facts, "worths": worths})
 
 
 def _rounds(lesson: Lesson, trial: Trial, how: How, progress: Callable[[str], None]) -> Found:
@@ -208,11 +226,3 @@ def _kept(tried: Sequence[Any], held: States, teacher: float) -> tuple[Tree, Arr
     fair = [t for t in tried if t[0]["slowdown"] <= bar]
     found = max(fair, key=lambda t: float((held.best(t[1].predict(held.x)) == best).mean()))
     return found[1], found[2]
-
-
-def _up(tree: Tree, counted: Array) -> Array:
-    """Rows through each node, from those in its leaves."""
-    found = counted.copy()
-    for i in np.flatnonzero(tree.left >= 0)[::-1]:
-        found[i] = found[tree.left[i]] + found[tree.right[i]]
-    return found

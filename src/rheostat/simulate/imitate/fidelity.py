@@ -50,6 +50,12 @@ def certificate(
     return facts
 
 
+def agreement(states: States, worth: Array, *, seed: int = 0) -> dict[str, float]:
+    """Share of decisions in which ``worth`` puts first whom the teacher does, with an interval."""
+    alike = states.best(worth) == states.best(states.worth)
+    return dict(_interval(alike.astype(float), seed))
+
+
 def _regret(states: States, chosen: Array) -> Array:
     spread = states.spread()
     lack = states.worth[states.best(states.worth)] - states.worth[chosen]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,10 @@ BOUND_S = 10.0
 
 @dataclass(frozen=True)
 class States:
-    """The notation above; ``crowd`` (k,) jobs that waited, ``asked`` (r, 4): now, s, r, n."""
+    """The notation above; ``crowd`` (k,) jobs that waited, ``asked`` (r, 4): now, s, r, n.
+
+    ``job`` (r,) numbers the jobs of a trace in order of submission.
+    """
 
     features: tuple[Feature, ...]
     x: Array
@@ -46,6 +50,7 @@ class States:
     worth: Array
     crowd: Array
     asked: Array | None = None
+    job: Array | None = None
 
     def __len__(self) -> int:
         return len(self.first)
@@ -61,10 +66,9 @@ class States:
         rows = self.rows[kept]
         first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
         take = np.repeat(self.first[kept] - first, rows) + np.arange(rows.sum())
-        asked = None if self.asked is None else self.asked[take]
-        return States(
-            self.features, self.x[take], first, rows, self.worth[take], self.crowd[kept], asked
-        )
+        asked, job = (None if v is None else v[take] for v in (self.asked, self.job))
+        given = (self.x[take], first, rows, self.worth[take], self.crowd[kept], asked, job)
+        return States(self.features, *given)
 
     def best(self, worth: Array) -> Array:
         """Row of the highest ``worth`` in each decision, the first of equals, (k,)."""
@@ -86,8 +90,11 @@ def joined(parts: Sequence[States]) -> States:
         np.concatenate([getattr(p, n) for p in parts]) for n in ("x", "rows", "worth", "crowd")
     )
     first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
-    asked = None if parts[0].asked is None else np.concatenate([p.asked for p in parts])
-    return States(parts[0].features, x, first, rows, worth, crowd, asked)
+    given: dict[str, Any] = {}
+    for name in ("asked", "job"):
+        if all(getattr(p, name) is not None for p in parts):
+            given[name] = np.concatenate([getattr(p, name) for p in parts])
+    return States(parts[0].features, x, first, rows, worth, crowd, **given)
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ class Sight:
     asked: Array
     first: Array
     rows: Array
+    job: Array
 
 
 Teacher = Callable[[Sight], Array]
@@ -167,9 +175,8 @@ def watched(
     else:
         x = sight.x[:, [rank.NAMES.index(n) for n in names]]
     worth = np.asarray(teacher(sight), float)
-    rows = sight.rows
-    return States(tuple(features), np.ascontiguousarray(x), sight.first, rows, worth, rows,
-                  sight.asked)  # fmt: skip
+    given = (sight.first, sight.rows, worth, sight.rows, sight.asked, sight.job)
+    return States(tuple(features), np.ascontiguousarray(x), *given)
 
 
 def site_features(asked: Array) -> Array:
@@ -204,4 +211,4 @@ def _sight(trial: Trial, start: Array, most: int, between: tuple[float, float], 
     since = load.submit_s[0]
     now = np.repeat(facts[:, TIME], count) - since
     asked = np.stack([now, load.submit_s[job] - since, load.ask_s[job], load.procs[job]], axis=1)
-    return Sight(x, asked, facts[:, FIRST].astype(np.int64), count)
+    return Sight(x, asked, facts[:, FIRST].astype(np.int64), count, job)

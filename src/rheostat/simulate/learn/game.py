@@ -17,6 +17,7 @@ from rheostat.simulate.engine.env_layout import (
     PLAN,
     RUN,
     STARTED,
+    WAITING,
 )
 from rheostat.simulate.env.batch import Batch
 from rheostat.simulate.env.rules import Rules, Trace
@@ -62,6 +63,16 @@ class Game:
     def now_s(self) -> float:
         """Time, s."""
         return float(self._batch.real[0, NOW])
+
+    @property
+    def free(self) -> int:
+        """Processors free now."""
+        return int(self._batch.whole[0, FREE])
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait, those shown and others."""
+        return int(self._batch.whole[0, WAITING])
 
     @property
     def backfills(self) -> bool:

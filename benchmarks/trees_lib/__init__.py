@@ -1,0 +1,1 @@
+"""Parts of `learned_trees`: published students, our own, exports, the reward audit."""

@@ -1,0 +1,153 @@
+"""``rheostat explain``: the rules of a scheduling policy, in plain words, and as source code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+from rheostat.cli.simulate import MachineSize
+
+if TYPE_CHECKING:
+    from rheostat.decide.queue.tree import Tree
+
+LANGUAGES = ("python", "c", "lua", "slurm")
+
+
+def explain(
+    policy: Annotated[
+        str,
+        typer.Argument(help="A tree's file, or with --trace an order (wfp3) or agent:FILE."),
+    ],
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="A job log on which a tree learns to decide as POLICY does."),
+    ] = None,
+    machine: MachineSize = "",
+    depth: Annotated[int, typer.Option(min=0, max=20, help="Questions at most.")] = 6,
+    features: Annotated[
+        str,
+        typer.Option(
+            help="What the tree may ask: site (what any site knows of a job) or full (the queue "
+            "and ended jobs as well)."
+        ),
+    ] = "site",
+    rounds: Annotated[int, typer.Option(min=1, help="Of learning (DAgger).")] = 3,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the tree here, for simulate --policy tree:FILE.")
+    ] = None,
+    export: Annotated[
+        str,
+        typer.Option(
+            help="Source code instead of words: python, c or lua; or slurm: weights of "
+            "priority/multifactor (needs --trace)."
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the source here.  [default: standard output]")
+    ] = None,
+    html: o.Html = None,
+    seed: o.Seed = 0,
+    form: o.Form = "",
+    json: o.Json = False,
+) -> None:
+    """Say how POLICY decides: its rules, how often each is used, how far they can be trusted.
+
+    A tree explains itself.  Any other policy is imitated by a tree on --trace first; the
+    certificate says how often the two put the same job first, on the last fifth of the trace.
+    """
+    from rheostat.cli.output import put_json, put_report, write_page
+    from rheostat.explain.tree import rule_grid, tree_facts, tree_report
+
+    _check(policy, trace, export)
+    if export == "slurm":
+        _weights(policy, trace, machine, form, out, seed=seed)
+        return
+    how = {"depth": depth, "features": features, "rounds": rounds, "seed": seed}
+    tree = _tree(policy, trace, machine, form, how)
+    name = Path(policy.removeprefix("tree:")).stem
+    if save is not None:
+        _wrote(save, lambda: tree.save(save))
+    if html is not None:
+        write_page(tree_report(tree, name, page=True), html)
+    if export:
+        from rheostat.decide.queue.export import export as source
+
+        _put(source(tree, export), out)
+    elif json:
+        put_json("rheostat.explain/1", {"policy": policy, **tree_facts(tree)})
+    else:
+        put_report(tree_report(tree, name), rule_grid(tree))
+
+
+def _check(policy: str, trace: Path | None, export: str) -> None:
+    from rheostat.errors import DataError
+
+    problems = []
+    if export and export not in LANGUAGES:
+        problems.append(f"--export: expected one of {', '.join(LANGUAGES)}, got {export!r}")
+    if trace is None and (export == "slurm" or not _file(policy).is_file()):
+        problems.append("expected the file of a tree, or --trace to learn one from")
+    if problems:
+        raise DataError(policy, problems)
+
+
+def _file(policy: str) -> Path:
+    return Path(policy.removeprefix("tree:"))
+
+
+def _tree(policy: str, trace: Path | None, machine: str, form: str, how: dict[str, Any]) -> Tree:
+    from rheostat.decide.queue.tree import Tree
+
+    if _file(policy).is_file():
+        return Tree.load(_file(policy))
+    from rheostat.cli.output import tell
+    from rheostat.measure.reading import read
+    from rheostat.simulate.header import machine_of
+
+    assert trace is not None
+    jobs = read(trace, form or None)
+    place = machine_of(jobs, machine)
+    if policy.startswith("agent:"):
+        from rheostat.simulate.imitate.values import imitate_saved
+
+        return imitate_saved(policy, jobs, place, depth=how["depth"], rounds=how["rounds"],
+                             progress=tell)  # fmt: skip
+    from rheostat.simulate.imitate.dagger import imitate
+
+    return imitate(policy.removesuffix("+easy"), jobs, place, progress=tell, **how).tree
+
+
+def _weights(
+    policy: str, trace: Path | None, machine: str, form: str, out: Path | None, *, seed: int
+) -> None:
+    from rheostat.cli.output import tell
+    from rheostat.measure.reading import read
+    from rheostat.simulate.header import machine_of
+    from rheostat.simulate.imitate.weights import slurm_lines, weights_of
+
+    assert trace is not None
+    jobs = read(trace, form or None)
+    teacher = f"tree:{_file(policy)}" if _file(policy).is_file() else policy.removesuffix("+easy")
+    found = weights_of(teacher, jobs, machine_of(jobs, machine), seed=seed)
+    _put(slurm_lines(found), out)
+    tell(found.words)
+
+
+def _put(text: str, out: Path | None) -> None:
+    import sys
+
+    if out is None:
+        sys.stdout.write(text)
+        return
+    _wrote(out, lambda: out.write_text(text, encoding="utf-8"))
+
+
+def _wrote(path: Path, write: Any) -> None:
+    from rheostat.cli.output import tell
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write()
+    tell(f"wrote {path}")

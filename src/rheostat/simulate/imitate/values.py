@@ -1,0 +1,256 @@
+"""The published student: a regression tree of what an agent says each job of its window is worth.
+
+The agent (`rheostat.simulate.learn`) plays, decision by decision; a tree learns its values from
+three facts of each job, then plays itself while the agent says what it would have answered, and
+learns again, five times.  Only *critical* decisions are learned from, those where more than three
+jobs wait: in the others nearly any choice will do, and a tree that need not tell them is smaller.
+
+References
+----------
+Li, Lan, Papka, "Interpretable modeling of deep reinforcement learning driven scheduling", MASCOTS
+2023.  Their tree sees job size, job length and how busy the machine is; depths of 8, 10 and 12.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.machine import Machine
+from rheostat.decide.queue.tree import WINDOW, Feature, Tree
+from rheostat.decide.queue.tree_order import SITE
+from rheostat.errors import DataError
+from rheostat.simulate.engine.env_layout import ASK, NEED, SUBMIT
+from rheostat.simulate.env.rules import Trace
+from rheostat.simulate.env.rules import trace as prepare
+from rheostat.simulate.imitate.dagger import accounted
+from rheostat.simulate.imitate.fidelity import certificate
+from rheostat.simulate.imitate.fit import best_tree, value_tree
+from rheostat.simulate.imitate.states import States, joined
+from rheostat.simulate.learn.game import Game
+from rheostat.simulate.learn.setup import Setup
+from rheostat.simulate.run import Run
+
+Array = np.ndarray
+WAIT, REQUEST, PROCS, *_ = SITE
+BUSY = Feature("busy", "0 to 1", "share of the machine that is busy")
+PUBLISHED = (PROCS, REQUEST, BUSY)
+WITH_WAIT = (*PUBLISHED, WAIT)
+CRITICAL = 3  # jobs waiting, or fewer: not learned from
+ROUNDS = 5
+MOST_ROWS = 200_000
+LEARN = 0.8
+
+
+def facts_of(game: Game, features: Sequence[Feature] = WITH_WAIT) -> Array:
+    """Features of the jobs of the last view, (count, d)."""
+    job = game.trace.jobs[game.shown]
+    columns = {
+        "procs": job[:, NEED],
+        "request_s": job[:, ASK],
+        "busy": np.full(len(job), 1.0 - game.free / game.trace.size),
+        "wait_s": game.now_s - job[:, SUBMIT],
+    }
+    return np.stack([columns[f.name] for f in features], axis=1)
+
+
+@dataclass
+class Student:
+    """A tree that plays the games of an agent with this ``setup``."""
+
+    tree: Tree
+    setup: Setup
+
+    def play(self, trace: Trace, *, seed: int = 0) -> Game:
+        """A whole jobset; nothing is drawn, whatever the seed."""
+        game = Game(trace, self.setup)
+        while not game.over:
+            game.view()
+            game.choose(int(self.tree.predict(facts_of(game, self.tree.features)).argmax()))
+        return game
+
+    def to_facts(self) -> Tree:
+        """The tree, with what is needed to play it from its file."""
+        return replace(
+            self.tree, facts={**self.tree.facts, "plays": WINDOW, "setup": asdict(self.setup)}
+        )
+
+    @classmethod
+    def of(cls, tree: Tree) -> Student:
+        """From a tree that was saved with its setup."""
+        if tree.facts.get("plays") != WINDOW:
+            raise DataError("tree", ["expected a tree of an agent's values, got one of an order"])
+        told = dict(tree.facts["setup"])
+        return cls(tree, Setup(**(told | {"hidden": tuple(told["hidden"])})))
+
+
+def met(
+    teacher: Any,
+    trace: Trace,
+    student: Student | None = None,
+    *,
+    features: Sequence[Feature] = PUBLISHED,
+) -> tuple[States, Game, dict[str, float]]:
+    """(decisions with two jobs or more, the game, seconds per decision of whoever answered).
+
+    ``student`` plays, the ``teacher`` judges; without a student the teacher plays too.
+    """
+    game = Game(teacher.fitting(trace), teacher.setup)
+    x, worth, crowd, spent = [], [], [], {"teacher_s": 0.0, "tree_s": 0.0}
+    made = 0
+    while not game.over:
+        view = game.view()
+        seen = facts_of(game, features)
+        begin = time.process_time()
+        told = teacher.answers(view)
+        middle = time.process_time()
+        slot = int(told.argmax()) if student is None else int(student.tree.predict(seen).argmax())
+        spent["teacher_s"] += middle - begin
+        spent["tree_s"] += time.process_time() - middle
+        made += 1
+        if view.count > 1:
+            x.append(seen)
+            worth.append(told)
+            crowd.append(game.waiting)
+        game.choose(slot)
+    rows = np.array([len(part) for part in x], np.int64)
+    first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
+    states = States(tuple(features), np.concatenate(x), first, rows, np.concatenate(worth),
+                    np.array(crowd, np.int64))  # fmt: skip
+    return states, game, {k: v / max(made, 1) for k, v in spent.items()}
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """A student, what each round was like, and the decisions it was made of."""
+
+    student: Student
+    rounds: tuple[dict[str, float], ...]
+    learned: States
+
+
+def imitate_values(
+    teacher: Any,
+    trace: Trace,
+    *,
+    depth: int = 10,
+    critical: int | None = CRITICAL,
+    rounds: int = ROUNDS,
+    features: Sequence[Feature] = PUBLISHED,
+    ranked: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Lessons:
+    """The published student of an agent, learned from ``trace``.
+
+    Parameters
+    ----------
+    teacher
+        An `Agent` of values ("dql"), or whatever has its ``setup``, ``fitting`` and ``answers``.
+    trace
+        A jobset; see `rheostat.simulate.env.rules.trace`.
+    depth
+        Questions at most.
+    critical
+        Decisions in which more jobs wait are learned from; None: all decisions (plain DAgger).
+    rounds
+        DAgger's, at most five as published; the tree of the least mean slowdown is kept.
+    features
+        `PUBLISHED`, or `WITH_WAIT`, which adds the time waited.
+    ranked
+        Our own student: a tree of who goes first, decisions by what is at stake in them; a fifth of
+        the decisions, the last of each round, chooses among trees.
+    progress
+        Told a line after each round.
+    """
+    student, parts, tried = None, [], []
+    for number in range(rounds):
+        states, _, _ = met(teacher, trace, student, features=features)
+        parts.append(states if critical is None else states.only(states.crowd > critical))
+        learned = _thinned(joined(parts))
+        tree = _ranked(parts, depth) if ranked else value_tree(learned, depth)
+        student = Student(tree, teacher.setup)
+        told = student.play(trace).told()
+        told["nodes"] = float(len(tree.left))
+        tried.append((told["mean_bounded_slowdown"], student, told))
+        if progress is not None:
+            progress(
+                f"round {number + 1} of {rounds}: {len(student.tree.left):,} nodes, "
+                f"bounded slowdown {told['mean_bounded_slowdown']:.4g}"
+            )
+    _, best, _ = min(tried, key=lambda t: t[0])
+    best = replace(best, tree=accounted(best.tree, learned, dict(best.tree.facts)))
+    return Lessons(best, tuple(t[2] for t in tried), learned)
+
+
+def _ranked(parts: Sequence[States], depth: int) -> Tree:
+    split = [int(0.8 * len(part)) for part in parts]
+    learn = [p.only(np.arange(n)) for p, n in zip(parts, split, strict=True)]
+    hold = [p.only(np.arange(n, len(p))) for p, n in zip(parts, split, strict=True)]
+    return best_tree(_thinned(joined(learn)), _thinned(joined(hold)), depth)
+
+
+def _thinned(states: States) -> States:
+    """Every so many decisions, where there are more than can be learned from."""
+    every = -(-len(states.x) // MOST_ROWS)
+    return states if every == 1 else states.only(np.arange(0, len(states), every))
+
+
+def judged(teacher: Any, trace: Trace, lessons: Lessons, *, seed: int = 0) -> dict[str, Any]:
+    """The student against its teacher on a jobset that it has not learned from.
+
+    Loss of wait and slowdown as shares, seconds per decision, and the certificate on the decisions
+    that the student itself meets.
+    """
+    student = lessons.student
+    own, game, _ = met(teacher, trace, features=student.tree.features)
+    states, played, spent = met(teacher, trace, student, features=student.tree.features)
+    was, now = game.told(), played.told()
+    names = ("mean_wait_s", "mean_bounded_slowdown")
+    return {
+        "teacher": was,
+        "student": now,
+        "loss": {n: now[n] / was[n] - 1 if was[n] else float("nan") for n in names},
+        **spent,
+        "nodes": len(student.tree.left),
+        "leaves": len(student.tree.leaves),
+        "depth": student.tree.depth,
+        "certificate": certificate(student.tree, states, learned=lessons.learned, seed=seed),
+        "on_teachers_way": certificate(student.tree, own, learned=lessons.learned, seed=seed),
+    }
+
+
+def imitate_saved(spec: str, jobs: JobTable, machine: Machine, **how: Any) -> Tree:
+    """A tree of ``agent:FILE``, our own student, from the first four fifths of ``jobs``.
+
+    The certificate in its facts is of the rest.
+    """
+    from rheostat.simulate.learn.agent import Agent
+
+    agent, _ = Agent.load(spec.partition(":")[2])
+    cut = int(LEARN * len(jobs))
+    learn, test = (
+        prepare(jobs.rows(part), machine) for part in (np.arange(cut), np.arange(cut, len(jobs)))
+    )
+    asked = {"features": WITH_WAIT, "ranked": True, "critical": None} | how
+    lessons = imitate_values(agent, learn, **asked)
+    found = judged(agent, test, lessons)
+    slow = {k: found[v]["mean_bounded_slowdown"] for k, v in
+            (("tree", "student"), ("teacher", "teacher"))}  # fmt: skip
+    facts = {"teacher": spec, "certificate": found["certificate"], "slowdown": slow}
+    tree = lessons.student.to_facts()
+    return replace(tree, facts={**tree.facts, **facts})
+
+
+def simulate_saved_tree(jobs: JobTable, spec: str, machine: Machine | int, **options: Any) -> Run:
+    """``tree:FILE`` of an agent's values plays all of ``jobs``, as the agent would."""
+    from rheostat.simulate.learn.run import simulate_agent
+
+    path = Path(spec.partition(":")[2])
+    student = Student.of(Tree.load(path))
+    return simulate_agent(jobs, student, machine, name=f"tree:{path.stem}", **options)
