@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +12,7 @@ import numpy as np
 from rheostat._optional import require
 from rheostat.errors import DataError
 from rheostat.simulate.env.rules import Trace
+from rheostat.simulate.learn import store
 from rheostat.simulate.learn.game import Game, View
 from rheostat.simulate.learn.networks import Network
 from rheostat.simulate.learn.setup import Setup
@@ -86,20 +85,15 @@ class Agent:
 
     def save(self, path: Path, moments: Mapping[str, Any]) -> None:
         """Write the agent and the optimiser's ``moments``: the old file or the new, never half."""
-        save_file = require("safetensors.torch", extra="deep").save_file
-        # one entry: several would be written in any order, and the bytes would differ
         facts = {"kind": KIND, "setup": asdict(self.setup), "nodes": self.nodes, "seed": self.seed}
         facts |= {"history": self.history, "explore": self.explore}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
         tensors = {f"network.{k}": v.detach() for k, v in self.network.named_parameters()}
-        save_file(tensors | dict(moments), part, {"agent": json.dumps(facts, sort_keys=True)})
-        os.replace(part, path)
+        store.write(path, facts, tensors | dict(moments))
 
     @classmethod
     def load(cls, path: Path | str) -> tuple[Agent, dict[str, Any]]:
         """An agent that was saved, and the moments of its optimiser."""
-        facts, tensors = _read(Path(path))
+        facts, tensors = store.read(Path(path), KIND)
         told = facts["setup"] | {"hidden": tuple(facts["setup"]["hidden"])}
         agent = cls(Setup(**told), facts["nodes"], seed=None)
         agent.seed, agent.history = facts["seed"], facts["history"]
@@ -107,24 +101,3 @@ class Agent:
         weights = {k[8:]: tensors.pop(k) for k in list(tensors) if k.startswith("network.")}
         agent.network.load_state_dict(weights)
         return agent, tensors
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    library = require("safetensors", extra="deep")
-    if not path.is_file():
-        raise DataError(
-            str(path), ["expected an agent saved by rheostat train, found no such file"]
-        )
-    try:
-        with library.safe_open(path, framework="pt") as file:
-            facts = json.loads((file.metadata() or {}).get("agent", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except library.SafetensorError as error:
-        raise DataError(
-            str(path), [f"expected an agent saved by rheostat train: {error}"]
-        ) from error
-    if facts.get("kind") != KIND:
-        raise DataError(
-            str(path), [f"expected {KIND}, got {facts.get('kind', 'another kind of file')}"]
-        )
-    return facts, tensors

@@ -12,7 +12,7 @@ from rheostat.decide.queue.orders import order
 from rheostat.decide.queue.policy import Policy
 from rheostat.errors import DataError
 from rheostat.simulate.env.rules import trace as prepare
-from rheostat.simulate.learn.agent import Agent
+from rheostat.simulate.learn.store import load
 from rheostat.simulate.run import Run, account_of, run_table
 from rheostat.simulate.schedule import Plan
 from rheostat.simulate.workload import workload
@@ -22,7 +22,7 @@ PREFIX = "agent:"
 
 def simulate_agent(
     jobs: JobTable,
-    agent: Agent,
+    agent: Any,
     machine: Machine | int,
     *,
     name: str = "agent",
@@ -30,6 +30,8 @@ def simulate_agent(
     seed: int = 0,
 ) -> Run:
     """Let ``agent`` schedule all of ``jobs``, from an empty machine, like any policy.
+
+    An agent has ``play(trace, seed=)``, which returns ``starts``, ``told()`` and ``clairvoyant``.
 
     ``estimates`` are "user", or "perfect", which is clairvoyant.  ``seed`` is that of an agent that
     draws.  One pass is counted per decision.  On a machine with partitions or a cap agents cannot
@@ -57,5 +59,4 @@ def simulate_agent(
 def simulate_saved(jobs: JobTable, spec: str, machine: Machine | int, **options: Any) -> Run:
     """The same with ``agent:FILE``, as `rheostat train` wrote it; called agent: and its stem."""
     path = Path(spec.removeprefix(PREFIX))
-    agent, _ = Agent.load(path)
-    return simulate_agent(jobs, agent, machine, name=f"{PREFIX}{path.stem}", **options)
+    return simulate_agent(jobs, load(path), machine, name=f"{PREFIX}{path.stem}", **options)

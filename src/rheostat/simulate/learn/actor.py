@@ -1,0 +1,82 @@
+"""An actor as a policy: it plays whole traces, is saved and is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat._optional import require
+from rheostat.simulate.env.batch import Batch
+from rheostat.simulate.env.rules import Trace
+from rheostat.simulate.learn import store
+from rheostat.simulate.learn.actor_net import ActorNetwork, Sight
+from rheostat.simulate.learn.actor_setup import ActorSetup
+
+torch = require("torch", extra="deep")
+KIND = "rheostat.actor/1"
+
+
+class Played:
+    """A trace that an actor has scheduled."""
+
+    def __init__(self, batch: Batch, clairvoyant: bool) -> None:
+        self._batch, self.clairvoyant = batch, clairvoyant
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Start of each job, s."""
+        return self._batch.starts[0].copy()
+
+    def told(self) -> dict[str, float]:
+        """Waits and slowdowns."""
+        names = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "decisions")
+        facts = self._batch.told()
+        return {name: facts[name][0].item() for name in names}
+
+
+class Actor:
+    """A scheduler for any machine that chooses by an `ActorNetwork`: the likeliest choice.
+
+    ``history`` has the facts of each update, ``scale`` what rewards are divided by when learning,
+    ``watts`` the usual watts per processor of what it has learned from.
+    """
+
+    def __init__(self, setup: ActorSetup, *, seed: int = 0, watts: float = 1.0) -> None:
+        self.setup, self.seed, self.watts = setup, seed, watts
+        self.network = ActorNetwork(setup, seed)
+        self.history: list[dict[str, Any]] = []
+        self.scale = 0.0
+
+    def play(self, trace: Trace, *, seed: int = 0) -> Played:
+        """Schedule a whole trace from an empty machine; nothing is drawn."""
+        batch = Batch(trace, self.setup.rules(whole=True), 1, record=True)
+        sight = Sight(self.setup, trace, self.watts)
+        batch.step(np.zeros(1, np.int64), np.zeros(1, np.int64))
+        with torch.no_grad():
+            while not batch.ended[0, 0]:
+                mask = torch.from_numpy(batch.masks)
+                scores, _ = self.network(torch.from_numpy(sight.views(batch)), mask)
+                batch.step(scores.argmax(1).numpy())
+        return Played(batch, trace.clairvoyant)
+
+    def save(self, path: Path, moments: Mapping[str, Any]) -> None:
+        """Write the actor and the optimiser's ``moments``."""
+        facts = {"kind": KIND, "setup": asdict(self.setup), "seed": self.seed}
+        facts |= {"history": self.history, "scale": self.scale, "watts": self.watts}
+        tensors = {f"network.{k}": v for k, v in self.network.state_dict().items()}
+        store.write(path, facts, tensors | dict(moments))
+
+    @classmethod
+    def load(cls, path: Path | str) -> tuple[Actor, dict[str, Any]]:
+        """An actor that was saved, and the moments of its optimiser."""
+        facts, tensors = store.read(Path(path), KIND)
+        told = facts["setup"] | {"hidden": tuple(facts["setup"]["hidden"])}
+        actor = cls(ActorSetup(**told), seed=facts["seed"], watts=facts["watts"])
+        actor.history, actor.scale = facts["history"], facts["scale"]
+        saved = {k[8:]: tensors.pop(k) for k in list(tensors) if k.startswith("network.")}
+        actor.network.load_state_dict(saved)
+        return actor, tensors

@@ -1,0 +1,84 @@
+"""The switches of A2C and PPO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rheostat.errors import DataError
+from rheostat.simulate.env.rewards import weights
+from rheostat.simulate.env.rules import Rules
+
+
+@dataclass(frozen=True)
+class ActorSetup:
+    """How an actor sees, plays and learns.
+
+    Parameters
+    ----------
+    method
+        "ppo" or "a2c": the latter learns once from each decision, and clips nothing.
+    window, may_wait, episode_jobs, reward
+        Of `rheostat.simulate.env.rules.Rules`.
+    hidden
+        Widths of both layers.
+    lr, gamma, trace_decay
+        Adam's step size; discount per decision; lambda of generalised advantages.
+    games, decisions
+        Games of one update, each begun anew at a random job, and decisions of each.
+    epochs, parts
+        How often one update goes over its decisions, and in how many parts each time.
+    clip
+        Of "ppo": how far the probability of a choice may move in one update, as a share.
+    entropy, worth
+        Weights of the entropy of the choices and of the squared error of the values.
+    """
+
+    method: str = "ppo"
+    window: int = 32
+    hidden: tuple[int, int] = (64, 32)
+    reward: str = "slowdown"
+    may_wait: bool = False
+    episode_jobs: int = 256
+    lr: float = 1e-3
+    gamma: float = 0.99
+    trace_decay: float = 0.95
+    games: int = 32
+    decisions: int = 128
+    epochs: int = 4
+    parts: int = 4
+    clip: float = 0.2
+    entropy: float = 0.005
+    worth: float = 0.5
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.method not in ("ppo", "a2c"):
+            problems.append(f"method: expected ppo or a2c, got {self.method!r}")
+        counts = ("window", "episode_jobs", "games", "decisions", "epochs", "parts")
+        problems += [
+            f"{name}: expected a whole number above 0, got {getattr(self, name)!r}"
+            for name in counts
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1
+        ]
+        problems += [
+            f"{name}: expected 0 to 1, got {getattr(self, name)!r}"
+            for name in ("gamma", "trace_decay")
+            if not 0 <= getattr(self, name) <= 1
+        ]
+        if len(self.hidden) != 2 or min(self.hidden) < 1:
+            problems.append(f"hidden: expected two widths above 0, got {self.hidden!r}")
+        problems += [] if self.lr > 0 else [f"lr: expected a number above 0, got {self.lr!r}"]
+        if problems:
+            raise DataError("setup of the agent", problems)
+        weights(self.reward)
+
+    @property
+    def billed(self) -> bool:
+        """Is energy, cost or carbon rewarded?  Then watts of jobs and prices ahead are seen."""
+        return bool(weights(self.reward)[-3:].any())
+
+    def rules(self, *, whole: bool = False) -> Rules:
+        """Of one game of training, or of a whole trace from an empty machine."""
+        if whole:
+            return Rules(self.window, self.may_wait, "wait", episode_jobs=None, warm=False)
+        return Rules(self.window, self.may_wait, self.reward, episode_jobs=self.episode_jobs)
