@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rheostat.decide.queue.orders import ORDERS, Order
 from rheostat.decide.queue.policy import BACKFILLING, policy
 from rheostat.errors import DataError
+from rheostat.simulate.engine import busy
 from rheostat.simulate.run import simulate_run
 from tests.simulate.conftest import trace
 from tests.simulate.oracle import oracle
@@ -134,12 +135,15 @@ def test_any_callable_is_an_order():
     assert simulate_run(jobs, plain, 5).jobs.numpy("start_s").tolist() == fixed.tolist()
 
 
-@pytest.mark.parametrize("span", [0, 4000])
+@pytest.mark.parametrize(("span", "size"), [(0, 300), (4000, 300), (900, 1500)])
 @pytest.mark.parametrize("rule", ["easy", "sjf+easy", "saf+easy", "lxf+easy", "conservative"])
-def test_a_long_queue_and_many_running_jobs(rule, span):
-    """Blocks split, empty and are packed again; the index over a deep queue comes and goes."""
+def test_a_long_queue_and_many_running_jobs(rule, span, size):
+    """Blocks split, empty and are packed again; the index over a deep queue comes and goes.
+
+    Running jobs go from rows into blocks and back where 1,500 processors hold 250 of them.
+    """
     rng = np.random.default_rng(2)
-    n, size = (500 if rule == "lxf+easy" else 3000), 300  # the oracle sorts the queue anew
+    n = 500 if rule == "lxf+easy" else 3000  # the oracle sorts the queue anew
     submit = np.sort(rng.integers(0, span + 1, n))
     run, procs = rng.integers(1, 900, n), rng.integers(1, 120, n) // 10 + 1
     ask = run + rng.integers(0, 600, n)
@@ -155,6 +159,35 @@ def test_a_long_queue_and_many_running_jobs(rule, span):
     )
     expected = oracle(submit, run, procs, size, planned=ask, booked=ask, score=score)
     assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("by_expected", [False, True])
+def test_running_jobs_end_in_order_however_many_they_are(by_expected):
+    """Against a sorted list: true ends, ties, expected ends, overdue jobs, through the blocks."""
+    rng = np.random.default_rng(5)
+    most = 2 * busy.FEW
+    start, procs = np.zeros(4 * most), rng.integers(1, 9, 4 * most)
+    booked = rng.integers(1, 60, 4 * most).astype(float)
+    few, ends, running = busy.idle(most)
+    left = []  # (true end, expected end or 0, job)
+    for j, end in enumerate(rng.integers(1, 40, 4 * most).astype(float)):
+        busy.begin(few, ends, running, j, end, booked[j], procs, by_expected)
+        left.append((end, booked[j] if by_expected else 0.0, j))
+        full = len(left) == most or (len(left) > 9 and rng.random() < 0.3)
+        late = busy.overdue(few, running, 3.0)
+        assert (late >= 0) == any(booked[k] <= 3.0 for _, _, k in left)
+        if late >= 0:
+            booked[late] = 70.0 + late
+            busy.postpone(few, running, late, booked[late], procs)
+        for _ in range(len(left) - 9 if len(left) == most else int(full)):
+            left.sort()
+            assert busy.next_end(few, ends) == left[0][0]
+            assert busy.finish(few, ends, running, start, booked, by_expected) == left.pop(0)[2]
+        need = int(rng.integers(1, 400))
+        due = sorted({booked[k] for _, _, k in left})
+        over = [sum(procs[k] for _, _, k in left if booked[k] <= t) - need for t in due]
+        known = [(t, o) for t, o in zip(due, over, strict=True) if o >= 0]
+        assert busy.shadow(few, running, procs, 0, need) == (known[0] if known else (np.inf, 0))
 
 
 def test_a_score_that_fails_or_is_no_number_is_an_error_and_never_a_schedule():

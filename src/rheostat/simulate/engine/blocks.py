@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.jit import borrowed, compiled
 
 WIDTH = 32
 ORDER, SPARE, FROM, TO, TOTAL, LEAST, SHORT, USED, BACK, FRESH = range(10)
@@ -44,23 +44,29 @@ COLUMNS = KEY + 4 * WIDTH
 def blocks(capacity):
     """An empty list with room for ``capacity`` entries."""
     b = np.empty((4 * (capacity // WIDTH) + 8, COLUMNS))
-    b[0, USED], b[0, BACK], b[0, FRESH] = 0, 0, 0
+    clear(b)
     return b
 
 
-@compiled(forceinline=True)
+@borrowed
+def clear(b):
+    """Take out all entries."""
+    b[0, USED], b[0, BACK], b[0, FRESH] = 0, 0, 0
+
+
+@borrowed(forceinline=True)
 def used(b):
     """Blocks in use; 0 for an empty list."""
     return int(b[0, USED])
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def block_at(b, place):
     """Number of the block at this place of the order."""
     return int(b[place, ORDER])
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def first_key(b):
     """The smallest key; inf when the list is empty."""
     if used(b) == 0:
@@ -69,20 +75,20 @@ def first_key(b):
     return b[block, KEY + int(b[block, FROM])]
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def first_item(b):
     """The item with the smallest key, of a list that is not empty."""
     block = block_at(b, 0)
     return int(b[block, ITEM + int(b[block, FROM])])
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def span(b, block):
     """(FROM, TO) of a block."""
     return int(b[block, FROM]), int(b[block, TO])
 
 
-@compiled
+@borrowed
 def _take(b, place):
     """A fresh block at ``place`` in the order."""
     for i in range(used(b), place, -1):
@@ -100,7 +106,7 @@ def _take(b, place):
     return block
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def _move(b, block, k, to, at):
     """Copy entry ``k`` of one block to place ``at`` of another."""
     b[to, KEY + at] = b[block, KEY + k]
@@ -109,7 +115,7 @@ def _move(b, block, k, to, at):
     b[to, LENGTH + at] = b[block, LENGTH + k]
 
 
-@compiled
+@borrowed
 def tighten(b, block):
     """Make the aggregates of one block exact."""
     total, least, short = 0.0, np.inf, np.inf
@@ -120,7 +126,7 @@ def tighten(b, block):
     b[block, TOTAL], b[block, LEAST], b[block, SHORT] = total, least, short
 
 
-@compiled
+@borrowed
 def _repack(b):
     """Fill every block but the last: many removals can leave blocks of one entry."""
     to, fill = 0, 0
@@ -143,7 +149,7 @@ def _repack(b):
         tighten(b, block)
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def _first(b, key, above):
     """Place of the first block whose last key is not below (or is above) ``key``; may be past."""
     low, high = 0, used(b)
@@ -158,7 +164,7 @@ def _first(b, key, above):
     return low
 
 
-@compiled
+@borrowed
 def _slide(b, block):
     """Move the entries of a block to its beginning."""
     low, high = span(b, block)
@@ -167,7 +173,7 @@ def _slide(b, block):
     b[block, FROM], b[block, TO] = 0, high - low
 
 
-@compiled
+@borrowed
 def _split(b, place):
     """Move the upper half of the block at ``place`` into a new block behind it."""
     old = block_at(b, place)
@@ -180,7 +186,7 @@ def _split(b, place):
     tighten(b, new)
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def _room(b, key):
     """Place of a block that takes ``key`` behind its equals and is not full."""
     if b[0, BACK] == 0 and b[0, FRESH] == len(b):
@@ -202,7 +208,7 @@ def _room(b, key):
     return place
 
 
-@compiled(forceinline=True)
+@borrowed
 def insert(b, key, item, procs, length):
     """Add an entry behind all with the same key."""
     block = block_at(b, _room(b, key))
@@ -226,7 +232,7 @@ def insert(b, key, item, procs, length):
     b[block, SHORT] = min(b[block, SHORT], length)
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def remove(b, place, k):
     """Take out entry ``k`` of the block at ``place``; True if the block is gone with it.
 
@@ -253,7 +259,7 @@ def remove(b, place, k):
     return False
 
 
-@compiled(forceinline=True)
+@borrowed
 def discard(b, key, item):
     """Take out ``item``, which was put in with ``key``."""
     for place in range(_first(b, key, False), used(b)):
@@ -264,7 +270,7 @@ def discard(b, key, item):
                 return
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def pop(b, by_length):
     """Take out the first item; of those with the same key the one with least length, if asked."""
     place, pick = 0, int(b[block_at(b, 0), FROM])
@@ -275,7 +281,7 @@ def pop(b, by_length):
     return item
 
 
-@compiled
+@borrowed
 def _shortest(b):
     """(place, k) of the entry with the least length among those with the first key."""
     found, pick, least, key = 0, 0, np.inf, first_key(b)
@@ -289,7 +295,7 @@ def _shortest(b):
     return found, pick
 
 
-@compiled
+@borrowed
 def least_procs(b):
     """A bound: no entry has fewer processors; inf for an empty list."""
     least = np.inf
@@ -298,7 +304,7 @@ def least_procs(b):
     return least
 
 
-@compiled
+@borrowed
 def shadow(b, free, need):
     """(key at which ``free`` plus all entries up to it reach ``need``, what is left over then).
 

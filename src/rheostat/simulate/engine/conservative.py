@@ -31,7 +31,7 @@ from rheostat.simulate.engine.blocks import (
     pop,
     used,
 )
-from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.jit import borrowed, compiled
 from rheostat.simulate.engine.share import priority, spend
 
 
@@ -87,7 +87,7 @@ def run_conservative(submit, run, procs, planned, booked, rank, score, share, si
     return start, passes
 
 
-@compiled
+@borrowed
 def _due(ends, now):
     """Processors of jobs that end at this very moment, though their event is still to come."""
     total = 0
@@ -147,7 +147,7 @@ def _place(state, queue, turn, job, start, running, ends, plan):
     return free
 
 
-@compiled
+@borrowed
 def _steps(now, size, running, t, f):
     """The step function from what runs; jobs overdue count as free from now on."""
     t[0], f[0], steps = now, size, 1
@@ -164,7 +164,7 @@ def _steps(now, size, running, t, f):
     return steps
 
 
-@compiled
+@borrowed
 def _earliest(need, length, t, f, steps):
     """First step from which ``need`` processors stay free for ``length`` seconds."""
     k = 0
@@ -179,7 +179,7 @@ def _earliest(need, length, t, f, steps):
         k = m
 
 
-@compiled
+@borrowed
 def _cut(when, t, f, steps):
     """Make ``when`` a step; (its index, number of steps)."""
     k = steps
@@ -193,7 +193,7 @@ def _cut(when, t, f, steps):
     return k, steps + 1
 
 
-@compiled
+@borrowed
 def _reserve(begin, end, need, t, f, steps):
     """Take ``need`` processors from ``begin`` to ``end``; the new number of steps."""
     first, steps = _cut(begin, t, f, steps)

@@ -36,7 +36,7 @@ from rheostat.simulate.engine.blocks import (
     block_at,
     used,
 )
-from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.jit import borrowed, compiled
 
 GROUPS, CLASSES = 2048, 64
 DEEP = 48
@@ -80,7 +80,7 @@ def _group_of(index, rank):
     return np.searchsorted(index.edge[:-1], rank, side="right") - 1
 
 
-@compiled
+@borrowed
 def enter(index, rank, j, procs, length):
     """Job ``j`` waits from now on."""
     c, k = index.kind[j], GROUPS + _group_of(index, rank)
@@ -90,7 +90,7 @@ def enter(index, rank, j, procs, length):
         k >>= 1
 
 
-@compiled
+@borrowed
 def rebuild(index, waiting):
     """Make all of it exact."""
     index.short[:] = np.inf
@@ -102,14 +102,14 @@ def rebuild(index, waiting):
             enter(index, waiting[block, KEY + k], int(waiting[block, ITEM + k]), p, length)
 
 
-@compiled(forceinline=True)
+@borrowed(forceinline=True)
 def _may(index, k, c, free, extra, slack):
     """May a job below row ``k`` start: small enough for good, or small and short enough?"""
     small = index.small[k, c]
     return small <= extra or (small <= free and index.short[k, c] <= slack)
 
 
-@compiled
+@borrowed
 def _group(index, first, free, extra, slack):
     """First group from ``first`` on that may hold a job that could start; `GROUPS` if none."""
     found = GROUPS
@@ -132,7 +132,7 @@ def _group(index, first, free, extra, slack):
     return found
 
 
-@compiled
+@borrowed
 def next_deep(index, waiting, place, k, free, extra, slack):
     """As `fixed._next`: (place, k) of the next entry worth a look, past the end if none is."""
     while place < used(waiting):
@@ -154,7 +154,7 @@ def next_deep(index, waiting, place, k, free, extra, slack):
     return used(waiting), 0
 
 
-@compiled
+@borrowed
 def _look(waiting, place, k, edge, g, room):
     """(place, k, found?) of an entry of group ``g`` worth a look, else of the group behind."""
     free, extra, slack = room
@@ -180,7 +180,7 @@ def _look(waiting, place, k, edge, g, room):
     return place, 0, False
 
 
-@compiled
+@borrowed
 def _tighten(index, waiting, g):
     """Make the bounds of one group exact."""
     short, small = index.found

@@ -32,19 +32,26 @@ from rheostat.simulate.engine.blocks import (
     TO,
     block_at,
     blocks,
-    discard,
     first_item,
     first_key,
     insert,
     least_procs,
     pop,
     remove,
-    shadow,
     tighten,
     used,
 )
+from rheostat.simulate.engine.busy import (
+    begin,
+    finish,
+    idle,
+    next_end,
+    overdue,
+    postpone,
+    shadow,
+)
 from rheostat.simulate.engine.depth import DEEP, enter, next_deep, rebuild
-from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.jit import borrowed, compiled
 
 FREE, NEXT, PASSES, KNOWN, STALE, UNTIL, EXTRA, INDEXED = range(8)
 # What a job that outlives its estimate is given next, s (Tsafrir, Etsion, Feitelson 2007)
@@ -57,10 +64,10 @@ def fresh(n, size):
     most = min(n, size)
     at = np.zeros(8)
     at[FREE], at[UNTIL] = size, np.inf
-    return (blocks(n), blocks(most), blocks(most)), at
+    return (blocks(n), *idle(most)), at
 
 
-@compiled
+@borrowed
 def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
     """Handle all events before ``stop``; ``start`` fills, ``lists`` and ``at`` carry the state.
 
@@ -71,13 +78,13 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
     run times that have ended; ``planned``, ``booked`` and ``rank`` are written.
     """
     submit, run, procs, planned, booked, rank = job
-    waiting, running, ends = lists
+    waiting, few, ends, running = lists
     batch, by_expected = ties
     n = len(submit)
     free, i, passes = int(at[FREE]), int(at[NEXT]), int(at[PASSES])
     known, stale = at[KNOWN] > 0, at[STALE] > 0  # reservation known; next pass must be a full one
     until, extra, deep = at[UNTIL], int(at[EXTRA]), at[INDEXED] > 0
-    soon = first_key(ends)  # the next end, kept at hand
+    soon = next_end(few, ends)  # kept at hand
     while i < n or soon < np.inf:
         now = min(soon, submit[i] if i < n else np.inf)
         if now >= stop:
@@ -87,10 +94,9 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
         stale = False
         while True:
             if soon == now:
-                j = pop(ends, by_expected)
-                soon = first_key(ends)
+                j = finish(few, ends, running, start, booked, by_expected)
+                soon = next_end(few, ends)
                 free += procs[j]
-                discard(running, start[j] + booked[j], j)
                 full, known = True, False
                 if learn is not None:
                     _remember(learn, j, run[j])
@@ -109,7 +115,7 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
             if not batch:
                 break
         if learn is not None:  # numba drops the branch where it is None
-            late = _correct(now, running, start, planned, booked, procs, learn[2])
+            late = _correct(now, (few, running), start, planned, booked, procs, learn[2])
             full, known = full or late, known and not late
         if arrived >= 0:
             j, p = arrived, procs[arrived]
@@ -118,7 +124,7 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
             begins = alone and p <= free
             if easy and not full and p <= free:
                 if not known:
-                    until, extra = shadow(running, free, procs[first_item(waiting)])
+                    until, extra = shadow(few, running, procs, free, procs[first_item(waiting)])
                     known = True
                 before = now + planned[j] <= until
                 begins = before or p <= extra
@@ -128,9 +134,9 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
             if begins:
                 start[j] = now
                 free -= p
-                insert(ends, now + run[j], j, p, now + booked[j])
-                soon = min(soon, now + run[j])
-                insert(running, now + booked[j], j, p, 0.0)
+                end, due = now + run[j], now + booked[j]
+                begin(few, ends, running, j, end, due, procs, by_expected)
+                soon = min(soon, end)
                 continue
             insert(waiting, rank[j], j, p, planned[j])
             if deep:
@@ -142,9 +148,9 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
             j = pop(waiting, False)
             start[j] = now
             free -= procs[j]
-            insert(ends, now + run[j], j, procs[j], now + booked[j])
-            soon = min(soon, now + run[j])
-            insert(running, now + booked[j], j, procs[j], 0.0)
+            end, due = now + run[j], now + booked[j]
+            begin(few, ends, running, j, end, due, procs, by_expected)
+            soon = min(soon, end)
         if not easy or used(waiting) == 0 or free == 0:
             continue
         if deep != (used(waiting) > (DEEP // 2 if deep else DEEP)):
@@ -153,7 +159,7 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
                 rebuild(index, waiting)
         if not deep and least_procs(waiting) > free:
             continue
-        until, extra = shadow(running, free, procs[first_item(waiting)])
+        until, extra = shadow(few, running, procs, free, procs[first_item(waiting)])
         known = True
         place, k = 0, 1 + int(waiting[block_at(waiting, 0), FROM])  # behind the head
         while free > 0:
@@ -174,16 +180,16 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
                 free -= p
                 extra -= 0 if before else p
                 stale = stale or before != (now + booked[j] <= until)
-                insert(ends, now + run[j], j, p, now + booked[j])
-                soon = min(soon, now + run[j])
-                insert(running, now + booked[j], j, p, 0.0)
+                end, due = now + run[j], now + booked[j]
+                begin(few, ends, running, j, end, due, procs, by_expected)
+                soon = min(soon, end)
             else:
                 k += 1
     at[FREE], at[NEXT], at[PASSES], at[UNTIL], at[EXTRA] = free, i, passes, until, extra
     at[KNOWN], at[STALE], at[INDEXED] = 1.0 * known, 1.0 * stale, 1.0 * deep
 
 
-@compiled
+@borrowed
 def _remember(learn, j, seconds):
     """The run time of an ended job is known from now on."""
     user, recent, _, _, _ = learn
@@ -191,7 +197,7 @@ def _remember(learn, j, seconds):
     recent[user[j], 1] = seconds
 
 
-@compiled
+@borrowed
 def _estimate(learn, j, since, procs, planned, booked, rank):
     """Mean of the user's last two run times, at most what was asked for; without two, that."""
     user, recent, ask, score, last_two = learn
@@ -203,12 +209,15 @@ def _estimate(learn, j, since, procs, planned, booked, rank):
     rank[j] = score(since, since, max(booked[j], 1.0), float(procs))
 
 
-@compiled
-def _correct(now, running, start, planned, booked, procs, ask):
+@borrowed
+def _correct(now, busy, start, planned, booked, procs, ask):
     """Give jobs that outlived their estimate a longer one; True if there were any."""
+    few, running = busy
     found = False
-    while used(running) and first_key(running) <= now:
-        j = pop(running, False)
+    while True:
+        j = overdue(few, running, now)
+        if j < 0:
+            return found
         since = now - start[j]
         booked[j] = 2.0 * since + 1.0
         for more in MORE:
@@ -217,12 +226,11 @@ def _correct(now, running, start, planned, booked, procs, ask):
                 break
         if ask[j] > since:
             booked[j] = min(booked[j], ask[j])
-        insert(running, start[j] + booked[j], j, procs[j], 0.0)
+        postpone(few, running, j, start[j] + booked[j], procs)
         found = True
-    return found
 
 
-@compiled
+@borrowed
 def _next(waiting, place, k, free, extra, slack):
     """(place, k) of the next entry worth a look, from here on; past the end if there is none."""
     while place < used(waiting):

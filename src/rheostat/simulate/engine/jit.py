@@ -80,6 +80,15 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return made
 
 
+def borrowed(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """`compiled`, for what only works on arrays it is handed: references to them are not counted.
+
+    Counting costs more than a list operation does: an atomic step per array, on entry and on exit.
+    A function that makes or hands back an array does not compile so.
+    """
+    return compiled(function, _nrt=False, **options)
+
+
 def _load_lightly(made: Any) -> None:
     """Take machine code from disk without what numba needs to compile: 0.5 s less at every start.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulate.engine.blocks import blocks, discard, first_key, insert, pop, shadow
+from rheostat.simulate.engine.busy import begin, finish, idle, next_end, shadow
 from rheostat.simulate.engine.jit import compiled
 from rheostat.simulate.engine.share import priority, spend
 
@@ -21,19 +21,18 @@ def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ti
     batch, by_expected = ties
     n = len(submit)
     start = np.full(n, np.nan)
-    running, ends = blocks(min(n, size)), blocks(min(n, size))
+    few, ends, running = idle(min(n, size))
     queue = np.empty(n, np.int64)  # waiting jobs as they arrived
     scores = np.empty(n, np.float64)
     chosen = np.empty(n, np.int64)  # places in the queue of the jobs started in this pass
     waiting, free, i, passes = 0, size, 0, 0
-    while i < n or first_key(ends) < np.inf:
-        now = min(first_key(ends), submit[i] if i < n else np.inf)
+    while i < n or next_end(few, ends) < np.inf:
+        now = min(next_end(few, ends), submit[i] if i < n else np.inf)
         while True:
-            if first_key(ends) == now:
-                j = pop(ends, by_expected)
+            if next_end(few, ends) == now:
+                j = finish(few, ends, running, start, booked, by_expected)
                 free += procs[j]
                 spend(share, j, now, -procs[j])
-                discard(running, start[j] + booked[j], j)
             elif i < n and submit[i] == now:
                 queue[waiting] = i
                 waiting += 1
@@ -55,15 +54,14 @@ def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ti
             else:
                 since = submit[j] - submit[0]
                 scores[k] = score(now - submit[0], since, booked[j], float(procs[j]))
-        picked = _pick(
-            now, free, queue[:waiting], scores, chosen, (procs, planned, booked), running, easy
-        )
+        job = (run, procs, planned, booked)
+        busy = (few, ends, running, by_expected)
+        picked = _pick(now, free, queue[:waiting], scores, chosen, job, busy, easy)
         for c in range(picked):
             j = queue[chosen[c]]
             start[j] = now
             free -= procs[j]
             spend(share, j, now, procs[j])
-            insert(ends, now + run[j], j, procs[j], now + booked[j])
             queue[chosen[c]] = -1
         kept = 0
         for k in range(waiting):
@@ -75,9 +73,10 @@ def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ti
 
 
 @compiled
-def _pick(now, free, queue, scores, chosen, job, running, easy):
-    """Write places of jobs that start now to ``chosen`` and book them; how many they are."""
-    procs, planned, booked = job
+def _pick(now, free, queue, scores, chosen, job, busy, easy):
+    """Write places of jobs that start now to ``chosen`` and begin them; how many they are."""
+    run, procs, planned, booked = job
+    few, ends, running, by_expected = busy
     picked, m = 0, len(queue)
     head = -1
     while picked < m:
@@ -87,14 +86,15 @@ def _pick(now, free, queue, scores, chosen, job, running, easy):
                 head = k
         if head < 0 or procs[queue[head]] > free:
             break
-        free -= procs[queue[head]]
-        insert(running, now + booked[queue[head]], queue[head], procs[queue[head]], 0.0)
+        j = queue[head]
+        free -= procs[j]
+        begin(few, ends, running, j, now + run[j], now + booked[j], procs, by_expected)
         scores[head] = np.inf
         chosen[picked] = head
         picked += 1
     if not easy or head < 0 or picked == m:
         return picked
-    until, extra = shadow(running, free, procs[queue[head]])
+    until, extra = shadow(few, running, procs, free, procs[queue[head]])
     fit = np.empty(m, np.int64)
     found = 0
     for k in range(m):
@@ -109,7 +109,7 @@ def _pick(now, free, queue, scores, chosen, job, running, easy):
         if procs[j] <= free and (before or procs[j] <= extra):
             free -= procs[j]
             extra -= 0 if before else procs[j]
-            insert(running, now + booked[j], j, procs[j], 0.0)
+            begin(few, ends, running, j, now + run[j], now + booked[j], procs, by_expected)
             chosen[picked] = fit[c]
             picked += 1
     return picked

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rheostat.simulate.engine.jit import compiled
+from rheostat.simulate.engine.jit import borrowed
 
 
 class Share(NamedTuple):
@@ -45,7 +45,7 @@ def no_share() -> Share:
     return share(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(8))
 
 
-@compiled
+@borrowed
 def use_at(s, u, now):
     """Decayed processor-seconds of user ``u`` at ``now``."""
     half, past = s.fixed[5], now - s.since[u]
@@ -55,7 +55,7 @@ def use_at(s, u, now):
     return s.use[u] * left + s.rate[u] * half / np.log(2.0) * (1.0 - left)
 
 
-@compiled
+@borrowed
 def spend(s, j, now, procs):
     """From now on the user of job ``j`` uses ``procs`` more processors (or fewer)."""
     if len(s.user) == 0:
@@ -66,7 +66,7 @@ def spend(s, j, now, procs):
         s.rate[u] += procs
 
 
-@compiled
+@borrowed
 def priority(s, j, now, submit, procs):
     """Minus the priority of waiting job ``j``, so that the smallest goes first."""
     age, size, fair, qos, longest, _, machine, small = s.fixed
