@@ -11,7 +11,7 @@ GROUPS = {
     "Start here": ("demo", "doctor"),
     "Measure": ("read", "fetch"),
     "Predict": ("fit", "predict", "compare", "counters"),
-    "Trade off and decide": ("front", "decide", "budget", "backtest", "search"),
+    "Trade off and decide": ("front", "decide", "budget", "coschedule", "backtest", "search"),
     "Time passes": ("simulate", "train", "explain"),
 }
 

@@ -1,0 +1,1 @@
+"""Which jobs share a node, on how many GPUs each, and when?"""
