@@ -84,7 +84,8 @@ def borrowed(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """`compiled`, for what only works on arrays it is handed: references to them are not counted.
 
     Counting costs more than a list operation does: an atomic step per array, on entry and on exit.
-    A function that makes or hands back an array does not compile so.
+    A function that makes or hands back an array does not compile so; one that takes a structure
+    (`site_struct`) must not be, for reading a field of it counts.
     """
     return compiled(function, _nrt=False, **options)
 
