@@ -190,7 +190,8 @@ def test_fit_marks_the_model_on_jobs_it_has_not_seen(log, capsys, tmp_path):
 def test_doctor_tells_extras_and_meters_with_reasons(capsys):
     value = json.loads(told(capsys, "doctor", "--json")[1])
     assert value["schema"] == "rheostat.doctor/1"
-    assert set(value["extras"]) == {"trees", "bo", "deep", "explain", "scale"}
+    extras = {"trees", "bo", "deep", "explain", "scale", "exact", "meters", "zeus"}
+    assert set(value["extras"]) == extras
     for meter in value["meters"].values():
         assert meter["available"] == (meter["why"] is None)
     assert "cache" in value["folders"]

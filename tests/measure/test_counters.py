@@ -104,7 +104,7 @@ def test_perf_text_and_json_agree_with_what_is_written(tmp_path):
     jobs = read_perf(file(tmp_path, "perf.txt", PERF_TEXT))
     assert jobs.numpy("instructions_per_s")[0] == pytest.approx(4e9)
     assert jobs.frame["llc_misses_per_s"].to_list() == [None]
-    assert jobs.numpy("busy_cores_per_s")[0] == pytest.approx(3.201)
+    assert jobs.numpy("busy_cores")[0] == pytest.approx(3.201)
     line = '{"interval": 0.5, "counter-value": "100.0", "unit": "", "event": "cycles"}\n'
     assert read_perf(file(tmp_path, "p.json", line)).numpy("cycles_per_s").tolist() == [200.0]
 

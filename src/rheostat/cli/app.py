@@ -9,7 +9,7 @@ import typer
 
 GROUPS = {
     "Start here": ("demo", "doctor"),
-    "Measure": ("read", "fetch"),
+    "Measure": ("read", "measure", "fetch"),
     "Predict": ("fit", "predict", "compare", "counters"),
     "Trade off and decide": ("front", "decide", "budget", "coschedule", "backtest", "search"),
     "Time passes": ("simulate", "train", "explain"),

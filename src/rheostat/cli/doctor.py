@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import sys
@@ -30,6 +29,9 @@ EXTRAS = {
     "deep": ("torch", "pytorch_tabnet", "safetensors"),
     "explain": ("shap",),
     "scale": ("dask", "distributed", "dask_jobqueue"),
+    "exact": ("ortools",),
+    "meters": ("pynvml",),
+    "zeus": ("zeus",),
 }
 RAPL = Path("/sys/class/powercap")
 
@@ -79,39 +81,24 @@ def extras() -> dict[str, dict[str, Any]]:
 
 def meters() -> dict[str, dict[str, Any]]:
     """Each source of power or energy: whether it can be read here, and if not why."""
-    found = {"rapl": rapl(RAPL), "nvml": _nvml(), "slurm energy": _slurm(), "perf": _perf()}
+    from rheostat.measure.meters import meters as every
+    from rheostat.measure.meters.perf import perf_why
+
+    found = {m.name: m.why() for m in every()} | {"sacct": _slurm(), "perf": perf_why()}
     return {name: {"available": not why, "why": why or None} for name, why in found.items()}
 
 
 def rapl(root: Path) -> str:
     """Why RAPL's energy counters cannot be read; empty if they can."""
-    counters = sorted(root.glob("*rapl*/energy_uj")) if root.is_dir() else []
-    if not counters:
-        return f"no energy counter under {root}: no Intel or AMD RAPL, or hidden by a container"
-    closed = [c for c in counters if not os.access(c, os.R_OK)]
-    if closed:
-        return f"{closed[0]} may be read by root only: ask for read permission (chmod a+r)"
-    return ""
+    from rheostat.measure.meters.rapl import Rapl
 
-
-def _nvml() -> str:
-    if shutil.which("nvidia-smi") is None:
-        return "nvidia-smi is not in PATH: no NVIDIA driver here"
-    return "" if Path("/dev/nvidiactl").exists() else "the driver is installed but there is no GPU"
+    return Rapl(root).why()
 
 
 def _slurm() -> str:
     if shutil.which("sacct") is None:
         return "sacct is not in PATH: export the log on a login node and give the file to read"
     return ""
-
-
-def _perf() -> str:
-    if shutil.which("perf") is None:
-        return "perf is not in PATH"
-    level = Path("/proc/sys/kernel/perf_event_paranoid")
-    strict = level.exists() and int(level.read_text()) > 2
-    return "kernel.perf_event_paranoid forbids counters to users" if strict else ""
 
 
 def folders() -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 
 from rich.console import Console, Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -84,6 +85,6 @@ def grid_table(grid: Grid) -> Table:
         table.add_column(head, justify="right" if numeric else "left", overflow="fold")
     for i, row in enumerate(grid.rows):
         here = i == grid.marked
-        cells = [cell(v, u) for v, u in zip(row, units, strict=True)]
+        cells = [escape(cell(v, u)) for v, u in zip(row, units, strict=True)]
         table.add_row(*cells, style="bold" if here else None)
     return table

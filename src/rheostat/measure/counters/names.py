@@ -28,6 +28,7 @@ COUNTERS: dict[str, Column] = {
         Column("ipc", "", _E, "instructions per cycle of a hardware thread"),
         Column("core_ipc", "", _E, "instructions per cycle of a physical core, share of the most"),
         Column("exec_share", "", _E, "instructions per nominal cycle"),
+        Column("busy_cores", "", _E, "cores' worth of time that the command ran"),
         Column("core_hz", "Hz", _E, "frequency of the cores while not halted"),
         Column("uncore_hz", "Hz", _E, "frequency of what is not a core"),
         Column("c0_share", "", _E, "share of time that cores were not halted"),

@@ -122,7 +122,7 @@ def _named(c: _Count) -> tuple[str, float]:
     if plain in EVENTS:
         return EVENTS[plain], 1.0
     if plain in ("task-clock", "cpu-clock"):
-        return "busy_cores_per_s", 1e-3 if c.unit == "msec" else 1e-9
+        return "busy_cores", 1e-3 if c.unit == "msec" else 1e-9
     return f"{cleaned(c.event)}_per_s", 1.0
 
 
