@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -14,7 +19,9 @@ from rheostat.cli import run
 from rheostat.core.vocabulary import table
 from rheostat.measure.swf import write_swf
 
-SMALL = ("--hidden", "16,8", "--window", "6")
+SMALL = ("--set", "hidden=16,8", "--set", "window=6", "--held-out", "0")
+ACTOR = ("--agent", "ppo", "--set", "hidden=16,8", "--set", "window=6", "--set", "games=16",
+         "--set", "decisions=12", "--set", "episode_jobs=20")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +56,8 @@ def test_training_in_two_calls_is_training_in_one(log, tmp_path, capsys, agent):
     assert code == 0
     assert err.count("jobset") == 3
     assert whole["schema"] == "rheostat.train/1"
-    assert [j["jobset"] for j in whole["jobsets"]] == [0, 1, 2]
-    assert sum(j["jobs"] for j in whole["jobsets"]) == 240
+    assert [j["jobset"] for j in whole["history"]] == [0, 1, 2]
+    assert sum(j["jobs"] for j in whole["history"]) == 240
     told(capsys, *ask, tmp_path / "two", "--jobsets", 1)
     _, out, err = told(capsys, *ask, tmp_path / "two")
     assert json.loads(out) == whole
@@ -59,7 +66,7 @@ def test_training_in_two_calls_is_training_in_one(log, tmp_path, capsys, agent):
 
 
 def test_the_pipe_gets_one_line_per_jobset(log, tmp_path, capsys):
-    ask = ("train", log, *SMALL, "--scaled", "--reward", "slowdown", "--jobsets", 2)
+    ask = ("train", log, *SMALL, "--scaled", "--objective", "slowdown", "--jobsets", 2)
     _, out, _ = told(capsys, *ask, "--out", tmp_path / "agent")
     lines = [line.split("\t") for line in out.splitlines()]
     assert lines[0][:3] == ["jobset", "jobs", "updates"]
@@ -69,18 +76,25 @@ def test_the_pipe_gets_one_line_per_jobset(log, tmp_path, capsys):
 def test_phases_make_weeks_and_jobsets_takes_the_first_of_them(log, tmp_path, capsys):
     ask = ("train", log, *SMALL, "--phases", "1,2,1", "--json", "--out")
     _, out, _ = told(capsys, *ask, tmp_path / "all")
-    whole = json.loads(out)["jobsets"]
+    whole = json.loads(out)["history"]
     assert len(whole) == 4
     _, out, _ = told(capsys, *ask, tmp_path / "some", "--jobsets", 2)
-    assert json.loads(out)["jobsets"] == whole[:2]
+    assert json.loads(out)["history"] == whole[:2]
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (("--agent", "ppo"), "expected dras-pg or dras-dql, got 'ppo'"),
-        (("--hidden", "64"), "expected two widths"),
-        (("--reward", "speed"), "expected wait, slowdown"),
+        (("--agent", "sac"), "expected dras-pg, dras-dql, a2c, ppo, got 'sac'"),
+        (("--set", "hidden=64"), "hidden: expected two widths"),
+        (("--set", "speed=3"), "speed is no switch"),
+        (("--set", "3"), "expected SWITCH=VALUE"),
+        (("--objective", "speed"), "expected wait, slowdown"),
+        (("--objective", "slowdown=1,energy=x"), "energy: expected a number"),
+        (("--objective", "energy"), "jobs have no watts: expected a column power_w"),
+        (("--objective", "slowdown=1,energy=1", "--agent", "ppo"), "expected idle_w"),
+        (("--workers", "2"), "expected --workers 1"),
+        (("--held-out", "1"), "expected 0 to less than 1"),
         (("--phases", "9,9"), "expected three counts as 9,9,82"),
         (("--estimates", "boost"), "expected user or perfect"),
     ],
@@ -126,3 +140,71 @@ def test_what_an_agent_cannot_play_is_told(log, trained, capsys, more, message):
     code, _, err = told(capsys, "simulate", log, "--policy", f"agent:{trained}", *more)
     assert code == 1
     assert message in err
+
+
+def test_a_training_killed_with_no_warning_goes_on_to_the_same_bytes(log, tmp_path, capsys):
+    ask = ("train", log, *ACTOR, "--updates", "12", "--held-out", "0", "--out")
+    told(capsys, *ask, tmp_path / "whole")
+    out = tmp_path / "killed"
+    with subprocess.Popen(
+        [sys.executable, "-m", "rheostat", *map(str, ask), str(out)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        until = time.monotonic() + 200
+        while not out.exists() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGKILL)
+    assert process.returncode in (-signal.SIGKILL, 0)
+    assert out.exists()
+    code, _, _ = told(capsys, *ask, out)
+    assert code == 0
+    assert out.read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_the_page_has_curves_and_the_jobs_held_out(log, tmp_path, capsys):
+    ask = ("train", log, *ACTOR, "--updates", 11, "--out", tmp_path / "a", "--json", "--html")
+    code, out, _ = told(capsys, *ask, tmp_path / "page.html")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["jobs"] + facts["held_out_jobs"] == 240
+    assert list(facts["held_out"]["policies"]) == ["easy", "ppo"]
+    assert facts["objective_ratio"] > 0
+    assert not facts["clairvoyant"]
+    page = (tmp_path / "page.html").read_text()
+    for word in ("Mean reward", "Entropy of the choices", "Held out", "Settings", "episode_jobs"):
+        assert word in page
+    assert page.count('"kind": "time"') >= 2
+
+
+def test_a_search_gone_on_with_ends_with_the_settings_of_one_that_was_not_cut(
+    log, tmp_path, capsys
+):
+    pytest.importorskip("optuna")
+    ask = ("train", log, *ACTOR, "--updates", 1, "--held-out", "0", "--json", "--out")
+    code, out, err = told(capsys, *ask, tmp_path / "one", "--search", 3)
+    assert code == 0
+    assert err.count("trial ") == 3
+    told(capsys, *ask, tmp_path / "two", "--search", 1)
+    (tmp_path / "two").unlink()
+    _, again, err = told(capsys, *ask, tmp_path / "two", "--search", 3)
+    assert err.count("trial ") == 2
+    assert json.loads(again)["setup"] == json.loads(out)["setup"]
+    assert json.loads(out)["setup"]["lr"] != 1e-3
+    code, _, err = told(capsys, *ask, tmp_path / "two", "--search", 4, "--seed", 9)
+    assert code == 1
+    assert "seed: expected 0" in err
+
+
+def test_objectives_with_weights_are_in_units_of_what_easy_makes(log, tmp_path, capsys):
+    site = tmp_path / "site.toml"
+    site.write_text("procs = 8\nidle_w = 20.0\nbusy_w = 90.0\n[power]\ncarbon_g_per_kwh = 300\n")
+    ask = ("train", log, *ACTOR, "--updates", 1, "--machine", site, "--json", "--out")
+    code, out, _ = told(capsys, *ask, tmp_path / "a", "--objective", "wait=3,carbon=1")
+    facts = json.loads(out)
+    assert code == 0
+    weights = dict(part.split("=") for part in facts["setup"]["reward"].split(","))
+    _, out, _ = told(capsys, "simulate", log, "--machine", site, "--json")
+    easy = json.loads(out)["policies"]["easy"]
+    assert set(weights) == {"wait", "carbon"}
+    assert facts["held_out"]["policies"]["ppo"]["power"]["carbon_g"] > 0
+    assert easy["power"]["carbon_g"] > 0

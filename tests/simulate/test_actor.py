@@ -97,11 +97,12 @@ def test_a_network_scores_a_job_wherever_it_stands():
 
 
 def test_training_cut_anywhere_goes_on_to_the_same_bytes(ground, tmp_path):
-    ppo.train(ground, TINY, updates=4, seed=5, out=tmp_path / "whole", check=ground[1])
+    every = {"check": ground[1], "check_every": 2}
+    ppo.train(ground, TINY, updates=4, seed=5, out=tmp_path / "whole", **every)
     ppo.train(ground, TINY, updates=1, seed=5, out=tmp_path / "parts")
     with pytest.raises(KeyboardInterrupt):
-        ppo.train(ground, TINY, updates=4, seed=5, out=tmp_path / "parts", progress=_stop)
-    ppo.train(ground, TINY, updates=4, seed=5, out=tmp_path / "parts", check=ground[1])
+        ppo.train(ground, TINY, updates=4, seed=5, out=tmp_path / "parts", progress=_stop, **every)
+    ppo.train(ground, TINY, updates=4, seed=5, out=tmp_path / "parts", **every)
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
     assert "check" in Actor.load(tmp_path / "whole")[0].history[-1]
     with pytest.raises(DataError) as told:

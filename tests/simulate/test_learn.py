@@ -248,3 +248,22 @@ def test_slopes_of_values_are_those_of_automatic_differentiation():
         for (name, weight), grad in zip(network.named_parameters(), grads, strict=True):
             d, x = (side[i] for side in told.slopes[name])
             np.testing.assert_allclose(np.outer(d, x).reshape(weight.shape), grad, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["pg", "dql"])
+def test_sums_kept_over_nodes_give_the_answers_of_the_whole_product(method, jobsets, monkeypatch):
+    agent = Agent(Setup(method=method, window=5, hidden=(12, 7), inputs="raw"), SMALL, seed=1)
+    game, rng, apart = Game(jobsets[0], agent.setup), np.random.default_rng(0), 0
+    while not game.over:
+        view = game.view()
+        monkeypatch.setattr("rheostat.simulate.learn.agent.LARGE", 1 << 20)
+        whole = agent.answers(view)
+        monkeypatch.setattr("rheostat.simulate.learn.agent.LARGE", 0)
+        np.testing.assert_allclose(agent.answers(view), whole, rtol=1e-4, atol=1e-6)
+        apart += len(set(view.owner.tolist())) > 3
+        if rng.random() < 0.1:
+            with torch.no_grad():
+                agent.network.first.add_(0.01 * torch.randn(agent.network.first.shape))
+            agent.floor.forget()
+        game.choose(int(rng.integers(view.count)))
+    assert apart > 20

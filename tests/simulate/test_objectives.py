@@ -16,6 +16,7 @@ from rheostat.errors import DataError
 from rheostat.simulate.env import SchedulingEnv
 from rheostat.simulate.env.rules import trace as prepare
 from rheostat.simulate.learn.game import Game
+from rheostat.simulate.learn.objective import judged, reward_of
 from rheostat.simulate.learn.setup import Setup
 from rheostat.simulate.learn.train import train
 from rheostat.simulate.power import plain_account
@@ -99,6 +100,30 @@ def test_weighted_rewards_are_the_weighted_sum_of_each():
     alone = [played(jobs, name)[1] for name in ("slowdown", "carbon")]
     _, both = played(jobs, "slowdown=2,carbon=0.5")
     np.testing.assert_allclose(both, 2 * alone[0] + 0.5 * alone[1])
+
+
+def test_several_objectives_are_weighed_by_what_easy_makes_of_them():
+    jobs = powered()
+    game = prepare(jobs, SITE)
+    reward = reward_of("slowdown=2,carbon=0.5,utilisation=1,wait=3", [game], SITE)
+    env = SchedulingEnv(game, window=150, episode_jobs=None, warm=False, reward=reward)
+    _, told = env.reset(seed=0, options={"first": 0})
+    total, over = 0.0, False
+    while not over:  # the first legal choice: EASY
+        _, gain, over, _, told = env.step(int(np.flatnonzero(told["action_mask"])[0]))
+        total += gain
+    assert -total == pytest.approx(6.5 * len(jobs))
+    assert judged("wait=1,energy=4", game, env.starts, SITE) == pytest.approx(1)
+    late = env.starts + 3600.0
+    assert judged("wait", game, late, SITE) == pytest.approx(
+        1 + len(jobs) / (env.starts - jobs.numpy("submit_s")).sum() * 3600
+    )
+    assert reward_of("dras_capability", [game], SITE) == "dras_capability"
+    with pytest.raises(DataError, match="dras_capacity: expected one of wait"):
+        reward_of("wait=1,dras_capacity=1", [game], SITE)
+    alone = prepare(trace([0, 9], [3, 3], [1, 1]), SMALL)
+    with pytest.raises(DataError, match="wait: FCFS with EASY has none of it"):
+        reward_of("wait=1,slowdown=1", [alone], SITE)
 
 
 def test_what_cannot_be_counted_is_refused_all_at_once():

@@ -1,9 +1,8 @@
-"""``rheostat train``: an agent learns to schedule from a trace."""
+"""``rheostat train``: an agent learns to schedule from a trace, for an objective."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from time import process_time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,126 +12,204 @@ from rheostat.cli.simulate import MachineSize, Trace
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.simulate.learn.setup import Setup
+    from rheostat.simulate.learn.course import Course, Learned
 
 
 def train(
     trace: Trace,
     out: Annotated[
-        Path, typer.Option(help="The agent, written after each jobset; the same call continues.")
+        Path, typer.Option(help="The agent, written after each round; the same call continues.")
     ],
-    agent: Annotated[str, typer.Option(help="dras-pg or dras-dql.")] = "dras-pg",
-    reward: Annotated[
+    agent: Annotated[str, typer.Option(help="dras-pg, dras-dql, a2c or ppo.")] = "dras-pg",
+    objective: Annotated[
         str,
-        typer.Option(help="dras_capability, dras_capacity, wait, slowdown or utilisation."),
-    ] = "dras_capability",
+        typer.Option(
+            help="wait, slowdown, utilisation, energy, cost or carbon; or weights of several, as "
+            "slowdown=1,energy=0.2, in units of what FCFS with EASY makes; or dras_capability, "
+            "dras_capacity.  [default: dras_capability for DRAS, else slowdown]"
+        ),
+    ] = "",
     jobsets: Annotated[
-        int | None, typer.Option(min=1, help="Learn from the first so many.  [default: all]")
+        int | None,
+        typer.Option(min=1, help="DRAS: learn from the first so many weeks.  [default: all]"),
+    ] = None,
+    updates: Annotated[
+        int | None,
+        typer.Option(min=1, help="A2C, PPO: learn so many times.  [default: 100]"),
     ] = None,
     phases: Annotated[
         str,
         typer.Option(
             help="Weeks drawn from the trace, weeks of it, and synthetic ones like it, as 9,9,82 "
-            "(DRAS); else the weeks of the trace alone."
+            "(DRAS); else those of the trace alone."
         ),
     ] = "",
+    held_out: Annotated[
+        float, typer.Option(help="Last share of the jobs, not learned from and judged on.")
+    ] = 0.2,
     faithful: Annotated[
         bool,
         typer.Option(
-            "--faithful/--scaled", help="The settings of DRAS, or a small network on scaled inputs."
+            "--faithful/--scaled",
+            help="DRAS: as released, or a small network on scaled inputs without hindsight.",
         ),
     ] = True,
-    hidden: Annotated[
-        str, typer.Option(help="Widths of both layers, as 4000,1000; else those of the settings.")
-    ] = "",
-    window: Annotated[int, typer.Option(min=1, help="Waiting jobs the agent sees.")] = 50,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="SWITCH=VALUE",
+            help="Any switch of the agent, as lr=0.001 or plans=requested.  Repeatable.",
+        ),
+    ] = None,
+    search: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="First try so many settings by short trainings; journal: OUT.search."
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="A2C, PPO: processes that play; the agent is the same.")
+    ] = 1,
     machine: MachineSize = "",
+    power: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="A saved model: watts of jobs that have none measured."),
+    ] = None,
     estimates: Annotated[
         str,
         typer.Option(help="What planning believes of run times: user, or perfect (clairvoyant)."),
     ] = "user",
+    html: o.Html = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     json: o.Json = False,
 ) -> None:
-    """Train a scheduling agent on weeks of TRACE, each played from an empty machine.
+    """Train a scheduling agent on TRACE for an objective; `simulate --policy agent:OUT` runs it.
 
-    What is interrupted, by whatever means, loses the jobset it was in: the same call goes on from
-    --out, to the same bytes.  With more --jobsets it learns on.  The faithful network is large, and
-    has an input per processor of the machine; --scaled takes a small one.
+    What is interrupted, by whatever means, loses the round it was in: the same call goes on from
+    --out, to the same bytes.  With more --jobsets or --updates it learns on.  The last part of the
+    trace is held out: the agent is compared on it with FCFS and EASY.
     """
-    from rheostat.measure.reading import read
+    from dataclasses import replace
 
-    setup = _setup(agent, reward, hidden, window, faithful=faithful)
-    jobs = read(trace, form or None)
-    games = _games(jobs, machine, phases, estimates, seed)[:jobsets]
-    learned = _train(games, setup, seed, out)
-    _show(learned, str(trace), agent, estimates, json=json)
-
-
-def _setup(agent: str, reward: str, hidden: str, window: int, *, faithful: bool) -> Setup:
-    from rheostat.errors import DataError
-    from rheostat.recipes.dras import dras
-
-    changed: dict[str, Any] = {"reward": reward, "window": window}
-    if hidden:
-        widths = o.names(hidden)
-        if len(widths) != 2 or not all(w.isdigit() for w in widths):
-            raise DataError("--hidden", [f"expected two widths as 4000,1000, got {hidden!r}"])
-        changed["hidden"] = tuple(int(w) for w in widths)
-    return dras(agent, faithful=faithful, **changed)
-
-
-def _games(jobs: JobTable, machine: str, phases: str, estimates: str, seed: int) -> list[Any]:
     from rheostat.cli.output import tell_notes
     from rheostat.errors import DataError
+    from rheostat.measure.reading import read
+    from rheostat.recipes.learning import AGENTS
     from rheostat.simulate.header import machine_of
-    from rheostat.simulate.learn.jobsets import three_phases, weeks
+    from rheostat.simulate.learn.course import Course
     from rheostat.simulate.workload import workload
 
-    if estimates not in ("user", "perfect"):
-        raise DataError("--estimates", [f"expected user or perfect, got {estimates!r}"])
-    counts = o.names(phases)
-    if phases and not (len(counts) == 3 and all(c.isdigit() for c in counts)):
-        raise DataError("--phases", [f"expected three counts as 9,9,82, got {phases!r}"])
+    if agent not in AGENTS:
+        raise DataError("--agent", [f"expected {', '.join(AGENTS)}, got {agent!r}"])
+    jobs = _powered(read(trace, form or None), power)
     place = machine_of(jobs, machine)
+    course = Course(
+        jobs, place, agent, objective, _phases(phases), estimates, held_out,
+        jobsets if agent.startswith("dras") else updates,
+        faithful, workers, seed, _switches(set_),
+    )  # fmt: skip
     tell_notes(workload(jobs, place).notes)
-    if not phases:
-        return weeks(jobs, place, estimates=estimates)
-    drawn, real, made = map(int, counts)
-    return three_phases(jobs, place, (drawn, real, made), seed=seed, estimates=estimates)
+    if search is not None:
+        course = replace(course, switches=course.switches | _searched(course, search, out))
+    learned = _learn(course, out)
+    _show(_facts(course, learned, str(trace)), json=json, html=html)
 
 
-def _train(games: list[Any], setup: Setup, seed: int, out: Path) -> Any:
+def _phases(text: str) -> Any:
+    from rheostat.errors import DataError
+
+    counts = o.names(text)
+    if text and not (len(counts) == 3 and all(c.isdigit() for c in counts)):
+        raise DataError("--phases", [f"expected three counts as 9,9,82, got {text!r}"])
+    return tuple(map(int, counts)) if text else None
+
+
+def _switches(given: list[str] | None) -> dict[str, Any]:
+    """Values of ``--set``: numbers, words, yes and no, or widths as 64,32."""
+    from rheostat.errors import DataError
+
+    words = {"true": True, "yes": True, "false": False, "no": False}
+    made: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise DataError("--set", [f"expected SWITCH=VALUE as lr=0.001, got {text!r}"])
+        parts = [words.get(v.strip().lower(), o.value(v)) for v in value.split(",")]
+        made[name.strip()] = tuple(parts) if len(parts) > 1 else parts[0]
+    return made
+
+
+def _powered(jobs: JobTable, model: Path | None) -> JobTable:
+    """Watts foretold at submission for jobs that have none."""
+    if model is None:
+        return jobs
+    import numpy as np
+
+    from rheostat.cli.simulate import _foretold
+    from rheostat.core.vocabulary import VOCABULARY
+
+    watts = _foretold(model, jobs).mean("power_w")
+    if "power_w" in jobs.schema:
+        had = jobs.numpy("power_w")
+        watts = np.where(np.isfinite(had), had, watts)
+    return jobs.with_columns([VOCABULARY["power_w"]], power_w=watts)
+
+
+def _searched(course: Course, trials: int, out: Path) -> dict[str, Any]:
+    """The best settings of a search, a quarter as long as the training each."""
     from rheostat.cli.output import tell
-    from rheostat.simulate.learn.train import train as learn
+    from rheostat.cli.watching import watched
+    from rheostat.recipes.learning import UPDATES, learn
+    from rheostat.simulate.learn.search import search
 
-    spent = [process_time()]
-
-    def progress(done: int, total: int, facts: dict[str, Any]) -> None:
-        spent.append(process_time())
-        tell(
-            f"jobset {done} of {total}: {facts['jobs']:,} jobs, mean reward "
-            f"{facts['mean_reward']:.4g}, mean wait {facts['mean_wait_s']:,.0f} s, "
-            f"{spent[-1] - spent[-2]:.1f} CPU-seconds"
-        )
-
-    return learn(games, setup, seed=seed, out=out, progress=progress)
+    rounds = course.rounds or (len(course.jobsets) if course.agent.startswith("dras") else UPDATES)
+    with watched("trial") as progress:
+        best = search(
+            course, learn, trials=trials, rounds=max(1, rounds // 4), progress=progress,
+            journal=out.with_name(out.name + ".search"),
+        )  # fmt: skip
+    tell("best of the search: " + ", ".join(f"{k}={v}" for k, v in best.items()))
+    return best
 
 
-def _show(learned: Any, trace: str, agent: str, estimates: str, *, json: bool) -> None:
-    from dataclasses import asdict
+def _learn(course: Course, out: Path) -> Learned:
+    from rheostat.cli.watching import watched
+    from rheostat.recipes.learning import learn
 
-    from rheostat.cli.output import put_json, put_report
-    from rheostat.core.report import Grid, Report, Section
+    with watched("jobset" if course.agent.startswith("dras") else "update") as progress:
+        return learn(course, out, progress)
 
+
+def _facts(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
+    """What is shown, and the JSON document."""
+    from rheostat.simulate.learn.judge import held_out
+
+    clairvoyant = course.estimates == "perfect" or learned.setup.get("plans") == "true"
+    told = {
+        "trace": trace,
+        "agent": course.agent,
+        "objective": course.objective or learned.setup["reward"],
+        "estimates": course.estimates,
+        "clairvoyant": clairvoyant,
+        "processors": course.machine.procs,
+        "jobs": len(course.past),
+        "parameters": learned.parameters,
+        "setup": learned.setup,
+        "seed": course.seed,
+        "rounds": learned.rounds,
+    }
+    return told | held_out(course, learned, trace) | {"history": learned.history}
+
+
+def _show(facts: dict[str, Any], *, json: bool, html: Path | None) -> None:
+    from rheostat.cli.output import put_json, put_report, write_page
+    from rheostat.explain.learning import history_grid, learning_report, learning_text
+
+    if html is not None:
+        write_page(learning_report(facts), html)
     if json:
-        weights = sum(p.numel() for p in learned.network.parameters())
-        facts = {"trace": trace, "agent": agent, "estimates": estimates, "nodes": learned.nodes}
-        facts |= {"parameters": weights, "setup": asdict(learned.setup), "seed": learned.seed}
-        put_json("rheostat.train/1", facts | {"jobsets": learned.history})
+        put_json("rheostat.train/1", facts)
         return
-    names = ("jobset", "jobs", "updates", "mean_reward", "mean_wait_s", "mean_bounded_slowdown")
-    rows = tuple(tuple(facts[name] for name in names) for facts in learned.history)
-    grid = Grid(names, rows)
-    put_report(Report("", [Section("train", (), grid)]), grid)
+    put_report(learning_text(facts), history_grid(facts["history"]))

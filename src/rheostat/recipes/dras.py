@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from rheostat.errors import DataError
-from rheostat.simulate.learn.setup import Setup
+from rheostat.simulate.learn.setup import Setup, known
 
 AGENTS = {"dras-pg": "pg", "dras-dql": "dql"}
 HIDDEN = {"theta": (4000, 1000), "cori": (10_000, 4000)}
@@ -57,4 +57,5 @@ def dras(agent: str = "dras-pg", *, faithful: bool = True, **changed: Any) -> Se
         raise DataError("agent", [f"expected {' or '.join(AGENTS)}, got {agent!r}"])
     method = AGENTS[agent]
     released = FAITHFUL | OWN[method] if faithful else {}
+    known(Setup, changed)
     return Setup(method=method, **(released | changed))

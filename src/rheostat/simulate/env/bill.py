@@ -47,7 +47,7 @@ class Bill:
             if name in asked and series is None:
                 problems.append(f"expected {key} under [power] in the machine's TOML file")
         if problems:
-            raise DataError(f"reward {', '.join(asked)}", problems)
+            raise DataError(", ".join(asked), problems)
 
 
 NOTHING = Bill(float("nan"), None, None)

@@ -65,7 +65,7 @@ class ActorSetup:
             for name in ("gamma", "trace_decay")
             if not 0 <= getattr(self, name) <= 1
         ]
-        if len(self.hidden) != 2 or min(self.hidden) < 1:
+        if not isinstance(self.hidden, tuple) or len(self.hidden) != 2 or min(self.hidden) < 1:
             problems.append(f"hidden: expected two widths above 0, got {self.hidden!r}")
         problems += [] if self.lr > 0 else [f"lr: expected a number above 0, got {self.lr!r}"]
         if problems:

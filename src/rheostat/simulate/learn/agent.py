@@ -13,6 +13,7 @@ from rheostat._optional import require
 from rheostat.errors import DataError
 from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.learn import store
+from rheostat.simulate.learn.floor import LARGE, Floor
 from rheostat.simulate.learn.game import Game, View
 from rheostat.simulate.learn.networks import Network
 from rheostat.simulate.learn.setup import Setup
@@ -34,7 +35,7 @@ class Agent:
         self.setup, self.nodes, self.seed = setup, nodes, seed
         self.network = Network(setup, nodes, seed)
         self.history: list[dict[str, Any]] = []
-        self.explore, self.uniform = setup.explore, 0
+        self.explore, self.uniform, self.floor = setup.explore, 0, Floor()
 
     def pick(self, view: View, rng: np.random.Generator, *, explore: float | None = None) -> int:
         """A slot of ``view``; ``explore``: None once trained, else the share of random choices."""
@@ -53,12 +54,19 @@ class Agent:
         jobs, nodes = torch.from_numpy(view.jobs), torch.from_numpy(view.nodes)[None]
         jobs = jobs.view(-1, 2, 2)[: view.count] if self.setup.method == "dql" else jobs[None]
         with torch.no_grad():
-            told = self.network(jobs, nodes).flatten()[: view.count].double()
+            told = self._judged(jobs, nodes, view).flatten()[: view.count].double()
             told = told.softmax(0) if self.setup.method == "pg" else told
         if bool(told.isfinite().all()):
             return np.asarray(told.numpy())
         self.uniform += 1
         return np.full(view.count, 1 / view.count)
+
+    def _judged(self, jobs: Any, nodes: Any, view: View) -> Any:
+        network = self.network
+        if view.owner is None or network.first.numel() < LARGE:
+            return network(jobs, nodes)
+        weights = network.first[:, network.rows :]
+        return network.judge(jobs, self.floor.part(weights, view.owner, network.filtered(nodes[0])))
 
     def schedule(self, trace: Trace, *, seed: int = 0) -> np.ndarray:
         """Start of each job of ``trace``, s, on an empty machine; (n,)."""
@@ -67,6 +75,7 @@ class Agent:
     def play(self, trace: Trace, *, seed: int = 0) -> Game:
         """A whole jobset played as trained."""
         game, rng = Game(self.fitting(trace), self.setup), np.random.default_rng(seed)
+        self.floor.forget()
         while not game.over:
             game.choose(self.pick(game.view(), rng))
         return game

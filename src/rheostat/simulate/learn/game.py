@@ -27,11 +27,15 @@ from rheostat.simulate.learn.setup import Setup
 
 @dataclass(frozen=True)
 class View:
-    """One decision: rows of jobs (2w, 2), rows of nodes (N, 2), and how many jobs are shown."""
+    """One decision: rows of jobs (2w, 2), rows of nodes (N, 2), and how many jobs are shown.
+
+    ``owner`` (N,) is the job on each node, -1 if free; None where it is not told.
+    """
 
     jobs: np.ndarray
     nodes: np.ndarray
     count: int
+    owner: np.ndarray | None = None
 
 
 class Game:
@@ -109,7 +113,7 @@ class Game:
         begun = np.array(sorted(begun, key=starts.__getitem__), np.int64)
         settle(jobs, starts, self._owner, begun, real[NOW])
         encode_nodes(jobs, real, starts, self._owner, self._scaled, floor)
-        return View(seen, floor, count)
+        return View(seen, floor, count, self._owner.copy())
 
     def choose(self, slot: int) -> tuple[float, bool]:
         """Choose a job of the last view: its reward, and does it start at once?"""

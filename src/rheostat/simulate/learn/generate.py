@@ -23,7 +23,7 @@ import numpy as np
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
-from rheostat.core.vocabulary import table
+from rheostat.core.vocabulary import VOCABULARY, table
 from rheostat.simulate.workload import Workload, workload
 
 HOUR_S, HOURS = 3600.0, 168
@@ -35,7 +35,9 @@ def sampled_week(jobs: JobTable, machine: Machine, rng: np.random.Generator) -> 
     load = workload(jobs, machine)
     submit = _arrivals(np.full(HOURS, len(load) / max(_span_s(load), HOUR_S)), rng)
     drawn = rng.integers(len(load), size=len(submit))
-    return _made(submit, load.run_s[drawn], load.procs[drawn], load.ask_s[drawn])
+    made = _made(submit, load.run_s[drawn], load.procs[drawn], load.ask_s[drawn])
+    per = _watts_per_processor(jobs, load)
+    return made if per is None else _powered(made, per[drawn])
 
 
 def synthetic_week(jobs: JobTable, machine: Machine, rng: np.random.Generator) -> JobTable:
@@ -45,9 +47,9 @@ def synthetic_week(jobs: JobTable, machine: Machine, rng: np.random.Generator) -
     requests are run times by a ratio seen there, at most the longest request of the trace.
     """
     load = workload(jobs, machine)
-    submit = _arrivals(hourly(load), rng)
+    submit, per = _arrivals(hourly(load), rng), _watts_per_processor(jobs, load)
     procs = load.procs[rng.integers(len(load), size=len(submit))]
-    run, ask = np.empty(len(submit)), np.empty(len(submit))
+    run, ask, watts = (np.empty(len(submit)) for _ in range(3))
     seen, wanted = np.log2(load.procs).astype(int), np.log2(procs).astype(int)
     for size in np.unique(wanted):
         here, past = wanted == size, seen == size
@@ -55,9 +57,12 @@ def synthetic_week(jobs: JobTable, machine: Machine, rng: np.random.Generator) -
         logs, count = np.log(known), int(here.sum())
         drawn = np.exp(rng.normal(logs.mean(), logs.std(), count))
         run[here] = np.clip(drawn, known.min(), known.max()).round()
+        if per is not None:
+            watts[here] = per[past][rng.integers(past.sum(), size=count)]
         ratio = np.maximum(load.ask_s[past] / known, 1.0)
         ask[here] = run[here] * ratio[rng.integers(len(ratio), size=count)]
-    return _made(submit, run, procs, np.maximum(np.minimum(ask, load.ask_s.max()).round(), run))
+    made = _made(submit, run, procs, np.maximum(np.minimum(ask, load.ask_s.max()).round(), run))
+    return made if per is None else _powered(made, watts)
 
 
 def hourly(load: Workload) -> np.ndarray:
@@ -70,6 +75,18 @@ def hourly(load: Workload) -> np.ndarray:
     lived = np.bincount(np.arange(hour[-1] + 1) % HOURS, minlength=HOURS)
     rate = np.bincount(hour % HOURS, minlength=HOURS) / np.maximum(lived, 1) / HOUR_S
     return np.where(lived > 0, rate, len(load) / (hour[-1] + 1) / HOUR_S)
+
+
+def _watts_per_processor(jobs: JobTable, load: Workload) -> np.ndarray | None:
+    """(n,) as measured, or NaN; None where the trace has no watts."""
+    if "power_w" not in jobs.schema:
+        return None
+    return np.asarray(jobs.numpy("power_w")[load.row] / load.procs)
+
+
+def _powered(jobs: JobTable, per: np.ndarray) -> JobTable:
+    watts = per * jobs.numpy("cores")
+    return jobs.with_columns([VOCABULARY["power_w"]], power_w=watts)
 
 
 def _span_s(load: Workload) -> float:

@@ -116,6 +116,15 @@ class Network(torch.nn.Module):  # type: ignore[misc]
             values[:, 0].numpy(), {k: (d.numpy(), x.numpy()) for k, (d, x) in found.items()}
         )
 
+    def judge(self, jobs: Any, part: Any) -> Any:
+        """As `forward`, where ``part`` (h1,) is what the nodes tell the first layer."""
+        told = F.linear(jobs, self.filter, self.filter_bias)[..., 0]
+        return self._answer(F.linear(told, self.first[:, : self.rows]) + part)
+
+    def filtered(self, nodes: Any) -> Any:
+        """(N,) the filter's number for each node."""
+        return F.linear(nodes, self.filter, self.filter_bias)[..., 0]
+
     def forward(self, jobs: Any, nodes: Any) -> Any:
         """(b, A): values for "dql"; for "pg" scores whose softmax are the probabilities."""
         told, floor = (F.linear(x, self.filter, self.filter_bias)[..., 0] for x in (jobs, nodes))
@@ -124,7 +133,9 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         else:  # the nodes are the same for all jobs that "dql" compares: computed once
             hidden = F.linear(told, self.first[:, : self.rows])
             hidden = hidden + F.linear(floor, self.first[:, self.rows :])
-        hidden = torch.relu(hidden)
-        hidden = torch.relu(F.linear(hidden, self.second))
+        return self._answer(hidden)
+
+    def _answer(self, hidden: Any) -> Any:
+        hidden = torch.relu(F.linear(torch.relu(hidden), self.second))
         answer = F.linear(hidden, self.last, self.last_bias if self.biased else None)
         return torch.sigmoid(answer) if self.values else answer

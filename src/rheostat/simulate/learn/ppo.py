@@ -73,8 +73,8 @@ def train(  # noqa: PLR0913 - what a training is, and who watches it
     workers
         Processes that play.  What is learned is the same, byte by byte, with one or many.
     check, check_every
-        A trace to schedule, whole, every so many updates and at the end: never learned from, for
-        the learning curve alone.
+        A trace to schedule, whole, every so many updates: never learned from, for the learning
+        curve alone.
     """
     if not traces:
         raise DataError("training", ["expected at least one trace, got none"])
@@ -88,7 +88,7 @@ def train(  # noqa: PLR0913 - what a training is, and who watches it
         for number in range(len(actor.history), updates):
             facts = _update(actor, adam, players.play(actor.network, number), number)
             facts |= {"of": fingerprint(traces[number % len(traces)])}
-            if check is not None and ((number + 1) % check_every == 0 or number + 1 == updates):
+            if check is not None and (number + 1) % check_every == 0:
                 facts["check"] = actor.play(check).told()
             actor.history.append(facts)
             if out is not None:

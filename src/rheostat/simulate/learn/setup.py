@@ -6,7 +6,8 @@ the paper and the released code contradict each other, the comment says which is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from rheostat.errors import DataError
 from rheostat.simulate.env.rewards import weights
@@ -111,6 +112,10 @@ class Setup:
             for name, known in CHOICES.items()
             if getattr(self, name) not in known
         ]
+        if not isinstance(self.hidden, tuple) or len(self.hidden) != 2:
+            raise DataError(
+                "setup of the agent", [f"hidden: expected two widths, got {self.hidden!r}"]
+            )
         sizes = {"window": self.window, "instances": self.instances}
         sizes |= {f"hidden[{i}]": width for i, width in enumerate(self.hidden)}
         problems += [
@@ -118,8 +123,6 @@ class Setup:
             for name, value in sizes.items()
             if not isinstance(value, int) or isinstance(value, bool) or value < 1
         ]
-        if len(self.hidden) != 2:
-            problems.append(f"hidden: expected two widths, got {len(self.hidden)}")
         problems += [] if self.lr > 0 else [f"lr: expected a number above 0, got {self.lr!r}"]
         shares = ("gamma", "explore", "explore_factor", "explore_least")
         problems += [
@@ -130,3 +133,12 @@ class Setup:
         if problems:
             raise DataError("setup of the agent", problems)
         weights(self.reward)
+
+
+def known(setup: type, changed: dict[str, Any]) -> None:
+    """Refuse switches that a setup does not have."""
+    names = [f.name for f in fields(setup)]
+    odd = [name for name in changed if name not in names]
+    if odd:
+        told = [f"{name} is no switch of this agent" for name in odd]
+        raise DataError("setup of the agent", [*told, f"known: {', '.join(names)}"])

@@ -104,6 +104,7 @@ def _learn_from(agent: Agent, adam: Any, trace: Trace, number: int) -> dict[str,
     setup, rng = agent.setup, np.random.default_rng([agent.seed or 0, number])
     game, steps, rewards, updates = Game(trace, setup), [], [], 0
     begun = due = agent.uniform = 0
+    agent.floor.forget()  # another jobset has other jobs of the same numbers
     if setup.explore_again:
         agent.explore = setup.explore
     while not game.over:
@@ -132,6 +133,7 @@ def update(agent: Agent, adam: Any, steps: Sequence[Step]) -> None:
     """Learn from the decisions of the last few events."""
     returns = discounted([s.reward for s in steps], agent.setup.gamma)
     (_reinforce if agent.setup.method == "pg" else _value)(agent, adam, steps, returns)
+    agent.floor.forget()
 
 
 def discounted(rewards: Sequence[float], gamma: float) -> np.ndarray:

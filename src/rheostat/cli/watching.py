@@ -1,0 +1,72 @@
+"""Watching something that takes many rounds: a bar on a terminal, lines in a log; on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import process_time
+from typing import Any
+
+LINES = 20
+SAID = {
+    "jobs": "{:,} jobs",
+    "decisions": "{:,} decisions",
+    "mean_reward": "mean reward {:.4g}",
+    "mean_wait_s": "mean wait {:,.0f} s",
+    "entropy": "entropy {:.2f}",
+    "score": "score {:.4g}",
+    "best": "best {:.4g}",
+}
+Progress = Callable[[int, int, dict[str, Any]], None]
+
+
+@contextmanager
+def watched(what: str) -> Iterator[Progress]:
+    """A function to be called after each round with (done, of, facts)."""
+    if sys.stderr.isatty():
+        with _bar(what) as progress:
+            yield progress
+        return
+    begun = [process_time()]
+
+    def line(done: int, of: int, facts: dict[str, Any]) -> None:
+        # of hundreds of rounds twenty are told
+        if of > 2 * LINES and done % (of // LINES) and done != of:
+            return
+        begun.append(process_time())
+        spent = f"{begun[-1] - begun[-2]:.1f} CPU-seconds"
+        print(f"{what} {done} of {of}: {words(facts)}, {spent}", file=sys.stderr)
+
+    yield line
+
+
+def words(facts: dict[str, Any]) -> str:
+    """The facts worth a line.
+
+    >>> words({"jobs": 1200, "of": "a3", "mean_wait_s": 90.0})
+    '1,200 jobs, mean wait 90 s'
+    """
+    return ", ".join(form.format(facts[k]) for k, form in SAID.items() if facts.get(k) is not None)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+               TextColumn("{task.fields[said]}"))  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task(what, total=None, said="")
+
+        def progress(done: int, of: int, facts: dict[str, Any]) -> None:
+            shown.update(task, completed=done, total=of, said=words(facts))
+
+        yield progress

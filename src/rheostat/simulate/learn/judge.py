@@ -1,0 +1,33 @@
+"""An agent on the jobs it has not learned from, beside first come, first served with EASY."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rheostat.simulate.facts import facts
+from rheostat.simulate.learn.course import Course, Learned
+from rheostat.simulate.learn.objective import judged
+from rheostat.simulate.learn.run import simulate_agent
+from rheostat.simulate.run import simulate_run
+
+
+def held_out(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
+    """``held_out`` as `rheostat.simulate.facts`, ``objective_ratio``, ``held_out_jobs``; or None.
+
+    The ratio is the agent's objective over that of FCFS with EASY.
+    """
+    if course.unseen is None or course.check is None:
+        return {"held_out": None, "objective_ratio": None, "held_out_jobs": 0}
+    how = {"estimates": course.estimates}
+    easy = simulate_run(course.unseen, "easy", course.machine, **how)
+    ours = simulate_agent(
+        course.unseen, learned.agent, course.machine, name=course.agent, seed=course.seed, **how
+    )
+    told = facts(trace, [easy, ours], how, read=course.unseen, seed=course.seed, deep=False)
+    order = np.argsort(ours.jobs.numpy("submit_s"), kind="stable")
+    starts = ours.jobs.numpy("start_s")[order]
+    asked = course.objective or learned.setup["reward"]
+    ratio = judged(asked, course.check, starts, course.machine)
+    return {"held_out": told, "objective_ratio": ratio, "held_out_jobs": len(order)}
