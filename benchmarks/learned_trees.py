@@ -28,7 +28,16 @@ def measured(part: str, *, quick: bool) -> dict[str, Any]:
     if part == "published":
         from trees_lib.published import published
 
-        return {name: published(name, quick=quick) for name in FILES}
+        found: dict[str, Any] = {}
+        for name in FILES:
+
+            def keep(facts: dict[str, Any], name: str = name) -> None:
+                found[name] = facts
+                if not quick:
+                    kept({"published": found})
+
+            published(name, keep, quick=quick)
+        return found
     if part == "ours":
         from trees_lib.ours import ours
 
@@ -40,6 +49,12 @@ def measured(part: str, *, quick: bool) -> dict[str, Any]:
     from trees_lib.audit import audit
 
     return audit(quick=quick)
+
+
+def kept(found: dict[str, Any]) -> None:
+    """Write what was found beside what is there."""
+    facts = json.loads(OUT.read_text()) if OUT.is_file() else {}
+    OUT.write_text(json.dumps(facts | found, indent=1, sort_keys=True) + "\n")
 
 
 def main() -> None:
@@ -55,8 +70,7 @@ def main() -> None:
         if args.quick:
             print(json.dumps(found, indent=1))
             continue
-        facts = json.loads(OUT.read_text()) if OUT.is_file() else {}
-        OUT.write_text(json.dumps(facts | found, indent=1, sort_keys=True) + "\n")
+        kept(found)
     if args.write_docs:
         from trees_lib.page import write
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,17 @@ def students(quick: bool) -> dict[str, dict[str, Any]]:
     own = irl(faithful=False)["depth"]
     found = {
         "critical, depth 10": irl(),
+        f"ours, depth {own}": irl(depth=own, ranked=True, features=WITH_WAIT, rounds=3, **PLAIN),
         "all decisions, depth 10": irl(**PLAIN),
         **{f"critical, depth {d}": irl(depth=d) for d in DEPTHS if d != 10},
-        f"ours, depth {own}": irl(depth=own, ranked=True, features=WITH_WAIT, **PLAIN),
     }
     return {k: v | {"rounds": 1} for k, v in list(found.items())[:2]} if quick else found
 
 
-def published(name: str, *, quick: bool = False, seed: int = 0) -> dict[str, Any]:
-    """Train the agent, its students, and judge all on the jobs that follow."""
+def published(
+    name: str, keep: Callable[[dict[str, Any]], None], *, quick: bool = False, seed: int = 0
+) -> dict[str, Any]:
+    """Train the agent, its students, and judge all on the jobs that follow; ``keep`` each."""
     size, few = FILES[name][1], 10 if quick else 1
     jobs = trace(name, 0, (JOBS["train"] + JOBS["test"]) // few)
     cut = JOBS["train"] // few
@@ -52,6 +55,7 @@ def published(name: str, *, quick: bool = False, seed: int = 0) -> dict[str, Any
         begin = time.process_time()
         found = judged(agent, test, imitate_values(agent, learn, **how), seed=seed)
         facts["students"][words] = found | {"cpu_s": time.process_time() - begin}
+        keep(facts)
         print(name, words, found["nodes"], found["loss"], found["certificate"]["agreement"],
               flush=True)  # fmt: skip
     return facts

@@ -109,18 +109,21 @@ def _worth(tree: Tree, leaf: int) -> tuple[float, float, float]:
     if met:
         return met[0], met[1], met[2]
     value = float(tree.value[leaf])
-    if tree.slope[leaf] < 0:
-        return value, value, value
-    change = 1.0 / float(tree.steep[leaf])
-    low, high = sorted((value, value + change))
-    return value + change / 2, low, high
+    change = np.where(tree.slope[leaf] >= 0, 1.0 / tree.steep[leaf], 0.0)
+    least, most = float(change[change < 0].sum()), float(change[change > 0].sum())
+    return value + (least + most) / 2, value + least, value + most
 
 
 def _slope(tree: Tree, leaf: int) -> str:
-    if tree.slope[leaf] < 0:
-        return "as they arrived"
-    more = "most" if tree.steep[leaf] > 0 else "least"
-    return f"{more} {tree.features[int(tree.slope[leaf])].said} first"
+    """By what its jobs are put in order, the strongest first."""
+    slopes = [k for k in range(tree.slope.shape[1]) if tree.slope[leaf, k] >= 0]
+    slopes.sort(key=lambda k: abs(tree.steep[leaf, k]))
+    words = [
+        f"{'most' if tree.steep[leaf, k] > 0 else 'least'} "
+        f"{tree.features[int(tree.slope[leaf, k])].said}"
+        for k in slopes
+    ]
+    return f"{', '.join(words)} first" if words else "as they arrived"
 
 
 def rule_grid(tree: Tree, most: int | None = None) -> Grid:

@@ -186,7 +186,8 @@ def _said(tree: Tree) -> str:
 def worths(tree: Tree) -> tuple[float, float]:
     """Bounds of what any job can be worth."""
     leaves = tree.leaves
-    most = np.where(tree.slope[leaves] >= 0, np.abs(1.0 / tree.steep[leaves]), 0.0)
+    change = np.where(tree.slope[leaves] >= 0, np.abs(1.0 / tree.steep[leaves]), 0.0)
+    most = change.sum(axis=1)
     value = tree.value[leaves]
     return float((value - most).min()), float((value + most).max())
 
@@ -204,8 +205,11 @@ def _nest(tree: Tree, say: Dialect, node: int, deep: int) -> list[str]:
 
 
 def _worth(tree: Tree, say: Dialect, leaf: int) -> str:
-    value, slope = repr(float(tree.value[leaf])), int(tree.slope[leaf])
-    if slope < 0:
-        return value
-    name, scale, steep = tree.features[slope].name, tree.scale[leaf], tree.steep[leaf]
-    return f"{value} + {name} / ({say.size.format(name)} + {float(scale)!r}) / {float(steep)!r}"
+    told = repr(float(tree.value[leaf]))
+    for slope, scale, steep in zip(
+        tree.slope[leaf], tree.scale[leaf], tree.steep[leaf], strict=True
+    ):
+        if slope >= 0:
+            name = tree.features[slope].name
+            told += f" + {name} / ({say.size.format(name)} + {float(scale)!r}) / {float(steep)!r}"
+    return told

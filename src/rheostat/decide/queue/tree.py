@@ -2,8 +2,8 @@
 
 A tree asks yes-or-no questions ("at most 8 processors?") until it arrives at a leaf, and each leaf
 has a worth; the waiting job of the highest worth goes first.  A *plain* tree has a number there.
-In a *sloped* one the worth of a leaf's jobs also rises or falls with one quantity of theirs, such
-as the time waited, so that few leaves are enough to put a queue in order.
+In a *sloped* one the worth of a leaf's jobs also rises or falls with a quantity or two of theirs,
+such as the time waited, so that few leaves are enough to put a queue in order.
 
     Symbol     Shape   Meaning
     X          (r, d)  features of r jobs, in their units
@@ -12,11 +12,11 @@ as the time waited, so that few leaves are enough to put a queue in order.
     left       (m,)    node on the left, -1 at a leaf; right likewise
     value      (m,)    worth of a leaf; elsewhere that of its jobs together
     support    (m,)    jobs that came through the node in training
-    slope      (m,)    at a leaf: the column with which the worth changes; -1: with none
-    scale      (m,)    value of that column at which half of the change is made, above 0
-    steep      (m,)    worth changes by 1 / steep in all, from small to large; not 0
+    slope      (m, s)  at a leaf: columns with which the worth changes; -1: with none
+    scale      (m, s)  value of that column at which half of the change is made, above 0
+    steep      (m, s)  worth changes by 1 / steep in all, from small to large; not 0
 
-    worth = value + x / (|x| + scale) / steep, with x of the column ``slope``
+    worth = value + x / (|x| + scale) / steep + ..., with x of the columns ``slope``
 
 Divisions alone: no compiler may round them together, so that exports give the very same numbers.
 
@@ -43,6 +43,7 @@ WINDOW = "window"  # facts["plays"] of a tree of an agent's values
 Array = np.ndarray
 WHOLE = ("feature", "left", "right", "support", "slope")
 REAL = ("threshold", "value", "scale", "steep")
+SLOPED = ("slope", "scale", "steep")
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,17 @@ class Tree:
 
     @classmethod
     def of(cls, features: Sequence[Feature], facts: Any = None, **arrays: Any) -> Tree:
-        """From lists; ``support`` may be left out, and ``slope`` with ``scale`` and ``steep``."""
+        """From lists; ``support`` may be left out, and ``slope`` with ``scale`` and ``steep``.
+
+        These three may be of shape (m,), for one slope each.
+        """
         m = len(arrays["feature"])
         spare = {"slope": np.full(m, -1), "scale": np.ones(m), "steep": np.ones(m)}
         given = {"support": np.zeros(m)} | spare | arrays
         made = {n: np.ascontiguousarray(given[n], np.int64) for n in WHOLE}
         made |= {n: np.ascontiguousarray(given[n], np.float64) for n in REAL}
+        for n in SLOPED:
+            made[n] = made[n].reshape(len(made[n]), -1)
         return cls(tuple(features), **made, facts=dict(facts or {}))
 
     @property
@@ -117,7 +123,7 @@ class Tree:
     @property
     def used(self) -> tuple[Feature, ...]:
         """The features that matter to it, in their order."""
-        asked = {*self.feature[self.left >= 0].tolist(), *self.slope[self.leaves].tolist()}
+        asked = {*self.feature[self.left >= 0].tolist(), *self.slope[self.leaves].ravel().tolist()}
         return tuple(f for i, f in enumerate(self.features) if i in asked)
 
     def apply(self, X: Any) -> Array:
@@ -136,10 +142,12 @@ class Tree:
         """Worth of each job, (r,): the highest goes first."""
         x = self._checked(X)
         leaf = self.apply(x)
-        slope, worth = self.slope[leaf], self.value[leaf]
-        told = np.flatnonzero(slope >= 0)
-        seen, at = x[told, slope[told]], leaf[told]
-        worth[told] += seen / (np.abs(seen) + self.scale[at]) / self.steep[at]
+        worth = self.value[leaf]
+        for k in range(self.slope.shape[1]):
+            slope = self.slope[leaf, k]
+            told = np.flatnonzero(slope >= 0)
+            seen, at = x[told, slope[told]], leaf[told]
+            worth[told] += seen / (np.abs(seen) + self.scale[at, k]) / self.steep[at, k]
         return worth
 
     def _checked(self, X: Any) -> Array:
@@ -184,7 +192,8 @@ def _problems(tree: Tree) -> list[str]:
     """Whatever would let a job run out of the tree or round in circles."""
     m, d = len(tree.feature), len(tree.features)
     sizes = {n: len(getattr(tree, n)) for n in (*WHOLE, *REAL)}
-    if m == 0 or set(sizes.values()) != {m}:
+    wide = {getattr(tree, n).shape[1:] for n in SLOPED}
+    if m == 0 or set(sizes.values()) != {m} or len(wide) != 1:
         return [f"expected one entry per node in each array, got {sizes}"]
     inside = tree.left >= 0
     own = np.arange(m)
@@ -194,11 +203,13 @@ def _problems(tree: Tree) -> list[str]:
         "one child alone": inside != (tree.right >= 0),
         f"asks about a column that is none of the {d}": inside
         & ~((tree.feature >= 0) & (tree.feature < d)),
-        f"slopes along a column that is none of the {d}": (tree.slope >= d) | (tree.slope < -1),
+        f"slopes along a column that is none of the {d}": (
+            (tree.slope >= d) | (tree.slope < -1)
+        ).any(axis=1),
         "threshold is no number": inside & ~np.isfinite(tree.threshold),
         "value is no number": ~np.isfinite(tree.value),
-        "scale is not above 0": ~(np.isfinite(tree.scale) & (tree.scale > 0)),
-        "steep is 0 or no number": ~np.isfinite(tree.steep) | (tree.steep == 0),
+        "scale is not above 0": ~(np.isfinite(tree.scale) & (tree.scale > 0)).all(axis=1),
+        "steep is 0 or no number": (~np.isfinite(tree.steep) | (tree.steep == 0)).any(axis=1),
     }
     found = [f"nodes {np.flatnonzero(b)[:5].tolist()}: {why}" for why, b in told.items() if b.any()]
     children = np.concatenate([tree.left[inside], tree.right[inside]])

@@ -65,19 +65,22 @@ def site_score(tree: Tree) -> Any:
             elif f == 4:
                 x = (wait + r) / max(r, 1.0)
             node = left[node] if x <= threshold[node] else right[node]
-        f = slope[node]
-        if f < 0:
-            return -value[node]
-        x = wait
-        if f == 1:
-            x = r
-        elif f == 2:
-            x = n
-        elif f == 3:
-            x = r * n
-        elif f == 4:
-            x = (wait + r) / max(r, 1.0)
-        return -(value[node] + x / (abs(x) + scale[node]) / steep[node])
+        worth = value[node]
+        for k in range(slope.shape[1]):
+            f = slope[node, k]
+            if f < 0:
+                continue
+            x = wait
+            if f == 1:
+                x = r
+            elif f == 2:
+                x = n
+            elif f == 3:
+                x = r * n
+            elif f == 4:
+                x = (wait + r) / max(r, 1.0)
+            worth += x / (abs(x) + scale[node, k]) / steep[node, k]
+        return -worth
 
     return score
 

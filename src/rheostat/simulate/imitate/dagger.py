@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from rheostat.core.machine import Machine
 from rheostat.decide.queue.orders import order as order_of
 from rheostat.decide.queue.policy import Policy, policy
 from rheostat.decide.queue.tree import Tree
-from rheostat.decide.queue.tree_order import SITE
+from rheostat.decide.queue.tree_order import SITE, is_site
 from rheostat.errors import DataError
 from rheostat.simulate.imitate.fidelity import certificate
 from rheostat.simulate.imitate.fit import best_tree
@@ -33,9 +34,12 @@ from rheostat.simulate.imitate.states import (
     Teacher,
     Trial,
     joined,
+    of_network,
     of_order,
     watched,
 )
+from rheostat.simulate.rank.policy import KIND, Ranker
+from rheostat.simulate.schedule import users
 
 Array = np.ndarray
 SETS = {"site": SITE, "full": FULL}
@@ -45,23 +49,52 @@ DEEPEST = 20
 
 @dataclass(frozen=True)
 class Lesson:
-    """Who teaches and on what: ``worth`` judges jobs, ``rule`` makes the teacher's own schedule."""
+    """Who teaches: ``worth`` judges jobs, ``starts`` is the teacher's own schedule of a trial.
+
+    ``guard`` is the teacher's bound on waits, which a tree that sees the queue is held to as well.
+    """
 
     name: str
     worth: Teacher
-    rule: Policy
+    starts: Callable[[Trial], Array]
+    guard: float | None = None
 
     @classmethod
     def of(cls, spec: Any) -> Lesson:
-        """An order by name, or a `Policy` with an order that is a formula.
+        """An order by name, a `Policy` with an order, a `Ranker` or the file of one.
 
-        >>> Lesson.of("sjf").rule.name
+        >>> Lesson.of("sjf").name
         'sjf+easy'
         """
-        made = spec if isinstance(spec, Policy) else policy(order_of(spec))
-        if made.order.factors is not None or (made.order.tree and made.order.score is None):
-            raise DataError(made.name, ["expected an order with a score as the teacher"])
-        return cls(made.name, of_order(made.order), made)
+        if isinstance(spec, Lesson):
+            return spec
+        if isinstance(spec, Ranker):
+            return cls._ranker("learned", spec)
+        if isinstance(spec, str) and is_ranker(spec):
+            path = Path(spec.rpartition(":")[2])
+            return cls._ranker(path.stem, Ranker.load(path))
+        rule = spec if isinstance(spec, Policy) else policy(order_of(spec))
+        if rule.order.factors is not None or (rule.order.tree and not is_site(rule.order.tree)):
+            raise DataError(rule.name, ["expected an order with a formula as the teacher"])
+        return cls(rule.name, of_order(rule.order), lambda trial: trial.starts(rule))
+
+    @classmethod
+    def _ranker(cls, name: str, ranker: Ranker) -> Lesson:
+        def starts(trial: Trial) -> Array:
+            user = users(trial.jobs, trial.load)
+            return ranker.starts(trial.load, user, trial.size)[0]
+
+        limit = float(ranker.limit) if np.isfinite(ranker.limit) else None
+        return cls(name, of_network(np.array(ranker.weights)), starts, limit)
+
+
+def is_ranker(spec: str) -> bool:
+    """Is this the file of a learned order, with or without a word and a colon before it?"""
+    path = Path(spec.rpartition(":")[2])
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return KIND.encode() in file.read(4096)
 
 
 @dataclass(frozen=True)
@@ -76,7 +109,7 @@ class Found:
     def against(self, trial: Trial, lesson: Lesson, since: float) -> dict[str, float]:
         """Mean bounded slowdown of the jobs from ``since`` on: the tree's and the teacher's."""
         own = trial.slowdown(self.start, since)
-        return {"tree": own, "teacher": trial.slowdown(trial.starts(lesson.rule), since)}
+        return {"tree": own, "teacher": trial.slowdown(lesson.starts(trial), since)}
 
 
 @dataclass(frozen=True)
@@ -126,7 +159,7 @@ class How:
 
 
 def imitate(
-    teacher: str | Policy | Lesson,
+    teacher: str | Policy | Ranker | Lesson,
     jobs: JobTable,
     machine: Machine | int,
     *,
@@ -138,7 +171,8 @@ def imitate(
     Parameters
     ----------
     teacher
-        An order by name (``"wfp3"``), a `Policy`, or a `Lesson`.
+        An order by name (``"wfp3"``), a `Policy`, a learned order (`Ranker`, or its file), or a
+        `Lesson`.
     jobs, machine
         The trace that both schedule.
     progress
@@ -147,12 +181,13 @@ def imitate(
         Fields of `How`.  The tree's ``facts`` have a certificate, from the part of the trace that
         was not learned from.
     """
-    lesson = teacher if isinstance(teacher, Lesson) else Lesson.of(teacher)
+    lesson = Lesson.of(teacher)
     asked, trial = How(**how), Trial.of(jobs, machine)
     found = _rounds(lesson, trial, asked, progress or (lambda line: None))
     tree, whole, last = found.tree, found.learned, asked.rounds
     after = _watch(lesson, trial, asked, found.start, number=last, part=2)
     facts = {
+        **tree.facts,
         "teacher": lesson.name,
         "procs": trial.size,
         "jobs": len(trial.load),
@@ -177,13 +212,14 @@ def accounted(tree: Tree, learned: States, facts: dict[str, Any]) -> Tree:
 
 
 def _rounds(lesson: Lesson, trial: Trial, how: How, progress: Callable[[str], None]) -> Found:
-    start = own = trial.starts(lesson.rule)
+    start = own = lesson.starts(trial)
     until = _edges(trial, how)[2]
     learned, held, tried = [], [], []
     for number in range(how.rounds):
         learned.append(_watch(lesson, trial, how, start, number=number, part=0))
         held.append(_watch(lesson, trial, how, start, number=number, part=1))
         tree = best_tree(joined(learned), joined(held), how.depth)
+        tree = replace(tree, facts={"guard": lesson.guard} if lesson.guard else {})
         start = trial.starts(policy(tree))
         alike = certificate(tree, held[-1])["agreement"]["mean"]
         told = {"slowdown": trial.slowdown(start, until=until), "agreement": alike}

@@ -26,16 +26,17 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.decide.queue.tree import Tree
-from rheostat.simulate.imitate.grow import bent, cut, grow
+from rheostat.decide.queue.tree import SLOPED, Tree
+from rheostat.simulate.imitate.grow import bent, cut, grow, scales_of
 from rheostat.simulate.imitate.states import States
 
 Array = np.ndarray
 STAKES = (0.1, 10.0)  # a decision counts at least and at most so many times the mean
-GROWN_ON = 40_000  # rows; all are used to polish
+GROWN_ON, POLISHED_ON = 40_000, 40_000  # rows
 LOOKED, LESS = 3, 0.5  # places that are polished, and what each counts of the one before
 NEARLY = 0.003
-START, HELD, STEPS = 10.0, 1e-4, 200
+SLOPES, MANY = 2, 4  # of a leaf
+START, HELD, STEPS, FLAT = 10.0, 1e-6, 120, 1e9
 
 
 def value_tree(states: States, depth: int, *, seed: int = 0) -> Tree:
@@ -63,16 +64,20 @@ def best_tree(states: States, held: States, depth: int, *, most: int = GROWN_ON)
     (`NEARLY`) the one with fewest leaves is taken.
     """
     tried = []
-    for matter in (stakes_of(states), np.ones(len(states))):
+    for matter, most_slopes in ((stakes_of(states), SLOPES), (np.ones(len(states)), MANY)):
         whole = grown(states, depth, matter, most=most)
-        for deep in sorted({*range(0, depth, 2), depth}):
-            short = cut(whole, deep)
-            tried += [short, polished(short, states, matter)]
+        for deep in sorted({*range(0, depth, 3), depth}):
+            tried += polishes(cut(whole, deep), states, matter, most_slopes)
     alike = np.array(
         [(held.best(t.predict(held.x)) == held.best(held.worth)).mean() for t in tried]
     )
     near = np.flatnonzero(alike >= alike.max() - NEARLY)
-    return tried[min(near, key=lambda i: (len(tried[i].leaves), -alike[i]))]
+    return tried[min(near, key=lambda i: (_size(tried[i]), -alike[i]))]
+
+
+def _size(tree: Tree) -> int:
+    """Numbers one has to know: a value per leaf, and its slopes."""
+    return int(len(tree.leaves) + (tree.slope[tree.leaves] >= 0).sum())
 
 
 def grown(states: States, depth: int, matter: Array, *, most: int = GROWN_ON) -> Tree:
@@ -105,54 +110,120 @@ def _levelled(worth: Array) -> Array:
     return found
 
 
-def polished(tree: Tree, states: States, matter: Array) -> Tree:
+def polished(tree: Tree, states: States, matter: Array, *, slopes: int = SLOPES) -> Tree:
     """The same questions; values and slopes for which the teacher's order is likeliest.
 
     In each decision the first job is drawn with odds exp(worth), then the second of those left
-    (Plackett-Luce): a convex problem, as worth is linear in values and slopes.
+    (Plackett-Luce): a convex problem, as worth is linear in values and slopes.  Then each leaf gets
+    the further slope along which that grows most, until it has ``slopes``.
     """
-    from scipy.optimize import minimize
+    return polishes(tree, states, matter, slopes)[-1]
 
-    place = places(states)
+
+def polishes(tree: Tree, states: States, matter: Array, slopes: int) -> list[Tree]:
+    """The same with one slope to a leaf, two, ... ``slopes``; from the second on, every second."""
+    some = np.arange(0, len(states), -(-len(states.x) // POLISHED_ON))
+    states, matter = states.only(some), matter[some]
+    fit = Likelihood(states, matter)
     leaf = np.searchsorted(tree.leaves, tree.apply(states.x))
-    at = tree.leaves
-    m, sloped = len(at), tree.slope[at] >= 0
-    column = np.maximum(tree.slope[at], 0)[leaf]
-    g = bent(states.x[np.arange(len(leaf)), column], tree.scale[at][leaf]) * sloped[leaf]
-    low = np.array([g[leaf == i].mean() if (leaf == i).any() else 0.0 for i in range(m)])
-    g = g - low[leaf]
-    first = np.concatenate([tree.value[at] + low / tree.steep[at], 1.0 / tree.steep[at]]) * START
-    chosen = [np.flatnonzero(place == k) for k in range(LOOKED)]
+    shape = bent(states.x, scales_of(states.x)) if slopes > 1 else None
+    made = _sloped_leaves(tree, fit, leaf)
+    found = [made]
+    for count in range(2, slopes + 1):
+        made = _with_slope(made, fit, leaf, shape)
+        if count % 2 == 0:  # two at a time: half the work
+            made = _sloped_leaves(made, fit, leaf)
+            found.append(made)
+    return found
 
-    def loss(theta: Array) -> tuple[float, Array]:
-        worth = theta[:m][leaf] + theta[m:][leaf] * g
-        grad_row, total = np.zeros(len(worth)), 0.0
-        for k, top in enumerate(chosen):
-            left = place >= k
+
+class Likelihood:
+    """Of the teacher's first choices, under worths: loss and its gradient, per decision."""
+
+    def __init__(self, states: States, matter: Array) -> None:
+        self.states, self.matter, self.place = states, matter, places(states)
+        self.chosen = [np.flatnonzero(self.place == k) for k in range(LOOKED)]
+        self.of = states.of
+
+    def at(self, worth: Array) -> tuple[float, Array]:
+        """(loss, its gradient (r,))."""
+        states, slope, total = self.states, np.zeros(len(worth)), 0.0
+        for k, top in enumerate(self.chosen):
+            left = self.place >= k
             most = np.maximum.reduceat(np.where(left, worth, -np.inf), states.first)
-            odds = np.where(left, np.exp(worth - np.repeat(most, states.rows)), 0.0)
+            odds = np.where(left, np.exp(np.where(left, worth - most[self.of], 0.0)), 0.0)
             sums = np.add.reduceat(odds, states.first)
-            of = states.of[top]
-            part = matter[of] * LESS**k
+            of = self.of[top]
+            part = self.matter[of] * LESS**k
             total += float((part * (most[of] + np.log(sums[of]) - worth[top])).sum())
             share = np.zeros(len(states))
             share[of] = part / sums[of]
-            grad_row += odds * np.repeat(share, states.rows)
-            grad_row[top] -= part
-        n = len(states)
-        held = HELD * (theta - first)
-        grad = np.concatenate([np.bincount(leaf, grad_row, m), np.bincount(leaf, grad_row * g, m)])
-        return total / n + 0.5 * float(held @ (theta - first)), grad / n + held
+            slope += odds * share[self.of]
+            slope[top] -= part
+        return total / len(states), slope / len(states)
 
-    theta = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x
-    value, slope, scale, steep = (
-        getattr(tree, n).copy() for n in ("value", "slope", "scale", "steep")
+
+def _sloped_leaves(tree: Tree, fit: Likelihood, leaf: Array) -> Tree:
+    """Values and slopes of the leaves, anew; ``leaf`` (r,) counts among the leaves."""
+    from scipy.optimize import minimize
+
+    at, x, rows = tree.leaves, fit.states.x, np.arange(len(leaf))
+    m, s = len(at), tree.slope.shape[1]
+    sloped = tree.slope[at] >= 0
+    g = np.empty((s, len(leaf)))
+    for k in range(s):
+        column = np.maximum(tree.slope[at, k], 0)[leaf]
+        g[k] = bent(x[rows, column], tree.scale[at, k][leaf]) * sloped[leaf, k]
+    count = np.maximum(np.bincount(leaf, minlength=m), 1)
+    low = np.stack([np.bincount(leaf, row, m) / count for row in g])  # centred: better conditioned
+    g -= low[:, leaf]
+    b = 1.0 / tree.steep[at].T
+    first = np.concatenate(
+        [(tree.value[at] + (low * b * sloped.T).sum(axis=0))[None], b * sloped.T]
     )
-    b = np.where(sloped, theta[m:], 0.0)
-    slope[at] = np.where(b != 0.0, tree.slope[at], -1)
-    steep[at] = 1.0 / np.where(b != 0.0, b, 1.0)
-    value[at] = theta[:m] - b * low
-    return replace(tree, value=value, slope=slope, scale=scale, steep=steep)
+    if s == 1:
+        first = first * START
+
+    def loss(flat: Array) -> tuple[float, Array]:
+        theta = flat.reshape(s + 1, m)
+        worth = theta[0][leaf] + (theta[1:, leaf] * g).sum(axis=0)
+        total, slope = fit.at(worth)
+        grad = [np.bincount(leaf, slope, m), *(np.bincount(leaf, slope * row, m) for row in g)]
+        return total + 0.5 * HELD * float(flat @ flat), np.concatenate(grad) + HELD * flat
+
+    done = minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    theta = done.x.reshape(s + 1, m)
+    b = np.where(sloped.T, theta[1:], 0.0)
+    made = {n: getattr(tree, n).copy() for n in ("value", *SLOPED)}
+    made["slope"][at] = np.where(b != 0.0, tree.slope[at].T, -1).T
+    made["steep"][at] = (1.0 / np.where(b != 0.0, b, 1.0)).T
+    made["value"][at] = theta[0] - (b * low).sum(axis=0)
+    return replace(tree, **made)
+
+
+def _with_slope(tree: Tree, fit: Likelihood, leaf: Array, shape: Array | None) -> Tree:
+    """One more slope for each leaf: along the feature that would raise the likelihood most."""
+    assert shape is not None
+    at, m = tree.leaves, len(tree.leaves)
+    _, slope = fit.at(tree.predict(fit.states.x))
+    count = np.maximum(np.bincount(leaf, minlength=m), 1)
+    pull = np.empty((shape.shape[1], m))
+    for f, row in enumerate(shape.T):
+        mean = np.bincount(leaf, row, m) / count
+        spread = np.sqrt(np.maximum(np.bincount(leaf, row * row, m) / count - mean * mean, 0.0))
+        pull[f] = np.abs(np.bincount(leaf, slope * (row - mean[leaf]), m)) / np.maximum(
+            spread, 1e-9
+        )
+        pull[f, spread < 1e-6] = 0.0
+        pull[f, (tree.slope[at] == f).any(axis=1)] = 0.0
+    best = pull.argmax(axis=0)
+    scale = scales_of(fit.states.x)
+    more = np.full((len(tree.left), 1), -1)
+    wide, steep = np.ones((len(tree.left), 1)), np.full((len(tree.left), 1), FLAT)
+    more[at, 0] = np.where(pull.max(axis=0) > 0, best, -1)
+    wide[at, 0] = scale[best]
+    added = {"slope": more, "scale": wide, "steep": steep}
+    return replace(tree, **{n: np.hstack([getattr(tree, n), v]) for n, v in added.items()})
 
 
 def places(states: States) -> Array:

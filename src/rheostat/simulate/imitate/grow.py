@@ -74,7 +74,7 @@ def bent(x: Array, scale: Any) -> Array:
 def _leaf(x: Array, u: Array, w: Array, rows: Array, deep: int) -> _Node:
     """The best slope of these rows."""
     part, y, v = x[rows], u[rows], w[rows]
-    scales = _scales(part)
+    scales = scales_of(part)
     sums = _sums(bent(part, scales), y, v).sum(axis=0)
     a, b, error = _lines(sums[None])
     k = int(error[0].argmin())
@@ -83,7 +83,8 @@ def _leaf(x: Array, u: Array, w: Array, rows: Array, deep: int) -> _Node:
     )
 
 
-def _scales(x: Array) -> Array:
+def scales_of(x: Array) -> Array:
+    """The median of |x| of each feature, or 1; (d,)."""
     middle = np.median(np.abs(x), axis=0)
     return np.where(middle > 0, middle, 1.0)
 
@@ -113,7 +114,7 @@ def _split(
 ) -> tuple[float, int, float] | None:
     """(error of both sides, feature, threshold) of the best split; None where there is none."""
     part, y, v = x[node.rows], u[node.rows], w[node.rows]
-    sums = _sums(bent(part, _scales(part)), y, v)
+    sums = _sums(bent(part, scales_of(part)), y, v)
     best: tuple[float, int, float] | None = None
     for f in range(x.shape[1]):
         edges = np.unique(np.quantile(part[:, f], np.arange(1, BINS) / BINS, method="lower"))

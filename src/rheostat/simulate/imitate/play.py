@@ -16,8 +16,6 @@ from rheostat.simulate.rank.play import play
 from rheostat.simulate.schedule import users
 from rheostat.simulate.workload import Array, Workload
 
-COLUMNS = 8
-FEATURE, THRESHOLD, LEFT, RIGHT, VALUE, SLOPE, SCALE, STEEP = range(COLUMNS)
 _array = numba.types.Array
 _SIGNATURE = numba.void(
     _array(numba.float64, 2, "C"), _array(numba.float64, 1, "C"), _array(numba.float64, 1, "C")
@@ -42,33 +40,27 @@ def schedule_tree(
     given = (load.submit_s, load.run_s, load.procs, estimate, users(jobs, load))
     known = rank.table(*given)
     job = (load.submit_s, load.run_s, load.procs, estimate, estimate)
-    how = (size, rule.backfill == "easy", limit, rule.ties == "batch")
+    how = (size, rule.backfill == "easy", limit, rule.ties == "batch", True)
     begin = time.process_time()
     start, passes, *_ = play(known, job, compiled_worth(), packed(tree), how)
     return start, int(passes), time.process_time() - begin
 
 
 def packed(tree: Tree) -> Array:
-    """The tree as one row of numbers, its columns those of `rank.features`; (8 m,)."""
+    """The tree as one row of numbers, its columns those of `rank.features`.
+
+    The first says how many numbers a node has; then come those of each node.
+    """
     names = [f.name for f in tree.features]
     odd = [n for n in names if n not in rank.NAMES]
     if odd:
         told = f"expected features among {', '.join(rank.NAMES)}, got {', '.join(odd)}"
         raise DataError("order of a tree", [told])
-    of = np.array([rank.NAMES.index(n) for n in names])
-    table = np.empty((len(tree.left), COLUMNS))
-    table[:, FEATURE] = np.where(tree.feature >= 0, of[tree.feature], -1)
-    table[:, SLOPE] = np.where(tree.slope >= 0, of[tree.slope], -1)
-    for column, values in (
-        (THRESHOLD, tree.threshold),
-        (LEFT, tree.left),
-        (RIGHT, tree.right),
-        (VALUE, tree.value),
-        (SCALE, tree.scale),
-        (STEEP, tree.steep),
-    ):
-        table[:, column] = values
-    return table.reshape(-1)
+    of = np.array([*(rank.NAMES.index(n) for n in names), -1])  # the last: of -1
+    slopes = np.stack([of[tree.slope], tree.scale, tree.steep], axis=2).reshape(len(tree.left), -1)
+    plain = (of[tree.feature], tree.threshold, tree.left, tree.right, tree.value)
+    table = np.concatenate([np.stack(plain, axis=1), slopes], axis=1)
+    return np.append(float(table.shape[1]), table.reshape(-1))
 
 
 def compiled_worth() -> numba.core.ccallback.CFunc:
@@ -83,13 +75,15 @@ _MADE: list[numba.core.ccallback.CFunc] = []
 
 def _scores(x, weights, scores):  # type: ignore[no-untyped-def]
     """The arithmetic is that of `Tree.predict`."""
+    wide = int(weights[0])
     for k in range(len(x)):
-        node = 0
+        node = 1
         while weights[node + 2] >= 0:
             goes = x[k, int(weights[node])] <= weights[node + 1]
-            node = 8 * int(weights[node + 2] if goes else weights[node + 3])
-        worth, slope = weights[node + 4], int(weights[node + 5])
-        if slope >= 0:
-            v = x[k, slope]
-            worth += v / (abs(v) + weights[node + 6]) / weights[node + 7]
+            node = 1 + wide * int(weights[node + 2] if goes else weights[node + 3])
+        worth = weights[node + 4]
+        for at in range(node + 5, node + wide, 3):
+            if weights[at] >= 0:
+                v = x[k, int(weights[at])]
+                worth += v / (abs(v) + weights[at + 1]) / weights[at + 2]
         scores[k] = -worth

@@ -153,6 +153,22 @@ class Trial:
         return float(slow[part].mean())
 
 
+def of_network(weights: Array) -> Teacher:
+    """A learned order (`rheostat.simulate.rank`) as a teacher, by its weights."""
+    from rheostat.simulate.rank.net import CENTRE, SPREAD
+
+    f = rank.F
+    units = weights[f:].reshape(-1, f + 2)
+
+    def worth(sight: Sight) -> Array:
+        z = (sight.x - CENTRE) / SPREAD
+        u = z @ units[:, :f].T + units[:, f]
+        found: Array = -(z @ weights[:f] + (u / (1.0 + np.abs(u))) @ units[:, f + 1])
+        return found
+
+    return worth
+
+
 def watched(
     trial: Trial,
     start: Array,

@@ -168,19 +168,19 @@ def imitate_values(
     progress
         Told a line after each round.
     """
-    student, parts, tried = None, [], []
+    states, _, _ = met(teacher, trace, features=features)
+    parts, tried = [], []
     for number in range(rounds):
-        states, _, _ = met(teacher, trace, student, features=features)
         parts.append(states if critical is None else states.only(states.crowd > critical))
         learned = _thinned(joined(parts))
         tree = _ranked(parts, depth) if ranked else value_tree(learned, depth)
         student = Student(tree, teacher.setup)
-        told = student.play(trace).told()
-        told["nodes"] = float(len(tree.left))
+        states, game, _ = met(teacher, trace, student, features=features)
+        told = {**game.told(), "nodes": float(len(tree.left))}
         tried.append((told["mean_bounded_slowdown"], student, told))
         if progress is not None:
             progress(
-                f"round {number + 1} of {rounds}: {len(student.tree.left):,} nodes, "
+                f"round {number + 1} of {rounds}: {len(tree.left):,} nodes, "
                 f"bounded slowdown {told['mean_bounded_slowdown']:.4g}"
             )
     _, best, _ = min(tried, key=lambda t: t[0])

@@ -36,7 +36,7 @@ Array = np.ndarray
 AGES_S = (DAY_S, 7 * DAY_S, 30 * DAY_S)
 HALF_LIFE_S = 7 * DAY_S
 LARGEST = 10_000  # weights are whole numbers up to it
-HELD = 1e-3
+HELD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ def weights_of(
     seed: int = 0,
 ) -> Weights:
     """Weights fitted to the teacher's decisions on the first ``share`` of the jobs."""
-    lesson = teacher if isinstance(teacher, Lesson) else Lesson.of(teacher)
+    lesson = Lesson.of(teacher)
     trial = Trial.of(jobs, machine)
-    start = trial.starts(lesson.rule)
+    start = lesson.starts(trial)
     cut = float(trial.load.submit_s[int(share * (len(trial.load) - 1))])
     told = {"most": decisions, "seed": seed}
     learn, test = (

@@ -1,0 +1,264 @@
+"""Imitation: decisions from a schedule, trees that keep a teacher's order, certificates."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rheostat.decide.queue.orders import ORDERS
+from rheostat.decide.queue.policy import policy
+from rheostat.decide.queue.tree import Feature, Tree
+from rheostat.decide.queue.tree_order import SITE
+from rheostat.errors import DataError
+from rheostat.simulate.imitate.dagger import Lesson, imitate
+from rheostat.simulate.imitate.fidelity import certificate
+from rheostat.simulate.imitate.fit import places, polished, rank_tree, value_tree
+from rheostat.simulate.imitate.grow import bent, cut, grow
+from rheostat.simulate.imitate.states import FULL, States, Trial, joined, of_order, watched
+from rheostat.simulate.imitate.weights import slurm_lines, weights_of
+from rheostat.simulate.run import simulate_run
+from tests.simulate.conftest import trace
+
+SIZE = 16
+
+
+def loaded(seed=0, n=400, unit=1):
+    """More work than the machine can do at once; times in units of so many seconds."""
+    rng = np.random.default_rng(seed)
+    submit = np.sort(rng.integers(0, 7 * n, n))
+    run = np.where(rng.random(n) < 0.2, rng.integers(60, 120, n), rng.integers(1, 12, n))
+    ask = np.maximum(1, (run * rng.uniform(1.0, 3.0, n)).astype(int))
+    return trace(unit * submit, unit * run, rng.integers(1, SIZE // 2 + 1, n), unit * ask)
+
+
+@pytest.fixture(scope="module")
+def trial():
+    return Trial.of(loaded(), SIZE)
+
+
+def scored(name):
+    return of_order(ORDERS[name])
+
+
+def drawn(k=60, d=3, seed=0):
+    """Decisions of drawn jobs, worth a sum of their features."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(2, 9, k)
+    first = np.concatenate([[0], np.cumsum(rows)[:-1]])
+    x = rng.uniform(1, 10, (rows.sum(), d))
+    names = tuple(Feature(f"f{i}") for i in range(d))
+    return States(names, x, first, rows, x @ np.array([3.0, -1.0, 0.0][:d]), rows)
+
+
+# ---------------------------------------------------------------- decisions
+
+
+def test_decisions_are_the_jobs_submitted_and_not_started(trial):
+    start = trial.starts(policy("sjf+easy"))
+    states = watched(trial, start, scored("sjf"), features=SITE, most=10_000)
+    load, since = trial.load, trial.load.submit_s[0]
+    moments = 0
+    for k in range(len(states)):
+        rows = slice(states.first[k], states.first[k] + states.rows[k])
+        now = states.asked[rows.start, 0] + since
+        waits = np.flatnonzero((load.submit_s <= now) & (start >= now))
+        assert sorted(states.job[rows]) == waits.tolist()
+        np.testing.assert_array_equal(states.x[rows, 1], load.ask_s[states.job[rows]])
+        moments += 1
+    every = np.unique(np.concatenate([load.submit_s, start + load.run_s]))
+    busy = lambda t: load.procs[(start < t) & (start + load.run_s > t)].sum()  # noqa: E731
+    met = 0
+    for now in every:
+        waits = (load.submit_s <= now) & (start >= now)
+        met += waits.sum() > 1 and load.procs[waits].min() <= SIZE - busy(now)
+    assert moments == met > 100
+
+
+def test_features_of_a_watched_schedule_are_those_the_engine_decides_by(trial):
+    """A tree on the whole table, fitted to nothing, schedules as its own scores say."""
+    tree = Tree.of(FULL, feature=[-1], threshold=[0], left=[-1], right=[-1], value=[0],
+                   slope=[0], scale=[5.0], steep=[-1.0])  # fmt: skip
+    by_request = simulate_run(trial.jobs, tree, SIZE).jobs.numpy("start_s")
+    np.testing.assert_array_equal(
+        by_request, simulate_run(trial.jobs, "sjf+easy", SIZE).jobs.numpy("start_s")
+    )
+
+
+def test_choosing_decisions_keeps_their_rows():
+    states = drawn()
+    some = states.only(np.array([3, 7]))
+    rows = [slice(states.first[k], states.first[k] + states.rows[k]) for k in (3, 7)]
+    np.testing.assert_array_equal(some.x, np.concatenate([states.x[r] for r in rows]))
+    both = joined([some, states.only(np.array([1]))])
+    assert both.rows.tolist() == [*states.rows[[3, 7]], states.rows[1]]
+    np.testing.assert_array_equal(both.worth[both.first], states.worth[states.first[[3, 7, 1]]])
+
+
+# ---------------------------------------------------------------- trees
+
+
+def test_places_are_the_teachers_order_and_ties_stay_as_they_arrived():
+    states = drawn(k=2)
+    states.worth[:] = 0.0
+    assert places(states).tolist() == [*range(states.rows[0]), *range(states.rows[1])]
+
+
+def test_a_tree_of_values_is_scikit_learns():
+    from sklearn.tree import DecisionTreeRegressor
+
+    states = drawn(k=200)
+    other = DecisionTreeRegressor(max_depth=5, random_state=0).fit(states.x, states.worth)
+    told = value_tree(states, 5).predict(states.x.astype(np.float32))
+    np.testing.assert_allclose(told, other.predict(states.x), rtol=1e-12)
+
+
+def test_growing_finds_two_lines():
+    """Worth rises with one feature on one side of a threshold, and falls on the other."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 10, (3000, 3))
+    scale = np.median(x[:, 0])
+    u = np.where(x[:, 1] <= 4, 1.0, -2.0) * bent(x[:, 0], scale) + np.where(x[:, 1] <= 4, 0, 3)
+    tree = grow(tuple(Feature(n) for n in "abc"), x, u, np.ones(len(x)), 2)
+    assert tree.feature[0] == 1
+    assert tree.threshold[0] == pytest.approx(4.0, abs=0.3)
+    # quantiles are its thresholds: a question falls near 4, not on it
+    assert np.corrcoef(tree.predict(x), u)[0, 1] > 0.99
+
+
+def test_a_tree_cut_short_keeps_the_first_questions():
+    states = drawn(k=300)
+    tree = grow(states.features, states.x, states.worth, np.ones(len(states.x)), 4)
+    short = cut(tree, 2)
+    assert short.depth == 2 < tree.depth
+    assert short.feature[0] == tree.feature[0]
+    assert cut(tree, 4).predict(states.x).tolist() == tree.predict(states.x).tolist()
+    assert len(cut(tree, 0).leaves) == 1
+
+
+def test_two_slopes_tell_an_order_that_one_cannot():
+    states, test = drawn(k=400), drawn(k=200, seed=9)
+    stub = cut(grow(states.features, states.x, states.worth, np.ones(len(states.x)), 0), 0)
+    alike = []
+    for slopes in (1, 2):
+        tree = polished(stub, states, np.ones(len(states)), slopes=slopes)
+        alike.append(certificate(tree, test)["agreement"]["mean"])
+    assert alike[1] > max(0.93, alike[0])
+    assert polished(stub, states, np.ones(len(states))).slope.shape == (1, 2)
+
+
+def test_a_decision_counts_as_much_as_is_at_stake():
+    """Two kinds of decisions ask for opposite orders; the tree sides with those that matter."""
+    rng = np.random.default_rng(2)
+    x = rng.uniform(1, 10, (400, 1))
+    sign = np.repeat(np.where(np.arange(200) < 80, 9.0, -1.0), 2)
+    two = np.arange(0, 400, 2)
+    states = States((Feature("a"),), x, two, np.full(200, 2), sign * x[:, 0], np.full(200, 2))
+    towards = [rank_tree(states, 0, stakes=s).predict([[1.0], [9.0]]) for s in (True, False)]
+    assert towards[0][1] > towards[0][0]
+    assert towards[1][1] < towards[1][0]
+
+
+# ---------------------------------------------------------------- imitation
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """SJF, imitated on one trace."""
+    return imitate("sjf", loaded(n=500), SIZE, depth=2, rounds=2, decisions=150)
+
+
+def test_a_teacher_that_is_one_rule_is_imitated_exactly(learned):
+    facts = learned.tree.facts
+    assert facts["certificate"]["agreement"]["mean"] == 1.0
+    assert [f.name for f in learned.tree.used] == ["request_s"]
+    assert facts["slowdown"]["tree"] == facts["slowdown"]["teacher"]
+    unseen = loaded(seed=5)
+    rules = (learned.tree, "sjf+easy")
+    own, sjf = (simulate_run(unseen, rule, SIZE).jobs.numpy("start_s") for rule in rules)
+    np.testing.assert_array_equal(own, sjf)
+
+
+def test_a_tree_read_back_schedules_the_same(learned, tmp_path):
+    learned.tree.save(tmp_path / "a.json")
+    again = Tree.load(tmp_path / "a.json")
+    again.save(tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    run = simulate_run(loaded(), f"tree:{tmp_path / 'a.json'}+easy", SIZE)
+    assert run.policy.name == "tree:a+easy"
+    assert not run.clairvoyant
+
+
+def test_the_same_seed_gives_the_same_tree(learned):
+    again = imitate("sjf", loaded(n=500), SIZE, depth=2, rounds=2, decisions=150)
+    assert (
+        again.tree.predict(learned.learned.x).tolist()
+        == learned.tree.predict(learned.learned.x).tolist()
+    )
+    assert again.rounds == learned.rounds
+
+
+def test_a_certificate_counts_what_it_says():
+    states = drawn(k=100)
+    first = Tree.of(states.features, feature=[-1], threshold=[0], left=[-1], right=[-1], value=[0])
+    facts = certificate(first, states, learned=states.only(np.arange(5)))
+    own = states.best(states.worth)
+    assert facts["agreement"]["mean"] == pytest.approx(np.mean(own == states.first))
+    part = [states.worth[o] - states.worth[f] for o, f in zip(own, states.first, strict=True)]
+    assert facts["regret"]["mean"] == pytest.approx(np.mean(np.array(part) / states.spread()))
+    assert facts["chance"] == pytest.approx(np.mean(1 / states.rows))
+    assert facts["agreement"]["low"] <= facts["agreement"]["mean"] <= facts["agreement"]["high"]
+
+
+def test_weights_of_slurm_are_read_back_and_keep_an_order_that_slurm_can_have(tmp_path):
+    """First come, first served is age alone; every decision is kept."""
+    found = weights_of("fcfs", loaded(n=600, unit=600), SIZE, decisions=300)
+    file = tmp_path / "slurm.conf"
+    file.write_text(slurm_lines(found))
+    assert found.agreement["mean"] > 0.95
+    assert found.priority.age == 10_000
+    rule = policy(f"multifactor:{file}+easy")
+    assert (rule.order.factors.age, rule.order.factors.size) == (
+        found.priority.age, found.priority.size,
+    )  # fmt: skip
+    assert rule.order.factors.max_age_s == found.priority.max_age_s
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"depth": 99}, "depth"),
+        ({"features": "all"}, "features"),
+        ({"share": 1.5}, "share"),
+        ({"rounds": 0}, "rounds"),
+    ],
+)
+def test_wrong_settings_are_told(wrong, message):
+    with pytest.raises(DataError, match=message):
+        imitate("sjf", loaded(n=20), SIZE, **wrong)
+
+
+def test_a_teacher_needs_a_formula():
+    with pytest.raises(DataError, match="formula"):
+        Lesson.of("multifactor")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"left": [0, -1, -1]}, "child"),
+        ({"feature": [7, -1, -1]}, "column"),
+        ({"threshold": [float("inf"), 0, 0]}, "threshold"),
+        ({"right": [-1, -1, -1]}, "one child"),
+        ({"value": [0.0, float("nan"), 0.0]}, "value"),
+    ],
+)
+def test_a_file_that_is_no_tree_is_refused(tmp_path, change, message):
+    good = Tree.of([Feature("a")], feature=[0, -1, -1], threshold=[1.0, 0, 0], left=[1, -1, -1],
+                   right=[2, -1, -1], value=[0.0, 1.0, 0.0])  # fmt: skip
+    good.save(tmp_path / "t.json")
+    facts = json.loads((tmp_path / "t.json").read_text()) | change
+    (tmp_path / "t.json").write_text(json.dumps(facts))
+    with pytest.raises(DataError, match=message):
+        Tree.load(tmp_path / "t.json")
