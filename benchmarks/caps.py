@@ -21,16 +21,10 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.vocabulary import table
+from rheostat.predict.factor.judge import Protocol, run_ours, run_rival, summary
 from rheostat.predict.factor.mixture import CapMixture
 from rheostat.predict.factor.table import CapTable, cap_table
-from rheostat.recipes.open_caps import (
-    PUBLISHED,
-    Protocol,
-    rivals,
-    run_ours,
-    run_rival,
-    summary,
-)
+from rheostat.recipes.open_caps import PUBLISHED, rivals
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("RHEOSTAT_DATA", ROOT.parent / "shared" / "data")) / "power"

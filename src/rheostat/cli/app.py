@@ -11,7 +11,7 @@ GROUPS = {
     "Start here": ("demo", "doctor"),
     "Measure": ("read", "measure", "fetch"),
     "Predict": ("fit", "predict", "compare", "counters"),
-    "Trade off and decide": ("front", "decide", "budget", "coschedule", "backtest", "search"),
+    "Trade off and decide": ("front", "decide", "caps", "budget", "coschedule", "backtest", "search"),
     "Time passes": ("simulate", "train", "explain"),
 }
 

@@ -1,11 +1,10 @@
 """OPEN: predict speed under CPU and GPU caps from a few tries, and choose caps within a loss.
 
-The published system, and ours beside it, under the protocol of its public notebooks or without
-their leaks.  Three were found, each a switch of `Protocol`, off by default: speeds and counters
-divided by their highest in the whole sweep; errors counted at the settings that were tried, too;
-and a selection that passes over settings whose *actual* loss is too large before it takes the best
-predicted one.  Without the first, speed is relative to the application's own run at the default
-setting, and that run counts as one of the n tries.
+The published system learns on known applications, profiles a new one at a few settings for seconds,
+infers speeds there from counters and fills in the others by neural collaborative filtering.  Here
+are its networks and its simpler rivals by name, and the protocol of its public notebooks
+(`PUBLISHED`), whose leaks `rheostat.predict.factor.judge` closes one by one.  Ours is
+`rheostat.predict.factor.mixture`, put to use by `rheostat.decide.caps`.
 
 References
 ----------
@@ -15,104 +14,13 @@ arXiv 2508.07605 (2025); notebooks in github.com/zzheng33/power_2 and power-3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from rheostat.core.outcome import Array
-from rheostat.predict.factor.choose import keep, next_try
 from rheostat.predict.factor.classic import LowRank, Neighbours, TrainMean
-from rheostat.predict.factor.mixture import CapMixture
-from rheostat.predict.factor.table import CapTable
-
-LOSS = 0.05
-RISK = 0.9
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How a method is judged; the three leaks are off."""
-
-    sweep_normalised: bool = False
-    judged_on_tried: bool = False
-    answer_key: bool = False
-    loss: float = LOSS
-    risk: float = RISK
-
-    def table(self, table: CapTable) -> CapTable:
-        """The table in the units of this protocol."""
-        return table.fastest() if self.sweep_normalised else table.counters_by_default()
-
+from rheostat.predict.factor.judge import Protocol
 
 PUBLISHED = Protocol(sweep_normalised=True, judged_on_tried=True, answer_key=True)
-
-
-@dataclass(frozen=True)
-class Case:
-    """One application under one method: accuracy, R2, and what its choice of caps was worth.
-
-    ``accuracy`` is 100 less the mean absolute percentage error; ``shortfall`` how far below the
-    bound the kept setting ran; ``regret_w`` the watts of caps that a choice with full knowledge
-    would have saved beyond it (0 where the bound was broken to save more).
-    """
-
-    app: str
-    accuracy: float
-    r2: float
-    violated: bool
-    shortfall: float
-    saved_w: float
-    regret_w: float
-
-
-def judge(
-    app: str, truth: Array, guess: Array, tried: list[int], kept: int, saved_w: Array, how: Protocol
-) -> Case:
-    """Mark one completed row and the setting kept."""
-    there = np.isfinite(truth)
-    held = there.copy()
-    if not how.judged_on_tried:
-        held[tried] = False
-    error = np.abs(guess[held] / truth[held] - 1.0)
-    left = ((guess - truth)[held] ** 2).sum()
-    total = ((truth[held] - truth[held].mean()) ** 2).sum()
-    enough = 1.0 - how.loss
-    best = saved_w[there & (truth >= enough - 1e-9)].max(initial=0.0)
-    short = max(0.0, enough - float(truth[kept]))
-    return Case(
-        app,
-        100.0 * (1.0 - float(error.mean())),
-        float(1.0 - left / total),
-        short > 1e-9,
-        short,
-        float(saved_w[kept]),
-        max(0.0, float(best - saved_w[kept])),
-    )
-
-
-def pick(guess: Array, truth: Array, table: CapTable, how: Protocol) -> int:
-    """OPEN's selection: least caps per predicted speed among settings predicted within the loss."""
-    allowed = guess >= 1.0 - how.loss
-    if how.answer_key:
-        allowed = allowed & (truth >= 1.0 - how.loss)
-    allowed[~np.isfinite(truth)] = False
-    if not allowed.any():
-        return table.default
-    cost = table.caps_w.sum(axis=1) / guess
-    return int(np.where(allowed, cost, np.inf).argmin())
-
-
-def drawn(
-    table: CapTable, truth: Array, n: int, how: Protocol, rng: np.random.Generator
-) -> list[int]:
-    """N settings at random; without the first leak, one of them is the default."""
-    there = np.flatnonzero(np.isfinite(truth))
-    if how.sweep_normalised:
-        return [int(i) for i in rng.choice(there, n, replace=False)]
-    others = there[there != table.default]
-    return [table.default, *(int(i) for i in rng.choice(others, n - 1, replace=False))]
 
 
 def rivals(seed: int = 0, *, deep: bool = True) -> dict[str, Callable[[], Any]]:
@@ -128,74 +36,3 @@ def rivals(seed: int = 0, *, deep: bool = True) -> dict[str, Callable[[], Any]]:
         found["autoencoder"] = lambda: Autoencoder(seed=seed)
         found["collaborative filtering"] = lambda: Collaborative(seed=seed)
     return found
-
-
-def run_rival(
-    make: Callable[[], Any],
-    known: CapTable,
-    new: CapTable,
-    n: int,
-    *,
-    how: Protocol,
-    seed: int = 0,
-    heard: Any = None,
-) -> list[Case]:
-    """A rival on every application of ``new`` with n random tries.
-
-    ``heard`` is a fitted `CounterSpeed`: speeds at the tries are then its estimates from counters,
-    as OPEN has them, and not measured.
-    """
-    method, cases = make().fit(known), []
-    for i, app in enumerate(new.apps):
-        rng = np.random.default_rng([seed, i, n])
-        truth = new.speed[i]
-        tried = drawn(new, truth, n, how, rng)
-        speed = truth[tried]
-        if heard is not None and new.counters is not None:
-            speed = heard.predict(new.caps_w[tried], new.counters[i, tried])
-        guess = method.fill(tried, speed)
-        kept = pick(guess, truth, new, how)
-        cases.append(judge(app, truth, guess, tried, kept, new.saved_w, how))
-    return cases
-
-
-def run_ours(
-    model: CapMixture,
-    new: CapTable,
-    n: int,
-    *,
-    how: Protocol,
-    active: bool = True,
-    seed: int = 0,
-    noise: float = 0.0,
-) -> list[Case]:
-    """Ours on every application of ``new``, n tries in all; ``noise`` disturbs what a try shows."""
-    cases = []
-    for i, app in enumerate(new.apps):
-        rng = np.random.default_rng([seed, i, n])
-        truth = new.speed[i]
-        seen = np.where(np.isfinite(truth), truth, 1e-3)
-        seen = seen * np.exp(noise * rng.standard_normal(len(seen)))
-        tried = drawn(new, truth, n, how, rng) if not active else []
-        if active and not how.sweep_normalised:
-            tried = [new.default]
-        while len(tried) < n:
-            found = model.complete(tried, seen[tried], noise=noise)
-            tried.append(next_try(model, found, new.saved_w, how.loss, how.risk))
-        found = model.complete(tried, seen[tried], noise=noise)
-        kept = keep(found, np.where(np.isfinite(truth), new.saved_w, -1), how.loss, how.risk)
-        cases.append(judge(app, truth, found.speed(), tried, kept.setting, new.saved_w, how))
-    return cases
-
-
-def summary(cases: list[Case], resamples: int = 1000) -> Mapping[str, Any]:
-    """Means over applications, with 5 and 95 % over applications drawn with replacement."""
-    apps = list(dict.fromkeys(c.app for c in cases))
-    names = ("accuracy", "r2", "violated", "shortfall", "saved_w", "regret_w")
-    by = np.array(
-        [[np.mean([getattr(c, m) for c in cases if c.app == a]) for m in names] for a in apps]
-    )
-    rng = np.random.default_rng(0)
-    means = by[rng.integers(0, len(apps), (resamples, len(apps)))].mean(axis=1)
-    low, high = np.quantile(means, [0.05, 0.95], axis=0)
-    return {m: (float(by[:, j].mean()), float(low[j]), float(high[j])) for j, m in enumerate(names)}

@@ -1,0 +1,106 @@
+"""``rheostat caps``: how slow under caps that nobody tried, and which to keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.decide.caps import Advised
+
+
+def caps(
+    known: Annotated[
+        Path,
+        typer.Argument(help="Runs of known applications under caps.", metavar="KNOWN"),
+    ],
+    app: Annotated[str, typer.Option(help="The application asked about.")],
+    tried: Annotated[
+        Path | None,
+        typer.Option(help="Its few runs; by default those that KNOWN has of it."),
+    ] = None,
+    loss: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of speed that may be lost.")
+    ] = 0.05,
+    risk: Annotated[
+        float, typer.Option(min=0.5, max=0.999, help="Probability with which the bound must hold.")
+    ] = 0.9,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write what is believed as runs (CSV), for rheostat budget plan."),
+    ] = None,
+    html: o.Html = None,
+    form: o.Form = "",
+    mapped: o.Map = None,
+    json: o.Json = False,
+) -> None:
+    """Say from a few runs how slow an application gets under caps, what to keep, what to try next.
+
+    KNOWN has app, runtime_s and cpu_cap_w, gpu_cap_w or cap_w, several applications at the same
+    settings. The first run of a new one is at the highest caps; the others are asked for in turn.
+    """
+    from rheostat.cli.output import put_json, put_report, tell, write_page
+    from rheostat.decide.caps import advise_caps, as_runs
+    from rheostat.explain.caps import caps_grid, caps_report
+
+    runs = o.load(known, form, mapped)
+    own = runs if tried is None else o.load(tried, form, mapped)
+    found = advise_caps(runs, own, app, loss=loss, risk=risk)
+    facts = _facts(found, loss, risk)
+    if json:
+        put_json("rheostat.caps/1", facts)
+    else:
+        put_report(caps_report(facts), caps_grid(facts) if found.ready else None)
+        if found.ready:
+            for line in caps_report(facts).sections[0].sentences:
+                tell(line)
+    if out is not None and found.ready:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        as_runs(found).frame.write_csv(out)
+        tell(f"wrote {out}")
+    if html is not None:
+        write_page(caps_report(facts), html)
+
+
+def _facts(found: Advised, loss: float, risk: float) -> dict[str, Any]:
+    import numpy as np
+
+    table = found.known
+
+    def named(row: int) -> dict[str, float]:
+        return {k: float(w) for k, w in zip(table.knobs, table.caps_w[row], strict=True)}
+
+    facts: dict[str, Any] = {
+        "app": found.app,
+        "ready": found.ready,
+        "knobs": list(table.knobs),
+        "known_applications": len(table.apps),
+        "tried": int(np.isfinite(found.row).sum()),
+        "loss": loss,
+        "risk": risk,
+        "next": named(found.next_setting),
+        "settings": [],
+    }
+    if not found.ready:
+        return facts
+    kept = found.kept
+    facts["keep"] = {
+        "caps": named(kept.setting), "saved_w": kept.saved_w, "probability": kept.probability,
+    }  # fmt: skip
+    speed, low, likely = found.found.speed(), found.found.bound(risk), found.found.reaches(1 - loss)
+    facts["settings"] = [
+        {
+            "caps": named(i),
+            "saved_w": float(table.saved_w[i]),
+            "loss": 1.0 - float(speed[i]),
+            "loss_high": 1.0 - float(low[i]),
+            "probability": float(likely[i]),
+            "tried": bool(np.isfinite(found.row[i])),
+        }
+        for i in range(len(speed))
+    ]
+    return facts
