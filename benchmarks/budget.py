@@ -16,6 +16,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,12 @@ from rheostat.decide.budget.allocate import allocate, whole
 from rheostat.decide.budget.fewer import programme
 from rheostat.decide.budget.fleet import Fleet, fleet
 from rheostat.decide.budget.hull import Level
-from rheostat.decide.budget.menu import Wish
+from rheostat.decide.budget.menu import Wish, not_below
 from rheostat.decide.budget.rivals import RIVALS
-from rheostat.decide.budget.spend import spend
+from rheostat.decide.budget.spend import Spent, reclaimed, spend
 from rheostat.measure.reading import read
 from rheostat.predict.surface import Surface, surfaces
-from rheostat.recipes.ecoshift import dealt
+from rheostat.recipes.ecoshift import dealt, drawn
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("RHEOSTAT_DATA", ROOT.parent / "shared" / "data")) / "power"
@@ -118,6 +119,55 @@ def shares(
     return rows
 
 
+def reclaimed_shares(
+    learnt: Mapping[str, Surface], judged: Mapping[str, Surface], starts: list[dict[str, float]]
+) -> list[dict[str, Any]]:
+    """No watt more: what can be done with those that donors' caps allow and they do not draw."""
+    rows = []
+    for start in starts:
+        f = drawn(fleet(pl.DataFrame({"app": list(learnt)}), learnt, start=start))
+        total = float(f.now_w.sum())
+        published = spend(f, total, reclaim_w=10.0)
+        plans = {
+            "reclaimed, 10 W margin": published.rows,
+            "donors to their draw, evenly to the others": evenly(f, published),
+            "replanned": spend(f, total).rows,
+        }
+        for name, chosen in plans.items():
+            gain = judged_gain(f, chosen, judged)
+            where = " and ".join(f"{w:g}" for w in start.values())
+            rows.append(
+                {
+                    "start": where,
+                    "rule": name,
+                    "mean": float(gain.mean()),
+                    "interval": resampled(gain),
+                    "least": float(gain.min()),
+                }
+            )
+    return rows
+
+
+def evenly(f: Fleet, published: Spent) -> np.ndarray:
+    """Donors at their draw and 10 W; what they gave in equal parts to the others."""
+    giving = np.zeros(len(f), dtype=bool)
+    giving[published.donors] = True
+    floors, _ = reclaimed(f, 10.0)
+    rows = f.now.copy()
+    for i in published.donors:
+        fits = not_below(f, int(i), floors[i]) == 0
+        rows[i] = np.where(fits, f.surfaces[f.app[i]].total_w, np.inf).argmin()
+    given = float((f.now_w - f.at(rows).now_w).sum())
+    rest = np.flatnonzero(~giving)
+    others = replace(
+        f, names=tuple(f.names[i] for i in rest), app=f.app[rest], now=f.now[rest],
+        now_w=f.now_w[rest], weight=f.weight[rest], draw_w=f.draw_w[rest], groups={},
+        fixed=np.zeros(0, dtype=np.int64),
+    )  # fmt: skip
+    rows[rest] = RIVALS["fair share, even"](others, float(others.now_w.sum()) + given)
+    return rows
+
+
 def judged_gain(f: Fleet, chosen: np.ndarray, judged: Mapping[str, Surface]) -> np.ndarray:
     """Gain of each node in the tables that judge; settings missing there count as no gain."""
     gains = np.zeros(len(f))
@@ -172,6 +222,8 @@ def measure(quick: bool) -> dict[str, Any]:
         extras = (20.0, 40.0, 80.0)
         facts["shares"]["A100, 28 applications, judged on the fit"] = shares(fit, fit, extras)
         facts["shares"]["A100, 28 applications, judged on the raw runs"] = shares(fit, raw, extras)
+        starts = [{"cpu_cap_w": c, "gpu_cap_w": g} for c, g in ((160.0, 200.0), (180.0, 200.0))]
+        facts["reclaimed"] = reclaimed_shares(fit, raw, starts)
     else:
         print(f"left out: no {A100}")
     if RTX.is_file():
@@ -200,6 +252,15 @@ def page(facts: dict[str, Any]) -> list[str]:
             f"[{100 * r['interval'][0]:.1f}, {100 * r['interval'][1]:.1f}] | "
             f"{100 * r['least']:.1f} % |"
             for r in rows
+        ]
+    if "reclaimed" in facts:
+        lines += ["", "**A100, no watt more, judged on the raw runs**", "",
+                  "| caps before, W | rule | mean gain | worst |", "|---|---|---|---|"]  # fmt: skip
+        lines += [
+            f"| {r['start']} | {r['rule']} | {100 * r['mean']:.1f} % "
+            f"[{100 * r['interval'][0]:.1f}, {100 * r['interval'][1]:.1f}] | "
+            f"{100 * r['least']:.1f} % |"
+            for r in facts["reclaimed"]
         ]
     return lines
 

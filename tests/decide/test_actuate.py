@@ -207,6 +207,10 @@ def test_hardware_limits_are_told(tree, tmp_path) -> None:
         steps([Planned("n1", {}, {"gpu_cap_w": 900.0})], panel(tree))
     with pytest.raises(MeterUnavailable, match="no processor package"):
         Powercap(tmp_path).writes(100.0)
+    for limit in (Path(tree.tree) / "n1/powercap").rglob("constraint*"):
+        limit.unlink()
+    with pytest.raises(MeterUnavailable, match="no limit to set"):
+        Powercap(Path(tree.tree) / "n1/powercap").writes(100.0)
 
 
 def test_a_plan_file_tells_all_its_mistakes(tmp_path) -> None:

@@ -47,7 +47,7 @@ def test_watts_go_from_the_full_to_the_hungry() -> None:
     assert spent.certificate.exact
 
 
-def test_reclaiming_takes_from_donors_only_and_leaves_them_their_draw() -> None:
+def test_reclaiming_leaves_everybody_their_draw_and_the_margin() -> None:
     f = nodes(node=["a", "b"], app=["hungry", "full"], cap_w=[200.0, 300.0], draw_w=[195.0, 150.0])
     spent = spend(f, float(f.now_w.sum()), reclaim_w=10.0)
     assert [f.names[i] for i in spent.donors] == ["b"]
@@ -90,6 +90,7 @@ def test_racks_hold_and_unknown_ones_are_told() -> None:
     f = nodes(node=["a", "b"], app=["hungry"] * 2, rack=["r1", "r2"])
     spent = spend(f, Limits(600.0, {"rack": {"r1": 200.0, "r2": 900.0}}))
     assert spent.after.now_w.tolist() == [200.0, 300.0]
+    assert spent.certificate.exact
     with pytest.raises(DataError, match="no node is in rack r9"):
         spend(f, Limits(600.0, {"rack": {"r9": 200.0}}))
     with pytest.raises(DataError, match="have no column row"):

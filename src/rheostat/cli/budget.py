@@ -60,7 +60,7 @@ def plan(
     ] = None,
     reclaim: Annotated[
         float | None,
-        typer.Option(help="Take from donors only, down to their draw plus this margin in watts."),
+        typer.Option(help="Take only what devices do not draw, less this margin in watts."),
     ] = None,
     hysteresis: Annotated[float, typer.Option(help="Gain below which caps are left alone.")] = 0.0,
     most_changes: Annotated[int | None, typer.Option(help="Change at most so many nodes.")] = None,

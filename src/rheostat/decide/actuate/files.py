@@ -1,4 +1,4 @@
-"""Caps that are files: Intel and AMD processors under powercap, AMD GPUs under hwmon.
+"""Caps that are files: Intel processors under powercap, AMD GPUs under hwmon.
 
 Linux shows the power limits of a processor package as
 ``/sys/class/powercap/intel-rapl:0/constraint_N_power_limit_uw`` (kernel documentation, Power
@@ -91,6 +91,10 @@ class Powercap(_Files):
                 found.append(Write(str(limit.relative_to(self.root)), share))
         if problems:
             raise DataError("cpu_cap_w", problems)
+        if not found:
+            raise MeterUnavailable(
+                f"the packages under {self.root} show energy but no limit to set, as AMD's do"
+            )
         return found
 
 

@@ -17,7 +17,7 @@ class Nvml:
     """GPUs by index: addresses ``gpu0``, ``gpu1``, ...; ``library`` is pynvml or a stand-in."""
 
     def __init__(self, library: Any = None) -> None:
-        self.library = library if library is not None else require("pynvml", extra="nvml")
+        self.library = library if library is not None else require("pynvml", extra="meters")
         try:
             self.library.nvmlInit()
         except self.library.NVMLError as error:

@@ -22,7 +22,7 @@ from rheostat.decide.budget.allocate import Allocation, allocate
 from rheostat.decide.budget.hull import Level
 from rheostat.errors import Infeasible
 
-_SMALL = 200
+SMALL = 200
 _BISECTIONS = 24
 
 
@@ -45,7 +45,7 @@ def at_most(
     rows = np.arange(len(watts))
     if int((~stays[rows, free.choice]).sum()) <= changes:
         return free
-    if len(watts) <= _SMALL:
+    if len(watts) <= SMALL:
         found = programme(watts, value, levels, [Side((~stays).astype(float), changes)])
         return replace(found, price=free.price)
     low, high, best = 0.0, float(np.ptp(value[np.isfinite(value)])) + 1.0, None

@@ -1,9 +1,10 @@
 """Spend a budget on a fleet: which caps for which node, what it gains, what a watt more would buy.
 
 Two ways of going about it.  *Replan*: every node may take any caps, so the budget goes where it is
-worth most.  *Reclaim*, the published way: nodes that draw less than their caps allow (donors) give
-back all but a margin, and the others (receivers) share what came free; nobody is pushed below what
-it draws.
+worth most.  *Reclaim*, the published way: devices that draw less than their caps allow (donors)
+give back all but a margin, and what came free goes where it gains most; nobody is pushed below what
+it draws.  A donor of GPU watts may well receive for its processors, and may get its own back where
+its mean draw hid peaks that the surface knows.
 
 Notation
 --------
@@ -28,7 +29,7 @@ import numpy as np
 from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
 from rheostat.decide.budget.allocate import Allocation, allocate, whole
-from rheostat.decide.budget.fewer import at_most
+from rheostat.decide.budget.fewer import SMALL, at_most, programme
 from rheostat.decide.budget.fleet import Fleet
 from rheostat.decide.budget.hull import Ints, Level
 from rheostat.decide.budget.menu import Menu, Wish, menu, not_below
@@ -135,7 +136,7 @@ def spend(
     wish : Wish
         Objective, risk, slowdown bound, hysteresis; by default the mean gain in speed.
     reclaim_w : float or None
-        Take from donors only, down to their draw plus this margin (the published way).
+        Take only what devices do not draw, less this margin (the published way).
     most_changes : int or None
         Change the caps of at most so many nodes.
 
@@ -151,16 +152,9 @@ def spend(
     allowed = None
     if reclaim_w is not None:
         floors, donors = reclaimed(fleet, reclaim_w)
-        giving = np.zeros(len(fleet), dtype=bool)
-        giving[donors] = True
 
         def allowed(node: int) -> Array:
-            mask = not_below(fleet, node, floors[node])
-            if giving[node]:
-                surface = fleet.surfaces[fleet.app[node]]
-                least = np.where(mask == 0, surface.total_w, np.inf).argmin()
-                mask = np.where(np.arange(len(mask)) == least, 0.0, -np.inf)
-            return mask
+            return not_below(fleet, node, floors[node])
 
     choices = menu(fleet, wish, allowed)
     found = _allocated(choices, levels, wish, fleet, most_changes)
@@ -178,7 +172,10 @@ def _allocated(
     if wish.objective == "max-min":
         return lift_worst(watts, value, levels)
     if most_changes is None:
-        return allocate(watts, value, levels)
+        found = allocate(watts, value, levels)
+        if found.exact or len(fleet) > SMALL or len(levels) == 1:
+            return found
+        return replace(programme(watts, value, levels), price=found.price)
     stays = choices.class_row[choices.kind] == fleet.now[:, None]
     return at_most(watts, value, levels, stays, most_changes)
 
