@@ -118,22 +118,26 @@ def serve(queue, scores, now, floor, jobs, start, easy, chosen):
     if not easy or head < 0 or picked == m or state[FREE] == 0:
         return picked
     until, extra = promise(expected, state[BUSY], state[FREE], procs[queue[head]])
-    fit, found = np.empty(m, np.int64), 0
-    for k in range(m):
-        p = procs[queue[k]]
-        able = p <= state[FREE] and (p <= extra or now + planned[queue[k]] <= until)
-        if able and k != head and scores[k] < np.inf:
-            fit[found] = k
-            found += 1
-    for k in fit[:found][np.argsort(scores[fit[:found]], kind="mergesort")]:
-        j = queue[k]
-        before = now + planned[j] <= until
-        if procs[j] <= state[FREE] and (before or procs[j] <= extra):
-            extra -= 0 if before else procs[j]
-            begin(j, now, floor, jobs, start)
-            chosen[picked] = k
-            picked += 1
-    return picked
+    while True:  # what does not fit now will not fit later in this pass: nothing is freed
+        found = -1
+        for k in range(m):
+            p = procs[queue[k]]
+            able = p <= state[FREE] and (p <= extra or now + planned[queue[k]] <= until)
+            if (
+                able
+                and k != head
+                and scores[k] < np.inf
+                and (found < 0 or scores[k] < scores[found])
+            ):
+                found = k
+        if found < 0:
+            return picked
+        j = queue[found]
+        extra -= 0 if now + planned[j] <= until else procs[j]
+        begin(j, now, floor, jobs, start)
+        scores[found] = np.inf
+        chosen[picked] = found
+        picked += 1
 
 
 @native

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulate.rank.features import REQUEST, USER, F, enter, expect, look, recall, remember
+from rheostat.simulate.rank.features import USER, F, enter, expect, look, recall, remember
 from rheostat.simulate.rank.floor import BUSY, FREE, end, floor_of, leave, serve
-from rheostat.simulate.rank.guard import beside, come, due, game, tell
+from rheostat.simulate.rank.guard import PART, beside, due, game, tell
 from rheostat.simulate.rank.native import native
 
 FIRST = -1e300
@@ -27,12 +27,14 @@ FIRST = -1e300
 def play(known, jobs, score, weights, how):
     """(start (n,) s, passes, passes in which jobs were scored, the guard's longest wait, s).
 
-    ``how`` is (processors, EASY or no backfilling, limit, one pass per time stamp or per event).
+    ``how`` is (processors, EASY or no backfilling, limit, one pass per time stamp or per event,
+    may run times of ended jobs be known).
     """
     table, memory = known
     submit, run, procs, _, _ = jobs
-    size, easy, limit, batch = how
     n = len(submit)
+    size, easy, limit, batch, history = how
+    given, gift = 0, np.zeros(n, np.int64)
     start, floor, queue = np.full(n, np.nan), floor_of(n, size), np.empty(n, np.int64)
     ends, expected, state = floor
     other, rows = game(jobs, size), 256
@@ -47,9 +49,11 @@ def play(known, jobs, score, weights, how):
         while True:
             j = end(now, floor)
             if j >= 0:
-                remember(memory, table[j])
+                given -= gift[j]
                 if limit < np.inf:
                     tell(other, j, now, run[j])
+                if history:
+                    remember(memory, table[j])
                 for k in range(waiting):
                     if table[queue[k], USER] == table[j, USER]:
                         recall(x[k], memory, table[queue[k]])
@@ -57,18 +61,14 @@ def play(known, jobs, score, weights, how):
                 if waiting == rows:
                     old = x
                     rows *= 2
-                    x, scores, chosen = (
-                        np.empty((rows, F)),
-                        np.empty(rows),
-                        np.empty(rows, np.int64),
-                    )
+                    x, scores = np.empty((rows, F)), np.empty(rows)
+                    chosen = np.empty(rows, np.int64)
                     x[:waiting] = old
                 queue[waiting] = i
                 mine[int(table[i, USER])] += 1
                 enter(x[waiting], memory, table[i], size)
                 waiting += 1
-                if limit < np.inf:
-                    come(other, i, table[i, REQUEST], expect(memory, table[i]))
+                other[0][1][i] = expect(memory, table[i])  # until it has ended
                 i += 1
             else:
                 break
@@ -85,12 +85,16 @@ def play(known, jobs, score, weights, how):
         look(x, queue[:waiting], table, mine, now, place)
         score(x[:waiting], weights, scores[:waiting])
         looks += 1
-        if limit < np.inf:
-            first = due(other, queue[:waiting], x, now, limit)
+        first = -1
+        if limit < np.inf and given < PART * size:
+            first = due(other, queue[:waiting], now, limit)
             if first >= 0:
                 scores[first] = FIRST
         picked = serve(queue[:waiting], scores, now, floor, jobs, start, easy, chosen)
         for k in chosen[:picked]:
+            if k == first:
+                gift[queue[k]] = procs[queue[k]]
+                given += procs[queue[k]]
             mine[int(table[queue[k], USER])] -= 1
         if picked:
             waiting = leave(queue, waiting, chosen[:picked], x)
@@ -99,7 +103,7 @@ def play(known, jobs, score, weights, how):
 
 @native
 def _any_fits(queue, procs, free):
+    least = free + 1
     for j in queue:
-        if procs[j] <= free:
-            return True
-    return False
+        least = min(least, procs[j])
+    return least <= free

@@ -1,0 +1,1 @@
+"""Judging learned orders, and the tables."""

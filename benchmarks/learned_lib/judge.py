@@ -1,0 +1,118 @@
+"""One log: what the simple orders and the learned ones make of it, under both semantics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.machine import Machine
+from rheostat.decide.queue.policy import policy
+from rheostat.simulate.compare import block_sums, blocks, drawn_means
+from rheostat.simulate.metrics import bounded_slowdown
+from rheostat.simulate.protocol import HEURISTICS
+from rheostat.simulate.rank.policy import Ranker
+from rheostat.simulate.rank.train import begun
+from rheostat.simulate.schedule import schedule, users
+from rheostat.simulate.workload import Workload, workload
+
+DRAWS = 1000
+MOST = 1.5
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log and its machine, as the engines want them."""
+
+    name: str
+    jobs: JobTable
+    machine: Machine
+    load: Workload
+    user: np.ndarray
+
+    @classmethod
+    def of(cls, name: str, jobs: JobTable, machine: Machine) -> Log:
+        """Prepare it once."""
+        load = workload(jobs, machine)
+        return cls(name, jobs, machine, load, users(jobs, load))
+
+
+def judge(log: Log, rankers: Sequence[Ranker], trained_on: str) -> dict[str, Any]:
+    """Facts of one log; ratios are to the simple order that is best in hindsight."""
+    found: dict[str, Any] = {
+        "log": log.name, "jobs": len(log.load), "processors": log.machine.procs,
+        "trained_on": trained_on, "unasked": log.load.unasked,
+    }  # fmt: skip
+    for semantics in ("textbook", "cqsim"):
+        found[semantics] = _judged(log, rankers, semantics)
+    return found
+
+
+def _judged(log: Log, rankers: Sequence[Ranker], semantics: str) -> dict[str, Any]:
+    simple = {h: _simple(log, h, semantics) for h in HEURISTICS}
+    best = min(simple, key=lambda h: simple[h][0].mean())
+    longest = float(simple["easy"][1].max())
+    kept = {h: s[0].mean() for h, s in simple.items() if s[1].max() <= MOST * longest}
+    bar, draws = simple[best][0], _Draws(log.load.submit_s)
+    rows = {"learned": list(rankers)}
+    if semantics == "textbook":
+        rows |= {
+            "no guard": [replace(r, limit=np.inf) for r in rankers],
+            "no history": [replace(r, history=False) for r in rankers],
+            "before training": [begun()],
+            "before training, no guard": [begun(limit=np.inf)],
+        }
+    played = {name: [_ranked(log, r, semantics) for r in some] for name, some in rows.items()}
+    return {
+        "best": best, "best_slowdown": float(bar.mean()),
+        "best_max_wait_ratio": float(simple[best][1].max()) / longest,
+        "easy_slowdown": float(simple["easy"][0].mean()), "easy_max_wait_s": longest,
+        "best_within_limit": min(kept, key=lambda h: kept[h]),
+        "best_within_limit_slowdown": float(min(kept.values())),
+        "policies": {n: _summed(p, bar, longest, draws) for n, p in played.items()},
+    }  # fmt: skip
+
+
+class _Draws:
+    """The same drawings of time blocks for every policy on a log."""
+
+    def __init__(self, submit_s: np.ndarray) -> None:
+        self.block = blocks(submit_s)[0]
+
+    def ratios(self, mine: np.ndarray, bar: np.ndarray) -> np.ndarray:
+        count, sums = block_sums(self.block, mine, bar)
+        means = drawn_means(count, sums, seed=0, draws=DRAWS)
+        return means[:, 0] / means[:, 1]
+
+
+def _summed(
+    played: Sequence[tuple[np.ndarray, np.ndarray]], bar: np.ndarray, longest: float, draws: _Draws
+) -> dict[str, Any]:
+    """Over training seeds: geometric mean ratio, its draws, and the longest wait of any."""
+    drawn = [np.log(draws.ratios(slow, bar)) for slow, _ in played]
+    return {
+        "slowdown": [float(slow.mean()) for slow, _ in played],
+        "ratio": [float(slow.mean() / bar.mean()) for slow, _ in played],
+        "max_wait_ratio": [float(wait.max()) / longest for _, wait in played],
+        "log_draws": np.round(np.mean(drawn, axis=0), 4).tolist(),
+    }
+
+
+def _simple(log: Log, name: str, semantics: str) -> tuple[np.ndarray, np.ndarray]:
+    rule = policy(name, semantics=semantics)
+    start, _, _ = schedule(log.jobs, log.load, rule, log.machine.procs, log.load.ask_s)
+    return _of(log, start)
+
+
+def _ranked(log: Log, ranker: Ranker, semantics: str) -> tuple[np.ndarray, np.ndarray]:
+    seen = semantics == "cqsim"
+    return _of(log, ranker.starts(log.load, log.user, log.machine.procs, clairvoyant=seen)[0])
+
+
+def _of(log: Log, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(bounded slowdowns, waits s)."""
+    wait = start - log.load.submit_s
+    return bounded_slowdown(wait, log.load.run_s), wait

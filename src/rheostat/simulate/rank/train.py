@@ -1,0 +1,163 @@
+"""Learning an order by trying: evolution strategies on the true objective.
+
+What a site wants - low slowdowns - is no sum over decisions, has no gradient, and is cheap to
+measure: the compiled simulator plays a thousand jobs in milliseconds.  So weights are drawn around
+the best guess, played, and the guess moves towards those that did well (CMA-ES).  All weights of a
+generation play the same cases, some of those given, drawn anew each generation.
+
+A training is its seed and the losses that were found: the file keeps these.  It goes on by asking
+for the same weights again and telling them the losses again, without playing; so a training that
+was stopped ends with the same bytes as one that was not.
+
+References
+----------
+Hansen, Ostermeier, "Completely derandomized self-adaptation in evolution strategies", Evolutionary
+Computation 9, 2001.  Library: cma (Hansen, Akimoto, Baudis).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat._optional import require
+from rheostat.errors import DataError
+from rheostat.simulate.rank.cases import OBJECTIVES, Case, loss
+from rheostat.simulate.rank.features import NAMES
+from rheostat.simulate.rank.net import SPREAD, length
+from rheostat.simulate.rank.policy import LIMIT, Ranker
+
+# shortest foretold first, with some regard for size and wait: what most simple orders agree on
+BEGIN = {"brief": 0.7, "foretold": 1.0, "ask": 0.3, "share": 0.3, "wait": -1.0}
+SIGMA = 0.5
+AT_ONCE = 6
+Progress = Callable[[int, int, dict[str, Any]], None]
+
+
+def train_rank(
+    given: Sequence[Case],
+    *,
+    objective: Mapping[str, float] | None = None,
+    hidden: int = 0,
+    generations: int = 30,
+    limit: float = LIMIT,
+    seed: int = 0,
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> Ranker:
+    """The order found after so many generations; written to ``out`` after each.
+
+    Parameters
+    ----------
+    given
+        What to learn from, of any machines: `rheostat.simulate.rank.cases.cases`.
+    objective
+        Weights of "slowdown", "wait", "utilisation", "energy"; else slowdown alone.
+    hidden
+        Hidden units of the network; none is a weighted sum.
+    generations
+        Of about ten to sixteen networks each, more with ``hidden``.
+    limit
+        Of the guard, which is on while learning.
+    seed
+        Of all draws.
+    out
+        If it is there it must have been begun in the same way; it is then gone on with.
+    progress
+        Called with (generations done, generations, facts of the last).
+    """
+    wanted = dict(objective or {"slowdown": 1.0})
+    _check(given, wanted)
+    how = {
+        "objective": wanted, "hidden": hidden, "seed": seed,
+        "cases": [f"{c.name} {c.fingerprint}" for c in given],
+    }  # fmt: skip
+    losses = [] if out is None or not out.exists() else _losses(out, how, limit)
+    search = _search(hidden, seed)
+    ranker = Ranker(tuple(map(float, search.mean)), limit)
+    for number in range(max(generations, len(losses))):
+        asked = search.ask()
+        known = number < len(losses)
+        if not known:
+            losses.append([_mean_loss(w, given, wanted, limit, (seed, number)) for w in asked])
+        search.tell(asked, losses[number])
+        if known and number + 1 < len(losses):
+            continue
+        told = {**how, "losses": losses}
+        ranker = Ranker(tuple(map(float, search.mean)), limit, trained=told)
+        if not known and out is not None:
+            ranker.save(out)
+        if not known and progress is not None:
+            facts = {"best": min(losses[number]), "mean": float(np.mean(losses[number]))}
+            progress(number + 1, generations, facts)
+    return ranker
+
+
+def _check(given: Sequence[Case], wanted: Mapping[str, float]) -> None:
+    problems = [] if given else ["expected at least one case in which jobs queue, got none"]
+    problems += [
+        f"objective: expected some of {', '.join(OBJECTIVES)}, got {name!r}"
+        for name in wanted
+        if name not in OBJECTIVES
+    ]
+    problems += [
+        f"{n}: expected a weight of at least 0, got {w}" for n, w in wanted.items() if w < 0
+    ]
+    if wanted and not any(w > 0 for w in wanted.values()):
+        problems.append("objective: expected a weight above 0")
+    if problems:
+        raise DataError("training", problems)
+
+
+def _losses(out: Path, how: Mapping[str, Any], limit: float) -> list[list[float]]:
+    """Losses of a training that was begun in the same way."""
+    before = Ranker.load(out)
+    problems = [
+        f"{name}: expected what it was begun with"
+        for name, value in how.items()
+        if before.trained.get(name) != value
+    ]
+    if before.limit != limit:
+        problems.append(f"limit: expected {before.limit}, as it was begun, got {limit}")
+    if problems:
+        raise DataError(str(out), [*problems, "delete the file or name another to begin anew"])
+    return [list(row) for row in before.trained["losses"]]
+
+
+def begun(hidden: int = 0, limit: float = LIMIT) -> Ranker:
+    """The order that training begins with."""
+    first = np.zeros(length(hidden))
+    for name, weight in BEGIN.items():
+        first[NAMES.index(name)] = weight * SPREAD[NAMES.index(name)]
+    return Ranker(tuple(map(float, first)), limit)
+
+
+def _search(hidden: int, seed: int) -> Any:
+    cma = require("cma", extra="bo")
+    rng = np.random.default_rng(seed)
+    first = np.array(begun(hidden).weights)
+    settings = {
+        "verbose": -9, "seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape),
+        "CMA_diagonal": hidden > 0, "maxiter": np.inf,
+    }  # fmt: skip
+    return cma.CMAEvolutionStrategy(first, SIGMA, settings)
+
+
+def _mean_loss(
+    weights: np.ndarray,
+    given: Sequence[Case],
+    wanted: Mapping[str, float],
+    limit: float,
+    drawn: tuple[int, int],
+) -> float:
+    rng = np.random.default_rng(drawn)
+    pick = rng.choice(len(given), size=min(AT_ONCE, len(given)), replace=False)
+    ranker = Ranker(tuple(map(float, weights)), limit)
+    found = [
+        loss(given[k], ranker.starts(given[k].load, given[k].user, given[k].size)[0], wanted)
+        for k in pick
+    ]
+    return float(np.mean(found))
