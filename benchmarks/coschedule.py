@@ -2,6 +2,7 @@
 
     python benchmarks/coschedule.py                 # about 1 CPU-minute
     python benchmarks/coschedule.py --exact 60      # also CP-SAT as a yardstick, per queue
+    python benchmarks/coschedule.py --write-docs    # the tables, from the results kept in --out
 
 Measured profiles and logs (V100, A100, H100; queues of 10 to 25 jobs) are read from ../shared/data
 (RHEOSTAT_DATA overrides) and are not part of this repository.  Results go to --out as JSON.
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from nodecount_lib.section import replace_section
 
 from rheostat.decide.coschedule.cluster import Matched
 from rheostat.decide.coschedule.exact import optimum
@@ -214,11 +216,57 @@ def cluster(nodes: int) -> dict[str, tuple[float, float]]:
                                                                     theirs.energy_j)}  # fmt: skip
 
 
+def write_docs(facts: dict) -> None:
+    """The tables of docs/systems/ecosched.md, from results."""
+    lines = [
+        "| queue | measured: Marble, EcoSched | simulated: Marble | EcoSched | packed, 2 | "
+        "packed, 4 | EDP of packed 2, 4 against EcoSched |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    _, logs = measured_runs(FOLDER)
+    known = {r["log"]: (r["makespan_s"], r["energy_j"]) for r in logs.rows(named=True)}
+    for case in cases():
+        mine = {(r["tenants"], r["crowd"]): r for r in facts["policies"] if r["case"] == case}
+        two, four = mine[2, None], mine[4, 0.05]
+        seen = [_said(known[f"{case}/{LOGS[p]}.txt"]) for p in ("marble", "ecosched")]
+        edp = [_product(r["packed"]) / _product(r["ecosched"]) - 1 for r in (two, four)]
+        lines.append(
+            f"| {case} | {', '.join(seen)} | {_said(two['marble'])} | {_said(two['ecosched'])} | "
+            f"{_said(two['packed'])} | {_said(four['packed'])} | "
+            f"{100 * edp[0]:+.0f} %, {100 * edp[1]:+.0f} % |"
+        )
+    rows = [
+        "| neighbours slow by | queues where packed beats Marble in both | EDP below EcoSched's |",
+        "|---|---|---|",
+    ]
+    for crowd in CROWDS:
+        mine = [r for r in facts["policies"] if r["tenants"] == 4 and r["crowd"] == crowd]
+        both = sum(r["packed"][0] <= r["marble"][0] and r["packed"][1] <= r["marble"][1]
+                   for r in mine)  # fmt: skip
+        edp = sum(_product(r["packed"]) < _product(r["ecosched"]) for r in mine)
+        rows.append(f"| {100 * crowd:.0f} % each | {both} of {len(mine)} | {edp} of {len(mine)} |")
+    page = ROOT / "docs" / "systems" / "ecosched.md"
+    replace_section(page, "policies", lines)
+    replace_section(page, "crowd", rows)
+
+
+def _said(outcome) -> str:
+    return f"{outcome[0]:.0f} s {outcome[1] / 1e3:.0f} kJ"
+
+
+def _product(outcome) -> float:
+    return outcome[0] * outcome[1]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--exact", type=float, default=0.0, metavar="EFFORT")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "coschedule.json")
+    parser.add_argument("--write-docs", action="store_true")
     asked = parser.parse_args()
+    if asked.write_docs and asked.out.is_file():
+        write_docs(json.loads(asked.out.read_text()))
+        return
     if not FOLDER.is_dir():
         sys.exit(f"measured data not found at {FOLDER}: set RHEOSTAT_DATA")
     facts: dict[str, object] = {"abstract": abstract(), "fidelity": fidelity()}

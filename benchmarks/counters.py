@@ -2,6 +2,7 @@
 
     python benchmarks/counters.py              # all of it: about 10 CPU-minutes
     python benchmarks/counters.py --quick      # the law, the chain and two learners: 1 CPU-minute
+    python benchmarks/counters.py --write-docs # from the results kept in --out
 
 Sets: Intel PCM samples of 13 applications under 10 package caps (220 runs), and LIKWID runs of nine
 SPEChpc 2021 codes on one cluster.  Both are read from ../shared/data (RHEOSTAT_DATA overrides) and
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from nodecount_lib.section import replace_section
 
 from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.core.vocabulary import table
@@ -85,11 +87,37 @@ def _line(r: dict) -> str:
     )
 
 
+def write_docs(facts: dict) -> None:
+    """The tables of docs/systems/mummi.md, from results."""
+    page = ROOT / "docs" / "systems" / "mummi.md"
+    names = {"pcm": "PCM intervals", "pcm means": "PCM means of runs", "spechpc": "SPEChpc, LIKWID"}
+    lines = ["| set | target | method | left-out application | worst | covers | random split |",
+             "|---|---|---|---|---|---|---|"]  # fmt: skip
+    key = ("set", "target", "method")
+    for name in dict.fromkeys(tuple(r[k] for k in key) for r in facts["rows"]):
+        mine = [r for r in facts["rows"] if tuple(r[k] for k in key) == name]
+        seen = {s: [r for r in mine if r["split"] == s] for s in ("application", "random")}
+        out, rest = seen["application"], seen["random"]
+        low, high = (100 * np.mean([r["mape"][k] for r in out]) for k in (1, 2))
+        mean = 100 * np.mean([r["mape"][0] for r in out])
+        worst, share = out[0]["worst_application"]
+        other = f"{100 * np.mean([r['mape'][0] for r in rest]):.1f}" if rest else "-"
+        lines.append(
+            f"| {names[name[0]]} | `{name[1]}` | {name[2]} | {mean:.1f} [{low:.1f}, {high:.1f}] | "
+            f"{worst} {100 * share:.0f} | {np.mean([r['coverage'] for r in out]):.2f} | {other} |"
+        )
+    replace_section(page, "counters", lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "counters.json")
+    parser.add_argument("--write-docs", action="store_true")
     asked = parser.parse_args()
+    if asked.write_docs and asked.out.is_file():
+        write_docs(json.loads(asked.out.read_text()))
+        return
     if not PCM.is_file() or not SPEC.is_file():
         sys.exit(f"measured data not found under {DATA}: set RHEOSTAT_DATA")
     both, unseen = ("application", "random"), ("application",)

@@ -33,7 +33,7 @@ from rheostat.decide.coschedule.plan import Foreseen, Site, foresee
 from rheostat.decide.coschedule.profile import Mode, Profiles
 
 IMPROVED_UP_TO = 40
-DEADLINES, PRICES = 24, (0.0, 0.5, 1.0, 2.0, 4.0)
+DEADLINES, PRICES = 16, (0.0, 1.0, 2.0, 4.0)
 
 
 class Packed:
@@ -127,8 +127,11 @@ class Packed:
 
     def by_area(self, apps: Sequence[str], site: Site) -> tuple[list[Mode], list[int]]:
         """The same for long queues, where a plan is judged by its area alone, per application."""
-        names, code, count = np.unique(apps, return_inverse=True, return_counts=True)
-        options = [self.profiles[str(a)] for a in names]
+        names = list(dict.fromkeys(apps))
+        place = {name: k for k, name in enumerate(names)}
+        code = np.fromiter((place[a] for a in apps), dtype=np.int64, count=len(apps))
+        count = np.bincount(code)
+        options = [self.profiles[a] for a in names]
         t, e, g = _columns(options)
         rows, best = np.arange(len(names)), (np.inf, np.zeros(len(names), dtype=np.int64))
         for pick in _picks(options, count, site):
@@ -138,7 +141,8 @@ class Packed:
             value = span * (above + site.idle_w * site.gpus * span)
             if value < best[0]:
                 best = (value, pick)
-        chosen = [options[k][best[1][k]] for k in code]
+        taken = [ms[p] for ms, p in zip(options, best[1], strict=True)]
+        chosen = [taken[k] for k in code.tolist()]
         order = np.argsort(-t[rows, best[1]][code], kind="stable")
         return chosen, order.tolist()
 
@@ -195,7 +199,7 @@ def _picks(options: Sequence[tuple[Mode, ...]], count: Array, site: Site) -> Ite
     for price in PRICES:
         cost = e + price * site.idle_w * g * t
         for deadline in deadlines:
-            pick = np.nanargmin(np.where(t <= deadline, cost, np.inf), axis=1)
+            pick = np.where(t <= deadline, cost, np.inf).argmin(axis=1)
             if pick.tobytes() not in seen:
                 seen.add(pick.tobytes())
                 yield pick

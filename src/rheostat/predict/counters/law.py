@@ -141,8 +141,8 @@ class MemoryLaw:
 
         w = np.ones(len(jobs)) if weight is None else weight
         there = np.isfinite(power_w) & (power_w > 0)
-        X = self._matrix(jobs)[there] * (np.sqrt(w[there]) / power_w[there])[:, None]
-        self.coef_ = nnls(X, np.sqrt(w[there]))[0]
+        root = np.sqrt(w[there])  # in watts, not in shares: idle intervals must not decide
+        self.coef_ = nnls(self._matrix(jobs)[there] * root[:, None], power_w[there] * root)[0]
         return self
 
     def predict(self, jobs: JobTable) -> Array:
