@@ -72,6 +72,25 @@ def test_what_is_believed_can_be_planned_with(runs, known, tmp_path, capsys) -> 
     assert plan["nodes"][0]["gain"]["low"] < plan["nodes"][0]["gain"]["high"]
 
 
+def test_a_table_of_rates_and_a_part_of_a_table(runs, tmp_path, capsys) -> None:
+    """Published tables hold speeds, not times, and several machines in one file."""
+    path, rates = tmp_path / "rates.csv", tmp_path / "map.toml"
+    speed = runs.with_columns(Performance=1.0 / pl.col("runtime_s"), site=pl.lit("a"))
+    other = speed.with_columns(Performance=pl.lit(1.0), site=pl.lit("b"))
+    pl.concat([speed, other]).drop("runtime_s", "power_w").write_csv(path)
+    rates.write_text('[columns]\nruntime_s = {from = "Performance", inverse = true}\n')
+    ask = (path, "--app", APP, "--map", rates, "--where", "site=a", "--json")
+    facts = json.loads(asked(capsys, *ask)[1])
+    assert facts["next"] is None  # it ran everywhere
+    assert facts["tried"] == 12
+    truth = runs.filter(pl.col("app") == APP)["runtime_s"].to_numpy()
+    losses = [s["loss"] for s in facts["settings"]]
+    assert losses == pytest.approx(1 - truth[-1] / truth, abs=1e-6)
+    code, _, err = asked(capsys, path, "--app", APP, "--map", rates, "--where", "site=c")
+    assert code == 1
+    assert "no row has site=c" in err
+
+
 def test_mistakes_are_told(runs, known, tmp_path, capsys) -> None:
     path = tmp_path / "t.csv"
     odd = runs.filter(pl.col("app") == APP).head(2)

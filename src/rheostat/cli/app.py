@@ -11,7 +11,15 @@ GROUPS = {
     "Start here": ("demo", "doctor"),
     "Measure": ("read", "measure", "fetch"),
     "Predict": ("fit", "predict", "compare", "counters"),
-    "Trade off and decide": ("front", "decide", "caps", "budget", "coschedule", "backtest", "search"),
+    "Trade off and decide": (
+        "front",
+        "decide",
+        "backtest",
+        "search",
+        "caps",
+        "budget",
+        "coschedule",
+    ),
     "Time passes": ("simulate", "train", "explain"),
 }
 

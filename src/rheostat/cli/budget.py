@@ -13,6 +13,7 @@ from rheostat.cli import options as o
 if TYPE_CHECKING:
     import polars as pl
 
+    from rheostat.core.jobs import JobTable
     from rheostat.decide.budget.fleet import Fleet
     from rheostat.decide.budget.spend import Limits
 
@@ -65,6 +66,7 @@ def plan(
     hysteresis: Annotated[float, typer.Option(help="Gain below which caps are left alone.")] = 0.0,
     most_changes: Annotated[int | None, typer.Option(help="Change at most so many nodes.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan here.")] = None,
+    where: o.Where = None,
     html: o.Html = None,
     seed: o.Seed = 0,
     form: o.Form = "",
@@ -84,7 +86,8 @@ def plan(
 
     bound = None if slowdown is None else _over_one(slowdown)
     wish = Wish(objective, risk, bound, hysteresis)
-    fleet = _fleet(file, nodes, count, start, seed, form, mapped)
+    runs = o.only(o.load(file, form, mapped), where)
+    fleet = _fleet(runs, nodes, count, start, seed)
     tell_notes(fleet.notes)
     allowed = _limits(fleet, total, extra, limits, at)
     with working(f"planning {len(fleet):,} nodes"):
@@ -108,18 +111,9 @@ def _over_one(slowdown: float) -> float:
     return slowdown - 1.0
 
 
-def _fleet(
-    file: Path,
-    nodes: Path | None,
-    count: int,
-    start: str,
-    seed: int,
-    form: str,
-    mapped: Path | None,
-) -> Fleet:
+def _fleet(runs: JobTable, nodes: Path | None, count: int, start: str, seed: int) -> Fleet:
     from rheostat.recipes.ecoshift import made_fleet
 
-    runs = o.load(file, form, mapped)
     given = _caps(start)
     table = None if nodes is None else _table(nodes)
     return made_fleet(runs, table, count=count, start=given, seed=seed)
@@ -177,6 +171,7 @@ def follow(
     count: Count = 0,
     start: Start = "",
     hysteresis: Annotated[float, typer.Option(help="Gain below which caps are left alone.")] = 0.0,
+    where: o.Where = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -193,7 +188,8 @@ def follow(
     from rheostat.decide.budget.menu import Wish
     from rheostat.recipes.ecoshift import budget_series, limits_file
 
-    fleet = _fleet(file, nodes, count, start, seed, form, mapped)
+    runs = o.only(o.load(file, form, mapped), where)
+    fleet = _fleet(runs, nodes, count, start, seed)
     tell_notes(fleet.notes)
     found = moments(
         fleet,

@@ -33,6 +33,7 @@ def caps(
         Path | None,
         typer.Option(help="Write what is believed as runs (CSV), for rheostat budget plan."),
     ] = None,
+    where: o.Where = None,
     html: o.Html = None,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -47,9 +48,11 @@ def caps(
     from rheostat.decide.caps import advise_caps, as_runs
     from rheostat.explain.caps import caps_grid, caps_report
 
-    runs = o.load(known, form, mapped)
+    runs = o.only(o.load(known, form, mapped), where)
     own = runs if tried is None else o.load(tried, form, mapped)
     found = advise_caps(runs, own, app, loss=loss, risk=risk)
+    if found.left_out:
+        tell(f"note: left out, no run at the highest caps: {', '.join(found.left_out)}")
     facts = _facts(found, loss, risk)
     if json:
         put_json("rheostat.caps/1", facts)
@@ -82,7 +85,7 @@ def _facts(found: Advised, loss: float, risk: float) -> dict[str, Any]:
         "tried": int(np.isfinite(found.row).sum()),
         "loss": loss,
         "risk": risk,
-        "next": named(found.next_setting),
+        "next": named(found.next_setting) if found.next_setting >= 0 else None,
         "settings": [],
     }
     if not found.ready:

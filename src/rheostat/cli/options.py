@@ -45,6 +45,7 @@ Kind = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything that draws.")]
 Html = Annotated[Path | None, typer.Option(help="Also write an HTML report here.")]
+Where = Annotated[list[str] | None, typer.Option(help="Only rows with column=value. Repeatable.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 RUNTIME_ENERGY = "runtime_s,energy_j"
@@ -156,6 +157,27 @@ def load(file: Path, form: str = "", mapped: Path | None = None) -> JobTable:
         jobs = read(file, form or None, **options)
     tell_notes(jobs.notes)
     return prepared(jobs)
+
+
+def only(jobs: JobTable, where: list[str] | None) -> JobTable:
+    """The rows that hold every ``column=value``; none at all is a `DataError`.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> len(only(table({"gpus": [1, 2, 2], "app": ["a", "a", "b"]}), ["gpus=2", "app=a"]))
+    1
+    """
+    from rheostat.errors import DataError
+
+    for text in where or ():
+        name, _, wanted = text.partition("=")
+        jobs.require(name)
+        values = jobs.frame[name].to_list()
+        jobs = jobs.rows(
+            [i for i, v in enumerate(values) if str(v) == wanted or v == value(wanted)]
+        )
+    if where and not len(jobs):
+        raise DataError("--where", [f"no row has {' and '.join(where)}"])
+    return jobs
 
 
 def fitted(

@@ -24,6 +24,7 @@ from rheostat.predict.factor.choose import Kept, keep, next_try
 from rheostat.predict.factor.judge import LOSS, RISK
 from rheostat.predict.factor.mixture import CapMixture, Completion
 from rheostat.predict.factor.table import CapTable, cap_table
+from rheostat.predict.surface import CAPS
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Advised:
     found: Completion
     kept: Kept
     next_setting: int
+    left_out: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -52,7 +54,7 @@ def advise_caps(
     known: JobTable, tried: JobTable, app: str, *, loss: float = LOSS, risk: float = RISK
 ) -> Advised:
     """Complete the row of ``app`` from its runs ``tried``, taught by the others in ``known``."""
-    others = known.rows(pl.col("app").cast(pl.String) != app)
+    others, left_out = _with_default(known.rows(pl.col("app").cast(pl.String) != app))
     if others.frame["app"].n_unique() < 2:
         raise DataError("known applications", [f"expected two or more beside {app}"])
     learnt = cap_table(others)
@@ -67,7 +69,18 @@ def advise_caps(
     after = next_try(model, found, learnt.saved_w, loss, risk) if ready else learnt.default
     if not ready:
         kept = Kept(learnt.default, 0.0, 1.0)
-    return Advised(learnt, app, row, first, found, kept, after)
+    return Advised(learnt, app, row, first, found, kept, after, left_out)
+
+
+def _with_default(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:
+    """Runs of applications that ran at the highest caps, and the names of the others."""
+    knobs = [c for c in CAPS if c in known.columns]
+    if not knobs or "app" not in known.columns:
+        return known, ()  # cap_table tells what is missing
+    top = (pl.col(c) == known.frame[c].max() for c in knobs)
+    there = known.frame.filter(*top)["app"].unique()
+    gone = known.frame.filter(~pl.col("app").is_in(there.implode()))["app"].unique().sort()
+    return known.rows(pl.col("app").is_in(there.implode())), tuple(map(str, gone))
 
 
 def _runtimes(known: CapTable, tried: JobTable, app: str) -> Array:

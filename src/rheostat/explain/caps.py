@@ -39,7 +39,9 @@ def _sentences(facts: Mapping[str, Any]) -> tuple[str, ...]:
         f"{facts['tried']} settings tried, {facts['known_applications']} other applications known.",
         f"Keep {_caps(kept['caps'])}: {kept['saved_w']:g} W of caps saved, and with probability "
         f"{kept['probability']:.2f} at most {bound:g} % slower than at the highest caps.",
-        f"Most worth trying next: {_caps(facts['next'])}.",
+        f"Most worth trying next: {_caps(facts['next'])}."
+        if facts["next"]
+        else "Every setting has been tried.",
     )
 
 

@@ -4,6 +4,7 @@
 runtime_s = "wall_s"
 power_w = ["power_cpu_W", "power_dram_W"]      # a sum
 energy_j = { from = "energy", scale = 3.6e6 }  # kWh
+runtime_s = { from = "speed", inverse = true }  # a rate: 1 / speed, in units of its best
 [known]
 size = "submit"
 [drop]
@@ -25,10 +26,14 @@ from rheostat.measure.runs.guess import split_unit
 
 @dataclass(frozen=True)
 class Source:
-    """Where one of our columns comes from: their columns, summed, times ``scale``."""
+    """Where one of our columns comes from: their columns, summed, times ``scale``.
+
+    ``inverse`` takes one over that: a table may have rates where we have times.
+    """
 
     columns: tuple[str, ...]
     scale: float = 1.0
+    inverse: bool = False
 
     @classmethod
     def of(cls, ours: str, theirs: Any) -> Source:
@@ -36,14 +41,16 @@ class Source:
 
         Without a scale, a unit suffix of their name decides: ``wall_min`` is 60 s a piece.
         """
+        inverse = False
         if isinstance(theirs, Mapping):
             names, scale = theirs.get("from"), theirs.get("scale")
+            inverse = bool(theirs.get("inverse", False))
         else:
             names, scale = theirs, None
         names = (names,) if isinstance(names, str) else tuple(names or ())
         if not names or not all(isinstance(n, str) for n in names):
             raise DataError("mapping", [f"{ours}: expected a column name, got {theirs!r}"])
-        return cls(names, _scale(ours, names) if scale is None else float(scale))
+        return cls(names, _scale(ours, names) if scale is None else float(scale), inverse)
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,9 @@ def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list
 
 
 def _expr(frame: pl.DataFrame, source: Source, ours: str) -> pl.Expr:
+    if source.inverse:
+        plain = _expr(frame, Source(source.columns, source.scale), ours)
+        return pl.when(plain > 0).then(1.0 / plain)
     first = frame[source.columns[0]].dtype
     if first == pl.String and ours in ("runtime_s", "time_limit_s", "wait_s"):
         return pl.col(source.columns[0]).map_elements(seconds, return_dtype=pl.Float64)

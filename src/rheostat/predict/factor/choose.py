@@ -45,10 +45,12 @@ def keep(found: Completion, saved_w: Array, loss: float, risk: float) -> Kept:
 
 
 def next_try(model: CapMixture, found: Completion, saved_w: Array, loss: float, risk: float) -> int:
-    """The setting to try next."""
+    """The setting to try next; -1 when all have been tried."""
     untried = np.ones(len(saved_w), dtype=bool)
     untried[list(found.tried)] = False
     untried[model.start_] = model.start_ not in found.tried and not model.by_default
+    if not untried.any():
+        return -1
     if not [t for t in found.tried if t != model.start_ or not model.by_default]:
         return model.most_telling([], untried)
     hope = found.reaches(1.0 - loss) * (saved_w - keep(found, saved_w, loss, risk).saved_w)

@@ -90,7 +90,8 @@ class Completion:
         """Probability that each setting is at least as fast as its own ``speed`` (p,)."""
         from scipy.special import ndtr
 
-        return np.asarray(self.weight @ ndtr((self.mean - np.log(speed)) / self.sd))
+        z = (self.mean - np.log(speed)) / self.sd
+        return np.minimum(self.weight @ ndtr(z), 1.0)
 
 
 class CapMixture:
