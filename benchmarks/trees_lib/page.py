@@ -57,11 +57,12 @@ def _ours(found: Facts) -> list[str]:
             sure, slow = of["certificate"], of["slowdown"]
             loss = 100 * (slow["tree"] / slow["teacher"] - 1)
             kept = of.get("multifactor", {}).get("agreement")
+            weights = f"{100 * kept['mean']:.0f} %" if kept else "-"
             lines.append(
                 f"| {trace} | {name} | {of['leaves']} | {of['depth']} | "
                 f"{_spread(sure['agreement'])} | {100 * sure['chance']:.0f} % | "
                 f"{100 * sure['regret']['mean']:.2f} % | {loss:+.1f} % | "
-                f"{f'{100 * kept["mean"]:.0f} %' if kept else '-'} |"
+                f"{weights} |"
             )
     return [*lines, ""]
 

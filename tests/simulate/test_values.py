@@ -81,9 +81,7 @@ def test_a_student_plays_from_its_file_like_any_policy(lessons, tmp_path):
     np.testing.assert_array_equal(run.jobs.numpy("start_s"), played.starts)
     assert run.policy.name == "tree:s"
     with pytest.raises(DataError, match="order"):
-        Student.of(
-            Tree.of(WITH_WAIT, feature=[-1], threshold=[0], left=[-1], right=[-1], value=[0])
-        )
+        Student.of(lessons.student.tree)
 
 
 def test_rewards_are_sums_over_the_jobs_that_wait_now():

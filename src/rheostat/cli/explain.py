@@ -19,7 +19,10 @@ LANGUAGES = ("python", "c", "lua", "slurm")
 def explain(
     policy: Annotated[
         str,
-        typer.Argument(help="A tree's file, or with --trace an order (wfp3) or agent:FILE."),
+        typer.Argument(
+            help="A tree's file, or with --trace an order (wfp3), agent:FILE, or the file of a "
+            "learned order."
+        ),
     ],
     trace: Annotated[
         Path | None,
@@ -88,7 +91,7 @@ def _check(policy: str, trace: Path | None, export: str) -> None:
     problems = []
     if export and export not in LANGUAGES:
         problems.append(f"--export: expected one of {', '.join(LANGUAGES)}, got {export!r}")
-    if trace is None and (export == "slurm" or not _file(policy).is_file()):
+    if trace is None and (export == "slurm" or not _is_tree(policy)):
         problems.append("expected the file of a tree, or --trace to learn one from")
     if problems:
         raise DataError(policy, problems)
@@ -98,10 +101,18 @@ def _file(policy: str) -> Path:
     return Path(policy.removeprefix("tree:"))
 
 
+def _is_tree(policy: str) -> bool:
+    """Is it a file that is no learned order's?  What else it may be, reading it will tell."""
+    if not _file(policy).is_file():
+        return False
+    with _file(policy).open("rb") as file:
+        return b"rheostat.rank/" not in file.read(4096)
+
+
 def _tree(policy: str, trace: Path | None, machine: str, form: str, how: dict[str, Any]) -> Tree:
     from rheostat.decide.queue.tree import Tree
 
-    if _file(policy).is_file():
+    if _is_tree(policy):
         return Tree.load(_file(policy))
     from rheostat.cli.output import tell
     from rheostat.measure.reading import read
@@ -130,7 +141,7 @@ def _weights(
 
     assert trace is not None
     jobs = read(trace, form or None)
-    teacher = f"tree:{_file(policy)}" if _file(policy).is_file() else policy.removesuffix("+easy")
+    teacher = f"tree:{_file(policy)}" if _is_tree(policy) else policy.removesuffix("+easy")
     found = weights_of(teacher, jobs, machine_of(jobs, machine), seed=seed)
     _put(slurm_lines(found), out)
     tell(found.words)
