@@ -32,6 +32,15 @@ def test_policies_are_compared_and_the_schedule_is_whole(profiles, capsys):
         "fast#1", "fast#2", "flat#1", "flat#2", "flat#3"]  # fmt: skip
 
 
+def test_profiles_of_two_machines_are_not_averaged(tmp_path, capsys):
+    rows = "".join(f"{m},a,{g},{10 * f},100\n" for m, f in (("X", 1), ("Y", 3)) for g in (1, 2))
+    (tmp_path / "two.csv").write_text("system,app,gpus,runtime_s,power_w\n" + rows)
+    assert run(["coschedule", str(tmp_path / "two.csv")]) == 1
+    assert "--where system=... is needed: X, Y" in capsys.readouterr().err
+    assert run(["coschedule", str(tmp_path / "two.csv"), "--where", "system=Y", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["policies"][0]["makespan_s"] == 30.0
+
+
 def test_what_cannot_be_is_told(profiles, capsys):
     assert run(["coschedule", profiles, "--queue", "nobody"]) == 1
     assert "nobody has no profile; there are fast, flat" in capsys.readouterr().err

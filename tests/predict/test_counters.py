@@ -48,6 +48,24 @@ def test_no_meter_is_ever_a_feature(jobs):
     assert not set(names) & {"package_power_w", "dram_power_w", "power_w", "runtime_s", "span_s"}
 
 
+def test_a_total_gives_the_runtime_away_and_is_no_feature():
+    t = table(
+        {"app": list("abcdef"), "runtime_s": [1.0, 2, 3, 4, 5, 6], "ipc": [3.0, 1, 2, 1, 3, 2],
+         "samples": [11, 19, 31, 40, 52, 60]},
+        [Column("samples", "", Moment.END), Column("ipc", "", Moment.END)],
+    )  # fmt: skip
+    assert counters_of(t) == ("ipc",)
+
+
+def test_runs_without_the_target_are_left_out_of_it_alone(jobs):
+    power = jobs.numpy("package_power_w").copy()
+    power[:12] = np.nan
+    some = jobs.with_columns([], package_power_w=power)
+    marks = compare_counters(some, [], ["package_power_w", "dram_power_w"],
+                             splits=("application",))  # fmt: skip
+    assert [m.runs for m in marks] == [29, 30]
+
+
 def test_poisoned_meters_change_no_prediction(jobs):
     for method in ("mummi", "tree"):
         model = CounterModel(method).fit(jobs)

@@ -68,8 +68,23 @@ def read_profiles(path: str | Path, where: dict[str, str] | None = None) -> Prof
         raise DataError(str(path), [f"no row has {where}"])
     frame = frame.rename({k: v for k, v in NAMES.items() if k in frame.columns
                           and v not in frame.columns})  # fmt: skip
+    _one_machine(path, frame)
     keep = ("app", "gpus", "runtime_s", "power_w", "cap_w", "dram_active", "fp_active", "sm_clock")
     return profiles_of(table(frame.select([c for c in keep if c in frame.columns])))
+
+
+def _one_machine(path: str | Path, frame: pl.DataFrame) -> None:
+    """Raise where the same mode stands there for several machines: their mean would be of none."""
+    key = [c for c in ("app", "gpus", "cap_w") if c in frame.columns]
+    if not {"app", "gpus"} <= set(key):
+        return
+    names = [c for c, t in frame.schema.items() if t == pl.String and c not in key]
+    mixed = frame.group_by(key).agg(pl.col(names).n_unique())
+    odd = [c for c in names if int(mixed[c].max() or 0) > 1]  # type: ignore[arg-type]
+    if odd:
+        told = [f"--where {c}=... is needed: {', '.join(sorted(map(str, frame[c].unique())))}"
+                for c in odd]  # fmt: skip
+        raise DataError(str(path), told)
 
 
 def queue_of(text: str, profiles: Profiles) -> list[Waiting]:

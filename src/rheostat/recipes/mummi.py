@@ -26,7 +26,12 @@ from rheostat.predict.counters.columns import TARGETS, runs_of
 from rheostat.predict.counters.learners import LEARNERS
 from rheostat.predict.counters.leverage import WhatIf, leverage, what_if
 from rheostat.predict.counters.model import CounterModel
-from rheostat.predict.counters.protocol import SPLITS, CounterMarks, compare_counters
+from rheostat.predict.counters.protocol import (
+    SPLITS,
+    CounterMarks,
+    compare_counters,
+    with_target,
+)
 
 TEN = tuple(LEARNERS)
 DEFAULT = ("mummi", "law")
@@ -71,9 +76,12 @@ def study(
     found: list[WhatIf] = []
     asked: list[WhatIf] = []
     if powers:
-        model = CounterModel(methods[-1], powers, by=by, random_state=seed).fit(jobs)
-        found = leverage(model, jobs, seed=seed)
-        asked = what_if(model, jobs, changes, seed=seed) if changes else []
+        some = jobs
+        for t in powers:
+            some = with_target(some, t)[0]
+        model = CounterModel(methods[-1], powers, by=by, random_state=seed).fit(some)
+        found = leverage(model, some, seed=seed)
+        asked = what_if(model, some, changes, seed=seed) if changes else []
     return {
         "runs": len(runs_of(jobs)),
         "rows": len(jobs),

@@ -17,6 +17,7 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 from rheostat.measure.checks import AMOUNTS, ROW, as_jobs, file_there
+from rheostat.measure.counters.names import COUNTERS
 from rheostat.measure.parquet import MAGIC, gather, scan
 from rheostat.measure.runs.delimited import read_delimited
 from rheostat.measure.runs.guess import (
@@ -43,6 +44,15 @@ PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
         "columns": {"runtime_s": "wall_s", "power_w": "total_power_W", "energy_j": "energy_J",
                     "frequency_hz": "core_freq_GHz", "threads": "threads"},
         "known": {"size": "submit", "arch": "submit", "dataset": "submit", "parallel": "submit"}}),
+    ("means of PCM samples of 0.1 s", frozenset({"EXEC_mean", "CFREQ_mean", "INST_mean"}), {
+        "columns": {"runtime_s": "span_s", "package_power_w": "proc_power_w",
+                    "exec_share": "EXEC_mean", "core_hz": {"from": "CFREQ_mean", "scale": 1e9},
+                    "uncore_hz": {"from": "UncFREQ (Ghz)_mean", "scale": 1e9},
+                    "core_ipc": {"from": "PhysIPC%_mean", "scale": 0.01},
+                    "memory_read_b_per_s": {"from": "READ_mean", "scale": 1e10},
+                    "memory_write_b_per_s": {"from": "WRITE_mean", "scale": 1e10},
+                    "instructions_per_s": {"from": "INST_mean", "scale": 1e7}},
+        "drop": {"columns": ["samples"]}}),
     ("Marconi100 jobs", frozenset({"num_nodes_alloc", "run_time", "time_limit", "job_state"}), {
         "columns": {"time_limit_s": {"from": "time_limit", "scale": 60}, "runtime_s": "run_time"}}),
     ("Zeus training runs", frozenset({"time_per_epoch", "average_power", "power_limit"}), {
@@ -138,7 +148,8 @@ def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[N
 def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list[Column]]:
     """Expressions for the mapped columns, and descriptions of those the vocabulary lacks."""
     described = [
-        Column(n, split_unit(n)[2], chosen.known.get(n, Moment.SUBMIT), f"from {s.columns[0]}")
+        COUNTERS.get(n)
+        or Column(n, split_unit(n)[2], chosen.known.get(n, Moment.SUBMIT), f"from {s.columns[0]}")
         for n, s in chosen.columns.items()
         if n not in VOCABULARY
     ]

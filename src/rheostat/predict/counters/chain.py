@@ -27,6 +27,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rheostat.core.outcome import Array
+from rheostat.predict.counters.columns import rank_correlation
 
 COPY = 0.995
 """Correlation from which on two counters are taken for one."""
@@ -61,7 +62,7 @@ class CounterChain(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from counters (n, k) and a target (n,)."""
         X, y = validate_data(self, X, y, y_numeric=True)
         X, y = X.astype(float), y.astype(float)
-        self.ranks_ = _spearman(X, y)
+        self.ranks_ = np.array([rank_correlation(x, y) for x in X.T])
         kept = np.flatnonzero(np.abs(self.ranks_) >= self.rank)
         if len(kept) < min(3, X.shape[1]):
             kept = np.sort(np.argsort(-np.abs(self.ranks_), kind="stable")[: min(3, X.shape[1])])
@@ -82,16 +83,6 @@ class CounterChain(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
         return np.asarray(X @ self.coef_ + self.intercept_, dtype=float)
-
-
-def _spearman(X: Array, y: Array) -> Array:
-    """Rank correlation of each column with y, (k,); 0 for a constant column."""
-    from scipy.stats import rankdata
-
-    R, r = rankdata(X, axis=0), rankdata(y)
-    R, r = R - R.mean(axis=0), r - r.mean()
-    below = np.sqrt((R**2).sum(axis=0) * (r**2).sum())
-    return np.divide(R.T @ r, below, out=np.zeros(X.shape[1]), where=below > 0)
 
 
 def _without_copies(Z: Array, kept: np.ndarray, ranks: Array) -> np.ndarray:

@@ -21,10 +21,14 @@ from rheostat.errors import DataError
 METER_UNITS = ("W", "J", "s")
 TARGETS = ("runtime_s", "power_w", "package_power_w", "dram_power_w")
 """What the chain of counters models: runtime, node, processor and memory power."""
+A_TOTAL = 0.97
+"""Rank correlation with the runtime from which on a column is taken for a total."""
 
 
 def counters_of(jobs: JobTable, targets: Iterable[str] = TARGETS) -> tuple[str, ...]:
     """Numeric columns that a model may look at: counters and settings, no meters, no targets.
+
+    Left out too: columns with holes, constants, and totals that give the runtime away.
 
     >>> from rheostat.core.vocabulary import table
     >>> runs = table({"cap_w": [80, 90], "ipc": [1.0, 1.2], "power_w": [70.0, 80.0]},
@@ -32,14 +36,45 @@ def counters_of(jobs: JobTable, targets: Iterable[str] = TARGETS) -> tuple[str, 
     >>> counters_of(runs)
     ('cap_w', 'ipc')
     """
-    found = []
+    found, totals = [], totals_in(jobs)
     for c in jobs.schema.values():
         series = jobs.frame[c.name]
         meter = c.known == Moment.END and c.unit in METER_UNITS
         flat = not series.dtype.is_numeric() or series.n_unique() < 2 or series.null_count()
-        if not (meter or flat or c.name in targets or c.name in ("job_id", "weight")):
+        if not (meter or flat or c.name in (*targets, *totals, "job_id", "weight")):
             found.append(c.name)
     return tuple(found)
+
+
+def totals_in(jobs: JobTable) -> tuple[str, ...]:
+    """Columns that only tell how long a run took: they rise with the runtime in nearly every pair.
+
+    A number of samples, or of instructions in all, gives the runtime away.
+    """
+    if "runtime_s" not in jobs.columns or len(jobs) < 5:
+        return ()
+    runtime = jobs.numpy("runtime_s")
+    late = [c.name for c in jobs.schema.values() if c.known == Moment.END]
+    found = []
+    for name in late:
+        series = jobs.frame[name]
+        if name == "runtime_s" or not series.dtype.is_numeric() or series.n_unique() < 2:
+            continue
+        if abs(rank_correlation(jobs.numpy(name), runtime)) > A_TOTAL:
+            found.append(name)
+    return tuple(found)
+
+
+def rank_correlation(x: Array, y: Array) -> float:
+    """Spearman's, over the pairs that are there; 0 where either does not vary."""
+    from scipy.stats import rankdata
+
+    there = np.isfinite(x) & np.isfinite(y)
+    if there.sum() < 3:
+        return 0.0
+    a, b = (rankdata(v[there]) - (there.sum() + 1) / 2 for v in (x, y))
+    below = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / below if below else 0.0
 
 
 def cap_of(jobs: JobTable) -> str | None:

@@ -57,23 +57,32 @@ def compare_counters(  # noqa: PLR0913 - options of one protocol, all but three 
 
     A method that cannot do a target (the law has no runtime) has no row for it.
     """
-    runs = runs_of(jobs)
-    groups, code = groups_of(runs, by), run_codes(jobs)
     odd = [s for s in splits if s not in SPLITS]
     if odd:
         raise DataError("split", [f"expected {' or '.join(SPLITS)}, got {', '.join(odd)}"])
     found = []
     for target in targets:
-        truth = target_values(runs, (target,))[:, 0]
+        jobs_, runs, truth = with_target(jobs, target)
+        groups, code = groups_of(runs, by), run_codes(jobs_)
         for method in dict.fromkeys([BASELINE, *methods]):
             if target == "runtime_s" and method.startswith("law"):
                 continue
             for split in splits:
                 fold = _folds(groups, split, seed)
                 made = {"by": by, "features": features, "folds": folds, "random_state": seed}
-                draws = _held_out(jobs, code, fold, CounterModel(method, (target,), **made))
+                draws = _held_out(jobs_, code, fold, CounterModel(method, (target,), **made))
                 found.append(_marks(method, target, split, truth, draws, groups, level, seed))
     return found
+
+
+def with_target(jobs: JobTable, target: str) -> tuple[JobTable, JobTable, Array]:
+    """(rows, runs, truth) of the runs that have a positive ``target``."""
+    runs = runs_of(jobs)
+    truth = target_values(runs, (target,))[:, 0]
+    there = truth > 0
+    if there.all():
+        return jobs, runs, truth
+    return jobs.rows(there[run_codes(jobs)]), runs.rows(there), truth[there]
 
 
 def _folds(groups: np.ndarray, split: str, seed: int) -> np.ndarray:
