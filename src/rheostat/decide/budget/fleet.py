@@ -63,9 +63,8 @@ class Fleet:
 
     def at(self, choice: Ints) -> Fleet:
         """The same nodes with their caps set as chosen."""
-        total = np.array(
-            [self.surfaces[a].total_w[c] for a, c in zip(self.app, choice, strict=True)]
-        )
+        each = [s.total_w for s in self.surfaces]
+        total = np.array([each[a][c] for a, c in zip(self.app, choice, strict=True)])
         return replace(self, now=choice, now_w=total)
 
 

@@ -56,25 +56,28 @@ def fair_best(fleet: Fleet, total_w: float) -> Ints:
 
 def utilisation(fleet: Fleet, total_w: float) -> Ints:
     """Watts more in proportion to the share of its caps that each node draws, rounded down."""
-    used = np.array([_draw(fleet, i) for i in range(len(fleet))])
+    keys = np.column_stack([fleet.app, fleet.now, fleet.now_w, np.nan_to_num(fleet.draw_w)])
+    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    used = np.array([_draw(fleet, int(i)) for i in first])[back]
     share = used / used.sum() * (total_w - fleet.now_w.sum())
-    return _each(fleet, lambda i, s: _lift(s, int(fleet.now[i]), float(share[i])))
+    return _each(fleet, lambda i, s: _lift(s, int(fleet.now[i]), float(share[i])), share)
 
 
 def equal_slowdown(fleet: Fleet, total_w: float) -> Ints:
     """GEOPM's rule: fit the quadratic, find the one slowdown that all nodes can have."""
-    low_w = np.array([fleet.surfaces[a].total_w.min() for a in fleet.app])
-    high_w = np.array([fleet.surfaces[a].total_w.max() for a in fleet.app])
+    low_w = np.array([s.total_w.min() for s in fleet.surfaces])[fleet.app]
+    high_w = np.array([s.total_w.max() for s in fleet.surfaces])[fleet.app]
     fits = [_quadratic(s) for s in fleet.surfaces]
     slow, fast = 1.0, 1.0 + max(float(a + b) for a, b in fits) + 1.0
     for _ in range(60):
         middle = (slow + fast) / 2
-        want = np.array([_watts(fits[a], middle) for a in fleet.app]) * high_w
+        want = np.array([_watts(fit, middle) for fit in fits])[fleet.app] * high_w
         if np.clip(want, low_w, high_w).sum() <= total_w:
             fast = middle
         else:
             slow = middle
-    want = np.clip(np.array([_watts(fits[a], fast) for a in fleet.app]) * high_w, low_w, high_w)
+    want = np.array([_watts(fit, fast) for fit in fits])[fleet.app] * high_w
+    want = np.clip(want, low_w, high_w)
     return _each(fleet, lambda i, s: _lift(s, int(s.total_w.argmin()), float(want[i] - low_w[i])))
 
 
@@ -87,9 +90,17 @@ RIVALS: dict[str, Callable[[Fleet, float], Ints]] = {
 }
 
 
-def _each(fleet: Fleet, rule: Callable[[int, Surface], int]) -> Ints:
-    """The rule's setting for each node; nodes without a surface stay."""
-    rows = np.array([rule(i, fleet.surfaces[a]) for i, a in enumerate(fleet.app)], dtype=np.int64)
+def _each(fleet: Fleet, rule: Callable[[int, Surface], int], by: Array | None = None) -> Ints:
+    """The rule's setting for each node, asked once for nodes that are alike.
+
+    ``by`` (N,) is what the rule looks at besides application and caps.  Nodes without a surface
+    stay as they are.
+    """
+    more = np.zeros(len(fleet)) if by is None else by
+    keys = np.column_stack([fleet.app, fleet.now, fleet.now_w, more])
+    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    asked = [rule(int(i), fleet.surfaces[fleet.app[i]]) for i in first]
+    rows = np.array(asked, dtype=np.int64)[back]
     rows[fleet.fixed] = fleet.now[fleet.fixed]
     return rows
 
