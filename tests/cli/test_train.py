@@ -189,7 +189,7 @@ def test_a_search_gone_on_with_ends_with_the_settings_of_one_that_was_not_cut(
     _, again, err = told(capsys, *ask, tmp_path / "two", "--search", 3)
     assert err.count("trial ") == 2
     assert json.loads(again)["setup"] == json.loads(out)["setup"]
-    assert json.loads(out)["setup"]["lr"] != 1e-3
+    assert json.loads(out)["setup"]["lr"] != 3e-3
     code, _, err = told(capsys, *ask, tmp_path / "two", "--search", 4, "--seed", 9)
     assert code == 1
     assert "seed: expected 0" in err

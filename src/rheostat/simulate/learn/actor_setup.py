@@ -29,6 +29,9 @@ class ActorSetup:
         How often one update goes over its decisions, and in how many parts each time.
     clip
         Of "ppo": how far the probability of a choice may move in one update, as a share.
+    tame
+        Advantages of more than so many usual deviations count as that many; 0: all as they are.
+        One short job that waits for a day would else be all there is to learn from.
     entropy, worth
         Weights of the entropy of the choices and of the squared error of the values.
     """
@@ -39,7 +42,7 @@ class ActorSetup:
     reward: str = "slowdown"
     may_wait: bool = False
     episode_jobs: int = 256
-    lr: float = 1e-3
+    lr: float = 3e-3
     gamma: float = 0.99
     trace_decay: float = 0.95
     games: int = 32
@@ -47,7 +50,8 @@ class ActorSetup:
     epochs: int = 4
     parts: int = 4
     clip: float = 0.2
-    entropy: float = 0.005
+    tame: float = 5.0
+    entropy: float = 0.001
     worth: float = 0.5
 
     def __post_init__(self) -> None:
@@ -67,6 +71,11 @@ class ActorSetup:
         ]
         if not isinstance(self.hidden, tuple) or len(self.hidden) != 2 or min(self.hidden) < 1:
             problems.append(f"hidden: expected two widths above 0, got {self.hidden!r}")
+        problems += [
+            f"{name}: expected a number of at least 0, got {getattr(self, name)!r}"
+            for name in ("clip", "tame", "entropy", "worth")
+            if not getattr(self, name) >= 0
+        ]
         problems += [] if self.lr > 0 else [f"lr: expected a number above 0, got {self.lr!r}"]
         if problems:
             raise DataError("setup of the agent", problems)

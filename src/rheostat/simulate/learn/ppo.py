@@ -116,6 +116,16 @@ def advantages(
     return found
 
 
+def tamed(found: np.ndarray, most: float) -> np.ndarray:
+    """No value beyond ``most`` usual deviations, mean absolute ones so scaled that a normal has 1.
+
+    >>> tamed(np.array([1.0, -1.0, 1.0, -1.0, 96.0]), 1.0).round(1).tolist()
+    [1.0, -1.0, 1.0, -1.0, 38.5]
+    """
+    usual = most * np.abs(found - found.mean()).mean() * (np.pi / 2) ** 0.5
+    return np.clip(found, -usual, usual)
+
+
 def _update(actor: Actor, adam: Any, played: Rollout, number: int) -> dict[str, Any]:
     """Learn from one rollout; its facts."""
     setup = actor.setup
@@ -123,6 +133,7 @@ def _update(actor: Actor, adam: Any, played: Rollout, number: int) -> dict[str, 
         actor.scale = _scale(played, setup.gamma)
     rewards = played.rewards / actor.scale
     better = advantages(rewards, played.values, played.ended, setup.gamma, setup.trace_decay)
+    better = tamed(better, setup.tame) if setup.tame else better
     counts = played.counts.ravel()
     worth = better + played.values[:-1]
     told = {
