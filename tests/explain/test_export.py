@@ -186,6 +186,14 @@ def test_every_job_falls_under_the_one_rule_of_its_leaf():
     assert sum("├ yes" in line for line in drawn(tree)) == len(tree.leaves) - 1
 
 
+def test_a_tree_explains_itself_in_python_too():
+    import rheostat as rh
+
+    told = rh.explain(small())
+    assert told.facts["rules"][0]["if"] == rules(small())[0].jobs
+    assert "├ yes: worth 3.25 (10 %), most time waited first" in str(told)
+
+
 def test_the_page_draws_every_node_and_says_what_is_not_known():
     text = page(tree_report(small(), "site", page=True))
     charts = json.loads(text.split("const CHARTS = ")[1].split(";\n")[0])

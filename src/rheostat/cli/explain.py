@@ -20,8 +20,8 @@ def explain(
     policy: Annotated[
         str,
         typer.Argument(
-            help="A tree's file, or with --trace an order (wfp3), agent:FILE, or the file of a "
-            "learned order."
+            help="A tree's file, or with --trace an order (wfp3) or agent:FILE (a learned order, "
+            "or DRAS)."
         ),
     ],
     trace: Annotated[
@@ -34,9 +34,9 @@ def explain(
         str,
         typer.Option(
             help="What the tree may ask: site (what any site knows of a job) or full (the queue "
-            "and ended jobs as well)."
+            "and ended jobs as well).  [default: site; full of a learned order]"
         ),
-    ] = "site",
+    ] = "",
     rounds: Annotated[int, typer.Option(min=1, help="Of learning (DAgger).")] = 3,
     save: Annotated[
         Path | None, typer.Option(help="Write the tree here, for simulate --policy tree:FILE.")
@@ -121,13 +121,14 @@ def _tree(policy: str, trace: Path | None, machine: str, form: str, how: dict[st
     assert trace is not None
     jobs = read(trace, form or None)
     place = machine_of(jobs, machine)
-    if policy.startswith("agent:"):
+    from rheostat.simulate.imitate.dagger import imitate, is_ranker
+
+    if policy.startswith("agent:") and not is_ranker(policy):
         from rheostat.simulate.imitate.values import imitate_saved
 
         return imitate_saved(policy, jobs, place, depth=how["depth"], rounds=how["rounds"],
                              progress=tell)  # fmt: skip
-    from rheostat.simulate.imitate.dagger import imitate
-
+    how["features"] = how["features"] or ("full" if is_ranker(policy) else "site")
     return imitate(policy.removesuffix("+easy"), jobs, place, progress=tell, **how).tree
 
 

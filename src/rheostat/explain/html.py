@@ -19,7 +19,8 @@ from rheostat.explain.cells import cell
 from rheostat.explain.json import plain
 from rheostat.explain.words import plain_name, quantity, unit_of
 
-AS_THEY_ARE = ("time", "heat", "columns", "gantt", "tree")  # drawn by schedule.js, words are made there
+# drawn by schedule.js, words are made there
+AS_THEY_ARE = ("time", "heat", "columns", "gantt", "tree")
 
 
 def page(report: Report) -> str:

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 from rheostat.core.report import Chart, Grid, Section
+from rheostat.decide.queue.tree import Tree
+from rheostat.explain.tree import tree_report
 from rheostat.explain.words import listed, plain_name, share
 from rheostat.predict.compare import Row
 from rheostat.predict.importance import Importance
@@ -20,7 +22,10 @@ _MEANING = {
 
 
 def explain_model_fact(thing: Any) -> Told | None:
-    """Sections for importances or a comparison; None for anything else."""
+    """Sections for importances, a comparison or a tree; None for anything else."""
+    if isinstance(thing, Tree):
+        report = tree_report(thing)
+        return list(report.sections), dict(report.facts)
     if isinstance(thing, Importance):
         return explain_importance(thing)
     if isinstance(thing, (list, tuple)) and thing and all(isinstance(r, Row) for r in thing):
