@@ -50,13 +50,13 @@ def test_what_cannot_be_is_told(profiles, capsys):
 
 
 def test_counters_tells_marks_and_what_if(tmp_path, capsys):
-    path = str(write_pcm(tmp_path / "pcm.csv", n_apps=5, intervals=6))
+    path = str(write_pcm(tmp_path / "pcm.csv", n_apps=4, intervals=4))
     options = ["--methods", "ridge", "--target", "package_power_w", "--split", "application"]
     options += ["--what-if", "memory_read_b_per_s=0.8", "--predict", path, "--json"]
     assert run(["counters", path, *options]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert [m["method"] for m in facts["marks"]] == ["cap", "ridge"]
     assert facts["what_if"][0]["factors"] == {"memory_read_b_per_s": 0.8}
-    assert len(facts["predicted"]) == 25
+    assert len(facts["predicted"]) == 20
     low, high = facts["predicted"][0]["interval"]
     assert low < facts["predicted"][0]["mean"] < high
