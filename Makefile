@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-fast lint docs clean bench-nodecount bench-nodecount-quick bench-simulate
+.PHONY: install demo test test-fast lint docs clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
 
 install: $(VENV)/.installed
 
@@ -48,6 +48,9 @@ bench-nodecount-quick: install
 
 bench-simulate: install
 	@$(BIN)/python benchmarks/simulate.py --write-docs
+
+bench-learned: install
+	@$(BIN)/python benchmarks/learned.py --write-docs
 
 # rewrites the pages and blocks that come from the code
 docs: install

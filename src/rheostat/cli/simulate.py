@@ -176,6 +176,10 @@ def _played(name: str) -> Any:
         from rheostat.simulate.imitate.values import simulate_saved_tree
 
         return simulate_saved_tree
+    from rheostat.simulate.rank import policy as ranked
+
+    if ranked.saved_here(Path(name.removeprefix("agent:"))):
+        return ranked.simulate_saved
     from rheostat.simulate.learn.run import simulate_saved
 
     return simulate_saved

@@ -20,7 +20,7 @@ def train(
     out: Annotated[
         Path, typer.Option(help="The agent, written after each round; the same call continues.")
     ],
-    agent: Annotated[str, typer.Option(help="dras-pg, dras-dql, a2c or ppo.")] = "dras-pg",
+    agent: Annotated[str, typer.Option(help="dras-pg, dras-dql, a2c, ppo or ours.")] = "dras-pg",
     objective: Annotated[
         str,
         typer.Option(
@@ -35,7 +35,9 @@ def train(
     ] = None,
     updates: Annotated[
         int | None,
-        typer.Option(min=1, help="A2C, PPO: learn so many times.  [default: 100]"),
+        typer.Option(
+            min=1, help="A2C, PPO: learn so many times.  [default: 100; ours: 24 generations]"
+        ),
     ] = None,
     phases: Annotated[
         str,
@@ -101,10 +103,16 @@ def train(
     from rheostat.simulate.learn.course import Course
     from rheostat.simulate.workload import workload
 
-    if agent not in AGENTS:
-        raise DataError("--agent", [f"expected {', '.join(AGENTS)}, got {agent!r}"])
+    if agent not in (*AGENTS, "ours"):
+        raise DataError("--agent", [f"expected {', '.join(AGENTS)} or ours, got {agent!r}"])
     jobs = _powered(read(trace, form or None), power)
     place = machine_of(jobs, machine)
+    if agent == "ours":
+        from rheostat.cli.ranking import train_ours
+
+        told: dict[str, Any] = {"objective": objective, "generations": updates, "json": json}
+        train_ours(jobs, place, trace=str(trace), out=out, held_out=held_out, seed=seed, **told)
+        return
     course = Course(
         jobs, place, agent, objective, _phases(phases), estimates, held_out,
         jobsets if agent.startswith("dras") else updates,

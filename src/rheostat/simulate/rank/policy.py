@@ -97,6 +97,25 @@ class Ranker:
         return cls(tuple(facts["weights"]), limit, facts["history"], facts["trained"])
 
 
+def saved_here(path: Path) -> bool:
+    """Is this the file of a learned order, rather than of a network that plays?"""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(1) == b"{"
+
+
+def simulate_saved(
+    jobs: JobTable, spec: str, machine: Machine | int, *, estimates: str = "user", seed: int = 0
+) -> Run:
+    """The policy ``agent:FILE`` of a learned order; called agent: and its stem, draws nothing."""
+    if estimates != "user":
+        told = f"a learned order plans with requested run times: expected user, got {estimates!r}"
+        raise DataError(spec, [told])
+    path = Path(spec.removeprefix("agent:"))
+    return simulate_ranked(jobs, Ranker.load(path), machine, name=f"agent:{path.stem}")
+
+
 def simulate_ranked(
     jobs: JobTable,
     ranker: Ranker,

@@ -1,0 +1,49 @@
+"""``train --agent ours``: a file that runs a machine of any size, and errors before any work."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from rheostat.cli import run
+from rheostat.measure.swf import write_swf
+from rheostat.simulate.rank.sites import generated_site
+
+
+def _log(path, seed):
+    jobs, procs = generated_site(seed, 300)
+    users = jobs.frame["user"].rank("dense").cast(int)
+    kept = jobs.frame.drop("user")
+    from rheostat.core.vocabulary import table
+
+    write_swf(table({**kept.to_dict(as_series=False), "user": users}), path, [f"MaxProcs: {procs}"])
+    return path, procs
+
+
+def test_an_order_is_trained_continued_and_runs_another_machine(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rheostat.cli.ranking.STRETCH", 200)
+    monkeypatch.setattr("rheostat.cli.ranking.SITES", 1)
+    log, procs = _log(tmp_path / "site.swf", 1)
+    words = ["train", str(log), "--agent", "ours", "--out", str(tmp_path / "order.json"), "--json"]
+    assert run([*words, "--updates", "1", "--seed", "2"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert run([*words, "--updates", "2", "--seed", "2"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["history"][:1] == first["history"]
+    assert len(second["history"]) == 2
+    assert {row["policy"] for row in second["held_out"]} >= {"ours", "easy", "sjf+easy"}
+    other, size = _log(tmp_path / "other.swf", 2)
+    assert size != procs
+    policy = f"agent:{tmp_path / 'order.json'}"
+    assert run(["simulate", str(other), "--policy", "easy", "--policy", policy, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert "agent:order" in json.dumps(told)
+    assert np.isfinite(second["held_out"][0]["mean_bounded_slowdown"])
+
+
+def test_an_objective_that_is_not_known_is_told(tmp_path, capsys):
+    log, _ = _log(tmp_path / "site.swf", 1)
+    words = ["train", str(log), "--agent", "ours", "--out", str(tmp_path / "x.json")]
+    assert run([*words, "--objective", "speed=1"]) == 1
+    assert "objective: expected some of slowdown" in capsys.readouterr().err

@@ -1,0 +1,181 @@
+"""Learned orders: engine against the plain ones, what may be known when, guard, training."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rheostat.core.vocabulary import table
+from rheostat.errors import DataError
+from rheostat.simulate.rank import features as f
+from rheostat.simulate.rank.cases import cases, loss
+from rheostat.simulate.rank.net import CENTRE, SPREAD, _score, length
+from rheostat.simulate.rank.policy import Ranker, simulate_ranked
+from rheostat.simulate.rank.sites import generated_site
+from rheostat.simulate.rank.train import begun, train_rank
+from rheostat.simulate.run import simulate_run
+from tests.simulate.conftest import trace
+from tests.simulate.test_engine import workloads
+
+
+def weighted(limit=math.inf, **weights):
+    """An order that is a weighted sum of features as they are."""
+    found = np.zeros(length(0))
+    for name, weight in weights.items():
+        found[f.NAMES.index(name)] = weight * SPREAD[f.NAMES.index(name)]
+    return Ranker(tuple(found), limit)
+
+
+def starts(ranker, jobs, size, **how):
+    return simulate_ranked(jobs, ranker, size, **how).jobs.numpy("start_s")
+
+
+def log(seed, n=60, size=16, users=3):
+    rng = np.random.default_rng(seed)
+    run = rng.integers(1, 400, n)
+    return table(
+        {
+            "job_id": np.arange(n), "submit_s": np.sort(rng.integers(0, 3000, n)).astype(float),
+            "runtime_s": run.astype(float), "cores": rng.integers(1, size + 1, n),
+            "time_limit_s": (run * rng.integers(1, 5, n)).astype(float),
+            "user": [str(u) for u in rng.integers(users, size=n)],
+        }
+    ), size  # fmt: skip
+
+
+PLAIN = {"easy": weighted(older=1.0), "sjf+easy": weighted(ask=1.0)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(workloads(), st.sampled_from(["easy", "sjf+easy"]), st.sampled_from(["textbook", "cqsim"]),
+       st.sampled_from(["event", "batch"]))  # fmt: skip
+def test_an_order_by_one_feature_is_that_simple_order(load, name, semantics, ties):
+    submit, run, procs, ask, size = load
+    jobs, how = trace(submit, run, procs, ask), {"semantics": semantics, "ties": ties}
+    plain = simulate_run(jobs, name, size, **how).jobs.numpy("start_s")
+    assert starts(PLAIN[name], jobs, size, **how).tolist() == plain.tolist()
+
+
+def test_a_deep_queue_of_many_users_is_ordered_as_by_the_plain_engine():
+    jobs, size = generated_site(0, 600)
+    for name, ranker in PLAIN.items():
+        plain = simulate_run(jobs, name, size).jobs.numpy("start_s")
+        assert np.array_equal(starts(ranker, jobs, size), plain)
+
+
+@pytest.mark.parametrize("limit", [math.inf, 1.1])
+@pytest.mark.parametrize("seed", range(4))
+def test_run_times_of_jobs_that_have_not_ended_decide_nothing(seed, limit):
+    jobs, size = log(seed)
+    ranker = weighted(limit, brief=1.0, foretold=0.5, last=0.2, wait=-0.4)
+    before, run = starts(ranker, jobs, size), jobs.numpy("runtime_s")
+    moment = float(np.median(before))
+    unknown = before + run > moment
+    ask = jobs.numpy("time_limit_s")
+    # as long as they may, or as short as they can be if they are to run beyond the moment
+    for other in (ask, np.minimum(np.maximum(moment - before + 1.0, 1.0), ask)):
+        changed = jobs.frame["runtime_s"].to_numpy().copy()
+        changed[unknown] = other[unknown]
+        later = jobs.with_columns([jobs.schema["runtime_s"]], runtime_s=changed)
+        after = starts(ranker, later, size)
+        known = before <= moment
+        assert np.array_equal(after[known], before[known])
+        assert (after[~known] > moment).all()
+
+
+def test_a_machine_three_times_as_large_with_jobs_three_times_as_large_is_the_same():
+    jobs, size = log(5)
+    grown = jobs.with_columns([jobs.schema["cores"]], cores=3 * jobs.frame["cores"].to_numpy())
+    ranker = begun(limit=1.1)
+    assert np.array_equal(starts(ranker, jobs, size), starts(ranker, grown, 3 * size))
+
+
+def test_the_guard_holds_the_longest_wait_of_a_starving_order():
+    """Largest and newest first: without a guard the small and old wait for ever.
+
+    The guard's bound is measured, not proven: one of these twelve sites is beyond 1.5 (1.78).
+    """
+    free, held = [], []
+    for seed in range(12):
+        jobs, size = generated_site(seed, 800)
+        longest = simulate_run(jobs, "easy", size).jobs.numpy("wait_s").max()
+        for limit, found in ((math.inf, free), (1.1, held)):
+            bad = weighted(limit, share=-1.0, older=-3.0)
+            found.append(simulate_ranked(jobs, bad, size).jobs.numpy("wait_s").max() / longest)
+    assert sum(r > 1.5 for r in free) >= 8
+    assert sum(r > 1.5 for r in held) <= 1
+    assert max(held) < 2
+
+
+def test_what_is_foretold_leans_on_the_kind_then_the_user_then_all():
+    known, memory = f.table([0] * 4, [100, 100, 40, 5], [1, 1, 2, 2], [200, 200, 80, 50],
+                            ["a", "a", "a", "b"])  # fmt: skip
+    row = np.zeros(f.F)
+    f.enter(row, memory, known[0], 4)
+    assert row[f.FORETOLD] == row[f.ASK] == pytest.approx(math.log(200))
+    assert row[f.SHARE] == pytest.approx(math.log(1 / 4))
+    assert row[f.KNOWN] == 0
+    f.remember(memory, known[0])
+    f.recall(row, memory, known[1])  # one of the kind, one of the user, all at half the request
+    assert math.exp(row[f.FORETOLD]) == pytest.approx(100)
+    assert math.exp(row[f.BRIEF]) == pytest.approx(100)
+    f.recall(row, memory, known[3])  # of another user: what all say
+    assert math.exp(row[f.FORETOLD]) == pytest.approx(25)
+
+
+def test_hold_is_the_time_until_enough_are_free():
+    profile = np.array([[10.0, 3], [30.0, 7], [30.0, 8]])
+    assert [f.hold(profile, p, 4.0, 2) for p in (2, 3, 4, 8)] == [0, 6, 26, 26]
+
+
+def test_a_network_without_hidden_units_is_a_sum_and_with_them_is_as_written():
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=(5, f.F)), rng.normal(size=length(2))
+    z, told = (x - CENTRE) / SPREAD, np.empty(5)
+    _score(x, weights, told)
+    expected = z @ weights[: f.F]
+    for h in range(2):
+        unit = weights[f.F + h * (f.F + 2) :][: f.F + 2]
+        u = z @ unit[: f.F] + unit[f.F]
+        expected = expected + unit[f.F + 1] * u / (1 + abs(u))
+    assert told == pytest.approx(expected)
+
+
+def test_training_lowers_the_loss_and_a_stopped_one_ends_with_the_same_bytes(tmp_path):
+    jobs, size = generated_site(1, 300)
+    given_ = cases(jobs, size, name="site", length=300, most=1)
+    whole = train_rank(given_, generations=4, seed=3, out=tmp_path / "whole.json")
+    train_rank(given_, generations=2, seed=3, out=tmp_path / "half.json")
+    train_rank(given_, generations=4, seed=3, out=tmp_path / "half.json")
+    assert (tmp_path / "half.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+    case, wanted = given_[0], {"slowdown": 1.0}
+    at = [loss(case, r.starts(case.load, case.user, case.size)[0], wanted)
+          for r in (begun(), whole)]  # fmt: skip
+    assert min(map(min, whole.trained["losses"])) < at[0]
+    with pytest.raises(DataError, match="seed"):
+        train_rank(given_, generations=4, seed=4, out=tmp_path / "whole.json")
+
+
+def test_a_saved_order_is_the_same_order_and_another_file_is_refused(tmp_path):
+    ranker = begun(limit=math.inf)
+    ranker.save(tmp_path / "order.json")
+    assert Ranker.load(tmp_path / "order.json") == ranker
+    (tmp_path / "other.json").write_text(json.dumps({"kind": "rheostat.rank/0"}))
+    with pytest.raises(DataError, match=r"rheostat\.rank/1"):
+        Ranker.load(tmp_path / "other.json")
+    with pytest.raises(DataError, match="weights: expected 19, 40"):
+        Ranker((1.0, 2.0))
+    with pytest.raises(DataError, match="objective: expected some of"):
+        train_rank([], objective={"speed": 1.0})
+
+
+def test_a_generated_site_is_the_same_for_the_same_seed_and_users_repeat_themselves():
+    first, again = (generated_site(3, 200)[0].frame for _ in range(2))
+    assert first.equals(again)
+    kinds = first.group_by("user", "cores", "time_limit_s").len()["len"]
+    assert kinds.max() > 5
