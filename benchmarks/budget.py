@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable
+from rheostat.core.vocabulary import table
 from rheostat.decide.budget.allocate import allocate, whole
 from rheostat.decide.budget.fewer import programme
 from rheostat.decide.budget.fleet import Fleet, fleet
@@ -32,7 +33,11 @@ from rheostat.decide.budget.hull import Level
 from rheostat.decide.budget.menu import Wish, not_below
 from rheostat.decide.budget.rivals import RIVALS
 from rheostat.decide.budget.spend import Spent, reclaimed, spend
+from rheostat.decide.caps import Advised, as_runs
 from rheostat.measure.reading import read
+from rheostat.predict.factor.choose import keep, next_try
+from rheostat.predict.factor.mixture import CapMixture
+from rheostat.predict.factor.table import CapTable, cap_table
 from rheostat.predict.surface import Surface, surfaces
 from rheostat.recipes.ecoshift import dealt, drawn
 
@@ -212,6 +217,51 @@ def rtx() -> tuple[dict[str, Surface], dict[str, Surface]]:
     return surfaces(part(~last)), surfaces(part(last), monotone=False)
 
 
+def few_tries(tries: tuple[int, ...], extra: float) -> list[dict[str, Any]]:
+    """Surfaces of the ECP applications believed after a few tries, taught by Altis; then a plan."""
+    runs = read(A100).rows(pl.col("cpu_cap_w") >= 140)
+    known = cap_table(runs.rows(pl.col("suite") == "altis"))
+    own = runs.rows((pl.col("suite") == "ecp") & (pl.col("app") != "CRADL"))
+    new, model = cap_table(own), CapMixture().fit(known)
+    truth, fit = surfaces(own, monotone=False), surfaces(own)
+    f = fleet(pl.DataFrame({"app": list(fit)}), fit)
+    total = float(f.now_w.sum() + extra * len(f))
+    plans = {"every setting known": spend(f, total).rows}
+    plans |= {name: rule(f, total) for name, rule in RIVALS.items() if name.startswith("fair")}
+    for n in tries:
+        believed = surfaces(believed_runs(known, new, model, n))
+        g = fleet(pl.DataFrame({"app": list(fit)}), believed)
+        plans[f"{n} tries"] = same_rows(g, spend(g, total).rows, f)
+        plans[f"{n} tries, 90 % sure"] = same_rows(g, spend(g, total, Wish(risk=0.9)).rows, f)
+    return [
+        {"rule": name, "mean": float(gain.mean()), "interval": resampled(gain),
+         "least": float(gain.min())}
+        for name, gain in ((k, judged_gain(f, rows, truth)) for k, rows in plans.items())
+    ]  # fmt: skip
+
+
+def believed_runs(known: CapTable, new: CapTable, model: CapMixture, n: int) -> JobTable:
+    """What is believed of each application after n tries, the default among them, as runs."""
+    tables = []
+    for app, row in zip(new.apps, new.speed, strict=True):
+        tried = [known.default]
+        while len(tried) < n:
+            found = model.complete(tried, row[tried])
+            tried.append(next_try(model, found, known.saved_w, 0.05, 0.9))
+        found = model.complete(tried, row[tried])
+        kept = keep(found, known.saved_w, 0.05, 0.9)
+        tables.append(as_runs(Advised(known, app, row, 100.0, found, kept, -1)).frame)
+    return table(pl.concat(tables))
+
+
+def same_rows(g: Fleet, rows: np.ndarray, f: Fleet) -> np.ndarray:
+    """Settings of one fleet as rows of another with the same applications."""
+    return np.array(
+        [f.surfaces[b].index(g.surfaces[a].setting(int(r)))
+         for a, b, r in zip(g.app, f.app, rows, strict=True)]
+    )  # fmt: skip
+
+
 def measure(quick: bool) -> dict[str, Any]:
     """Every table."""
     sizes = (28, 200, 1000, 10_000) if quick else (28, 200, 1000, 10_000, 100_000)
@@ -222,6 +272,7 @@ def measure(quick: bool) -> dict[str, Any]:
         extras = (20.0, 40.0, 80.0)
         facts["shares"]["A100, 28 applications, judged on the fit"] = shares(fit, fit, extras)
         facts["shares"]["A100, 28 applications, judged on the raw runs"] = shares(fit, raw, extras)
+        facts["few"] = few_tries((2, 4, 8), 40.0)
         starts = [{"cpu_cap_w": c, "gpu_cap_w": g} for c, g in ((160.0, 200.0), (180.0, 200.0))]
         facts["reclaimed"] = reclaimed_shares(fit, raw, starts)
     else:
@@ -252,6 +303,14 @@ def page(facts: dict[str, Any]) -> list[str]:
             f"[{100 * r['interval'][0]:.1f}, {100 * r['interval'][1]:.1f}] | "
             f"{100 * r['least']:.1f} % |"
             for r in rows
+        ]
+    if "few" in facts:
+        lines += ["", "**A100, 10 ECP applications, +40 W per node, judged on the raw runs**", ""]
+        lines += ["| surfaces or rule | mean gain | worst |", "|---|---|---|"]
+        lines += [
+            f"| {r['rule']} | {100 * r['mean']:.1f} % [{100 * r['interval'][0]:.1f}, "
+            f"{100 * r['interval'][1]:.1f}] | {100 * r['least']:.1f} % |"
+            for r in facts["few"]
         ]
     if "reclaimed" in facts:
         lines += ["", "**A100, no watt more, judged on the raw runs**", "",

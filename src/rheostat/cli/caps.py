@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,7 +59,7 @@ def caps(
         put_json("rheostat.caps/1", facts)
     else:
         put_report(caps_report(facts), caps_grid(facts) if found.ready else None)
-        if found.ready:
+        if found.ready and not sys.stdout.isatty():
             for line in caps_report(facts).sections[0].sentences:
                 tell(line)
     if out is not None and found.ready:

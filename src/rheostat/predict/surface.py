@@ -175,6 +175,8 @@ def _surface(
         drawn = fit + wobble
         if monotone and spread > 0:
             drawn = _smooth(drawn, values, knobs, runs)
+            # noise alone makes a corner look steeper, so draws are brought back to the fit
+            drawn = _smooth(fit + drawn - drawn.mean(axis=0), values, knobs, runs)
         draws[name] = np.exp(sign * drawn)
         noise = spread if name == "runtime_s" else noise
     return Surface(app, knobs, values, Outcome(draws, support=runs), noise)
