@@ -244,3 +244,17 @@ def test_perf_counts_beside_the_command(tmp_path, monkeypatch, capfd):
     facts = json.loads(capfd.readouterr().out)
     rate = facts["counters"]["rates"]["instructions_per_s"]
     assert rate == pytest.approx(5000 / facts["runtime_s"], rel=0.01)
+
+
+def test_a_search_takes_the_joules_of_a_meter_where_the_program_prints_none(tree):
+    from rheostat.core.vocabulary import table
+    from rheostat.measure.command import Command
+
+    steps = [{"intel-rapl:0": 1_000_000 + 7_000_000 * k} for k in range(9)]
+    meter = Written(tree, steps)
+    command = Command("true {nodes}", ["energy_j"], meters=[meter])
+    outcome = command.measure(table({"nodes": [1, 2]}))
+    assert outcome.mean("energy_j") == pytest.approx([7.0, 7.0])
+    assert any("energy by meter" in n.message for n in outcome.notes)
+    own = Command("echo '{{\"energy_j\": {nodes}}}'", ["energy_j"], meters=[meter])
+    assert own.measure(table({"nodes": [3]})).mean("energy_j").tolist() == [3.0]

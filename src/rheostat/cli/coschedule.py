@@ -11,7 +11,7 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    from rheostat.core.report import Grid, Report
+    from rheostat.core.report import Chart, Grid, Report
     from rheostat.simulate.node.run import NodeRun
 
 
@@ -162,9 +162,30 @@ def _schedule(facts: dict[str, Any]) -> Grid:
     from rheostat.core.report import Grid
 
     heads = ("job", "node", "GPUs", "start", "end", "energy")
-    rows = tuple((r["job_id"], r["node"], r["gpu_ids"], r["start_s"], r["end_s"], r["energy_j"])
+    rows = tuple((r["job_id"], r["node"], r["gpu_ids"], round(r["start_s"], 3),
+                  round(r["end_s"], 3), round(r["energy_j"], 1))
                  for r in facts["schedule"])  # fmt: skip
     return Grid(heads, rows, ("", "", "", "s", "s", "J"))
+
+
+def _bars(facts: dict[str, Any]) -> Chart:
+    """A bar per job and GPU; the darker, the more power the job draws per GPU."""
+    from rheostat.core.report import Chart
+
+    bars = [
+        (r["end_s"] - r["start_s"], r["start_s"], facts["node_gpus"] * r["node"] + int(g) + 0.5,
+         r["energy_j"] / (r["end_s"] - r["start_s"]) / r["gpus"], r["job_id"])
+        for r in facts["schedule"]
+        for g in r["gpu_ids"].split()
+    ]  # fmt: skip
+    seconds, base, y, watts, names = zip(*bars, strict=True)
+    series = {
+        "x": list(seconds), "base": list(base), "y": list(y), "width": [0.9] * len(bars),
+        "shade": list(watts), "shades": [min(watts), max(watts)],
+        "hover": [f"{n}: {w:.0f} W per GPU" for n, w in zip(names, watts, strict=True)],
+        "top": facts["node_gpus"] * facts["nodes"],
+    }  # fmt: skip
+    return Chart("gantt", (series,), ("seconds", "GPU, node after node"))
 
 
 def _report(facts: dict[str, Any]) -> Report:
@@ -180,5 +201,6 @@ def _report(facts: dict[str, Any]) -> Report:
     grid = Grid(heads, tuple(rows), ("", "s", "J", "J s", "s"))
     said = (f"Simulated from profiles on {facts['nodes']} node(s) of {facts['node_gpus']} GPUs; "
             f"each neighbour slows a job by {100 * facts['crowd']:g} %.",)  # fmt: skip
-    plan = Section(f"schedule of {facts['policies'][0]['policy']}", (), _schedule(facts))
+    first = facts["policies"][0]["policy"]
+    plan = Section(f"schedule of {first}", (), _schedule(facts), _bars(facts))
     return Report("", (Section("policies", said, grid), plan), facts)

@@ -10,7 +10,7 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    from rheostat.core.report import Grid, Report
+    from rheostat.core.report import Chart, Grid, Report
 
 Files = Annotated[
     list[Path],
@@ -128,6 +128,18 @@ def _marks(facts: dict[str, Any]) -> Grid:
     return Grid(heads, tuple(rows))
 
 
+def _bars(facts: dict[str, Any], title: str) -> Chart:
+    """Leverage on the first target, a bar per counter."""
+    from rheostat.core.report import Chart
+
+    first = facts["leverage"][0]["target"]
+    mine = [w for w in facts["leverage"] if w["target"] == first]
+    names = [next(iter(w["factors"])) for w in mine]
+    values = [100 * abs(w["change"][0]) for w in mine]
+    axes = (title, f"change of {first}, % either way")
+    return Chart("bar", ({"name": first, "x": names, "y": values},), axes)
+
+
 def _report(facts: dict[str, Any]) -> Report:
     from rheostat.core.report import Grid, Report, Section
 
@@ -144,8 +156,9 @@ def _report(facts: dict[str, Any]) -> Report:
         )  # fmt: skip
         if rows:
             said = f"What {facts['method_explained']} says, other counters held; no promise."
+            chart = _bars(facts, title) if key == "leverage" else None
             heads = ("target", "change", "target changes %", "low", "high")
-            sections.append(Section(title, (said,), Grid(heads, rows)))
+            sections.append(Section(title, (said,), Grid(heads, rows), chart))
     if facts.get("predicted"):
         rows = tuple(
             (" ".join(str(v) for v in p["run"].values()), p["target"], round(p["mean"], 2),

@@ -48,11 +48,13 @@ def search(
 
     SPACE.toml holds [knobs] with lines like nodes = [1, 2, 4] or cap_w = {low = 100, high = 300}.
     The command may print a JSON object such as {"runtime_s": 12.5, "energy_j": 4100} as its last
-    line; the wall time stands in for a missing runtime_s. A run that fails is not asked again.
+    line; the wall time stands in for a missing runtime_s, and what RAPL, NVML or Zeus read for
+    missing watts, where they can. A run that fails is not asked again.
     """
     from rheostat.cli.output import tell
     from rheostat.core.units import parse_duration
     from rheostat.measure.command import Command
+    from rheostat.measure.meters import meters
     from rheostat.recipes.searching import proposer
     from rheostat.tradeoff.search import search as run
 
@@ -61,7 +63,11 @@ def search(
     chosen_by, limits = o.rules(rule, within)
     past = o.load(prior) if prior else None
     asker = proposer(method, knobs, wanted, limits=limits, prior=past, budget=budget, seed=seed)
-    meter = Command(measure, wanted, repeat=repeat, timeout_s=parse_duration(timeout))
+    watts = {"energy_j", "power_w", "edp_js"} & set(wanted)
+    sensors = meters(("rapl", "nvml", "zeus")) if watts else []
+    meter = Command(
+        measure, wanted, repeat=repeat, timeout_s=parse_duration(timeout), meters=sensors
+    )
     found = run(asker, meter, budget, journal=journal, progress=_progress(json=json))
     for note in (*found.outcome.notes, *meter.notes):
         tell(f"note: {note.message}")

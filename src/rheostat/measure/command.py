@@ -13,7 +13,6 @@ import os
 import shlex
 import signal
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,8 @@ import numpy as np
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import DERIVED, Outcome
 from rheostat.errors import DataError
+from rheostat.measure.meters.reading import Meter
+from rheostat.measure.meters.session import Measured, Session
 
 
 class Command:
@@ -33,6 +34,8 @@ class Command:
     array([200., 400.])
 
     Braces of the shell's own are doubled, as in Python's format strings.  The values are quoted.
+    With ``meters`` (see `measure.meters`) the energy of a run that prints neither joules nor watts
+    is what they read, if they can; how it is known is noted once.
     """
 
     def __init__(
@@ -42,11 +45,13 @@ class Command:
         *,
         repeat: int = 1,
         timeout_s: float = 86400.0,
+        meters: Sequence[Meter] = (),
     ) -> None:
         self.template = template
         self.wanted = tuple(wanted)
         self.repeat = repeat
         self.timeout_s = timeout_s
+        self.meters = tuple(m for m in meters if not m.why())
         self.notes: tuple[Note, ...] = ()
 
     def measure(self, jobs: JobTable) -> Outcome:
@@ -63,14 +68,16 @@ class Command:
 
     def _run(self, setting: Mapping[str, Any]) -> dict[str, float]:
         line = self._line(setting)
-        began = time.perf_counter()
-        status, text = _finished(line, self.timeout_s)
-        seconds = time.perf_counter() - began
+        with Session(self.meters) as session:
+            status, text = _finished(line, self.timeout_s)
+        seconds = session.measured.runtime_s
         if status is None:
             return self._failed(line, f"took longer than {self.timeout_s:g} s")
         if status != 0:
             return self._failed(line, f"ended with status {status}")
         found = {"runtime_s": seconds} | parse(text)
+        if not {"energy_j", "power_w"} & set(found):
+            found |= self._metered(session.measured)
         outcome = Outcome({q: np.array([[v]]) for q, v in found.items()})
         missing = [q for q in self.wanted if q not in outcome]
         if missing:
@@ -82,6 +89,16 @@ class Command:
                 ],
             )
         return found
+
+    def _metered(self, measured: Measured) -> dict[str, float]:
+        """Energy by the meters, if they could tell it; how it is known becomes a note."""
+        if not math.isfinite(measured.energy_j):
+            return {}
+        names = ", ".join(f"{r.meter} {r.domain}" for r in measured.counted)
+        note = Note(f"energy by meter ({measured.state}): {names}")
+        if note not in self.notes:
+            self.notes = (*self.notes, note)
+        return {"energy_j": measured.energy_j}
 
     def _line(self, setting: Mapping[str, Any]) -> str:
         quoted = {k: shlex.quote(str(v)) for k, v in setting.items()}
