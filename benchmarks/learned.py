@@ -127,7 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--generations", type=int, default=24)
+    parser.add_argument("--generations", type=int, default=22)
     parser.add_argument("--write-docs", action="store_true")
     args = parser.parse_args()
     facts = quick() if args.quick else measure(args.seeds, args.generations)

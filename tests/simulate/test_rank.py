@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.simulate.rank import features as f
+from rheostat.simulate.rank.capped import under_cap
 from rheostat.simulate.rank.cases import cases, loss
 from rheostat.simulate.rank.net import CENTRE, SPREAD, _score, length
 from rheostat.simulate.rank.policy import Ranker, simulate_ranked
@@ -172,6 +173,23 @@ def test_a_saved_order_is_the_same_order_and_another_file_is_refused(tmp_path):
         Ranker((1.0, 2.0))
     with pytest.raises(DataError, match="objective: expected some of"):
         train_rank([], objective={"speed": 1.0})
+
+
+def test_under_a_cap_neither_watts_nor_processors_are_overdrawn():
+    jobs, size = log(7)
+    procs = jobs.frame["cores"].to_numpy()
+    watts = np.random.default_rng(0).uniform(50, 300, len(jobs)) * procs
+    cap = 0.6 * 300 * size
+    watts = np.minimum(watts, cap)
+    sized, units = under_cap(jobs, size, watts, cap)
+    done = simulate_ranked(sized, begun(), units).jobs
+    start, end = done.numpy("start_s"), done.numpy("end_s")
+    drawn = [watts[(start <= t) & (t < end)].sum() for t in start]
+    assert max(drawn) <= cap * (1 + 1e-9)
+    assert max(drawn) > 0.7 * cap
+    assert max(procs[(start <= t) & (t < end)].sum() for t in start) <= size
+    with pytest.raises(DataError, match="draw more than"):
+        under_cap(jobs, size, watts, watts.max() / 2)
 
 
 def test_a_generated_site_is_the_same_for_the_same_seed_and_users_repeat_themselves():

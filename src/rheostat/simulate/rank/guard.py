@@ -3,15 +3,18 @@
 A learned order lowers the mean wait and may forget single jobs.  What wait is usual?  The guard
 plays first come, first served with EASY beside the real schedule, on the same jobs, and remembers
 the longest wait there so far.  A job that has waited ``limit`` times that is *due*.  The oldest due
-job goes before all others: under EASY it starts at once or is promised its start.  One exception: a
-flood of jobs of one kind may become due together, so those that started as due get no others to
-follow while they hold half of the machine (`PART`).
+job goes before all others: under EASY it starts at once or is promised its start.
+
+Two kinds of job are passed over, for they would stop everybody else.  A user may flood the machine
+with jobs that become due together: while those of a user that started as due hold half of the
+machine (`PART`), no more of that user's do.  And behind a job that waits for overdue ones alone,
+whose end nobody knows, nothing could be backfilled.
 
 The game beside knows no more than a scheduler does.  There a job runs as long as its user's jobs
 ran relative to their requests, until it has ended in the real schedule; then its run time is known.
 The usual wait is an estimate, so how near the longest wait stays to that of first come, first
-served is measured, not proven.  What is certain: while a job is the oldest due one, and no flood is
-on, nothing starts that would, by requested run times, delay it.
+served is measured, not proven.  What is certain: while a job is the oldest due one and not passed
+over, nothing starts that would, by requested run times, delay it.
 
     Symbol   Shape   Meaning
     there    5 x (n,)  the jobs of the game, as in `floor`; run times in it are guesses
@@ -23,6 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulate.rank.features import FITS, HOLD, USER
 from rheostat.simulate.rank.floor import BUSY, FREE, cut, end, floor_of, leave, put, serve
 from rheostat.simulate.rank.native import native
 
@@ -54,10 +58,19 @@ def tell(other, j, now, run):
 
 
 @native
-def due(other, queue, now, limit):
-    """Place in the queue of the oldest job, if it is due; else -1."""
-    if now - other[0][0][queue[0]] >= limit * beside(other, now):
-        return 0
+def due(other, queue, x, now, limit, users):
+    """Place in the queue of the oldest due job that is not passed over; -1 if none is.
+
+    ``users`` is (table, processors that due jobs of each user may still take).
+    """
+    table, room = users
+    least = limit * beside(other, now)
+    for k in range(len(queue)):
+        j = queue[k]
+        if now - other[0][0][j] < least:  # those behind it have waited less
+            return -1
+        if room[int(table[j, USER])] > 0 and (x[k, FITS] > 0 or x[k, HOLD] > 0):
+            return k
     return -1
 
 

@@ -34,13 +34,13 @@ def play(known, jobs, score, weights, how):
     submit, run, procs, _, _ = jobs
     n = len(submit)
     size, easy, limit, batch, history = how
-    given, gift = 0, np.zeros(n, np.int64)
     start, floor, queue = np.full(n, np.nan), floor_of(n, size), np.empty(n, np.int64)
     ends, expected, state = floor
     other, rows = game(jobs, size), 256
     x, scores, chosen = np.empty((rows, F)), np.empty(rows), np.empty(rows, np.int64)
     profile = np.empty((len(ends), 2))
     mine = np.zeros(int(table[:, USER].max()) + 1)
+    room, promoted = np.full(len(mine), PART * size), np.zeros(n, np.int64)
     waiting, i, passes, looks = 0, 0, 0, 0
     while i < n or state[BUSY] > 0:
         now = submit[i] if i < n else np.inf
@@ -49,7 +49,7 @@ def play(known, jobs, score, weights, how):
         while True:
             j = end(now, floor)
             if j >= 0:
-                given -= gift[j]
+                room[int(table[j, USER])] += promoted[j]
                 if limit < np.inf:
                     tell(other, j, now, run[j])
                 if history:
@@ -86,15 +86,15 @@ def play(known, jobs, score, weights, how):
         score(x[:waiting], weights, scores[:waiting])
         looks += 1
         first = -1
-        if limit < np.inf and given < PART * size:
-            first = due(other, queue[:waiting], now, limit)
+        if limit < np.inf:
+            first = due(other, queue[:waiting], x, now, limit, (table, room))
             if first >= 0:
                 scores[first] = FIRST
         picked = serve(queue[:waiting], scores, now, floor, jobs, start, easy, chosen)
         for k in chosen[:picked]:
             if k == first:
-                gift[queue[k]] = procs[queue[k]]
-                given += procs[queue[k]]
+                promoted[queue[k]] = procs[queue[k]]
+                room[int(table[queue[k], USER])] -= procs[queue[k]]
             mine[int(table[queue[k], USER])] -= 1
         if picked:
             waiting = leave(queue, waiting, chosen[:picked], x)

@@ -24,7 +24,7 @@ from rheostat.simulate.schedule import Plan, users
 from rheostat.simulate.workload import Workload, workload
 
 KIND = "rheostat.rank/1"
-LIMIT = 1.1
+LIMIT = 1.0
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 What a site wants - low slowdowns - is no sum over decisions, has no gradient, and is cheap to
 measure: the compiled simulator plays a thousand jobs in milliseconds.  So weights are drawn around
 the best guess, played, and the guess moves towards those that did well (CMA-ES).  All weights of a
-generation play the same cases, some of those given, drawn anew each generation.
+generation play the same cases, some of those given, drawn anew each generation.  Since each
+generation sees other cases, its guess wanders: what is kept is the mean over the later half.
 
 A training is its seed and the losses that were found: the file keeps these.  It goes on by asking
 for the same weights again and telling them the losses again, without playing; so a training that
@@ -77,17 +78,19 @@ def train_rank(
     }  # fmt: skip
     losses = [] if out is None or not out.exists() else _losses(out, how, limit)
     search = _search(hidden, seed)
-    ranker = Ranker(tuple(map(float, search.mean)), limit)
+    ranker, means = Ranker(tuple(map(float, search.mean)), limit), []
     for number in range(max(generations, len(losses))):
         asked = search.ask()
         known = number < len(losses)
         if not known:
             losses.append([_mean_loss(w, given, wanted, limit, (seed, number)) for w in asked])
         search.tell(asked, losses[number])
+        means.append(search.mean.copy())
         if known and number + 1 < len(losses):
             continue
         told = {**how, "losses": losses}
-        ranker = Ranker(tuple(map(float, search.mean)), limit, trained=told)
+        found = np.mean(means[len(means) // 2 :], axis=0)
+        ranker = Ranker(tuple(map(float, found)), limit, trained=told)
         if not known and out is not None:
             ranker.save(out)
         if not known and progress is not None:
