@@ -11,7 +11,7 @@ from rheostat.errors import DataError
 from rheostat.measure.reading import read
 from rheostat.measure.synthetic.capped import capped_runs
 from rheostat.predict.monotone import rising, rising_everywhere
-from rheostat.predict.surface import surfaces
+from rheostat.predict.surface import mixed, named_by, surfaces
 
 
 def test_along_one_axis_it_is_isotonic_regression() -> None:
@@ -51,6 +51,15 @@ def test_totals_count_gpus_and_nodes() -> None:
     runs = table({"app": ["a"] * 3, "cpu_cap_w": [100, 100, 200], "gpu_cap_w": [200, 200, 200],
                   "gpus": [1, 4, 4], "runtime_s": [9.0, 5.0, 4.0]})  # fmt: skip
     assert surfaces(runs)["a"].total_w.tolist() == [300.0, 900.0, 1000.0]
+
+
+def test_runs_that_differ_in_another_setting_are_no_repeats() -> None:
+    runs = table({"app": ["a"] * 4, "cap_w": [1, 1, 2, 2], "batch_size": [8, 16, 8, 16],
+                  "job_id": [1, 2, 3, 4], "runtime_s": [4.0, 9.0, 3.0, 8.0]})  # fmt: skip
+    assert mixed(runs) == ("batch_size",)
+    apart = named_by(runs, ("app", "batch_size"))
+    assert mixed(apart) == ()
+    assert list(surfaces(apart)) == ["a 16", "a 8"]
 
 
 def test_a_table_without_caps_is_refused() -> None:

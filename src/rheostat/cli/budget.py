@@ -67,6 +67,7 @@ def plan(
     most_changes: Annotated[int | None, typer.Option(help="Change at most so many nodes.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan here.")] = None,
     where: o.Where = None,
+    by: o.By = "",
     html: o.Html = None,
     seed: o.Seed = 0,
     form: o.Form = "",
@@ -86,7 +87,7 @@ def plan(
 
     bound = None if slowdown is None else _over_one(slowdown)
     wish = Wish(objective, risk, bound, hysteresis)
-    runs = o.only(o.load(file, form, mapped), where)
+    runs = o.capped(file, where, by, form, mapped)
     fleet = _fleet(runs, nodes, count, start, seed)
     tell_notes(fleet.notes)
     allowed = _limits(fleet, total, extra, limits, at)
@@ -172,6 +173,7 @@ def follow(
     start: Start = "",
     hysteresis: Annotated[float, typer.Option(help="Gain below which caps are left alone.")] = 0.0,
     where: o.Where = None,
+    by: o.By = "",
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -188,7 +190,7 @@ def follow(
     from rheostat.decide.budget.menu import Wish
     from rheostat.recipes.ecoshift import budget_series, limits_file
 
-    runs = o.only(o.load(file, form, mapped), where)
+    runs = o.capped(file, where, by, form, mapped)
     fleet = _fleet(runs, nodes, count, start, seed)
     tell_notes(fleet.notes)
     found = moments(

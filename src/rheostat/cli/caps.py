@@ -35,6 +35,7 @@ def caps(
         typer.Option(help="Write what is believed as runs (CSV), for rheostat budget plan."),
     ] = None,
     where: o.Where = None,
+    by: o.By = "",
     html: o.Html = None,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -49,8 +50,8 @@ def caps(
     from rheostat.decide.caps import advise_caps, as_runs
     from rheostat.explain.caps import caps_grid, caps_report
 
-    runs = o.only(o.load(known, form, mapped), where)
-    own = runs if tried is None else o.load(tried, form, mapped)
+    runs = o.capped(known, where, by, form, mapped)
+    own = runs if tried is None else o.capped(tried, None, by, form, mapped)
     found = advise_caps(runs, own, app, loss=loss, risk=risk)
     if found.left_out:
         tell(f"note: left out, no run at the highest caps: {', '.join(found.left_out)}")

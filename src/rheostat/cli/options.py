@@ -46,6 +46,9 @@ Kind = Annotated[
 Seed = Annotated[int, typer.Option(help="Seed of everything that draws.")]
 Html = Annotated[Path | None, typer.Option(help="Also write an HTML report here.")]
 Where = Annotated[list[str] | None, typer.Option(help="Only rows with column=value. Repeatable.")]
+By = Annotated[
+    str, typer.Option(help="Columns that make runs the same application, as app,batch_size.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 RUNTIME_ENERGY = "runtime_s,energy_j"
@@ -178,6 +181,22 @@ def only(jobs: JobTable, where: list[str] | None) -> JobTable:
     if where and not len(jobs):
         raise DataError("--where", [f"no row has {' and '.join(where)}"])
     return jobs
+
+
+def capped(
+    file: Path, where: list[str] | None, by: str, form: str = "", mapped: Path | None = None
+) -> JobTable:
+    """Runs under caps: rows asked for, applications by their columns; mixed ones are noted."""
+    from rheostat.cli.output import tell
+    from rheostat.predict.surface import mixed, named_by
+
+    runs = only(load(file, form, mapped), where)
+    if by:
+        runs = named_by(runs, names(by))
+    odd = [c for c in mixed(runs) if c not in names(by)]
+    if odd:
+        tell(f"note: runs that differ in {', '.join(odd)} are taken as repeats: --where or --by")
+    return runs
 
 
 def fitted(

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome
+from rheostat.core.vocabulary import column
 from rheostat.errors import DataError
 from rheostat.predict.monotone import rising_everywhere
 
@@ -86,6 +87,36 @@ def knobs_in(jobs: JobTable) -> tuple[str, ...]:
     """Caps and counts that the table turns: columns with more than one value, caps first."""
     known = [c for c in (*CAPS, *COUNTS) if c in jobs.columns]
     return tuple(c for c in known if c in CAPS or jobs.frame[c].n_unique() > 1)
+
+
+def named_by(jobs: JobTable, by: Sequence[str]) -> JobTable:
+    """The same runs, where an application is what agrees in all columns ``by``.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> runs = table({"app": ["a", "a"], "batch_size": [32, 64], "runtime_s": [1.0, 2.0]})
+    >>> named_by(runs, ("app", "batch_size")).frame["app"].to_list()
+    ['a 32', 'a 64']
+    """
+    jobs.require(*by)
+    parts = [pl.col(c).cast(pl.String).fill_null("") for c in by]
+    return jobs.with_columns([column("app")], app=pl.concat_str(parts, separator=" "))
+
+
+def mixed(jobs: JobTable) -> tuple[str, ...]:
+    """Settings other than caps that differ among the runs of an application at the same caps.
+
+    Such runs count as repeats, which they are not; columns that name runs (all different) or that
+    are no setting (known at the end) are not looked at.
+    """
+    same = [c for c in ("app", *CAPS, *COUNTS) if c in jobs.columns]
+    others = [
+        c for c in jobs.known_at(Moment.SUBMIT).columns
+        if c not in same and 1 < jobs.frame[c].n_unique() < max(2, len(jobs))
+    ]  # fmt: skip
+    if not others or "app" not in same:
+        return ()
+    counts = jobs.frame.group_by(same).agg(pl.col(c).n_unique() for c in others)
+    return tuple(c for c in others if (counts[c] > 1).any())
 
 
 def surfaces(
@@ -165,12 +196,12 @@ def _surface(
     values = own.select(knobs).cast(pl.Float64).to_numpy()
     runs = own["runs"].to_numpy().astype(float)
     draws, noise = {}, float("nan")
-    for name, column, sign in (("runtime_s", "t", -1.0), ("power_w", "p", 1.0)):
-        y = own[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    for name, short, sign in (("runtime_s", "t", -1.0), ("power_w", "p", 1.0)):
+        y = own[short].cast(pl.Float64).fill_null(np.nan).to_numpy()
         if not np.isfinite(y).all():
             continue
         fit = _smooth(sign * y[None], values, knobs, runs) if monotone else sign * y[None]
-        spread = _noise(own, column * 2, sign * y, fit[0], runs)
+        spread = _noise(own, short * 2, sign * y, fit[0], runs)
         wobble = np.nan_to_num(spread) / np.sqrt(runs) * rng.standard_normal((n_draws, len(y)))
         drawn = fit + wobble
         if monotone and spread > 0:
