@@ -25,7 +25,7 @@ from tests.simulate.test_dras import SMALL, loaded
 from tests.simulate.test_learn import bursts, shortest_first
 from tests.simulate.test_objectives import SITE, powered
 
-QUICK = ActorSetup("ppo", 4, (32, 16), gamma=0.9, lr=5e-3, games=16, decisions=64)
+QUICK = ActorSetup("ppo", 4, (32, 16), gamma=0.9, lr=5e-3, games=16, decisions=64, tame=5.0)
 TINY = ActorSetup("ppo", 6, (16, 8), games=24, decisions=20, episode_jobs=40)
 
 

@@ -212,9 +212,11 @@ def _facts(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
 
 
 def _show(facts: dict[str, Any], *, json: bool, html: Path | None) -> None:
-    from rheostat.cli.output import put_json, put_report, write_page
+    from rheostat.cli.output import put_json, put_report, tell, write_page
     from rheostat.explain.learning import history_grid, learning_report, learning_text
 
+    if facts["clairvoyant"]:
+        tell("note: clairvoyant, planned with true run times; --set plans=requested is not (DRAS)")
     if html is not None:
         write_page(learning_report(facts), html)
     if json:

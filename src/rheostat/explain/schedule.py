@@ -116,7 +116,10 @@ def _clairvoyance(facts: Facts) -> str:
     if how.get("estimates") == "user" and how.get("semantics") == "textbook":
         unasked = sum(n["rows"] for n in facts["notes"] if "no requested run time" in n["message"])
         if not unasked:
-            return "Clairvoyant: planned with measured power, or true run times of alternatives."
+            return (
+                f"Clairvoyant: {', '.join(seen)} planned with measured power, or with true run "
+                "times (of alternatives, or of jobs that wait)."
+            )
         return (
             f"Clairvoyant for {unasked:,} jobs that asked for no run time: "
             "they are planned with the true one."

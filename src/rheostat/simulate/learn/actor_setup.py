@@ -50,7 +50,7 @@ class ActorSetup:
     epochs: int = 4
     parts: int = 4
     clip: float = 0.2
-    tame: float = 5.0
+    tame: float = 3.0
     entropy: float = 0.001
     worth: float = 0.5
 
