@@ -39,7 +39,8 @@ USUAL = {
 }  # fmt: skip
 CENTRE = np.array([USUAL[n][0] for n in NAMES])
 SPREAD = np.array([USUAL[n][1] for n in NAMES])
-LINEAR = np.array([not f.queue for f in FEATURES])  # what is the same for all orders nothing alone
+# what orders jobs without hidden units: the rest is the same for all jobs, or a sum of others
+LINEAR = np.array([not f.queue and f.name not in ("older", "area", "brevity") for f in FEATURES])
 
 
 def length(hidden: int) -> int:

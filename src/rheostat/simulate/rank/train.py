@@ -28,13 +28,13 @@ from rheostat._optional import require
 from rheostat.errors import DataError
 from rheostat.simulate.rank.cases import OBJECTIVES, Case, loss
 from rheostat.simulate.rank.features import NAMES
-from rheostat.simulate.rank.net import SPREAD, length
+from rheostat.simulate.rank.net import LINEAR, SPREAD, length
 from rheostat.simulate.rank.policy import LIMIT, Ranker
 
 # shortest foretold first, with some regard for size and wait: what most simple orders agree on
 BEGIN = {"brief": 0.7, "foretold": 1.0, "ask": 0.3, "share": 0.3, "wait": -1.0}
-SIGMA = 0.5
-AT_ONCE = 6
+SIGMA = 0.4
+AT_ONCE = 9
 Progress = Callable[[int, int, dict[str, Any]], None]
 
 
@@ -78,25 +78,35 @@ def train_rank(
     }  # fmt: skip
     losses = [] if out is None or not out.exists() else _losses(out, how, limit)
     search = _search(hidden, seed)
-    ranker, means = Ranker(tuple(map(float, search.mean)), limit), []
+    ranker, means = begun(hidden, limit), []
     for number in range(max(generations, len(losses))):
         asked = search.ask()
         known = number < len(losses)
         if not known:
-            losses.append([_mean_loss(w, given, wanted, limit, (seed, number)) for w in asked])
+            tried = [whole(w) for w in asked]
+            losses.append([_mean_loss(w, given, wanted, limit, (seed, number)) for w in tried])
         search.tell(asked, losses[number])
         means.append(search.mean.copy())
         if known and number + 1 < len(losses):
             continue
         told = {**how, "losses": losses}
         found = np.mean(means[len(means) // 2 :], axis=0)
-        ranker = Ranker(tuple(map(float, found)), limit, trained=told)
+        ranker = Ranker(tuple(map(float, whole(found))), limit, trained=told)
         if not known and out is not None:
             ranker.save(out)
         if not known and progress is not None:
             facts = {"best": min(losses[number]), "mean": float(np.mean(losses[number]))}
             progress(number + 1, generations, facts)
     return ranker
+
+
+def whole(searched: np.ndarray) -> np.ndarray:
+    """All weights of a network, of which a linear one searches those that order jobs alone."""
+    if len(searched) != LINEAR.sum():
+        return searched
+    found = np.zeros(length(0))
+    found[LINEAR] = searched
+    return found
 
 
 def _check(given: Sequence[Case], wanted: Mapping[str, float]) -> None:
@@ -142,6 +152,7 @@ def _search(hidden: int, seed: int) -> Any:
     cma = require("cma", extra="bo")
     rng = np.random.default_rng(seed)
     first = np.array(begun(hidden).weights)
+    first = first if hidden else first[LINEAR]
     settings = {
         "verbose": -9, "seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape),
         "CMA_diagonal": hidden > 0, "maxiter": np.inf,
