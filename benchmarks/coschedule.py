@@ -28,17 +28,8 @@ from rheostat.decide.coschedule.exact import optimum
 from rheostat.decide.coschedule.node import Node, NodeState, Tenant, Waiting
 from rheostat.decide.coschedule.plan import Site
 from rheostat.decide.coschedule.profile import Mode
-from rheostat.recipes.ecosched import (
-    ANCHOR,
-    IDLE_W,
-    TOLERANCE,
-    gain,
-    make_policy,
-    measured_runs,
-    queue_in_log,
-    read_profiles,
-    recorded_rows,
-)  # fmt: skip
+from rheostat.recipes.ecosched import ANCHOR, IDLE_W, TOLERANCE, gain, make_policy, read_profiles
+from rheostat.simulate.node.logs import measured_runs, queue_in_log, recorded_rows
 from rheostat.simulate.node.recorded import Recorded
 from rheostat.simulate.node.run import run_queue
 from rheostat.simulate.node.truth import learn_truth

@@ -5,8 +5,9 @@
     python benchmarks/counters.py --write-docs # from the results kept in --out
 
 Sets: Intel PCM samples of 13 applications under 10 package caps (220 runs), and LIKWID runs of nine
-SPEChpc 2021 codes on one cluster.  Both are read from ../shared/data (RHEOSTAT_DATA overrides) and
-are not part of this repository.  Results go to --out as JSON and to stdout as a table.
+SPEChpc 2021 codes on one cluster and LULESH on one node.  All are read from ../shared/data
+(RHEOSTAT_DATA overrides) and are not part of this repository.  Results go to --out as JSON and to
+stdout as a table.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("RHEOSTAT_DATA", ROOT.parent / "shared" / "data"))
 PCM = DATA / "power" / "zzheng_power_caps" / "cpu_cap_pcm_samples.csv.gz"
 SPEC = DATA / "runs" / "spechpc2021_likwid" / "spechpc_likwid_runs.csv"
+LULESH = DATA / "runs" / "lulesh_likwid" / "lulesh_omp.csv"
 ALL = ("mummi", *LEARNERS, "law", "law+trees")
 FEW = ("mummi", "ridge", "extra", "law")
 
@@ -56,6 +58,21 @@ def spechpc() -> JobTable:
     units = {"ipc": "", "flops_per_s": "1/s", "memory_b_per_s": "B/s", "package_power_w": "W",
              "dram_power_w": "W"}  # fmt: skip
     return table(frame, [Column(n, u, end) for n, u in units.items()])
+
+
+def lulesh() -> JobTable:
+    """LULESH on an Ice Lake node, 1 to 72 threads; each problem size counts as an application."""
+    frame = pl.read_csv(LULESH, infer_schema_length=None).filter(
+        (pl.col("dataset") == "1-OMP-ICL") & (pl.col("power_cpu_W") > 0)
+    )
+    frame = frame.select(
+        app=pl.format("size {}", "size"), threads="threads",
+        flops_per_s=pl.col("dp_mflops") * 1e6, memory_b_per_s=pl.col("membw_MBs") * 1e6,
+        package_power_w="power_cpu_W", dram_power_w="power_dram_W", runtime_s="wall_s",
+    ).drop_nulls()  # fmt: skip
+    units = {"flops_per_s": "1/s", "memory_b_per_s": "B/s", "package_power_w": "W",
+             "dram_power_w": "W"}  # fmt: skip
+    return table(frame, [Column(n, u, Moment.END) for n, u in units.items()])
 
 
 def rows(name: str, jobs: JobTable, methods, targets, splits, seeds) -> list[dict]:
@@ -90,7 +107,12 @@ def _line(r: dict) -> str:
 def write_docs(facts: dict) -> None:
     """The tables of docs/systems/mummi.md, from results."""
     page = ROOT / "docs" / "systems" / "mummi.md"
-    names = {"pcm": "PCM intervals", "pcm means": "PCM means of runs", "spechpc": "SPEChpc, LIKWID"}
+    names = {
+        "pcm": "PCM intervals",
+        "pcm means": "PCM means of runs",
+        "spechpc": "SPEChpc, LIKWID",
+        "lulesh": "LULESH, LIKWID",
+    }
     lines = ["| set | target | method | left-out application | worst | covers | random split |",
              "|---|---|---|---|---|---|---|"]  # fmt: skip
     key = ("set", "target", "method")
@@ -132,7 +154,9 @@ def main() -> None:
         found += rows("pcm", pcm, few, ["dram_power_w", "power_w"], both, (0,))
         found += rows("pcm", pcm, few[:-1], ["runtime_s"], both, (0,))
         spec = spechpc()
-        found += rows("spechpc", spec, few[:-1], ["package_power_w", "dram_power_w"], both, (0,))
+        power = ["package_power_w", "dram_power_w"]
+        found += rows("spechpc", spec, few[:-1], power, both, (0,))
+        found += rows("lulesh", lulesh(), few[:-1], power, both, (0,))
     law = CounterModel("law", ("package_power_w",)).fit(pcm)
     told = [{"counter": next(iter(w.factors)), "change": w.change} for w in leverage(law, pcm)]
     for w in told:
