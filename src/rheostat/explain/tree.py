@@ -205,7 +205,8 @@ def certificate_words(facts: Facts) -> tuple[str, ...]:
     if "strange" in found:
         lines.append(
             f"{share(found['strange'], 1)} of the decisions lie outside of what was learned from; "
-            f"{found['leaves_met']} leaves were met, {found['unused']} had no job in training."
+            f"of the rules {found['leaves_met']} were met, {found['unused']} had no job in "
+            "training."
         )
     lines += [
         f"Mean bounded slowdown there: {of['tree']:.3g}, the teacher's {of['teacher']:.3g}."
@@ -213,6 +214,10 @@ def certificate_words(facts: Facts) -> tuple[str, ...]:
         if of
     ]
     return tuple(lines)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _spread(value: Facts) -> str:
@@ -234,10 +239,15 @@ def tree_facts(tree: Tree) -> dict[str, Any]:
 def tree_report(tree: Tree, name: str = "tree", *, page: bool = False) -> Report:
     """Rules, picture and certificate; for a terminal, or a ``page``."""
     said_first = (
-        f"{len(tree.leaves)} rules, at most {tree.depth} questions, about "
+        f"{_many(len(tree.leaves), 'rule')}, at most {_many(tree.depth, 'question')}, about "
         f"{listed([f.said for f in tree.used])}.",
         "The waiting job of the highest worth goes first; others fill in as the policy backfills.",
     )
+    if tree.facts.get("guard"):
+        said_first += (
+            f"Before all others go jobs whose wait reaches {tree.facts['guard']:.3g} times the "
+            "longest under first come, first served with EASY.",
+        )
     trust = Section("trust", certificate_words(tree.facts))
     if page:
         sections = [

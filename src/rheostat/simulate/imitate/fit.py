@@ -35,7 +35,7 @@ STAKES = (0.1, 10.0)  # a decision counts at least and at most so many times the
 GROWN_ON, POLISHED_ON = 40_000, 40_000  # rows
 LOOKED, LESS = 3, 0.5  # places that are polished, and what each counts of the one before
 NEARLY = 0.003
-SLOPES, MANY = 2, 4  # of a leaf
+SLOPES, MANY = 2, 8  # of a leaf
 START, HELD, STEPS, FLAT = 10.0, 1e-6, 120, 1e9
 
 
@@ -126,7 +126,7 @@ def polishes(tree: Tree, states: States, matter: Array, slopes: int) -> list[Tre
     states, matter = states.only(some), matter[some]
     fit = Likelihood(states, matter)
     leaf = np.searchsorted(tree.leaves, tree.apply(states.x))
-    shape = bent(states.x, scales_of(states.x)) if slopes > 1 else None
+    shape = bent(states.x, scales_of(states.x, states.features)) if slopes > 1 else None
     made = _sloped_leaves(tree, fit, leaf)
     found = [made]
     for count in range(2, slopes + 1):
@@ -177,10 +177,11 @@ def _sloped_leaves(tree: Tree, fit: Likelihood, leaf: Array) -> Tree:
     count = np.maximum(np.bincount(leaf, minlength=m), 1)
     low = np.stack([np.bincount(leaf, row, m) / count for row in g])  # centred: better conditioned
     g -= low[:, leaf]
-    b = 1.0 / tree.steep[at].T
-    first = np.concatenate(
-        [(tree.value[at] + (low * b * sloped.T).sum(axis=0))[None], b * sloped.T]
-    )
+    wide = np.stack([np.sqrt(np.bincount(leaf, row * row, m) / count) for row in g])
+    wide = np.where(wide > 0, wide, 1.0)
+    g /= wide[:, leaf]
+    b = sloped.T / tree.steep[at].T
+    first = np.concatenate([(tree.value[at] + (low * b).sum(axis=0))[None], b * wide])
     if s == 1:
         first = first * START
 
@@ -193,7 +194,7 @@ def _sloped_leaves(tree: Tree, fit: Likelihood, leaf: Array) -> Tree:
 
     done = minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
     theta = done.x.reshape(s + 1, m)
-    b = np.where(sloped.T, theta[1:], 0.0)
+    b = np.where(sloped.T, theta[1:], 0.0) / wide
     made = {n: getattr(tree, n).copy() for n in ("value", *SLOPED)}
     made["slope"][at] = np.where(b != 0.0, tree.slope[at].T, -1).T
     made["steep"][at] = (1.0 / np.where(b != 0.0, b, 1.0)).T
@@ -214,10 +215,10 @@ def _with_slope(tree: Tree, fit: Likelihood, leaf: Array, shape: Array | None) -
         pull[f] = np.abs(np.bincount(leaf, slope * (row - mean[leaf]), m)) / np.maximum(
             spread, 1e-9
         )
-        pull[f, spread < 1e-6] = 0.0
+        pull[f, spread <= 1e-9 * np.abs(mean).max()] = 0.0
         pull[f, (tree.slope[at] == f).any(axis=1)] = 0.0
     best = pull.argmax(axis=0)
-    scale = scales_of(fit.states.x)
+    scale = scales_of(fit.states.x, fit.states.features)
     more = np.full((len(tree.left), 1), -1)
     wide, steep = np.ones((len(tree.left), 1)), np.full((len(tree.left), 1), FLAT)
     more[at, 0] = np.where(pull.max(axis=0) > 0, best, -1)

@@ -5,7 +5,7 @@ slope says.  Here a split is judged by how well the worths on both sides follow 
 
     Symbol  Shape   Meaning
     x       (n, d)  features of jobs; u (n,) worth to be told; w (n,) weights
-    g       (n, d)  x / (|x| + scale): from 0 to 1 as x grows, scale the median of |x|
+    g       (n, d)  x / (|x| + scale): bends from 0 to 1 as x grows, or straight; see `scales_of`
     bins    32      a split lies between two of so many shares of equal weight
     error           sum of w (u - a - b g)^2 with the best a and b, by sums alone
 
@@ -24,7 +24,9 @@ import numpy as np
 from rheostat.decide.queue.tree import REAL, WHOLE, Feature, Tree
 
 Array = np.ndarray
+Features = tuple[Feature, ...]
 BINS = 32
+FAR = 1000.0  # times the largest value: straight within a thousandth
 LEAST = 5e-3  # of all weight in a leaf
 LEAST_GAIN = 1e-4  # of all error, for a split to be worth a question
 
@@ -44,23 +46,23 @@ class _Node:
 
 
 def grow(
-    features: tuple[Feature, ...], x: Array, u: Array, w: Array, depth: int, *, least: float = LEAST
+    features: Features, x: Array, u: Array, w: Array, depth: int, *, least: float = LEAST
 ) -> Tree:
     """The tree, the most telling split first among those of one depth."""
     total = float(w.sum())
-    nodes = [_leaf(x, u, w, np.arange(len(x)), 0)]
+    nodes = [_leaf(features, x, u, w, np.arange(len(x)), 0)]
     floor = LEAST_GAIN * max(nodes[0].error, 1e-300)
     at = 0
     while at < len(nodes):
         node = nodes[at]
         if node.deep < depth:
-            found = _split(x, u, w, node, least * total)
+            found = _split(features, x, u, w, node, least * total)
             if found is not None and node.error - found[0] > floor:
                 node.feature, node.threshold = found[1:]
                 goes = x[node.rows, node.feature] <= node.threshold
                 node.children = (len(nodes), len(nodes) + 1)
                 sides = (node.rows[goes], node.rows[~goes])
-                nodes += [_leaf(x, u, w, rows, node.deep + 1) for rows in sides]
+                nodes += [_leaf(features, x, u, w, rows, node.deep + 1) for rows in sides]
         at += 1
     return _tree(features, nodes)
 
@@ -71,10 +73,10 @@ def bent(x: Array, scale: Any) -> Array:
     return found
 
 
-def _leaf(x: Array, u: Array, w: Array, rows: Array, deep: int) -> _Node:
+def _leaf(features: Features, x: Array, u: Array, w: Array, rows: Array, deep: int) -> _Node:
     """The best slope of these rows."""
     part, y, v = x[rows], u[rows], w[rows]
-    scales = scales_of(part)
+    scales = scales_of(part, features)
     sums = _sums(bent(part, scales), y, v).sum(axis=0)
     a, b, error = _lines(sums[None])
     k = int(error[0].argmin())
@@ -83,10 +85,15 @@ def _leaf(x: Array, u: Array, w: Array, rows: Array, deep: int) -> _Node:
     )
 
 
-def scales_of(x: Array) -> Array:
-    """The median of |x| of each feature, or 1; (d,)."""
+def scales_of(x: Array, features: Features) -> Array:
+    """The median of |x| of each feature, or 1; of what is a logarithm or a share, far more; (d,).
+
+    Worth then changes with it in a straight line.
+    """
     middle = np.median(np.abs(x), axis=0)
-    return np.where(middle > 0, middle, 1.0)
+    scale = np.where(middle > 0, middle, 1.0)
+    straight = np.array([f.unit.startswith(("ln", "0")) for f in features], bool)
+    return np.where(straight, FAR * np.maximum(np.abs(x).max(axis=0), 1.0), scale)
 
 
 def _sums(g: Array, u: Array, w: Array) -> Array:
@@ -110,11 +117,11 @@ def _lines(sums: Array) -> tuple[Array, Array, Array]:
 
 
 def _split(
-    x: Array, u: Array, w: Array, node: _Node, least: float
+    features: Features, x: Array, u: Array, w: Array, node: _Node, least: float
 ) -> tuple[float, int, float] | None:
     """(error of both sides, feature, threshold) of the best split; None where there is none."""
     part, y, v = x[node.rows], u[node.rows], w[node.rows]
-    sums = _sums(bent(part, scales_of(part)), y, v)
+    sums = _sums(bent(part, scales_of(part, features)), y, v)
     best: tuple[float, int, float] | None = None
     for f in range(x.shape[1]):
         edges = np.unique(np.quantile(part[:, f], np.arange(1, BINS) / BINS, method="lower"))
@@ -149,7 +156,7 @@ def _between(low: float, high: float) -> float:
     return low
 
 
-def _tree(features: tuple[Feature, ...], nodes: list[_Node]) -> Tree:
+def _tree(features: Features, nodes: list[_Node]) -> Tree:
     return Tree.of(
         features,
         feature=[n.feature for n in nodes],
