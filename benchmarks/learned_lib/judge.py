@@ -14,7 +14,7 @@ from rheostat.decide.queue.policy import policy
 from rheostat.simulate.compare import block_sums, blocks, drawn_means
 from rheostat.simulate.metrics import bounded_slowdown
 from rheostat.simulate.protocol import HEURISTICS
-from rheostat.simulate.rank.policy import Ranker
+from rheostat.simulate.rank.policy import Ranker, together
 from rheostat.simulate.rank.train import begun
 from rheostat.simulate.schedule import schedule, users
 from rheostat.simulate.workload import Workload, workload
@@ -60,6 +60,7 @@ def _judged(log: Log, rankers: Sequence[Ranker], semantics: str) -> dict[str, An
     rows = {"learned": list(rankers)}
     if semantics == "textbook":
         rows |= {
+            "together": [together(rankers)],
             "no guard": [replace(r, limit=np.inf) for r in rankers],
             "no history": [replace(r, history=False) for r in rankers],
             "before training": [begun()],

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,18 @@ class Ranker:
             raise DataError(str(path), ["it was trained on other features: train it anew"])
         limit = np.inf if facts["limit"] is None else facts["limit"]
         return cls(tuple(facts["weights"]), limit, facts["history"], facts["trained"])
+
+
+def together(rankers: Sequence[Ranker]) -> Ranker:
+    """The order that several trainings agree on: the mean of their weights, each of length one.
+
+    Only of weighted sums: hidden units of two trainings are not the same units.
+    """
+    if not rankers or any(len(r.weights) != length(0) for r in rankers):
+        raise DataError("learned orders", ["expected some without hidden units"])
+    weights = np.array([r.weights for r in rankers])
+    lengths = np.linalg.norm(weights, axis=1, keepdims=True)
+    return replace(rankers[0], weights=tuple(map(float, (weights / lengths).mean(axis=0))))
 
 
 def saved_here(path: Path) -> bool:
