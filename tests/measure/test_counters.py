@@ -122,7 +122,7 @@ def test_likwid_sums_sockets_averages_clocks_of_threads_that_ran(tmp_path):
     assert row["region"] == "compute"
     assert row["package_power_w"] == 150
     assert row["memory_b_per_s"] == pytest.approx(5e10)
-    assert (row["span_s"], row["core_hz"], row["cpi"]) == (2.5, 2.2e9, 1.0)
+    assert (row["span_s"], row["core_hz"], row["ipc"]) == (2.5, 2.2e9, 1.0)
 
 
 def test_likwid_takes_its_own_statistics(tmp_path):

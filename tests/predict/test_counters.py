@@ -158,6 +158,22 @@ def _mu(model, jobs):
     return model.fitted_["package_power_w"].method.predict(jobs)
 
 
+def test_the_law_takes_what_perf_counts_and_is_left_out_where_it_cannot_be(jobs):
+    from rheostat.recipes.mummi import study
+
+    cycles = jobs.numpy("instructions_per_s") / jobs.numpy("core_ipc")
+    perf = jobs.with_columns([Column("cycles_per_s", "1/s", Moment.END)], cycles_per_s=cycles)
+    keep = ("run_id", "app", "span_s", "cpu_cap_w", "cycles_per_s", "instructions_per_s",
+            "memory_read_b_per_s", "package_power_w")  # fmt: skip
+    perf = perf.select(keep)
+    truth = runs_of(perf).numpy("package_power_w")
+    assert _error(perf, truth) < 0.1
+    bare = perf.select([c for c in keep if c != "cycles_per_s"])
+    facts = study(bare, methods=("mummi", "law"), splits=("application",))
+    assert "cycles_per_s" in facts["left_out"]["law"]
+    assert [m["method"] for m in facts["marks"]][-1] == "mummi"
+
+
 def test_ten_learners_have_ten_names_and_settings_to_try():
     assert len(LEARNERS) == 10
     assert all(len(v.settings()) >= 2 for v in LEARNERS.values())

@@ -60,7 +60,7 @@ def counters(
     The mean per power cap is always in the table: a method that does not beat it has learnt
     nothing.  Files of several intervals per run are best: power bends at a cap.
     """
-    from rheostat.cli.output import put_json, put_report, tell_notes, working, write_page
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_page
     from rheostat.recipes import mummi
 
     chosen = tuple(n for m in o.names(methods) for n in (mummi.TEN if m == "ten" else (m,)))
@@ -70,6 +70,8 @@ def counters(
     how = {"methods": chosen, "targets": o.names(target), "splits": o.names(split)}
     with working(f"{len(chosen)} methods"):
         facts = mummi.study(jobs, **how, by=by, changes=factors, seed=seed)
+    for name, why in facts["left_out"].items():
+        tell(f"note: {name} is left out: {why}")
     if predict is not None:
         facts["predicted"] = _predicted(jobs, predict, facts, by, seed, form)
     report = _report(facts)

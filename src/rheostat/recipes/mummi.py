@@ -23,6 +23,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measure.reading import read
 from rheostat.predict.counters.columns import TARGETS, runs_of
+from rheostat.predict.counters.law import missing_for_law
 from rheostat.predict.counters.learners import LEARNERS
 from rheostat.predict.counters.leverage import WhatIf, leverage, what_if
 from rheostat.predict.counters.model import CounterModel
@@ -71,6 +72,12 @@ def study(
     if unknown:
         there = ", ".join(targets_in(jobs)) or "none"
         raise DataError("--target", [f"{t} is not in this table: {there}" for t in unknown])
+    missing = missing_for_law(jobs)
+    kept = [m for m in methods if not (missing and m.startswith("law"))]
+    if not kept:
+        raise DataError("law of power", missing)
+    skipped = [m for m in methods if m not in kept]
+    methods = kept
     marks = compare_counters(jobs, methods, wanted, splits=splits, by=by, seed=seed)
     powers = tuple(t for t in wanted if t != "runtime_s" or not methods[-1].startswith("law"))
     found: list[WhatIf] = []
@@ -86,6 +93,7 @@ def study(
         "runs": len(runs_of(jobs)),
         "rows": len(jobs),
         "method_explained": methods[-1],
+        "left_out": {m: "; ".join(missing) for m in skipped},
         "marks": [_marked(m) for m in marks],
         "leverage": [_told(w) for w in found],
         "what_if": [_told(w) for w in asked],

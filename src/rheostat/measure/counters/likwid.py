@@ -80,6 +80,8 @@ def _values(part: _Part) -> dict[str, float]:
             continue
         ours, scale, how = METRICS.get(metric) or (_own(metric), 1.0, "mean")
         found[ours] = scale * _together(part, metric, how)
+    if found.get("cpi", 0.0) > 0:
+        found["ipc"] = 1.0 / found["cpi"]
     return found
 
 

@@ -59,29 +59,48 @@ class Activity:
         return Activity(*(v[index] for v in given), cap)
 
 
+def missing_for_law(jobs: JobTable) -> list[str]:
+    """What the law needs and the table has not; empty if it can be fitted."""
+    have = set(jobs.columns)
+    if "cycles_per_s" in have:
+        return []
+    problems = [] if "core_hz" in have else ["column core_hz (or cycles_per_s) is missing"]
+    if "c0_share" not in have and not ({"core_ipc", "ipc"} & have and "instructions_per_s" in have):
+        problems.append("c0_share, or instructions_per_s with ipc or core_ipc, is missing")
+    return problems
+
+
 def activity_of(jobs: JobTable) -> Activity:
     """The quantities of the law from whatever counters there are; busy in arbitrary units.
 
-    Busy cores are the share of time not halted, else instructions over clock and work per cycle.
+    Busy cores are the share of time not halted, else cycles over clock, else instructions over
+    clock and work per cycle.  A clock that is not counted is taken as constant.
     """
-    have = set(jobs.columns)
-    work = next((c for c in ("core_ipc", "ipc") if c in have), None)
-    problems = [] if "core_hz" in have else ["column core_hz is missing"]
-    if "c0_share" not in have and not (work and "instructions_per_s" in have):
-        problems.append("c0_share, or instructions_per_s with ipc or core_ipc, is missing")
-    if problems:
+    if problems := missing_for_law(jobs):
         raise DataError("law of power", [*problems, f"present: {', '.join(jobs.columns)}"])
-    n = len(jobs)
-    ghz = jobs.numpy("core_hz") / 1e9
-    per = jobs.numpy(work) if work else np.zeros(n)
+    have, n = set(jobs.columns), len(jobs)
+    ghz = jobs.numpy("core_hz") / 1e9 if "core_hz" in have else np.ones(n)
+    per = _work(jobs)
     if "c0_share" in have:
         busy = jobs.numpy("c0_share")
+    elif "cycles_per_s" in have:
+        busy = jobs.numpy("cycles_per_s") / np.maximum(ghz, 1e-9)
     else:
         busy = jobs.numpy("instructions_per_s") / np.maximum(ghz * per, 1e-9)
     uncore = jobs.numpy("uncore_hz") / 1e9 if "uncore_hz" in have else np.zeros(n)
     cap = cap_of(jobs)
     moved = _moved(jobs) / 1e11
     return Activity(busy, ghz, uncore, per, moved, None if cap is None else jobs.numpy(cap))
+
+
+def _work(jobs: JobTable) -> Array:
+    """Work per cycle: as counted, or instructions over cycles, or none."""
+    for name in ("core_ipc", "ipc"):
+        if name in jobs.columns:
+            return jobs.numpy(name)
+    if {"instructions_per_s", "cycles_per_s"} <= set(jobs.columns):
+        return jobs.numpy("instructions_per_s") / np.maximum(jobs.numpy("cycles_per_s"), 1.0)
+    return np.zeros(len(jobs))
 
 
 def _moved(jobs: JobTable) -> Array:

@@ -119,7 +119,8 @@ def _marks(
     errors = np.abs(guess / truth - 1)
     names = np.unique(groups)
     each = np.array([errors[groups == a].mean() for a in names])
-    left = ((guess - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()
+    spread = ((truth - truth.mean()) ** 2).sum()
+    left = ((guess - truth) ** 2).sum() / spread if spread > 0 else np.nan
     return CounterMarks(
         method, target, split, len(truth), len(names),
         (float(errors.mean()), *_by_groups(errors, groups, seed)),
