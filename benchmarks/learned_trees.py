@@ -2,7 +2,7 @@
 
     python benchmarks/learned_trees.py [--part published] [--quick] [--write-docs]
 
-Parts are published, ours, exports and audit.  Each writes its figures to
+Parts are published, ours, learned, exports and audit.  Each writes its figures to
 ``docs/benchmarks/learned_trees.json``; ``--write-docs`` makes the section of
 ``docs/benchmarks.md`` from that file.  Measured traces are looked for in ``../shared/data/swf`` (or
 ``RHEOSTAT_DATA``).  Times are CPU seconds of one thread.
@@ -38,10 +38,10 @@ def measured(part: str, *, quick: bool) -> dict[str, Any]:
 
             published(name, keep, quick=quick)
         return found
-    if part == "ours":
-        from trees_lib.ours import ours
+    if part in ("ours", "learned"):
+        from trees_lib import ours
 
-        return ours(quick=quick)
+        return ours.ours(quick=quick) if part == "ours" else ours.learned(quick=quick)
     if part == "exports":
         from trees_lib.exports import exports
 
@@ -60,7 +60,7 @@ def kept(found: dict[str, Any]) -> None:
 def main() -> None:
     """Measure, keep, show."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = ("published", "ours", "exports", "audit")
+    parts = ("published", "ours", "learned", "exports", "audit")
     parser.add_argument("--part", choices=parts, action="append")
     parser.add_argument("--quick", action="store_true", help="small, to see that it runs")
     parser.add_argument("--write-docs", action="store_true")

@@ -27,7 +27,8 @@ def section(facts: Facts) -> list[str]:
     lines = ["## Trees that imitate schedulers", ""]
     lines += ["    python benchmarks/learned_trees.py --write-docs", ""]
     if "ours" in facts:
-        lines += _ours(facts["ours"])
+        more = facts.get("learned", {})
+        lines += _ours({t: {**of, **more.get(t, {})} for t, of in facts["ours"].items()})
     if "published" in facts:
         lines += _published(facts["published"])
     if "exports" in facts:
@@ -49,8 +50,9 @@ def _ours(found: Facts) -> list[str]:
         "slowdown against the teacher. 95 % intervals over blocks of decisions; trees of at most "
         "6 questions; `multifactor`: agreement that fitted weights of `slurm.conf` keep.",
         "",
-        "| trace | teacher | rules | questions | agreement | lots | regret | loss | multifactor |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| trace | teacher | rules | questions | slopes | agreement | lots | regret | loss "
+        "| multifactor |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for trace, teachers in found.items():
         for name, of in teachers.items():
@@ -60,7 +62,7 @@ def _ours(found: Facts) -> list[str]:
             weights = f"{100 * kept['mean']:.0f} %" if kept else "-"
             lines.append(
                 f"| {trace} | {name} | {of['leaves']} | {of['depth']} | "
-                f"{_spread(sure['agreement'])} | {100 * sure['chance']:.0f} % | "
+                f"{of['slopes']} | {_spread(sure['agreement'])} | {100 * sure['chance']:.0f} % | "
                 f"{100 * sure['regret']['mean']:.2f} % | {loss:+.1f} % | "
                 f"{weights} |"
             )
