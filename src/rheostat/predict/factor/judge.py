@@ -109,7 +109,17 @@ def drawn(
     return [table.default, *(int(i) for i in rng.choice(others, n - 1, replace=False))]
 
 
-def run_rival(
+@dataclass(frozen=True)
+class Fill:
+    """One application's row as a method filled it after the tries."""
+
+    app: str
+    truth: Array
+    guess: Array
+    tried: list[int]
+
+
+def fills(
     make: Callable[[], Any],
     known: CapTable,
     new: CapTable,
@@ -118,24 +128,36 @@ def run_rival(
     how: Protocol,
     seed: int = 0,
     heard: Any = None,
-) -> list[Case]:
-    """A rival on every application of ``new`` with n random tries.
+) -> list[Fill]:
+    """A rival's rows for every application of ``new`` after n random tries.
 
     ``heard`` is a fitted `CounterSpeed`: speeds at the tries are then its estimates from counters,
     as OPEN has them, and not measured.
     """
-    method, cases = make().fit(known), []
+    method, found = make().fit(known), []
     for i, app in enumerate(new.apps):
-        rng = np.random.default_rng([seed, i, n])
         truth = new.speed[i]
-        tried = drawn(new, truth, n, how, rng)
+        tried = drawn(new, truth, n, how, np.random.default_rng([seed, i, n]))
         speed = truth[tried]
         if heard is not None and new.counters is not None:
             speed = heard.predict(new.caps_w[tried], new.counters[i, tried])
-        guess = method.fill(tried, speed)
-        kept = pick(guess, truth, new, how)
-        cases.append(judge(app, truth, guess, tried, kept, new.saved_w, how))
-    return cases
+        found.append(Fill(app, truth, method.fill(tried, speed), tried))
+    return found
+
+
+def marked(found: list[Fill], new: CapTable, how: Protocol) -> list[Case]:
+    """Mark rows and the settings picked from them; the same rows may be marked in several ways."""
+    return [
+        judge(f.app, f.truth, f.guess, f.tried, pick(f.guess, f.truth, new, how), new.saved_w, how)
+        for f in found
+    ]
+
+
+def run_rival(
+    make: Callable[[], Any], known: CapTable, new: CapTable, n: int, **how: Any
+) -> list[Case]:
+    """`fills`, then `marked`; ``how`` and the other arguments as there."""
+    return marked(fills(make, known, new, n, **how), new, how["how"])
 
 
 def run_ours(

@@ -52,7 +52,8 @@ def _train(
     """Minimise squared error in batches of 32."""
     torch = require("torch", extra="deep")
     rate = 2e-3 if how == "NAdam" else 1e-3
-    optimiser = getattr(torch.optim, how)(parameters, lr=rate)
+    fast = {"fused": True} if how == "Adam" else {}
+    optimiser = getattr(torch.optim, how)(parameters, lr=rate, **fast)
     turns = torch.Generator().manual_seed(seed)
     for _ in range(epochs):
         order = torch.randperm(len(y), generator=turns)
