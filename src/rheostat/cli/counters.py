@@ -78,7 +78,7 @@ def counters(
     if json:
         put_json("rheostat.counters/1", facts)
     else:
-        put_report(report, _marks(facts))
+        put_report(report, None if factors or predict else _marks(facts))
     if html is not None:
         write_page(report, html)
 
