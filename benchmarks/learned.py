@@ -17,7 +17,6 @@ import argparse
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -91,16 +90,15 @@ def measure(seeds: int, generations: int) -> dict[str, Any]:
     """Train on one fold, judge on the other."""
     folds = {name: logs(named) for name, named in FOLDS.items()}
     others = logs(MODEL)
-    rows, begin = [], time.process_time()
+    rows = []
     rankers: dict[str, list[Ranker]] = {}
     for name, given in folds.items():
         school = lessons(given)
         files = [KEPT / f"{name}{seed}.json" for seed in range(seeds)]
         rankers[name] = [trained(school, s, generations, f) for s, f in enumerate(files)]
-    spent = time.process_time() - begin
     for name, tested in (("A", [*folds["B"], *others]), ("B", folds["A"])):
         rows += [judge(log, rankers[name], name) for log in tested]
-    return facts_of(rows, rankers["A"] + rankers["B"], seeds, generations, spent)
+    return facts_of(rows, rankers["A"] + rankers["B"], seeds, generations)
 
 
 def quick() -> dict[str, Any]:
@@ -108,18 +106,25 @@ def quick() -> dict[str, Any]:
     ranker = train_rank(lessons([])[:3], generations=2)
     sites = [(f"site {s}", *generated_site(s, 800)) for s in (100, 101)]
     rows = [judge(Log.of(n, jobs, machine_of(jobs, str(p))), [ranker], "-") for n, jobs, p in sites]
-    return facts_of(rows, [ranker], 1, 2, 0.0)
+    return facts_of(rows, [ranker], 1, 2)
 
 
 def facts_of(
-    rows: list[dict[str, Any]], rankers: list[Ranker], seeds: int, generations: int, spent: float
+    rows: list[dict[str, Any]], rankers: list[Ranker], seeds: int, generations: int
 ) -> dict[str, Any]:
     """Everything that the tables show."""
     return {
         "schema": "rheostat.bench-learned/1", "seeds": seeds, "generations": generations,
-        "logs": rows, "training_cpu_s": spent, "decisions": decision_times(rankers[0]),
+        "logs": rows, "decisions": decision_times(rankers[0]),
         "weights": [list(r.weights) for r in rankers],
     }  # fmt: skip
+
+
+def _without_draws(facts: Any) -> Any:
+    """The same without what the intervals were drawn from, which is most of it."""
+    if isinstance(facts, dict):
+        return {k: _without_draws(v) for k, v in facts.items() if k != "log_draws"}
+    return [_without_draws(v) for v in facts] if isinstance(facts, list) else facts
 
 
 def main() -> None:
@@ -135,7 +140,7 @@ def main() -> None:
     print("\n".join(lines))
     where = Path(tempfile.mkdtemp()) / "learned.json" if args.quick else OUT
     where.parent.mkdir(parents=True, exist_ok=True)
-    where.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    where.write_text(json.dumps(_without_draws(facts), indent=1, sort_keys=True) + "\n")
     if args.write_docs and not args.quick:
         title = ["## Learned orders", "", "    python benchmarks/learned.py --write-docs", ""]
         replace_section(ROOT / "docs" / "benchmarks.md", "learned", title + lines)

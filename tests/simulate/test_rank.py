@@ -16,7 +16,7 @@ from rheostat.simulate.rank import features as f
 from rheostat.simulate.rank.capped import under_cap
 from rheostat.simulate.rank.cases import cases, loss
 from rheostat.simulate.rank.net import CENTRE, SPREAD, _score, length
-from rheostat.simulate.rank.policy import Ranker, simulate_ranked
+from rheostat.simulate.rank.policy import Ranker, simulate_ranked, together
 from rheostat.simulate.rank.sites import generated_site
 from rheostat.simulate.rank.train import begun, train_rank
 from rheostat.simulate.run import simulate_run
@@ -166,6 +166,9 @@ def test_a_saved_order_is_the_same_order_and_another_file_is_refused(tmp_path):
     ranker = begun(limit=math.inf)
     ranker.save(tmp_path / "order.json")
     assert Ranker.load(tmp_path / "order.json") == ranker
+    larger = Ranker(tuple(3 * w for w in ranker.weights))
+    size = np.linalg.norm(ranker.weights)
+    assert together([ranker, larger]).weights == pytest.approx(np.array(ranker.weights) / size)
     (tmp_path / "other.json").write_text(json.dumps({"kind": "rheostat.rank/0"}))
     with pytest.raises(DataError, match=r"rheostat\.rank/1"):
         Ranker.load(tmp_path / "other.json")
