@@ -85,7 +85,7 @@ def test_phases_make_weeks_and_jobsets_takes_the_first_of_them(log, tmp_path, ca
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (("--agent", "sac"), "expected dras-pg, dras-dql, a2c, ppo, got 'sac'"),
+        (("--agent", "sac"), "expected dras-pg, dras-dql, a2c, ppo"),
         (("--set", "hidden=64"), "hidden: expected two widths"),
         (("--set", "speed=3"), "speed is no switch"),
         (("--set", "3"), "expected SWITCH=VALUE"),
