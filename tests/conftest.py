@@ -23,7 +23,7 @@ COMPILED = {
              "test_simulate_site", "test_report"),
     "play": ("test_env", "test_dras", "test_learn", "test_train", "test_objectives", "test_actor",
              "test_values"),
-    "rank": ("test_rank", "test_imitate", "test_export"),
+    "rank": ("test_rank", "test_train_ours", "test_imitate", "test_export"),
 }  # fmt: skip
 
 SHARED = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
