@@ -162,7 +162,8 @@ def page(facts: dict[str, Any]) -> list[str]:
             f"{100 * r['violated'][2]:.0f}] | {cell(r['saved_w'], 0)} | {cell(r['regret_w'], 0)} |"
             for r in facts[key]
         ]
-    return lines[1:]
+    reported = ", ".join(f"{a:.2f} % at {n}" for n, a in REPORTED.items())
+    return [*lines[1:], "", f"The notebooks report, with the leaks: {reported} tries."]
 
 
 def cell(value: tuple[float, float, float], digits: int) -> str:
