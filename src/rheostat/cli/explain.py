@@ -61,18 +61,24 @@ def explain(
     A tree explains itself.  Any other policy is imitated by a tree on --trace first; the
     certificate says how often the two put the same job first, on the last fifth of the trace.
     """
-    from rheostat.cli.output import put_json, put_report, write_page
-    from rheostat.explain.tree import rule_grid, tree_facts, tree_report
-
     _check(policy, trace, export)
     if export == "slurm":
         _weights(policy, trace, machine, form, out, seed=seed)
         return
     how = {"depth": depth, "features": features, "rounds": rounds, "seed": seed}
     tree = _tree(policy, trace, machine, form, how)
-    name = Path(policy.removeprefix("tree:")).stem
     if save is not None:
         _wrote(save, lambda: tree.save(save))
+    _show(tree, policy, export, out, html=html, json=json)
+
+
+def _show(
+    tree: Tree, policy: str, export: str, out: Path | None, *, html: Path | None, json: bool
+) -> None:
+    from rheostat.cli.output import put_json, put_report, write_page
+    from rheostat.explain.tree import rule_grid, tree_facts, tree_report
+
+    name = Path(policy.removeprefix("tree:")).stem
     if html is not None:
         write_page(tree_report(tree, name, page=True), html)
     if export:
