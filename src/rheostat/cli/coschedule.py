@@ -173,7 +173,7 @@ def _bars(facts: dict[str, Any]) -> Chart:
     from rheostat.core.report import Chart
 
     bars = [
-        (r["end_s"] - r["start_s"], r["start_s"], facts["node_gpus"] * r["node"] + int(g) + 0.5,
+        (r["end_s"] - r["start_s"], r["start_s"], facts["node_gpus"] * r["node"] + int(g),
          r["energy_j"] / (r["end_s"] - r["start_s"]) / r["gpus"], r["job_id"])
         for r in facts["schedule"]
         for g in r["gpu_ids"].split()
@@ -183,7 +183,7 @@ def _bars(facts: dict[str, Any]) -> Chart:
         "x": list(seconds), "base": list(base), "y": list(y), "width": [0.9] * len(bars),
         "shade": list(watts), "shades": [min(watts), max(watts)],
         "hover": [f"{n}: {w:.0f} W per GPU" for n, w in zip(names, watts, strict=True)],
-        "top": facts["node_gpus"] * facts["nodes"],
+        "bottom": -0.5, "top": facts["node_gpus"] * facts["nodes"] - 0.5,
     }  # fmt: skip
     return Chart("gantt", (series,), ("seconds", "GPU, node after node"))
 
@@ -203,4 +203,4 @@ def _report(facts: dict[str, Any]) -> Report:
             f"each neighbour slows a job by {100 * facts['crowd']:g} %.",)  # fmt: skip
     first = facts["policies"][0]["policy"]
     plan = Section(f"schedule of {first}", (), _schedule(facts), _bars(facts))
-    return Report("", (Section("policies", said, grid), plan), facts)
+    return Report("Jobs on shared GPUs", (Section("policies", said, grid), plan), facts)

@@ -169,4 +169,4 @@ def _report(facts: dict[str, Any]) -> Report:
         )  # fmt: skip
         grid = Grid(("run", "target", "mean", "low", "high"), rows)
         sections.append(Section("predicted", (), grid))
-    return Report("", tuple(sections), facts)
+    return Report("Models from counters", tuple(sections), facts)

@@ -80,7 +80,12 @@ const MORE = (function () {
       if (chart.axes[1].title.startsWith("share")) found.yaxis.tickformat = ".0%";
     }
     if (chart.kind === "heat") heatLayout(found, chart, c);
-    if (chart.kind === "gantt") { found.barmode = "overlay"; found.yaxis.range = [0, chart.series[0].top]; }
+    if (chart.kind === "gantt") {
+      const { top, bottom = 0 } = chart.series[0];
+      found.barmode = "overlay";
+      found.yaxis.range = [bottom, top];
+      if (bottom < 0) found.yaxis.dtick = Math.ceil((top - bottom) / 16);  // rows have whole numbers
+    }
     if (chart.kind === "tree") found.xaxis.visible = found.yaxis.visible = false;
     found.showlegend = (chart.kind === "time" || chart.kind === "columns") && chart.series.length > 1;
     return found;
