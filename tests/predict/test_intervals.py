@@ -85,8 +85,6 @@ FORMS = {
     "tabnet": lambda: TabNetRegressor(**QUICK),
     "forest on tabnet": lambda: EmbeddedRegressor(TabNetEmbedding(**QUICK), TREES),
     "forest on attention": lambda: EmbeddedRegressor(AttentionEmbedding(**QUICK), TREES),
-    "xgboost on attention": lambda: EmbeddedRegressor(AttentionEmbedding(**QUICK), "xgboost"),
-    "lightgbm on tabnet": lambda: EmbeddedRegressor(TabNetEmbedding(**QUICK), "lightgbm"),
 }
 
 
