@@ -19,8 +19,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # an engine compiles for half a minute: files that share one run in the same process
 COMPILED = {
-    "plain": ("test_engine", "test_golden", "test_estimates", "test_multifactor", "test_metrics",
-              "test_protocol", "test_replay", "test_malformed", "test_sweep", "test_simulate"),
     "site": ("test_site", "test_site_life", "test_site_power", "test_site_sized",
              "test_simulate_site", "test_report"),
     "play": ("test_env", "test_dras", "test_learn", "test_train", "test_objectives", "test_actor",
