@@ -128,6 +128,14 @@ def test_one_sample_is_no_energy():
     assert math.isnan(m.reading("m", 1.0).energy_j)
 
 
+def test_a_total_without_one_of_its_parts_is_no_total(tree):
+    """More joules than the package can draw in a moment: a glitch, and nothing else was read."""
+    measured = still(Written(tree, [{}, {"intel-rapl:0": 10**12}])).measured
+    assert math.isnan(measured.energy_j)
+    assert measured.state == "unavailable"
+    assert {r.domain for r in measured.readings if r.state == "unavailable"} == {"package-0"}
+
+
 def test_closed_counters_say_who_may_read_them(tree, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: False)
     assert "root only" in Rapl(tree).why()
@@ -252,7 +260,7 @@ def test_a_search_takes_the_joules_of_a_meter_where_the_program_prints_none(tree
 
     steps = [{"intel-rapl:0": 1_000_000 + 7_000_000 * k} for k in range(9)]
     meter = Written(tree, steps)
-    command = Command("true {nodes}", ["energy_j"], meters=[meter])
+    command = Command("sleep 0.0{nodes}", ["energy_j"], meters=[meter])
     outcome = command.measure(table({"nodes": [1, 2]}))
     assert outcome.mean("energy_j") == pytest.approx([7.0, 7.0])
     assert any("energy by meter" in n.message for n in outcome.notes)

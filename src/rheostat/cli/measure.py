@@ -126,7 +126,8 @@ def _report(facts: dict[str, Any]) -> Report:
 
     first = [f"{said(facts['runtime_s'], 's')}."]
     if facts["state"] == "unavailable":
-        first.append("Power is unavailable: no meter could be read.")
+        why = "a domain could not be told" if facts["domains"] else "no meter could be read"
+        first.append(f"Power is unavailable: {why}.")
     else:
         first.append(f"{said(facts['energy_j'], 'J')}, {said(facts['power_w'], 'W')} on average "
                      f"({facts['state']}).")  # fmt: skip

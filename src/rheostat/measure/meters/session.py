@@ -36,10 +36,11 @@ class Measured:
 
     @property
     def energy_j(self) -> float:
-        """Joules of all domains that are part of no other, each sensor once; NaN without any.
+        """Joules of all domains that are part of no other, each sensor once.
 
-        Where two meters read the same domain the first one counts; Slurm's total, which has other
-        domains in it, counts only where it is alone.
+        NaN without any, and where one of them could not be told: a total without it would be wrong.
+        Where two meters read the same domain the first one that can tell counts; Slurm's total,
+        which has other domains in it, counts only where these are not all there.
         """
         return math.fsum(r.energy_j for r in self.counted) if self.counted else math.nan
 
@@ -48,11 +49,14 @@ class Measured:
         """The readings that make up the total."""
         seen: dict[str, Reading] = {}
         for r in self.readings:
-            if r.state != UNAVAILABLE and not r.part_of and r.domain != "job":
-                seen.setdefault(r.domain, r)
-        if seen:
+            if r.part_of or r.domain == "job":
+                continue
+            if r.domain not in seen or seen[r.domain].state == UNAVAILABLE:
+                seen[r.domain] = r
+        if seen and all(r.state != UNAVAILABLE for r in seen.values()):
             return tuple(seen.values())
-        return tuple(r for r in self.readings if r.domain == "job" and r.state != UNAVAILABLE)
+        job = [r for r in self.readings if r.domain == "job" and r.state != UNAVAILABLE]
+        return tuple(job or seen.values())
 
     @property
     def state(self) -> str:
