@@ -3,47 +3,109 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from rheostat.simulate.imitate.dagger import imitate
+import numpy as np
+
+from rheostat.decide.queue.policy import policy
+from rheostat.simulate.imitate.dagger import Found, Lesson, imitate
+from rheostat.simulate.imitate.fidelity import loss
+from rheostat.simulate.imitate.states import Trial
 from rheostat.simulate.imitate.weights import weights_of
+from rheostat.simulate.protocol import HEURISTICS
 from trees_lib.common import CANON, ROOT, trace
+from trees_lib.shaken import shaken
 
 TEACHERS = ("wfp3", "unicef", "f1", "lxf")
 LEARNED = ROOT / "out" / "learned"  # files of learned orders, where they have been trained
-MOST = 1_000_000
+OTHERS = {"KTH-SP2": "B", "SDSC-SP2": "A"}  # the fold of `learned.py` that did not learn from it
+MOST, HELD, SEEDS = 1_000_000, 0.8, 5
+Keep = Callable[[str, dict[str, Any]], None]
 
 
-def ours(*, quick: bool = False) -> dict[str, Any]:
-    """Each simple order on each trace, from what any site knows."""
-    return {name: {t: _student(name, t, "site", quick=quick) for t in TEACHERS} for name in CANON}
+class Judged:
+    """A trace, and what policies make of its last fifth."""
+
+    def __init__(self, name: str, quick: bool) -> None:
+        self.jobs, self.size = trace(name, 0, 3000 if quick else MOST, CANON), CANON[name][1]
+        self.trial = Trial.of(self.jobs, self.size)
+        submit = self.trial.load.submit_s
+        self.part = submit >= submit[int(HELD * (len(submit) - 1))]
+        self.submit_s = submit[self.part]
+
+    def slowdowns(self, start: np.ndarray) -> np.ndarray:
+        """Bounded slowdown of each job of that part."""
+        return self.trial.slowdowns(start)[self.part]
+
+    def told(self, start: np.ndarray) -> dict[str, float]:
+        """Of a schedule of the whole trace."""
+        wait = (start - self.trial.load.submit_s)[self.part]
+        slow = float(self.slowdowns(start).mean())
+        return {"mean_bounded_slowdown": slow, "max_wait_s": float(wait.max())}
 
 
-def learned(*, quick: bool = False) -> dict[str, Any]:
-    """A learned order that has been trained here, if there is one, from the whole table."""
-    files = sorted(LEARNED.glob("*.json"))[:1]
+def simple(name: str, keep: Keep, quick: bool) -> None:
+    """Every simple order under EASY."""
+    on = Judged(name, quick)
+    for rule in HEURISTICS:
+        keep(rule, on.told(on.trial.starts(policy(rule))))
+
+
+def ours(name: str, keep: Keep, quick: bool) -> None:
+    """Trees of simple orders, from what any site knows."""
+    on, seeds = Judged(name, quick), 1 if quick else SEEDS
+    for who in TEACHERS:
+        facts = _students(on, [who] * seeds, "site", quick)
+        weights = weights_of(who, on.jobs, on.size, decisions=500 if quick else 2000)
+        facts["multifactor"] = {"agreement": weights.agreement, "chance": weights.chance}
+        facts["shaken"] = shaken(who, on)
+        keep(who, facts)
+        _show(name, who, facts)
+
+
+def learned(name: str, keep: Keep, quick: bool) -> None:
+    """Trees of learned orders trained on other machines, if there are any; the whole table."""
+    files = sorted(LEARNED.glob(f"{OTHERS[name]}*.json"))[: 1 if quick else SEEDS]
     if not files:
-        print(f"no learned order in {LEARNED}: train one first")
-        return {}
-    return {"KTH-SP2": {"learned order": _student("KTH-SP2", str(files[0]), "full", quick=quick)}}
+        print(f"no learned order in {LEARNED}: run benchmarks/learned.py first")
+        return
+    facts = _students(Judged(name, quick), files, "full", quick)
+    keep("learned order", facts)
+    _show(name, "learned order", facts)
 
 
-def _student(name: str, teacher: str, features: str, *, quick: bool) -> dict[str, Any]:
-    jobs, size = trace(name, 0, 3000 if quick else MOST, CANON), CANON[name][1]
-    begin = time.process_time()
+def _students(
+    on: Judged, teachers: list[str] | list[Path], features: str, quick: bool
+) -> dict[str, Any]:
+    """A tree per teacher, each with its own seed; the loss of all together."""
     how = {"features": features, "rounds": 2, "decisions": 500 if quick else 2000}
-    tree = imitate(teacher, jobs, size, **how).tree
-    told = {
-        **{k: tree.facts[k] for k in ("certificate", "slowdown")},
+    each, seeds, taught = [], [], []
+    for seed, teacher in enumerate(teachers):
+        begin, lesson = time.process_time(), Lesson.of(str(teacher))
+        found = imitate(lesson, on.jobs, on.size, seed=seed, **how)
+        start = lesson.starts(on.trial)
+        seeds.append(_facts(on, found) | {"cpu_s": time.process_time() - begin})
+        taught.append(on.told(start))
+        each.append([on.slowdowns(s) for s in (found.start, start)])
+    mine, his = np.swapaxes(np.array(each), 0, 1)
+    return {"seeds": seeds, "teachers": taught, "loss": loss(mine, his, on.submit_s)}
+
+
+def _facts(on: Judged, found: Found) -> dict[str, Any]:
+    tree = found.tree
+    return {
+        **{k: tree.facts[k] for k in ("certificate", "loss")},
+        **on.told(found.start),
         "leaves": len(tree.leaves),
         "depth": tree.depth,
         "slopes": int((tree.slope[tree.leaves] >= 0).sum(axis=1).max()),
         "asks": [f.name for f in tree.used],
-        "cpu_s": time.process_time() - begin,
     }
-    if features == "site":
-        weights = weights_of(teacher, jobs, size, decisions=how["decisions"])
-        told["multifactor"] = {"agreement": weights.agreement, "chance": weights.chance}
-    print(name, teacher, told["leaves"], told["slowdown"], told["certificate"]["agreement"],
-          flush=True)  # fmt: skip
-    return told
+
+
+def _show(name: str, who: str, facts: dict[str, Any]) -> None:
+    alike = [round(s["certificate"]["agreement"]["mean"], 3) for s in facts["seeds"]]
+    each = [round(s["loss"]["mean"], 3) for s in facts["seeds"]]
+    print(name, who, alike, each, facts["loss"], facts.get("shaken"), flush=True)

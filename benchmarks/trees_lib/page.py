@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trees_lib.common import ROOT
+from trees_lib.tables import beside, orders, published
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- trees: begin, generated -->", "<!-- trees: end -->"
@@ -28,79 +29,15 @@ def section(facts: Facts) -> list[str]:
     lines += ["    python benchmarks/learned_trees.py --write-docs", ""]
     if "ours" in facts:
         more = facts.get("learned", {})
-        lines += _ours({t: {**of, **more.get(t, {})} for t, of in facts["ours"].items()})
+        lines += orders({t: {**of, **more.get(t, {})} for t, of in facts["ours"].items()})
     if "published" in facts:
-        lines += _published(facts["published"])
+        lines += published(facts["published"], facts.get("wide", {}))
+    lines += beside(facts)
     if "exports" in facts:
         lines += _exports(facts["exports"])
     if "audit" in facts:
         lines += _audit(facts["audit"])
     return lines
-
-
-def _spread(value: Facts) -> str:
-    return f"{100 * value['mean']:.1f} % [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
-
-
-def _ours(found: Facts) -> list[str]:
-    lines = [
-        "**Orders of the queue** under EASY, whole traces, users' estimates; learned on the first "
-        "80 % of the jobs, everything here is of the rest. Agreement: the same job first. Regret: "
-        "share of what is at stake in a decision, in the teacher's own worth. Loss: mean bounded "
-        "slowdown against the teacher. 95 % intervals over blocks of decisions; trees of at most "
-        "6 questions; `multifactor`: agreement that fitted weights of `slurm.conf` keep. Simple "
-        "orders were measured with at most four slopes a rule, the learned order with eight.",
-        "",
-        "| trace | teacher | rules | questions | slopes | agreement | lots | regret | loss "
-        "| multifactor |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for trace, teachers in found.items():
-        for name, of in teachers.items():
-            sure, slow = of["certificate"], of["slowdown"]
-            loss = 100 * (slow["tree"] / slow["teacher"] - 1)
-            kept = of.get("multifactor", {}).get("agreement")
-            weights = f"{100 * kept['mean']:.0f} %" if kept else "-"
-            lines.append(
-                f"| {trace} | {name} | {of['leaves']} | {of['depth']} | "
-                f"{of['slopes']} | {_spread(sure['agreement'])} | {100 * sure['chance']:.0f} % | "
-                f"{100 * sure['regret']['mean']:.2f} % | {loss:+.1f} % | "
-                f"{weights} |"
-            )
-    return [*lines, ""]
-
-
-def _published(found: Facts) -> list[str]:
-    lines = [
-        "**The published student** (regression of an agent's values on processors, requested time "
-        "and busyness; DAgger): 10,000 jobs learned from, the next 2,500 judged. The agent is "
-        "DRAS's value learning with a window of 20, layers of 128 and 64, scaled inputs; loss "
-        "below zero means better than the teacher.",
-        "",
-        "| trace | student | nodes | loss, wait | loss, slowdown | agreement | lots | regret "
-        "| a decision | the agent's |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for trace, facts in found.items():
-        for name, of in facts["students"].items():
-            loss, sure = of["loss"], of["certificate"]
-            lines.append(
-                f"| {trace} | {name} | {of['nodes']:,} | {100 * loss['mean_wait_s']:+.1f} % | "
-                f"{100 * loss['mean_bounded_slowdown']:+.1f} % | {_spread(sure['agreement'])} | "
-                f"{100 * sure['chance']:.0f} % | {100 * sure['regret']['mean']:.1f} % | "
-                f"{1e3 * of['tree_s']:.2f} ms | {1e3 * of['teacher_s']:.2f} ms |"
-            )
-    for trace, facts in found.items():
-        agent = next(iter(facts["students"].values()))["teacher"]
-        rules = ", ".join(
-            f"{n} {of['wait_s']:,.0f} s / {of['slowdown']:.1f}" for n, of in facts["rules"].items()
-        )
-        lines += [
-            "",
-            f"{trace}, mean wait / bounded slowdown on the judged jobs: the agent "
-            f"{agent['mean_wait_s']:,.0f} s / {agent['mean_bounded_slowdown']:.1f}; {rules}.",
-        ]
-    return [*lines, ""]
 
 
 def _exports(found: Facts) -> list[str]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from rheostat.recipes.irl import DEPTHS, JOBS, irl, teacher
+from rheostat.simulate.engine.env_layout import SUBMIT
 from rheostat.simulate.env.rules import trace as prepare
+from rheostat.simulate.imitate.fidelity import loss
 from rheostat.simulate.imitate.values import WITH_WAIT, imitate_values, judged
 from rheostat.simulate.learn.jobsets import three_phases
 from rheostat.simulate.learn.train import train
+from rheostat.simulate.protocol import HEURISTICS
 from trees_lib.common import FILES, headline, trace
 
-RULES = ("fcfs", "easy", "sjf+easy", "wfp3+easy")
+RULES = ("fcfs", *HEURISTICS)
+SEEDS = (0, 1, 2)
 PLAIN = {"critical": None}
 
 
@@ -32,30 +36,44 @@ def students(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def published(
-    name: str, keep: Callable[[dict[str, Any]], None], *, quick: bool = False, seed: int = 0
-) -> dict[str, Any]:
-    """Train the agent, its students, and judge all on the jobs that follow; ``keep`` each."""
+    name: str, keep: Callable[[dict[str, Any]], None], *, quick: bool = False,
+    seeds: Sequence[int] = SEEDS, most: int | None = None, **changed: Any,
+) -> None:  # fmt: skip
+    """Train an agent per seed and its students, and judge all on the jobs that follow.
+
+    ``keep`` is told what is known after each seed; ``most`` students are made; ``changed`` are
+    switches of the agent.
+    """
     size, few = FILES[name][1], 10 if quick else 1
     jobs = trace(name, 0, (JOBS["train"] + JOBS["test"]) // few)
     cut = JOBS["train"] // few
     past, later = jobs.rows(np.arange(cut)), jobs.rows(np.arange(cut, len(jobs)))
-    begin = time.process_time()
-    weeks = (9, 9, 2) if quick else (9, 9, 82)
-    agent = train(three_phases(past, size, weeks, seed=seed), teacher(), seed=seed)
-    spent = time.process_time() - begin
-    learn, test = prepare(past, size), prepare(later, size)
+    test = prepare(later, size)
     facts: dict[str, Any] = {
         "jobs": {"train": len(past), "test": len(later)},
-        "training_cpu_s": spent,
         "rules": {rule: headline(later, rule, size) for rule in RULES},
-        "weights": sum(p.numel() for p in agent.network.parameters()),
+        "agents": [],
         "students": {},
     }
-    for words, how in students(quick).items():
+    each: dict[str, list[Any]] = {}
+    for seed in seeds:
         begin = time.process_time()
-        found = judged(agent, test, imitate_values(agent, learn, **how), seed=seed)
-        facts["students"][words] = found | {"cpu_s": time.process_time() - begin}
+        weeks = (9, 9, 2) if quick else (9, 9, 82)
+        agent = train(three_phases(past, size, weeks, seed=seed), teacher(**changed), seed=seed)
+        spent = time.process_time() - begin
+        facts["weights"] = sum(p.numel() for p in agent.network.parameters())
+        print(name, "seed", seed, "trained in", spent, "CPU s", flush=True)
+        for words, how in list(students(quick).items())[:most]:
+            begin = time.process_time()
+            found = judged(
+                agent, test, imitate_values(agent, prepare(past, size), **how), seed=seed
+            )
+            each.setdefault(words, []).append(found.pop("each"))
+            of = facts["students"].setdefault(words, {"seeds": []})
+            of["seeds"].append(found | {"cpu_s": time.process_time() - begin})
+            mine, his = (np.stack(v) for v in zip(*each[words], strict=True))
+            of["loss"] = loss(mine, his, test.jobs[:, SUBMIT])
+            print(name, words, found["nodes"], found["loss"], found["certificate"]["agreement"],
+                  flush=True)  # fmt: skip
+        facts["agents"].append({"training_cpu_s": spent, **found["teacher"]})
         keep(facts)
-        print(name, words, found["nodes"], found["loss"], found["certificate"]["agreement"],
-              flush=True)  # fmt: skip
-    return facts

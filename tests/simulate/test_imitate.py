@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from rheostat.decide.queue.policy import policy
 from rheostat.decide.queue.tree import Feature, Tree
 from rheostat.decide.queue.tree_order import SITE
 from rheostat.errors import DataError
-from rheostat.simulate.imitate.dagger import Lesson, imitate
-from rheostat.simulate.imitate.fidelity import certificate
-from rheostat.simulate.imitate.fit import places, polished, rank_tree, value_tree
+from rheostat.simulate.imitate import fit
+from rheostat.simulate.imitate.dagger import How, Lesson, _watch, imitate
+from rheostat.simulate.imitate.fidelity import certificate, loss
+from rheostat.simulate.imitate.fit import OUTER, places, polished, rank_tree, value_tree
 from rheostat.simulate.imitate.grow import bent, cut, grow
 from rheostat.simulate.imitate.states import FULL, States, Trial, joined, of_order, watched
 from rheostat.simulate.imitate.weights import slurm_lines, weights_of
@@ -148,6 +150,26 @@ def test_two_slopes_tell_an_order_that_one_cannot():
     assert polished(stub, states, np.ones(len(states))).slope.shape == (1, 2)
 
 
+def test_slopes_of_several_scales_add_up_to_a_quotient(monkeypatch):
+    """Worth is one quantity over another, each over four orders of magnitude."""
+    rng = np.random.default_rng(4)
+
+    def quotients(k):
+        x = np.exp(rng.uniform(np.log(1), np.log(1e4), (4 * k, 2)))
+        at = np.arange(0, 4 * k, 4)
+        rows = np.full(k, 4)
+        return States((Feature("a"), Feature("b")), x, at, rows, x[:, 0] / x[:, 1], rows)
+
+    states, test = quotients(600), quotients(300)
+    stub = grow(states.features, states.x, states.worth, np.ones(len(states.x)), 0)
+    alike = []
+    for outer in ((), OUTER):
+        monkeypatch.setattr(fit, "OUTER", outer)
+        tree = polished(stub, states, np.ones(len(states)), slopes=6)
+        alike.append(certificate(tree, test)["agreement"]["mean"])
+    assert alike[1] > 0.95 > alike[0]
+
+
 def test_a_decision_counts_as_much_as_is_at_stake():
     """Two kinds of decisions ask for opposite orders; the tree sides with those that matter."""
     rng = np.random.default_rng(2)
@@ -209,6 +231,30 @@ def test_a_certificate_counts_what_it_says():
     assert facts["regret"]["mean"] == pytest.approx(np.mean(np.array(part) / states.spread()))
     assert facts["chance"] == pytest.approx(np.mean(1 / states.rows))
     assert facts["agreement"]["low"] <= facts["agreement"]["mean"] <= facts["agreement"]["high"]
+
+
+def test_a_loss_is_of_the_mean_and_its_interval_knows_blocks_and_repetitions():
+    week = 7 * 86_400.0 * np.repeat(np.arange(4), 2)
+    his = np.full(8, 2.0)
+    alike = loss(np.full(8, 2.2), his, week)
+    assert [round(v, 12) for v in alike.values()] == [0.1, 0.1, 0.1]
+    repeated = loss(np.array([his * 1.1, his * 1.3]), np.array([his, his]), week)
+    assert repeated["mean"] == pytest.approx(0.2)
+    assert (repeated["low"], repeated["high"]) == (pytest.approx(0.1), pytest.approx(0.3))
+    one_week = loss(np.where(week == 0, 3.0, 2.0), his, week)
+    assert one_week["mean"] == pytest.approx(1 / 8)
+    assert one_week["low"] == 0.0
+    assert one_week["high"] >= 1 / 4
+
+
+def test_draws_of_one_seed_are_not_those_of_the_next(trial):
+    start, how = trial.starts(policy("sjf+easy")), How(decisions=40)
+    lesson = Lesson.of("sjf")
+    drawn_by = [
+        _watch(lesson, trial, replace(how, seed=s), start, number=n, part=0).asked[:, 0].tolist()
+        for s, n in ((0, 0), (0, 1), (1, 0))
+    ]
+    assert drawn_by[0] != drawn_by[1] != drawn_by[2] != drawn_by[0]
 
 
 def test_weights_of_slurm_are_read_back_and_keep_an_order_that_slurm_can_have(tmp_path):

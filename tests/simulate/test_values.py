@@ -73,6 +73,24 @@ def test_only_critical_decisions_are_learned_from(lessons):
     assert np.isfinite(game.starts).all()
 
 
+def test_a_single_job_is_no_decision_and_nobody_is_asked():
+    class Asked(Shortest):
+        counts: list[int] = []  # noqa: RUF012
+
+        def answers(self, view):
+            self.counts.append(view.count)
+            return super().answers(view)
+
+    states, game, _ = met(Asked(), prepare(week(), SIZE))
+    assert min(Asked.counts) == 2
+    assert len(Asked.counts) == len(states) < game.told()["decisions"]
+
+
+def test_without_a_crowd_there_is_nothing_to_learn_from():
+    with pytest.raises(DataError, match="more than 500 jobs wait"):
+        imitate_values(Shortest(), prepare(week(), SIZE), critical=500)
+
+
 def test_a_student_plays_from_its_file_like_any_policy(lessons, tmp_path):
     jobs = week(seed=3)
     lessons.student.to_facts().save(tmp_path / "s.json")

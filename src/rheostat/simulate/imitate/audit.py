@@ -28,10 +28,11 @@ from rheostat.decide.queue.tree import Tree
 from rheostat.simulate.engine.env_layout import RUN, SUBMIT
 from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.imitate.fit import value_tree
-from rheostat.simulate.imitate.states import BOUND_S, States
+from rheostat.simulate.imitate.states import States
 from rheostat.simulate.imitate.values import WITH_WAIT, met
 from rheostat.simulate.learn.game import Game
 from rheostat.simulate.learn.setup import Setup
+from rheostat.simulate.metrics import BOUND_S
 
 Array = np.ndarray
 Reward = Callable[[Array, Array], float]

@@ -26,7 +26,7 @@ from rheostat.decide.queue.policy import Policy, policy
 from rheostat.decide.queue.tree import Tree
 from rheostat.decide.queue.tree_order import SITE, is_site
 from rheostat.errors import DataError
-from rheostat.simulate.imitate.fidelity import certificate
+from rheostat.simulate.imitate.fidelity import certificate, loss
 from rheostat.simulate.imitate.fit import best_tree
 from rheostat.simulate.imitate.states import (
     FULL,
@@ -106,10 +106,13 @@ class Found:
     learned: States
     start: Array
 
-    def against(self, trial: Trial, lesson: Lesson, since: float) -> dict[str, float]:
-        """Mean bounded slowdown of the jobs from ``since`` on: the tree's and the teacher's."""
-        own = trial.slowdown(self.start, since)
-        return {"tree": own, "teacher": trial.slowdown(lesson.starts(trial), since)}
+    def against(self, trial: Trial, lesson: Lesson, since: float) -> dict[str, Any]:
+        """Mean bounded slowdown of the jobs from ``since`` on, tree's and teacher's; the loss."""
+        submit = trial.load.submit_s
+        part = submit >= since
+        own, his = (trial.slowdowns(s)[part] for s in (self.start, lesson.starts(trial)))
+        slow = {"tree": float(own.mean()), "teacher": float(his.mean())}
+        return {"slowdown": slow, "loss": loss(own, his, submit[part])}
 
 
 @dataclass(frozen=True)
@@ -178,8 +181,8 @@ def imitate(
     progress
         Told a line after each round.
     **how
-        Fields of `How`.  The tree's ``facts`` have a certificate, from the part of the trace that
-        was not learned from.
+        Fields of `How`.  The tree's ``facts`` have a certificate and the loss, from the part of the
+        trace that was not learned from.
     """
     lesson = Lesson.of(teacher)
     asked, trial = How(**how), Trial.of(jobs, machine)
@@ -193,7 +196,7 @@ def imitate(
         "jobs": len(trial.load),
         "how": asdict(asked),
         "certificate": certificate(tree, after, learned=whole, seed=asked.seed),
-        "slowdown": found.against(trial, lesson, _edges(trial, asked)[2]),
+        **found.against(trial, lesson, _edges(trial, asked)[2]),
     }
     return replace(found, tree=accounted(tree, whole, facts))
 
@@ -251,7 +254,7 @@ def _watch(
         features=SETS[how.features],
         most=max(most, 1),
         between=(edges[part], edges[part + 1]),
-        seed=3 * (how.seed + how.rounds * 1000) + 3 * number + part,
+        seed=(how.seed, number, part),
     )
 
 

@@ -11,6 +11,8 @@ intervals are drawn from whole blocks of them.
     regret      what that job lacks of the teacher's best worth, as a share of what is at stake
     strange     share of decisions whose first job has a feature outside of what was learned from
     unused      leaves in which no job ever was
+
+Agreement says nothing of how well the tree schedules: `loss` compares what jobs of both suffered.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from rheostat.decide.queue.tree import Tree
+from rheostat.simulate.compare import LEVEL, block_sums, blocks, interval
 from rheostat.simulate.imitate.fit import places
 from rheostat.simulate.imitate.states import States
 
 Array = np.ndarray
-BLOCKS, DRAWS, LEVEL = 50, 1000, 0.95
+BLOCKS, DRAWS = 50, 1000
 
 
 def certificate(
@@ -54,6 +57,28 @@ def agreement(states: States, worth: Array, *, seed: int = 0) -> dict[str, float
     """Share of decisions in which ``worth`` puts first whom the teacher does, with an interval."""
     alike = states.best(worth) == states.best(states.worth)
     return dict(_interval(alike.astype(float), seed))
+
+
+def loss(tree: Array, teacher: Array, submit_s: Array, *, seed: int = 0) -> dict[str, float]:
+    """How much more slowdown the same jobs had under the tree, as a share of the teacher's.
+
+    ``tree`` and ``teacher`` are bounded slowdowns, (n,), or (k, n) of k repetitions: the mean is
+    that of their losses.  The interval draws blocks of time (`rheostat.simulate.compare.blocks`),
+    the same for both, and repetitions where there are some.
+
+    >>> told = loss(np.array([2.0, 4.0]), np.array([2.0, 2.0]), np.array([0.0, 1e6]))
+    >>> told["mean"], told["low"], told["high"]
+    (0.5, 0.0, 1.0)
+    """
+    mine, his = (np.atleast_2d(v) for v in (tree, teacher))
+    block, _ = blocks(submit_s)
+    sums = block_sums(block, *mine, *his)[1]  # (N, 2 k)
+    rng, (many, k) = np.random.default_rng(seed), (len(sums), len(mine))
+    drawn = rng.multinomial(many, np.full(many, 1 / many), size=DRAWS) @ sums
+    each = drawn[:, :k] / drawn[:, k:] - 1
+    means = np.take_along_axis(each, rng.integers(0, k, (DRAWS, k)), axis=1).mean(axis=1)
+    low, high = interval(means)
+    return {"mean": float((mine.mean(1) / his.mean(1) - 1).mean()), "low": low, "high": high}
 
 
 def _regret(states: States, chosen: Array) -> Array:

@@ -21,7 +21,7 @@ reinforcement learning driven scheduling", MASCOTS 2023 (regression of values).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ GROWN_ON, POLISHED_ON = 40_000, 40_000  # rows
 LOOKED, LESS = 3, 0.5  # places that are polished, and what each counts of the one before
 NEARLY = 0.003
 SLOPES, MANY = 2, 8  # of a leaf
+OUTER = (0.1, 0.9)  # further scales of a slope: these shares of jobs have less
 START, HELD, STEPS, FLAT = 10.0, 1e-6, 120, 1e9
 
 
@@ -126,11 +127,11 @@ def polishes(tree: Tree, states: States, matter: Array, slopes: int) -> list[Tre
     states, matter = states.only(some), matter[some]
     fit = Likelihood(states, matter)
     leaf = np.searchsorted(tree.leaves, tree.apply(states.x))
-    shape = bent(states.x, scales_of(states.x, states.features)) if slopes > 1 else None
+    bends = bends_of(states) if slopes > 1 else None
     made = _sloped_leaves(tree, fit, leaf)
     found = [made]
     for count in range(2, slopes + 1):
-        made = _with_slope(made, fit, leaf, shape)
+        made = _with_slope(made, fit, leaf, bends)
         if count % 2 == 0:  # two at a time: half the work
             made = _sloped_leaves(made, fit, leaf)
             found.append(made)
@@ -202,27 +203,51 @@ def _sloped_leaves(tree: Tree, fit: Likelihood, leaf: Array) -> Tree:
     return replace(tree, **made)
 
 
-def _with_slope(tree: Tree, fit: Likelihood, leaf: Array, shape: Array | None) -> Tree:
+@dataclass(frozen=True)
+class Bends:
+    """What a slope may follow: columns of x (c,), their scales (c,), and x so bent (r, c)."""
+
+    of: Array
+    scale: Array
+    shape: Array
+
+
+def bends_of(states: States) -> Bends:
+    """Each feature with a few scales: the sum of some of these slopes is as good as a logarithm."""
+    found = []
+    for f, middle in enumerate(scales_of(states.x, states.features)):
+        size = np.abs(states.x[:, f])
+        wide = [middle]
+        if middle < size.max():  # else straight
+            wide += np.quantile(size[size > 0], OUTER).tolist()
+        found += [(f, s) for s in dict.fromkeys(float(f"{w:.3g}") for w in wide)]
+    of = np.array([f for f, _ in found])
+    scale = np.array([s for _, s in found])
+    return Bends(of, scale, bent(states.x[:, of], scale))
+
+
+def _with_slope(tree: Tree, fit: Likelihood, leaf: Array, bends: Bends | None) -> Tree:
     """One more slope for each leaf: along the feature that would raise the likelihood most."""
-    assert shape is not None
+    assert bends is not None
     at, m = tree.leaves, len(tree.leaves)
     _, slope = fit.at(tree.predict(fit.states.x))
     count = np.maximum(np.bincount(leaf, minlength=m), 1)
-    pull = np.empty((shape.shape[1], m))
-    for f, row in enumerate(shape.T):
+    pull = np.empty((len(bends.of), m))
+    unfitted = tree.steep[at] == FLAT
+    for k, row in enumerate(bends.shape.T):
         mean = np.bincount(leaf, row, m) / count
         spread = np.sqrt(np.maximum(np.bincount(leaf, row * row, m) / count - mean * mean, 0.0))
-        pull[f] = np.abs(np.bincount(leaf, slope * (row - mean[leaf]), m)) / np.maximum(
+        pull[k] = np.abs(np.bincount(leaf, slope * (row - mean[leaf]), m)) / np.maximum(
             spread, 1e-9
         )
-        pull[f, spread <= 1e-9 * np.abs(mean).max()] = 0.0
-        pull[f, (tree.slope[at] == f).any(axis=1)] = 0.0
+        pull[k, spread <= 1e-9 * np.abs(mean).max()] = 0.0
+        same = tree.slope[at] == bends.of[k]
+        pull[k, (same & (unfitted | (tree.scale[at] == bends.scale[k]))).any(axis=1)] = 0.0
     best = pull.argmax(axis=0)
-    scale = scales_of(fit.states.x, fit.states.features)
     more = np.full((len(tree.left), 1), -1)
     wide, steep = np.ones((len(tree.left), 1)), np.full((len(tree.left), 1), FLAT)
-    more[at, 0] = np.where(pull.max(axis=0) > 0, best, -1)
-    wide[at, 0] = scale[best]
+    more[at, 0] = np.where(pull.max(axis=0) > 0, bends.of[best], -1)
+    wide[at, 0] = bends.scale[best]
     added = {"slope": more, "scale": wide, "steep": steep}
     return replace(tree, **{n: np.hstack([getattr(tree, n), v]) for n, v in added.items()})
 

@@ -26,6 +26,7 @@ from rheostat.decide.queue.tree_order import SITE_NAMES
 from rheostat.errors import DataError
 from rheostat.simulate.estimates import scheduled
 from rheostat.simulate.imitate.watch import FIRST, ROWS, TIME, walk
+from rheostat.simulate.metrics import bounded_slowdown
 from rheostat.simulate.rank import features as rank
 from rheostat.simulate.schedule import users
 from rheostat.simulate.workload import Workload, workload
@@ -33,7 +34,6 @@ from rheostat.simulate.workload import Workload, workload
 Array = np.ndarray
 FULL = tuple(Feature(f.name, f.unit, f.words) for f in rank.FEATURES)
 MOST_ROWS = 400_000
-BOUND_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -146,11 +146,13 @@ class Trial:
 
     def slowdown(self, start: Array, since: float = -np.inf, until: float = np.inf) -> float:
         """Mean bounded slowdown of the jobs submitted from ``since`` on and before ``until``."""
+        submit = self.load.submit_s
+        return float(self.slowdowns(start)[(submit >= since) & (submit < until)].mean())
+
+    def slowdowns(self, start: Array) -> Array:
+        """Bounded slowdown of each job, (n,)."""
         load = self.load
-        part = (load.submit_s >= since) & (load.submit_s < until)
-        bound = np.maximum(load.run_s, BOUND_S)
-        slow = np.maximum((start - load.submit_s + load.run_s) / bound, 1.0)
-        return float(slow[part].mean())
+        return bounded_slowdown(start - load.submit_s, load.run_s)
 
 
 def of_network(weights: Array) -> Teacher:
@@ -177,7 +179,7 @@ def watched(
     features: Sequence[Feature] = FULL,
     most: int = 4000,
     between: tuple[float, float] = (-np.inf, np.inf),
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
 ) -> States:
     """Decisions of a schedule, at most ``most`` of them, drawn at random; judged by ``teacher``.
 
@@ -202,7 +204,9 @@ def site_features(asked: Array) -> Array:
     return np.stack([wait, r, n, r * n, (wait + r) / np.maximum(r, 1.0)], axis=1)
 
 
-def _sight(trial: Trial, start: Array, most: int, between: tuple[float, float], seed: int) -> Sight:
+def _sight(
+    trial: Trial, start: Array, most: int, between: tuple[float, float], seed: int | Sequence[int]
+) -> Sight:
     """Walk twice: to see which decisions there are, and to write down those drawn."""
     load, size, user = trial.load, trial.size, users(trial.jobs, trial.load)
 

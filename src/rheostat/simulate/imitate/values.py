@@ -26,15 +26,16 @@ from rheostat.core.machine import Machine
 from rheostat.decide.queue.tree import WINDOW, Feature, Tree
 from rheostat.decide.queue.tree_order import SITE
 from rheostat.errors import DataError
-from rheostat.simulate.engine.env_layout import ASK, NEED, SUBMIT
+from rheostat.simulate.engine.env_layout import ASK, NEED, RUN, SUBMIT
 from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.env.rules import trace as prepare
 from rheostat.simulate.imitate.dagger import accounted
-from rheostat.simulate.imitate.fidelity import certificate
+from rheostat.simulate.imitate.fidelity import certificate, loss
 from rheostat.simulate.imitate.fit import best_tree, value_tree
 from rheostat.simulate.imitate.states import States, joined
 from rheostat.simulate.learn.game import Game
 from rheostat.simulate.learn.setup import Setup
+from rheostat.simulate.metrics import bounded_slowdown
 from rheostat.simulate.run import Run
 
 Array = np.ndarray
@@ -106,6 +107,9 @@ def met(
     made = 0
     while not game.over:
         view = game.view()
+        if view.count == 1:  # nothing to choose
+            game.choose(0)
+            continue
         seen = facts_of(game, features)
         begin = time.process_time()
         told = teacher.answers(view)
@@ -114,11 +118,12 @@ def met(
         spent["teacher_s"] += middle - begin
         spent["tree_s"] += time.process_time() - middle
         made += 1
-        if view.count > 1:
-            x.append(seen)
-            worth.append(told)
-            crowd.append(game.waiting)
+        x.append(seen)
+        worth.append(told)
+        crowd.append(game.waiting)
         game.choose(slot)
+    if not x:
+        raise DataError("decisions", ["expected a moment with two jobs to choose from, found none"])
     rows = np.array([len(part) for part in x], np.int64)
     first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
     states = States(tuple(features), np.concatenate(x), first, rows, np.concatenate(worth),
@@ -171,7 +176,7 @@ def imitate_values(
     states, _, _ = met(teacher, trace, features=features)
     parts, tried = [], []
     for number in range(rounds):
-        parts.append(states if critical is None else states.only(states.crowd > critical))
+        parts.append(states if critical is None else critical_only(states, critical))
         learned = _thinned(joined(parts))
         tree = _ranked(parts, depth) if ranked else value_tree(learned, depth)
         student = Student(tree, teacher.setup)
@@ -186,6 +191,15 @@ def imitate_values(
     _, best, _ = min(tried, key=lambda t: t[0])
     best = replace(best, tree=accounted(best.tree, learned, dict(best.tree.facts)))
     return Lessons(best, tuple(t[2] for t in tried), learned)
+
+
+def critical_only(states: States, most: int) -> States:
+    """The decisions in which more than ``most`` jobs wait."""
+    found = states.crowd > most
+    if not found.any():
+        told = f"expected decisions in which more than {most} jobs wait, found none"
+        raise DataError("decisions", [told, "learn from more jobs, or lower critical"])
+    return states.only(found)
 
 
 def _ranked(parts: Sequence[States], depth: int) -> Tree:
@@ -204,15 +218,19 @@ def _thinned(states: States) -> States:
 def judged(teacher: Any, trace: Trace, lessons: Lessons, *, seed: int = 0) -> dict[str, Any]:
     """The student against its teacher on a jobset that it has not learned from.
 
-    Loss of wait and slowdown as shares, seconds per decision, and the certificate on the decisions
-    that the student itself meets.
+    Loss of wait and slowdown as shares, that of slowdown with an interval, seconds per decision,
+    and the certificate on the decisions that the student itself meets.  ``each`` has the bounded
+    slowdown of every job, the student's and the teacher's.
     """
     student = lessons.student
     own, game, _ = met(teacher, trace, features=student.tree.features)
     states, played, spent = met(teacher, trace, student, features=student.tree.features)
     was, now = game.told(), played.told()
     names = ("mean_wait_s", "mean_bounded_slowdown")
+    each = [slowdowns(g) for g in (played, game)]
     return {
+        "each": each,
+        "loss_between": loss(*each, trace.jobs[:, SUBMIT], seed=seed),
         "teacher": was,
         "student": now,
         "loss": {n: now[n] / was[n] - 1 if was[n] else float("nan") for n in names},
@@ -223,6 +241,12 @@ def judged(teacher: Any, trace: Trace, lessons: Lessons, *, seed: int = 0) -> di
         "certificate": certificate(student.tree, states, learned=lessons.learned, seed=seed),
         "on_teachers_way": certificate(student.tree, own, learned=lessons.learned, seed=seed),
     }
+
+
+def slowdowns(game: Game) -> Array:
+    """Bounded slowdown of each job of a game that is over, (n,)."""
+    jobs = game.trace.jobs
+    return bounded_slowdown(game.starts - jobs[:, SUBMIT], jobs[:, RUN])
 
 
 def imitate_saved(spec: str, jobs: JobTable, machine: Machine, **how: Any) -> Tree:
@@ -243,6 +267,7 @@ def imitate_saved(spec: str, jobs: JobTable, machine: Machine, **how: Any) -> Tr
     slow = {k: found[v]["mean_bounded_slowdown"] for k, v in
             (("tree", "student"), ("teacher", "teacher"))}  # fmt: skip
     facts = {"teacher": spec, "certificate": found["certificate"], "slowdown": slow}
+    facts["loss"] = found["loss_between"]
     tree = lessons.student.to_facts()
     return replace(tree, facts={**tree.facts, **facts})
 
