@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rheostat.decide.queue.policy import policy
-from rheostat.simulate.imitate.dagger import Found, Lesson, imitate
+from rheostat.simulate.imitate.dagger import SETS, Found, Lesson, imitate
 from rheostat.simulate.imitate.fidelity import loss
-from rheostat.simulate.imitate.states import Trial
+from rheostat.simulate.imitate.states import Trial, watched
 from rheostat.simulate.imitate.weights import weights_of
 from rheostat.simulate.protocol import HEURISTICS
 from trees_lib.common import CANON, ROOT, trace
@@ -87,6 +87,7 @@ def _students(
         found = imitate(lesson, on.jobs, on.size, seed=seed, **how)
         start = lesson.starts(on.trial)
         seeds.append(_facts(on, found) | {"cpu_s": time.process_time() - begin})
+        seeds[-1]["large"] = _large(on, lesson, found, features)
         taught.append(on.told(start))
         each.append([on.slowdowns(s) for s in (found.start, start)])
     mine, his = np.swapaxes(np.array(each), 0, 1)
@@ -102,6 +103,24 @@ def _facts(on: Judged, found: Found) -> dict[str, Any]:
         "depth": tree.depth,
         "slopes": int((tree.slope[tree.leaves] >= 0).sum(axis=1).max()),
         "asks": [f.name for f in tree.used],
+    }
+
+
+def _large(on: Judged, lesson: Lesson, found: Found, features: str) -> dict[str, float]:
+    """Decisions whose first job, to the teacher, takes half of the machine or more.
+
+    Their share, that of the wrong ones among them, and that of the others' wrong ones.
+    """
+    asked: dict[str, Any] = {"features": SETS[features], "between": (on.submit_s[0], np.inf)}
+    states = watched(on.trial, found.start, lesson.worth, **asked)
+    first, chosen = states.best(states.worth), states.best(found.tree.predict(states.x))
+    assert states.job is not None
+    large = 2 * on.trial.load.procs[states.job[first]] >= on.size
+    wrong, other = chosen != first, ~large
+    return {
+        "share": float(large.mean()),
+        "wrong": float(wrong[large].mean()) if large.any() else float("nan"),
+        "others_wrong": float(wrong[other].mean()),
     }
 
 

@@ -12,8 +12,8 @@ Ross, Gordon, Bagnell, AISTATS 2011 (DAgger).  Bastani, Pu, Solar-Lezama, NeurIP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +51,13 @@ DEEPEST = 20
 class Lesson:
     """Who teaches: ``worth`` judges jobs, ``starts`` is the teacher's own schedule of a trial.
 
-    ``guard`` is the teacher's bound on waits, which a tree that sees the queue is held to as well.
+    ``facts`` are the teacher's guard and how it plans, which a tree that sees the queue shares.
     """
 
     name: str
     worth: Teacher
     starts: Callable[[Trial], Array]
-    guard: float | None = None
+    facts: Mapping[str, list[float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, spec: Any) -> Lesson:
@@ -84,8 +84,10 @@ class Lesson:
             user = users(trial.jobs, trial.load)
             return ranker.starts(trial.load, user, trial.size)[0]
 
-        limit = float(ranker.limit) if np.isfinite(ranker.limit) else None
-        return cls(name, of_network(np.array(ranker.weights)), starts, limit)
+        facts = {"trust": list(ranker.trust)} if ranker.trust else {}
+        if np.isfinite(ranker.limit):
+            facts["guard"] = [ranker.limit, *ranker.held]
+        return cls(name, of_network(np.array(ranker.weights)), starts, facts)
 
 
 def is_ranker(spec: str) -> bool:
@@ -222,7 +224,7 @@ def _rounds(lesson: Lesson, trial: Trial, how: How, progress: Callable[[str], No
         learned.append(_watch(lesson, trial, how, start, number=number, part=0))
         held.append(_watch(lesson, trial, how, start, number=number, part=1))
         tree = best_tree(joined(learned), joined(held), how.depth)
-        tree = replace(tree, facts={"guard": lesson.guard} if lesson.guard else {})
+        tree = replace(tree, facts=dict(lesson.facts))
         start = trial.starts(policy(tree))
         alike = certificate(tree, held[-1])["agreement"]["mean"]
         told = {"slowdown": trial.slowdown(start, until=until), "agreement": alike}

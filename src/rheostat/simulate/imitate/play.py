@@ -13,6 +13,7 @@ from rheostat.decide.queue.tree import Tree
 from rheostat.errors import DataError
 from rheostat.simulate.rank import features as rank
 from rheostat.simulate.rank.play import play
+from rheostat.simulate.rank.policy import EASE, LATE, PART
 from rheostat.simulate.schedule import users
 from rheostat.simulate.workload import Array, Workload
 
@@ -27,8 +28,8 @@ def schedule_tree(
 ) -> tuple[Array, int, float]:
     """(start (n,) in s, passes, CPU seconds) under the tree of ``rule``.
 
-    A tree whose ``facts`` have a ``guard`` is held to it, as a learned order is: waits that reach
-    so many times the longest under first come, first served go before all others.
+    A tree whose ``facts`` have a ``guard`` (its limit and what else `Ranker.held` has) is held to
+    it, as a learned order is, and plans with ``trust``, if it has that.
     """
     if rule.backfill == "conservative" or rule.semantics == "cqsim":
         raise DataError(
@@ -36,13 +37,14 @@ def schedule_tree(
         )
     tree = rule.order.tree
     assert tree is not None
-    limit = float(tree.facts.get("guard") or np.inf)
+    held = np.array(tree.facts.get("guard") or [np.inf, PART, LATE, EASE], float)
+    trust = np.array(tree.facts.get("trust") or [], float)
     given = (load.submit_s, load.run_s, load.procs, estimate, users(jobs, load))
     known = rank.table(*given)
     job = (load.submit_s, load.run_s, load.procs, estimate, estimate)
-    how = (size, rule.backfill == "easy", limit, rule.ties == "batch", True)
+    how = (size, rule.backfill == "easy", rule.ties == "batch", True)
     begin = time.process_time()
-    start, passes, *_ = play(known, job, compiled_worth(), packed(tree), how)
+    start, passes, *_ = play(known, job, compiled_worth(), packed(tree), (trust, held), how)
     return start, int(passes), time.process_time() - begin
 
 

@@ -227,10 +227,10 @@ def judged(teacher: Any, trace: Trace, lessons: Lessons, *, seed: int = 0) -> di
     states, played, spent = met(teacher, trace, student, features=student.tree.features)
     was, now = game.told(), played.told()
     names = ("mean_wait_s", "mean_bounded_slowdown")
-    each = [slowdowns(g) for g in (played, game)]
+    mine, his = (slowdowns(g) for g in (played, game))
     return {
-        "each": each,
-        "loss_between": loss(*each, trace.jobs[:, SUBMIT], seed=seed),
+        "each": (mine, his),
+        "loss_between": loss(mine, his, trace.jobs[:, SUBMIT], seed=seed),
         "teacher": was,
         "student": now,
         "loss": {n: now[n] / was[n] - 1 if was[n] else float("nan") for n in names},
