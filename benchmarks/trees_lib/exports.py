@@ -34,7 +34,7 @@ def exports(*, quick: bool = False) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     wait, request = (np.exp(rng.normal(8, 2, STATES)) for _ in range(2))
     procs = rng.integers(1, 101, STATES).astype(float)
-    x = np.stack([wait, request, procs, request * procs, (wait + request) / request], axis=1)
+    x = np.stack([wait, request, procs, request * procs, wait / request], axis=1)
     found: dict[str, Any] = {"leaves": len(tree.leaves), "depth": tree.depth, "queue": QUEUE}
     begin = time.process_time()
     for k in range(200):

@@ -21,7 +21,7 @@ from trees_lib.shaken import shaken
 TEACHERS = ("wfp3", "unicef", "f1", "lxf")
 LEARNED = ROOT / "out" / "learned"  # files of learned orders, where they have been trained
 OTHERS = {"KTH-SP2": "B", "SDSC-SP2": "A"}  # the fold of `learned.py` that did not learn from it
-MOST, HELD, SEEDS = 1_000_000, 0.8, 5
+MOST, HELD, SEEDS, FEW = 1_000_000, 0.8, 5, 10
 Keep = Callable[[str, dict[str, Any]], None]
 
 
@@ -39,11 +39,19 @@ class Judged:
         """Bounded slowdown of each job of that part."""
         return self.trial.slowdowns(start)[self.part]
 
+    def waits(self, start: np.ndarray) -> np.ndarray:
+        """Wait of each job of that part, s."""
+        found: np.ndarray = (start - self.trial.load.submit_s)[self.part]
+        return found
+
     def told(self, start: np.ndarray) -> dict[str, float]:
         """Of a schedule of the whole trace."""
-        wait = (start - self.trial.load.submit_s)[self.part]
-        slow = float(self.slowdowns(start).mean())
-        return {"mean_bounded_slowdown": slow, "max_wait_s": float(wait.max())}
+        wait, slow = self.waits(start), self.slowdowns(start)
+        return {
+            "mean_bounded_slowdown": float(slow.mean()),
+            "mean_wait_s": float(wait.mean()),
+            "max_wait_s": float(wait.max()),
+        }
 
 
 def simple(name: str, keep: Keep, quick: bool) -> None:
@@ -81,7 +89,8 @@ def _students(
 ) -> dict[str, Any]:
     """A tree per teacher, each with its own seed; the loss of all together."""
     how = {"features": features, "rounds": 2, "decisions": 500 if quick else 2000}
-    each, seeds, taught = [], [], []
+    each: dict[str, list[Any]] = {"slowdowns": [], "waits": []}
+    seeds, taught = [], []
     for seed, teacher in enumerate(teachers):
         begin, lesson = time.process_time(), Lesson.of(str(teacher))
         found = imitate(lesson, on.jobs, on.size, seed=seed, **how)
@@ -89,9 +98,19 @@ def _students(
         seeds.append(_facts(on, found) | {"cpu_s": time.process_time() - begin})
         seeds[-1]["large"] = _large(on, lesson, found, features)
         taught.append(on.told(start))
-        each.append([on.slowdowns(s) for s in (found.start, start)])
-    mine, his = np.swapaxes(np.array(each), 0, 1)
-    return {"seeds": seeds, "teachers": taught, "loss": loss(mine, his, on.submit_s)}
+        for what, pairs in each.items():
+            pairs.append([getattr(on, what)(s) for s in (found.start, start)])
+        seeds[-1]["few"] = _few(*each["slowdowns"][-1])
+    told = {k: loss(*np.swapaxes(np.array(v), 0, 1), on.submit_s) for k, v in each.items()}
+    return {"seeds": seeds, "teachers": taught, "loss": told["slowdowns"],
+            "loss_wait": told["waits"]}  # fmt: skip
+
+
+def _few(mine: np.ndarray, his: np.ndarray) -> float:
+    """Loss that is made by the `FEW` jobs whose slowdown changes most."""
+    change = mine - his
+    most = np.argsort(-np.abs(change))[:FEW]
+    return float(change[most].sum() / his.sum())
 
 
 def _facts(on: Judged, found: Found) -> dict[str, Any]:

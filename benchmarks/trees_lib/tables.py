@@ -52,13 +52,14 @@ def orders(found: Facts) -> list[str]:
         "is at stake in a decision, in the teacher's own worth: means of the seeds, [lowest and "
         "highest limit of any seed's 95 % interval over blocks of decisions]. Loss: mean bounded "
         "slowdown against the teacher, 95 % intervals drawing weeks of jobs (or twentieths of the "
-        "time, if shorter) and seeds. Shaken: the teacher itself, each job's score larger or "
+        "time, if shorter) and seeds; of it, what the ten jobs make whose slowdown changes most. "
+        "Shaken: the teacher itself, each job's score larger or "
         "smaller by up to a thousandth, eight times. Trees of at most 6 questions and 8 slopes a "
         "rule; `multifactor`: agreement that fitted weights of `slurm.conf` keep.",
         "",
         "| trace | teacher | rules | slopes | agreement | lots | regret | loss "
-        "| shaken: agreement | shaken: loss | multifactor |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| by ten jobs | loss of wait | shaken: agreement | shaken: loss | multifactor |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for trace, teachers in found.items():
         lines += [f"| {trace} | {name} | {_order(of)}" for name, of in teachers.items()]
@@ -69,7 +70,8 @@ def _order(of: Facts) -> str:
     seeds, other = of["seeds"], of.get("shaken")
     told = [span([s["leaves"] for s in seeds]), span([s["slopes"] for s in seeds])]
     told += [spread(sure(seeds, "agreement")), chance(seeds), spread(sure(seeds, "regret"), 2)]
-    told.append(spread(of["loss"]))
+    few = 100 * np.mean([s["few"] for s in seeds])
+    told += [spread(of["loss"]), f"{few:.1f} %", spread(of["loss_wait"])]
     told += [f"{100 * other['agreement']:.1f} %", spread(other["loss"])] if other else ["-", "-"]
     kept = of.get("multifactor", {}).get("agreement")
     told.append(f"{100 * kept['mean']:.0f} %" if kept else "-")

@@ -68,6 +68,8 @@ def test_decisions_are_the_jobs_submitted_and_not_started(trial):
         waits = np.flatnonzero((load.submit_s <= now) & (start >= now))
         assert sorted(states.job[rows]) == waits.tolist()
         np.testing.assert_array_equal(states.x[rows, 1], load.ask_s[states.job[rows]])
+        waited = now - load.submit_s[states.job[rows]]
+        np.testing.assert_array_equal(states.x[rows, 4], waited / load.ask_s[states.job[rows]])
         moments += 1
     every = np.unique(np.concatenate([load.submit_s, start + load.run_s]))
     busy = lambda t: load.procs[(start < t) & (start + load.run_s > t)].sum()  # noqa: E731

@@ -160,7 +160,7 @@ EXPRESSIONS = {
     "request_s": "request_s",
     "procs": "procs",
     "area_s": "request_s * procs",
-    "stretch": "",
+    "relative_wait": "",
 }
 
 
@@ -170,7 +170,7 @@ def plain(tree: Tree) -> bool:
 
 
 def _facts(tree: Tree, quotient: str) -> str:
-    told = EXPRESSIONS | {"stretch": quotient.format("(wait_s + request_s)", "request_s")}
+    told = EXPRESSIONS | {"relative_wait": quotient.format("wait_s", "request_s")}
     return ", ".join(told[f.name] for f in tree.features)
 
 

@@ -19,7 +19,7 @@ SITE = (
     Feature("request_s", "s", "time asked for"),
     Feature("procs", "", "processors"),
     Feature("area_s", "processor-s", "work asked for"),
-    Feature("stretch", "", "slowdown so far"),
+    Feature("relative_wait", "times", "wait relative to the time asked for"),
 )
 SITE_NAMES = tuple(f.name for f in SITE)
 PREFIX = "tree"
@@ -63,7 +63,7 @@ def site_score(tree: Tree) -> Any:
             elif f == 3:
                 x = r * n
             elif f == 4:
-                x = (wait + r) / max(r, 1.0)
+                x = wait / max(r, 1.0)
             node = left[node] if x <= threshold[node] else right[node]
         worth = value[node]
         for k in range(slope.shape[1]):
@@ -78,7 +78,7 @@ def site_score(tree: Tree) -> Any:
             elif f == 3:
                 x = r * n
             elif f == 4:
-                x = (wait + r) / max(r, 1.0)
+                x = wait / max(r, 1.0)
             worth += x / (abs(x) + scale[node, k]) / steep[node, k]
         return -worth
 

@@ -201,7 +201,7 @@ def site_features(asked: Array) -> Array:
     """Columns of `SITE` from (now, s, r, n); (r, 5)."""
     now, s, r, n = asked.T
     wait = now - s
-    return np.stack([wait, r, n, r * n, (wait + r) / np.maximum(r, 1.0)], axis=1)
+    return np.stack([wait, r, n, r * n, wait / np.maximum(r, 1.0)], axis=1)
 
 
 def _sight(
