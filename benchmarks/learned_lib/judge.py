@@ -14,6 +14,8 @@ from rheostat.decide.queue.policy import policy
 from rheostat.simulate.compare import block_sums, blocks, drawn_means
 from rheostat.simulate.metrics import bounded_slowdown
 from rheostat.simulate.protocol import HEURISTICS
+from rheostat.simulate.rank.features import NAMES
+from rheostat.simulate.rank.net import SPREAD, length
 from rheostat.simulate.rank.policy import Ranker, together
 from rheostat.simulate.rank.train import begun
 from rheostat.simulate.schedule import schedule, users
@@ -63,6 +65,9 @@ def _judged(log: Log, rankers: Sequence[Ranker], semantics: str) -> dict[str, An
             "together": [together(rankers)],
             "no guard": [replace(r, limit=np.inf) for r in rankers],
             "no history": [replace(r, history=False) for r in rankers],
+            "planned as asked": [replace(r, trust=()) for r in rankers],
+            "sjf, so planned": [_plain("ask")],
+            "saf, so planned": [_plain("ask", "share")],
             "before training": [begun()],
             "before training, no guard": [begun(limit=np.inf)],
         }
@@ -75,6 +80,14 @@ def _judged(log: Log, rankers: Sequence[Ranker], semantics: str) -> dict[str, An
         "best_within_limit_slowdown": float(min(kept.values())),
         "policies": {n: _summed(p, bar, longest, draws) for n, p in played.items()},
     }  # fmt: skip
+
+
+def _plain(*names: str) -> Ranker:
+    """The smallest product of these first, planned as learned orders are before training."""
+    weights = np.zeros(length(0))
+    for name in names:
+        weights[NAMES.index(name)] = SPREAD[NAMES.index(name)]
+    return replace(begun(limit=np.inf), weights=tuple(map(float, weights)))
 
 
 class _Draws:

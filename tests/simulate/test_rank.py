@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,21 +16,26 @@ from rheostat.errors import DataError
 from rheostat.simulate.rank import features as f
 from rheostat.simulate.rank.capped import under_cap
 from rheostat.simulate.rank.cases import cases, loss
+from rheostat.simulate.rank.floor import begin, floor_of, postpone
+from rheostat.simulate.rank.guard import game, usual
 from rheostat.simulate.rank.net import CENTRE, SPREAD, _score, length
 from rheostat.simulate.rank.policy import Ranker, simulate_ranked, together
 from rheostat.simulate.rank.sites import generated_site
 from rheostat.simulate.rank.train import begun, train_rank
+from rheostat.simulate.rank.trust import plan
 from rheostat.simulate.run import simulate_run
 from tests.simulate.conftest import trace
 from tests.simulate.test_engine import workloads
 
+TRUST = (0.2, 0.9, -0.3, 0.1, 0.1, 0.5)
 
-def weighted(limit=math.inf, **weights):
+
+def weighted(limit=math.inf, trust=(), **weights):
     """An order that is a weighted sum of features as they are."""
     found = np.zeros(length(0))
     for name, weight in weights.items():
         found[f.NAMES.index(name)] = weight * SPREAD[f.NAMES.index(name)]
-    return Ranker(tuple(found), limit)
+    return Ranker(tuple(found), limit, trust)
 
 
 def starts(ranker, jobs, size, **how):
@@ -73,7 +79,7 @@ def test_a_deep_queue_of_many_users_is_ordered_as_by_the_plain_engine():
 @pytest.mark.parametrize("seed", range(4))
 def test_run_times_of_jobs_that_have_not_ended_decide_nothing(seed, limit):
     jobs, size = log(seed)
-    ranker = weighted(limit, brief=1.0, foretold=0.5, last=0.2, wait=-0.4)
+    ranker = weighted(limit, TRUST, brief=1.0, foretold=0.5, last=0.2, wait=-0.4)
     before, run = starts(ranker, jobs, size), jobs.numpy("runtime_s")
     moment = float(np.median(before))
     unknown = before + run > moment
@@ -99,18 +105,76 @@ def test_a_machine_three_times_as_large_with_jobs_three_times_as_large_is_the_sa
 def test_the_guard_holds_the_longest_wait_of_a_starving_order():
     """Largest and newest first: without a guard the small and old wait for ever.
 
-    The guard's bound is measured, not proven: one of these twelve sites is beyond 1.5 (1.78).
+    The guard's bound is measured, not proven: two of these twelve sites are beyond 1.5 (at most
+    1.76); in one of them first come, first served keeps all waits near a day, which is never due.
     """
     free, held = [], []
     for seed in range(12):
         jobs, size = generated_site(seed, 800)
         longest = simulate_run(jobs, "easy", size).jobs.numpy("wait_s").max()
-        for limit, found in ((math.inf, free), (1.1, held)):
+        for limit, found in ((math.inf, free), (1.0, held)):
             bad = weighted(limit, share=-1.0, older=-3.0)
             found.append(simulate_ranked(jobs, bad, size).jobs.numpy("wait_s").max() / longest)
     assert sum(r > 1.5 for r in free) >= 8
-    assert sum(r > 1.5 for r in held) <= 1
+    assert sum(r > 1.5 for r in held) <= 2
     assert max(held) < 2
+
+
+def habits(last_ask_s=1000.0):
+    """Ten jobs of a user end after a hundredth of the request; then the machine is as follows.
+
+    One half runs, as it asks, for 500 s; a job waits for the whole machine; a short one that asks
+    for more than 500 s comes last.
+    """
+    n = 10
+    return table(
+        {
+            "job_id": np.arange(n + 3),
+            "submit_s": [*(20.0 * k for k in range(n)), 300.0, 301.0, 302.0],
+            "runtime_s": [10.0] * n + [500.0, 100.0, 10.0],
+            "cores": [1] * n + [2, 4, 1],
+            "time_limit_s": [1000.0] * n + [500.0, 100.0, last_ask_s],
+            "user": ["u"] * n + ["v", "v", "u"],
+        }
+    )
+
+
+def test_who_is_foretold_to_be_short_passes_where_that_is_trusted():
+    asked, told = (weighted(trust=t, older=1.0) for t in ((), (0.0, 1.0, 0.0, 0.0, 0.0, 0.0)))
+    assert starts(asked, habits(), 4)[-2:].tolist() == [800.0, 900.0]
+    assert starts(told, habits(), 4)[-2:].tolist() == [800.0, 302.0]
+
+
+def test_the_trust_is_the_formula_of_its_heading():
+    rng = np.random.default_rng(1)
+    x, ask = rng.normal(3, 2, (5, f.F)), rng.uniform(100, 9000, 8)
+    queue, planned = np.array([1, 3, 4, 6, 7]), np.zeros(8)
+    weights = np.array(TRUST)
+    plan(planned, queue, x, 2, ask, weights)
+    z = (x - CENTRE) / SPREAD
+    shared = weights[0] + weights[3:] @ z[2, [f.SLOWED, f.SHARE, f.GROWN]]
+    grows = shared + weights[1] * (x[:, f.FORETOLD] - x[:, f.ASK]) + weights[2] * z[:, f.KNOWN]
+    assert planned[queue] == pytest.approx(ask[queue] * np.exp(np.minimum(grows, 0)))
+    assert planned[[0, 2, 5]].tolist() == [0, 0, 0]
+
+
+def test_overdue_jobs_are_given_half_of_the_time_they_ran_and_a_minute_at_least():
+    floor, start = floor_of(3, 3), np.array([0.0, 90.0, 0.0])
+    booked = np.array([1.0, 1.0, 500.0])
+    jobs = (np.zeros(3), np.full(3, 1e6), np.ones(3, np.int64), booked, booked)
+    for job in (0, 1, 2):
+        begin(job, start[job], floor, jobs, start)
+    postpone(floor, 200.0, start)
+    assert floor[1][:3, :2].tolist() == [[260.0, 1.0], [300.0, 0.0], [500.0, 2.0]]
+
+
+def test_a_wait_in_prospect_is_the_work_ahead_over_the_machine():
+    submit, procs = np.array([0.0, 10.0, 20.0]), np.array([4, 4, 2])
+    run = np.array([3e5, 1e5, 5e4])
+    other = game((submit, run, procs, run, run), 4)
+    other[0][1][:] = run
+    assert usual(other, 100.0, 4, 1.0) == pytest.approx(0.8 * (3e5 - 100 + 1e5 + 80))
+    assert usual(other, 100.0, 4, 0.1) == 86_400.0  # a day is never unusual
 
 
 def test_what_is_foretold_leans_on_the_kind_then_the_user_then_all():
@@ -166,11 +230,11 @@ def test_a_saved_order_is_the_same_order_and_another_file_is_refused(tmp_path):
     ranker = begun(limit=math.inf)
     ranker.save(tmp_path / "order.json")
     assert Ranker.load(tmp_path / "order.json") == ranker
-    larger = Ranker(tuple(3 * w for w in ranker.weights))
+    larger = replace(ranker, weights=tuple(3 * w for w in ranker.weights))
     size = np.linalg.norm(ranker.weights)
     assert together([ranker, larger]).weights == pytest.approx(np.array(ranker.weights) / size)
     (tmp_path / "other.json").write_text(json.dumps({"kind": "rheostat.rank/0"}))
-    with pytest.raises(DataError, match=r"rheostat\.rank/1"):
+    with pytest.raises(DataError, match=r"rheostat\.rank/2"):
         Ranker.load(tmp_path / "other.json")
     with pytest.raises(DataError, match="weights: expected 19, 40"):
         Ranker((1.0, 2.0))

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from rheostat.core.machine import Machine
     from rheostat.simulate.rank.policy import Ranker
 
-SITES, GENERATIONS = 3, 24
-STRETCH = 2000
+SITES, SITE_JOBS, GENERATIONS = 2, 2000, 20
+STRETCH, MOST = 10_000, 4
 
 
 def train_ours(
@@ -32,10 +32,10 @@ def train_ours(
     from rheostat.simulate.rank.sites import generated_site
     from rheostat.simulate.rank.train import train_rank
 
-    given = cases(jobs, place, name=trace, length=STRETCH, most=6, until=1.0 - held_out)
+    given = cases(jobs, place, name=trace, length=STRETCH, most=MOST, until=1.0 - held_out)
     for number in range(SITES):
-        log, size = generated_site(number, STRETCH)
-        given += cases(log, size, name=f"site {number}", length=STRETCH, most=1)
+        log, size = generated_site(number, SITE_JOBS)
+        given += cases(log, size, name=f"site {number}", length=SITE_JOBS, most=1)
     with watched("generation") as progress:
         ranker = train_rank(
             given, objective=_weights(objective), generations=generations or GENERATIONS,

@@ -178,7 +178,7 @@ def _played(name: str) -> Any:
         return simulate_saved_tree
     from rheostat.simulate.rank import policy as ranked
 
-    if ranked.saved_here(Path(name.removeprefix("agent:"))):
+    if ranked.saved_here(name):
         return ranked.simulate_saved
     from rheostat.simulate.learn.run import simulate_saved
 

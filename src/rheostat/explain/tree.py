@@ -98,7 +98,7 @@ def natural(value: float, feature: Feature) -> str:
         return f"{value / 3600:.3g} processor-hours"
     if unit == "0 to 1" or (unit == "ln" and "relative" not in feature.words):
         return share(value, 0 if value >= 0.1 else 1)
-    if unit in ("", "ln(1 + jobs)") and feature.name != "stretch":
+    if unit in ("", "ln(1 + jobs)"):
         return f"{math.floor(value + 1e-9):,}"  # counts are whole: at most 8.5 is at most 8
     return f"{value:.3g} times"
 
@@ -245,9 +245,11 @@ def tree_report(tree: Tree, name: str = "tree", *, page: bool = False) -> Report
     )
     if tree.facts.get("guard"):
         said_first += (
-            f"Before all others go jobs whose wait reaches {tree.facts['guard']:.3g} times the "
-            "longest under first come, first served with EASY.",
+            f"Before all others go jobs whose wait would reach {tree.facts['guard'][0]:.3g} times "
+            "the longest under first come, first served with EASY.",
         )
+    if tree.facts.get("trust"):
+        said_first += ("Who may pass the first in line is planned with foretold run times.",)
     trust = Section("trust", certificate_words(tree.facts))
     if page:
         sections = [

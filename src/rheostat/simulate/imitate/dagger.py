@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from rheostat.simulate.imitate.states import (
     of_order,
     watched,
 )
-from rheostat.simulate.rank.policy import KIND, Ranker
+from rheostat.simulate.rank.policy import KIND, Ranker, file_of
 from rheostat.simulate.schedule import users
 
 Array = np.ndarray
@@ -71,7 +70,7 @@ class Lesson:
         if isinstance(spec, Ranker):
             return cls._ranker("learned", spec)
         if isinstance(spec, str) and is_ranker(spec):
-            path = Path(spec.rpartition(":")[2])
+            path = file_of(spec)
             return cls._ranker(path.stem, Ranker.load(path))
         rule = spec if isinstance(spec, Policy) else policy(order_of(spec))
         if rule.order.factors is not None or (rule.order.tree and not is_site(rule.order.tree)):
@@ -91,8 +90,8 @@ class Lesson:
 
 
 def is_ranker(spec: str) -> bool:
-    """Is this the file of a learned order, with or without a word and a colon before it?"""
-    path = Path(spec.rpartition(":")[2])
+    """Is this a learned order, ``agent:FILE`` or its file?"""
+    path = file_of(spec)
     if not path.is_file():
         return False
     with path.open("rb") as file:

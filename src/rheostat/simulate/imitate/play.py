@@ -13,7 +13,7 @@ from rheostat.decide.queue.tree import Tree
 from rheostat.errors import DataError
 from rheostat.simulate.rank import features as rank
 from rheostat.simulate.rank.play import play
-from rheostat.simulate.rank.policy import EASE, LATE, PART
+from rheostat.simulate.rank.policy import LATE, PART
 from rheostat.simulate.schedule import users
 from rheostat.simulate.workload import Array, Workload
 
@@ -37,7 +37,7 @@ def schedule_tree(
         )
     tree = rule.order.tree
     assert tree is not None
-    held = np.array(tree.facts.get("guard") or [np.inf, PART, LATE, EASE], float)
+    held = np.array(tree.facts.get("guard") or [np.inf, PART, LATE], float)
     trust = np.array(tree.facts.get("trust") or [], float)
     given = (load.submit_s, load.run_s, load.procs, estimate, users(jobs, load))
     known = rank.table(*given)

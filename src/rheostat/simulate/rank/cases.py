@@ -4,6 +4,7 @@ Symbol   Shape  Meaning
 x_o             what a schedule makes of objective o on a case; smaller is better
 h_o             the least x_o of the simple orders under EASY on that case
 loss            sum over objectives of weight times log(x_o / h_o); below 0 is better than all
+beyond          log of the longest wait over a bound, which is a multiple of that under FCFS
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rheostat.core.machine import Machine
 from rheostat.decide.queue.policy import policy
 from rheostat.errors import DataError
 from rheostat.simulate.metrics import bounded_slowdown
+from rheostat.simulate.rank.guard import DAY_S
 from rheostat.simulate.schedule import schedule, users
 from rheostat.simulate.workload import Workload, workload
 
@@ -30,13 +32,17 @@ IDLE_SHARE = 0.4  # of a busy processor's power that an idle one draws, where wa
 
 @dataclass(frozen=True)
 class Case:
-    """Jobs on a machine of ``size`` processors, their users, and the marks of the simple orders."""
+    """Jobs on a machine of ``size`` processors, their users, and the marks of the simple orders.
+
+    ``longest_s`` is the longest wait under first come, first served with EASY.
+    """
 
     load: Workload
     user: Array
     size: int
     name: str
     marks: Mapping[str, float]
+    longest_s: float = np.inf
 
     @property
     def fingerprint(self) -> str:
@@ -82,7 +88,8 @@ def cases(
 ) -> list[Case]:
     """Stretches of ``length`` jobs, evenly spread over the first ``until`` of the trace.
 
-    At most ``most``, and only those in which jobs queue: mean bounded slowdown under EASY of 2.
+    At most ``most``, about as many as fit side by side, and only those in which jobs queue: mean
+    bounded slowdown under EASY of 2.
     """
     place = machine if isinstance(machine, Machine) else Machine(machine)
     load = workload(jobs, place)
@@ -90,6 +97,7 @@ def cases(
     length = min(length, end)
     if length < 2:
         raise DataError(name or "trace", [f"expected jobs to learn from, got {end}"])
+    most = max(min(most, round(end / length)), 1)
     begins = np.unique(np.linspace(0, end - length, 3 * most).astype(int))
     found = []
     for a in begins:
@@ -109,14 +117,16 @@ def stretch(load: Workload, part: slice) -> Workload:
 
 
 def _case(load: Workload, user: Array, size: int, name: str) -> Case | None:
-    marks = dict.fromkeys(OBJECTIVES, np.inf)
+    marks, longest = dict.fromkeys(OBJECTIVES, np.inf), np.inf
     for simple in SIMPLE:
         start, _, _ = schedule(None, load, policy(simple), size, load.ask_s)  # type: ignore[arg-type]
         for objective, mark in OBJECTIVES.items():
             marks[objective] = min(marks[objective], mark(load, start, size))
-        if simple == "easy" and marks["slowdown"] < LEAST_SLOWDOWN:
-            return None
-    return Case(load, user, size, name, marks)
+        if simple == "easy":
+            longest = float((start - load.submit_s).max())
+            if marks["slowdown"] < LEAST_SLOWDOWN:
+                return None
+    return Case(load, user, size, name, marks, longest)
 
 
 def loss(case: Case, start: Array, weights: Mapping[str, float]) -> float:
@@ -125,3 +135,12 @@ def loss(case: Case, start: Array, weights: Mapping[str, float]) -> float:
         w * float(np.log(OBJECTIVES[o](case.load, start, case.size) / case.marks[o]))
         for o, w in weights.items()
     )
+
+
+def beyond(case: Case, start: Array, bound: float) -> float:
+    """How far the longest wait is beyond ``bound`` times that of FCFS with EASY, log; 0 within.
+
+    A wait of less than a day is never beyond.
+    """
+    wait = float((start - case.load.submit_s).max())
+    return max(0.0, float(np.log(max(wait, 1.0) / max(bound * case.longest_s, DAY_S))))

@@ -18,6 +18,7 @@ import numpy as np
 from rheostat.simulate.rank.native import native
 
 FREE, BUSY = 0, 1
+LINGER, LEAST_S = 0.5, 60.0
 
 
 @native
@@ -96,31 +97,54 @@ def end(now, floor):
 
 
 @native
-def serve(queue, scores, now, floor, jobs, start, easy, chosen):
-    """Start what EASY starts now: smallest score first, ties as they arrived.
-
-    The places in the queue go to ``chosen``; how many there are.  Scores of the chosen become inf.
-    """
+def postpone(floor, now, start):
+    """Expect overdue jobs to go on for half of the time they have run, a minute at least."""
     _, expected, state = floor
-    _, _, procs, planned, _ = jobs
-    picked, m, head = 0, len(queue), -1
-    while picked < m:
+    while state[BUSY] > 0 and expected[0, 0] <= now:
+        job, procs = int(expected[0, 1]), int(expected[0, 2])
+        later = now + max(LEAST_S, LINGER * (now - start[job]))
+        cut(expected, state[BUSY], job)
+        put(expected, state[BUSY] - 1, later, job, procs)
+
+
+@native
+def serve(queue, scores, now, floor, jobs, start, chosen):
+    """Start jobs, smallest score first and ties as they arrived, until one does not fit.
+
+    The places in the queue go to ``chosen``; (how many there are, place of the one that does not
+    fit or -1).  Scores of the chosen become inf.
+    """
+    _, _, state = floor
+    procs, picked = jobs[2], 0
+    while picked < len(queue):
         head = -1
-        for k in range(m):
+        for k in range(len(queue)):
             if scores[k] < np.inf and (head < 0 or scores[k] < scores[head]):
                 head = k
         if head < 0 or procs[queue[head]] > state[FREE]:
-            break
+            return picked, head
         begin(queue[head], now, floor, jobs, start)
         scores[head] = np.inf
         chosen[picked] = head
         picked += 1
-    if not easy or head < 0 or picked == m or state[FREE] == 0:
+    return picked, -1
+
+
+@native
+def backfill(queue, scores, now, floor, jobs, start, chosen, served):
+    """Start what does not delay the head, as planned: smallest score first; all chosen by then.
+
+    ``served`` is what `serve` returned.
+    """
+    _, expected, state = floor
+    _, _, procs, planned, _ = jobs
+    picked, head = served
+    if head < 0 or state[FREE] == 0:
         return picked
     until, extra = promise(expected, state[BUSY], state[FREE], procs[queue[head]])
     while True:  # what does not fit now will not fit later in this pass: nothing is freed
         found = -1
-        for k in range(m):
+        for k in range(len(queue)):
             p = procs[queue[k]]
             able = p <= state[FREE] and (p <= extra or now + planned[queue[k]] <= until)
             if (

@@ -1,20 +1,21 @@
-"""A guard against starvation: the oldest waiting job goes first when its wait becomes unusual.
+"""A guard against starvation: waiting jobs go first before their wait becomes unusual.
 
 A learned order lowers the mean wait and may forget single jobs.  What wait is usual?  The guard
-plays first come, first served with EASY beside the real schedule, on the same jobs, and remembers
-the longest wait there so far.  A job that has waited ``limit`` times that is *due*.  The oldest due
-job goes before all others: under EASY it starts at once or is promised its start.
+plays first come, first served with EASY beside the real schedule, on the same jobs.  Usual is
+``limit`` times the longest wait there so far, or that in prospect for those who wait there now; and
+a day always is.  A job whose wait so far, and the time until it could start, come to more is *due*.
+Due jobs go before all others, oldest first: under EASY the first of them that does not fit is
+promised its start.  Others may pass it as they pass any head, and from ``late`` times the usual
+wait on only if they end, as requested, before its start.
 
-Two kinds of job are passed over, for they would stop everybody else.  A user may flood the machine
-with jobs that become due together: while those of a user that started as due hold half of the
-machine (`PART`), no more of that user's do.  And behind a job that waits for overdue ones alone,
-whose end nobody knows, nothing could be backfilled.
+A user may flood the machine with jobs that become due together.  While those of a user that started
+as due hold ``part`` of the machine, no more of that user's do.  Nor does a job that waits for
+overdue jobs alone, whose end nobody knows, where these are not given more time (`floor.postpone`).
 
 The game beside knows no more than a scheduler does.  There a job runs as long as its user's jobs
 ran relative to their requests, until it has ended in the real schedule; then its run time is known.
 The usual wait is an estimate, so how near the longest wait stays to that of first come, first
-served is measured, not proven.  What is certain: while a job is the oldest due one and not passed
-over, nothing starts that would, by requested run times, delay it.
+served is measured, not proven.
 
     Symbol   Shape   Meaning
     there    5 x (n,)  the jobs of the game, as in `floor`; run times in it are guesses
@@ -26,12 +27,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulate.rank.features import FITS, HOLD, USER
-from rheostat.simulate.rank.floor import BUSY, FREE, cut, end, floor_of, leave, put, serve
+from rheostat.simulate.rank.features import FITS, HOLD, PROCS, USER
+from rheostat.simulate.rank.floor import (
+    BUSY,
+    FREE,
+    backfill,
+    cut,
+    end,
+    floor_of,
+    leave,
+    put,
+    serve,
+)
 from rheostat.simulate.rank.native import native
 
 CAME, WAITING, OLDEST = 0, 1, 2
-PART = 0.5
+DAY_S = 86_400.0
+FORESEEN = 0.8  # of the wait in prospect counts: what is foretold may be too long
 
 
 @native
@@ -58,20 +70,43 @@ def tell(other, j, now, run):
 
 
 @native
-def due(other, queue, x, now, limit, users):
-    """Place in the queue of the oldest due job that is not passed over; -1 if none is.
+def usual(other, now, size, limit):
+    """A wait that surprises nobody, s."""
+    longest = max(beside(other, now), FORESEEN * _foreseen(other, now, size))
+    return max(limit * longest, DAY_S)
 
-    ``users`` is (table, processors that due jobs of each user may still take).
+
+@native
+def due(queue, x, now, submit, longest, users, marked):
+    """Mark the jobs that would wait ``longest`` s; place of the oldest of them, -1 without any.
+
+    ``users`` is (table, processors that due jobs of each user may still take), which marked jobs
+    are taken from until `settle`.
     """
     table, room = users
-    least = limit * beside(other, now)
+    first = -1
     for k in range(len(queue)):
-        j = queue[k]
-        if now - other[0][0][j] < least:  # those behind it have waited less
-            return -1
-        if room[int(table[j, USER])] > 0 and (x[k, FITS] > 0 or x[k, HOLD] > 0):
-            return k
-    return -1
+        hold = np.expm1(x[k, HOLD]) * 60.0
+        user = int(table[queue[k], USER])
+        known = x[k, FITS] > 0 or x[k, HOLD] > 0
+        marked[k] = now - submit[queue[k]] + hold >= longest and known and room[user] > 0
+        if marked[k]:
+            room[user] -= table[queue[k], PROCS]
+            first = k if first < 0 else first
+    return first
+
+
+@native
+def settle(queue, start, users, marked, promoted):
+    """Give back what marked jobs that did not start would have taken; note what others took."""
+    table, room = users
+    for k in range(len(queue)):
+        if marked[k]:
+            procs = table[queue[k], PROCS]
+            if np.isnan(start[queue[k]]):
+                room[int(table[queue[k], USER])] += procs
+            else:
+                promoted[queue[k]] = procs
 
 
 @native
@@ -87,6 +122,21 @@ def beside(other, now):
     if count[OLDEST] < n:
         clock[0] = max(clock[0], now - submit[count[OLDEST]])
     return clock[0]
+
+
+@native
+def _foreseen(other, now, size):
+    """The longest wait of those who wait in the game, if no processor idles from now on, s."""
+    there, _, (ends, _, state), (queue, _, _, _), (_, count) = other
+    submit, run, procs, _, _ = there
+    work = longest = 0.0
+    for k in range(state[BUSY]):
+        work += (ends[k, 0] - now) * ends[k, 2]
+    for k in range(count[WAITING]):
+        j = queue[k]
+        longest = max(longest, now - submit[j] + work / size)
+        work += run[j] * procs[j]
+    return longest
 
 
 @native
@@ -111,6 +161,7 @@ def _play(other, until):
             able = able or procs[queue[k]] <= state[FREE]
         if not able:
             continue
-        picked = serve(queue[:m], scores, now, floor, there, start, True, chosen)
+        served = serve(queue[:m], scores, now, floor, there, start, chosen)
+        picked = backfill(queue[:m], scores, now, floor, there, start, chosen, served)
         if picked:
             count[WAITING] = leave(queue, m, chosen[:picked], none)

@@ -1,14 +1,15 @@
 """The engine of learned orders: at each event all waiting jobs are looked at and scored anew.
 
-Textbook EASY around a table of features, a memory of ended jobs, and a score.  A pass in which no
-waiting job is small enough for what is free is skipped, which loses nothing.
+EASY around a table of features, a memory of ended jobs, and a score.  A pass in which no waiting
+job is small enough for what is free is skipped, which loses nothing.
 
     Symbol   Shape   Meaning
     known    2       table and memory of `features.table`; the memory is written
     jobs     5 x (n,)  submission s, run time s, processors, planned with s, booked for s
     planned  (n,)    run time a waiting job is planned with, s; booked: a running one, s
     score    cfunc   (x (m, F), weights, scores (m,)): smallest goes first, ties as they arrived
-    limit    ()      of the guard, see `guard`; inf: none
+    trust    (T,)    how waiting jobs are planned, see `trust`; empty: as given, textbook EASY
+    held     (3,)    of the guard: limit, part, late; a limit of inf is no guard
 """
 
 from __future__ import annotations
@@ -16,31 +17,47 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulate.rank.features import USER, F, enter, expect, look, recall, remember
-from rheostat.simulate.rank.floor import BUSY, FREE, end, floor_of, leave, serve
-from rheostat.simulate.rank.guard import PART, beside, due, game, tell
+from rheostat.simulate.rank.floor import (
+    BUSY,
+    FREE,
+    backfill,
+    end,
+    floor_of,
+    leave,
+    postpone,
+    serve,
+)
+from rheostat.simulate.rank.guard import beside, due, game, settle, tell, usual
 from rheostat.simulate.rank.native import native
+from rheostat.simulate.rank.trust import plan
 
-FIRST = -1e300
+FIRST = -1e12
+LIMIT, PART, LATE = range(3)
 
 
 @native
-def play(known, jobs, score, weights, how):
+def play(known, jobs, score, weights, rules, how):
     """(start (n,) s, passes, passes in which jobs were scored, the guard's longest wait, s).
 
-    ``how`` is (processors, EASY or no backfilling, limit, one pass per time stamp or per event,
-    may run times of ended jobs be known).
+    ``rules`` is (trust, held), ``how`` (processors, EASY or no backfilling, one pass per time stamp
+    or per event, may run times of ended jobs be known).
     """
     table, memory = known
-    submit, run, procs, _, _ = jobs
-    n = len(submit)
-    size, easy, limit, batch, history = how
+    submit, run, procs, planned, booked = jobs
+    trust, held = rules
+    n, limit = len(submit), held[LIMIT]
+    size, easy, batch, history = how
+    if len(trust):
+        planned = booked.copy()
+        jobs = (submit, run, procs, planned, booked)
     start, floor, queue = np.full(n, np.nan), floor_of(n, size), np.empty(n, np.int64)
     ends, expected, state = floor
     other, rows = game(jobs, size), 256
     x, scores, chosen = np.empty((rows, F)), np.empty(rows), np.empty(rows, np.int64)
     profile = np.empty((len(ends), 2))
     mine = np.zeros(int(table[:, USER].max()) + 1)
-    room, promoted = np.full(len(mine), PART * size), np.zeros(n, np.int64)
+    room, promoted = np.full(len(mine), held[PART] * size), np.zeros(n)
+    those, marked = (table, room), np.zeros(rows, np.bool_)
     waiting, i, passes, looks = 0, 0, 0, 0
     while i < n or state[BUSY] > 0:
         now = submit[i] if i < n else np.inf
@@ -62,7 +79,7 @@ def play(known, jobs, score, weights, how):
                     old = x
                     rows *= 2
                     x, scores = np.empty((rows, F)), np.empty(rows)
-                    chosen = np.empty(rows, np.int64)
+                    chosen, marked = np.empty(rows, np.int64), np.zeros(rows, np.bool_)
                     x[:waiting] = old
                 queue[waiting] = i
                 mine[int(table[i, USER])] += 1
@@ -75,6 +92,8 @@ def play(known, jobs, score, weights, how):
             if not batch:
                 break
         passes += 1
+        if len(trust):
+            postpone(floor, now, start)
         if not _any_fits(queue[:waiting], procs, state[FREE]):
             continue
         free = state[FREE]
@@ -85,16 +104,24 @@ def play(known, jobs, score, weights, how):
         look(x, queue[:waiting], table, mine, now, place)
         score(x[:waiting], weights, scores[:waiting])
         looks += 1
-        first = -1
+        first, longest = -1, np.inf
         if limit < np.inf:
-            first = due(other, queue[:waiting], x, now, limit, (table, room))
-            if first >= 0:
-                scores[first] = FIRST
-        picked = serve(queue[:waiting], scores, now, floor, jobs, start, easy, chosen)
+            longest = usual(other, now, size, limit)
+            first = due(queue[:waiting], x, now, submit, longest, those, marked)
+            for k in range(waiting if first >= 0 else 0):
+                scores[k] = FIRST + k if marked[k] else scores[k]
+        served = serve(queue[:waiting], scores, now, floor, jobs, start, chosen)
+        picked, head = served
+        if easy and head >= 0 and state[FREE] > 0:
+            is_due = first >= 0 and marked[head]
+            if len(trust) and is_due and now - submit[queue[head]] >= held[LATE] * longest:
+                planned[queue[:waiting]] = booked[queue[:waiting]]
+            elif len(trust):
+                plan(planned, queue[:waiting], x, head, booked, trust)
+            picked = backfill(queue[:waiting], scores, now, floor, jobs, start, chosen, served)
+        if first >= 0:
+            settle(queue[:waiting], start, those, marked, promoted)
         for k in chosen[:picked]:
-            if k == first:
-                promoted[queue[k]] = procs[queue[k]]
-                room[int(table[queue[k], USER])] -= procs[queue[k]]
             mine[int(table[queue[k], USER])] -= 1
         if picked:
             waiting = leave(queue, waiting, chosen[:picked], x)

@@ -19,23 +19,41 @@ from rheostat.decide.queue.policy import Policy
 from rheostat.errors import DataError
 from rheostat.simulate.rank.features import NAMES
 from rheostat.simulate.rank.net import length
+from rheostat.simulate.rank.trust import TERMS
 from rheostat.simulate.run import Run, account_of, run_table
 from rheostat.simulate.schedule import Plan, users
 from rheostat.simulate.workload import Workload, workload
 
-KIND = "rheostat.rank/1"
-LIMIT = 1.0
+KIND = "rheostat.rank/2"
+LIMIT, PART, LATE = 1.2, 0.12, 0.9
+SHIPPED = Path(__file__).with_name("ours.json")
 
 
 @dataclass(frozen=True)
 class Ranker:
-    """Weights of `rheostat.simulate.rank.net`, and the guard's limit; ``math.inf`` is no guard.
+    """An order, how it plans, and how it is guarded.
 
-    With ``history`` False it plans as if no job had ended, an ablation.  ``trained``: on what, how.
+    Parameters
+    ----------
+    weights
+        Of the score, `rheostat.simulate.rank.net`.
+    limit
+        Of the guard, in usual longest waits; ``math.inf`` is no guard.
+    trust
+        Weights of `rheostat.simulate.rank.trust`; none plans with requests, as textbook EASY does.
+    held
+        Of the guard: part of the machine for a user's due jobs, and share of the usual wait from
+        which nothing may pass that could delay a due one.
+    history
+        False plans as if no job had ended, an ablation.
+    trained
+        On what, how.
     """
 
     weights: tuple[float, ...]
     limit: float = LIMIT
+    trust: tuple[float, ...] = ()
+    held: tuple[float, float] = (PART, LATE)
     history: bool = True
     trained: Mapping[str, Any] = field(default_factory=dict)
 
@@ -46,8 +64,13 @@ class Ranker:
             problems.append(
                 f"weights: expected {sizes[0]}, {sizes[1]}, ..., got {len(self.weights)}"
             )
-        if not np.isfinite(self.weights).all():
-            problems.append("weights: expected finite numbers")
+        for name in ("weights", "trust", "held"):
+            if not np.isfinite(getattr(self, name)).all():
+                problems.append(f"{name}: expected finite numbers")
+        if len(self.trust) not in (0, len(TERMS)):
+            problems.append(f"trust: expected none or {len(TERMS)}, got {len(self.trust)}")
+        if len(self.held) != 2 or not self.held[0] > 0:
+            problems.append(f"held: expected two numbers, the first above 0, got {self.held!r}")
         if not self.limit > 0:
             problems.append(f"limit: expected a number above 0, got {self.limit!r}")
         if problems:
@@ -59,7 +82,8 @@ class Ranker:
     ) -> tuple[np.ndarray, int]:  # fmt: skip
         """(start of each job, s, (n,); scheduling passes), from an empty machine under EASY.
 
-        ``clairvoyant`` plans waiting jobs with true run times, as CQSim does; the order never does.
+        ``clairvoyant`` plans waiting jobs with true run times, as CQSim does, and trusts nothing
+        foretold; the order never knows them.
         """
         from rheostat.simulate.rank.features import table
         from rheostat.simulate.rank.net import network
@@ -68,9 +92,15 @@ class Ranker:
         known = table(load.submit_s, load.run_s, load.procs, load.ask_s, user)
         planned = load.run_s if clairvoyant else load.ask_s
         jobs = (load.submit_s, load.run_s, load.procs, planned, load.ask_s)
-        how = (size, True, self.limit, batch, self.history)
-        start, passes, _, _ = play(known, jobs, network(), np.array(self.weights), how)
+        how = (size, True, batch, self.history)
+        rules = self.rules(planning=not clairvoyant)
+        start, passes, _, _ = play(known, jobs, network(), np.array(self.weights), rules, how)
         return start, int(passes)
+
+    def rules(self, *, planning: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """``rules`` of `rheostat.simulate.rank.play.play`."""
+        trust = self.trust if planning else ()
+        return np.array(trust, float), np.array([self.limit, *self.held], float)
 
     def save(self, path: Path) -> None:
         """Write the file: the old one or the new, never half."""
@@ -94,23 +124,43 @@ class Ranker:
         if facts["features"] != list(NAMES):
             raise DataError(str(path), ["it was trained on other features: train it anew"])
         limit = np.inf if facts["limit"] is None else facts["limit"]
-        return cls(tuple(facts["weights"]), limit, facts["history"], facts["trained"])
+        return cls(
+            tuple(facts["weights"]), limit, tuple(facts["trust"]), tuple(facts["held"]),
+            facts["history"], facts["trained"],
+        )  # fmt: skip
 
 
 def together(rankers: Sequence[Ranker]) -> Ranker:
     """The order that several trainings agree on: the mean of their weights, each of length one.
 
-    Only of weighted sums: hidden units of two trainings are not the same units.
+    So are the means of their trust and of their guards.  Only of weighted sums: hidden units of two
+    trainings are not the same units.
     """
     if not rankers or any(len(r.weights) != length(0) for r in rankers):
         raise DataError("learned orders", ["expected some without hidden units"])
+    if len({len(r.trust) for r in rankers}) > 1:
+        raise DataError("learned orders", ["expected all to plan with requests, or none"])
     weights = np.array([r.weights for r in rankers])
-    lengths = np.linalg.norm(weights, axis=1, keepdims=True)
-    return replace(rankers[0], weights=tuple(map(float, (weights / lengths).mean(axis=0))))
+    weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    mean = [tuple(map(float, np.mean(rows, axis=0))) for rows in
+            (weights, [r.trust for r in rankers], [r.held for r in rankers])]  # fmt: skip
+    limit = float(np.mean([r.limit for r in rankers]))
+    return replace(rankers[0], weights=mean[0], trust=mean[1], held=mean[2], limit=limit)  # type: ignore[arg-type]
 
 
-def saved_here(path: Path) -> bool:
-    """Is this the file of a learned order, rather than of a network that plays?"""
+def file_of(spec: str) -> Path:
+    """The file of ``agent:FILE``; ``agent:ours`` is the order that comes with the library.
+
+    >>> len(Ranker.load(file_of("agent:ours")).weights)
+    19
+    """
+    path = Path(spec.removeprefix("agent:"))
+    return SHIPPED if path == Path("ours") and not path.exists() else path
+
+
+def saved_here(spec: str) -> bool:
+    """Is ``agent:FILE`` a learned order, rather than a network that plays?"""
+    path = file_of(spec)
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -122,9 +172,9 @@ def simulate_saved(
 ) -> Run:
     """The policy ``agent:FILE`` of a learned order; called agent: and its stem, draws nothing."""
     if estimates != "user":
-        told = f"a learned order plans with requested run times: expected user, got {estimates!r}"
+        told = f"a learned order foretells run times itself: expected user, got {estimates!r}"
         raise DataError(spec, [told])
-    path = Path(spec.removeprefix("agent:"))
+    path = file_of(spec)
     return simulate_ranked(jobs, Ranker.load(path), machine, name=f"agent:{path.stem}")
 
 

@@ -6,6 +6,11 @@ the best guess, played, and the guess moves towards those that did well (CMA-ES)
 generation play the same cases, some of those given, drawn anew each generation.  Since each
 generation sees other cases, its guess wanders: what is kept is the mean over the later half.
 
+Searched together are the order, a unit of which is a feature's spread, and how far foretold run
+times are trusted in planning, a unit of which is `TRUSTED`.  The guard is on; a longest wait of
+more than `AIM` times that of FCFS with EASY on a case costs `DEAR` times as much as slowdowns that
+are too high by as much.
+
 A training is its seed and the losses that were found: the file keeps these.  It goes on by asking
 for the same weights again and telling them the losses again, without playing; so a training that
 was stopped ends with the same bytes as one that was not.
@@ -19,6 +24,7 @@ Computation 9, 2001.  Library: cma (Hansen, Akimoto, Baudis).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +32,18 @@ import numpy as np
 
 from rheostat._optional import require
 from rheostat.errors import DataError
-from rheostat.simulate.rank.cases import OBJECTIVES, Case, loss
+from rheostat.simulate.rank.cases import OBJECTIVES, Case, beyond, loss
 from rheostat.simulate.rank.features import NAMES
 from rheostat.simulate.rank.net import LINEAR, SPREAD, length
 from rheostat.simulate.rank.policy import LIMIT, Ranker
 
 # shortest foretold first, with some regard for size and wait: what most simple orders agree on
 BEGIN = {"brief": 0.7, "foretold": 1.0, "ask": 0.3, "share": 0.3, "wait": -1.0}
-SIGMA = 0.4
-AT_ONCE = 9
+TRUST = (0.2, 1.0, 0.0, 0.0, 0.0, 0.4)  # foretold, the less the longer the head has waited
+TRUSTED = np.array([0.5, 0.5, 0.4, 0.6, 0.45, 0.3])
+SIGMA = 0.35
+AT_ONCE = 10
+AIM, DEAR = 1.4, 2.0
 Progress = Callable[[int, int, dict[str, Any]], None]
 
 
@@ -62,7 +71,7 @@ def train_rank(
     generations
         Of about ten to sixteen networks each, more with ``hidden``.
     limit
-        Of the guard, which is on while learning.
+        Of the guard, which is on while learning; ``math.inf`` learns without one.
     seed
         Of all draws.
     out
@@ -74,24 +83,25 @@ def train_rank(
     _check(given, wanted)
     how = {
         "objective": wanted, "hidden": hidden, "seed": seed,
+        "limit": None if np.isinf(limit) else limit,
         "cases": [f"{c.name} {c.fingerprint}" for c in given],
     }  # fmt: skip
-    losses = [] if out is None or not out.exists() else _losses(out, how, limit)
+    losses = [] if out is None or not out.exists() else _losses(out, how)
     search = _search(hidden, seed)
     ranker, means = begun(hidden, limit), []
     for number in range(max(generations, len(losses))):
         asked = search.ask()
         known = number < len(losses)
         if not known:
-            tried = [whole(w) for w in asked]
-            losses.append([_mean_loss(w, given, wanted, limit, (seed, number)) for w in tried])
+            tried = [_ranker(w, limit) for w in asked]
+            losses.append([_mean_loss(r, given, wanted, (seed, number)) for r in tried])
         search.tell(asked, losses[number])
         means.append(search.mean.copy())
         if known and number + 1 < len(losses):
             continue
         told = {**how, "losses": losses}
         found = np.mean(means[len(means) // 2 :], axis=0)
-        ranker = Ranker(tuple(map(float, whole(found))), limit, trained=told)
+        ranker = replace(_ranker(found, limit), trained=told)
         if not known and out is not None:
             ranker.save(out)
         if not known and progress is not None:
@@ -100,13 +110,13 @@ def train_rank(
     return ranker
 
 
-def whole(searched: np.ndarray) -> np.ndarray:
-    """All weights of a network, of which a linear one searches those that order jobs alone."""
-    if len(searched) != LINEAR.sum():
-        return searched
-    found = np.zeros(length(0))
-    found[LINEAR] = searched
-    return found
+def _ranker(searched: np.ndarray, limit: float) -> Ranker:
+    """What a point of the search stands for; a linear network orders by `LINEAR` alone."""
+    order, trust = np.split(searched, [len(searched) - len(TRUST)])
+    if len(order) == LINEAR.sum():
+        some, order = order, np.zeros(length(0))
+        order[LINEAR] = some
+    return Ranker(tuple(map(float, order)), limit, tuple(map(float, trust * TRUSTED)))
 
 
 def _check(given: Sequence[Case], wanted: Mapping[str, float]) -> None:
@@ -125,7 +135,7 @@ def _check(given: Sequence[Case], wanted: Mapping[str, float]) -> None:
         raise DataError("training", problems)
 
 
-def _losses(out: Path, how: Mapping[str, Any], limit: float) -> list[list[float]]:
+def _losses(out: Path, how: Mapping[str, Any]) -> list[list[float]]:
     """Losses of a training that was begun in the same way."""
     before = Ranker.load(out)
     problems = [
@@ -133,8 +143,6 @@ def _losses(out: Path, how: Mapping[str, Any], limit: float) -> list[list[float]
         for name, value in how.items()
         if before.trained.get(name) != value
     ]
-    if before.limit != limit:
-        problems.append(f"limit: expected {before.limit}, as it was begun, got {limit}")
     if problems:
         raise DataError(str(out), [*problems, "delete the file or name another to begin anew"])
     return [list(row) for row in before.trained["losses"]]
@@ -145,7 +153,7 @@ def begun(hidden: int = 0, limit: float = LIMIT) -> Ranker:
     first = np.zeros(length(hidden))
     for name, weight in BEGIN.items():
         first[NAMES.index(name)] = weight * SPREAD[NAMES.index(name)]
-    return Ranker(tuple(map(float, first)), limit)
+    return Ranker(tuple(map(float, first)), limit, TRUST)
 
 
 def _search(hidden: int, seed: int) -> Any:
@@ -153,6 +161,7 @@ def _search(hidden: int, seed: int) -> Any:
     rng = np.random.default_rng(seed)
     first = np.array(begun(hidden).weights)
     first = first if hidden else first[LINEAR]
+    first = np.concatenate([first, np.array(TRUST) / TRUSTED])
     settings = {
         "verbose": -9, "seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape),
         "CMA_diagonal": hidden > 0, "maxiter": np.inf,
@@ -161,17 +170,13 @@ def _search(hidden: int, seed: int) -> Any:
 
 
 def _mean_loss(
-    weights: np.ndarray,
-    given: Sequence[Case],
-    wanted: Mapping[str, float],
-    limit: float,
-    drawn: tuple[int, int],
+    ranker: Ranker, given: Sequence[Case], wanted: Mapping[str, float], drawn: tuple[int, int]
 ) -> float:
     rng = np.random.default_rng(drawn)
     pick = rng.choice(len(given), size=min(AT_ONCE, len(given)), replace=False)
-    ranker = Ranker(tuple(map(float, weights)), limit)
-    found = [
-        loss(given[k], ranker.starts(given[k].load, given[k].user, given[k].size)[0], wanted)
-        for k in pick
-    ]
+    found = []
+    for k in pick:
+        start = ranker.starts(given[k].load, given[k].user, given[k].size)[0]
+        over = 0.0 if np.isinf(ranker.limit) else beyond(given[k], start, AIM)
+        found.append(loss(given[k], start, wanted) + DEAR * over)
     return float(np.mean(found))
