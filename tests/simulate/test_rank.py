@@ -17,7 +17,7 @@ from rheostat.simulate.rank import features as f
 from rheostat.simulate.rank.capped import under_cap
 from rheostat.simulate.rank.cases import cases, loss
 from rheostat.simulate.rank.floor import begin, floor_of, postpone
-from rheostat.simulate.rank.guard import game, usual
+from rheostat.simulate.rank.guard import beside, game, usual
 from rheostat.simulate.rank.net import CENTRE, SPREAD, _score, length
 from rheostat.simulate.rank.policy import Ranker, simulate_ranked, together
 from rheostat.simulate.rank.sites import generated_site
@@ -171,10 +171,18 @@ def test_overdue_jobs_are_given_half_of_the_time_they_ran_and_a_minute_at_least(
 def test_a_wait_in_prospect_is_the_work_ahead_over_the_machine():
     submit, procs = np.array([0.0, 10.0, 20.0]), np.array([4, 4, 2])
     run = np.array([3e5, 1e5, 5e4])
-    other = game((submit, run, procs, run, run), 4)
+    other = game((submit, run, procs, run, run), 4, np.full(3, np.nan))
     other[0][1][:] = run
     assert usual(other, 100.0, 4, 1.0) == pytest.approx(0.8 * (3e5 - 100 + 1e5 + 80))
     assert usual(other, 100.0, 4, 0.1) == 86_400.0  # a day is never unusual
+
+
+def test_a_job_known_to_run_still_runs_in_the_game_beside():
+    submit, procs, run = np.array([0.0, 1.0]), np.array([4, 4]), np.full(2, 10.0)
+    for real, wait in (([0.0, np.nan], 4999.0), ([np.nan, np.nan], 9.0)):
+        other = game((submit, run, procs, run, run), 4, np.array(real))
+        assert beside(other, 5.0) == pytest.approx(4.0)
+        assert beside(other, 5000.0) == pytest.approx(wait)
 
 
 def test_what_is_foretold_leans_on_the_kind_then_the_user_then_all():

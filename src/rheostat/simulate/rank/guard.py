@@ -13,12 +13,13 @@ as due hold ``part`` of the machine, no more of that user's do.  Nor does a job 
 overdue jobs alone, whose end nobody knows, where these are not given more time (`floor.postpone`).
 
 The game beside knows no more than a scheduler does.  There a job runs as long as its user's jobs
-ran relative to their requests, until it has ended in the real schedule; then its run time is known.
-The usual wait is an estimate, so how near the longest wait stays to that of first come, first
-served is measured, not proven.
+ran relative to their requests, longer if it is known to, until it has ended in the real schedule;
+then its run time is known.  The usual wait is an estimate, so how near the longest wait stays to
+that of first come, first served is measured, not proven.
 
     Symbol   Shape   Meaning
     there    5 x (n,)  the jobs of the game, as in `floor`; run times in it are guesses
+    real     (n,)    starts of the real schedule, s; ended (n,): those that have ended there
     clock    (1,)    longest wait so far, s
     count    (3,)    jobs submitted; jobs waiting; all jobs before this one have started
 """
@@ -31,6 +32,8 @@ from rheostat.simulate.rank.features import FITS, HOLD, PROCS, USER
 from rheostat.simulate.rank.floor import (
     BUSY,
     FREE,
+    LEAST_S,
+    LINGER,
     backfill,
     cut,
     end,
@@ -42,26 +45,28 @@ from rheostat.simulate.rank.floor import (
 from rheostat.simulate.rank.native import native
 
 CAME, WAITING, OLDEST = 0, 1, 2
+NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer
 DAY_S = 86_400.0
 FORESEEN = 0.8  # of the wait in prospect counts: what is foretold may be too long
 
 
 @native
-def game(jobs, size):
-    """The game before its first event."""
+def game(jobs, size, real):
+    """The game before its first event; ``real`` are the starts of the real schedule."""
     submit, _, procs, _, booked = jobs
     n = len(submit)
     there = (submit, booked.copy(), procs, booked, booked)
     lists = (np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64), np.empty((n, 0)))
-    marks = (np.zeros(1), np.zeros(3, np.int64))
+    marks = (np.zeros(1), np.zeros(3, np.int64), np.zeros(n, np.bool_), real)
     return there, np.full(n, np.nan), floor_of(n, size), lists, marks
 
 
 @native
 def tell(other, j, now, run):
     """Job ``j`` has just ended in the real schedule: its run time is known from now on."""
-    there, start, floor, _, _ = other
+    there, start, floor, _, (_, _, ended, _) = other
     _play(other, np.nextafter(now, -np.inf))
+    ended[j] = True
     ends, _, state = floor
     procs = there[2][j]
     there[1][j] = run
@@ -112,7 +117,7 @@ def settle(queue, start, users, marked, promoted):
 @native
 def beside(other, now):
     """Play up to ``now``, all of its events included; the longest wait so far, s."""
-    there, start, _, _, (clock, count) = other
+    there, start, _, _, (clock, count, _, _) = other
     _play(other, now)
     submit, n = there[0], len(start)
     while count[OLDEST] < n and start[count[OLDEST]] == start[count[OLDEST]]:
@@ -127,7 +132,7 @@ def beside(other, now):
 @native
 def _foreseen(other, now, size):
     """The longest wait of those who wait in the game, if no processor idles from now on, s."""
-    there, _, (ends, _, state), (queue, _, _, _), (_, count) = other
+    there, _, (ends, _, state), (queue, _, _, _), (_, count, _, _) = other
     submit, run, procs, _, _ = there
     work = longest = 0.0
     for k in range(state[BUSY]):
@@ -140,8 +145,21 @@ def _foreseen(other, now, size):
 
 
 @native
+def _goes_on(other, until):
+    """Let the next job to end run on if it has run for `NEARLY` as long in the real schedule."""
+    there, start, (ends, _, state), _, (_, _, ended, real) = other
+    j = int(ends[0, 1])
+    if ended[j] or not until - real[j] >= NEARLY * there[1][j]:
+        return False
+    there[1][j] = max((1.0 + LINGER) * max(there[1][j], until - real[j]), LEAST_S)
+    cut(ends, state[BUSY], j)
+    put(ends, state[BUSY] - 1, start[j] + there[1][j], j, there[2][j])
+    return True
+
+
+@native
 def _play(other, until):
-    there, start, floor, (queue, scores, chosen, none), (_, count) = other
+    there, start, floor, (queue, scores, chosen, none), (_, count, _, _) = other
     ends, _, state = floor
     submit, procs, n = there[0], there[2], len(start)
     while True:
@@ -150,6 +168,8 @@ def _play(other, until):
             now = min(now, ends[0, 0])
         if now > until or now == np.inf:
             return
+        if state[BUSY] > 0 and now == ends[0, 0] and _goes_on(other, until):
+            continue
         if end(now, floor) < 0:
             queue[count[WAITING]] = count[CAME]
             count[CAME] += 1

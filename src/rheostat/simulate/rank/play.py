@@ -52,7 +52,7 @@ def play(known, jobs, score, weights, rules, how):
         jobs = (submit, run, procs, planned, booked)
     start, floor, queue = np.full(n, np.nan), floor_of(n, size), np.empty(n, np.int64)
     ends, expected, state = floor
-    other, rows = game(jobs, size), 256
+    other, rows = game(jobs, size, start), 256
     x, scores, chosen = np.empty((rows, F)), np.empty(rows), np.empty(rows, np.int64)
     profile = np.empty((len(ends), 2))
     mine = np.zeros(int(table[:, USER].max()) + 1)
