@@ -51,13 +51,11 @@ def play(known, jobs, score, weights, rules, how):
         planned = booked.copy()
         jobs = (submit, run, procs, planned, booked)
     start, floor, queue = np.full(n, np.nan), floor_of(n, size), np.empty(n, np.int64)
-    ends, expected, state = floor
-    other, rows = game(jobs, size, start), 256
-    x, scores, chosen = np.empty((rows, F)), np.empty(rows), np.empty(rows, np.int64)
-    profile = np.empty((len(ends), 2))
-    mine = np.zeros(int(table[:, USER].max()) + 1)
+    ends, _, state = floor
+    other, x, scores = game(jobs, size, start), np.empty((n, F)), np.empty(n)
+    chosen, marked = np.empty(n, np.int64), np.zeros(n, np.bool_)
+    profile, mine = np.empty((len(ends), 2)), np.zeros(int(table[:, USER].max()) + 1)
     room, promoted = np.full(len(mine), held[PART] * size), np.zeros(n)
-    those, marked = (table, room), np.zeros(rows, np.bool_)
     waiting, i, passes, looks = 0, 0, 0, 0
     while i < n or state[BUSY] > 0:
         now = submit[i] if i < n else np.inf
@@ -75,12 +73,6 @@ def play(known, jobs, score, weights, rules, how):
                     if table[queue[k], USER] == table[j, USER]:
                         recall(x[k], memory, table[queue[k]])
             elif i < n and submit[i] == now:
-                if waiting == rows:
-                    old = x
-                    rows *= 2
-                    x, scores = np.empty((rows, F)), np.empty(rows)
-                    chosen, marked = np.empty(rows, np.int64), np.zeros(rows, np.bool_)
-                    x[:waiting] = old
                 queue[waiting] = i
                 mine[int(table[i, USER])] += 1
                 enter(x[waiting], memory, table[i], size)
@@ -94,38 +86,46 @@ def play(known, jobs, score, weights, rules, how):
         passes += 1
         if len(trust):
             postpone(floor, now, start)
-        if not _any_fits(queue[:waiting], procs, state[FREE]):
+        line = queue[:waiting]
+        if not _any_fits(line, procs, state[FREE]):
             continue
-        free = state[FREE]
-        for k in range(state[BUSY]):
-            free += int(expected[k, 2])
-            profile[k, 0], profile[k, 1] = expected[k, 0], free
-        place = (state[FREE], size, profile[: state[BUSY]])
-        look(x, queue[:waiting], table, mine, now, place)
+        place = (state[FREE], size, _ahead(floor, profile))
+        look(x, line, table, mine, now, place)
         score(x[:waiting], weights, scores[:waiting])
         looks += 1
         first, longest = -1, np.inf
         if limit < np.inf:
             longest = usual(other, now, size, limit)
-            first = due(queue[:waiting], x, now, submit, longest, those, marked)
+            first = due(line, x, now, submit, longest, (table, room), marked)
             for k in range(waiting if first >= 0 else 0):
                 scores[k] = FIRST + k if marked[k] else scores[k]
-        served = serve(queue[:waiting], scores, now, floor, jobs, start, chosen)
+        served = serve(line, scores, now, floor, jobs, start, chosen)
         picked, head = served
         if easy and head >= 0 and state[FREE] > 0:
             is_due = first >= 0 and marked[head]
-            if len(trust) and is_due and now - submit[queue[head]] >= held[LATE] * longest:
-                planned[queue[:waiting]] = booked[queue[:waiting]]
+            if len(trust) and is_due and now - submit[line[head]] >= held[LATE] * longest:
+                planned[line] = booked[line]
             elif len(trust):
-                plan(planned, queue[:waiting], x, head, booked, trust)
-            picked = backfill(queue[:waiting], scores, now, floor, jobs, start, chosen, served)
+                plan(planned, line, x, head, booked, trust)
+            picked = backfill(line, scores, now, floor, jobs, start, chosen, served)
         if first >= 0:
-            settle(queue[:waiting], start, those, marked, promoted)
+            settle(line, start, (table, room), marked, promoted)
         for k in chosen[:picked]:
             mine[int(table[queue[k], USER])] -= 1
         if picked:
             waiting = leave(queue, waiting, chosen[:picked], x)
     return start, passes, looks, beside(other, submit[0])
+
+
+@native
+def _ahead(floor, profile):
+    """Expected ends and the processors free from then on, rows of ``profile``."""
+    _, expected, state = floor
+    free = state[FREE]
+    for k in range(state[BUSY]):
+        free += int(expected[k, 2])
+        profile[k, 0], profile[k, 1] = expected[k, 0], free
+    return profile[: state[BUSY]]
 
 
 @native
