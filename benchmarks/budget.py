@@ -11,8 +11,6 @@ has seen.  Intervals are 5 to 95 % over applications drawn with replacement.  Ti
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import time
 from collections.abc import Mapping
@@ -326,18 +324,9 @@ def page(facts: dict[str, Any]) -> list[str]:
 
 def main() -> None:
     """Measure, print, and rewrite the block of docs/benchmarks.md if asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--write-docs", action="store_true")
-    args = parser.parse_args()
-    facts = measure(args.quick)
-    print(json.dumps(facts, indent=2) if args.json else "\n".join(page(facts)))
-    if args.write_docs:
-        from nodecount_lib.section import replace_section
+    from nodecount_lib.section import run
 
-        title = ["## Power budgets", "", "    python benchmarks/budget.py --write-docs", ""]
-        replace_section(ROOT / "docs" / "benchmarks.md", "budget", title + page(facts))
+    run("budget", __doc__, title="Power budgets", name="budget", measure=measure, page=page)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ seeds; rivals have one seed, and their networks, which take minutes, only 4 trie
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 from dataclasses import replace
 from itertools import chain
@@ -173,21 +171,12 @@ def cell(value: tuple[float, float, float], digits: int) -> str:
 
 def main() -> None:
     """Measure, print, and rewrite the block of docs/benchmarks.md if asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--write-docs", action="store_true")
-    args = parser.parse_args()
+    from nodecount_lib.section import run
+
     if not FILE.is_file():
         print(f"nothing to do: no {FILE}")
         return
-    facts = measure(args.quick)
-    print(json.dumps(facts, indent=2) if args.json else "\n".join(page(facts)))
-    if args.write_docs:
-        from nodecount_lib.section import replace_section
-
-        title = ["## Speed under caps", "", "    python benchmarks/caps.py --write-docs", ""]
-        replace_section(ROOT / "docs" / "benchmarks.md", "caps", title + page(facts))
+    run("caps", __doc__, title="Speed under caps", name="caps", measure=measure, page=page)
 
 
 if __name__ == "__main__":

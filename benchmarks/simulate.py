@@ -10,8 +10,6 @@ word, where they are not; the deep queues are generated.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import subprocess
 import sys
@@ -227,19 +225,9 @@ def page(facts: dict[str, Any]) -> list[str]:
 
 def main() -> None:
     """Measure, print, and rewrite the block of docs/benchmarks.md if asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--write-docs", action="store_true")
-    args = parser.parse_args()
-    facts = measure(args.quick)
-    print(json.dumps(facts, indent=2) if args.json else "\n".join(page(facts)))
-    if args.write_docs:
-        from nodecount_lib.section import replace_section
+    from nodecount_lib.section import run
 
-        quick = " --quick" * args.quick
-        title = ["## Simulator", "", f"    python benchmarks/simulate.py{quick} --write-docs", ""]
-        replace_section(ROOT / "docs" / "benchmarks.md", "simulator", title + page(facts))
+    run("simulate", __doc__, title="Simulator", name="simulator", measure=measure, page=page)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 TITLE = "# Benchmarks\n\nEvery table is written by the command above it; edit none by hand.\n"
 
 
@@ -19,3 +24,29 @@ def replace_section(page: Path, name: str, lines: list[str]) -> None:
     page.parent.mkdir(parents=True, exist_ok=True)
     body = "\n".join(lines)
     page.write_text(f"{before.rstrip()}\n\n{begin}\n{body}\n{end}{after}")
+
+
+def run(
+    program: str,
+    told: str,
+    *,
+    title: str,
+    name: str,
+    measure: Callable[[bool], dict[str, Any]],
+    page: Callable[[dict[str, Any]], list[str]],
+) -> None:
+    """The command line of a benchmark: measure, print, and write its section of the page if asked.
+
+    ``told`` is the docstring of ``program``; ``measure(quick)`` gives what ``page`` shows.
+    """
+    parser = argparse.ArgumentParser(description=told.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--write-docs", action="store_true")
+    args = parser.parse_args()
+    facts = measure(args.quick)
+    print(json.dumps(facts, indent=2) if args.json else "\n".join(page(facts)))
+    if args.write_docs:
+        quick = " --quick" * args.quick
+        head = [f"## {title}", "", f"    python benchmarks/{program}.py{quick} --write-docs", ""]
+        replace_section(PAGE, name, head + page(facts))
