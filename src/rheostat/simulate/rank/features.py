@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rheostat.simulate.rank.native import native
+from rheostat.simulate.rank.native import lent
 
 
 class Feature(NamedTuple):
@@ -87,7 +87,7 @@ def table(submit, run, procs, ask, user) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(made), np.zeros((users + int(kind.max()) + 2, 6))
 
 
-@native
+@lent
 def remember(memory, job):
     """A job (a row of ``table``) has ended: from now on its run time is known."""
     run = max(job[RUN], 1.0)
@@ -102,7 +102,7 @@ def remember(memory, job):
         seen[NEWEST] = np.log(run)
 
 
-@native
+@lent
 def recall(row, memory, job):
     """Write what ended jobs tell of a waiting one; anew whenever a job of its user ends."""
     user, kind, everybody = memory[int(job[USER])], memory[int(job[KIND])], memory[-1]
@@ -116,7 +116,7 @@ def recall(row, memory, job):
     row[KNOWN] = np.log1p(n)
 
 
-@native
+@lent
 def expect(memory, job):
     """The run time expected of a job (arithmetic mean), s; what it asked for while none ended."""
     user, everybody = memory[int(job[USER])], memory[-1]
@@ -126,14 +126,14 @@ def expect(memory, job):
     return job[REQUEST] * (n * user[USED] + OF_USER * everybody[USED]) / (n + OF_USER)
 
 
-@native
+@lent
 def enter(row, memory, job, size):
     """Write what does not change while the job waits, and what is known of it now."""
     row[ASK], row[SHARE] = np.log(job[REQUEST]), np.log(job[PROCS] / size)
     recall(row, memory, job)
 
 
-@native
+@lent
 def look(x, queue, table, mine, now, place):
     """Write the features that change with time; ``queue`` numbers the m jobs, as they arrived.
 
@@ -162,7 +162,7 @@ def look(x, queue, table, mine, now, place):
         row[FREE], row[QUEUE], row[LOAD], row[DELAY] = shown
 
 
-@native
+@lent
 def hold(profile, procs, now, free):
     """Seconds from ``now`` until ``procs`` processors are expected free; 0 if they are."""
     if procs <= free or len(profile) == 0:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulate.rank.native import native
+from rheostat.simulate.rank.native import lent, native
 
 FREE, BUSY = 0, 1
 LINGER, LEAST_S = 0.5, 60.0
@@ -30,7 +30,7 @@ def floor_of(n, size):
     return np.empty((most, 3)), np.empty((most, 3)), state
 
 
-@native
+@lent
 def put(line, count, moment, job, procs):
     """Put an entry behind all of the same moment."""
     k = count
@@ -40,7 +40,7 @@ def put(line, count, moment, job, procs):
     line[k, 0], line[k, 1], line[k, 2] = moment, job, procs
 
 
-@native
+@lent
 def cut(line, count, job):
     """Take out the entry of a job; was there one?"""
     k = 0
@@ -51,7 +51,7 @@ def cut(line, count, job):
     return k < count
 
 
-@native
+@lent
 def promise(expected, count, free, need):
     """(when ``need`` processors are expected free, how many are left over then).
 
@@ -70,7 +70,7 @@ def promise(expected, count, free, need):
     return when, free - need
 
 
-@native
+@lent
 def begin(job, now, floor, jobs, start):
     """Start a job."""
     ends, expected, state = floor
@@ -82,7 +82,7 @@ def begin(job, now, floor, jobs, start):
     state[BUSY] += 1
 
 
-@native
+@lent
 def end(now, floor):
     """End the first job, which ends now; its number, -1 if there is none."""
     ends, expected, state = floor
@@ -96,7 +96,7 @@ def end(now, floor):
     return job
 
 
-@native
+@lent
 def postpone(floor, now, start):
     """Expect overdue jobs to go on for half of the time they have run, a minute at least."""
     _, expected, state = floor
@@ -107,7 +107,7 @@ def postpone(floor, now, start):
         put(expected, state[BUSY] - 1, later, job, procs)
 
 
-@native
+@lent
 def serve(queue, scores, now, floor, jobs, start, chosen):
     """Start jobs, smallest score first and ties as they arrived, until one does not fit.
 
@@ -130,7 +130,7 @@ def serve(queue, scores, now, floor, jobs, start, chosen):
     return picked, -1
 
 
-@native
+@lent
 def backfill(queue, scores, now, floor, jobs, start, chosen, served):
     """Start what does not delay the head, as planned: smallest score first; all chosen by then.
 
@@ -164,7 +164,7 @@ def backfill(queue, scores, now, floor, jobs, start, chosen, served):
         picked += 1
 
 
-@native
+@lent
 def leave(queue, waiting, chosen, x):
     """Close the gaps that the ``chosen`` leave in the queue and in rows ``x``; how many wait."""
     for k in chosen:
@@ -174,6 +174,7 @@ def leave(queue, waiting, chosen, x):
         if queue[k] >= 0:
             if kept < k:
                 queue[kept] = queue[k]
-                x[kept] = x[k]
+                for c in range(x.shape[1]):
+                    x[kept, c] = x[k, c]
             kept += 1
     return kept

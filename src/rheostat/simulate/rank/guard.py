@@ -42,7 +42,7 @@ from rheostat.simulate.rank.floor import (
     put,
     serve,
 )
-from rheostat.simulate.rank.native import native
+from rheostat.simulate.rank.native import lent, native
 
 CAME, WAITING, OLDEST = 0, 1, 2
 NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer
@@ -61,7 +61,7 @@ def game(jobs, size, real):
     return there, np.full(n, np.nan), floor_of(n, size), lists, marks
 
 
-@native
+@lent
 def tell(other, j, now, run):
     """Job ``j`` has just ended in the real schedule: its run time is known from now on."""
     there, start, floor, _, (_, _, ended, _) = other
@@ -74,14 +74,14 @@ def tell(other, j, now, run):
         put(ends, state[BUSY] - 1, max(start[j] + run, now), j, procs)
 
 
-@native
+@lent
 def usual(other, now, size, limit):
     """A wait that surprises nobody, s."""
     longest = max(beside(other, now), FORESEEN * _foreseen(other, now, size))
     return max(limit * longest, DAY_S)
 
 
-@native
+@lent
 def due(queue, x, now, submit, longest, users, marked):
     """Mark the jobs that would wait ``longest`` s; place of the oldest of them, -1 without any.
 
@@ -101,7 +101,7 @@ def due(queue, x, now, submit, longest, users, marked):
     return first
 
 
-@native
+@lent
 def settle(queue, start, users, marked, promoted):
     """Give back what marked jobs that did not start would have taken; note what others took."""
     table, room = users
@@ -114,7 +114,7 @@ def settle(queue, start, users, marked, promoted):
                 promoted[queue[k]] = procs
 
 
-@native
+@lent
 def beside(other, now):
     """Play up to ``now``, all of its events included; the longest wait so far, s."""
     there, start, _, _, (clock, count, _, _) = other
@@ -129,7 +129,7 @@ def beside(other, now):
     return clock[0]
 
 
-@native
+@lent
 def _foreseen(other, now, size):
     """The longest wait of those who wait in the game, if no processor idles from now on, s."""
     there, _, (ends, _, state), (queue, _, _, _), (_, count, _, _) = other
@@ -144,7 +144,7 @@ def _foreseen(other, now, size):
     return longest
 
 
-@native
+@lent
 def _goes_on(other, until):
     """Let the next job to end run on if it has run for `NEARLY` as long in the real schedule."""
     there, start, (ends, _, state), _, (_, _, ended, real) = other
@@ -157,7 +157,7 @@ def _goes_on(other, until):
     return True
 
 
-@native
+@lent
 def _play(other, until):
     there, start, floor, (queue, scores, chosen, none), (_, count, _, _) = other
     ends, _, state = floor

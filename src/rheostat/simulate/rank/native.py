@@ -19,11 +19,16 @@ def _folder() -> str:
 FOLDER = _folder()
 
 
-def native(function: Callable[..., Any]) -> Any:
+def native(function: Callable[..., Any], how: Callable[..., Any] = jit.compiled) -> Any:
     """As `rheostat.simulate.engine.jit.compiled`, but a change here leaves the engine's alone."""
     before = jit.FOLDER
     jit.FOLDER = FOLDER
     try:
-        return jit.compiled(function)
+        return how(function)
     finally:
         jit.FOLDER = before
+
+
+def lent(function: Callable[..., Any]) -> Any:
+    """As `rheostat.simulate.engine.jit.borrowed`: for functions that make and return no array."""
+    return native(function, jit.borrowed)

@@ -28,7 +28,7 @@ from rheostat.simulate.rank.floor import (
     serve,
 )
 from rheostat.simulate.rank.guard import beside, due, game, settle, tell, usual
-from rheostat.simulate.rank.native import native
+from rheostat.simulate.rank.native import lent, native
 from rheostat.simulate.rank.trust import plan
 
 FIRST = -1e12
@@ -128,7 +128,7 @@ def _ahead(floor, profile):
     return profile[: state[BUSY]]
 
 
-@native
+@lent
 def _any_fits(queue, procs, free):
     least = free + 1
     for j in queue:

@@ -25,13 +25,13 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulate.rank.features import ASK, FORETOLD, GROWN, KNOWN, SHARE, SLOWED
-from rheostat.simulate.rank.native import native
+from rheostat.simulate.rank.native import lent
 from rheostat.simulate.rank.net import CENTRE, SPREAD
 
 TERMS = ("always", "foretold", "known", "head slowed", "head share", "head grown")
 
 
-@native
+@lent
 def plan(planned, queue, x, head, ask, trust):
     """Write the run time ``planned`` of each waiting job, s."""
     grows = trust[0] + trust[3] * _z(x[head], SLOWED) + trust[4] * _z(x[head], SHARE)
@@ -41,6 +41,6 @@ def plan(planned, queue, x, head, ask, trust):
         planned[queue[k]] = ask[queue[k]] * np.exp(min(grows + told, 0.0))
 
 
-@native
+@lent
 def _z(row, column):
     return (row[column] - CENTRE[column]) / SPREAD[column]
