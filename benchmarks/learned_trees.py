@@ -42,7 +42,7 @@ def measured(part: str, args: argparse.Namespace) -> None:
         from trees_lib.published import published
 
         for name in asked(WIDE, args):
-            published(name, keep(name), quick=args.quick, seeds=(0,), most=3, **AS_ON_THETA)
+            published(name, keep(name), quick=args.quick, seeds=(0,), most=2, **AS_ON_THETA)
     elif part in ("simple", "ours", "learned"):
         from trees_lib import ours
 

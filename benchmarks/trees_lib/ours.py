@@ -22,6 +22,7 @@ TEACHERS = ("wfp3", "unicef", "f1", "lxf")
 LEARNED = ROOT / "out" / "learned"  # files of learned orders, where they have been trained
 OTHERS = {"KTH-SP2": "B", "SDSC-SP2": "A"}  # the fold of `learned.py` that did not learn from it
 MOST, HELD, SEEDS, FEW = 1_000_000, 0.8, 5, 10
+ORDERS = 3  # learned ones; each has its own seed
 Keep = Callable[[str, dict[str, Any]], None]
 
 
@@ -75,7 +76,7 @@ def ours(name: str, keep: Keep, quick: bool) -> None:
 
 def learned(name: str, keep: Keep, quick: bool) -> None:
     """Trees of learned orders trained on other machines, if there are any; the whole table."""
-    files = sorted(LEARNED.glob(f"{OTHERS[name]}*.json"))[: 1 if quick else SEEDS]
+    files = sorted(LEARNED.glob(f"{OTHERS[name]}*.json"))[: 1 if quick else ORDERS]
     if not files:
         print(f"no learned order in {LEARNED}: run benchmarks/learned.py first")
         return

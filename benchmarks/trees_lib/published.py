@@ -41,8 +41,8 @@ def published(
 ) -> None:  # fmt: skip
     """Train an agent per seed and its students, and judge all on the jobs that follow.
 
-    ``keep`` is told what is known after each seed; ``most`` students are made; ``changed`` are
-    switches of the agent.
+    ``keep`` is told what is known after each student.  ``most``: so many of `students`, the first;
+    ``changed``: switches of the agent.
     """
     size, few = FILES[name][1], 10 if quick else 1
     jobs = trace(name, 0, (JOBS["train"] + JOBS["test"]) // few)
@@ -75,5 +75,5 @@ def published(
             of["loss"] = loss(mine, his, test.jobs[:, SUBMIT])
             print(name, words, found["nodes"], found["loss"], found["certificate"]["agreement"],
                   flush=True)  # fmt: skip
-        facts["agents"].append({"training_cpu_s": spent, **found["teacher"]})
-        keep(facts)
+            facts["agents"][seed:] = [{"training_cpu_s": spent, **found["teacher"]}]
+            keep(facts)
