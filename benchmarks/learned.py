@@ -1,13 +1,14 @@
 """Does a learned order beat the best simple order on machines it has not seen?
 
-    python benchmarks/learned.py [--quick] [--seeds 5] [--write-docs]
+    python benchmarks/learned.py [--quick] [--seeds 5] [--write-docs] [--ship]
 
 Logs are split into two folds; an order is trained on the first half of each log of one fold and
 judged on the whole logs of the other fold, several times with other seeds.
 The yardstick is the *best* of the simple orders under EASY, chosen in hindsight for each log by its
 mean bounded slowdown.  Trained orders are kept in ``out/learned`` and used again; delete them to
-train anew.  Figures go to ``docs/benchmarks/learned.json``.  Logs are looked for in
-``../shared/data/swf`` (or ``RHEOSTAT_DATA``); one that is not there is left out, with a word.
+train anew.  ``--ship`` makes their mean the order that comes with the library.  Figures go to
+``docs/benchmarks/learned.json``.  Logs are looked for in ``../shared/data/swf`` (or
+``RHEOSTAT_DATA``); one that is not there is left out, with a word.
 ``--quick`` trains on generated sites alone, judges on generated sites, and keeps nothing.
 """
 
@@ -18,6 +19,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ from simulate import DATA, ROOT
 from rheostat.measure.reading import read
 from rheostat.simulate.header import machine_of
 from rheostat.simulate.rank.cases import Case, cases
-from rheostat.simulate.rank.policy import Ranker
+from rheostat.simulate.rank.policy import SHIPPED, Ranker, together
 from rheostat.simulate.rank.sites import generated_site
 from rheostat.simulate.rank.train import train_rank
 
@@ -106,6 +108,14 @@ def quick() -> dict[str, Any]:
     return facts_of(rows, [ranker], 1, 2)
 
 
+def ship(seeds: int) -> None:
+    """Make the mean of the trained orders the one that comes with the library."""
+    files = [KEPT / f"{fold}{seed}.json" for fold in FOLDS for seed in range(seeds)]
+    orders = [Ranker.load(f) for f in files]
+    told = {"mean of": len(orders), "logs": [name for fold in FOLDS.values() for name in fold]}
+    replace(together(orders), trained=told).save(SHIPPED)
+
+
 def facts_of(
     rows: list[dict[str, Any]], rankers: list[Ranker], seeds: int, generations: int
 ) -> dict[str, Any]:
@@ -131,6 +141,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--generations", type=int, default=20)
     parser.add_argument("--write-docs", action="store_true")
+    parser.add_argument("--ship", action="store_true")
     args = parser.parse_args()
     facts = quick() if args.quick else measure(args.seeds, args.generations)
     lines = page(facts)
@@ -138,6 +149,8 @@ def main() -> None:
     where = Path(tempfile.mkdtemp()) / "learned.json" if args.quick else OUT
     where.parent.mkdir(parents=True, exist_ok=True)
     where.write_text(json.dumps(_without_draws(facts), indent=1, sort_keys=True) + "\n")
+    if args.ship and not args.quick:
+        ship(args.seeds)
     if args.write_docs and not args.quick:
         title = ["## Learned orders", "", "    python benchmarks/learned.py --write-docs", ""]
         replace_section(ROOT / "docs" / "benchmarks.md", "learned", title + lines)

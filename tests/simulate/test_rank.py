@@ -19,7 +19,7 @@ from rheostat.simulate.rank.cases import cases, loss
 from rheostat.simulate.rank.floor import begin, floor_of, postpone
 from rheostat.simulate.rank.guard import beside, game, usual
 from rheostat.simulate.rank.net import CENTRE, SPREAD, _score, length
-from rheostat.simulate.rank.policy import Ranker, simulate_ranked, together
+from rheostat.simulate.rank.policy import Ranker, file_of, simulate_ranked, together
 from rheostat.simulate.rank.sites import generated_site
 from rheostat.simulate.rank.train import begun, train_rank
 from rheostat.simulate.rank.trust import plan
@@ -248,6 +248,18 @@ def test_a_saved_order_is_the_same_order_and_another_file_is_refused(tmp_path):
         Ranker((1.0, 2.0))
     with pytest.raises(DataError, match="objective: expected some of"):
         train_rank([], objective={"speed": 1.0})
+
+
+def test_the_order_that_comes_with_the_library_is_a_policy_by_name():
+    jobs, size = generated_site(0, 600)
+    told = simulate_run(jobs, "agent:ours", size)
+    assert told.policy.name == "agent:ours"
+    alone = starts(Ranker.load(file_of("agent:ours")), jobs, size)
+    assert np.array_equal(told.jobs.numpy("start_s"), alone)
+    with pytest.raises(DataError, match="agent:ours: expected textbook semantics"):
+        simulate_run(jobs, "agent:ours", size, semantics="cqsim")
+    with pytest.raises(DataError, match="foretells run times itself"):
+        simulate_run(jobs, "agent:ours", size, estimates="perfect")
 
 
 def test_under_a_cap_neither_watts_nor_processors_are_overdrawn():

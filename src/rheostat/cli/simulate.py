@@ -77,9 +77,10 @@ def simulate(
     from rheostat.cli.protocol import check
     from rheostat.explain.schedule import flat_grid, schedule_report, schedule_text
     from rheostat.simulate.facts import facts as told
+    from rheostat.simulate.played import plays
 
     names = list(dict.fromkeys(policy or ["easy"]))
-    check([name for name in names if not _plays(name)], "--policy")
+    check([name for name in names if not plays(name)], "--policy")
     jobs = _read(trace, form)
     how = {"estimates": estimates, "semantics": semantics, "ties": ties}
     site: dict[str, Any] = {}
@@ -145,9 +146,10 @@ def run_all(
     from rheostat.cli.output import working
     from rheostat.decide.queue.policy import policy as made
     from rheostat.simulate.header import machine_of
+    from rheostat.simulate.played import plays, simulate_played
     from rheostat.simulate.run import simulate_run
 
-    agents = [p for p in policies if _plays(p)]
+    agents = [p for p in policies if plays(p)]
     if agents:
         _check_agents(agents, semantics, ties, how)
     rules = [p if p in agents else made(p, semantics=semantics, ties=ties) for p in policies]
@@ -156,33 +158,10 @@ def run_all(
     for rule in rules:
         with working(f"{rule if isinstance(rule, str) else rule.name}: {len(jobs):,} jobs"):
             if isinstance(rule, str):
-                runs.append(_played(rule)(jobs, rule, place, seed=seed, **how))
+                runs.append(simulate_played(jobs, rule, place, seed=seed, **how))
             else:
                 runs.append(simulate_run(jobs, rule, place, **how))
     return runs
-
-
-def _plays(name: str) -> bool:
-    """Does it choose job by job from a window: an agent, or a tree of an agent's values?"""
-    if not name.startswith("tree:"):
-        return name.startswith("agent:")
-    from rheostat.decide.queue.tree import plays_window
-
-    return plays_window(Path(name.removeprefix("tree:")))
-
-
-def _played(name: str) -> Any:
-    if name.startswith("tree:"):
-        from rheostat.simulate.imitate.values import simulate_saved_tree
-
-        return simulate_saved_tree
-    from rheostat.simulate.rank import policy as ranked
-
-    if ranked.saved_here(name):
-        return ranked.simulate_saved
-    from rheostat.simulate.learn.run import simulate_saved
-
-    return simulate_saved
 
 
 def _check_agents(agents: list[str], semantics: str, ties: str, how: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.decide.queue.policy import Policy, policy
 from rheostat.errors import DataError
 from rheostat.simulate.estimates import scheduled
+from rheostat.simulate.played import plays, simulate_played
 from rheostat.simulate.schedule import Plan
 from rheostat.simulate.workload import Workload, workload
 
@@ -59,7 +60,7 @@ def simulate(
     jobs
         A trace with ``submit_s``, ``runtime_s``, a size and, if users gave one, ``time_limit_s``.
     policy
-        As in `rheostat.decide.queue.policy.policy`.
+        As in `rheostat.decide.queue.policy.policy`, or the file of one: "agent:FILE", "agent:ours".
     machine
         A `Machine` or its number of processors.
     **options
@@ -100,6 +101,11 @@ def simulate_run(
     if machine is None:
         raise DataError("simulate", ["machine: expected a Machine or a number of processors"])
     place = machine if isinstance(machine, Machine) else Machine(machine)
+    if isinstance(policy_, str) and plays(policy_):
+        if (semantics, ties) != ("textbook", "event") or set(site) - {"seed"}:
+            told = "expected textbook semantics, a decision at each event, and jobs as they are"
+            raise DataError(policy_, [told])
+        return simulate_played(jobs, policy_, place, estimates=estimates, **site)
     rule = policy(policy_, semantics=semantics, ties=ties)
     if site or not place.plain:
         from rheostat.simulate.site import simulate_site

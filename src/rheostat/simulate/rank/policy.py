@@ -25,7 +25,7 @@ from rheostat.simulate.schedule import Plan, users
 from rheostat.simulate.workload import Workload, workload
 
 KIND = "rheostat.rank/2"
-LIMIT, PART, LATE = 1.1, 0.12, 0.9
+LIMIT, PART, LATE = 1.0, 0.12, 0.9
 SHIPPED = Path(__file__).with_name("ours.json")
 
 

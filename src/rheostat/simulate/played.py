@@ -1,0 +1,42 @@
+"""Policies that come as files and choose job by job: ``agent:FILE``, and ``tree:FILE`` of an agent.
+
+``agent:ours`` is the learned order that comes with the library.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rheostat.decide.queue.tree import plays_window
+
+if TYPE_CHECKING:
+    from rheostat.core.jobs import JobTable
+    from rheostat.core.machine import Machine
+    from rheostat.simulate.run import Run
+
+
+def plays(name: str) -> bool:
+    """Does it choose job by job: an agent, a learned order, or a tree of an agent's values?
+
+    >>> plays("agent:ours"), plays("sjf+easy")
+    (True, False)
+    """
+    if not name.startswith("tree:"):
+        return name.startswith("agent:")
+    return plays_window(Path(name.removeprefix("tree:")))
+
+
+def simulate_played(jobs: JobTable, name: str, machine: Machine | int, **options: Any) -> Run:
+    """The policy of a file, on all of ``jobs``; ``options`` are ``estimates`` and ``seed``."""
+    if name.startswith("tree:"):
+        from rheostat.simulate.imitate.values import simulate_saved_tree
+
+        return simulate_saved_tree(jobs, name, machine, **options)
+    from rheostat.simulate.rank import policy as ranked
+
+    if ranked.saved_here(name):
+        return ranked.simulate_saved(jobs, name, machine, **options)
+    from rheostat.simulate.learn.run import simulate_saved
+
+    return simulate_saved(jobs, name, machine, **options)
