@@ -17,17 +17,17 @@ class Nvml:
     """GPUs by index: addresses ``gpu0``, ``gpu1``, ...; ``library`` is pynvml or a stand-in."""
 
     def __init__(self, library: Any = None) -> None:
-        self.library = library if library is not None else require("pynvml", extra="meters")
+        self.driver = library if library is not None else require("pynvml", extra="meters")
         try:
-            self.library.nvmlInit()
-        except self.library.NVMLError as error:
+            self.driver.nvmlInit()
+        except self.driver.NVMLError as error:
             raise MeterUnavailable(f"no NVIDIA GPU can be asked here: {error}") from error
 
     def writes(self, watts: float) -> list[Write]:
         """One write per GPU, within what each allows."""
         problems, found = [], []
-        for i in range(self.library.nvmlDeviceGetCount()):
-            low, high = self.library.nvmlDeviceGetPowerManagementLimitConstraints(self._gpu(i))
+        for i in range(self.driver.nvmlDeviceGetCount()):
+            low, high = self.driver.nvmlDeviceGetPowerManagementLimitConstraints(self._gpu(i))
             if not low <= watts * 1e3 <= high:
                 problems.append(
                     f"gpu{i}: expected {low / 1e3:g} to {high / 1e3:g} W, got {watts:g} W"
@@ -38,20 +38,20 @@ class Nvml:
         return found
 
     def _gpu(self, index: int) -> Any:
-        return self.library.nvmlDeviceGetHandleByIndex(index)
+        return self.driver.nvmlDeviceGetHandleByIndex(index)
 
     def get(self, address: str) -> float:
         """Watts of the limit that stands."""
-        limit = self.library.nvmlDeviceGetPowerManagementLimit(self._gpu(int(address[3:])))
+        limit = self.driver.nvmlDeviceGetPowerManagementLimit(self._gpu(int(address[3:])))
         return float(limit) / 1e3
 
     def put(self, address: str, watts: float) -> None:
         """Set the limit; a refusal of the driver is an `OSError`."""
         try:
-            self.library.nvmlDeviceSetPowerManagementLimit(
+            self.driver.nvmlDeviceSetPowerManagementLimit(
                 self._gpu(int(address[3:])), round(watts * 1e3)
             )
-        except self.library.NVMLError as error:
+        except self.driver.NVMLError as error:
             raise OSError(f"{address}: {error}") from error
 
     def refusals(self, addresses: Sequence[str]) -> list[str]:
