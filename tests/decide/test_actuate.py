@@ -262,7 +262,7 @@ def test_nvml_sets_milliwatts_on_every_gpu_and_tells_a_missing_privilege() -> No
     gpus = Nvml(Library(root=True))
     for write in gpus.writes(180.0):
         gpus.put(write.address, write.watts)
-    assert gpus.library.limit == {0: 180_000, 1: 180_000}
+    assert gpus.driver.limit == {0: 180_000, 1: 180_000}
     assert gpus.get("gpu1") == 180.0
     assert gpus.refusals(["gpu0"]) == []
     with pytest.raises(DataError, match="gpu1: expected 100 to 250 W, got 90 W"):
