@@ -38,7 +38,7 @@ import numpy as np
 
 from rheostat.errors import DataError
 
-KIND = "rheostat.tree/1"
+KIND = "rheostat.tree/2"
 WINDOW = "window"  # facts["plays"] of a tree of an agent's values
 Array = np.ndarray
 WHOLE = ("feature", "left", "right", "support", "slope")
@@ -176,7 +176,8 @@ class Tree:
         try:
             told = json.loads(file.read_text(encoding="utf-8"))
             if not isinstance(told, dict) or told.get("schema") != KIND:
-                raise DataError(str(path), [f"expected {KIND}, got another kind of file"])
+                told = f"expected {KIND}, got another kind; an older tree has to be learned anew"
+                raise DataError(str(path), [told])
             named = [Feature(**f) for f in told["features"]]
             return cls.of(named, told["facts"], **{n: told[n] for n in (*WHOLE, *REAL)})
         except (ValueError, KeyError, TypeError) as error:
