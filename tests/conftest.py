@@ -13,8 +13,10 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "rheo
 import pytest
 from hypothesis import settings
 
-# the same examples every time: a red run is red again; HYPOTHESIS_PROFILE=default draws anew
-settings.register_profile("steady", derandomize=True)
+# No deadline: a busy machine is no defect.  The same examples every time, so that a red run is red
+# again; HYPOTHESIS_PROFILE=fresh draws anew.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("fresh", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # an engine compiles for half a minute: files that share one run in the same process

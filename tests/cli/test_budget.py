@@ -101,3 +101,31 @@ def test_a_budget_over_time(desk, tmp_path, capsys) -> None:
     assert code == 0
     assert [m["at_s"] for m in moments] == [0, 598, 1200]
     assert all(m["caps_w"] <= m["budget_w"] for m in moments)
+
+
+def test_a_slowdown_is_a_factor_of_the_runtime_now(tmp_path, capsys) -> None:
+    """Runs of 10, 10.4 and 12 s from the highest cap down: 1.05 allows 4 %, 1.3 allows 20 %."""
+    runs = tmp_path / "runs.csv"
+    rows = [("a", cap, 1000 * t, 0.9 * cap) for cap, t in ((300, 10.0), (200, 10.4), (100, 12.0))]
+    runs.write_text("app,cap_w,runtime_s,power_w\n"
+                    + "".join(f"{a},{c},{t},{p}\n" for a, c, t, p in rows))  # fmt: skip
+    ask = (
+        "plan",
+        runs,
+        "--from",
+        "cap_w=300",
+        "--budget",
+        "300W",
+        "--objective",
+        "energy",
+        "--json",
+    )
+    for factor, cap in (("1", 300), ("1.05", 200), ("1.3", 100)):
+        code, out, err = told(capsys, *ask, "--slowdown", factor)
+        assert code == 0, err
+        plan = json.loads(out)
+        assert plan["slowdown"] == pytest.approx(float(factor) - 1)
+        assert plan["nodes"][0]["after"] == {"cap_w": cap}
+    code, _, err = told(capsys, *ask, "--slowdown", "0.05")
+    assert code == 2
+    assert "expected 1 or more, as 1.05" in err

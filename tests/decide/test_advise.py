@@ -71,7 +71,7 @@ def queue(seed: int, n: int = 6):
     return table({"job_id": list(range(n)), "nodes": rng.choice([1, 2, 3, 8, 16, 40], n).tolist()})
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.sampled_from(RULES), st.sampled_from(LIMITS))
 def test_a_table_gets_the_choices_that_each_front_would_give(seed, rule, limits):
     jobs, model, knob = queue(seed), Rough(seed), Knob("nodes", NODES)
@@ -177,3 +177,22 @@ def test_an_empty_table_and_a_missing_knob_say_so():
         advise(queue(0).rows([]), Law(), Knob("nodes", NODES))
     with pytest.raises(DataError, match="cap_w is missing"):
         advise(queue(0), Law(), Knob("cap_w", [100, 200]))
+
+
+@pytest.mark.parametrize("level", [0.9, 0.5])
+def test_the_interval_of_a_total_holds_its_level_of_the_draws(level):
+    """101 draws of two jobs whose advised setting takes 0 to 100 % longer, the request 1 s."""
+    many = np.linspace(0.0, 1.0, 101)[:, None]
+
+    class Spread(Law):
+        def predict(self, jobs):
+            n = jobs.numpy("nodes")
+            power = np.where(n == 2, 1.0, 100.0) + 0 * many
+            return Outcome({"runtime_s": np.where(n == 2, 1 + many, 1.0), "power_w": power})
+
+    queue_ = table({"job_id": [1, 2], "nodes": [1, 1]})
+    least = Weighted({"energy_j": 1})
+    given = {} if level == 0.9 else {"level": level}
+    total = advise(queue_, Spread(), Knob("nodes", [1, 2]), least, **given).totals["runtime_s"]
+    assert (total.before, total.after) == (2.0, pytest.approx(3.0))
+    assert total.change == pytest.approx((0.5, (1 - level) / 2, (1 + level) / 2))

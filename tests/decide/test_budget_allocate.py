@@ -47,7 +47,7 @@ def best(watts, value, levels, ok=lambda choice: True):
 
 
 @given(problems())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_one_budget_is_solved_exactly_and_the_bound_holds(problem) -> None:
     watts, value, total, _ = problem
     truth = best(watts, value, [whole(len(watts), total)])
@@ -59,7 +59,7 @@ def test_one_budget_is_solved_exactly_and_the_bound_holds(problem) -> None:
 
 
 @given(problems())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_nested_budgets_hold_and_the_bound_holds(problem) -> None:
     watts, value, total, racks = problem
     levels = [racks, whole(len(watts), total)]
@@ -74,7 +74,7 @@ def test_nested_budgets_hold_and_the_bound_holds(problem) -> None:
 
 
 @given(problems())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_highs_agrees_with_enumeration_under_racks_and_few_changes(problem) -> None:
     watts, value, total, racks = problem
     levels = [racks, whole(len(watts), total)]
@@ -86,7 +86,7 @@ def test_highs_agrees_with_enumeration_under_racks_and_few_changes(problem) -> N
 
 
 @given(problems())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_nobody_can_be_worse_off_than_necessary(problem) -> None:
     watts, value, total, _ = problem
     levels = [whole(len(watts), total)]

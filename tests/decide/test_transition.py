@@ -50,7 +50,7 @@ def put_back_at_last(book: Journal, r: Rehearsal) -> None:
 
 
 @given(changes(), st.integers(0, 14), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_moment_of_a_transition_exceeds_the_larger_of_both_plans(plan, bad, seed) -> None:
     most = max(sum(sum(n.before.values()) for n in plan), sum(sum(n.after.values()) for n in plan))
     r = rehearsal({n.node: n.before for n in plan}, lag_s=LAG, fails=lambda k: k == bad)
@@ -85,7 +85,7 @@ def test_the_rehearsal_can_catch_a_wrong_order() -> None:
 
 
 @given(st.lists(st.integers(4, 12), min_size=2, max_size=5), st.integers(0, 99))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_budget_that_changes_is_kept_at_every_instant(levels, seed) -> None:
     """Four nodes, one idle, over a day of budgets; lag as long as the plan's lead allows."""
     rng = np.random.default_rng(seed)

@@ -266,3 +266,36 @@ def test_a_search_takes_the_joules_of_a_meter_where_the_program_prints_none(tree
     assert any("energy by meter" in n.message for n in outcome.notes)
     own = Command("echo '{{\"energy_j\": {nodes}}}'", ["energy_j"], meters=[meter])
     assert own.measure(table({"nodes": [3]})).mean("energy_j").tolist() == [3.0]
+
+
+@pytest.mark.parametrize("span_s", [0.1, 1.0, 30.0])
+def test_a_step_counts_up_to_what_the_domain_can_draw_and_not_beyond(span_s):
+    for share, joules in ((0.0, 0.0), (1.0, 200.0 * span_s), (1.01, None), (2.9, None)):
+        m = Meterage(Domain("package", most_w=200.0))
+        m.add(0.0, 1000.0)
+        m.add(span_s, 1000.0 + share * 200.0 * span_s)
+        assert m.glitches == (joules is None)
+        assert m.energy_j == pytest.approx(joules or 0.0)
+
+
+def test_watts_above_what_a_device_can_draw_are_no_watts():
+    m = Meterage(Domain("gpu-0", "power", most_w=400.0))
+    for t, watts in ((0.0, 400.0), (1.0, 400.0), (2.0, 401.0), (3.0, -1.0), (4.0, 0.0)):
+        m.add(t, watts)
+    assert (m.energy_j, m.glitches) == (400.0 + 3 * 200.0, 2)
+    assert m.reading("nvml", 4.0).window_s == 4.0
+
+
+@pytest.mark.parametrize(("step_j", "counted"), [(49.0, 49.0), (50.0, 50.0), (51.0, 0.0)])
+def test_a_wrap_counts_only_where_the_step_over_the_end_can_be_drawn(step_j, counted):
+    m = Meterage(Domain("package", range_j=1000.0, most_w=50.0))
+    m.add(0.0, 990.0)
+    m.add(1.0, 990.0 + step_j - 1000.0)
+    assert (m.energy_j, m.wraps, m.glitches) == (counted, int(counted > 0), int(counted == 0))
+
+
+@pytest.mark.parametrize("number", [9, 15])
+def test_a_command_ended_by_a_signal_leaves_with_128_and_its_number(number, tmp_path, capfd):
+    argv = ["measure", "--rapl-root", str(tmp_path), "--meters", "rapl", "--json", "--"]
+    assert run([*argv, "sh", "-c", f"kill -{number} $$"]) == 128 + number
+    assert json.loads(capfd.readouterr().out)["status"] == 128 + number

@@ -98,7 +98,7 @@ def test_a_cut_gzip_file_says_so(tmp_path):
 NUMBERS = st.integers(min_value=0, max_value=10**9)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     rows=st.lists(
         st.tuples(NUMBERS, NUMBERS, NUMBERS, st.integers(1, 10**5), NUMBERS | st.none(),

@@ -210,6 +210,15 @@ def test_tallies_add_up_however_the_rows_are_cut(months):
     assert np.allclose(whole.totals, pieces.totals)
 
 
+def test_a_submission_becomes_its_hour_of_the_day_and_day_of_the_week():
+    hours = np.array([0.0, 5.0, 13.0, 23.5, 24.0, 7 * 24.0 - 1, 7 * 24.0])
+    jobs = table({"submit_s": 3600 * hours, "runtime_s": 1.0 + hours})
+    plan = make_plan(jobs, ["runtime_s"], ["submit_s"], Moment.SUBMIT)
+    hour, day = make_coding(plan, tally(plan, [jobs], 1000)).columns(jobs)
+    assert hour.tolist() == [0, 5, 13, 23.5, 0, 23, 0]
+    assert day.tolist() == [0, 0, 0, 0, 1, 6, 0]
+
+
 def test_a_name_does_not_give_its_own_row_away():
     # Names that occur once: what a row sees of its own name must not depend on its own runtime.
     rng = np.random.default_rng(0)

@@ -28,9 +28,7 @@ JSON = (
 RUNS = "app,nodes,wall_s,power_W\n" + "lu,1,10.5,300\n" * 6
 TEXTS = {"sacct": SACCT, "swf": SWF, "sacct-json": JSON, "runs": RUNS}
 ODD = ["|", ",", "\n", "null", "-1", "1e400", "nan", "{}", "[]", "9" * 30, '"', "\0"]
-SOME = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SOME = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")

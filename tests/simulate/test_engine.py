@@ -32,7 +32,7 @@ def workloads(draw, most=14, overdue=True):
     return [np.array(v) for v in (submit, run, procs, ask)] + [size]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @example(
     load=[np.zeros(12, int), np.array([0] * 6 + [1, 3, 0, 0, 0, 3]), np.array([1] * 9 + [2, 1, 1]),
           np.array([1] * 7 + [3, 1, 1, 1, 2]), 2],
@@ -58,7 +58,7 @@ def test_every_engine_starts_jobs_when_the_oracle_does(load, name, backfill, how
     assert found.jobs.numpy("start_s").tolist() == expected.tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(workloads(most=30), st.sampled_from(sorted(ORDERS)), st.sampled_from(BACKFILLING))
 def test_capacity_and_submission_are_respected(load, name, backfill):
     submit, run, procs, ask, size = load
@@ -70,7 +70,7 @@ def test_capacity_and_submission_are_respected(load, name, backfill):
         assert procs[(start <= moment) & (moment < end)].sum() <= size
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(workloads(most=30, overdue=False))
 def test_easy_conserves_work(load):
     """No waiting job could have run through, from now on, without touching what was promised."""
@@ -82,7 +82,7 @@ def test_easy_conserves_work(load):
         assert not waiting or procs[waiting[0]] > size - busy
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(workloads(most=12, overdue=False))
 def test_a_backfilled_job_never_delays_the_promise(load):
     """With true estimates the head starts no later than when it first became head, it was told.

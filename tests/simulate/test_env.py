@@ -65,7 +65,7 @@ def workloads(draw):
     return [np.array(v) for v in (submit, run, procs, ask)], size
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(workloads(), st.booleans())
 def test_the_first_legal_choice_is_fcfs_with_easy(load, may_wait):
     (submit, run, procs, ask), size = load
@@ -105,7 +105,7 @@ def test_a_whole_measured_trace(shared_data):
     assert info["max_wait_s"] == run.numpy("wait_s").max()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(workloads(), st.integers(0, 2**32), st.booleans(), st.integers(1, 14))
 def test_any_play_is_a_schedule_and_no_backfill_delays_a_promise(load, seed, may_wait, window):
     (submit, run, procs, ask), size = load

@@ -158,3 +158,24 @@ def test_winners_and_losers_by_hand():
 def test_different_jobs_are_not_compared(many):
     with pytest.raises(DataError, match="the same jobs"):
         compare.paired(many, many.rows(np.arange(10)))
+
+
+def test_a_job_starves_above_a_day_and_above_ten_times_its_estimate():
+    hour = 3600.0
+    wait = np.array([23.9, 24.1, 24.1, 24.1, 2400]) * hour
+    estimate = np.array([0.1, 0.1, 2.40, 2.42, 100]) * hour
+    assert metrics.starved(wait, estimate).tolist() == [False, True, True, False, True]
+
+
+@pytest.mark.parametrize(("hours", "name"), [(5.9, "1 to 6 h"), (6, "6 to 24 h"), (13, "6 to 24 h"),
+                                             (23.9, "6 to 24 h"), (24, "over 24 h")])  # fmt: skip
+def test_a_job_of_half_a_day_is_not_one_of_a_day(hours, name):
+    assert metrics.LENGTHS[int(metrics.length_class(np.array([3600.0 * hours]))[0])] == name
+
+
+def test_utilisation_counts_from_the_first_submission_waits_included():
+    """Two processors, one job of 30 s on both that waits 10 s: busy for 30 of 40 s."""
+    found = metrics.metrics(schedule([100], [10], [30], [2]), 2)
+    assert found["makespan_s"] == 40
+    assert found["utilisation"] == pytest.approx(30 / 40)
+    assert found["throughput_per_h"] == pytest.approx(3600 / 40)

@@ -55,7 +55,7 @@ def made(name, profiles):
     }[name]()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(worlds(), st.sampled_from(["marble", "most", "fastest", "ecosched", "packed"]),
        st.floats(0, 0.3), st.sampled_from([0.0, 1.0]))  # fmt: skip
 def test_no_gpu_is_given_twice_and_energy_adds_up(world, name, crowd, poll):
@@ -76,7 +76,7 @@ def test_no_gpu_is_given_twice_and_energy_adds_up(world, name, crowd, poll):
     assert run.energy_j == pytest.approx(frame["energy_j"].sum() + idle)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(worlds())
 def test_a_plan_foresees_what_a_run_without_neighbours_gives(world):
     profiles, queue = world
@@ -88,7 +88,7 @@ def test_a_plan_foresees_what_a_run_without_neighbours_gives(world):
     assert told.energy_j == pytest.approx(run.energy_j)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(worlds())
 def test_packed_is_not_foreseen_to_lose_to_marble(world):
     profiles, queue = world

@@ -58,7 +58,7 @@ def log(seed, n=60, size=16, users=3):
 PLAIN = {"easy": weighted(older=1.0), "sjf+easy": weighted(ask=1.0)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(workloads(), st.sampled_from(["easy", "sjf+easy"]), st.sampled_from(["textbook", "cqsim"]),
        st.sampled_from(["event", "batch"]))  # fmt: skip
 def test_an_order_by_one_feature_is_that_simple_order(load, name, semantics, ties):

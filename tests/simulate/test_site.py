@@ -26,7 +26,7 @@ def starts(run):
     return run.jobs.numpy("start_s").tolist()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(workloads(), st.sampled_from(sorted(ORDERS)), st.sampled_from(BACKFILLING), st.data())
 def test_a_plain_machine_has_the_starts_of_the_plain_engines(load, name, backfill, data):
     *columns, size = load
@@ -49,7 +49,7 @@ def test_and_so_it_has_on_a_real_trace(rule, semantics, shared_data):
     assert site.jobs.frame.equals(plain.jobs.frame.select(site.jobs.columns))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 10**6), st.integers(1, 40))
 def test_no_site_gives_more_than_it_has(seed, n):
     found = _run(any_case(seed, n=n, span=2 * n))
@@ -74,7 +74,7 @@ def _run(given_case, **options):
         raise
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(0, 10**6))
 def test_one_alternative_is_the_rigid_run(seed):
     c = replace(any_case(seed, n=20, span=30), alternatives=None)
@@ -112,7 +112,7 @@ def test_a_job_waits_for_its_preferred_way_when_no_way_fits():
     assert any("clairvoyant" in n.message for n in found.jobs.notes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_partitions_know_nothing_of_each_other(seed):
     c = case(seed, "partitions", "gpus", n=20, span=25)

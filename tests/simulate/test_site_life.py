@@ -22,7 +22,7 @@ def _run(c):
     return simulate_run(c.jobs, c.policy, c.machine, alternatives=c.alternatives)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(0, 10**6), st.booleans())
 def test_nobody_starts_before_what_it_waits_for(seed, accidents):
     c = case(seed, "links", "partitions", *(("failures",) if accidents else ()), n=30, span=40)
@@ -36,7 +36,7 @@ def test_nobody_starts_before_what_it_waits_for(seed, accidents):
             assert row["eligible_s"] == row["submit_s"]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(0, 10**6))
 def test_no_more_tasks_of_an_array_run_than_it_allows(seed):
     found = _run(case(seed, "links", n=40, span=20))
@@ -65,7 +65,7 @@ def test_a_circle_of_jobs_is_an_error_and_a_stranger_a_note():
     assert any("preceding job is not in the trace" in n.message for n in found.jobs.notes)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 10**6), st.booleans())
 def test_planned_jobs_never_overlap_maintenance(seed, kill):
     c = case(seed, "windows", "partitions", *(("limit",) if kill else ()), n=30, span=40)
@@ -98,7 +98,7 @@ def test_a_job_that_outlives_its_plan_runs_into_maintenance_and_it_is_counted():
     assert found.account.overrun_proc_s == 3 * 3
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 10**6))
 def test_a_failure_kills_requeues_and_is_accounted(seed):
     c = case(seed, "failures", "partitions", n=30, span=40)
@@ -152,7 +152,7 @@ def test_a_failure_on_idle_processors_kills_nobody():
     assert found.account.restarts == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_the_limit_ends_a_run(seed):
     c = case(seed, "limit", "sleep", "partitions", n=25, span=30)

@@ -47,7 +47,7 @@ def by_hand(run) -> dict[float, float]:
     return drawn
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 10**6), st.integers(2, 40))
 def test_energy_is_the_sum_of_its_parts_and_the_integral_of_the_power(seed, n):
     found = _run(any_case(seed, n=n, span=2 * n))
@@ -62,7 +62,7 @@ def test_energy_is_the_sum_of_its_parts_and_the_integral_of_the_power(seed, n):
     assert all(v >= -1e-6 for v in books.energy_j.values())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 10**6), st.integers(2, 40), st.sampled_from(("limit", "never")))
 def test_the_cap_holds_at_every_event(seed, n, kill):
     """Of jobs that end within their limit; or that are made to."""
@@ -89,7 +89,7 @@ def test_the_cap_holds_at_every_event(seed, n, kill):
             assert drawn == pytest.approx(books.watts[np.searchsorted(books.times, t, "right") - 1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_a_constant_cap_holds_even_when_jobs_outlive_their_limit(seed):
     c = case(seed, "cap", "partitions", n=25, span=40)
