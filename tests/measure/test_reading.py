@@ -54,7 +54,7 @@ def test_what_is_nothing_lists_what_there_is(tmp_path):
         read(tmp_path / "a.txt", format="pbs")
     with pytest.raises(DataError, match="no such file"):
         read(tmp_path / "b.txt")
-    with pytest.raises(DataError, match="is not a file"):
+    with pytest.raises(DataError, match="expected a file, got a folder"):
         read(tmp_path)
     (tmp_path / "c").write_bytes(b"")
     with pytest.raises(DataError, match="empty"):

@@ -135,13 +135,13 @@ def slurm(
 ) -> None:
     """Write the Slurm prolog and epilog that apply PLAN.json on its nodes and put caps back."""
     from rheostat.cli.output import tell
+    from rheostat.core.files import replace_file
     from rheostat.decide.actuate.slurm import scripts
     from rheostat.decide.budget.plan import read_plan
 
     read_plan(file)
-    out.mkdir(parents=True, exist_ok=True)
     for name, text in scripts(str(file.resolve()), journals, program, f"--gpu {gpu}").items():
-        (out / name).write_text(text, encoding="utf-8")
+        replace_file(out / name, text)
         (out / name).chmod(0o755)
         tell(f"wrote {out / name}")
 

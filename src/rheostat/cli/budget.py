@@ -79,6 +79,7 @@ def plan(
     FILE has app, runtime_s and cpu_cap_w, gpu_cap_w or cap_w; power_w or energy_j where measured.
     """
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_page
+    from rheostat.core.files import replace_file
     from rheostat.decide.budget.menu import Wish
     from rheostat.decide.budget.plan import SCHEMA, facts
     from rheostat.decide.budget.spend import spend
@@ -95,8 +96,7 @@ def plan(
         spent = spend(fleet, allowed, wish, reclaim_w=reclaim, most_changes=most_changes)
         told = facts(spent)
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(document(SCHEMA, told), encoding="utf-8")
+        replace_file(out, document(SCHEMA, told))
         tell(f"wrote {out}")
     if json:
         put_json(SCHEMA, told)
@@ -227,13 +227,14 @@ def demo(
 ) -> None:
     """Write a generated table of runs under CPU and GPU caps, for trying the others."""
     from rheostat.cli.output import tell
+    from rheostat.core.files import replacing
     from rheostat.decide.actuate.panel import write_tree
     from rheostat.measure.synthetic.capped import capped_runs
     from rheostat.recipes.ecoshift import dealt
 
     runs = capped_runs(apps, repeats=repeats, noise=noise, seed=seed)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    runs.frame.write_csv(out)
+    with replacing(out) as draft:
+        runs.frame.write_csv(draft)
     tell(f"wrote {out}: {len(runs)} generated runs")
     if tree is not None:
         low = runs.frame["cpu_cap_w"].min(), runs.frame["gpu_cap_w"].min()

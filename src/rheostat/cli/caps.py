@@ -47,6 +47,7 @@ def caps(
     settings. The first run of a new one is at the highest caps; the others are asked for in turn.
     """
     from rheostat.cli.output import put_json, put_report, tell, write_page
+    from rheostat.core.files import replacing
     from rheostat.decide.caps import advise_caps, as_runs
     from rheostat.explain.caps import caps_grid, caps_report
 
@@ -64,8 +65,8 @@ def caps(
             for line in caps_report(facts).sections[0].sentences:
                 tell(line)
     if out is not None and found.ready:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        as_runs(found).frame.write_csv(out)
+        with replacing(out) as draft:
+            as_runs(found).frame.write_csv(draft)
         tell(f"wrote {out}")
     if html is not None:
         write_page(caps_report(facts), html)

@@ -67,6 +67,7 @@ def coschedule(
     included.  Nothing is started: the schedule is a plan.
     """  # fmt: skip
     from rheostat.cli.output import put_json, put_report, tell, working, write_page
+    from rheostat.core.files import replacing
     from rheostat.core.units import parse_quantity
     from rheostat.recipes.ecosched import queue_of, read_profiles
 
@@ -81,7 +82,8 @@ def coschedule(
     if exact:
         facts["exact"] = _exact(jobs, known, node, tenants, seed)
     if out is not None:
-        runs[0].jobs.frame.write_csv(out)
+        with replacing(out) as draft:
+            runs[0].jobs.frame.write_csv(draft)
         tell(f"wrote {out}")
     report = _report(facts)
     if json:

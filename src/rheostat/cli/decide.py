@@ -96,7 +96,8 @@ def _known_ending(out: Path | None) -> None:
 
 
 def _write(advice: Advice, out: Path) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
+    from rheostat.core.files import replace_file, replacing
+
     frame = advice.table.frame
     if out.suffix == ".parquet":
         advice.table.write_parquet(out)
@@ -105,6 +106,7 @@ def _write(advice: Advice, out: Path) -> None:
         from rheostat.explain.json import document
 
         facts = {**advice_facts(advice), "jobs": advice_rows(advice)}
-        out.write_text(document("rheostat.decide/1", facts), encoding="utf-8")
+        replace_file(out, document("rheostat.decide/1", facts))
     else:
-        frame.write_csv(out, separator="," if out.suffix == ".csv" else "\t")
+        with replacing(out) as draft:
+            frame.write_csv(draft, separator="," if out.suffix == ".csv" else "\t")

@@ -68,7 +68,10 @@ def explain(
     how = {"depth": depth, "features": features, "rounds": rounds, "seed": seed}
     tree = _tree(policy, trace, machine, form, how)
     if save is not None:
-        _wrote(save, lambda: tree.save(save))
+        from rheostat.cli.output import tell
+
+        tree.save(save)
+        tell(f"wrote {save}")
     _show(tree, policy, export, out, html=html, json=json)
 
 
@@ -160,12 +163,8 @@ def _put(text: str, out: Path | None) -> None:
     if out is None:
         sys.stdout.write(text)
         return
-    _wrote(out, lambda: out.write_text(text, encoding="utf-8"))
-
-
-def _wrote(path: Path, write: Any) -> None:
     from rheostat.cli.output import tell
+    from rheostat.core.files import replace_file
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write()
-    tell(f"wrote {path}")
+    replace_file(out, text)
+    tell(f"wrote {out}")

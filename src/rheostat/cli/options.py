@@ -86,16 +86,12 @@ def space(flags: list[str] | None) -> Space:
 
 def space_file(path: Path) -> Space:
     """Knobs from a TOML file with a ``[knobs]`` table: lists, or ``{low = 1, high = 9}``."""
-    import tomllib
-
+    from rheostat.core.files import read_toml
     from rheostat.core.space import Knob, Space
     from rheostat.errors import DataError
 
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8")).get("knobs", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"not readable as TOML: {error}"]) from error
-    if not given:
+    given = read_toml(path).get("knobs")
+    if not given or not isinstance(given, dict):
         raise DataError(str(path), ["expected a [knobs] table with lines like nodes = [1, 2, 4]"])
     knobs, problems = [], []
     for name, values in given.items():

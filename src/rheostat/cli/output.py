@@ -76,8 +76,8 @@ def working(what: str) -> Iterator[None]:
 
 def write_page(report: Report, path: Path) -> None:
     """Write the HTML report and say where."""
+    from rheostat.core.files import replace_file
     from rheostat.explain.html import page
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(report), encoding="utf-8")
+    replace_file(path, page(report))
     tell(f"wrote {path}")

@@ -207,11 +207,12 @@ def _write(run: Run, path: Path | None, *, alone: bool) -> None:
     import polars as pl
 
     from rheostat.cli.output import tell
+    from rheostat.core.files import replacing
     from rheostat.simulate.workload import schedule_columns
 
     into = path if alone else path.with_stem(f"{path.stem}.{run.policy.name}")
     frame = schedule_columns(run.jobs.frame)
     whole = [c for c in ("submit_s", "start_s", "end_s") if (frame[c] == frame[c].round()).all()]
-    into.parent.mkdir(parents=True, exist_ok=True)
-    frame.with_columns(pl.col(c).cast(pl.Int64) for c in whole).write_csv(into)
+    with replacing(into) as draft:
+        frame.with_columns(pl.col(c).cast(pl.Int64) for c in whole).write_csv(draft)
     tell(f"wrote {into}")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rheostat.core.files import replacing
 from rheostat.errors import DataError, LeakError
 
 
@@ -202,7 +203,8 @@ class JobTable:
         columns = [[c.name, c.unit, c.known.name, c.meaning] for c in self.schema.values()]
         notes = [[n.message, list(n.rows), n.count, n.dropped] for n in self.notes]
         meta = json.dumps({"schema": "rheostat.jobs/1", "columns": columns, "notes": notes})
-        self.frame.write_parquet(path, metadata={"rheostat": meta})
+        with replacing(path) as draft:
+            self.frame.write_parquet(draft, metadata={"rheostat": meta})
 
     @classmethod
     def read_parquet(cls, path: str | Path) -> JobTable:

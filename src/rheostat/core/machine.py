@@ -7,12 +7,12 @@ windows and failures; all of it fits one TOML file, and every mistake in it is t
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.files import read_toml
 from rheostat.core.series import Series
 from rheostat.errors import DataError
 
@@ -213,15 +213,11 @@ class Machine:
         """A number of processors, or a TOML file."""
         if str(source).isdigit():
             return cls(int(str(source)))
-        path = Path(source)
-        if not path.is_file():
+        if not Path(source).exists():
             raise DataError(
                 f"machine {source}", ["expected a number of processors or a TOML file, found none"]
             )
-        try:
-            return cls.from_mapping(tomllib.loads(path.read_text(encoding="utf-8")), str(source))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"machine {source}", [f"not TOML: {error}"]) from error
+        return cls.from_mapping(read_toml(source), str(source))
 
     @classmethod
     def from_mapping(cls, facts: Mapping[str, Any], source: str = "machine") -> Machine:

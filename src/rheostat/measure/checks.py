@@ -8,13 +8,11 @@ before its start, a negative duration) costs a row its place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Note
 from rheostat.core.vocabulary import table
-from rheostat.errors import DataError
 
 LISTED = 20
 ROW = "__row"
@@ -75,13 +73,3 @@ def null_notes(frame: pl.DataFrame) -> list[Note]:
     counts = frame.null_count().row(0)
     holes = [f"{c} {n}" for c, n in zip(frame.columns, counts, strict=True) if n]
     return [Note(f"not known (null): {', '.join(holes)}")] if holes else []
-
-
-def file_there(path: str | Path) -> Path:
-    """The path, if it is a file with something in it."""
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(str(path), ["no such file" if not path.exists() else "is not a file"])
-    if not path.stat().st_size:
-        raise DataError(str(path), ["the file is empty (0 bytes)"])
-    return path

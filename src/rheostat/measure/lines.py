@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
-from rheostat.measure.checks import file_there, note_rows
+from rheostat.measure.checks import note_rows
 
 LONGEST = 1_000_000
 
@@ -31,7 +32,7 @@ class Records:
     def __init__(
         self, path: str | Path, *, comment: str = "", encoding: str = "utf-8", header: int = 0
     ) -> None:
-        self.path, self.comment, self.encoding = file_there(path), comment.encode(), encoding
+        self.path, self.comment, self.encoding = ordinary_file(path), comment.encode(), encoding
         self._header = header
         self.comments: list[str] = []
         self._bad: dict[str, list[int]] = {}

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import polars as pl
 
+from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Note
 from rheostat.core.vocabulary import column
 from rheostat.errors import DataError
-from rheostat.measure.checks import ROW, as_jobs, file_there
+from rheostat.measure.checks import ROW, as_jobs
 
 NUMBER, TEXT, INSTANT, SERIES, ANY = "a number", "text", "an instant", "a list of numbers", "any"
 MAGIC = b"PAR1"
@@ -55,7 +56,7 @@ def text(name: str, source: str) -> Field:
 
 def scan(path: str | Path) -> tuple[pl.LazyFrame, pl.Schema]:
     """The lazy file and its column types; a cut or foreign file is a `DataError`."""
-    path = file_there(path)
+    path = ordinary_file(path)
     with path.open("rb") as file:
         head = file.read(4)
         file.seek(max(0, path.stat().st_size - 4))

@@ -14,10 +14,10 @@ from typing import Any
 
 import polars as pl
 
+from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measure.adastra import read_adastra
-from rheostat.measure.checks import file_there
 from rheostat.measure.counters import read_likwid, read_papi, read_pcm, read_perf
 from rheostat.measure.fdata import read_fdata
 from rheostat.measure.parquet import BROKEN, MAGIC, gather, scan
@@ -164,7 +164,7 @@ def readers() -> dict[str, Reader]:
 
 def guess_format(path: str | Path) -> str:
     """The name of the first reader whose format the file looks like; a `DataError` if none."""
-    path = file_there(path)
+    path = ordinary_file(path)
     seen = _head(path)
     every = readers()
     for reader in every.values():
@@ -190,7 +190,7 @@ def read(path: str | Path, format: str | None = None, **options: Any) -> JobTabl
     every = readers()
     if name not in every:
         raise DataError("format", [f"expected one of {', '.join(every)}, got {name!r}"])
-    file_there(path)
+    ordinary_file(path)
     try:
         return every[name].read(path, **options)
     except TypeError as error:

@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rheostat.core.files import ordinary_file, replace_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.errors import DataError
-from rheostat.measure.checks import ROW, as_jobs, file_there, note_rows
+from rheostat.measure.checks import ROW, as_jobs, note_rows
 from rheostat.measure.lines import Records, whole
 
 RAW = ("job_id", "submit_s", "wait_s", "runtime_s", "cores_alloc", "cpu_time_s", "used_kb", "cores",
@@ -107,7 +108,7 @@ def write_swf(jobs: JobTable, path: str | Path, header: Sequence[str] = ()) -> N
         columns.append(raw.fill_null(-1).to_list())
     lines = ["; Version: 2.2", *(f"; {h}" for h in header)]
     lines += [" ".join(_plain(v) for v in row) for row in zip(*columns, strict=True)]
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    replace_file(path, "\n".join(lines) + "\n")
 
 
 def _plain_numbers(path: str | Path) -> tuple[np.ndarray, list[str]]:
@@ -116,7 +117,7 @@ def _plain_numbers(path: str | Path) -> tuple[np.ndarray, list[str]]:
     Ten times faster than line by line: comments at the top only, nothing but plain numbers below,
     every line with 18 of them.
     """
-    text = whole(file_there(path))
+    text = whole(ordinary_file(path))
     none = np.empty((0, len(RAW)))
     edge = text.rfind(b"\n", 0, text.rfind(b";") + 1) + 1 if b";" in text else 0
     below = text.find(b"\n", edge) + 1 if edge or text.startswith(b";") else 0

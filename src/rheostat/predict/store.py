@@ -10,26 +10,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import struct
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.files import replacing
 from rheostat.errors import ModelFileError, NotFitted
+from rheostat.predict.archive import members
 from rheostat.predict.parts import arrays_in, arrays_out
 from rheostat.predict.plain import Shelf
 from rheostat.predict.surrogate import Surrogate
 
 FORMAT, VERSION = "rheostat-model", 1
 MANIFEST, STATE, ARRAYS = "manifest.json", "state.json", "arrays.npz"
-LARGEST = 4 * 2**30
-"""Bytes a part may unpack to: more is no model but an attack on the memory."""
-
-
-_UNREADABLE = (
+UNREADABLE = (
     KeyError, ValueError, TypeError, AttributeError, RuntimeError, OSError, zipfile.BadZipFile,
+    IndexError, OverflowError,
 )  # fmt: skip
 """What the formats' own readers raise on bytes that are not theirs."""
 
@@ -54,11 +51,9 @@ def save(model: Surrogate, path: str | Path) -> Path:
     }
     manifest["seal"] = _seal(manifest)
     path = Path(path)
-    draft = path.with_name(path.name + ".part")
-    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+    with replacing(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
-    os.replace(draft, path)
     return path
 
 
@@ -75,33 +70,19 @@ def load(path: str | Path) -> Surrogate:
         vars(model).update({name: shelf.get(tree) for name, tree in state.items()})
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ModelFileError(f"{path}: not a model this release can read: {error!r}") from error
     return model
 
 
 def describe(path: str | Path) -> dict[str, Any]:
     """The manifest of a model file: kind, targets, features, sums; nothing is unpacked."""
-    return _manifest(_open(Path(path)), Path(path))
+    return _manifest(members(path), Path(path))
 
 
 def _seal(manifest: Mapping[str, Any]) -> str:
     rest = {k: v for k, v in manifest.items() if k != "seal"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
-
-
-def _open(path: Path) -> dict[str, bytes]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            large = [i.filename for i in archive.infolist() if i.file_size > LARGEST]
-            if large:
-                raise ModelFileError(f"{path}: part {large[0]} is larger than any model")
-            return {i.filename: archive.read(i) for i in archive.infolist()}
-    except FileNotFoundError as error:
-        raise ModelFileError(f"{path}: no such file") from error
-    except (zipfile.BadZipFile, EOFError, struct.error, NotImplementedError, OSError) as error:
-        text = "expected a model written by rheostat, got a file that is damaged or something else"
-        raise ModelFileError(f"{path}: {text} ({error})") from error
 
 
 def _manifest(parts: Mapping[str, bytes], path: Path) -> dict[str, Any]:
@@ -124,7 +105,7 @@ def _manifest(parts: Mapping[str, bytes], path: Path) -> dict[str, Any]:
 
 def _checked(path: Path) -> dict[str, bytes]:
     """All parts, each with the sum the manifest promises and no part besides."""
-    parts = _open(path)
+    parts = members(path)
     manifest = _manifest(parts, path)
     if manifest.get("model") != "Surrogate":
         raise ModelFileError(f"{path}: holds a {manifest.get('model')}, expected a Surrogate")

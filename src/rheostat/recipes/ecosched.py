@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from rheostat.core.files import ordinary_file
 from rheostat.core.vocabulary import table
 from rheostat.decide.coschedule.baselines import Marble, Sequential
 from rheostat.decide.coschedule.ecosched import EcoSched
@@ -24,7 +25,6 @@ from rheostat.decide.coschedule.node import CoPolicy, Waiting
 from rheostat.decide.coschedule.packed import Packed
 from rheostat.decide.coschedule.profile import Profiles, profiles_of
 from rheostat.errors import DataError
-from rheostat.measure.checks import file_there
 
 POLICIES = ("packed", "ecosched", "ecosched-score", "marble", "sequential-fastest",
             "sequential-most")  # fmt: skip
@@ -111,7 +111,7 @@ def queue_of(text: str, profiles: Profiles) -> list[Waiting]:
 
 
 def _frame(path: str | Path) -> pl.DataFrame:
-    path = file_there(path)
+    path = ordinary_file(path)
     if path.suffix == ".parquet":
         return pl.read_parquet(path)
     return pl.read_csv(path, infer_schema_length=None)

@@ -12,7 +12,6 @@ Zheng, Papka, Lan: arXiv 2604.17635 (2026).
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rheostat.core.files import read_toml
 from rheostat.core.jobs import JobTable
 from rheostat.core.series import Series
 from rheostat.core.units import parse_quantity
@@ -82,10 +82,7 @@ def limits_file(path: Path, at_s: float = 0.0) -> Limits:
 
     The total may change with time: ``total = {from_s = [0, 3600], value = [12000, 9000]}``.
     """
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"is not TOML: {error}"]) from error
+    given = read_toml(path)
     site = given.pop("site", None)
     problems: list[str] = []
     total = None
@@ -102,7 +99,7 @@ def limits_file(path: Path, at_s: float = 0.0) -> Limits:
 def budget_series(path: Path) -> Series:
     """The total of a limits file over time."""
     limits_file(path)  # tells what is wrong with it
-    given = tomllib.loads(path.read_text(encoding="utf-8"))["site"]["total"]
+    given = read_toml(path)["site"]["total"]
     return Series.of(given if isinstance(given, dict) else parse_quantity(given, "W"))
 
 

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from rheostat.decide.accuracy import Accuracy, accuracy
 from rheostat.decide.backtest import divided, end_s
 from rheostat.errors import DataError
 from rheostat.measure.repairs import TOTALS, per_node_requests
+from rheostat.predict.archive import holds
 
 OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
@@ -120,7 +120,7 @@ def model(
 
 def saved(path: Path) -> Predictor:
     """A model from a file, whichever kind it is."""
-    if is_zipfile(path) and "law.json" in ZipFile(path).namelist():
+    if holds(path, "law.json"):
         from rheostat.predict.law import LawGP
 
         return LawGP.load(path)

@@ -11,7 +11,6 @@ N  nodes      watts in W, gains as shares (0.05 is 5 %), prices as gain per watt
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.core.files import read_json
 from rheostat.decide.budget.fleet import IDLE, Fleet
 from rheostat.decide.budget.rivals import RIVALS
 from rheostat.decide.budget.spend import Spent, gains, settings
@@ -120,10 +120,7 @@ def rival_gains(spent: Spent) -> dict[str, Any]:
 
 def read_plan(path: Path) -> tuple[list[Planned], dict[str, Any]]:
     """The nodes of a plan file and all its facts; every mistake is told at once."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"is not JSON: {error}"]) from error
+    found = read_json(path)
     schema = found.get("schema") if isinstance(found, dict) else None
     if schema != SCHEMA:
         raise DataError(str(path), [f"expected a plan ({SCHEMA}), got schema {schema}"])

@@ -21,13 +21,14 @@ Slurm, "Multifactor Priority Plugin" and "Classic Fairshare Algorithm"
 
 from __future__ import annotations
 
+import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.files import read_text, read_toml
 from rheostat.errors import DataError
 
 DAY_S = 86_400.0
@@ -68,13 +69,23 @@ class Multifactor:
 
     def __post_init__(self) -> None:
         numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.type == "float"}
-        for name in ("levels", "shares"):
-            numbers |= {f"{name}.{k}": v for k, v in getattr(self, name).items()}
+        tables = {name: getattr(self, name) for name in ("levels", "shares")}
+        problems = [
+            f"{name}: expected a table of names and numbers, got {given!r}"
+            for name, given in tables.items()
+            if not isinstance(given, Mapping)
+        ]
+        if problems:
+            raise DataError("multifactor", problems)
+        for name, given in tables.items():
+            numbers |= {f"{name}.{k}": v for k, v in given.items()}
         problems = [
             f"{name}: expected a number of at least 0, got {value!r}"
             for name, value in numbers.items()
-            if not (isinstance(value, (int, float)) and value >= 0)
+            if not (isinstance(value, (int, float)) and 0 <= value < math.inf)
         ]
+        if not isinstance(self.favour_small, bool):
+            problems.append(f"favour_small: expected true or false, got {self.favour_small!r}")
         problems += [] if self.max_age_s != 0 else ["max_age_s: expected seconds above 0, got 0"]
         if self.qos > 0 and not any(self.levels.values()):
             problems.append("qos: has a weight, but levels gives no quality of service a priority")
@@ -88,14 +99,12 @@ class Multifactor:
         A ``slurm.conf`` does not hold the priorities of the qualities of service (the accounting
         database does): there the weight of QOS is left out unless it is 0.
         """
-        file = Path(path)
-        if not file.is_file():
-            raise DataError(f"multifactor {path}", ["expected a TOML file or a slurm.conf"])
-        text = file.read_text(encoding="utf-8")
+        if Path(path).suffix == ".conf":
+            parse, given = _slurm, read_text(path, errors="replace")  # Slurm reads ASCII keys
+        else:
+            parse, given = _known, read_toml(path)
         try:
-            return cls(**(_slurm(text) if file.suffix == ".conf" else _known(tomllib.loads(text))))
-        except tomllib.TOMLDecodeError as error:
-            raise DataError(str(path), [f"not TOML: {error}"]) from error
+            return cls(**parse(given))
         except DataError as error:
             raise DataError(str(path), error.problems) from error
 
@@ -110,7 +119,7 @@ def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _slurm(text: str) -> dict[str, Any]:
     """The priority lines of a ``slurm.conf``; weights it does not set are 0, as Slurm has them."""
-    made: dict[str, Any] = dict.fromkeys(("age", "size", "fairshare"), 0.0)
+    made: dict[str, Any] = {}
     known = {k.lower(): v for k, v in KEYS.items()}
     problems = []
     for line in text.splitlines():
@@ -122,11 +131,13 @@ def _slurm(text: str) -> dict[str, Any]:
             made[name] = _value(name, value.strip())
         except ValueError:
             problems.append(f"{key.strip()}: expected a number or a time, got {value.strip()!r}")
+    if not made and not problems:
+        problems.append(f"expected a line such as PriorityWeightAge=1000, one of {', '.join(KEYS)}")
     if made.get("qos", 0.0) > 0:
         problems.append("PriorityWeightQOS: the file lacks the priorities; write TOML with levels")
     if problems:
         raise DataError("slurm.conf", problems)
-    return made
+    return dict.fromkeys(("age", "size", "fairshare"), 0.0) | made
 
 
 def _value(name: str, text: str) -> float | bool:

@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.core.files import read_json, replace_file
 from rheostat.errors import DataError
 
 KIND = "rheostat.tree/2"
@@ -163,18 +164,13 @@ class Tree:
         arrays = {n: getattr(self, n).tolist() for n in (*WHOLE, *REAL)}
         named = [{"name": f.name, "unit": f.unit, "words": f.words} for f in self.features]
         told = {"schema": KIND, "features": named, **arrays, "facts": dict(self.facts)}
-        file = Path(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(told, sort_keys=True) + "\n", encoding="utf-8")
+        replace_file(path, json.dumps(told, sort_keys=True) + "\n")
 
     @classmethod
     def load(cls, path: Path | str) -> Tree:
         """A tree that was saved."""
-        file = Path(path)
-        if not file.is_file():
-            raise DataError(str(path), ["expected a tree saved by rheostat explain, found no file"])
+        told = read_json(path)
         try:
-            told = json.loads(file.read_text(encoding="utf-8"))
             if not isinstance(told, dict) or told.get("schema") != KIND:
                 told = f"expected {KIND}, got another kind; an older tree has to be learned anew"
                 raise DataError(str(path), [told])

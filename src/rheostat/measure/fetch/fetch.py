@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.files import replace_file
 from rheostat.errors import DataError, FetchError
 from rheostat.measure.fetch.resume import Progress, Resuming
 from rheostat.measure.fetch.sources import Source, locate
@@ -77,7 +78,7 @@ def fetch(
     _must_be(path, source)
     digest = _sha256(path)
     lock[source.file] = {"url": source.url, "sha256": digest, "bytes": path.stat().st_size}
-    (folder / LOCK).write_text(json.dumps(lock, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    replace_file(folder / LOCK, json.dumps(lock, indent=1, sort_keys=True) + "\n")
     return Fetched(path, source.url, digest, checked, source.format)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from rheostat.core.files import replacing
 from rheostat.errors import DataError
 from rheostat.measure.lines import Records
 from rheostat.measure.meters.reading import STATES, UNAVAILABLE, Domain, Meter, Meterage, Reading
@@ -130,7 +131,7 @@ class Session:
 
     def write(self, path: str | Path) -> None:
         """Write the samples kept, as CSV that `replay` reads."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
+        with replacing(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
             out = csv.writer(file)
             out.writerow(COLUMNS)
             began = self.rows[0][0] if self.rows else 0.0

@@ -13,12 +13,12 @@ columns = ["file"]
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.files import read_toml
 from rheostat.core.jobs import Moment
 from rheostat.errors import DataError
 from rheostat.measure.runs.guess import split_unit
@@ -94,11 +94,7 @@ class Mapped:
 
 def load_mapping(path: str | Path) -> Mapped:
     """A mapping from a TOML file."""
-    try:
-        spec = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"is not a readable TOML file: {error}"]) from error
-    return Mapped.of(spec, str(path))
+    return Mapped.of(read_toml(path), str(path))
 
 
 def _scale(ours: str, theirs: tuple[str, ...]) -> float:

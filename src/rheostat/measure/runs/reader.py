@@ -13,10 +13,11 @@ from typing import Any
 
 import polars as pl
 
+from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
-from rheostat.measure.checks import AMOUNTS, ROW, as_jobs, file_there
+from rheostat.measure.checks import AMOUNTS, ROW, as_jobs
 from rheostat.measure.counters.names import COUNTERS
 from rheostat.measure.parquet import MAGIC, gather, scan
 from rheostat.measure.runs.delimited import read_delimited
@@ -123,7 +124,7 @@ def _present(frame: pl.DataFrame) -> str:
 
 
 def _load(path: str | Path, encoding: str) -> tuple[pl.DataFrame, list[Note]]:
-    path = file_there(path)
+    path = ordinary_file(path)
     with path.open("rb") as file:
         packed = file.read(4) == MAGIC
     if not packed:

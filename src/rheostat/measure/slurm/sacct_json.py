@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
-from rheostat.measure.checks import ROW, file_there, note_rows
+from rheostat.measure.checks import ROW, note_rows
 from rheostat.measure.slurm import spelling as slurm
 from rheostat.measure.slurm.sacct import finish, sacct_table
 
@@ -38,7 +39,7 @@ def unwrap(value: Any) -> Any:
 
 def read_sacct_json(path: str | Path) -> JobTable:
     """Read ``sacct --json``; jobs whose record is not an object are noted and left out."""
-    path = file_there(path)
+    path = ordinary_file(path)
     try:
         document = json.loads(path.read_bytes())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -1,6 +1,6 @@
 """One file for a `LawGP`: a zip of arrays (npz, no pickle) and one JSON of names and numbers.
 
-The JSON holds the SHA-256 of the arrays, so that a cut or changed file is refused.
+The JSON holds the SHA-256 of the arrays and of itself, so that a cut or changed file is refused.
 """
 
 from __future__ import annotations
@@ -9,19 +9,22 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rheostat.core.files import replacing
 from rheostat.errors import ModelFileError
+from rheostat.predict.archive import members
 from rheostat.predict.law.coordinates import Basis, Scale
 from rheostat.predict.law.pooled import Pooled, Runs
 
 if TYPE_CHECKING:
     from rheostat.predict.law.predictor import LawGP
 
-FORMAT = "rheostat.law-gp/1"
+FORMAT = "rheostat.law-gp/2"
 _POOLED = ("means", "covariances", "rough", "log_weights", "repeats", "context", "noise")
 _FITTED = ("units_", "counts_", "repeats_")
 
@@ -54,9 +57,9 @@ def write(model: LawGP, path: Path) -> Path:
         "bandwidth": model.pooled_.bandwidth,
         "keys": keys,
         "taught": model.taught_,
-        "sha256": hashlib.sha256(packed.getvalue()).hexdigest(),
     }
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    facts["sha256"] = _sum(facts, packed.getvalue())
+    with replacing(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in (
             ("law.json", json.dumps(facts).encode()),
             ("law.npz", packed.getvalue()),
@@ -65,15 +68,20 @@ def write(model: LawGP, path: Path) -> Path:
     return path
 
 
+def _sum(facts: Mapping[str, Any], packed: bytes) -> str:
+    """SHA-256 of the arrays and of all facts but itself."""
+    rest = {k: v for k, v in facts.items() if k != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode() + packed).hexdigest()
+
+
 def read(cls: type[LawGP], path: Path) -> LawGP:
     """The model that `write` wrote."""
-    with zipfile.ZipFile(path) as archive:
-        facts = json.loads(archive.read("law.json"))
-        packed = archive.read("law.npz")
+    parts = members(path)
+    facts, packed = json.loads(parts["law.json"]), parts["law.npz"]
     if facts.get("format") != FORMAT:
         raise ModelFileError(f"{path}: format {facts.get('format')}, this release reads {FORMAT}")
-    if hashlib.sha256(packed).hexdigest() != facts["sha256"]:
-        raise ModelFileError(f"{path}: the arrays were changed after they were written")
+    if _sum(facts, packed) != facts["sha256"]:
+        raise ModelFileError(f"{path}: damaged or altered: get the file again or fit anew")
     a = dict(np.load(io.BytesIO(packed), allow_pickle=False))
     model = cls(
         facts["knobs"],

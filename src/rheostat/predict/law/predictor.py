@@ -12,8 +12,6 @@ n  rows asked     S  draws     D  knob coordinates     c  context numbers
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +36,6 @@ OWN = 16
 """Distinct settings of one application that are looked at."""
 LANDMARKS, LENGTH, BEYOND = 24, 0.5, 1.15
 DECIMALS = 9
-FORMAT = "rheostat.law-gp/1"
 
 
 class LawGP:
@@ -257,7 +254,7 @@ class LawGP:
 
         try:
             return read(cls, Path(path))
-        except (KeyError, ValueError, OSError, zipfile.BadZipFile, json.JSONDecodeError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
             raise ModelFileError(
                 f"{path}: not a law model this release can read: {error}"
             ) from error

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rheostat.core.files import replace_file
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.errors import DataError
 from rheostat.predict.scale.boost import Run, Settings, engine_of
@@ -30,7 +31,7 @@ from rheostat.predict.scale.parts import (
     split_last,
 )
 from rheostat.predict.scale.plan import Matrix, Plan, make_plan
-from rheostat.predict.scale.spool import Spool, find_spool, key_of, replace_file, write_spool
+from rheostat.predict.scale.spool import Spool, find_spool, key_of, write_spool
 from rheostat.predict.scale.tally import Tally, merge, tally
 
 TARGETS = ("runtime_s", "power_w")

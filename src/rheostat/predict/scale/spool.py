@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rheostat.core.files import replace_file
 from rheostat.predict.scale.binning import Codes
 from rheostat.predict.scale.coding import Coding
 from rheostat.predict.scale.parts import Part, Progress, silent
@@ -103,11 +104,3 @@ def coded(coding: Coding, part: Part) -> Iterator[tuple[Codes, Matrix]]:
 
 def _save(path: Path, values: Codes | Matrix) -> None:
     np.save(path, values, allow_pickle=False)
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write all of a file or nothing: an interruption leaves the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".part")
-    draft.write_bytes(content)
-    os.replace(draft, path)

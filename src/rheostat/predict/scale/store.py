@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rheostat.core.files import replace_file
 from rheostat.core.jobs import Moment, Note
 from rheostat.core.outcome import Predictor
 from rheostat.errors import ModelFileError
+from rheostat.predict import archive
 from rheostat.predict.intervals import Calibration
 from rheostat.predict.scale.boost import KINDS
 from rheostat.predict.scale.coding import Coding, Levels
 from rheostat.predict.scale.model import ScaleModel, Trees
 from rheostat.predict.scale.plan import Plan
-from rheostat.predict.scale.spool import replace_file
 from rheostat.predict.scale.tally import FOLDS
 
 SCHEMA, INDEX = "rheostat.scale/1", "index.json"
@@ -54,16 +55,12 @@ def save(model: ScaleModel, path: str | Path) -> None:
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in {INDEX: json.dumps(facts).encode(), **members}.items():
             file.writestr(zipfile.ZipInfo(name), data)  # no clock: same model, same bytes
-    replace_file(Path(path), content.getvalue())
+    replace_file(path, content.getvalue())
 
 
 def is_scale(path: str | Path) -> bool:
     """Whether ``path`` looks like a file of `save`; only its list of members is read."""
-    try:
-        with zipfile.ZipFile(path) as file:
-            return INDEX in file.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
+    return archive.holds(path, INDEX)
 
 
 def load_any(path: str | Path) -> Predictor:
@@ -75,11 +72,10 @@ def load_any(path: str | Path) -> Predictor:
 
 def load(path: str | Path) -> ScaleModel:
     """A model that `save` wrote; `ModelFileError` where the file is not whole or not ours."""
+    members = archive.members(path)
     try:
-        with zipfile.ZipFile(path) as file:
-            members = {n: file.read(n) for n in file.namelist()}
-            facts = json.loads(members.pop(INDEX))
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        facts = json.loads(members.pop(INDEX))
+    except (KeyError, ValueError) as error:
         raise ModelFileError(f"{path}: expected a model saved by rheostat, got {error}") from error
     _check(path, facts, members)
     plan = Plan(**{k: tuple(v) for k, v in facts["plan"].items()})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rheostat._optional import require
+from rheostat.core.files import replacing
 from rheostat.errors import DataError
 
 WANTED = "expected an agent saved by rheostat train"
@@ -23,11 +23,9 @@ KINDS = {
 def write(path: Path, facts: Mapping[str, Any], tensors: Mapping[str, Any]) -> None:
     """Replace the file at once; ``facts`` have a ``kind``."""
     save_file = require("safetensors.torch", extra="deep").save_file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    # one entry: several would be written in any order, and the bytes would differ
-    save_file(dict(tensors), part, {"agent": json.dumps(facts, sort_keys=True)})
-    os.replace(part, path)
+    with replacing(path) as draft:
+        # one entry: several would be written in any order, and the bytes would differ
+        save_file(dict(tensors), draft, {"agent": json.dumps(facts, sort_keys=True)})
 
 
 def read(path: Path, kind: str = "") -> tuple[dict[str, Any], dict[str, Any]]:

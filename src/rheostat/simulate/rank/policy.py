@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.core.files import read_json, replace_file
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decide.queue.orders import order
@@ -106,19 +106,12 @@ class Ranker:
         """Write the file: the old one or the new, never half."""
         facts = {"kind": KIND, "features": list(NAMES), **asdict(self)}
         facts["limit"] = None if np.isinf(self.limit) else self.limit
-        part = path.with_name(path.name + ".part")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        os.replace(part, path)
+        replace_file(path, json.dumps(facts, indent=1, sort_keys=True) + "\n")
 
     @classmethod
     def load(cls, path: Path | str) -> Ranker:
         """A file written by `save`."""
-        file = Path(path)
-        try:
-            facts = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError(str(path), [f"expected a learned order: {error}"]) from error
+        facts = read_json(path)
         if not isinstance(facts, dict) or facts.get("kind") != KIND:
             raise DataError(str(path), [f"expected a file of kind {KIND}"])
         if facts["features"] != list(NAMES):
