@@ -70,8 +70,8 @@ def counters(
     how = {"methods": chosen, "targets": o.names(target), "splits": o.names(split)}
     with working(f"{len(chosen)} methods"):
         facts = mummi.study(jobs, **how, by=by, changes=factors, seed=seed)
-    for name, why in facts["left_out"].items():
-        tell(f"note: {name} is left out: {why}")
+    for line in _used(facts):
+        tell(line)
     if predict is not None:
         facts["predicted"] = _predicted(jobs, predict, facts, by, seed, form)
     report = _report(facts)
@@ -81,6 +81,18 @@ def counters(
         put_report(report, None if factors or predict else _marks(facts))
     if html is not None:
         write_page(report, html)
+
+
+def _used(facts: dict[str, Any]) -> tuple[str, ...]:
+    """What the models look at, and what they do not, with the reason."""
+    gone = facts["runs_left_out"]
+    return (
+        f"features: {', '.join(facts['features'])}",
+        *(f"note: column {c} is not used: {why}" for c, why in facts["ignored"].items()),
+        *(f"note: {m} is left out: {why}" for m, why in facts["left_out"].items()),
+        *([f"note: {gone['runs']} runs are left out: {', '.join(gone['why'])}"] if gone["runs"]
+          else []),
+    )  # fmt: skip
 
 
 def _factors(flags: list[str]) -> dict[str, float]:
@@ -100,11 +112,11 @@ def _predicted(
 ) -> list[dict[str, Any]]:
     """Forecasts of another file's runs by the last method."""
     from rheostat.predict.counters.model import CounterModel
-    from rheostat.recipes.mummi import recording
+    from rheostat.recipes.mummi import recording, usable
 
     kind = facts["method_explained"]
     named = dict.fromkeys(m["target"] for m in facts["marks"] if m["method"] == kind)
-    model = CounterModel(kind, tuple(named), by=by, random_state=seed).fit(jobs)
+    model = CounterModel(kind, tuple(named), by=by, random_state=seed).fit(usable(jobs, by).jobs)
     runs, outcome = model.predict_runs(recording([path], form))
     who = [c for c in (by, "region", *runs.known_at(0).columns) if c in runs.columns]  # type: ignore[arg-type]
     rows = []
@@ -148,6 +160,7 @@ def _report(facts: dict[str, Any]) -> Report:
     told = (
         f"{facts['runs']} runs, {facts['rows']} rows. MAPE with its 95 % interval over "
         "applications; cap is the mean per power cap.",
+        *_used(facts),
     )
     sections = [Section("how right", told, _marks(facts))]
     for title, key in (("which counter, 20 % less of it", "leverage"), ("what if", "what_if")):

@@ -45,6 +45,8 @@ VOCABULARY = Schema(
         Column("memory_alloc_b", "B", _T, "memory received"),
         Column("frequency_hz", "Hz", _S, "core frequency asked for"),
         Column("cap_w", "W", _S, "power cap of one device or node"),
+        Column("cpu_cap_w", "W", _S, "power cap of all processors of a node"),
+        Column("gpu_cap_w", "W", _S, "power cap of one GPU"),
         Column("batch_size", "", _S, "training batch size"),
         Column("state", "", _E, "how the job ended"),
         Column("exit_code", "", _E, "exit status"),

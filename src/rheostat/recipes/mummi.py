@@ -14,6 +14,7 @@ Its counters, thresholds, settings and the names of its ten methods are not publ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,14 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measure.reading import read
-from rheostat.predict.counters.columns import TARGETS, runs_of
+from rheostat.predict.counters.columns import (
+    TARGETS,
+    counters_of,
+    ignored,
+    run_codes,
+    runs_of,
+    without_holes,
+)
 from rheostat.predict.counters.law import missing_for_law
 from rheostat.predict.counters.learners import LEARNERS
 from rheostat.predict.counters.leverage import WhatIf, leverage, what_if
@@ -56,6 +64,29 @@ def targets_in(jobs: JobTable) -> tuple[str, ...]:
     return tuple(t for t in TARGETS if t in runs.columns)
 
 
+@dataclass(frozen=True)
+class Usable:
+    """A table with only what a model may look at; why columns and runs are not used."""
+
+    jobs: JobTable
+    ignored: dict[str, str]
+    runs_left_out: int
+    why: tuple[str, ...]
+
+
+def usable(jobs: JobTable, by: str = "app") -> Usable:
+    """Leave out runs that lack a counter which nearly all runs have, then what cannot be used."""
+    runs = runs_of(jobs)
+    there, why = without_holes(runs)
+    jobs, runs = jobs.rows(there[run_codes(jobs)]), runs.rows(there)
+    unused = {c: reason for c, reason in ignored(runs).items() if c != by}
+    jobs = jobs.select([c for c in jobs.columns if c not in unused])
+    if not counters_of(runs_of(jobs)):
+        told = [f"{c}: {reason}" for c, reason in unused.items()]
+        raise DataError("counters", ["no column that a model may learn from", *told])
+    return Usable(jobs, unused, int((~there).sum()), tuple(why))
+
+
 def study(
     jobs: JobTable,
     *,
@@ -67,6 +98,8 @@ def study(
     seed: int = 0,
 ) -> dict[str, Any]:
     """Marks of every method, and what counters the last method leans on, as plain facts."""
+    seen = usable(jobs, by)
+    jobs = seen.jobs
     wanted = tuple(targets) or targets_in(jobs)
     unknown = [t for t in wanted if t not in targets_in(jobs)]
     if unknown:
@@ -93,6 +126,9 @@ def study(
         "runs": len(runs_of(jobs)),
         "rows": len(jobs),
         "method_explained": methods[-1],
+        "features": list(counters_of(runs_of(jobs))),
+        "ignored": seen.ignored,
+        "runs_left_out": {"runs": seen.runs_left_out, "why": list(seen.why)},
         "left_out": {m: "; ".join(missing) for m in skipped},
         "marks": [_marked(m) for m in marks],
         "leverage": [_told(w) for w in found],

@@ -14,6 +14,7 @@ import polars as pl
 
 from rheostat.core.jobs import Moment
 from rheostat.core.vocabulary import VOCABULARY
+from rheostat.measure.counters.names import COUNTERS
 
 # suffix (lower case): our suffix, unit, factor
 SUFFIXES: dict[str, tuple[str, str, float]] = {
@@ -56,10 +57,12 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("state", r"(state|status|job_state)"),
 )  # fmt: skip
 
+NAMED = {**{n: c for n, c in COUNTERS.items() if n != "run_id"}, **VOCABULARY}
+"""Columns taken under the name they have; a ``run_id`` is one only where intervals are rows."""
 TIMES = re.compile(r"wall|time|elapsed|duration|limit|wait")
 RESULT = re.compile(
     r"mean|avg|average|std|min|max|temp|util|throttle|iter|sample|flop|energy|power|runtime|time|"
-    r"elapsed|status|state|exit|cpi|clock|volume|vol|bw|band|rate|score|fom|result|consistent|valid|warn|metric|epoch"
+    r"elapsed|status|state|exit|cpi|clock|volume|vol|bw|band|rate|per_s$|score|fom|result|consistent|valid|warn|metric|epoch"
 )
 
 
@@ -79,9 +82,13 @@ def split_unit(name: str) -> tuple[str, str, str, float]:
 
     >>> split_unit("core_freq_GHz"), split_unit("wall_s"), split_unit("nodes")
     (('core_freq', '_hz', 'Hz', 1000000000.0), ('wall', '_s', 's', 1.0), ('nodes', '', '', 1.0))
+    >>> split_unit("branches_per_s")
+    ('branches_per_s', '', '1/s', 1.0)
     """
     if bracket := re.fullmatch(r"(.+?)[ _]*[(\[]\s*(\w+)\s*[)\]]", name):
         name = f"{bracket[1].strip().replace(' ', '_')}_{bracket[2]}"  # "Wall time (s)"
+    if name.lower().endswith("_per_s"):
+        return name, "", "1/s", 1.0  # a rate, not a time
     stem, _, last = name.rpartition("_")
     if stem and last == "mW":  # milliwatt or megawatt: the capital decides
         return stem, "_w", "W", 1e-3
@@ -93,10 +100,17 @@ def split_unit(name: str) -> tuple[str, str, str, float]:
 
 
 def guess_name(source: str) -> str | None:
-    """Our vocabulary's name for theirs, or None."""
-    if source in VOCABULARY:
+    """Our vocabulary's name for theirs, or None.
+
+    >>> guess_name("Wall time (s)"), guess_name("core_GHz"), guess_name("memory_read_b_per_s")
+    ('runtime_s', 'core_hz', 'memory_read_b_per_s')
+    """
+    if source in NAMED:
         return source
     stem, suffix, _, _ = split_unit(source)
+    plain = (stem + suffix).lower()
+    if plain in COUNTERS or (suffix and plain in VOCABULARY):
+        return plain
     for ours, pattern in NAMES:
         if re.fullmatch(pattern, stem.lower()) and (not suffix or ours.endswith(suffix)):
             return ours
@@ -106,10 +120,14 @@ def guess_name(source: str) -> str | None:
 def device_caps(columns: Sequence[str]) -> dict[str, str]:
     """The columns of a CPU cap and a GPU cap where a table has both; one alone is the cap.
 
+    A cap of each GPU stays one where the number of GPUs stands beside it.
+
     >>> device_caps(["app", "CPU Cap (W)", "GPU Cap (W)"])
     {'cpu_cap_w': 'CPU Cap (W)', 'gpu_cap_w': 'GPU Cap (W)'}
     >>> device_caps(["app", "gpu_power_limit_w"])
     {}
+    >>> device_caps(["app", "gpu_power_limit_w", "num_gpus"])
+    {'gpu_cap_w': 'gpu_power_limit_w'}
     """
     found = {}
     for ours, device in (("cpu_cap_w", "cpu|pkg|package|socket"), ("gpu_cap_w", "gpu")):
@@ -118,7 +136,17 @@ def device_caps(columns: Sequence[str]) -> dict[str, str]:
             stem, suffix, _, _ = split_unit(c)
             if suffix in ("", "_w") and re.fullmatch(pattern, re.sub(r"[ _]+", "_", stem.lower())):
                 found.setdefault(ours, c)
-    return found if len(found) == 2 else {}
+    counted = "gpu_cap_w" in found and any(guess_name(c) == "gpus" for c in columns)
+    return found if len(found) == 2 or counted else {}
+
+
+def interval_names(columns: Sequence[str]) -> dict[str, str]:
+    """``run_id`` under its own name where rows are intervals of a run, else nothing.
+
+    >>> interval_names(["run_id", "span_s"]), interval_names(["run_id", "runtime_s"])
+    ({'run_id': 'run_id'}, {})
+    """
+    return {"run_id": "run_id"} if {"run_id", "span_s"} <= set(columns) else {}
 
 
 def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
@@ -134,6 +162,7 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
         c
         for c in columns
         if word in c.lower()
+        and c not in COUNTERS
         and split_unit(c)[1] == suffix
         and not re.search(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end", c.lower())
     ]

@@ -22,10 +22,12 @@ from rheostat.measure.counters.names import COUNTERS
 from rheostat.measure.parquet import MAGIC, gather, scan
 from rheostat.measure.runs.delimited import read_delimited
 from rheostat.measure.runs.guess import (
+    NAMED,
     Guess,
     device_caps,
     guess_known,
     guess_name,
+    interval_names,
     lone_quantity,
     split_unit,
 )
@@ -33,6 +35,7 @@ from rheostat.measure.runs.mapping import Mapped, Source, load_mapping
 from rheostat.measure.slurm.spelling import seconds
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
+MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")
 
 PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
@@ -110,7 +113,7 @@ def read_runs(
     table = frame.select(ROW, **taken, **rest)
     _must_be_numbers(path, table)
     table = _censor(table)
-    if not set(QUANTITIES) & set(table.columns):
+    if not MEASURED & set(table.columns):
         hint = "map them: columns={'runtime_s': '<their name>'}"
         raise DataError(
             str(path),
@@ -142,8 +145,8 @@ def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[N
     for name, marks, spec in PRESETS:
         if marks <= set(columns):
             return chosen.over(Mapped.of(spec, name)), [Note(f"columns mapped as {name}")]
-    caps = device_caps(columns)
-    return (chosen.over(Mapped.of({"columns": caps})) if caps else chosen), []
+    plain = {**device_caps(columns), **interval_names(columns)}
+    return (chosen.over(Mapped.of({"columns": plain})) if plain else chosen), []
 
 
 def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list[Column]]:
@@ -166,7 +169,7 @@ def _expr(frame: pl.DataFrame, source: Source, ours: str) -> pl.Expr:
         return pl.col(source.columns[0]).map_elements(seconds, return_dtype=pl.Float64)
     if isinstance(first, pl.Datetime):
         return pl.col(source.columns[0]).dt.epoch("us").cast(pl.Float64) / 1e6
-    if first == pl.String and ours.endswith("_s"):
+    if first == pl.String and ours.endswith("_s") and not ours.endswith("_per_s"):
         instant = pl.col(source.columns[0]).str.to_datetime(strict=False, time_unit="us")
         return instant.dt.epoch("us").cast(pl.Float64) / 1e6
     total = pl.col(source.columns[0])
@@ -210,7 +213,7 @@ def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment], alone: s
         values.dtype.is_numeric() or ours.endswith("_s") or not _numeric(ours)
     ):
         scale = scale if ours.endswith(suffix or "\0") else 1.0
-        return Guess(ours, theirs, scale, VOCABULARY[ours].unit, VOCABULARY[ours].known)
+        return Guess(ours, theirs, scale, NAMED[ours].unit, NAMED[ours].known)
     moment = known.get(theirs, guess_known(theirs, values))
     if unit and values.dtype.is_numeric():
         return Guess(stem + suffix, theirs, scale, unit, known.get(stem + suffix, moment))
@@ -218,6 +221,8 @@ def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment], alone: s
 
 
 def _numeric(ours: str) -> bool:
+    if ours in COUNTERS:
+        return COUNTERS[ours].unit != ""
     return ours in {"runtime_s", "cap_w", "power_w", "energy_j", "nodes", "gpus", "cores",
                     "threads", "frequency_hz", "batch_size", "time_limit_s"}  # fmt: skip
 

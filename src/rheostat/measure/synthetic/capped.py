@@ -17,15 +17,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rheostat.core.jobs import Column, JobTable, Moment
+from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
 
 CPU_CAPS = tuple(range(140, 201, 10))
 GPU_CAPS = tuple(range(150, 251, 10))
-CAP_COLUMNS = (
-    Column("cpu_cap_w", "W", Moment.SUBMIT, "power cap of all processors of a node"),
-    Column("gpu_cap_w", "W", Moment.SUBMIT, "power cap of one GPU"),
-)
 
 
 def capped_runs(
@@ -64,6 +60,5 @@ def capped_runs(
             "gpu_cap_w": g[again].astype(float),
             "runtime_s": runtime[again] * wobble[0],
             "power_w": power[again] * wobble[1],
-        },
-        CAP_COLUMNS,
+        }
     )

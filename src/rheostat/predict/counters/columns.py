@@ -19,16 +19,22 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 
 METER_UNITS = ("W", "J", "s")
+RATE_UNITS = ("1/s", "B/s", "Hz")
 TARGETS = ("runtime_s", "power_w", "package_power_w", "dram_power_w")
 """What the chain of counters models: runtime, node, processor and memory power."""
+NAMES = ("app", "job_id", "run_id", "region", "t_s", "span_s", "weight")
+"""Columns that say which run a row is of and how long it was counted."""
+RARE = 0.05
+"""Share of runs that may lack a counter before it is the counter that is not used."""
 A_TOTAL = 0.97
-"""Rank correlation with the runtime from which on a column is taken for a total."""
+"""Rank correlation with the runtime from which on a column is taken for a total; what is counted
+per second is none, though a clock may well fall as the runtime grows."""
 
 
 def counters_of(jobs: JobTable, targets: Iterable[str] = TARGETS) -> tuple[str, ...]:
     """Numeric columns that a model may look at: counters and settings, no meters, no targets.
 
-    Left out too: columns with holes, constants, and totals that give the runtime away.
+    `ignored` says which columns are left out, and why.
 
     >>> from rheostat.core.vocabulary import table
     >>> runs = table({"cap_w": [80, 90], "ipc": [1.0, 1.2], "power_w": [70.0, 80.0]},
@@ -36,33 +42,59 @@ def counters_of(jobs: JobTable, targets: Iterable[str] = TARGETS) -> tuple[str, 
     >>> counters_of(runs)
     ('cap_w', 'ipc')
     """
-    found, totals = [], totals_in(jobs)
-    for c in jobs.schema.values():
-        series = jobs.frame[c.name]
-        meter = c.known == Moment.END and c.unit in METER_UNITS
-        flat = not series.dtype.is_numeric() or series.n_unique() < 2 or series.null_count()
-        if not (meter or flat or c.name in (*targets, *totals, "job_id", "weight")):
-            found.append(c.name)
-    return tuple(found)
+    gone = {*targets, *NAMES, *ignored(jobs)}
+    return tuple(c for c in jobs.columns if c not in gone)
 
 
-def totals_in(jobs: JobTable) -> tuple[str, ...]:
-    """Columns that only tell how long a run took: they rise with the runtime in nearly every pair.
+def ignored(jobs: JobTable) -> dict[str, str]:
+    """Columns that no model looks at, and why; targets and names of runs are not listed.
 
-    A number of samples, or of instructions in all, gives the runtime away.
+    >>> from rheostat.core.vocabulary import table
+    >>> runs = table({"app": ["a", "b"], "energy_j": [7.0, 8.0], "mode": ["x", "y"],
+    ...               "threads": [8, 8], "ipc": [1.0, None]}, [Column("ipc", "", Moment.END)])
+    >>> for name, why in ignored(runs).items():
+    ...     print(name, "-", why)
+    energy_j - a meter (J): a model from counters may not see it
+    mode - text
+    threads - the same everywhere
+    ipc - no value in 1 of 2 rows
     """
-    if "runtime_s" not in jobs.columns or len(jobs) < 5:
-        return ()
-    runtime = jobs.numpy("runtime_s")
-    late = [c.name for c in jobs.schema.values() if c.known == Moment.END]
-    found = []
-    for name in late:
-        series = jobs.frame[name]
-        if name == "runtime_s" or not series.dtype.is_numeric() or series.n_unique() < 2:
+    said = {c: _why_not(jobs, c) for c in jobs.columns if c not in (*TARGETS, *NAMES)}
+    return {c: why for c, why in said.items() if why}
+
+
+def _why_not(jobs: JobTable, name: str) -> str:
+    """Why a model may not look at a column; empty if it may."""
+    c, values = jobs.schema[name], jobs.frame[name]
+    if c.known == Moment.END and c.unit in METER_UNITS:
+        return f"a meter ({c.unit}): a model from counters may not see it"
+    if not values.dtype.is_numeric():
+        return "text"
+    numbers = jobs.numpy(name)
+    if holes := int((~np.isfinite(numbers)).sum()):
+        return f"no value in {holes:,} of {len(jobs):,} rows"
+    if values.n_unique() < 2:
+        return "the same everywhere"
+    total = c.known == Moment.END and c.unit not in RATE_UNITS
+    if total and "runtime_s" in jobs.columns and len(jobs) >= 5:
+        rank = rank_correlation(numbers, jobs.numpy("runtime_s"))
+        if abs(rank) > A_TOTAL:
+            return f"gives the runtime away (rank correlation {rank:.2f}), and is no rate"
+    return ""
+
+
+def without_holes(runs: JobTable) -> tuple[np.ndarray, list[str]]:
+    """Runs (r,) that have every counter which all but `RARE` of the runs have; what others lack."""
+    there, why = np.ones(len(runs), dtype=bool), []
+    for c in runs.schema.values():
+        counted = c.known == Moment.END and c.unit not in METER_UNITS and c.name not in NAMES
+        if not counted or not runs.frame[c.name].dtype.is_numeric():
             continue
-        if abs(rank_correlation(jobs.numpy(name), runtime)) > A_TOTAL:
-            found.append(name)
-    return tuple(found)
+        has = np.isfinite(runs.numpy(c.name))
+        if 0 < (~has).sum() <= RARE * len(runs):
+            there &= has
+            why.append(f"{c.name} has no value")
+    return there, why
 
 
 def rank_correlation(x: Array, y: Array) -> float:
@@ -136,11 +168,12 @@ def run_codes(jobs: JobTable) -> np.ndarray:
 
 
 def averaged(jobs: JobTable, values: Array) -> Array:
-    """Values of intervals (n,) as means of runs (r,), each interval by its length."""
+    """Values of intervals (n,) as means of runs (r,), each interval by its length; NaN is none."""
     code = run_codes(jobs)
     weight = jobs.numpy("span_s") if "span_s" in jobs.columns else np.ones(len(jobs))
-    weight = np.where(np.isfinite(weight), weight, 0.0)
-    return np.bincount(code, values * weight) / np.bincount(code, weight)
+    there = np.isfinite(weight) & np.isfinite(values)
+    weight = np.where(there, weight, 0.0)
+    return np.bincount(code, np.where(there, values, 0.0) * weight) / np.bincount(code, weight)
 
 
 def groups_of(jobs: JobTable, by: str = "app") -> np.ndarray:

@@ -16,7 +16,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.predict.counters.chain import CounterChain
-from rheostat.predict.counters.columns import cap_of, counters_of
+from rheostat.predict.counters.columns import cap_of, counters_of, ignored
 from rheostat.predict.counters.law import MemoryLaw, PowerLaw, activity_of
 from rheostat.predict.counters.learners import LEARNERS, Tuned
 
@@ -67,7 +67,8 @@ class OfMatrix:
         """Learn from the mean counters of runs."""
         self.names_ = self.features or counters_of(jobs)
         if not self.names_:
-            raise DataError("counters", ["no counter that varies", f"of {', '.join(jobs.columns)}"])
+            why = [f"{name}: {reason}" for name, reason in ignored(jobs).items()]
+            raise DataError("counters", ["no column that a model may learn from", *why])
         X = matrix(jobs, self.names_)
         if self.kind == "mummi":
             self.model_: Any = CounterChain().fit(X, y)
