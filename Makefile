@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-fast lint docs clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
+.PHONY: install demo test test-fast lint docs site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
 
 install: $(VENV)/.installed
 
@@ -18,9 +18,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q uv > $(VENV)/install.log 2>&1 || true
 	@( test -x $(BIN)/uv && $(BIN)/uv pip install -q --python $(BIN)/python $(FIND) \
-	     -c constraints.txt -e '.[all]' --group dev --group peers > $(VENV)/install.log 2>&1 ) \
+	     -c constraints.txt -e '.[all]' --group dev --group docs --group peers > $(VENV)/install.log 2>&1 ) \
 	 || ( $(BIN)/python -m pip install -q --upgrade 'pip>=25.1' > $(VENV)/install.log 2>&1 && \
-	      $(BIN)/python -m pip install -q -c constraints.txt -e '.[all]' --group dev --group peers \
+	      $(BIN)/python -m pip install -q -c constraints.txt -e '.[all]' --group dev --group docs --group peers \
 	        > $(VENV)/install.log 2>&1 ) \
 	 || ( tail -n 20 $(VENV)/install.log; echo "installation failed; whole log: $(VENV)/install.log"; exit 1 )
 	@touch $@
@@ -57,5 +57,9 @@ docs: install
 	@$(BIN)/python docs/make_reference.py > docs/reference.md
 	@$(BIN)/python docs/make_readme.py
 
+# the documentation as a folder of pages that works offline; a warning is an error
+site: install
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 clean:
-	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
