@@ -10,22 +10,25 @@ export OMP_NUM_THREADS ?= 1
 
 .PHONY: install demo test test-fast lint docs site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
 
+# The demo needs the base and the trees alone; everything else comes with the first `make test`.
+PACKAGES_demo      := -e '.[trees]'
+PACKAGES_installed := -e '.[all]' --group dev --group docs --group peers
+
 install: $(VENV)/.installed
 
 # uv installs about 20 times faster than pip; where it is not to be had, pip does the same job.
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.demo $(VENV)/.installed: $(VENV)/.%: pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (one to ten minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q uv > $(VENV)/install.log 2>&1 || true
 	@( test -x $(BIN)/uv && $(BIN)/uv pip install -q --python $(BIN)/python $(FIND) \
-	     -c constraints.txt -e '.[all]' --group dev --group docs --group peers > $(VENV)/install.log 2>&1 ) \
+	     -c constraints.txt $(PACKAGES_$*) > $(VENV)/install.log 2>&1 ) \
 	 || ( $(BIN)/python -m pip install -q --upgrade 'pip>=25.1' > $(VENV)/install.log 2>&1 && \
-	      $(BIN)/python -m pip install -q -c constraints.txt -e '.[all]' --group dev --group docs --group peers \
-	        > $(VENV)/install.log 2>&1 ) \
+	      $(BIN)/python -m pip install -q -c constraints.txt $(PACKAGES_$*) > $(VENV)/install.log 2>&1 ) \
 	 || ( tail -n 20 $(VENV)/install.log; echo "installation failed; whole log: $(VENV)/install.log"; exit 1 )
 	@touch $@
 
-demo: install
+demo: $(if $(wildcard $(VENV)/.installed),install,$(VENV)/.demo)
 	@$(BIN)/rheostat demo --seed 0 --html out/demo.html
 
 lint: install
