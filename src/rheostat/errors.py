@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rheostat._optional import install_command
+
 
 class RheostatError(Exception):
     """The root: catch this to catch everything this library raises on purpose."""
@@ -56,7 +58,7 @@ class MissingExtra(RheostatError, ImportError):
 
     def __init__(self, module: str, extra: str) -> None:
         self.module, self.extra = module, extra
-        super().__init__(f"{module} is not installed: pip install 'rheostat[{extra}]'")
+        super().__init__(f"{module} is not installed: {install_command(extra)}")
 
 
 class MeterUnavailable(RheostatError):

@@ -87,3 +87,8 @@ def test_the_page_has_all_charts_and_fetches_nothing(told):
     assert not re.search(r"(?:src|href)\s*=\s*[\"'`]?\s*https?:", page)
     for title in ("Front", "Decide", "Why", "Truth", "Leans on", "All recent jobs"):
         assert f"<h2>{title}</h2>" in page
+
+
+def test_the_demo_says_which_model_ran(told):
+    assert json.loads(told[0])["model"] == "lightgbm"
+    assert "Boosted trees (LightGBM) on the first" in told[1]

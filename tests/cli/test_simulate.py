@@ -217,3 +217,14 @@ def test_a_later_start_loads_nothing_that_only_compiling_or_drawing_needs(trace)
         argv = [sys.executable, "-c", code]
         done = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_help_lists_every_order_and_orders_says_what_each_means(capsys):
+    from rheostat.decide.queue.orders import ORDERS
+
+    words = re.sub(r"[^\w:]+", " ", told(capsys, "simulate", "--help")[1]).split()
+    assert [name for name in ORDERS if name not in words] == []
+    code, out, _ = told(capsys, "simulate", "--orders")
+    rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
+    assert code == 0
+    assert {r["order"]: r["meaning"] for r in rows} == {o.name: o.meaning for o in ORDERS.values()}

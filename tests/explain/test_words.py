@@ -13,6 +13,7 @@ from rheostat.core.front import Front
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.decide.advise import advise
 from rheostat.errors import DataError
+from rheostat.explain.cells import tsv
 from rheostat.explain.html import packed, page, plotly_js
 from rheostat.explain.json import document
 from rheostat.explain.scatter import draw
@@ -211,3 +212,16 @@ def test_advice_is_summed_and_its_gaps_are_told():
 def test_an_unknown_thing_is_refused_by_name():
     with pytest.raises(DataError, match="nothing is known about a dict"):
         explain({})
+
+
+def test_a_pipe_gets_no_broken_rows_and_no_formulas():
+    """Every value comes back from its field, and a spreadsheet runs none of them."""
+    names = ["a\tb", "two\nlines", "back\\slash", "=1+1", "@SUM(A1)", "+x", "-x", "-", "-1.5"]
+    lines = tsv(Grid(("name\t", "n"), tuple((n, -2.0) for n in names))).splitlines()
+    assert lines[0] == "name\\t\tn"
+    fields = [line.split("\t") for line in lines[1:]]
+    assert [f[1] for f in fields] == ["-2.0"] * len(names)
+    assert not any(f[0][0] in "=+@" for f in fields)
+    back = {r"\t": "\t", r"\n": "\n", r"\\": "\\"}
+    read = [re.sub(r"\\.", lambda m: back[m[0]], f[0].removeprefix("'")) for f in fields]
+    assert read == names

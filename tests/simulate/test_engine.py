@@ -205,3 +205,30 @@ def test_a_score_that_fails_or_is_no_number_is_an_error_and_never_a_schedule():
     for rule in (nowhere, Order("logs", lambda now, s, r, n: np.log(-r), fixed=True)):
         with pytest.raises(DataError, match="gave no number for"):
             simulate_run(jobs, rule, 2)
+
+
+def test_a_callable_backfills_as_far_as_asked_and_the_trace_says_the_machine():
+    """The order that the callable states is the one that the name states, however it backfills."""
+    import rheostat as rh
+    from rheostat.core.jobs import JobTable, Note
+
+    rng = np.random.default_rng(0)
+    run = rng.integers(1, 900, 60).astype(float)
+    jobs = trace(np.sort(rng.integers(0, 4000, 60)), run, rng.integers(1, 9, 60), 2 * run)
+    jobs = JobTable(jobs.frame, jobs.schema, (Note("header MaxProcs: 8"),))
+
+    def mine(now, submit_s, estimate_s, procs):
+        return estimate_s
+
+    seen = []
+    for far in BACKFILLING:
+        told = rh.simulate(jobs, mine, backfill=far).frame["start_s"].to_list()
+        name = "sjf" if far == "none" else f"sjf+{far}"
+        assert told == rh.simulate(jobs, name, 8).frame["start_s"].to_list()
+        assert policy("sjf", backfill=far) == policy(name)
+        seen.append(told)
+    assert seen[0] != seen[1] != seen[2]
+    with pytest.raises(DataError, match=r"sjf\+easy: it says itself how far it backfills"):
+        rh.simulate(jobs, "sjf+easy", backfill="none")
+    with pytest.raises(DataError, match="expected one of none, easy, conservative, got 'far'"):
+        rh.simulate(jobs, mine, backfill="far")

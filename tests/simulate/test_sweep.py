@@ -212,5 +212,5 @@ def test_an_error_names_the_trace_wherever_it_was_met(folder, tmp_path):
     write_swf(trace([0, 5], [1, 1], [1, 1]), tmp_path / "mute.swf")
     tasks = tasks_of([folder / "one.swf", tmp_path / "mute.swf"], ["easy"])
     for processes in (1, 2):
-        with pytest.raises(DataError, match=r"mute, easy: machine: .* pass --machine PROCESSORS"):
+        with pytest.raises(DataError, match=r"mute, easy: machine: .* give its processors"):
             sweep(tasks, processes=processes)

@@ -27,7 +27,6 @@ app = typer.Typer(
     name="rheostat",
     help="Turn the knob, see the price: trade runtime against power and energy.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={

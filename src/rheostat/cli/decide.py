@@ -98,7 +98,6 @@ def _known_ending(out: Path | None) -> None:
 def _write(advice: Advice, out: Path) -> None:
     from rheostat.core.files import replace_file, replacing
 
-    frame = advice.table.frame
     if out.suffix == ".parquet":
         advice.table.write_parquet(out)
     elif out.suffix == ".json":
@@ -107,6 +106,10 @@ def _write(advice: Advice, out: Path) -> None:
 
         facts = {**advice_facts(advice), "jobs": advice_rows(advice)}
         replace_file(out, document("rheostat.decide/1", facts))
+    elif out.suffix == ".tsv":
+        from rheostat.explain.cells import tsv
+
+        replace_file(out, tsv(_full(advice)))
     else:
         with replacing(out) as draft:
-            frame.write_csv(draft, separator="," if out.suffix == ".csv" else "\t")
+            advice.table.frame.write_csv(draft)

@@ -5,34 +5,15 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rheostat.cli.options import Json
 
-BASE = (
-    "numpy",
-    "scipy",
-    "polars",
-    "pyarrow",
-    "scikit-learn",
-    "skops",
-    "moocore",
-    "plotly",
-    "typer",
-)
-EXTRAS = {
-    "trees": ("xgboost", "lightgbm"),
-    "bo": ("torch", "gpytorch", "botorch", "pymoo"),
-    "deep": ("torch", "pytorch_tabnet", "safetensors"),
-    "explain": ("shap",),
-    "scale": ("dask", "distributed", "dask_jobqueue"),
-    "exact": ("ortools",),
-    "meters": ("pynvml",),
-    "zeus": ("zeus",),
-}
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
 RAPL = Path("/sys/class/powercap")
 
 
@@ -58,7 +39,7 @@ def versions() -> dict[str, str | None]:
     """Versions of this package, Python and the base libraries; None where one is missing."""
     own = {"rheostat": _version("rheostat"), "python": platform.python_version()}
     return {**own, "system": f"{platform.system()} {platform.machine()}"} | {
-        n: _version(n) for n in BASE
+        r.name: _version(r.name) for r in _requirements() if not r.marker
     }
 
 
@@ -70,13 +51,52 @@ def _version(name: str) -> str | None:
 
 
 def extras() -> dict[str, dict[str, Any]]:
-    """Each extra: whether it is complete, what is missing, and the command that installs it."""
+    """Each extra: whether it is complete, what is missing, and the command that installs it.
+
+    The package's own metadata says which extras there are and what they need.
+    """
+    from rheostat._optional import install_command
+
     found = {}
-    for name, modules in EXTRAS.items():
-        missing = [m for m in modules if find_spec(m) is None]
-        command = f"pip install 'rheostat[{name}]'" if missing else None
+    for name, needs in required().items():
+        missing = list(dict.fromkeys(n for n in map(_lacking, needs) if n))
+        command = install_command(name) if missing else None
         found[name] = {"present": not missing, "missing": missing, "install": command}
     return found
+
+
+def required() -> dict[str, list[Requirement]]:
+    """What each extra needs on this system, without what the base has; empty: not installed."""
+    try:
+        names = metadata("rheostat").get_all("Provides-Extra") or []
+    except PackageNotFoundError:
+        return {}
+    every = [r for r in _requirements() if r.marker]
+    found = {n: [r for r in every if r.marker.evaluate({"extra": n})] for n in names}  # type: ignore[union-attr]
+
+    def spread(name: str) -> list[Requirement]:
+        parts = [spread(e) for r in found[name] if r.name == "rheostat" for e in sorted(r.extras)]
+        return [r for r in found[name] if r.name != "rheostat"] + [r for p in parts for r in p]
+
+    return {name: spread(name) for name in names}
+
+
+def _requirements() -> list[Requirement]:
+    """All that the package's metadata asks for; nothing where it is run without being installed."""
+    from packaging.requirements import Requirement
+
+    try:
+        return [Requirement(r) for r in requires("rheostat") or []]
+    except PackageNotFoundError:
+        return []
+
+
+def _lacking(need: Requirement) -> str:
+    """What is missing of a requirement; empty if it is met."""
+    here = _version(need.name)
+    if here is None:
+        return need.name
+    return "" if here in need.specifier else f"{need.name} {need.specifier} (here: {here})"
 
 
 def meters() -> dict[str, dict[str, Any]]:

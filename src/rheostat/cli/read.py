@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rheostat.core.jobs import JobTable
+    from rheostat.core.jobs import Column, JobTable
     from rheostat.core.report import Grid
+
+CALENDAR_S = 3e8
+"""Seconds from here on (nine years) are a moment of the calendar, not a duration."""
 
 
 def read(
@@ -62,7 +65,7 @@ def read(
     told = f"{file.name}: {name}, {len(jobs):,} rows, {len(jobs.columns)} columns"
     if not sys.stdout.isatty():
         tell(f"{told}; {_sentences(jobs)[0]}")
-    report = Report(told, (Section("columns", _sentences(jobs), _grid(jobs)),))
+    report = Report(told, (Section("columns", _sentences(jobs), _grid(jobs, words=True)),))
     put_report(report, _grid(jobs))
     tell_notes(jobs.notes, most=20)
 
@@ -85,13 +88,44 @@ def _value(text: str) -> Any:
     return text.split(",") if "," in text else text
 
 
-def _grid(jobs: JobTable) -> Grid:
+SPREAD = ("min", "median", "max")
+
+
+def _grid(jobs: JobTable, *, words: bool = False) -> Grid:
+    """A row per column; numbers in base units, or in ``words`` as people read them."""
     from rheostat.core.report import Grid
 
     nulls = dict(zip(jobs.columns, jobs.frame.null_count().row(0), strict=True))
-    rows = tuple((c.name, c.unit, c.known.name, nulls[c.name], c.meaning)
-                 for c in jobs.schema.values())  # fmt: skip
-    return Grid(("column", "unit", "known", "missing", "meaning"), rows)
+    rows = []
+    for c in jobs.schema.values():
+        spread = _spread(jobs, c.name)
+        shown = [_said(v, c) for v in spread] if words else spread
+        rows.append((c.name, c.unit, c.known.name, nulls[c.name], *shown, c.meaning))
+    return Grid(("column", "unit", "known", "missing", *SPREAD, "meaning"), tuple(rows))
+
+
+def _spread(jobs: JobTable, name: str) -> list[Any]:
+    """(least, median, most) of the values there are; text and identifiers have none of them."""
+    values = jobs.frame[name].drop_nulls()
+    if not values.dtype.is_numeric() or name.endswith("_id"):
+        return [None] * 3
+    values = values.drop_nans() if values.dtype.is_float() else values
+    return [values.min(), values.median(), values.max()]
+
+
+def _said(value: Any, column: Column) -> str:
+    from datetime import UTC, datetime
+
+    from rheostat.core.units import format_quantity
+    from rheostat.explain.words import duration
+
+    if value is None:
+        return ""
+    if column.unit == "s" and abs(value) >= CALENDAR_S:
+        return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d}"
+    if column.unit in ("", "1") and float(value).is_integer():
+        return f"{value:,.0f}"
+    return duration(value) if column.unit == "s" else format_quantity(value, column.unit)
 
 
 def _sentences(jobs: JobTable) -> tuple[str, ...]:

@@ -33,15 +33,30 @@ Ties = Annotated[
 ]
 
 
+def _tell_orders(asked: bool) -> None:
+    """The orders with what they mean, and no simulation."""
+    if not asked:
+        return
+    from rheostat.cli.output import put_report
+    from rheostat.core.report import Grid, Report, Section
+    from rheostat.decide.queue.orders import ORDERS
+
+    grid = Grid(("order", "meaning"), tuple((o.name, o.meaning) for o in ORDERS.values()))
+    put_report(Report("", (Section("orders", (), grid),)), grid)
+    raise typer.Exit
+
+
 def simulate(
     trace: Trace,
     machine: MachineSize = "",
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative or agent:FILE, "
-            "where an ORDER may be tree:FILE; repeatable, the first is what the others are "
-            "compared with.  [default: easy]"
+            help="fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative or agent:FILE "
+            "(agent:ours comes with rheostat).  ORDER is fcfs, sjf, ljf, saf, sqf, largest, lxf, "
+            "wfp3, unicef, f1, f2, f3, f4, multifactor, multifactor:FILE or tree:FILE; "
+            "rheostat simulate --orders says what each means.  Repeatable, the first is what the "
+            "others are compared with.  [default: easy]"
         ),
     ] = None,
     estimates: Estimates = "user",
@@ -62,6 +77,12 @@ def simulate(
     schedule: Annotated[
         Path | None, typer.Option(help="Write starts and ends here, as CSV.")
     ] = None,
+    orders: Annotated[
+        bool,
+        typer.Option(
+            "--orders", help="Say what each ORDER means.", callback=_tell_orders, is_eager=True
+        ),
+    ] = False,
     html: o.Html = None,
     seed: o.Seed = 0,
     form: o.Form = "",

@@ -69,11 +69,40 @@ def tsv(grid: Grid) -> str:
     for i, head in enumerate(grid.heads):
         triple = any(isinstance(r[i], tuple) for r in grid.rows)
         heads += [head, f"{head}_low", f"{head}_high"] if triple else [head]
-    lines = ["\t".join(heads)]
+    lines = ["\t".join(map(_field, heads))]
     for row in grid.rows:
         flat = [x for v in row for x in (v if isinstance(v, tuple) else (v,))]
-        lines.append("\t".join("" if _missing(v) else f"{v}" for v in flat))
+        lines.append("\t".join("" if _missing(v) else _field(v) for v in flat))
     return "\n".join(lines) + "\n"
+
+
+ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def _field(value: Any) -> str:
+    r"""One value of a line: a tab or line end is escaped, and no text is taken for a formula.
+
+    Spreadsheets run text that begins with ``= + - @``; an apostrophe before it keeps it text.
+
+    >>> _field("a\tb"), _field("=HYPERLINK(1)"), _field(-0.5), _field("-0.5"), _field("C:\\x")
+    ('a\\tb', "'=HYPERLINK(1)", '-0.5', '-0.5', 'C:\\\\x')
+    """
+    if not isinstance(value, str):
+        return f"{value}"
+    text = value.translate(ESCAPES)
+    formula = len(text) > 1 and text[0] in FORMULA and not _is_number(text)
+    return f"'{text}" if formula else text
+
+
+FORMULA = ("=", "+", "-", "@")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _missing(value: Any) -> bool:

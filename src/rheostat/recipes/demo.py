@@ -56,6 +56,7 @@ class Demo:
     race: Race
     advice: Advice
     model: Predictor
+    kind: str
 
 
 def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "auto") -> Demo:
@@ -63,6 +64,7 @@ def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "auto") -> Demo:
     world = World(seed)
     jobs = nodecount.prepared(world.jobs(n_jobs))
     past, recent = jobs.split_by_time(0.8)
+    kind = nodecount.kind_of(kind, past)
     model = nodecount.model(kind, past, seed=seed).fit(past)
     asked = recent.known_at(Moment.SUBMIT)
     checked = accuracy(model.predict(asked), recent, nodecount.TARGETS)
@@ -73,9 +75,10 @@ def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "auto") -> Demo:
     front = tradeoff(job, model, knob, nodecount.OBJECTIVES)
     choice = front.choose(Knee(), within=Deadline(float(job.frame["time_limit_s"][0]), SURE))
     truth = Front(front.alternatives, world.truth(front.alternatives), front.objectives)
+    raced = race(front, truth, seed)
     return Demo(
-        jobs, len(past), checked, job, front, choice, truth, race(front, truth, seed), advice, model
-    )
+        jobs, len(past), checked, job, front, choice, truth, raced, advice, model, kind
+    )  # fmt: skip
 
 
 def telling(asked: JobTable, model: Predictor) -> int:

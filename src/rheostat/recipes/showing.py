@@ -20,6 +20,12 @@ NEXT = (
     "rheostat decide YOUR_JOBS.parquet             all of them",
     "rheostat doctor                               what can be measured here",
 )
+KINDS = {
+    "xgboost": "Boosted trees (XGBoost)",
+    "lightgbm": "Boosted trees (LightGBM)",
+    "forest": "A random forest (the extra trees has better models)",
+    "law": "Scaling laws",
+}
 
 
 def short(demo: Demo) -> Narrative:
@@ -56,9 +62,11 @@ def _opening(demo: Demo) -> list[Section]:
     cut = int(jobs.frame["censored"].sum()) if "censored" in jobs.columns else 0
     read = f"{len(jobs):,} jobs, {len(jobs.columns)} columns, no row dropped; {cut} were cut off"
     said = [accuracy_words(q, a) for q, a in demo.accuracy.items()]
+    model = KINDS.get(demo.kind, demo.kind)
+    fitted = f"{model} on the first {demo.learnt:,} jobs, checked on the rest:"
     return [
         Section("read", (f"{read} and count as lower bounds only.",)),
-        Section("fit", (f"On the first {demo.learnt:,} jobs, checked on the rest:", *said)),
+        Section("fit", (fitted, *said)),
     ]
 
 
@@ -138,6 +146,7 @@ def facts(demo: Demo) -> dict[str, Any]:
         "job": demo.job.frame.row(0, named=True),
         "requested": told["requested"],
         "jobs": len(demo.jobs),
+        "model": demo.kind,
         "learnt": demo.learnt,
         "accuracy": accuracy_facts(demo.accuracy),
         "hypervolume": {

@@ -26,4 +26,4 @@ def machine_of(jobs: JobTable, given: str = "") -> Machine:
             size = told.get(key, "").split(" ")[0]
             if size.isdigit() and int(size) > 0:
                 return Machine(int(size), name=told.get("Computer", ""))
-    raise DataError("machine", ["the trace does not say its size: pass --machine PROCESSORS"])
+    raise DataError("machine", ["the trace does not say its size: give its processors (--machine)"])

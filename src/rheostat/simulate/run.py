@@ -18,6 +18,7 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.decide.queue.policy import Policy, policy
 from rheostat.errors import DataError
 from rheostat.simulate.estimates import scheduled
+from rheostat.simulate.header import machine_of
 from rheostat.simulate.played import plays, simulate_played
 from rheostat.simulate.schedule import Plan
 from rheostat.simulate.workload import Workload, workload
@@ -51,6 +52,8 @@ def simulate(
     jobs: JobTable,
     policy: str | Policy | Callable[..., Any] = "easy",
     machine: Machine | int | None = None,
+    *,
+    backfill: str | None = None,
     **options: Any,
 ) -> JobTable:
     """Run ``jobs`` through ``policy`` on ``machine``: the same jobs with the simulated times.
@@ -62,7 +65,9 @@ def simulate(
     policy
         As in `rheostat.decide.queue.policy.policy`, or the file of one: "agent:FILE", "agent:ours".
     machine
-        A `Machine` or its number of processors.
+        A `Machine` or its number of processors; by default what the trace's header says.
+    backfill
+        With a callable or an order: "none", "easy" or "conservative"; None leaves it to ``policy``.
     **options
         Of `simulate_run`, which also returns what the engine did.
 
@@ -78,8 +83,12 @@ def simulate(
     [0.0, 10.0, 15.0]
     >>> simulate(trace, "easy", 4).frame["start_s"].to_list()   # or fills the hole
     [0.0, 10.0, 2.0]
+    >>> def largest(now, submit_s, estimate_s, procs):   # the smallest score goes first
+    ...     return -procs
+    >>> simulate(trace, largest, 4, backfill="none").frame["start_s"].to_list()
+    [0.0, 10.0, 15.0]
     """
-    return simulate_run(jobs, policy, machine, **options).jobs
+    return simulate_run(jobs, policy, machine, backfill=backfill, **options).jobs
 
 
 def simulate_run(
@@ -87,6 +96,7 @@ def simulate_run(
     policy_: str | Policy | Callable[..., Any] = "easy",
     machine: Machine | int | None = None,
     *,
+    backfill: str | None = None,
     estimates: Any = "user",
     semantics: str = "textbook",
     ties: str = "event",
@@ -98,15 +108,13 @@ def simulate_run(
     ``power_w``), go to `rheostat.simulate.site.simulate_site`.  Where any watts are known, the run
     has an ``account`` of energy.
     """
-    if machine is None:
-        raise DataError("simulate", ["machine: expected a Machine or a number of processors"])
-    place = machine if isinstance(machine, Machine) else Machine(machine)
+    place = _place(jobs, machine)
     if isinstance(policy_, str) and plays(policy_):
-        if (semantics, ties) != ("textbook", "event") or set(site) - {"seed"}:
+        if (semantics, ties, backfill) != ("textbook", "event", None) or set(site) - {"seed"}:
             told = "expected textbook semantics, a decision at each event, and jobs as they are"
             raise DataError(policy_, [told])
         return simulate_played(jobs, policy_, place, estimates=estimates, **site)
-    rule = policy(policy_, semantics=semantics, ties=ties)
+    rule = policy(policy_, backfill=backfill, semantics=semantics, ties=ties)
     if site or not place.plain:
         from rheostat.simulate.site import simulate_site
 
@@ -116,6 +124,12 @@ def simulate_run(
     told = run_table(jobs, load, plan)
     books = account_of(place, told)
     return Run(told, rule, place, plan.passes, plan.cpu_s, plan.clairvoyant, books)
+
+
+def _place(jobs: JobTable, machine: Machine | int | None) -> Machine:
+    if machine is None:
+        return machine_of(jobs)
+    return machine if isinstance(machine, Machine) else Machine(machine)
 
 
 def account_of(place: Machine, told: JobTable) -> Account | None:

@@ -61,6 +61,7 @@ class Policy:
 def policy(
     spec: str | Policy | Order | Score | Multifactor | Tree,
     *,
+    backfill: str | None = None,
     semantics: str = "textbook",
     ties: str = "event",
     ends: str = "start",
@@ -69,17 +70,27 @@ def policy(
 
     ``easy`` and ``conservative`` alone backfill behind first come, first served; an order alone
     does not backfill.  A callable, a `Multifactor` or a `Tree` is an order under EASY.
+    ``backfill`` says it for those and for the name of an order.
 
     >>> policy("sjf+easy").order.name, policy("easy").order.name, policy("sjf").backfill
     ('sjf', 'fcfs', 'none')
     >>> policy("EASY").name, policy("multifactor").name
     ('easy', 'multifactor')
     """
+    settled = isinstance(spec, Policy) or (
+        isinstance(spec, str) and ("+" in spec or spec.strip().lower() in BACKFILLING)
+    )
+    if settled and backfill is not None:
+        name = spec.name if isinstance(spec, Policy) else spec
+        told = f"it says itself how far it backfills: expected no backfill, got {backfill!r}"
+        raise DataError(f"policy {name}", [told])
     if isinstance(spec, Policy):
         return spec
     if not isinstance(spec, str):
-        made = order(spec)
-        return Policy(made, "easy", semantics, ties, f"{made.name}+easy", ends)
+        made, far = order(spec), backfill or "easy"
+        return Policy(made, far, semantics, ties, made.name + f"+{far}" * (far != "none"), ends)
+    if backfill not in (None, "none"):
+        spec = f"{spec.strip()}+{backfill}"
     first, plus, second = spec.strip().partition("+")
     if not plus and first.lower() in BACKFILLING[1:]:
         first, second = "fcfs", first

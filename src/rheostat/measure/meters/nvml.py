@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from rheostat._optional import require
+from rheostat._optional import install_command, require
 from rheostat.measure.meters.reading import Domain
 
 LEAST_WINDOW_S = 2.0
@@ -35,7 +35,7 @@ class Nvml:
     def why(self) -> str:
         """Why no GPU can be read."""
         if self._library is None and find_spec("pynvml") is None:
-            return "nvidia-ml-py is not installed: pip install 'rheostat[meters]'"
+            return f"nvidia-ml-py is not installed: {install_command('meters')}"
         nvml = self._nvml()
         try:
             nvml.nvmlInit()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from rheostat._optional import require
+from rheostat._optional import install_command, require
 from rheostat.measure.meters.nvml import LEAST_WINDOW_S
 from rheostat.measure.meters.nvml import MOST_W as GPU_W
 from rheostat.measure.meters.rapl import MOST_W as CPU_W
@@ -33,7 +33,7 @@ class Zeus:
     def why(self) -> str:
         """Why Zeus finds nothing."""
         if self._device is None and find_spec("zeus") is None:
-            return "zeus is not installed: pip install 'rheostat[zeus]'"
+            return f"zeus is not installed: {install_command('zeus')}"
         reasons: list[str] = []
         if any(self._group(kind, reasons) is not None for kind in ("gpus", "cpus")):
             return ""
