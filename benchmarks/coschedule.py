@@ -25,10 +25,11 @@ from nodecount_lib.section import replace_section
 
 from rheostat.decide.coschedule.cluster import Matched
 from rheostat.decide.coschedule.exact import optimum
+from rheostat.decide.coschedule.files import read_profiles
 from rheostat.decide.coschedule.node import Node, NodeState, Tenant, Waiting
 from rheostat.decide.coschedule.plan import Site
 from rheostat.decide.coschedule.profile import Mode
-from rheostat.recipes.ecosched import ANCHOR, IDLE_W, TOLERANCE, gain, make_policy, read_profiles
+from rheostat.recipes.ecosched import ANCHOR, IDLE_W, TOLERANCE, gain, make_policy
 from rheostat.simulate.node.logs import measured_runs, queue_in_log, recorded_rows
 from rheostat.simulate.node.recorded import Recorded
 from rheostat.simulate.node.run import run_queue

@@ -12,9 +12,10 @@ from rheostat.decide.coschedule.cluster import Matched
 from rheostat.decide.coschedule.ecosched import EcoSched
 from rheostat.decide.coschedule.node import Node, NodeState, Tenant, Waiting, best_place, place
 from rheostat.decide.coschedule.packed import Packed
-from rheostat.decide.coschedule.plan import Site, foresee
+from rheostat.decide.coschedule.plan import OBJECTIVES, Site, cost, foresee
 from rheostat.decide.coschedule.profile import Mode, foretell
 from rheostat.errors import DataError
+from rheostat.recipes.ecosched import POLICIES, compare
 from rheostat.simulate.node.recorded import Recorded
 from rheostat.simulate.node.run import run_queue
 from rheostat.simulate.node.truth import Truth
@@ -77,13 +78,13 @@ def test_no_gpu_is_given_twice_and_energy_adds_up(world, name, crowd, poll):
 
 
 @settings(max_examples=25)
-@given(worlds())
-def test_a_plan_foresees_what_a_run_without_neighbours_gives(world):
+@given(worlds(), st.sampled_from([0.0, 0.05, 0.7]), st.integers(1, 4))
+def test_a_plan_foresees_what_a_run_gives_neighbours_included(world, crowd, tenants):
     profiles, queue = world
     queue = [Waiting(w.name, w.app) for w in queue]
-    run = run_queue(queue, Marble(profiles), NODE)
+    run = run_queue(queue, Marble(profiles, tenants), NODE, Truth(crowd=crowd))
     order = [near_fastest(profiles[w.app]) for w in queue]
-    told = foresee(order, Site(4, 2, 50.0))
+    told = foresee(order, Site(4, tenants, 50.0, crowd))
     assert told.makespan_s == pytest.approx(run.makespan_s)
     assert told.energy_j == pytest.approx(run.energy_j)
 
@@ -96,6 +97,38 @@ def test_packed_is_not_foreseen_to_lose_to_marble(world):
     ours = run_queue(queue, Packed(profiles, 50.0, crowd=0.0), NODE)
     theirs = run_queue(queue, Marble(profiles), NODE)
     assert ours.edp_js <= theirs.edp_js * 1.0001
+
+
+@settings(max_examples=25)
+@given(worlds(), st.sampled_from([0.0, 0.05, 0.5]), st.sampled_from(["makespan", "energy"]))
+def test_packed_itself_is_no_worse_than_the_baselines_it_can_see(world, crowd, objective):
+    profiles, queue = world
+    queue = [Waiting(w.name, w.app) for w in queue]
+    packed = Packed(profiles, 50.0, crowd=crowd, objective=objective, tries=40)
+    ours = run_queue(queue, packed, NODE, Truth(crowd=crowd))
+    for name in ("marble", "most", "fastest"):
+        theirs = run_queue(queue, made(name, profiles), NODE, Truth(crowd=crowd))
+        limit = cost(objective, theirs.makespan_s, theirs.energy_j)
+        assert cost(objective, ours.makespan_s, ours.energy_j) <= limit * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("jobs", "crowd"), [(4, 0.05), (8, 0.05), (50, 0.05), (4, 0.5)])
+def test_packed_runs_one_at_a_time_where_gpus_are_not_wasted(jobs, crowd):
+    linear = {"A": tuple(Mode("A", g, 400.0 / g, 300.0 * g) for g in (1, 2, 3, 4))}
+    queue = [Waiting(f"A#{i}", "A") for i in range(jobs)]
+    run = run_queue(queue, Packed(linear, 70.0, crowd=crowd), Node(idle_w=70.0), Truth(crowd=crowd))
+    assert run.makespan_s == pytest.approx(100.0 * jobs)
+    assert run.energy_j == pytest.approx(120e3 * jobs)
+
+
+@settings(max_examples=25)
+@given(worlds(), st.sampled_from([0.0, 0.05, 0.5]), st.sampled_from(OBJECTIVES), st.integers(1, 2))
+def test_the_best_of_all_candidates_comes_first(world, crowd, objective, nodes):
+    profiles, queue = world
+    runs = compare(queue, profiles, NODE, objective=objective, crowd=crowd, nodes=nodes)
+    assert {r.policy for r in runs} == set(POLICIES)
+    costs = [cost(objective, r.makespan_s, r.energy_j) for r in runs]
+    assert costs[0] == min(costs)
 
 
 def test_packed_finds_the_known_best_of_four_serial_jobs():
@@ -186,6 +219,11 @@ def test_the_exact_schedule_is_the_known_one():
     assert best.energy_j == pytest.approx(2 * 200.0 * 10 + 4 * 50.0 * 10)
     alone = optimum(queue, profiles, Site(4, 1, 50.0), minimise="makespan")
     assert alone.makespan_s == pytest.approx(12.0)
+    later = [Waiting("a#1", "a", 5.0), Waiting("a#2", "a", 100.0)]
+    plan = optimum(later, profiles, Site(4, 2, 50.0), minimise="makespan")
+    assert plan.starts[1][0] >= 95.0  # seconds since the first arrival
+    run = run_queue(queue, best.plan(2), NODE)
+    assert run.makespan_s == pytest.approx(best.makespan_s)
 
 
 def test_a_job_that_never_fits_is_told():

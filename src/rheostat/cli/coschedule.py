@@ -12,6 +12,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.report import Chart, Grid, Report
+    from rheostat.decide.coschedule.exact import Optimum
     from rheostat.simulate.node.run import NodeRun
 
 
@@ -33,15 +34,18 @@ def coschedule(
     policy: Annotated[
         str,
         typer.Option(
-            help="packed, ecosched, ecosched-score, marble, sequential-fastest or "
-            "sequential-most; the first is shown, all are compared."
+            help="Candidates, of packed, ecosched, ecosched-score, marble, sequential-fastest and "
+            "sequential-most: all are compared, the best is shown.  [default: all]"
         ),
-    ] = "packed,marble",
+    ] = "",
+    objective: Annotated[
+        str, typer.Option(help="What the best is: edp (energy times makespan), makespan or energy.")
+    ] = "edp",
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=VALUE", help="Rows of PROFILES to take. Repeatable."),
     ] = None,
-    gpus: Annotated[int, typer.Option(min=1, help="GPUs of a node.")] = 4,
+    gpus: Annotated[int, typer.Option(min=1, max=1024, help="GPUs of a node.")] = 4,
     domains: Annotated[int, typer.Option(min=1, help="NUMA domains of a node.")] = 2,
     idle: Annotated[str, typer.Option(help="Power of an idle GPU.")] = "60W",
     tenants: Annotated[int, typer.Option(min=1, help="Most jobs at once (packed).")] = 4,
@@ -49,38 +53,54 @@ def coschedule(
         float, typer.Option(min=0.0, help="Slowdown of a job per neighbour, 0.05 is 5 %.")
     ] = 0.05,
     nodes: Annotated[
-        int, typer.Option(min=1, help="Nodes; with several, packed matches jobs to nodes.")
+        int,
+        typer.Option(min=1, max=10_000, help="Nodes; with several, packed matches jobs to nodes."),
     ] = 1,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Also the best schedule known beforehand (OR-tools).")
+        bool, typer.Option("--exact", help="Also a schedule searched by OR-tools, for one node.")
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the first policy's schedule here, as CSV.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the best schedule here, as CSV.")] = None,
     html: o.Html = None,
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> None:
     """Pack jobs on the GPUs of a node and say what it takes in time and energy.
 
+    Several policies plan the queue and the best plan in the objective is shown, beside the others.
     Runtimes are those profiled, slowed by neighbours; energy is that of the GPUs, idle ones
     included.  Nothing is started: the schedule is a plan.
-    """  # fmt: skip
+    """
     from rheostat.cli.output import put_json, put_report, tell, working, write_page
     from rheostat.core.files import replacing
     from rheostat.core.units import parse_quantity
-    from rheostat.recipes.ecosched import queue_of, read_profiles
+    from rheostat.decide.coschedule.files import read_profiles, read_queue
+    from rheostat.decide.coschedule.profile import has_signals
+    from rheostat.recipes.ecosched import POLICIES, compare
 
+    if exact and nodes > 1:
+        raise typer.BadParameter(f"--exact plans one node, got --nodes {nodes}")
+    if not crowd <= 100:
+        raise typer.BadParameter(f"--crowd: expected a share such as 0.05, got {crowd}")
     known = read_profiles(profiles, _pairs(where or []))
-    jobs, idle_w = queue_of(queue, known), parse_quantity(idle, "W")
-    node = _node(gpus, domains, idle_w)
+    jobs, idle_w = read_queue(queue, known), parse_quantity(idle, "W")
+    node, tenants = _node(gpus, domains, idle_w), min(tenants, gpus)
     _must_fit(jobs, known, gpus)
-    how = {"tenants": tenants, "crowd": crowd, "seed": seed}
+    candidates = o.names(policy) or POLICIES
+    if any(c.startswith("ecosched") for c in candidates) and not has_signals(
+        {j.app: known[j.app] for j in jobs}
+    ):
+        tell("note: no dram_active, fp_active or sm_clock for every mode: "
+             "ecosched is given the profiled runtimes")  # fmt: skip
     with working(f"{len(jobs)} jobs"):
-        runs = [_run(name, jobs, known, node, nodes, how) for name in o.names(policy)]
-    facts = _facts(runs, node, nodes, crowd)
-    if exact:
-        facts["exact"] = _exact(jobs, known, node, tenants, seed)
+        best = _exact(jobs, known, node, tenants, objective, seed) if exact else None
+        runs = compare(jobs, known, node, candidates=candidates, objective=objective, nodes=nodes,
+                       plans=[best.plan(tenants)] if best else (), tenants=tenants, crowd=crowd,
+                       seed=seed)  # fmt: skip
+    facts = _facts(runs, node, nodes, crowd, objective)
+    if best:
+        facts["exact"] = {"makespan_s": best.makespan_s, "energy_j": best.energy_j,
+                          "edp_js": best.makespan_s * best.energy_j, "bound": best.bound,
+                          "proven": best.proven}  # fmt: skip
     if out is not None:
         with replacing(out) as draft:
             runs[0].jobs.frame.write_csv(draft)
@@ -89,7 +109,7 @@ def coschedule(
     if json:
         put_json("rheostat.coschedule/1", facts)
     else:
-        put_report(report, _schedule(facts))
+        put_report(report, _compared(facts), _schedule(facts))
     if html is not None:
         write_page(report, html)
 
@@ -106,6 +126,8 @@ def _node(gpus: int, domains: int, idle_w: float) -> Any:
 
     if domains > gpus:
         raise typer.BadParameter(f"at most one domain per GPU, got {domains} for {gpus}")
+    if not idle_w <= 1e5:
+        raise typer.BadParameter(f"--idle: expected watts of one GPU, got {idle_w:g} W")
     edges = [round(k * gpus / domains) for k in range(domains + 1)]
     return Node(tuple(tuple(range(a, b)) for a, b in pairwise(edges)), idle_w)
 
@@ -118,35 +140,18 @@ def _must_fit(jobs: Any, known: Any, gpus: int) -> None:
         raise Infeasible(f"{', '.join(large)}: no mode fits on {gpus} GPUs", -1)
 
 
-def _run(name: str, jobs: Any, known: Any, node: Any, nodes: int, how: dict[str, Any]) -> NodeRun:
-    from rheostat.decide.coschedule.cluster import Matched
-    from rheostat.recipes.ecosched import make_policy
-    from rheostat.simulate.node.run import run_queue
-    from rheostat.simulate.node.truth import Truth
-
-    truth = Truth(crowd=how["crowd"])
-    fitting = {a: tuple(m for m in ms if m.gpus <= node.gpus) for a, ms in known.items()}
-    fitting = {a: ms for a, ms in fitting.items() if ms}
-    if name == "packed" and nodes > 1:
-        options = {k: how[k] for k in ("tenants", "crowd")}
-        many = Matched(fitting, node.idle_w, **options)
-        return run_queue(jobs, None, node, truth, nodes=nodes, chooser=many.choose, name=name)
-    options = how if name == "packed" else {}
-    made = make_policy(name, fitting, node.idle_w, **options)
-    return run_queue(jobs, made, node, truth, nodes=nodes)
-
-
-def _exact(jobs: Any, known: Any, node: Any, tenants: int, seed: int) -> dict[str, Any]:
+def _exact(jobs: Any, known: Any, node: Any, tenants: int, objective: str, seed: int) -> Optimum:
     from rheostat.decide.coschedule.exact import optimum
     from rheostat.decide.coschedule.plan import Site
 
-    best = optimum(jobs, known, Site(node.gpus, tenants, node.idle_w), seed=seed)
-    return {"makespan_s": best.makespan_s, "energy_j": best.energy_j,
-            "edp_js": best.makespan_s * best.energy_j, "bound": best.bound,
-            "proven": best.proven}  # fmt: skip
+    least = "makespan" if objective == "makespan" else "energy"
+    site = Site(node.gpus, tenants, node.idle_w)
+    return optimum(jobs, known, site, minimise=least, seed=seed)
 
 
-def _facts(runs: list[NodeRun], node: Any, nodes: int, crowd: float) -> dict[str, Any]:
+def _facts(
+    runs: list[NodeRun], node: Any, nodes: int, crowd: float, objective: str
+) -> dict[str, Any]:
     told = [
         {"policy": r.policy, "makespan_s": r.makespan_s, "energy_j": r.energy_j,
          "edp_js": r.edp_js, "mean_wait_s": float((r.jobs.numpy("start_s")
@@ -157,7 +162,16 @@ def _facts(runs: list[NodeRun], node: Any, nodes: int, crowd: float) -> dict[str
                "energy_j"]  # fmt: skip
     rows = runs[0].jobs.frame.select(columns).to_dicts()
     return {"node_gpus": node.gpus, "nodes": nodes, "idle_w": node.idle_w, "crowd": crowd,
-            "policies": told, "schedule": rows}  # fmt: skip
+            "objective": objective, "best": runs[0].policy, "policies": told,
+            "schedule": rows}  # fmt: skip
+
+
+def _compared(facts: dict[str, Any]) -> Grid:
+    from rheostat.core.report import Grid
+
+    heads = ("policy", "makespan_s", "energy_j", "edp_js", "mean_wait_s")
+    rows = tuple(tuple(p[h] for h in heads) for p in facts["policies"])
+    return Grid(heads, rows, ("", "s", "J", "J s", "s"), marked=0)
 
 
 def _schedule(facts: dict[str, Any]) -> Grid:
@@ -191,18 +205,18 @@ def _bars(facts: dict[str, Any]) -> Chart:
 
 
 def _report(facts: dict[str, Any]) -> Report:
-    from rheostat.core.report import Grid, Report, Section
+    from rheostat.core.report import Report, Section
 
-    heads = ("policy", "makespan", "energy", "EDP", "mean wait")
-    rows = [(p["policy"], p["makespan_s"], p["energy_j"], p["edp_js"], p["mean_wait_s"])
-            for p in facts["policies"]]  # fmt: skip
+    what = {"edp": "energy times makespan", "makespan": "makespan", "energy": "energy"}
+    said = [f"Best in {what[facts['objective']]} is {facts['best']}.",
+            f"Simulated from profiles on {facts['nodes']} node(s) of {facts['node_gpus']} GPUs; "
+            f"each neighbour slows a job by {100 * facts['crowd']:g} %.",
+            "The best was picked with the whole queue known, later arrivals included."]  # fmt: skip
     if "exact" in facts:
         e = facts["exact"]
-        name = "best known beforehand" + ("" if e["proven"] else " (not proven)")
-        rows.append((name, e["makespan_s"], e["energy_j"], e["edp_js"], float("nan")))
-    grid = Grid(heads, tuple(rows), ("", "s", "J", "J s", "s"))
-    said = (f"Simulated from profiles on {facts['nodes']} node(s) of {facts['node_gpus']} GPUs; "
-            f"each neighbour slows a job by {100 * facts['crowd']:g} %.",)  # fmt: skip
-    first = facts["policies"][0]["policy"]
-    plan = Section(f"schedule of {first}", (), _schedule(facts), _bars(facts))
-    return Report("Jobs on shared GPUs", (Section("policies", said, grid), plan), facts)
+        said.append(f"If neighbours cost nothing, the schedule searched by OR-tools takes "
+                    f"{e['makespan_s']:.1f} s and {e['energy_j'] / 1e3:.1f} kJ "
+                    f"({'proven best' if e['proven'] else 'not proven best'}).")  # fmt: skip
+    plan = Section(f"schedule of {facts['best']}", (), _schedule(facts), _bars(facts))
+    compared = Section("policies", tuple(said), _compared(facts))
+    return Report("Jobs on shared GPUs", (compared, plan), facts)

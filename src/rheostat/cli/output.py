@@ -22,12 +22,16 @@ def put_json(schema: str, facts: Mapping[str, Any]) -> None:
     sys.stdout.write(document(schema, facts))
 
 
-def put_report(report: Report, grid: Grid | None = None) -> None:
-    """The report on a terminal; in a pipe ``grid`` as tab-separated values where there is one."""
-    if grid is not None and not sys.stdout.isatty():
+def put_report(report: Report, *grids: Grid | None) -> None:
+    """The report on a terminal; in a pipe ``grids``, if any, as tab-separated values.
+
+    Several are set apart by an empty line.
+    """
+    tables = [grid for grid in grids if grid is not None]
+    if tables and not sys.stdout.isatty():
         from rheostat.explain.cells import tsv
 
-        sys.stdout.write(tsv(grid))
+        sys.stdout.write("\n".join(tsv(grid) for grid in tables))
         return
     from rheostat.explain.text import render, show
 

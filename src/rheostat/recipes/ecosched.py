@@ -1,7 +1,7 @@
 """EcoSched: which jobs share a node's GPUs, on how many each; as released, and ours beside it.
 
 The mechanisms are `rheostat.decide.coschedule` (policies) and `rheostat.simulate.node` (what comes
-of them); here are the authors' settings, policies by name and the readers of profiles and queues.
+of them); here are the authors' settings, policies by name, and all of them compared on a queue.
 
 References
 ----------
@@ -12,19 +12,18 @@ are those of the logs released with the code (EcoPack).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from rheostat.core.files import ordinary_file
-from rheostat.core.vocabulary import table
 from rheostat.decide.coschedule.baselines import Marble, Sequential
+from rheostat.decide.coschedule.cluster import Matched
 from rheostat.decide.coschedule.ecosched import EcoSched
-from rheostat.decide.coschedule.node import CoPolicy, Waiting
+from rheostat.decide.coschedule.node import CoPolicy, Node, Waiting
 from rheostat.decide.coschedule.packed import Packed
-from rheostat.decide.coschedule.profile import Profiles, profiles_of
+from rheostat.decide.coschedule.plan import Planned, cost
+from rheostat.decide.coschedule.profile import Profiles, has_signals
 from rheostat.errors import DataError
+from rheostat.simulate.node.run import NodeRun, run_queue
+from rheostat.simulate.node.truth import Truth
 
 POLICIES = ("packed", "ecosched", "ecosched-score", "marble", "sequential-fastest",
             "sequential-most")  # fmt: skip
@@ -32,11 +31,6 @@ IDLE_W = {"V100": 43.0, "A100": 53.0, "H100": 70.0}
 TOLERANCE = {"V100": 0.2, "A100": 0.2, "H100": 0.14}
 ANCHOR = "pot3d"
 """The first action of the released policy had to hold this application."""
-
-NAMES = {
-    "gpu_count": "gpus", "total_gpu_power_w": "power_w", "dram_active_sum": "dram_active",
-    "fp_active_sum": "fp_active", "sm_clock_sum_mhz": "sm_clock",
-}  # fmt: skip
 
 
 def make_policy(name: str, profiles: Profiles, idle_w: float, **options: Any) -> CoPolicy:
@@ -52,69 +46,55 @@ def make_policy(name: str, profiles: Profiles, idle_w: float, **options: Any) ->
     raise DataError("--policy", [f"expected one of {', '.join(POLICIES)}, got {name!r}"])
 
 
-def read_profiles(path: str | Path, where: dict[str, str] | None = None) -> Profiles:
-    """Profiles from a CSV or parquet file, rows limited to ``where`` (column = value).
+def compare(  # noqa: PLR0913 - what a node is and what is wanted, all but three by keyword
+    queue: Sequence[Waiting],
+    profiles: Profiles,
+    node: Node,
+    *,
+    candidates: Sequence[str] = POLICIES,
+    plans: Sequence[Planned] = (),
+    objective: str = "edp",
+    nodes: int = 1,
+    tenants: int = 4,
+    crowd: float = 0.05,
+    seed: int = 0,
+) -> list[NodeRun]:
+    """The queue under each candidate, simulated from profiles; the best in the objective first.
 
-    Wanted are app, gpus (or gpu_count), runtime_s and power_w, the watts of all its GPUs.
+    Parameters
+    ----------
+    queue, profiles, node
+        Jobs, what is known of their applications, and the node they run on.
+    candidates, plans
+        Names out of `POLICIES`, and plans made elsewhere for one node.
+    objective
+        "edp" (energy times makespan), "makespan" or "energy".
+    nodes
+        With several, packed matches jobs to nodes.
+    tenants
+        Most jobs on a node at once, for packed.
+    crowd
+        Slowdown of a job per neighbour, 0.05 is 5 %.
+    seed
+        Of what packed draws.
+
+    Where a mode has no signal, EcoSched is given profiled runtimes instead.  The whole queue is
+    known when the best is picked, later arrivals included.
     """
-    frame = _frame(path)
-    missing = [c for c in where or {} if c not in frame.columns]
-    if missing:
-        raise DataError(str(path), [f"column {c} is missing" for c in missing])
-    for column, value in (where or {}).items():
-        frame = frame.filter(pl.col(column).cast(pl.String) == value)
-    if not frame.height:
-        raise DataError(str(path), [f"no row has {where}"])
-    frame = frame.rename({k: v for k, v in NAMES.items() if k in frame.columns
-                          and v not in frame.columns})  # fmt: skip
-    _one_machine(path, frame)
-    keep = ("app", "gpus", "runtime_s", "power_w", "cap_w", "dram_active", "fp_active", "sm_clock")
-    return profiles_of(table(frame.select([c for c in keep if c in frame.columns])))
-
-
-def _one_machine(path: str | Path, frame: pl.DataFrame) -> None:
-    """Raise where the same mode stands there for several machines: their mean would be of none."""
-    key = [c for c in ("app", "gpus", "cap_w") if c in frame.columns]
-    if not {"app", "gpus"} <= set(key):
-        return
-    names = [c for c, t in frame.schema.items() if t == pl.String and c not in key]
-    mixed = frame.group_by(key).agg(pl.col(names).n_unique())
-    odd = [c for c in names if int(mixed[c].max() or 0) > 1]  # type: ignore[arg-type]
-    if odd:
-        told = [f"--where {c}=... is needed: {', '.join(sorted(map(str, frame[c].unique())))}"
-                for c in odd]  # fmt: skip
-        raise DataError(str(path), told)
-
-
-def queue_of(text: str, profiles: Profiles) -> list[Waiting]:
-    """A queue from names with counts, ``resnet50*3,lbm``, or a file with app and submit_s.
-
-    >>> [w.name for w in queue_of("a*2,b", {"a": (), "b": ()})]
-    ['a#1', 'a#2', 'b']
-    """
-    if Path(text).is_file():
-        frame = _frame(text)
-        rows = frame.rows(named=True)
-        queue = [Waiting(str(r.get("job_id") or f"{r['app']}#{i + 1}"), str(r["app"]),
-                         float(r.get("submit_s") or 0.0)) for i, r in enumerate(rows)]  # fmt: skip
-    else:
-        queue = []
-        for part in [p.strip() for p in text.split(",") if p.strip()] or sorted(profiles):
-            app, _, count = part.partition("*")
-            n = int(count) if count.isdigit() else 1
-            queue += [Waiting(app if n == 1 else f"{app}#{k + 1}", app) for k in range(n)]
-    unknown = sorted({w.app for w in queue} - set(profiles))
-    if unknown:
-        there = ", ".join(sorted(profiles))
-        raise DataError("queue", [f"{a} has no profile; there are {there}" for a in unknown])
-    return queue
-
-
-def _frame(path: str | Path) -> pl.DataFrame:
-    path = ordinary_file(path)
-    if path.suffix == ".parquet":
-        return pl.read_parquet(path)
-    return pl.read_csv(path, infer_schema_length=None)
+    mine = {a: tuple(m for m in profiles[a] if m.gpus <= node.gpus) for a in {j.app for j in queue}}
+    ours: dict[str, Any] = {"tenants": tenants, "crowd": crowd, "objective": objective}
+    eco = {"by": "signal" if has_signals(mine) else "runtime"}
+    own = {"packed": {**ours, "seed": seed}, "ecosched": eco, "ecosched-score": eco}
+    policies = [make_policy(n, mine, node.idle_w, **own.get(n, {})) for n in candidates]
+    truth, runs = Truth(crowd=crowd), []
+    for policy in (*policies, *plans):
+        many = None
+        if nodes > 1 and policy.name == "packed":
+            many = Matched(mine, node.idle_w, **ours).choose
+        runs.append(
+            run_queue(queue, policy, node, truth, nodes=nodes, chooser=many, name=policy.name)
+        )
+    return sorted(runs, key=lambda r: cost(objective, r.makespan_s, r.energy_j))
 
 
 def gain(better: Sequence[float], worse: Sequence[float]) -> tuple[float, float, float]:

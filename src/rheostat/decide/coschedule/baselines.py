@@ -32,12 +32,18 @@ class Sequential:
         if state.tenants or not waiting:
             return ()
         job = waiting[0]
-        modes = self.profiles[job.app]
-        if self.gpus == "most":
-            mode = max(modes, key=lambda m: m.gpus)
-        else:
-            mode = min(modes, key=lambda m: (m.runtime_s, m.gpus))
+        mode = (most_gpus if self.gpus == "most" else fastest)(self.profiles[job.app])
         return (Start(job, mode, place(state, mode.gpus, 0)[0], 0),)
+
+
+def most_gpus(modes: Sequence[Mode]) -> Mode:
+    """The mode on the most GPUs."""
+    return max(modes, key=lambda m: m.gpus)
+
+
+def fastest(modes: Sequence[Mode]) -> Mode:
+    """The mode with the least runtime, on the fewest GPUs of several."""
+    return min(modes, key=lambda m: (m.runtime_s, m.gpus))
 
 
 def near_fastest(modes: Sequence[Mode], near: float = NEAR) -> Mode:

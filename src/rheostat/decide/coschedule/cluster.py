@@ -31,23 +31,32 @@ class Matched:
     name = "matched"
 
     def __init__(
-        self, profiles: Profiles, idle_w: float, *, tenants: int = 4, crowd: float = 0.05
+        self,
+        profiles: Profiles,
+        idle_w: float,
+        *,
+        tenants: int = 4,
+        crowd: float = 0.05,
+        objective: str = "edp",
     ) -> None:
-        self.planner = Packed(profiles, idle_w, tenants=tenants, crowd=crowd)
+        self.planner = Packed(profiles, idle_w, tenants=tenants, crowd=crowd, objective=objective)
         self.tenants = tenants
         self._planned: dict[str, Mode] = {}
         self._order: list[str] = []
+        self._at_once = tenants
 
     def choose(
         self, waiting: Sequence[Waiting], states: Sequence[NodeState]
     ) -> list[tuple[int, Start]]:
         """One round: (node, start) pairs, at most one per node."""
-        room = [i for i, s in enumerate(states) if s.free and len(s.tenants) < self.tenants]
-        if not room or not waiting:
+        if not waiting or not self._room(states, self.tenants):
             return []
         names = {w.name: w for w in waiting}
         if not names.keys() <= self._planned.keys():
             self._plan(waiting, states)
+        room = self._room(states, self._at_once)
+        if not room:
+            return []
         most = max(len(states[i].free) for i in room)
         some = [n for n in self._order if n in names and self._planned[n].gpus <= most]
         some = some[: PER_NODE * len(room)]
@@ -55,12 +64,18 @@ class Matched:
             return []
         return self._match([names[n] for n in some], room, states)
 
+    @staticmethod
+    def _room(states: Sequence[NodeState], tenants: int) -> list[int]:
+        return [i for i, s in enumerate(states) if s.free and len(s.tenants) < tenants]
+
     def _plan(self, waiting: Sequence[Waiting], states: Sequence[NodeState]) -> None:
-        total = sum(s.node.gpus for s in states)
-        site = Site(total, self.tenants * len(states), self.planner.idle_w, self.planner.crowd)
-        chosen, order = self.planner.by_area([w.app for w in waiting], site)
-        self._planned = {w.name: m for w, m in zip(waiting, chosen, strict=True)}
-        self._order = [waiting[i].name for i in order]
+        total, n = sum(s.node.gpus for s in states), len(states)
+        idle_w, crowd = self.planner.idle_w, self.planner.crowd
+        sites = [Site(total, k * n, idle_w, crowd, n) for k in range(self.tenants, 0, -1)]
+        plan = self.planner.by_area([w.app for w in waiting], sites)
+        self._planned = {w.name: m for w, m in zip(waiting, plan.modes, strict=True)}
+        self._order = [waiting[i].name for i in plan.order]
+        self._at_once = plan.site.tenants // n
 
     def _match(
         self, jobs: Sequence[Waiting], room: Sequence[int], states: Sequence[NodeState]

@@ -22,7 +22,7 @@ from typing import Any
 
 from rheostat._optional import require
 from rheostat.decide.coschedule.node import Waiting
-from rheostat.decide.coschedule.plan import Site
+from rheostat.decide.coschedule.plan import Planned, Site
 from rheostat.decide.coschedule.profile import Mode, Profiles
 from rheostat.errors import DataError, Infeasible
 
@@ -38,6 +38,10 @@ class Optimum:
     energy_j: float
     bound: float
     proven: bool
+
+    def plan(self, tenants: int) -> Planned:
+        """Its modes and its order of starts as a policy, for runs in which neighbours cost time."""
+        return Planned(((job.name, mode) for _, job, mode in self.starts), tenants, "exact")
 
 
 def optimum(
@@ -60,12 +64,15 @@ def optimum(
         raise DataError("minimise", [f"expected energy or makespan, got {minimise!r}"])
     cp = require("ortools.sat.python.cp_model", extra="exact")
     model = cp.CpModel()
+    first = min(j.submit_s for j in queue)
     horizon = sum(_ticks(max(m.runtime_s for m in profiles[j.app])) for j in queue)
+    horizon += round(max(j.submit_s - first for j in queue) * TICKS)
     end = model.new_int_var(0, horizon, "makespan")
     chosen, energy = [], []
     spans, needs = [], []
     for j in queue:
-        start = model.new_int_var(0, horizon, f"start {j.name}")
+        begin = round((j.submit_s - first) * TICKS)
+        start = model.new_int_var(begin, horizon, f"start {j.name}")
         picks = []
         for m in _allowed(profiles[j.app], site, tolerance):
             pick = model.new_bool_var(f"{j.name} on {m.gpus}")

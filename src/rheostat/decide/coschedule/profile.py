@@ -22,10 +22,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
+from rheostat.measure.tables import rows_said
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,24 @@ class Mode:
 
 Profiles = Mapping[str, tuple[Mode, ...]]
 
+SIGNALS = ("dram_active", "fp_active", "sm_clock")
+RANGE = {
+    "gpus": (1, 1e4), "runtime_s": (1e-6, 1e9), "power_w": (1e-6, 1e8), "cap_w": (1e-6, 1e8),
+    **dict.fromkeys(SIGNALS, (0, 1e9)),
+}  # fmt: skip
+"""What a profile may hold; anything else is in another unit, or an error of the file."""
+
 
 def profiles_of(jobs: JobTable, app: str = "app") -> dict[str, tuple[Mode, ...]]:
     """Modes by application from a table with ``gpus``, ``runtime_s`` and ``power_w``.
 
     ``dram_active``, ``fp_active`` and ``sm_clock`` are the signals, ``cap_w`` a cap; repeated rows
-    of a mode are averaged.  All that is missing or not positive is told at once.
+    of a mode are averaged.
+
+    Raises
+    ------
+    DataError
+        What is missing, not a number or not within `RANGE`; all at once.
 
     >>> from rheostat.core.vocabulary import table
     >>> t = table({"app": ["a", "a"], "gpus": [1, 2], "runtime_s": [9.0, 5.0],
@@ -63,29 +77,60 @@ def profiles_of(jobs: JobTable, app: str = "app") -> dict[str, tuple[Mode, ...]]
     [(1, 900.0), (2, 1000.0)]
     """
     jobs.require(app, "gpus", "runtime_s", "power_w")
+    problems = _problems(jobs.frame, app)
+    if problems:
+        raise DataError("profiles", problems)
     names = [app, "gpus", *(["cap_w"] if "cap_w" in jobs.columns else [])]
-    signals = [c for c in ("dram_active", "fp_active", "sm_clock") if c in jobs.columns]
+    signals = [c for c in SIGNALS if c in jobs.columns]
     frame = jobs.frame.group_by(names, maintain_order=True).mean().sort(names)
     found: dict[str, list[Mode]] = {}
-    problems = []
     for row in frame.select([*names, "runtime_s", "power_w", *signals]).rows(named=True):
-        if not (row["gpus"] and (row["runtime_s"] or 0) > 0 and (row["power_w"] or 0) > 0):
-            problems.append(f"{row[app]} on {row['gpus']} GPUs: runtime and power must be positive")
-            continue
         found.setdefault(str(row[app]), []).append(
             Mode(
                 str(row[app]), int(row["gpus"]), float(row["runtime_s"]), float(row["power_w"]),
-                row.get("cap_w"), *(_number(row.get(c)) for c in ("dram_active", "fp_active",
-                                                                   "sm_clock")),
+                row.get("cap_w"), *(_number(row.get(c)) for c in SIGNALS),
             )
         )  # fmt: skip
-    if problems:
-        raise DataError("profiles", problems)
     return {name: tuple(modes) for name, modes in found.items()}
+
+
+def _problems(frame: pl.DataFrame, app: str) -> list[str]:
+    nameless = (frame[app].is_null().arg_true() + 1).to_list()
+    found = [f"{app}: missing in {rows_said(nameless)}"] if nameless else []
+    for name, (least, most) in RANGE.items():
+        if name in frame.columns:
+            found += _outside(frame[name], least, most)
+    return found
+
+
+def _outside(column: pl.Series, least: float, most: float) -> list[str]:
+    """What is wrong with a column; caps and signals may be missing."""
+    values = column.cast(pl.Float64, strict=False).to_numpy()
+    bad = ~((values >= least) & (values <= most))
+    if column.name == "gpus":
+        bad |= values != np.floor(values)
+    if column.name in (*SIGNALS, "cap_w"):
+        bad &= column.is_not_null().to_numpy()
+    if not bad.any():
+        return []
+    kind = "whole numbers" if column.name == "gpus" else "numbers"
+    got = ", ".join(str(v) for v in column.filter(pl.Series(bad))[:3])
+    rows = rows_said((np.flatnonzero(bad) + 1).tolist())
+    return [f"{column.name}: expected {kind} from {least:g} to {most:g}, got {got} in {rows}"]
 
 
 def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
+
+
+def has_signals(profiles: Profiles) -> bool:
+    """Whether every mode has a signal to predict from, so that EcoSched can be used as published.
+
+    >>> looked_at, not_looked_at = Mode("a", 1, 1, 1, dram=0.2), Mode("a", 1, 1, 1)
+    >>> has_signals({"a": (looked_at,)}), has_signals({"a": (not_looked_at,)})
+    (True, False)
+    """
+    return all(bool(np.isfinite(s).all() and s.max() > 0) for s in map(signal, profiles.values()))
 
 
 def signal(modes: Sequence[Mode]) -> Array:
@@ -134,7 +179,7 @@ def foretell(modes: Sequence[Mode], *, by: str = "signal") -> Foretold:
         nrt = runtime / runtime.min()
     else:
         s = signal(modes)
-        if not np.isfinite(s).all() or not s.max() > 0:
+        if not has_signals({modes[0].app: tuple(modes)}):
             told = "not every mode has a signal (dram_active, fp_active or sm_clock)"
             raise DataError(modes[0].app, [told, "take by='runtime'"])
         nrt = np.divide(s.max(), s, out=np.full(len(s), np.inf), where=s > 0)
