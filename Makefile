@@ -1,5 +1,6 @@
 # make demo      everything from an empty folder: environment, main job on generated data, report
 # make test      lint, types, layers, all tests
+# make mutants   how many small defects the tests notice (half an hour; goes on where it stopped)
 # make install   the environment alone
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-fast lint docs site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
+.PHONY: install demo test test-fast mutants lint docs site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
 
 # The demo needs the base and the trees alone; everything else comes with the first `make test`.
 PACKAGES_demo      := -e '.[trees]'
@@ -42,6 +43,9 @@ test: lint
 
 test-fast: install
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+mutants: install
+	@$(BIN)/python tools/mutants --seed $(or $(SEED),0) --number $(or $(NUMBER),400)
 
 bench-nodecount: install
 	@$(BIN)/python benchmarks/nodecount.py --write-docs

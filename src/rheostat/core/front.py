@@ -100,7 +100,7 @@ def knee_index(y: Array) -> int:
     1
 
     Ratios are what people weigh, hence log axes when all values are positive.  Fewer than three
-    distinct front points have no bend: the best in the first objective is returned.
+    distinct front points have no bend and lie equally deep: ties go to the best first objective.
     """
     front = np.flatnonzero(non_dominated(y))
     if not front.size:
@@ -112,7 +112,7 @@ def knee_index(y: Array) -> int:
         1, int((span > 0).sum())
     )
     order = np.lexsort((z[:, 0], -np.round(depth, 12)))
-    return int(front[order[0]] if len(front) > 2 else front[np.argmin(z[:, 0])])
+    return int(front[order[0]])
 
 
 class Rule(Protocol):

@@ -1,0 +1,253 @@
+"""How many small defects do the tests notice?  A seeded sample of changes, each tested by itself.
+
+    python tools/mutants --seed 1 --number 400           sample, test, report
+    python tools/mutants --seed 1 --number 400 --report  what is known so far
+
+A change counts as killed when a test fails or runs three times as long as usual.  Work is done in a
+copy of the tree, one change at a time; results are appended to a file of JSON lines, so that an
+interrupted run goes on where it was.  Changes that no test could notice are listed, each with the
+reason, in ``equivalent.toml``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import tomllib
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NoReturn
+
+# loaded once, before the children are made; nothing of the project itself is
+import hypothesis.extra.numpy  # noqa: F401
+import moocore  # noqa: F401
+import polars  # noqa: F401
+import pyarrow.parquet  # noqa: F401
+import pytest
+import scipy.optimize
+import scipy.stats  # noqa: F401
+import sklearn.ensemble  # noqa: F401
+from changes import Change, of_package
+from covered import OPTIONS, PACKAGES, Tests, environment, recorded, suited
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "out" / "mutants"
+KILLED, SURVIVED, TIMEOUT, UNTESTED, SAME = "killed", "survived", "timeout", "untested", "same"
+SPARE_S, TIMES, WALL_S, MEMORY_B = 20.0, 3.0, 900.0, 12 * 2**30
+LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+BROKEN = 70
+console = Console(stderr=True)
+
+
+def sample(number: int, seed: int, packages: Sequence[str]) -> list[Change]:
+    """``number`` changes, shared among files by how much there is to change, at least one each."""
+    files = [found for p in packages for _, found in of_package(ROOT, p)]
+    total = sum(map(len, files))
+    shares = [max(1.0, number * len(found) / total) for found in files]
+    scale = (number - len(files)) / max(sum(shares) - len(files), 1e-9)
+    exact = [1 + (share - 1) * max(scale, 0.0) for share in shares]
+    counts = [int(x) for x in exact]
+    rest = sorted(range(len(files)), key=lambda i: counts[i] - exact[i])
+    for i in rest[: max(0, number - sum(counts))]:
+        counts[i] += 1
+    chosen = []
+    for found, count in zip(files, counts, strict=True):
+        draw = random.Random(f"{seed}:{found[0].file}")
+        chosen += draw.sample(found, min(count, len(found)))
+    return chosen
+
+
+def tried(change: Change, copy: Path, tests: Tests, tick: int) -> dict[str, object]:
+    """The change made in the copy, tested, and taken back."""
+    parts = [part for part in suited(tests, change.file, change.function) if part]
+    if not parts:
+        return {"status": UNTESTED}
+    path = copy / change.file
+    source, times = path.read_text(encoding="utf-8"), path.stat()
+    path.write_text(change.applied(source), encoding="utf-8")
+    os.utime(path, (times.st_atime, times.st_mtime + 1 + tick))  # no cached code fits it
+    try:
+        for part in parts:
+            found = _result(copy, part, sum(tests[t][0] for t in part))
+            if found["status"] != SURVIVED:
+                break
+        return found
+    finally:
+        path.write_text(source, encoding="utf-8")
+        os.utime(path, (times.st_atime, times.st_mtime))
+
+
+def _result(copy: Path, chosen: Sequence[str], usual_s: float) -> dict[str, object]:
+    """The tests in a child, which has the large libraries loaded already."""
+    (copy / "list.json").write_text(json.dumps(chosen), encoding="utf-8")
+    files = list(dict.fromkeys(t.partition("::")[0] for t in chosen))
+    child = os.fork()
+    if not child:
+        _child(copy, files, int(SPARE_S + TIMES * usual_s))
+    until = time.monotonic() + WALL_S
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+        if time.monotonic() > until:
+            os.killpg(child, signal.SIGKILL)
+        time.sleep(0.02)
+    code = os.waitstatus_to_exitcode(ended[1])
+    said = (copy / "said.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+    last = [x.strip() for x in said if x.startswith(("FAILED", "ERROR"))]
+    if code in (BROKEN, 3, 4):  # an error of the tests' surroundings says nothing of the change
+        raise RuntimeError("\n".join(said[-20:]))
+    status = TIMEOUT if code < 0 else {0: SURVIVED, 5: UNTESTED}.get(code, KILLED)
+    return {"status": status, "tests": len(chosen), "by": last[0][:200] if last else f"exit {code}"}
+
+
+def _child(copy: Path, files: Sequence[str], allowed_s: int) -> NoReturn:
+    code = BROKEN
+    try:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (allowed_s, allowed_s + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_B, MEMORY_B))
+        with (copy / "said.txt").open("wb") as said:
+            os.dup2(said.fileno(), 1)
+            os.dup2(said.fileno(), 2)
+        os.chdir(copy)
+        os.environ.update(environment(copy, MUTANTS_LIST=str(copy / "list.json")))
+        sys.dont_write_bytecode = False
+        sys.path[:0] = [str(copy / "src")]
+        code = int(pytest.main([*OPTIONS, *LOADED, "-x", "--tb=no", "-rfE", *files]))
+    except BaseException:  # noqa: BLE001 - a child must not go on as its parent
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def copied() -> Path:
+    """A copy of the tree, compiled code included."""
+    copy = Path(tempfile.mkdtemp(prefix="mutants-"))
+    left = shutil.ignore_patterns(".git", ".venv", "out", "*_cache", ".hypothesis")
+    shutil.copytree(ROOT, copy, ignore=left, dirs_exist_ok=True)
+    return copy
+
+
+def equivalents() -> dict[str, str]:
+    """Identifier of a change that nothing could notice, and why."""
+    listed = tomllib.loads((Path(__file__).parent / "equivalent.toml").read_text(encoding="utf-8"))
+    return {entry["change"]: entry["why"] for entry in listed["equivalent"]}
+
+
+def results(path: Path) -> dict[str, dict[str, object]]:
+    """Identifier to the last result."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {row["ident"]: row for row in map(json.loads, lines)}
+
+
+def run(wanted: Sequence[Change], path: Path, *, again: bool) -> None:
+    """Test what has no result yet; with ``again`` also what survived."""
+    known = results(path)
+    keep = {KILLED, TIMEOUT} if again else {KILLED, TIMEOUT, SURVIVED, UNTESTED}
+    same = equivalents()
+    left = [c for c in wanted if c.ident not in same
+            and known.get(c.ident, {}).get("status") not in keep]  # fmt: skip
+    if not left:
+        return
+    tests = recorded(ROOT, OUT / "tests.json")
+    copy = copied()
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            for tick, change in enumerate(track(left, "mutants", console=console)):
+                row = asdict(change) | tried(change, copy, tests, tick)
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
+
+
+def wilson(killed: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Interval of 95 % of a share.
+
+    >>> [round(x, 3) for x in wilson(90, 100)]
+    [0.826, 0.945]
+    """
+    if not n:
+        return math.nan, math.nan
+    middle, spread = (killed + z * z / 2), z * math.sqrt(killed * (n - killed) / n + z * z / 4)
+    return (middle - spread) / (n + z * z), (middle + spread) / (n + z * z)
+
+
+def report(wanted: Sequence[Change], path: Path) -> float:
+    """Print a row per package and what survived; return the share killed of all."""
+    known, same = results(path), equivalents()
+    status = {c.ident: SAME if c.ident in same else known.get(c.ident, {}).get("status", "left")
+              for c in wanted}  # fmt: skip
+    out = Console(width=None if sys.stdout.isatty() else 120)
+    table = Table("package", "mutants", "killed", "timeout", "survived", "untested", "same", "left",
+                  "share killed", "95 %")  # fmt: skip
+    total: Counter[str] = Counter()
+    for package in PACKAGES:
+        inside = f"src/rheostat/{package}/"
+        count = Counter(status[c.ident] for c in wanted if c.file.startswith(inside))
+        total += count
+        if count:
+            table.add_row(package, *_cells(count))
+    table.add_row("all", *_cells(total))
+    for c in wanted:
+        if status[c.ident] in (SURVIVED, UNTESTED):
+            out.print(f"{c.file}:{c.line} {status[c.ident]}: {c.ident}", markup=False,
+                      highlight=False, soft_wrap=True)  # fmt: skip
+    out.print(table)
+    return _share(total)[0]
+
+
+def _share(count: Counter[str]) -> tuple[float, float, float]:
+    killed = count[KILLED] + count[TIMEOUT]
+    n = killed + count[SURVIVED] + count[UNTESTED]
+    return (killed / n if n else math.nan, *wilson(killed, n))
+
+
+def _cells(count: Counter[str]) -> Iterator[str]:
+    yield str(sum(count.values()))
+    for name in (KILLED, TIMEOUT, SURVIVED, UNTESTED, SAME, "left"):
+        yield str(count[name])
+    share, low, high = _share(count)
+    yield f"{100 * share:.1f} %"
+    yield f"{100 * low:.0f} to {100 * high:.0f} %"
+
+
+def main() -> int:
+    """0 if at least the share asked for is killed."""
+    asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--number", type=int, default=400)
+    asked.add_argument("--packages", default=",".join(PACKAGES))
+    asked.add_argument("--again", action="store_true", help="test again what survived")
+    asked.add_argument("--report", action="store_true", help="only what is known so far")
+    asked.add_argument("--least", type=float, default=0.9, help="share to be killed")
+    given = asked.parse_args()
+    OUT.mkdir(parents=True, exist_ok=True)
+    path = OUT / f"seed{given.seed}.jsonl"
+    wanted = sample(given.number, given.seed, given.packages.split(","))
+    if not given.report:
+        try:
+            run(wanted, path, again=given.again)
+        except KeyboardInterrupt:
+            console.print("interrupted; the same command goes on")
+            return 130
+    return 0 if report(wanted, path) >= given.least else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
