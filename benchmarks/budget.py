@@ -86,7 +86,7 @@ def end_to_end(known: Mapping[str, Surface], sizes: tuple[int, ...]) -> list[dic
     """From surfaces to a plan with its price and intervals."""
     rows = []
     for n in sizes:
-        f = fleet(dealt(known, n), known)
+        f = fleet(dealt(known, n), known, start="lowest")
         seconds, spent = timed(partial(spend, f, float(f.now_w.sum()) + 40 * len(f)))
         rows.append(row(n, "whole plan, A100 surfaces", seconds, spent.certificate))
     return rows
@@ -222,13 +222,13 @@ def few_tries(tries: tuple[int, ...], extra: float) -> list[dict[str, Any]]:
     own = runs.rows((pl.col("suite") == "ecp") & (pl.col("app") != "CRADL"))
     new, model = cap_table(own), CapMixture().fit(known)
     truth, fit = surfaces(own, monotone=False), surfaces(own)
-    f = fleet(pl.DataFrame({"app": list(fit)}), fit)
+    f = fleet(pl.DataFrame({"app": list(fit)}), fit, start="lowest")
     total = float(f.now_w.sum() + extra * len(f))
     plans = {"every setting known": spend(f, total).rows}
     plans |= {name: rule(f, total) for name, rule in RIVALS.items() if name.startswith("fair")}
     for n in tries:
         believed = surfaces(believed_runs(known, new, model, n))
-        g = fleet(pl.DataFrame({"app": list(fit)}), believed)
+        g = fleet(pl.DataFrame({"app": list(fit)}), believed, start="lowest")
         plans[f"{n} tries"] = same_rows(g, spend(g, total).rows, f)
         plans[f"{n} tries, 90 % sure"] = same_rows(g, spend(g, total, Wish(risk=0.9)).rows, f)
     return [

@@ -90,7 +90,7 @@ def test_what_somebody_else_set_is_left_alone(tree, tmp_path) -> None:
 
 def test_a_plan_made_for_other_caps_says_so(tree) -> None:
     moved = steps([Planned("n1", {"cpu_cap_w": 200.0}, {"cpu_cap_w": 140.0})], panel(tree)).moved
-    assert moved == {"n1 cpu_cap_w": (200.0, 90.0)}
+    assert moved == {"n1 cpu_cap_w": (200.0, 180.0)}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write every file")

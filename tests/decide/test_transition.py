@@ -95,7 +95,8 @@ def test_a_budget_that_changes_is_kept_at_every_instant(levels, seed) -> None:
         f"a{i}": Surface(f"a{i}", ("cap_w",), caps, Outcome({"runtime_s": s[None]}))
         for i, s in enumerate(seconds)
     }
-    f = fleet(pl.DataFrame({"node": list("wxyz"), "app": ["a0", "a1", "a2", "idle"]}), known)
+    f = fleet(pl.DataFrame({"node": list("wxyz"), "app": ["a0", "a1", "a2", "idle"]}), known,
+              start="lowest")  # fmt: skip
     budget = Series(tuple(50.0 * i for i in range(len(levels))), tuple(100.0 * w for w in levels))
     r = rehearsal({n: {"cap_w": float(w)} for n, w in zip(f.names, f.now_w, strict=True)},
                   lag_s=LAG)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,16 +23,16 @@ Tree = Annotated[
     str, typer.Option(help="A folder with NODE/powercap and NODE/drm for each node, to rehearse.")
 ]
 Rapl = Annotated[str, typer.Option(help="The powercap folder.")]
-Gpu = Annotated[str, typer.Option(help="nvml, amd or none: how GPU caps are set.")]
+Gpu = Annotated[Literal["nvml", "amd", "none"], typer.Option(help="How GPU caps are set.")]
 Settle = Annotated[float, typer.Option(help="Seconds until a lowered cap holds.")]
-_RAPL = "/sys/class/powercap"
+RAPL = "/sys/class/powercap"
 
 
 def diff(
     file: PlanFile,
     node: Node = "",
     tree: Tree = "",
-    rapl: Rapl = _RAPL,
+    rapl: Rapl = RAPL,
     gpu: Gpu = "nvml",
     json: o.Json = False,
 ) -> None:
@@ -49,7 +49,7 @@ def apply(
     ] = False,
     node: Node = "",
     tree: Tree = "",
-    rapl: Rapl = _RAPL,
+    rapl: Rapl = RAPL,
     gpu: Gpu = "nvml",
     settle: Settle = 1.0,
     json: o.Json = False,
@@ -75,7 +75,7 @@ def restore(
         bool, typer.Option(help="Also where somebody else has set a cap since.")
     ] = False,
     tree: Tree = "",
-    rapl: Rapl = _RAPL,
+    rapl: Rapl = RAPL,
     gpu: Gpu = "nvml",
     settle: Settle = 1.0,
 ) -> None:
@@ -86,7 +86,7 @@ def restore(
     from rheostat.decide.actuate.journal import Journal as Book
 
     book = Book(journal)
-    back = run(book, panel_of(book, _where(tree, rapl, gpu)), force=force, settle_s=settle)
+    back = run(book, panel_of(book, devices(tree, rapl, gpu)), force=force, settle_s=settle)
     tell(f"{back.places} caps put back")
     for place, watts in back.left.items():
         tell(f"note: {place} stands at {watts:g} W, set by somebody else: left (--force puts back)")
@@ -98,7 +98,7 @@ def run(
     journal: Journal = Path("rheostat.journal"),
     node: Node = "",
     tree: Tree = "",
-    rapl: Rapl = _RAPL,
+    rapl: Rapl = RAPL,
     gpu: Gpu = "nvml",
     settle: Settle = 1.0,
 ) -> None:
@@ -146,7 +146,8 @@ def slurm(
         tell(f"wrote {out / name}")
 
 
-def _where(tree: str, rapl: str, gpu: str) -> Where:
+def devices(tree: str, rapl: str, gpu: str) -> Where:
+    """The devices that the options name."""
     from rheostat.decide.actuate.panel import Where
 
     return Where(tree=tree, rapl=rapl, gpu=gpu)
@@ -160,7 +161,7 @@ def _todo(file: Path, node: str, tree: str, rapl: str, gpu: str) -> tuple[Steps,
     from rheostat.decide.budget.plan import read_plan
     from rheostat.errors import DataError
 
-    nodes, _ = read_plan(file)
+    nodes, found = read_plan(file)
     if node or not tree:
         name = node or socket.gethostname()
         mine = [n for n in nodes if n.node in (name, name.split(".", maxsplit=1)[0])]
@@ -168,9 +169,17 @@ def _todo(file: Path, node: str, tree: str, rapl: str, gpu: str) -> tuple[Steps,
             hint = f"its nodes: {', '.join(n.node for n in nodes[:8])}; name one with --node"
             raise DataError(str(file), [f"the plan has no node {name}", hint])
         nodes = mine
-    where = _where(tree, rapl, gpu)
-    panel = where.panel([n.node for n in nodes], {k for n in nodes for k in n.after})
-    return steps(nodes, panel), panel, where
+    where = devices(tree, rapl, gpu)
+    panel = where.panel(
+        [n.node for n in nodes], {k for n in nodes for k in {**n.before, **n.after}}
+    )
+    todo = steps(nodes, panel)
+    if todo.moved and found.get("caps_now") == "assumed":
+        few = list(todo.moved.items())[:5]
+        told = [f"{place}: assumed {planned:g} W, found {w:g} W" for place, (planned, w) in few]
+        hint = "plan again with --from device, or with the caps in --nodes"
+        raise DataError(str(file), ["was planned for caps that were assumed", *told, hint])
+    return todo, panel, where
 
 
 def _tell_steps(todo: Steps, json: bool, schema: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,8 +11,6 @@ from rheostat.cli import actuate
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rheostat.core.jobs import JobTable
     from rheostat.decide.budget.fleet import Fleet
     from rheostat.decide.budget.spend import Limits
@@ -27,7 +25,12 @@ Count = Annotated[
     int, typer.Option(help="Without --nodes: how many; they run the applications in turn.")
 ]
 Start = Annotated[
-    str, typer.Option("--from", help="Caps now, as cpu_cap_w=140,gpu_cap_w=150; else the lowest.")
+    str,
+    typer.Option(
+        "--from",
+        help="Caps now, where --nodes has none: cpu_cap_w=140,gpu_cap_w=150, or device (read here, "
+        "see --tree, --rapl, --gpu), or lowest (assumed).  [default: lowest without --nodes]",
+    ),
 ]
 
 
@@ -50,6 +53,9 @@ def plan(
     ] = None,
     count: Count = 0,
     start: Start = "",
+    tree: actuate.Tree = "",
+    rapl: actuate.Rapl = actuate.RAPL,
+    gpu: actuate.Gpu = "nvml",
     objective: Annotated[
         str, typer.Option(help="mean, max-min, or energy (with --slowdown).")
     ] = "mean",
@@ -89,12 +95,14 @@ def plan(
     bound = None if slowdown is None else _over_one(slowdown)
     wish = Wish(objective, risk, bound, hysteresis)
     runs = o.capped(file, where, by, form, mapped)
-    fleet = _fleet(runs, nodes, count, start, seed)
+    begin = _start(start, nodes, tree, rapl, gpu)
+    fleet = _fleet(runs, nodes, count, begin, seed)
     tell_notes(fleet.notes)
     allowed = _limits(fleet, total, extra, limits, at)
     with working(f"planning {len(fleet):,} nodes"):
         spent = spend(fleet, allowed, wish, reclaim_w=reclaim, most_changes=most_changes)
         told = facts(spent)
+    told["caps_now"] = "assumed" if begin == "lowest" else "known"
     if out is not None:
         replace_file(out, document(SCHEMA, told))
         tell(f"wrote {out}")
@@ -112,24 +120,24 @@ def _over_one(slowdown: float) -> float:
     return slowdown - 1.0
 
 
-def _fleet(runs: JobTable, nodes: Path | None, count: int, start: str, seed: int) -> Fleet:
+def _fleet(runs: JobTable, nodes: Path | None, count: int, start: Any, seed: int) -> Fleet:
+    from rheostat.measure.tables import read_table
     from rheostat.recipes.ecoshift import made_fleet
 
-    given = _caps(start)
-    table = None if nodes is None else _table(nodes)
-    return made_fleet(runs, table, count=count, start=given, seed=seed)
+    table = None if nodes is None else read_table(nodes)
+    return made_fleet(runs, table, count=count, start=start, seed=seed)
 
 
-def _table(path: Path) -> pl.DataFrame:
-    import polars as pl
+def _start(text: str, nodes: Path | None, tree: str, rapl: str, gpu: str) -> Any:
+    """What ``--from`` means: watts by knob, "lowest", devices, or nothing where nodes have caps."""
+    from rheostat.cli.output import tell
 
-    from rheostat.errors import DataError
-
-    try:
-        frame = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
-    except pl.exceptions.PolarsError as error:
-        raise DataError(str(path), [f"not readable as a table of nodes: {error}"[:300]]) from error
-    return frame
+    if text == "device" or (tree and not text):
+        return actuate.devices(tree, rapl, gpu)
+    if text == "lowest" or (not text and nodes is None):
+        tell("note: caps now are assumed to be the lowest: --from says what they are")
+        return "lowest"
+    return _caps(text) if text else None
 
 
 def _caps(text: str) -> dict[str, float]:
@@ -141,6 +149,8 @@ def _caps(text: str) -> dict[str, float]:
         try:
             found[name.strip()] = float(value)
         except ValueError:
+            found[name.strip()] = -1.0
+        if not 0 < found[name.strip()] <= 1e6:
             problems.append(f"expected like cpu_cap_w=140,gpu_cap_w=150, got {part!r}")
     if problems:
         raise DataError("--from", problems)
@@ -171,6 +181,9 @@ def follow(
     nodes: Annotated[Path | None, typer.Option(help="CSV of nodes, as for plan.")] = None,
     count: Count = 0,
     start: Start = "",
+    tree: actuate.Tree = "",
+    rapl: actuate.Rapl = actuate.RAPL,
+    gpu: actuate.Gpu = "nvml",
     hysteresis: Annotated[float, typer.Option(help="Gain below which caps are left alone.")] = 0.0,
     where: o.Where = None,
     by: o.By = "",
@@ -191,7 +204,7 @@ def follow(
     from rheostat.recipes.ecoshift import budget_series, limits_file
 
     runs = o.capped(file, where, by, form, mapped)
-    fleet = _fleet(runs, nodes, count, start, seed)
+    fleet = _fleet(runs, nodes, count, _start(start, nodes, tree, rapl, gpu), seed)
     tell_notes(fleet.notes)
     found = moments(
         fleet,

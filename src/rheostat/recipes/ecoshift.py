@@ -12,7 +12,8 @@ Zheng, Papka, Lan: arXiv 2604.17635 (2026).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import socket
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from rheostat.core.files import read_toml
 from rheostat.core.jobs import JobTable
 from rheostat.core.series import Series
 from rheostat.core.units import parse_quantity
+from rheostat.decide.actuate.panel import Where
 from rheostat.decide.budget.fleet import Fleet, fleet
 from rheostat.decide.budget.spend import Limits
 from rheostat.errors import DataError
@@ -131,9 +133,43 @@ def made_fleet(
     nodes: pl.DataFrame | None = None,
     *,
     count: int = 0,
-    start: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | str | Where | None = None,
     seed: int = 0,
 ) -> Fleet:
-    """A fleet over the surfaces of a table of runs; without nodes, one per application."""
+    """A fleet over the surfaces of a table of runs; without nodes, one per application.
+
+    ``start`` are the caps of nodes whose table has none: watts by knob, "lowest", or devices to
+    read them from.
+    """
     known = capped_surfaces(runs, seed=seed)
-    return drawn(fleet(dealt(known, count) if nodes is None else nodes, known, start=start))
+    frame = dealt(known, count) if nodes is None else nodes
+    if isinstance(start, Where):
+        caps = [k for k in next(iter(known.values())).knobs if k in CAPS]
+        frame, start = read_caps(frame, caps, start), None
+    return drawn(fleet(frame, known, start=start))
+
+
+def read_caps(nodes: pl.DataFrame, caps: Sequence[str], where: Where) -> pl.DataFrame:
+    """The table of nodes with the caps that it lacks, as they stand on the nodes' devices.
+
+    Without a tree, ``where`` is this machine: caps of other nodes are a `DataError`.
+    """
+    if "node" not in nodes.columns:
+        raise DataError("nodes", ["column node is missing: whose caps are to be read?"])
+    absent = [pl.lit(None, pl.Float64).alias(c) for c in caps if c not in nodes.columns]
+    nodes = nodes.with_columns(absent)
+    lacking = nodes.select(pl.any_horizontal(pl.col(c).is_null() for c in caps)).to_series()
+    names = nodes["node"].cast(pl.String).filter(lacking).to_list()
+    host = socket.gethostname()
+    here = {host, host.split(".", maxsplit=1)[0]}
+    far = [] if where.tree else [n for n in names if n not in here]
+    if far:
+        told = f"caps of node {', '.join(far[:5])} cannot be read on {host}"
+        raise DataError("--from device", [told, "give them in the table, or read there"])
+    panel = where.panel(names, caps)
+    found = {name: panel.caps(name) for name in names}
+    read = [[found.get(str(n), {}).get(c) for n in nodes["node"]] for c in caps]
+    return nodes.with_columns(
+        pl.coalesce(pl.col(c), pl.Series(c, values, pl.Float64))
+        for c, values in zip(caps, read, strict=True)
+    )

@@ -17,14 +17,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from rheostat.decide.actuate.device import Panel
+from rheostat.decide.actuate.device import LIKE_W, Panel
 from rheostat.decide.actuate.journal import Entry, Journal
 from rheostat.decide.budget.plan import Planned
 from rheostat.errors import NotPermitted
 
 SETTLE_S = 1.0
 _EVEN_W = 1e-3
-_LIKE_W = 0.5  # hardware rounds what is written, RAPL to an eighth of a watt
 
 
 @dataclass(frozen=True)
@@ -63,22 +62,20 @@ def steps(nodes: Sequence[Planned], panel: Panel) -> Steps:
             elif now < write.watts - _EVEN_W:
                 higher.append(step)
         for knob, watts in node.before.items():
-            found = _moved(panel, node.node, knob, watts)
+            found = _moved(panel, node, knob)
             if found is not None:
                 moved[f"{node.node} {knob}"] = (watts, found)
     return Steps(tuple(lower), tuple(higher), moved)
 
 
-def _moved(panel: Panel, node: str, knob: str, planned: float) -> float | None:
-    """The watts that stand for a knob, if not those that the plan expected."""
-    if knob not in panel.devices.get(node, {}):
+def _moved(panel: Panel, node: Planned, knob: str) -> float | None:
+    """The watts that stand for a knob, if neither those before the plan nor those after it."""
+    if knob not in panel.devices.get(node.node, {}):
         return None
-    writes = panel.writes(node, {knob: planned})
-    found = [panel.get(place) for place, _ in writes]
-    wanted = [write.watts for _, write in writes]
-    if all(abs(f - w) <= _LIKE_W for f, w in zip(found, wanted, strict=True)):
-        return None
-    return max(found)
+    found = panel.devices[node.node][knob].standing()
+    planned = (node.before[knob], node.after.get(knob, node.before[knob]))
+    as_planned = any(all(abs(w - p) <= LIKE_W for w in found) for p in planned)
+    return None if as_planned else max(found)
 
 
 def apply(
@@ -172,7 +169,7 @@ def restore(
     for place, before in first.items():
         now = panel.get(place)
         ours = [last[place].to_w, last[place].before_w, before]
-        if not force and all(abs(now - w) > _LIKE_W for w in ours):
+        if not force and all(abs(now - w) > LIKE_W for w in ours):
             left[place] = now
         elif abs(now - before) > _EVEN_W:
             back.append(Step(place, before, now))

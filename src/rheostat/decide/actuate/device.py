@@ -12,6 +12,9 @@ from typing import Protocol
 
 from rheostat.errors import DataError, NotPermitted
 
+LIKE_W = 0.5
+"""Caps this near are the same: hardware rounds what is written, RAPL to an eighth of a watt."""
+
 
 @dataclass(frozen=True)
 class Write:
@@ -25,9 +28,13 @@ class Device(Protocol):
     """One kind of capped thing on one node.
 
     ``writes`` expands a cap into addresses and watts, or raises `DataError` where the hardware
-    does not allow so few or so many.  ``refusals`` says, without changing anything, why writing
-    would fail, empty if it would not.
+    does not allow so few or so many; ``standing`` is the way back.  ``refusals`` says, without
+    changing anything, why writing would fail, empty if it would not.
     """
+
+    def standing(self) -> list[float]:
+        """The caps in force, one for each thing that a cap of this kind holds for."""
+        ...
 
     def writes(self, watts: float) -> list[Write]:
         """The addresses that a cap of ``watts`` sets."""
@@ -67,6 +74,19 @@ class Panel:
             for knob, watts in after.items()
             for write in have[knob].writes(watts)
         ]
+
+    def caps(self, node: str) -> dict[str, float]:
+        """The caps of a node as they stand, by knob; `DataError` where its GPUs differ."""
+        found, problems = {}, []
+        for knob, device in self.devices.get(node, {}).items():
+            watts = device.standing()
+            found[knob] = max(watts)
+            if max(watts) - min(watts) > LIKE_W:
+                each = ", ".join(f"{w:g} W" for w in watts)
+                problems.append(f"{knob}: expected one cap for all, found {each}: set them alike")
+        if problems:
+            raise DataError(f"node {node}", problems)
+        return found
 
     def get(self, place: str) -> float:
         """Watts at a place (node, knob and address joined)."""

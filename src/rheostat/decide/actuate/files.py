@@ -52,10 +52,6 @@ class _Files:
                 found.append(f"{path}: no permission to write: {ROOT_NEEDED}")
         return found
 
-    address: str
-    low: float
-    high: float
-
 
 class Powercap(_Files):
     """Packages of a powercap tree; a node's cap is spread evenly over them."""
@@ -76,26 +72,40 @@ class Powercap(_Files):
             )
         return zones
 
-    def writes(self, watts: float) -> list[Write]:
-        """Long- and short-term limits of each package, never above the package's share."""
-        zones = self.packages()
-        share, found, problems = watts / len(zones), [], []
-        for zone in zones:
-            for limit in sorted(zone.glob("constraint_*_power_limit_uw")):
-                kind = _text(limit.with_name(limit.name.replace("power_limit_uw", "name")))
-                most = _text(limit.with_name(limit.name.replace("power_limit_uw", "max_power_uw")))
-                if kind not in ("long_term", "short_term"):
-                    continue
-                if kind == "long_term" and most.isdigit() and 0 < int(most) / 1e6 < share:
-                    problems.append(f"{zone.name}: at most {int(most) / 1e6:g} W, got {share:g} W")
-                found.append(Write(str(limit.relative_to(self.root)), share))
-        if problems:
-            raise DataError("cpu_cap_w", problems)
-        if not found:
+    def limits(self) -> list[dict[str, Path]]:
+        """The files of the long- and the short-term limit of each package, by kind."""
+        found = [_limits(zone) for zone in self.packages()]
+        if not all(found):
             raise MeterUnavailable(
                 f"the packages under {self.root} show energy but no limit to set, as AMD's do"
             )
         return found
+
+    def writes(self, watts: float) -> list[Write]:
+        """Long- and short-term limits of each package, never above the package's share."""
+        packages = self.limits()
+        share, found, problems = watts / len(packages), [], []
+        for limits in packages:
+            for kind, limit in limits.items():
+                most = _text(limit.with_name(limit.name.replace("power_limit_uw", "max_power_uw")))
+                if kind == "long_term" and most.isdigit() and 0 < int(most) / 1e6 < share:
+                    zone = limit.parent.name
+                    problems.append(f"{zone}: at most {int(most) / 1e6:g} W, got {share:g} W")
+                found.append(Write(str(limit.relative_to(self.root)), share))
+        if problems:
+            raise DataError("cpu_cap_w", problems)
+        return found
+
+    def standing(self) -> list[float]:
+        """What the packages together may draw at any instant: the larger limit of each."""
+        packages = [limits.values() for limits in self.limits()]
+        return [sum(max(self.get(str(x.relative_to(self.root))) for x in p) for p in packages)]
+
+
+def _limits(zone: Path) -> dict[str, Path]:
+    every = sorted(zone.glob("constraint_*_power_limit_uw"))
+    kinds = [_text(x.with_name(x.name.replace("power_limit_uw", "name"))) for x in every]
+    return {k: x for k, x in zip(kinds, every, strict=True) if k in ("long_term", "short_term")}
 
 
 class AmdGpus(_Files):
@@ -104,12 +114,15 @@ class AmdGpus(_Files):
     def __init__(self, root: Path = DRM) -> None:
         super().__init__(root)
 
-    def writes(self, watts: float) -> list[Write]:
-        """One file per GPU, within the limits that it states."""
+    def _files(self) -> list[Path]:
         files = sorted(self.root.glob("card*/device/hwmon/hwmon*/power1_cap"))
         if not files:
             raise MeterUnavailable(f"no AMD GPU with a power cap under {self.root}")
-        problems = []
+        return files
+
+    def writes(self, watts: float) -> list[Write]:
+        """One file per GPU, within the limits that it states."""
+        files, problems = self._files(), []
         for file in files:
             least, most = (_text(file.with_name(f"power1_cap_{x}")) for x in ("min", "max"))
             low = int(least) / 1e6 if least.isdigit() else 0.0
@@ -119,6 +132,10 @@ class AmdGpus(_Files):
         if problems:
             raise DataError("gpu_cap_w", problems)
         return [Write(str(f.relative_to(self.root)), watts) for f in files]
+
+    def standing(self) -> list[float]:
+        """The cap of each GPU."""
+        return [self.get(str(file.relative_to(self.root))) for file in self._files()]
 
 
 def _text(path: Path) -> str:

@@ -40,6 +40,10 @@ class Nvml:
     def _gpu(self, index: int) -> Any:
         return self.driver.nvmlDeviceGetHandleByIndex(index)
 
+    def standing(self) -> list[float]:
+        """The limit of each GPU."""
+        return [self.get(f"gpu{i}") for i in range(self.driver.nvmlDeviceGetCount())]
+
     def get(self, address: str) -> float:
         """Watts of the limit that stands."""
         limit = self.driver.nvmlDeviceGetPowerManagementLimit(self._gpu(int(address[3:])))

@@ -79,6 +79,9 @@ class _Place:
     def writes(self, watts: float) -> list[Write]:
         return [Write(split(self.place)[2], watts)]
 
+    def standing(self) -> list[float]:
+        return [self.rehearsal.caps[self.place]]
+
     def get(self, address: str) -> float:
         return self.rehearsal.caps[self.place]
 

@@ -8,7 +8,7 @@ keep what they have.
 Notation
 --------
 N  nodes      A  surfaces      s  settings of a surface
-app : (N,) surface, IDLE or UNKNOWN      now : (N,) setting      caps_w : (N, k) caps as they stand
+app : (N,) surface      now : (N,) setting at which a node stands
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array, Outcome
 from rheostat.decide.budget.hull import Ints
+from rheostat.decide.budget.standing import MOST_W, Bools, Standing, placed, stated
 from rheostat.errors import DataError
 from rheostat.predict.surface import CAPS, Surface
 
 IDLE = "(idle)"
-UNKNOWN = "(unknown)"
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """N nodes over surfaces; ``now`` is the setting of the surface that the node's caps allow.
+    """N nodes over surfaces; ``now`` is the setting of the surface at which the node stands.
 
-    ``now_w`` are the watts that the caps allow as they stand, which a cap off the grid makes more
-    than the setting's; ``draw_w`` the measured watts under each cap, NaN where not known.
+    ``now_w`` are the watts that the caps allow as they stand, ``draw_w`` the measured watts under
+    each cap, NaN where not known.  ``fixed`` are nodes that keep their caps: nobody knows what
+    another cap would do to them.
     """
 
     names: tuple[str, ...]
@@ -80,13 +81,13 @@ def fleet(
     nodes: JobTable | pl.DataFrame,
     surfaces: Mapping[str, Surface],
     *,
-    start: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | str | None = None,
 ) -> Fleet:
     """A fleet from a table of nodes; ``start`` are the caps of nodes whose table has none.
 
-    An empty ``app`` or "idle" is an idle node.  Without caps and ``start`` nodes stand at the
-    lowest setting of their surface.  Columns ``cpu_draw_w``, ``gpu_draw_w`` or ``draw_w`` tell what
-    each device draws.
+    An empty ``app`` or "idle" is an idle node.  A cap that neither the table nor ``start`` states
+    is a `DataError`; for studies, ``start="lowest"`` assumes the lowest setting of each surface.
+    Columns ``cpu_draw_w``, ``gpu_draw_w`` or ``draw_w`` tell what each device draws.
     """
     frame = nodes.frame if isinstance(nodes, JobTable) else nodes
     if "node" not in frame.columns:
@@ -95,35 +96,41 @@ def fleet(
     known = (*surfaces.values(), idle_surface(tuple(surfaces.values())))
     place = {s.app: i for i, s in enumerate(known)}
     names = frame["app"].cast(pl.String).fill_null("")
-    idle = [n.lower() in ("", "idle", "none") for n in names]
-    missing = [not i and n not in place for n, i in zip(names, idle, strict=True)]
-    app = np.array(
-        [place[IDLE] if i or m else place[n] for n, i, m in zip(names, idle, missing, strict=True)],
-        dtype=np.int64,
-    )
+    idle = np.array([n.lower() in ("", "idle", "none") for n in names])
+    missing = ~idle & np.array([n not in place for n in names])
+    kind = np.array([place.get(n, place[IDLE]) for n in names], dtype=np.int64)
+    kind[idle] = place[IDLE]
     caps = tuple(k for k in known[0].knobs if k in CAPS)
-    stand = _stand(frame, caps, start)
-    now, now_w, off = _placed(known, app, caps, stand)
-    notes = [
-        Note(text, tuple(np.flatnonzero(rows)[:20].tolist()), count=int(np.sum(rows)))
-        for text, rows in (
-            ("caps off the surface's grid: taken as the setting below", off),
-            ("no surface for the application: caps are left as they are", np.array(missing)),
-        )
-        if np.any(rows)
-    ]
+    stand = placed(known, kind, stated(frame, caps, start))
+    fixed = missing | (stand.below & ~idle)
     draws = [frame[c] if c in frame.columns else None for c in map(_draw_column, caps)]
+    total = [s.total_w for s in stand.surfaces]
     return Fleet(
         tuple(frame["node"].cast(pl.String)),
-        known,
-        app,
-        now,
-        now_w,
+        stand.surfaces,
+        stand.app,
+        stand.now,
+        np.array([total[a][row] for a, row in zip(stand.app, stand.now, strict=True)]),
         _column(frame, "weight", 1.0),
-        np.stack([_numbers(d, len(app), np.nan) for d in draws], axis=1),
+        np.stack([_numbers(d, len(frame), np.nan) for d in draws], axis=1),
         {c: tuple(frame[c].cast(pl.String).fill_null("")) for c in _levels(frame)},
-        np.flatnonzero(missing),
-        tuple(notes),
+        np.flatnonzero(fixed),
+        _notes(stand, idle, missing),
+    )
+
+
+def _notes(stand: Standing, idle: Bools, missing: Bools) -> tuple[Note, ...]:
+    told = ~idle & ~missing
+    said = (
+        ("no surface for the application: caps are left as they are", missing),
+        ("caps below the lowest that were measured: left as they are", stand.below & told),
+        ("caps between those that were measured: speed interpolated", stand.between & told),
+        ("caps above the highest that were measured: taken to be as fast", stand.above & told),
+    )
+    return tuple(
+        Note(text, tuple(np.flatnonzero(rows)[:20].tolist()), count=int(rows.sum()))
+        for text, rows in said
+        if rows.any()
     )
 
 
@@ -146,6 +153,16 @@ def _numbers(values: pl.Series | None, n: int, default: float) -> Array:
     return values.cast(pl.Float64).fill_null(default).to_numpy()
 
 
+def _amounts(column: pl.Series, *, above_0: bool) -> list[str]:
+    values = column.cast(pl.Float64, strict=False).to_numpy()
+    good = (values > 0) if above_0 else (values >= 0)
+    bad = column.is_not_null().to_numpy() & ~(good & (values <= MOST_W))
+    if not bad.any():
+        return []
+    got = ", ".join(str(v) for v in column.filter(pl.Series(bad))[:3])
+    return [f"{column.name}: expected numbers {'above 0' if above_0 else 'from 0 on'}, got {got}"]
+
+
 def _checked(frame: pl.DataFrame, surfaces: Mapping[str, Surface]) -> None:
     problems = [] if "app" in frame.columns else ["column app is missing"]
     if not frame.height:
@@ -155,41 +172,8 @@ def _checked(frame: pl.DataFrame, surfaces: Mapping[str, Surface]) -> None:
         problems.append(f"node {frame['node'].filter(twice)[0]} is there twice")
     if len({s.knobs for s in surfaces.values()}) > 1:
         problems.append("expected surfaces over the same knobs")
-    if "weight" in frame.columns and not (_column(frame, "weight", 1.0) > 0).all():
-        problems.append("weight: expected numbers above 0")
+    for name in ("weight", *map(_draw_column, CAPS)):
+        if name in frame.columns:
+            problems += _amounts(frame[name], above_0=name == "weight")
     if problems:
         raise DataError("nodes", problems)
-
-
-def _stand(frame: pl.DataFrame, caps: Sequence[str], start: Mapping[str, float] | None) -> Array:
-    """Caps as they stand, (N, k); NaN: nobody says."""
-    given = dict(start or {})
-    columns = [
-        _numbers(frame[c] if c in frame.columns else None, frame.height, given.get(c, np.nan))
-        for c in caps
-    ]
-    return np.stack(columns, axis=1)
-
-
-def _placed(
-    known: Sequence[Surface], app: Ints, caps: Sequence[str], stand: Array
-) -> tuple[Ints, Array, Array]:
-    """The setting each node's caps allow: the most watts not above any of them."""
-    now, now_w = np.zeros(len(app), dtype=np.int64), np.zeros(len(app))
-    off = np.zeros(len(app), dtype=bool)
-    keys, where = np.unique(np.column_stack([app, np.nan_to_num(stand, nan=-1.0)]), axis=0,
-                            return_inverse=True)  # fmt: skip
-    for i, key in enumerate(keys):
-        surface, want = known[int(key[0])], key[1:]
-        grid = surface.values[:, [surface.knobs.index(c) for c in caps]]
-        fits = ((grid <= want + 1e-9) | (want < 0)).all(axis=1)
-        nodes = where == i
-        if (want < 0).all() or not fits.any():
-            row = int(surface.total_w.argmin())
-        else:
-            row = int(np.where(fits, surface.total_w, -np.inf).argmax())
-        on = np.isclose(grid[row], want) | (want < 0)
-        now[nodes], off[nodes] = row, not on.all()
-        factor = surface.total_w[row] / grid[row].sum()
-        now_w[nodes] = surface.total_w[row] if on.all() else want.clip(0).sum() * factor
-    return now, now_w, off

@@ -29,7 +29,7 @@ SCHEMA = "rheostat.plan/1"
 
 @dataclass(frozen=True)
 class Planned:
-    """One node of a plan: its caps before and after, in watts by knob."""
+    """One node of a plan: its caps before and after, in watts by knob; none after: left alone."""
 
     node: str
     before: Mapping[str, float]
@@ -88,12 +88,13 @@ def facts(spent: Spent, *, rivals: bool = True) -> dict[str, Any]:
 def _node(spent: Spent, after: Fleet, i: int) -> dict[str, Any]:
     before, chosen = settings(spent, i)
     mean, low, high = (float(x[i]) for x in spent.gain)
-    app = spent.fleet.surfaces[spent.fleet.app[i]].app
-    if i in spent.fleet.fixed:
-        app, chosen = "(unknown)", before
+    app, kept = spent.fleet.surfaces[spent.fleet.app[i]].app, i in spent.fleet.fixed
+    if kept and app == IDLE:
+        app = "(unknown)"
     return {
         "node": spent.fleet.names[i],
         "app": app,
+        "kept": kept,
         "before": before,
         "after": chosen,
         "watts_before": float(spent.fleet.now_w[i]),
@@ -138,10 +139,10 @@ def _planned(given: Any, i: int, problems: list[str]) -> Planned | None:
         before, after = (
             {str(k): float(v) for k, v in dict(given[x]).items()} for x in ("before", "after")
         )
-        name = str(given["node"])
+        name, kept = str(given["node"]), given.get("kept", False) is True
     except (KeyError, TypeError, ValueError):
         problems.append(f"nodes[{i}]: expected node, before and after with watts by knob")
         return None
     bad = [k for k, v in after.items() if not (np.isfinite(v) and v > 0)]
     problems += [f"nodes[{i}] ({name}): {k}: expected watts above 0, got {after[k]}" for k in bad]
-    return Planned(name, before, after)
+    return Planned(name, before, {} if kept else after)

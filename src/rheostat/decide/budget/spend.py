@@ -105,16 +105,12 @@ class Spent:
     @property
     def after(self) -> Fleet:
         """The fleet once the caps are set."""
-        moved = self.fleet.at(self.rows)
-        now_w = moved.now_w.copy()
-        now_w[self.fleet.fixed] = self.fleet.now_w[self.fleet.fixed]
-        return replace(moved, now_w=now_w)
+        return self.fleet.at(self.rows)
 
     @property
     def changed(self) -> Ints:
         """Nodes whose caps change."""
-        off = ~np.isclose(self.after.now_w, self.fleet.now_w)
-        return np.flatnonzero((self.rows != self.fleet.now) | off)
+        return np.flatnonzero(self.rows != self.fleet.now)
 
 
 def spend(
