@@ -48,7 +48,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "mutants"
 KILLED, SURVIVED, TIMEOUT, UNTESTED, SAME = "killed", "survived", "timeout", "untested", "same"
-SPARE_S, TIMES, WALL_S, MEMORY_B = 20.0, 3.0, 900.0, 12 * 2**30
+SPARE_S, TIMES, WALL_S, MEMORY_B = 8.0, 3.0, 900.0, 12 * 2**30
 LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 BROKEN = 70
 console = Console(stderr=True)

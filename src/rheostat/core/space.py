@@ -70,7 +70,7 @@ class Knob:
             raise DataError(
                 f"Knob {name}", [f"expected values, or low <= high; got low={low}, high={high}"]
             )
-        ratio = (not found or numeric) and low > 0 and high >= 4 * low
+        ratio = numeric and low > 0 and high >= 4 * low
         for key, value in {
             "name": name,
             "values": found,
