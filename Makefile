@@ -15,7 +15,13 @@ export OMP_NUM_THREADS ?= 1
 PACKAGES_demo      := -e '.[trees]'
 PACKAGES_installed := -e '.[all]' --group dev --group docs --group peers
 
-install: $(VENV)/.installed
+install: $(VENV)/.installed $(VENV)/.compiled
+
+# The simulator's machine code, so that its first use need not wait for the compiler.
+$(VENV)/.compiled: $(VENV)/.installed $(wildcard src/rheostat/simulate/engine/*.py)
+	@echo "compiling the simulator (a minute)"
+	@$(BIN)/rheostat doctor --compile
+	@touch $@
 
 # uv installs about 20 times faster than pip; where it is not to be had, pip does the same job.
 $(VENV)/.demo $(VENV)/.installed: $(VENV)/.%: pyproject.toml constraints.txt
@@ -29,7 +35,7 @@ $(VENV)/.demo $(VENV)/.installed: $(VENV)/.%: pyproject.toml constraints.txt
 	 || ( tail -n 20 $(VENV)/install.log; echo "installation failed; whole log: $(VENV)/install.log"; exit 1 )
 	@touch $@
 
-demo: $(if $(wildcard $(VENV)/.installed),install,$(VENV)/.demo)
+demo: $(if $(wildcard $(VENV)/.installed),$(VENV)/.installed,$(VENV)/.demo)
 	@$(BIN)/rheostat demo --seed 0 --html out/demo.html
 
 lint: install

@@ -7,6 +7,7 @@ Results go to stdout, everything else to stderr.  Exit codes: 0 done, 1 failed w
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -27,6 +28,7 @@ def run(argv: Sequence[str]) -> int:
     from rheostat.cli.settings import defaults
     from rheostat.errors import Infeasible, RheostatError
 
+    _say_when_compiling()
     try:
         app(args=list(argv), prog_name="rheostat", default_map=defaults())
     except SystemExit as stop:
@@ -40,6 +42,14 @@ def run(argv: Sequence[str]) -> int:
     except OSError as error:
         return _say(f"{error.filename or 'file'}: {error.strerror or error}", FAILED)
     return 0
+
+
+def _say_when_compiling() -> None:
+    from rheostat.cli.output import COMPILING
+
+    log = logging.getLogger("rheostat.compile")
+    log.setLevel(logging.INFO)
+    log.addHandler(COMPILING)
 
 
 def _say(message: str, code: int) -> int:

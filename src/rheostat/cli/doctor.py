@@ -7,7 +7,9 @@ import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from rheostat.cli.options import Json
 
@@ -17,11 +19,25 @@ if TYPE_CHECKING:
 RAPL = Path("/sys/class/powercap")
 
 
-def doctor(json: Json = False) -> None:
+def doctor(
+    compile_: Annotated[
+        bool,
+        typer.Option(
+            "--compile",
+            help="Compile the simulator now, so that its first use need not; a minute of CPU time.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
     """Say which versions, extras, meters and folders this machine has, and why not."""
     from rheostat.cli.output import put_json, put_report
     from rheostat.core.report import Report
 
+    if compile_:
+        facts = compiled()
+        if json:
+            put_json("rheostat.compile/1", facts)
+        return
     facts = {
         "versions": versions(),
         "extras": extras(),
@@ -33,6 +49,25 @@ def doctor(json: Json = False) -> None:
         put_json("rheostat.doctor/1", facts)
     else:
         put_report(Report("", _sections(facts), facts))
+
+
+def compiled() -> dict[str, Any]:
+    """Compile what is not compiled yet; where the machine code lies and what making it took."""
+    from time import process_time
+
+    from rheostat.cli.output import COMPILING, tell
+    from rheostat.cli.watching import watched
+    from rheostat.simulate.ahead import compile_ahead
+    from rheostat.simulate.engine.jit import FOLDER
+
+    begun, before = process_time(), COMPILING.functions
+    COMPILING.muted = True  # the bar below says it
+    with watched("compiling") as progress:
+        compile_ahead(progress)
+    COMPILING.muted = False
+    spent, functions = process_time() - begun, COMPILING.functions - before
+    tell(f"{functions} functions compiled in {spent:.0f} CPU-seconds, kept in {FOLDER}")
+    return {"functions": functions, "cpu_s": spent, "folder": FOLDER}
 
 
 def versions() -> dict[str, str | None]:

@@ -5,10 +5,12 @@ stdout carries the result alone; notes and progress go to stderr.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,6 +68,44 @@ def tell_notes(notes: Iterable[Any], most: int = 8) -> None:
         tell(f"note: and {len(said) - most} more")
 
 
+class Compiling(logging.Handler):
+    """Says on stderr that the simulator is being compiled, which happens once, and how far it is.
+
+    Where a spinner turns the count is beside it; else there is a line at once and one every ten
+    CPU-seconds.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.functions = 0
+        self.muted = False
+        self.spinner: tuple[Any, str] | None = None
+        self._next_s = 0.0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One function is being compiled."""
+        self.functions += 1
+        if self.muted:
+            return
+        if self.spinner is not None:
+            status, what = self.spinner
+            status.update(f"{what} (compiling for the first use: {self.functions} functions)")
+        elif self.functions == 1:
+            tell(FIRST_USE)
+        elif process_time() >= self._next_s:
+            tell(f"compiling: {self.functions} functions so far")
+        else:
+            return
+        self._next_s = process_time() + 10.0
+
+
+FIRST_USE = (
+    "compiling the simulator for its first use, up to a minute of CPU time "
+    "(rheostat doctor --compile does this ahead)"
+)
+COMPILING = Compiling()
+
+
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """A spinner on stderr while something takes long; nothing where stderr is no terminal."""
@@ -74,8 +114,12 @@ def working(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
-        yield
+    with Console(stderr=True).status(what) as status:
+        COMPILING.spinner = (status, what)
+        try:
+            yield
+        finally:
+            COMPILING.spinner = None
 
 
 def write_page(report: Report, path: Path) -> None:

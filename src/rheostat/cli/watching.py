@@ -17,6 +17,7 @@ SAID = {
     "entropy": "entropy {:.2f}",
     "score": "score {:.4g}",
     "best": "best {:.4g}",
+    "compiled": "{}",
 }
 Progress = Callable[[int, int, dict[str, Any]], None]
 

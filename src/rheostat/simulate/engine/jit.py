@@ -11,6 +11,7 @@ import ctypes
 import dis
 import hashlib
 import inspect
+import logging
 import os
 import shutil
 import sys
@@ -42,6 +43,8 @@ def _forget(folder: Path) -> None:
             shutil.rmtree(other, ignore_errors=True)
 
 
+LOG = logging.getLogger("rheostat.compile")
+"""One message of level INFO for each function that is compiled because no machine code is kept."""
 FOLDER = _folder()
 _forget(Path(FOLDER))
 
@@ -105,7 +108,10 @@ def _load_lightly(made: Any) -> None:
     def load(signature: Any, context: Any) -> Any:
         rtsys.initialize(context)
         with cache._guard_against_spurious_io_errors(), _without_scipy():
-            return cache._load_overload(signature, context)
+            kept = cache._load_overload(signature, context)
+        if kept is None:
+            LOG.info("compiling %s", made.__qualname__)
+        return kept
 
     cache.load_overload = load
 
