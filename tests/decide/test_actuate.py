@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from rheostat.decide.actuate.apply import apply, restore, steps
+from rheostat.decide.actuate.device import Write
 from rheostat.decide.actuate.files import Powercap
 from rheostat.decide.actuate.guard import panel_of
 from rheostat.decide.actuate.journal import Entry, Journal
@@ -133,12 +134,14 @@ def test_a_torn_last_line_names_a_cap_that_was_not_changed(tmp_path) -> None:
     book.write(Entry("n1|cpu_cap_w|a", 100.0, 90.0))
     with book.path.open("a") as file:
         file.write('["n1|cpu_cap_w|b", 100.')
-    assert [e.place for e in book.entries()] == ["n1|cpu_cap_w|a"]
+    assert [e.place for e in book.entries()[0]] == ["n1|cpu_cap_w|a"]
     book.write(Entry("n1|cpu_cap_w|c", 80.0, 70.0))
-    assert [e.place for e in book.entries()] == ["n1|cpu_cap_w|a", "n1|cpu_cap_w|c"]
-    book.path.write_text("rubbish\n" + book.path.read_text())
-    with pytest.raises(DataError, match="line 1: expected"):
-        book.entries()
+    assert [e.place for e in book.entries()[0]] == ["n1|cpu_cap_w|a", "n1|cpu_cap_w|c"]
+    assert book.entries()[1] == []
+    book.path.write_bytes(b"rub\xffish\n" + book.path.read_bytes())
+    found, problems = book.entries()
+    assert [e.place for e in found] == ["n1|cpu_cap_w|a", "n1|cpu_cap_w|c"]
+    assert [p.split(":")[0] for p in problems] == ["line 1"]
 
 
 KILLED = """
@@ -264,8 +267,11 @@ def test_nvml_sets_milliwatts_on_every_gpu_and_tells_a_missing_privilege() -> No
         gpus.put(write.address, write.watts)
     assert gpus.driver.limit == {0: 180_000, 1: 180_000}
     assert gpus.get("gpu1") == 180.0
-    assert gpus.refusals(["gpu0"]) == []
+    assert gpus.refusals([Write("gpu0", 250.0)]) == []
+    assert gpus.refusals([Write("gpu2", 200.0), Write("gpu1", 1e300)]) == [
+        "'gpu2' is no GPU here", "gpu1: expected 100 to 250 W, got 1e+300 W"]  # fmt: skip
+    assert gpus.standing() == [180.0, 180.0]
     with pytest.raises(DataError, match="gpu1: expected 100 to 250 W, got 90 W"):
         gpus.writes(90.0)
-    refused = Nvml(Library(root=False)).refusals(["gpu0"])
+    refused = Nvml(Library(root=False)).refusals([Write("gpu0", 200.0)])
     assert refused == ["gpu0: Insufficient Permissions: run as root, or from the site's prolog"]

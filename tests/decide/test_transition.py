@@ -19,7 +19,6 @@ from rheostat.decide.budget.fleet import fleet
 from rheostat.decide.budget.follow import follow
 from rheostat.decide.budget.menu import Wish
 from rheostat.decide.budget.plan import Planned
-from rheostat.errors import NotPermitted
 from rheostat.predict.surface import Surface
 
 LAG = 1.0
@@ -42,11 +41,9 @@ def peak(r: Rehearsal) -> float:
 
 def put_back_at_last(book: Journal, r: Rehearsal) -> None:
     """Restore; if a write of it fails, once more, as a person would."""
-    try:
-        restore(book, r.panel(), settle_s=LAG, sleep=r.sleep)
-    except NotPermitted:
+    if restore(book, r.panel(), settle_s=LAG, sleep=r.sleep).problems:
         r.sleep(LAG)
-        restore(book, r.panel(), settle_s=LAG, sleep=r.sleep)
+        assert not restore(book, r.panel(), settle_s=LAG, sleep=r.sleep).problems
 
 
 @given(changes(), st.integers(0, 14), st.integers(0, 2**31))

@@ -57,10 +57,11 @@ def apply(
     """Set the caps of PLAN.json: lower first, then raise; every change is journalled before."""
     from rheostat.cli.output import tell
     from rheostat.decide.actuate.apply import apply as run
+    from rheostat.decide.actuate.apply import check
     from rheostat.decide.actuate.journal import Journal as Book
 
     todo, panel, _ = _todo(file, node, tree, rapl, gpu)
-    panel.check([s.place for s in (*todo.lower, *todo.higher)])
+    check(todo, panel)
     _tell_steps(todo, json, "rheostat.apply/1")
     if dry_run:
         tell("dry run: nothing was changed")
@@ -84,12 +85,15 @@ def restore(
     from rheostat.decide.actuate.apply import restore as run
     from rheostat.decide.actuate.guard import panel_of
     from rheostat.decide.actuate.journal import Journal as Book
+    from rheostat.errors import DataError
 
     book = Book(journal)
     back = run(book, panel_of(book, devices(tree, rapl, gpu)), force=force, settle_s=settle)
     tell(f"{back.places} caps put back")
     for place, watts in back.left.items():
         tell(f"note: {place} stands at {watts:g} W, set by somebody else: left (--force puts back)")
+    if back.problems:
+        raise DataError(str(journal), [*back.problems, "all others were put back"])
 
 
 def run(
@@ -111,10 +115,11 @@ def run(
     from rheostat.cli.output import tell
     from rheostat.decide.actuate import guard
     from rheostat.decide.actuate.apply import apply as set_caps
+    from rheostat.decide.actuate.apply import check
     from rheostat.decide.actuate.journal import Journal as Book
 
     todo, panel, where = _todo(file, node, tree, rapl, gpu)
-    panel.check([s.place for s in (*todo.lower, *todo.higher)])
+    check(todo, panel)
     watcher = guard.start(journal, where, settle)
     try:
         done = set_caps(todo, panel, Book(journal), settle_s=settle)
@@ -130,18 +135,22 @@ def slurm(
     file: PlanFile,
     out: Annotated[Path, typer.Option(help="Folder for prolog.sh and epilog.sh.")] = Path("."),
     journals: Annotated[str, typer.Option(help="Folder on the nodes.")] = "/var/lib/rheostat",
-    program: Annotated[str, typer.Option(help="How nodes call rheostat.")] = "rheostat",
+    program: Annotated[
+        str, typer.Option(help="The rheostat of the nodes: a name or an absolute path.")
+    ] = "rheostat",
     gpu: Gpu = "nvml",
 ) -> None:
     """Write the Slurm prolog and epilog that apply PLAN.json on its nodes and put caps back."""
+    import os
+
     from rheostat.cli.output import tell
     from rheostat.core.files import replace_file
     from rheostat.decide.actuate.slurm import scripts
     from rheostat.decide.budget.plan import read_plan
 
     read_plan(file)
-    for name, text in scripts(str(file.resolve()), journals, program, f"--gpu {gpu}").items():
-        replace_file(out / name, text)
+    for name, text in scripts(str(file.resolve()), journals, program, gpu).items():
+        replace_file(out / name, os.fsencode(text))
         (out / name).chmod(0o755)
         tell(f"wrote {out / name}")
 

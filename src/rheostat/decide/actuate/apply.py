@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from rheostat.decide.actuate.device import LIKE_W, Panel
 from rheostat.decide.actuate.journal import Entry, Journal
 from rheostat.decide.budget.plan import Planned
-from rheostat.errors import NotPermitted
+from rheostat.errors import NotPermitted, RheostatError
 
 SETTLE_S = 1.0
 _EVEN_W = 1e-3
@@ -78,6 +78,17 @@ def _moved(panel: Panel, node: Planned, knob: str) -> float | None:
     return None if as_planned else max(found)
 
 
+def check(todo: Steps, panel: Panel) -> None:
+    """Raise `NotPermitted` with every reason why some step could not be made or undone."""
+    problems = [
+        reason
+        for s in (*todo.lower, *todo.higher)
+        for reason in panel.refusals(s.place, [s.before_w, s.to_w])
+    ]
+    if problems:
+        raise NotPermitted(list(dict.fromkeys(problems)))
+
+
 def apply(
     todo: Steps,
     panel: Panel,
@@ -91,11 +102,11 @@ def apply(
     Raises
     ------
     NotPermitted
-        Before anything is changed, if some place cannot be written.
+        Before anything is changed, if some place cannot be written, or could not be put back.
     OSError
         A write failed halfway: what was changed has been put back, and the error says so.
     """
-    panel.check([s.place for s in (*todo.lower, *todo.higher)])
+    check(todo, panel)
     done: list[Step] = []
     try:
         for group in (todo.lower, todo.higher):
@@ -140,10 +151,15 @@ def put_back(
 
 @dataclass(frozen=True)
 class Restored:
-    """How many places were put back, and which somebody else had changed since (left alone)."""
+    """How many places were put back, and what was not.
+
+    ``left`` are places that somebody else had changed since, with what stands there: left alone.
+    ``problems`` are lines and places that could not be put back; the journal is kept for them.
+    """
 
     places: int
     left: dict[str, float]
+    problems: tuple[str, ...] = ()
 
 
 def restore(
@@ -156,18 +172,24 @@ def restore(
 ) -> Restored:
     """Put back what stood at every place before the journal's first change of it.
 
-    A place that holds neither what was written last nor what stood before was changed by somebody
-    else and is left alone, unless ``force``.  Done twice, the second finds nothing to do.
+    Whatever is wrong with a line or a place, the others are put back: nothing that the journal says
+    is believed unless the device itself says that the address is its own and the watts are within
+    its range.  A place that holds neither what was written last nor what stood before was changed
+    by somebody else and is left alone, unless ``force``.  Done twice, the second finds nothing to
+    do.
     """
-    first: dict[str, float] = {}
-    last: dict[str, Entry] = {}
-    for entry in journal.entries():
-        first.setdefault(entry.place, entry.before_w)
-        last[entry.place] = entry
-    panel.check(list(first))
+    entries, problems = journal.entries()
+    first, last = {e.place: e for e in reversed(entries)}, {e.place: e for e in entries}
     back, left = [], {}
-    for place, before in first.items():
-        now = panel.get(place)
+    for place, entry in first.items():
+        before, refused = entry.before_w, panel.refusals(place, [entry.before_w])
+        try:
+            now = float("nan") if refused else panel.get(place)
+        except (RheostatError, OSError) as error:
+            refused = [str(error)]
+        if refused:
+            problems += refused
+            continue
         ours = [last[place].to_w, last[place].before_w, before]
         if not force and all(abs(now - w) > LIKE_W for w in ours):
             left[place] = now
@@ -175,6 +197,7 @@ def restore(
             back.append(Step(place, before, now))
     held = put_back(back, panel, settle_s=settle_s, sleep=sleep)
     if held < len(back):
-        raise NotPermitted([f"{len(back) - held} of {len(back)} places could not be written"])
-    journal.close()
-    return Restored(len(back), left)
+        problems.append(f"{len(back) - held} of {len(back)} caps could not be written: try again")
+    if not problems:
+        journal.close()
+    return Restored(held, left, tuple(dict.fromkeys(problems)))

@@ -7,10 +7,10 @@ knows the addresses of one kind on one node; `Panel` puts the devices of a node'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from rheostat.errors import DataError, NotPermitted
+from rheostat.errors import DataError, RheostatError
 
 LIKE_W = 0.5
 """Caps this near are the same: hardware rounds what is written, RAPL to an eighth of a watt."""
@@ -29,7 +29,8 @@ class Device(Protocol):
 
     ``writes`` expands a cap into addresses and watts, or raises `DataError` where the hardware
     does not allow so few or so many; ``standing`` is the way back.  ``refusals`` says, without
-    changing anything, why writing would fail, empty if it would not.
+    changing anything, why it would not write: an address that is none of its own, watts outside
+    its range, a missing privilege.
     """
 
     def standing(self) -> list[float]:
@@ -48,16 +49,20 @@ class Device(Protocol):
         """Set watts at an address."""
         ...
 
-    def refusals(self, addresses: Sequence[str]) -> list[str]:
-        """Why these addresses cannot be written."""
+    def refusals(self, writes: Sequence[Write]) -> list[str]:
+        """Why these cannot be written; empty if they can."""
         ...
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Devices by knob, for one node or many: ``devices[node][knob]``."""
+    """Devices by knob, for one node or many: ``devices[node][knob]``.
+
+    ``absent`` says of a (node, knob) why there is no device.
+    """
 
     devices: Mapping[str, Mapping[str, Device]]
+    absent: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def writes(self, node: str, after: Mapping[str, float]) -> list[tuple[str, Write]]:
         """Every (address with node, write) that the caps of a node mean."""
@@ -98,21 +103,16 @@ class Panel:
         node, knob, address = split(place)
         self.devices[node][knob].put(address, watts)
 
-    def check(self, places: Sequence[str]) -> None:
-        """Raise `NotPermitted` with every reason why some place cannot be written."""
-        by: dict[tuple[str, str], list[str]] = {}
-        for place in places:
-            node, knob, address = split(place)
-            by.setdefault((node, knob), []).append(address)
-        problems = []
-        for (node, knob), addresses in by.items():
-            device = self.devices.get(node, {}).get(knob)
-            if device is None:
-                problems.append(f"node {node}: no device for {knob} here")
-            else:
-                problems += device.refusals(addresses)
-        if problems:
-            raise NotPermitted(problems)
+    def refusals(self, place: str, watts: Sequence[float]) -> list[str]:
+        """Why one of ``watts`` cannot be written to a place; empty if all can."""
+        node, knob, address = split(place)
+        device = self.devices.get(node, {}).get(knob)
+        if device is None:
+            return [self.absent.get((node, knob), f"node {node}: no device for {knob} here")]
+        try:
+            return device.refusals([Write(address, w) for w in watts])
+        except RheostatError as error:
+            return [str(error)]
 
 
 def join(node: str, knob: str, address: str) -> str:

@@ -18,6 +18,8 @@ from rheostat.errors import DataError, MeterUnavailable
 
 POWERCAP = Path("/sys/class/powercap")
 DRM = Path("/sys/class/drm")
+REGISTER_W = 4096.0
+"""No more fits into the register of a limit: 15 bits of an eighth of a watt."""
 ROOT_NEEDED = "run as root, or from the site's prolog"
 
 
@@ -41,16 +43,23 @@ class _Files:
             file.write(f"{round(watts * 1e6)}\n")
             file.truncate()
 
-    def refusals(self, addresses: Sequence[str]) -> list[str]:
-        """Files that are not there or that this user may not write."""
-        found = []
-        for address in addresses:
-            path = self.root / address
-            if not path.exists():
-                found.append(f"{path} is not there")
-            elif not os.access(path, os.W_OK):
+    def own(self) -> dict[str, tuple[float, float]]:
+        """The addresses there are, each with the least and the most watts that it takes."""
+        raise NotImplementedError
+
+    def refusals(self, writes: Sequence[Write]) -> list[str]:
+        """Files that are no caps of this device or not writable, watts outside their range."""
+        own, found = self.own(), []
+        for write in writes:
+            if write.address not in own:
+                found.append(f"{write.address!r} is no cap under {self.root}")
+                continue
+            (low, high), path = own[write.address], self.root / write.address
+            if not write.watts > 0 or not low <= write.watts <= high:
+                found.append(f"{path}: expected {low:g} to {high:g} W, got {write.watts:g} W")
+            if not os.access(path, os.W_OK):
                 found.append(f"{path}: no permission to write: {ROOT_NEEDED}")
-        return found
+        return list(dict.fromkeys(found))
 
 
 class Powercap(_Files):
@@ -87,19 +96,31 @@ class Powercap(_Files):
         share, found, problems = watts / len(packages), [], []
         for limits in packages:
             for kind, limit in limits.items():
-                most = _text(limit.with_name(limit.name.replace("power_limit_uw", "max_power_uw")))
-                if kind == "long_term" and most.isdigit() and 0 < int(most) / 1e6 < share:
+                if kind == "long_term" and 0 < _stated(limit) < share:
                     zone = limit.parent.name
-                    problems.append(f"{zone}: at most {int(most) / 1e6:g} W, got {share:g} W")
+                    problems.append(f"{zone}: at most {_stated(limit):g} W, got {share:g} W")
                 found.append(Write(str(limit.relative_to(self.root)), share))
         if problems:
             raise DataError("cpu_cap_w", problems)
         return found
 
+    def own(self) -> dict[str, tuple[float, float]]:
+        """The limits of all packages; without a stated most, what the register can hold."""
+        return {
+            str(limit.relative_to(self.root)): (0.0, _stated(limit) or REGISTER_W)
+            for limits in self.limits()
+            for limit in limits.values()
+        }
+
     def standing(self) -> list[float]:
         """What the packages together may draw at any instant: the larger limit of each."""
         packages = [limits.values() for limits in self.limits()]
         return [sum(max(self.get(str(x.relative_to(self.root))) for x in p) for p in packages)]
+
+
+def _stated(limit: Path) -> float:
+    """The most watts that a limit says it takes, 0 if it says nothing."""
+    return _watts(limit.with_name(limit.name.replace("power_limit_uw", "max_power_uw"))) or 0.0
 
 
 def _limits(zone: Path) -> dict[str, Path]:
@@ -122,20 +143,32 @@ class AmdGpus(_Files):
 
     def writes(self, watts: float) -> list[Write]:
         """One file per GPU, within the limits that it states."""
-        files, problems = self._files(), []
-        for file in files:
-            least, most = (_text(file.with_name(f"power1_cap_{x}")) for x in ("min", "max"))
-            low = int(least) / 1e6 if least.isdigit() else 0.0
-            high = int(most) / 1e6 if most.isdigit() else float("inf")
-            if not low <= watts <= high:
-                problems.append(f"{file}: expected {low:g} to {high:g} W, got {watts:g} W")
+        own = self.own()
+        problems = [
+            f"{self.root / file}: expected {low:g} to {high:g} W, got {watts:g} W"
+            for file, (low, high) in own.items()
+            if not low <= watts <= high
+        ]
         if problems:
             raise DataError("gpu_cap_w", problems)
-        return [Write(str(f.relative_to(self.root)), watts) for f in files]
+        return [Write(address, watts) for address in own]
+
+    def own(self) -> dict[str, tuple[float, float]]:
+        """The cap of each GPU, within what it states."""
+        found = {}
+        for file in self._files():
+            low, high = (_watts(file.with_name(f"power1_cap_{x}")) for x in ("min", "max"))
+            found[str(file.relative_to(self.root))] = (low or 0.0, high or REGISTER_W)
+        return found
 
     def standing(self) -> list[float]:
         """The cap of each GPU."""
         return [self.get(str(file.relative_to(self.root))) for file in self._files()]
+
+
+def _watts(path: Path) -> float | None:
+    text = _text(path)
+    return int(text) / 1e6 if text.isascii() and text.isdigit() else None
 
 
 def _text(path: Path) -> str:

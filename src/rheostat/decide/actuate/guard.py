@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from rheostat.decide.actuate.apply import SETTLE_S, restore
-from rheostat.decide.actuate.device import split
+from rheostat.decide.actuate.device import Panel
 from rheostat.decide.actuate.journal import Journal
 from rheostat.decide.actuate.panel import Where
 from rheostat.errors import RheostatError
@@ -30,10 +30,10 @@ def start(journal: Path, where: Where, settle_s: float = SETTLE_S) -> subprocess
     return guard
 
 
-def panel_of(journal: Journal, where: Where):  # type: ignore[no-untyped-def]
-    """The devices that a journal names."""
-    places = [split(entry.place) for entry in journal.entries()]
-    return where.panel({node for node, _, _ in places}, {knob for _, knob, _ in places})
+def panel_of(journal: Journal, where: Where) -> Panel:
+    """The devices that a journal names; those that are not here are told when they are asked."""
+    entries, _ = journal.entries()
+    return where.panel_of(entry.place for entry in entries)
 
 
 def watch(journal: Path, where: Where, settle_s: float) -> int:
@@ -46,11 +46,12 @@ def watch(journal: Path, where: Where, settle_s: float) -> int:
         return 0  # nothing was ever changed, or somebody restored already
     book = Journal(journal)
     try:
-        restore(book, panel_of(book, where), settle_s=settle_s)
+        problems = restore(book, panel_of(book, where), settle_s=settle_s).problems
     except (RheostatError, OSError) as error:
-        sys.stderr.write(f"rheostat: {journal}: {error}; run rheostat budget restore\n")
-        return 1
-    return 0
+        problems = (str(error),)
+    for problem in problems:
+        sys.stderr.write(f"rheostat: {journal}: {problem}; run rheostat budget restore\n")
+    return int(bool(problems))
 
 
 if __name__ == "__main__":

@@ -7,15 +7,18 @@ cluster, a shared mount).  The guard process gets it on its command line.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rheostat.decide.actuate.device import Device, Panel
+from rheostat.decide.actuate.device import Device, Panel, split
 from rheostat.decide.actuate.files import DRM, POWERCAP, AmdGpus, Powercap
-from rheostat.errors import DataError
+from rheostat.errors import DataError, RheostatError
 
 GPUS = ("nvml", "amd", "none")
+_NAME = re.compile(r"[^/|\s\x00-\x1f\x7f.][^/|\x00-\x1f\x7f]*")
+"""A folder of a tree and a part of a journal's line: no path, and no dot in front."""
 
 
 @dataclass(frozen=True)
@@ -45,24 +48,39 @@ class Where:
         return cls(**json.loads(text))
 
     def panel(self, nodes: Iterable[str], knobs: Iterable[str]) -> Panel:
-        """The devices of ``nodes`` for ``knobs``; a device is opened only if its knob is asked."""
-        wanted = set(knobs)
-        return Panel({node: self._devices(node, wanted) for node in nodes})
+        """The devices of ``nodes`` for those of ``knobs`` that have one here."""
+        wanted = list(knobs)
+        found = {node: {knob: self.device(node, knob) for knob in wanted} for node in nodes}
+        return Panel({n: {k: d for k, d in own.items() if d} for n, own in found.items()})
 
-    def _devices(self, node: str, knobs: set[str]) -> dict[str, Device]:
-        found: dict[str, Device] = {}
+    def panel_of(self, places: Iterable[str]) -> Panel:
+        """The devices behind places; one that cannot be had is told when it is asked."""
+        found: dict[str, dict[str, Device]] = {}
+        absent = {}
+        for node, knob in dict.fromkeys(split(place)[:2] for place in places):
+            try:
+                if device := self.device(node, knob):
+                    found.setdefault(node, {})[knob] = device
+            except RheostatError as error:
+                absent[node, knob] = str(error)
+        return Panel(found, absent)
+
+    def device(self, node: str, knob: str) -> Device | None:
+        """What sets a knob of a node; None where nothing does."""
+        if not _NAME.fullmatch(node):
+            raise DataError("node", [f"{node[:60]!r} is no name of a node"])
         home = Path(self.tree) / node if self.tree else None
-        if "cpu_cap_w" in knobs:
-            found["cpu_cap_w"] = Powercap(home / "powercap" if home else Path(self.rapl))
-        if "gpu_cap_w" in knobs and home:
-            found["gpu_cap_w"] = AmdGpus(home / "drm")
-        elif "gpu_cap_w" in knobs and self.gpu == "amd":
-            found["gpu_cap_w"] = AmdGpus(Path(self.drm))
-        elif "gpu_cap_w" in knobs and self.gpu == "nvml":
+        if knob == "cpu_cap_w":
+            return Powercap(home / "powercap" if home else Path(self.rapl))
+        if knob != "gpu_cap_w":
+            return None
+        if home or self.gpu == "amd":
+            return AmdGpus(home / "drm" if home else Path(self.drm))
+        if self.gpu == "nvml":
             from rheostat.decide.actuate.nvml import Nvml
 
-            found["gpu_cap_w"] = Nvml()
-        return found
+            return Nvml()
+        return None
 
 
 def write_tree(

@@ -88,7 +88,7 @@ class _Place:
     def put(self, address: str, watts: float) -> None:
         self.rehearsal.set(self.place, watts)
 
-    def refusals(self, addresses: Sequence[str]) -> list[str]:
+    def refusals(self, writes: Sequence[Write]) -> list[str]:
         return []
 
 
