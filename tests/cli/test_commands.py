@@ -340,6 +340,14 @@ def test_search_notes_runs_that_fail_and_goes_on(space, capsys):
     assert value["choice"]["setting"]["nodes"] == 1
 
 
+def test_search_of_runs_that_all_fail_says_so(space, capsys):
+    code, out, err = told(capsys, "search", space, "--measure", "false", "--method", "sobol",
+                          "--budget", "2", "--json")  # fmt: skip
+    assert code == 3
+    assert "false: ended with status 1" in err
+    assert json.loads(out)["choice"] is None
+
+
 def test_search_says_what_the_command_should_have_printed(space, capsys):
     code, _, err = told(capsys, "search", space, "--measure", "echo 3", "--method", "sobol")
     assert code == 1

@@ -166,7 +166,7 @@ def test_worth_is_speed_gained_or_energy_saved_over_the_present_caps() -> None:
     assert worth(hungry, 1, Wish()) == pytest.approx([8 / 12 - 1, 0.0, 8 / 6 - 1])
     energy = worth(hungry, 2, Wish("energy", slowdown=0.5))
     assert energy == pytest.approx([-np.inf, 1 - 1600 / 1740, 0.0])
-    with pytest.raises(DataError, match="surface of bare: .*has no power"):
+    with pytest.raises(DataError, match=r"surface of bare: .*has no power"):
         worth(surface("bare", [3.0, 2, 1]), 0, Wish("energy", slowdown=0.1))
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.jobs import JobTable, Note
-from rheostat.core.outcome import DERIVED, Outcome
+from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
 from rheostat.measure.meters.reading import Meter
 from rheostat.measure.meters.session import Measured, Session
@@ -60,7 +60,7 @@ class Command:
             [self._run(row) for _ in range(self.repeat)] for row in jobs.frame.rows(named=True)
         ]
         names = dict.fromkeys(q for row in columns for run in row for q in run)
-        names |= dict.fromkeys(() if names else _given(self.wanted))
+        names = names or dict.fromkeys(("runtime_s", *self.wanted))  # no run gave anything
         draws = {
             q: np.array([[run.get(q, math.nan) for run in row] for row in columns]).T for q in names
         }
@@ -112,15 +112,7 @@ class Command:
 
     def _failed(self, line: str, why: str) -> dict[str, float]:
         self.notes = (*self.notes, Note(f"{line}: {why}", count=1))
-        return dict.fromkeys(_given(self.wanted), math.nan)
-
-
-def _given(wanted: Sequence[str]) -> tuple[str, ...]:
-    """The quantities to measure so that those wanted can be derived."""
-    parts = [p for q in wanted for p in (DERIVED[q][0] if q in DERIVED else (q,))]
-    return tuple(dict.fromkeys(p for p in parts if p not in DERIVED or p in wanted)) or (
-        "runtime_s",
-    )
+        return {}
 
 
 def _finished(line: str, timeout_s: float) -> tuple[int | None, str]:
