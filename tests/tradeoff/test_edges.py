@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from rheostat import Front, Knob, Outcome, Space, table
 from rheostat.core.front import Objective, hypervolume_2d, non_dominated
 from rheostat.errors import DataError, Infeasible
+from rheostat.predict.gp import encode
 from rheostat.tradeoff.acquisition import (
     chebyshev,
     hypervolume_improvement,
@@ -34,8 +35,9 @@ from rheostat.tradeoff.metrics import (
     spread,
     trace,
 )
-from rheostat.tradeoff.plan import least_regret, plan, scaled
-from rheostat.tradeoff.propose import NSGA2, Exhaustive, Sobol
+from rheostat.tradeoff.plan import LawSearch, least_regret, plan, scaled
+from rheostat.tradeoff.propose import NSGA2, Exhaustive, NoisyHypervolume, Sobol
+from rheostat.tradeoff.propose.climb import climbable, combinations, decode, reachable
 from rheostat.tradeoff.propose.history import History, concat, stack
 from rheostat.tradeoff.propose.law import LawGuided, past_jobs
 from rheostat.tradeoff.propose.modelled import Modelled
@@ -560,3 +562,77 @@ def test_infeasible_fronts_name_the_nearest_through_every_rule() -> None:
     asked = front(runtime_s=[[10, 20]], energy_j=[[5, 4]])
     with pytest.raises(Infeasible, match=r"100\.0 % over"):
         asked.choose(Deadline(5))
+
+
+# climbing and breeding
+
+RANGE = Knob("cap_w", low=100.0, high=400.0)
+
+
+def test_a_setting_is_read_back_from_its_inputs() -> None:
+    space = Space((Knob("compiler", ["gcc", "icx", "aocc"]), RANGE, Knob("nodes", [1, 2, 4, 8]),
+                   Knob("mode", ["a", "b"])))  # fmt: skip
+    for setting in space.sample(np.random.default_rng(0).random((20, 4))):
+        x = encode(space, space.alternatives(None, [setting]))[0]
+        assert decode(space, x) == pytest.approx(setting)
+    few = Space((Knob("nodes", [1, 2]), RANGE, Knob("mode", ["a", "b"])))
+    held = combinations(few)
+    assert held == [{0: 0.0, 2: 1.0, 3: 0.0}, {0: 0.0, 2: 0.0, 3: 1.0},
+                    {0: 1.0, 2: 1.0, 3: 0.0}, {0: 1.0, 2: 0.0, 3: 1.0}]  # fmt: skip
+
+
+def test_the_gradient_wants_a_range_a_process_and_few_combinations() -> None:
+    pytest.importorskip("gpytorch")
+
+    def may(space, *objectives, **more):
+        return climbable(NoisyHypervolume(space, objectives or ("runtime_s", "energy_j"), **more))
+
+    four, five = Knob("nodes", [1, 2, 3, 4]), Knob("nodes", [1, 2, 3, 4, 5])
+    two = Knob("mode", ["a", "b"])
+    assert may(RANGE)
+    assert may((RANGE, four, two))  # eight combinations
+    assert not may((RANGE, five, two))
+    assert not may(RANGE, model=Law())
+    assert not may(four)
+    assert not may(Space((RANGE,), (lambda s: True,)))
+    assert may(RANGE, limits=(PowerCap(5),))
+    assert not may(RANGE, limits=(NodeHours(5),))
+    assert reachable("edp_js", ("runtime_s", "power_w"))  # by way of the energy
+    assert reachable("power_w", ("energy_j", "runtime_s"))
+    assert not reachable("energy_j", ("runtime_s",))
+    assert not reachable("node_hours", ("runtime_s", "power_w"))
+
+
+def test_a_breeder_knows_by_how_much_a_setting_misses_its_limits() -> None:
+    told = GRID.alternatives(None, [{"nodes": 8, "mode": "a"}, {"nodes": 1, "mode": "a"},
+                                    {"nodes": 2, "mode": "b"}])  # fmt: skip
+    breeder = NSGA2(GRID, limits=(PowerCap(40), Deadline(5)))
+    assert breeder._known() == {}
+    breeder.tell(told.rows([0, 1]), costs(told.rows([0, 1])))
+    breeder.tell(told.rows([2]), Outcome({"runtime_s": np.full((1, 1), NAN),
+                                          "power_w": np.ones((1, 1))}))  # fmt: skip
+    known = breeder._known()
+    assert known[8, "a"] == pytest.approx([1.0, 2.125, 170.0])  # 80 W under a cap of 40 W
+    assert known[1, "a"] == pytest.approx([1.0, 10.0, 100.0])  # 10 s where 5 s are allowed
+    assert (known[2, "b"] > 1e20).all()  # no value: worse than whatever has one
+
+
+def test_a_plan_of_one_takes_the_best_alone_and_of_more_looks_ahead() -> None:
+    pytest.importorskip("gpytorch")
+    search_ = LawSearch(np.arange(1.0, 14.0)[:, None], ["nodes"])
+    x = np.linspace(0, 1, 13)[None]
+    draws = {"runtime": x, "energy": 1 - x, "power": x}
+    search_._quantities = lambda count: draws
+    assert search_.ask() == search_.ask(1) == search_.ask(0) == 6
+    assert search_.ask(2) != 6
+    far = [LawSearch(np.arange(1.0, 14.0)[:, None], ["nodes"], horizon=h) for h in (2, 3)]
+    for one in far:
+        one._quantities = lambda count: draws
+    assert far[0].ask(9) == search_.ask(2)
+    assert far[1].ask(9) == search_.ask(3)
+
+
+def test_a_journal_makes_its_folder(tmp_path) -> None:
+    path = tmp_path / "a" / "b" / "run.jsonl"
+    search(Exhaustive(GRID), costs, 1, journal=path)
+    assert len(path.read_text().splitlines()) == 3
