@@ -36,7 +36,13 @@ from rheostat.tradeoff.metrics import (
     trace,
 )
 from rheostat.tradeoff.plan import LawSearch, least_regret, plan, scaled
-from rheostat.tradeoff.propose import NSGA2, Exhaustive, NoisyHypervolume, Sobol
+from rheostat.tradeoff.propose import (
+    NSGA2,
+    Exhaustive,
+    ExpectedImprovement,
+    NoisyHypervolume,
+    Sobol,
+)
 from rheostat.tradeoff.propose.climb import climbable, combinations, decode, reachable
 from rheostat.tradeoff.propose.history import History, concat, stack
 from rheostat.tradeoff.propose.law import LawGuided, past_jobs
@@ -46,6 +52,7 @@ from rheostat.tradeoff.rules import (
     Deadline,
     EnergyBudget,
     Knee,
+    Limit,
     MaxSlowdown,
     NodeHours,
     PowerCap,
@@ -636,3 +643,56 @@ def test_a_journal_makes_its_folder(tmp_path) -> None:
     path = tmp_path / "a" / "b" / "run.jsonl"
     search(Exhaustive(GRID), costs, 1, journal=path)
     assert len(path.read_text().splitlines()) == 3
+
+
+def test_improvement_is_taken_on_log_axes_only_where_everything_is_positive() -> None:
+    knob = Knob("x", [1, 2, 3, 4])
+
+    class Shifted:
+        def __init__(self, least):
+            self.least = least
+
+        def fit(self, jobs):
+            return self
+
+        def predict(self, jobs):
+            x = jobs.numpy("x")
+            return Outcome({"cost": np.stack([x - 1 + self.least, 2 * (x - 1) + self.least])})
+
+    for least, log in ((0.5, True), (0.0, False), (-0.5, False)):
+        one = ExpectedImprovement(Space.of(knob), ("cost",), model=Shifted(least), initial=1)
+        told = Space.of(knob).alternatives(None, [{"x": 3}, {"x": 4}])
+        values = np.array([[2.0 + least, 3.0 + least]])
+        one.tell(told, Outcome({"cost": values}))
+        found = one.score(one.view([{"x": 1}, {"x": 2}], []), np.random.default_rng(0))
+        draws = np.array([[0.0, 1.0], [0.0, 2.0]]) + least
+        axis = np.log if log else np.asarray
+        gain = np.clip(axis(np.array(2.0 + least)) - axis(draws), 0, None).mean(axis=0)
+        assert found == pytest.approx(gain), least
+    limited = ExpectedImprovement(Space.of(knob), ("cost",), model=Shifted(0.5), initial=1,
+                                  limits=(Limit("cost", 3.0, ""),))  # fmt: skip
+    told = Space.of(knob).alternatives(None, [{"x": 3}, {"x": 4}])
+    limited.tell(told, Outcome({"cost": np.array([[3.5, 3.0]])}))
+    assert limited._told_feasible().tolist() == [3.0]  # the limit holds with its value
+    assert limited.quantity == "cost"
+
+
+def test_a_scaling_law_believes_what_it_was_told() -> None:
+    pytest.importorskip("gpytorch")
+    nodes = Knob("nodes", [1, 2, 4, 8, 16])
+    law = LawGuided(nodes, ("runtime_s", "power_w"), seed=1)
+    told = Space.of(nodes).alternatives(None, [{"nodes": 1}, {"nodes": 16}])
+    before = law._draws(law._settings())
+    law.tell(told, Outcome({"runtime_s": np.array([[900.0, 80.0]]),
+                            "power_w": np.array([[100.0, 1500.0]])}))  # fmt: skip
+    after = law._draws(law._settings())
+    assert after[:, [0, 4], 0].mean(axis=0) == pytest.approx(np.log([900.0, 80.0]), abs=0.1)
+    assert after[:, [0, 4], 1].mean(axis=0) == pytest.approx(np.log([100.0, 1500.0]), abs=0.1)
+    assert (after.std(axis=0) < 0.5 * before.std(axis=0)).all()
+    asked = law.ask(2).frame["nodes"].to_list()
+    assert len(set(asked)) == 2
+    assert set(asked) <= {2, 4, 8}
+    blind = Space.of(nodes).alternatives(None, [{"nodes": 2}])
+    law.tell(blind, Outcome({"runtime_s": np.full((1, 1), NAN), "power_w": np.ones((1, 1))}))
+    again = law._draws(law._settings())
+    np.testing.assert_allclose(again, after)  # a run without value teaches nothing
