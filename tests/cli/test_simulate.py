@@ -81,6 +81,17 @@ def test_plans_that_know_the_future_say_so_everywhere(trace, capsys, flag):
     assert value["policies"]["easy"]["clairvoyant"] is True
 
 
+def test_what_becomes_of_overdue_jobs_is_a_switch_and_is_said(trace, capsys):
+    def run(*flags):
+        value = json.loads(told(capsys, "simulate", trace, *flags, "--json")[1])
+        return value["planning"]["overdue"], value["policies"]["easy"]["wait_s"]["mean"]
+
+    assert run() == run("--overdue", "past")
+    assert [run("--overdue", how)[0] for how in ("now", "extend")] == ["now", "extend"]
+    assert run("--estimates", "last2") == run("--estimates", "last2", "--overdue", "extend")
+    assert run("--estimates", "last2", "--overdue", "past")[1] != run("--estimates", "last2")[1]
+
+
 def test_a_table_in_a_pipe_has_base_units_and_one_line_per_policy(trace, capsys):
     out = told(capsys, "simulate", trace, "--policy", "fcfs", "--policy", "easy")[1]
     rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
@@ -137,6 +148,9 @@ def test_a_policy_that_is_named_twice_is_run_once(trace, capsys):
         (["simulate", "{trace}", "--policy", "best"], 1, "order best: expected one of fcfs"),
         (["simulate", "{trace}", "--policy", "sjf+magic"], 1, "expected easy or conservative"),
         (["simulate", "{trace}", "--semantics", "a", "--ties", "b"], 1, "ties: expected one of"),
+        (["simulate", "{trace}", "--overdue", "soon"], 1, "overdue: expected one of past, now, ex"),
+        (["compare", "--policies", "easy", "--traces", "{folder}", "--overdue", "soon"], 1,
+         "overdue: expected one of past, now, ex"),
         (["simulate", "{trace}", "--estimates", "guess"], 1, "estimates guess: expected user"),
         (["compare"], 2, "Missing argument 'FILE'"),
         (["compare", "--policies", "easy"], 2, "takes its traces from --traces"),

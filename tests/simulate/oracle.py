@@ -1,4 +1,4 @@
-"""A slow, plain batch scheduler: sixty lines to compare the compiled engine with, job by job.
+"""A slow, plain batch scheduler: a hundred lines to compare the compiled engine with, job by job.
 
 It recomputes everything at every pass, on purpose: no index, no cache, nothing incremental.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+STEPS = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
 Score = Callable[[float, int, np.ndarray], float]
 
 
@@ -22,10 +23,15 @@ def shadow_of(need: int, free: int, running: dict[int, float], procs: np.ndarray
     raise AssertionError("a job larger than the machine")
 
 
-def oracle(submit, run, procs, size, *, planned, booked, backfill="easy", score=None, batch=False):
+def oracle(
+    submit, run, procs, size, *, planned, booked,
+    backfill="easy", score=None, batch=False, overdue="past",
+):  # fmt: skip
     """Start times; ``planned`` are the estimates of waiting jobs, ``booked`` those of running.
 
-    ``score`` sees the time, the job, and all starts so far.
+    ``score`` sees the time, the job, and all starts so far.  ``overdue`` says when a job that has
+    outlived its estimate is expected to end: then, in the ``past``; ``now``; or ``extend``, after
+    the next of `STEPS` beyond the estimate.
     """
     start = np.full(len(submit), np.nan)
     finishes: list[tuple[float, int, int]] = []  # end, how many had started before, job
@@ -42,6 +48,11 @@ def oracle(submit, run, procs, size, *, planned, booked, backfill="easy", score=
         queue.remove(j)
 
     def scan(now: float) -> None:
+        for j, end in running.items():
+            if overdue == "extend" and end < now:
+                since = now - start[j]
+                longer = [booked[j] + s for s in STEPS if booked[j] + s > since]
+                running[j] = start[j] + (longer[0] if longer else 2 * since + 1)
         if score is not None:
             queue.sort(key=lambda j: (score(now, j, start), j))
         while queue and procs[queue[0]] <= free:
@@ -51,25 +62,28 @@ def oracle(submit, run, procs, size, *, planned, booked, backfill="easy", score=
         if backfill == "conservative":
             reserve(now)
             return
-        until, extra = shadow_of(int(procs[queue[0]]), free, running, procs)
+        until, extra = shadow_of(int(procs[queue[0]]), free, expected(now), procs)
         for j in queue[1:]:
             before = now + planned[j] <= until
             if procs[j] <= free and (before or procs[j] <= extra):
                 begin(j, now)
                 extra -= 0 if before else int(procs[j])
 
+    def expected(now: float) -> dict[int, float]:
+        return {j: max(end, now) if overdue == "now" else end for j, end in running.items()}
+
     def reserve(now: float) -> None:
-        held = [(now, max(e, now), int(procs[j])) for j, e in running.items()]
+        """At -inf is what is free in truth; all that is expected free, now or overdue, is later."""
+        held = [(-np.inf, end, int(procs[j])) for j, end in expected(now).items()]
         for j in list(queue):
             at = earliest(now, planned[j], int(procs[j]), held)
-            held.append((at, at + planned[j], int(procs[j])))
-            due = sum(int(procs[i]) for end, _, i in finishes if end == now)
-            if at == now and procs[j] <= free + due:
+            held.append((at, max(at, now) + planned[j], int(procs[j])))
+            if at == -np.inf:
                 begin(j, now)
 
     def earliest(now: float, length: float, need: int, held) -> float:
-        for t in sorted({now, *(e for _, e, _ in held if e > now)}):
-            moments = [t, *(s for s, _, _ in held if t < s < t + length)]
+        for t in sorted({-np.inf, *(e for _, e, _ in held)}):
+            moments = [t, *(s for s, _, _ in held if t < s < max(t, now) + length)]
             if all(sum(p for s, e, p in held if s <= m < e) + need <= size for m in moments):
                 return t
         raise AssertionError("a job larger than the machine")

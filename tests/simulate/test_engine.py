@@ -7,11 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rheostat.core.machine import Machine
 from rheostat.decide.queue.orders import ORDERS, Order
-from rheostat.decide.queue.policy import BACKFILLING, policy
+from rheostat.decide.queue.policy import BACKFILLING, OVERDUE, policy
 from rheostat.errors import DataError
 from rheostat.simulate.engine import busy
 from rheostat.simulate.run import simulate_run
+from rheostat.simulate.site import simulate_site
 from tests.simulate.conftest import trace
 from tests.simulate.oracle import oracle
 
@@ -21,14 +23,17 @@ FORGETFUL = sorted(n for n, o in ORDERS.items() if o.factors is None)
 
 @st.composite
 def workloads(draw, most=14, overdue=True):
-    """(submit, run, procs, request, machine), with many ties; requests may be too short."""
+    """(submit, run, procs, request, machine), with many ties; requests may be too short.
+
+    A job that runs 0 s may have asked for none: then the estimate is 0 s, which scores count as 1.
+    """
     n = draw(st.integers(1, most))
     size = draw(st.integers(1, 6))
     submit = sorted(draw(st.lists(st.integers(0, 12), min_size=n, max_size=n)))
     run = draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))
     procs = draw(st.lists(st.integers(1, size), min_size=n, max_size=n))
     more = draw(st.lists(st.integers(-2 if overdue else 0, 6), min_size=n, max_size=n))
-    ask = [max(1, r + m) for r, m in zip(run, more, strict=True)]
+    ask = [max(r > 0, r + m) for r, m in zip(run, more, strict=True)]
     return [np.array(v) for v in (submit, run, procs, ask)] + [size]
 
 
@@ -36,13 +41,16 @@ def workloads(draw, most=14, overdue=True):
 @example(
     load=[np.zeros(12, int), np.array([0] * 6 + [1, 3, 0, 0, 0, 3]), np.array([1] * 9 + [2, 1, 1]),
           np.array([1] * 7 + [3, 1, 1, 1, 2]), 2],
-    name="ljf", backfill="conservative", how=("textbook", "event"),
+    name="ljf", backfill="conservative", how=("textbook", "event"), overdue="past",
 )  # fmt: skip
-@given(workloads(), st.sampled_from(FORGETFUL), st.sampled_from(BACKFILLING), st.sampled_from(HOW))
-def test_every_engine_starts_jobs_when_the_oracle_does(load, name, backfill, how):
+@given(
+    workloads(), st.sampled_from(FORGETFUL), st.sampled_from(BACKFILLING), st.sampled_from(HOW),
+    st.sampled_from(OVERDUE),
+)  # fmt: skip
+def test_every_engine_starts_jobs_when_the_oracle_does(load, name, backfill, how, overdue):
     submit, run, procs, ask, size = load
     semantics, ties = how
-    rule = policy(f"{name}+{backfill}", semantics=semantics, ties=ties)
+    rule = policy(f"{name}+{backfill}", semantics=semantics, ties=ties, overdue=overdue)
     found = simulate_run(trace(submit, run, procs, ask), rule, size)
     since = submit - submit[0]
 
@@ -53,9 +61,77 @@ def test_every_engine_starts_jobs_when_the_oracle_does(load, name, backfill, how
     expected = oracle(
         submit, run, procs, size,
         planned=run if semantics == "cqsim" else ask, booked=ask,
-        backfill=backfill, score=score, batch=ties == "batch",
+        backfill=backfill, score=score, batch=ties == "batch", overdue=overdue,
     )  # fmt: skip
     assert found.jobs.numpy("start_s").tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("backfill", ["", "+easy", "+conservative"])
+@pytest.mark.parametrize("site", [False, True])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [  # at 10 s two jobs have waited 6 and 9 s, with estimates of 1 and 2 s; at 11 or 12 s there is
+        ("wfp3", [0, 13, 10, 11, 20]),  # 216 against 91, then 125 against 1 of the job without
+        ("lxf", [0, 13, 12, 10, 20]),  # 7 / 10 against 11 / 10, then 9 / 10 against 3 / 10
+        ("unicef", [0, 13, 10, 11, 20]),  # 6 against 4.5, then 5 against 1
+    ],
+)
+def test_an_estimate_of_no_seconds_counts_as_one(name, expected, backfill, site):
+    """Also at wait 0, which is 0 / 0 for the last job."""
+    jobs = trace([0, 10, 4, 1, 20], [10, 0, 1, 2, 0], [2] * 5, [10, 0, 1, 2, 0])
+    rule = policy(name + backfill)
+    run = simulate_site(jobs, rule, Machine(2)) if site else simulate_run(jobs, rule, 2)
+    assert run.jobs.numpy("start_s").tolist() == expected
+
+
+@settings(max_examples=200)
+@given(workloads(most=8), st.sampled_from(HOW), st.sampled_from(OVERDUE))
+def test_easy_and_conservative_agree_while_two_jobs_wait(load, how, overdue):
+    """One reservation and one candidate: whatever overdue means, it means the same to both."""
+    *columns, size = load
+    submit, rules = columns[0], [policy(b, semantics=how[0], ties=how[1], overdue=overdue)
+                                 for b in BACKFILLING[1:]]  # fmt: skip
+    one, two = (simulate_run(trace(*columns), r, size).jobs.numpy("start_s") for r in rules)
+    depth = [((submit <= s) & (one >= s)).sum() for s in np.concatenate([submit, one])]
+    if max(depth) <= 2:
+        assert one.tolist() == two.tolist()
+
+
+# four processors: a job of two outlives its estimate of 10 s, a head of three waits for it
+OVERDUE_CASE = [[0, 0, 1, 20, 20], [100, 90, 50, 5, 500], [2, 1, 3, 1, 1], [10, 200, 50, 5, 500]]
+
+
+@pytest.mark.parametrize("rule", ["easy", "conservative", "lxf+easy"])
+def test_when_an_overdue_job_is_expected_to_end_decides_what_may_pass(rule):
+    """At 20 s one processor is free; jobs of 5 s and 500 s could take it.
+
+    The first job was expected to end at 10 s, which leaves none over for them: in the past, or now,
+    they wait.  With 60 s more it is expected at 70 s: the short one ends before that.
+    """
+    jobs = trace(*OVERDUE_CASE)
+    found = {
+        how: simulate_run(jobs, policy(rule, overdue=how), 4).jobs.numpy("start_s").tolist()
+        for how in OVERDUE
+    }
+    assert found["extend"][3] == 20
+    assert found["past"][3] > 20
+    assert found["now"][3] > 20
+    assert all(f[4] > 20 for f in found.values())
+
+
+@pytest.mark.parametrize("rule", ["easy", "conservative", "lxf+easy"])
+def test_what_is_left_over_counts_all_overdue_jobs_only_where_they_are_expected_now(rule):
+    """Two jobs are overdue, since 10 and 12 s; a head of two waits for the first of them.
+
+    In the past nothing is left over when the first is gone; now, both are expected to be.
+    """
+    jobs = trace([0, 0, 0, 1, 20], [100] * 5, [1, 2, 1, 2, 1], [10, 12, 200, 200, 300])
+    past, now = (
+        simulate_run(jobs, policy(rule, overdue=how), 5).jobs.numpy("start_s").tolist()
+        for how in ("past", "now")
+    )
+    assert past == [0, 0, 0, 100, 100]
+    assert now == [0, 0, 0, 100, 20]
 
 
 @settings(max_examples=150)
@@ -175,7 +251,7 @@ def test_running_jobs_end_in_order_however_many_they_are(by_expected):
         left.append((end, booked[j] if by_expected else 0.0, j))
         full = len(left) == most or (len(left) > 9 and rng.random() < 0.3)
         late = busy.overdue(few, running, 3.0)
-        assert (late >= 0) == any(booked[k] <= 3.0 for _, _, k in left)
+        assert (late >= 0) == any(booked[k] < 3.0 for _, _, k in left)
         if late >= 0:
             booked[late] = 70.0 + late
             busy.postpone(few, running, late, booked[late], procs)
@@ -184,10 +260,12 @@ def test_running_jobs_end_in_order_however_many_they_are(by_expected):
             assert busy.next_end(few, ends) == left[0][0]
             assert busy.finish(few, ends, running, start, booked, by_expected) == left.pop(0)[2]
         need = int(rng.integers(1, 400))
-        due = sorted({booked[k] for _, _, k in left})
+        least = (-np.inf, 20.0)[j % 2]
+        due = sorted({max(booked[k], least) for _, _, k in left})
         over = [sum(procs[k] for _, _, k in left if booked[k] <= t) - need for t in due]
         known = [(t, o) for t, o in zip(due, over, strict=True) if o >= 0]
-        assert busy.shadow(few, running, procs, 0, need) == (known[0] if known else (np.inf, 0))
+        told = busy.shadow(few, running, procs, 0, need, least)
+        assert told == (known[0] if known else (np.inf, 0))
 
 
 def test_a_score_that_fails_or_is_no_number_is_an_error_and_never_a_schedule():

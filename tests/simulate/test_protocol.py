@@ -131,7 +131,7 @@ def test_an_order_beyond_the_limit_is_the_bar_but_not_the_best_within_the_limit(
 
 
 def test_one_seed_one_interval_another_seed_the_same_ratio():
-    mine = {"b": result(7.0), "c": result(9.0)}
+    mine = {name: {**result(8.0), "whole": part(x, seed=1)} for name, x in (("b", 7.0), ("c", 9.0))}
     one, again, other = (
         found(Protocol(("mine",), RULES.heuristics, seed=s, draws=50), **mine) for s in (0, 0, 1)
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rheostat.core.machine import Failures, Machine, Partition
 from rheostat.core.vocabulary import table
 from rheostat.decide.queue.orders import ORDERS
-from rheostat.decide.queue.policy import BACKFILLING, policy
+from rheostat.decide.queue.policy import BACKFILLING, OVERDUE, policy
 from rheostat.errors import DataError
 from rheostat.measure.swf import read_swf
 from rheostat.simulate.run import simulate_run
@@ -32,7 +32,8 @@ def test_a_plain_machine_has_the_starts_of_the_plain_engines(load, name, backfil
     *columns, size = load
     semantics = data.draw(st.sampled_from(("textbook", "cqsim")))
     ties = data.draw(st.sampled_from(("event", "batch")))
-    rule = policy(f"{name}+{backfill}", semantics=semantics, ties=ties)
+    overdue = data.draw(st.sampled_from(OVERDUE))
+    rule = policy(f"{name}+{backfill}", semantics=semantics, ties=ties, overdue=overdue)
     jobs = trace(*columns)
     assert starts(simulate_site(jobs, rule, Machine(size))) == starts(
         simulate_run(jobs, rule, size)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rheostat.cli import options as o
-from rheostat.cli.simulate import Estimates, MachineSize, Semantics, Ties
+from rheostat.cli.simulate import Estimates, MachineSize, Overdue, Semantics, Ties
 
 if TYPE_CHECKING:
     from rheostat.predict.compare import Row
@@ -55,6 +55,7 @@ def compare(
     estimates: Estimates = "user",
     semantics: Semantics = "textbook",
     ties: Ties = "event",
+    overdue: Overdue = "",
     processes: Annotated[int, typer.Option(min=0, help="0: one per core.")] = 0,
     dask: Annotated[
         str | None,
@@ -87,6 +88,7 @@ def compare(
         if file is not None or not traces:
             raise typer.BadParameter("--policies takes its traces from --traces, and no FILE")
         how = {"estimates": estimates, "semantics": semantics, "ties": ties, "machine": machine}
+        how["overdue"] = overdue
         compare_policies(
             policies, traces, heuristics=heuristics, fitted=fitted or (), max_wait=max_wait,
             seed=seed, processes=processes, dask=dask, slurm=slurm, workers=workers,

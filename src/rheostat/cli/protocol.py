@@ -32,6 +32,7 @@ def compare_policies(
     from rheostat.cli.large import progress_bars, workers_of
     from rheostat.cli.output import put_json, put_report, tell, write_page
     from rheostat.explain.schedule_protocol import claims, protocol_report, sweep_grid
+    from rheostat.simulate.estimates import overdue_of
     from rheostat.simulate.protocol import HEURISTICS, Protocol, check_fitted, fitted_of, judge
     from rheostat.simulate.sweep import policy_name, sweep, tasks_of, trace_files, trace_name
 
@@ -45,6 +46,7 @@ def compare_policies(
     check(rules.everything)
     files = trace_files(traces)
     check_fitted(rules, sorted(map(trace_name, files)))
+    how["overdue"] = overdue_of(how["overdue"], how["estimates"], usual="now")
     tasks = tasks_of(files, rules.everything, **how)
     cluster = workers_of(dask, slurm, workers, memory)
     with progress_bars() as progress:

@@ -31,6 +31,15 @@ Semantics = Annotated[
 Ties = Annotated[
     str, typer.Option(help="One scheduling pass per event, or per time stamp (batch).")
 ]
+Overdue = Annotated[
+    str,
+    typer.Option(
+        metavar="past|now|extend",
+        help="When a job that outlived its estimate is expected to end: in the past as estimated, "
+        "now, or later, its estimate raised step by step.  "
+        "[default: past, in compare now; for learned estimates extend]",
+    ),
+]
 
 
 def _tell_orders(asked: bool) -> None:
@@ -62,6 +71,7 @@ def simulate(
     estimates: Estimates = "user",
     semantics: Semantics = "textbook",
     ties: Ties = "event",
+    overdue: Overdue = "",
     alternatives: Annotated[
         Path | None,
         typer.Option(help="Moldable jobs: a CSV or parquet table of job_id, cores, runtime_s, ..."),
@@ -97,13 +107,14 @@ def simulate(
     from rheostat.cli.output import put_json, put_report, tell, write_page
     from rheostat.cli.protocol import check
     from rheostat.explain.schedule import flat_grid, schedule_report, schedule_text
+    from rheostat.simulate.estimates import overdue_of
     from rheostat.simulate.facts import facts as told
     from rheostat.simulate.played import plays
 
     names = list(dict.fromkeys(policy or ["easy"]))
     check([name for name in names if not plays(name)], "--policy")
     jobs = _read(trace, form)
-    how = {"estimates": estimates, "semantics": semantics, "ties": ties}
+    how = {"estimates": estimates, "semantics": semantics, "ties": ties, "overdue": overdue}
     site: dict[str, Any] = {}
     if alternatives is not None:
         site["alternatives"] = _alternatives(alternatives)
@@ -113,6 +124,7 @@ def simulate(
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)
     deep = json or html is not None
+    how["overdue"] = overdue_of(overdue, estimates)
     facts = told(str(trace), runs, how, read=jobs, seed=seed, deep=deep)
     near = _replayed(jobs, runs[0], facts)
     if html is not None:
@@ -160,6 +172,7 @@ def run_all(
     *,
     semantics: str,
     ties: str,
+    overdue: str = "",
     seed: int = 0,
     **how: Any,
 ) -> list[Run]:
@@ -172,8 +185,9 @@ def run_all(
 
     agents = [p for p in policies if plays(p)]
     if agents:
-        _check_agents(agents, semantics, ties, how)
-    rules = [p if p in agents else made(p, semantics=semantics, ties=ties) for p in policies]
+        _check_agents(agents, semantics, ties, overdue, how)
+    told = {"semantics": semantics, "ties": ties, "overdue": overdue or None}
+    rules = [p if p in agents else made(p, **told) for p in policies]
     place = machine_of(jobs, machine)
     runs = []
     for rule in rules:
@@ -185,7 +199,9 @@ def run_all(
     return runs
 
 
-def _check_agents(agents: list[str], semantics: str, ties: str, how: dict[str, Any]) -> None:
+def _check_agents(
+    agents: list[str], semantics: str, ties: str, overdue: str, how: dict[str, Any]
+) -> None:
     """An agent decides at each event, from requested or true run times, about jobs as they are."""
     from rheostat.errors import DataError
 
@@ -195,6 +211,7 @@ def _check_agents(agents: list[str], semantics: str, ties: str, how: dict[str, A
         for name, (given, wanted) in told.items()
         if given != wanted
     ]
+    problems += ["--overdue: an agent has its own way: leave it out"] if overdue else []
     if how.get("estimates", "user") not in ("user", "perfect"):
         problems.append(
             f"--estimates: with an agent expected user or perfect, got {how['estimates']}"

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
-from rheostat.decide.queue.policy import Policy
+from rheostat.decide.queue.policy import OVERDUE, Policy
 from rheostat.errors import DataError
 from rheostat.simulate.schedule import Plan, schedule, scores, users, zero
 from rheostat.simulate.workload import Array, Workload
@@ -70,6 +70,16 @@ def scheduled(jobs: JobTable, load: Workload, rule: Policy, size: int, estimates
             ["learned estimates need a fixed order, EASY or none, and textbook semantics"],
         )
     return _learned(jobs, load, rule, size, model)
+
+
+def overdue_of(asked: str | None, estimates: Any, usual: str = "past") -> str:
+    """What becomes of overdue jobs: as ``asked``, else ``usual``; learned estimates are extended.
+
+    >>> overdue_of(None, "user"), overdue_of("", "last2"), overdue_of("now", "last2")
+    ('past', 'extend', 'now')
+    """
+    given = isinstance(estimates, np.ndarray | list) or estimates in ("user", "perfect")
+    return asked or (usual if given else "extend")
 
 
 def learner(estimates: Any) -> Any:
@@ -129,9 +139,11 @@ def _learned(jobs: JobTable, load: Workload, rule: Policy, size: int, model: Any
     start, (lists, at) = np.full(len(load), np.nan), fixed.fresh(len(load), size)
     index = depth.index(load.procs, rank)
     ties = (rule.ties == "batch", rule.ends == "expected")
+    late = (OVERDUE.index(overdue_of(rule.overdue, model)), planned, load.ask_s)
     begin = time.process_time()
     for edge in weekly.edges():
-        fixed.run_fixed(job, start, lists, index, at, edge, rule.backfill == "easy", ties, learn)
+        easy = rule.backfill == "easy"
+        fixed.run_fixed(job, start, lists, index, at, edge, easy, ties, late, learn)
         coming, seconds = weekly.coming(edge, start)
         planned[coming] = job[4][coming] = seconds
         rank[coming] = scores(rule, load, planned)[coming]

@@ -100,21 +100,24 @@ def simulate_run(
     estimates: Any = "user",
     semantics: str = "textbook",
     ties: str = "event",
+    overdue: str | None = None,
     **site: Any,
 ) -> Run:
     """The same with what it took.  ``estimates``: see `rheostat.simulate.estimates.scheduled`.
 
-    A machine with more than processors, or ``site`` options (``alternatives``, ``sized_by``,
-    ``power_w``), go to `rheostat.simulate.site.simulate_site`.  Where any watts are known, the run
-    has an ``account`` of energy.
+    ``semantics``, ``ties`` and ``overdue`` are those of `rheostat.decide.queue.policy`.  A machine
+    with more than processors, or ``site`` options (``alternatives``, ``sized_by``, ``power_w``), go
+    to `rheostat.simulate.site.simulate_site`.  Where any watts are known, the run has an
+    ``account`` of energy.
     """
     place = _place(jobs, machine)
     if isinstance(policy_, str) and plays(policy_):
-        if (semantics, ties, backfill) != ("textbook", "event", None) or set(site) - {"seed"}:
+        asked = (semantics, ties, backfill, overdue)
+        if asked != ("textbook", "event", None, None) or set(site) - {"seed"}:
             told = "expected textbook semantics, a decision at each event, and jobs as they are"
             raise DataError(policy_, [told])
         return simulate_played(jobs, policy_, place, estimates=estimates, **site)
-    rule = policy(policy_, backfill=backfill, semantics=semantics, ties=ties)
+    rule = policy(policy_, backfill=backfill, semantics=semantics, ties=ties, overdue=overdue)
     if site or not place.plain:
         from rheostat.simulate.site import simulate_site
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
-from rheostat.decide.queue.policy import Policy
+from rheostat.decide.queue.policy import OVERDUE, Policy
 from rheostat.decide.queue.tree_order import is_site
 from rheostat.errors import DataError
 from rheostat.simulate.workload import Array, Workload
@@ -39,37 +39,42 @@ def schedule(
     from rheostat.simulate.engine.share import no_share
 
     planned = load.run_s if rule.semantics == "cqsim" else estimate
-    job = (load.submit_s, load.run_s, load.procs, planned, estimate)
+    job = (load.submit_s, load.run_s, load.procs, planned, estimate.copy())
     share = no_share() if rule.order.factors is None else shared(jobs, load, rule, size)
     one, whole = np.ones(1), np.ones(1, np.int64)
-    _run(rule, (one, one, whole, one, one), one, no_share(), 1)  # compile outside what is timed
+    _run(
+        rule, (one, one, whole, one, one), one, no_share(), 1, one
+    )  # compile outside what is timed
     begin = time.process_time()
     rank = np.zeros(len(load))
     if rule.order.fixed:  # places in the order: unique, so that a deep queue can be cut by them
         rank[np.argsort(scores(rule, load, estimate), kind="stable")] = np.arange(len(load))
-    start, passes = _run(rule, job, rank, share, size)
+    start, passes = _run(rule, job, rank, share, size, estimate)
     _numbers(rule, start, load)
     return start, int(passes), time.process_time() - begin
 
 
-def _run(rule: Policy, job: Any, rank: Array, share: Any, size: int) -> tuple[Array, int]:
+def _run(
+    rule: Policy, job: Any, rank: Array, share: Any, size: int, estimate: Array
+) -> tuple[Array, int]:
     from rheostat.simulate.engine import conservative, depth, fixed, moving
     from rheostat.simulate.engine.jit import checked, compiled_score
 
     ties = (rule.ties == "batch", rule.ends == "expected")
+    late = (OVERDUE.index(rule.overdue or "past"), estimate, estimate)
     plain = rule.order.fixed or rule.order.factors is not None
     score = zero if plain else rule.order.score
     if rule.backfill == "conservative":
         made = compiled_score(score)
-        told = (made, share, size, not rule.order.fixed, ties)
+        told = (made, share, size, not rule.order.fixed, ties, late)
         return checked(made, conservative.run_conservative(*job, rank, *told))
     easy = rule.backfill == "easy"
     if not rule.order.fixed:
         made = compiled_score(score)
-        return checked(made, moving.run_moving(*job, made, share, size, easy, ties))
+        return checked(made, moving.run_moving(*job, made, share, size, easy, ties, late))
     start, (lists, at) = np.full(len(rank), np.nan), fixed.fresh(len(rank), size)
     index = depth.index(job[2])
-    fixed.run_fixed((*job, rank), start, lists, index, at, np.inf, easy, ties, None)
+    fixed.run_fixed((*job, rank), start, lists, index, at, np.inf, easy, ties, late, None)
     return start, at[fixed.PASSES]
 
 

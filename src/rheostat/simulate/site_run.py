@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rheostat.core.machine import Machine
-from rheostat.decide.queue.policy import Policy
+from rheostat.decide.queue.policy import OVERDUE, Policy
 from rheostat.simulate.changes import capacity, demand, failures, resources
 from rheostat.simulate.mold import Choices, gpus_of
 from rheostat.simulate.schedule import scores, zero
@@ -88,7 +88,8 @@ def _run(site: Site, rule: Policy, begin: float, end: float, *, warm: bool = Fal
     wake = np.array([q.wake_s if np.isfinite(q.sleep_after_s) else 0.0 for q in parts], float)
     again = site.machine.rules.requeue
     bound = Rule(DEPTH[rule.backfill], not fixed, rule.ties == "batch",
-                 rule.ends == "expected", doze, wake, again)  # fmt: skip
+                 rule.ends == "expected", doze, wake, again,
+                 OVERDUE.index(rule.overdue or "past"))  # fmt: skip
     plain = fixed or rule.order.factors is not None
     score = jit.compiled_score(zero if plain else rule.order.score)
     share = no_share() if warm or site.share is None else site.share

@@ -48,6 +48,7 @@ class Task:
     estimates: str = "user"
     semantics: str = "textbook"
     ties: str = "event"
+    overdue: str = "now"
     split: float = 0.5
     digest: str = ""
 
@@ -150,7 +151,8 @@ def _performed(task: Task) -> dict[str, Any]:
     from rheostat.simulate.run import simulate_run
 
     jobs = _trace(task.trace)
-    rule = policy(task.policy, semantics=task.semantics, ties=task.ties)
+    how = {"semantics": task.semantics, "ties": task.ties, "overdue": task.overdue}
+    rule = policy(task.policy, **how)
     _ready(rule)
     run = simulate_run(jobs, rule, machine_of(jobs, task.machine), estimates=task.estimates)
     known = task.semantics == "cqsim" or task.estimates == "perfect"

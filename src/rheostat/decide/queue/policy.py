@@ -11,6 +11,11 @@ knows the true run time: such a plan is clairvoyant, and every result says so.
 ``event``, or once per time stamp (``batch``).  Ends come before submissions, submissions as the
 trace has them, ends in the order of the starts; with ``ends="expected"`` of the expected ends.
 
+*Overdue* says when a job that has outlived its estimate is expected to end: in the ``past``, where
+the estimate left it, so that what waits for it could have started already and nothing may pass;
+``now``; or later, as its estimate is made to ``extend`` step by step.  The default is ``past`` for
+estimates that are given, and ``extend`` for learned ones.
+
 References
 ----------
 Mu'alem, Feitelson, "Utilization, predictability, workloads, and user runtime estimates in
@@ -30,6 +35,7 @@ BACKFILLING = ("none", "easy", "conservative")
 SEMANTICS = ("textbook", "cqsim")
 TIES = ("event", "batch")
 ENDS = ("start", "expected")
+OVERDUE = ("past", "now", "extend")
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Policy:
     ties: str = "event"
     name: str = ""
     ends: str = "start"
+    overdue: str | None = None
 
     def __post_init__(self) -> None:
         problems = [
@@ -51,8 +58,9 @@ class Policy:
                 ("semantics", self.semantics, SEMANTICS),
                 ("ties", self.ties, TIES),
                 ("ends", self.ends, ENDS),
+                ("overdue", self.overdue, OVERDUE),
             )
-            if value not in known
+            if value not in known and not (what == "overdue" and value is None)
         ]
         if problems:
             raise DataError("policy", problems)
@@ -65,6 +73,7 @@ def policy(
     semantics: str = "textbook",
     ties: str = "event",
     ends: str = "start",
+    overdue: str | None = None,
 ) -> Policy:
     """From ``fcfs``, ``easy``, ``conservative``, ``ORDER``, ``ORDER+easy``, ``ORDER+conservative``.
 
@@ -88,7 +97,8 @@ def policy(
         return spec
     if not isinstance(spec, str):
         made, far = order(spec), backfill or "easy"
-        return Policy(made, far, semantics, ties, made.name + f"+{far}" * (far != "none"), ends)
+        name = made.name + f"+{far}" * (far != "none")
+        return Policy(made, far, semantics, ties, name, ends, overdue)
     if backfill not in (None, "none"):
         spec = f"{spec.strip()}+{backfill}"
     first, plus, second = spec.strip().partition("+")
@@ -104,4 +114,4 @@ def policy(
     made = order(first)
     spec = spec.strip()
     name = f"{made.name}{plus}{second * bool(plus)}" if made.factors or made.tree else spec.lower()
-    return Policy(made, second, semantics, ties, name, ends)
+    return Policy(made, second, semantics, ties, name, ends, overdue)

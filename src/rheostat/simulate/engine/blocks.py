@@ -305,11 +305,11 @@ def least_procs(b):
 
 
 @borrowed
-def shadow(b, free, need):
+def shadow(b, free, need, least):
     """(key at which ``free`` plus all entries up to it reach ``need``, what is left over then).
 
-    All entries with that same key count, as jobs expected to end together do.  (inf, 0) when the
-    whole list is not enough.
+    All entries with that same key count, as jobs expected to end together do; a key below ``least``
+    counts as that.  (inf, 0) when the whole list is not enough.
     """
     place, free = 0, float(free)
     while place < used(b) and free + b[block_at(b, place), TOTAL] < need:
@@ -323,6 +323,6 @@ def shadow(b, free, need):
                 return when, int(free) - need
             free += b[block, PROCS + k]
             if free >= need and when == np.inf:
-                when = b[block, KEY + k]
+                when = max(b[block, KEY + k], least)
         place += 1
     return (when, int(free) - need) if free >= need else (np.inf, 0)

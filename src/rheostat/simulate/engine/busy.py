@@ -4,6 +4,12 @@ Most machines run few jobs at a time.  Up to `FEW` they lie in plain sorted rows
 that the next one to end is taken from the tail; that is twice as fast as `blocks`, which hold them
 where there are more, until a quarter of that is left.
 
+A job that has run for longer than expected is overdue.  What planning makes of its expected end:
+
+    PAST            it stays where it was
+    NOW             it is the present moment, whatever that is
+    EXTEND          the job is given a longer estimate, see `extend`
+
     Row of few      Meaning
     HEAD            [0]: jobs running, m; [1]: 1 where the blocks hold them
     END             true ends, s, last first; of jobs that end together the first to go is last
@@ -24,6 +30,9 @@ from rheostat.simulate.engine.blocks import FROM, ITEM, KEY, LENGTH, TO, block_a
 from rheostat.simulate.engine.jit import borrowed, compiled
 
 FEW = 128
+PAST, NOW, EXTEND = range(3)
+# What a job that outlives its estimate is given next, s (Tsafrir, Etsion, Feitelson 2007)
+MORE = np.array([60.0, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000])
 HEAD, END, WHO, DUE, EXPECTED, WHOSE = range(6)
 
 
@@ -137,18 +146,18 @@ def _gather(few, ends, running, by_expected):
 
 
 @borrowed
-def shadow(few, running, procs, free, need):
+def shadow(few, running, procs, free, need, least):
     """As `blocks.shadow`: (expected time at which ``need`` are free, what is left over then)."""
     if few[HEAD, 1] > 0:
-        return many.shadow(running, free, need)
+        return many.shadow(running, free, need, least)
     k = int(few[HEAD, 0])
     while k > 0 and free < need:
         k -= 1
         free += procs[int(few[WHOSE, k])]
     if free < need:
         return np.inf, 0
-    when = few[EXPECTED, k]
-    while k > 0 and few[EXPECTED, k - 1] == when:
+    when = max(few[EXPECTED, k], least)
+    while k > 0 and few[EXPECTED, k - 1] <= when:
         k -= 1
         free += procs[int(few[WHOSE, k])]
     return when, free - need
@@ -156,12 +165,12 @@ def shadow(few, running, procs, free, need):
 
 @borrowed
 def overdue(few, running, now):
-    """The job expected to have ended first, if that is not after ``now``; else -1."""
+    """The job expected to have ended first, if that was before ``now``; else -1."""
     if few[HEAD, 1] > 0:
-        late = many.first_key(running) <= now
+        late = many.first_key(running) < now
         return many.first_item(running) if late else -1
     m = int(few[HEAD, 0])
-    return int(few[WHOSE, m - 1]) if m > 0 and few[EXPECTED, m - 1] <= now else -1
+    return int(few[WHOSE, m - 1]) if m > 0 and few[EXPECTED, m - 1] < now else -1
 
 
 @borrowed
@@ -172,3 +181,34 @@ def postpone(few, running, j, expected, procs):
         many.insert(running, expected, j, procs[j], 0.0)
     else:
         _put_expected(few, int(few[HEAD, 0]) - 1, j, expected)
+
+
+@borrowed
+def longer(since, estimate):
+    """The next estimate, s, of a job that has run for ``since`` seconds and outlived it."""
+    for more in MORE:
+        if estimate + more > since:
+            return estimate + more
+    return 2.0 * since + 1.0
+
+
+@borrowed
+def extend(few, running, now, late, start, booked, procs):
+    """Give every overdue job the next longer estimate; True if there were any.
+
+    ``late`` is (mode, estimates (n,), requests (n,)): a job's first estimate, and what was asked
+    for, which is no longer exceeded than the job itself has exceeded it.  ``booked`` is written.
+    """
+    mode, estimate, ask = late
+    found = False
+    while mode == EXTEND:
+        j = overdue(few, running, now)
+        if j < 0:
+            break
+        since = now - start[j]
+        booked[j] = longer(since, estimate[j])
+        if ask[j] > since:
+            booked[j] = min(booked[j], ask[j])
+        postpone(few, running, j, start[j] + booked[j], procs)
+        found = True
+    return found

@@ -277,7 +277,7 @@ def _promise(whole, real, running, need):
     if need <= whole[FREE]:
         real[UNTIL], whole[EXTRA] = real[NOW], whole[FREE] - need
     else:
-        real[UNTIL], whole[EXTRA] = shadow(running, whole[FREE], need)
+        real[UNTIL], whole[EXTRA] = shadow(running, whole[FREE], need, -np.inf)
     whole[KNOWN] = 1
 
 

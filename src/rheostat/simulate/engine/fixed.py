@@ -41,21 +41,11 @@ from rheostat.simulate.engine.blocks import (
     tighten,
     used,
 )
-from rheostat.simulate.engine.busy import (
-    begin,
-    finish,
-    idle,
-    next_end,
-    overdue,
-    postpone,
-    shadow,
-)
+from rheostat.simulate.engine.busy import NOW, begin, extend, finish, idle, next_end, shadow
 from rheostat.simulate.engine.depth import DEEP, enter, next_deep, rebuild
 from rheostat.simulate.engine.jit import borrowed, compiled
 
 FREE, NEXT, PASSES, KNOWN, STALE, UNTIL, EXTRA, INDEXED = range(8)
-# What a job that outlives its estimate is given next, s (Tsafrir, Etsion, Feitelson 2007)
-MORE = np.array([60.0, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000])
 
 
 @compiled
@@ -68,14 +58,15 @@ def fresh(n, size):
 
 
 @borrowed
-def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
+def run_fixed(job, start, lists, index, at, stop, easy, ties, late, learn):
     """Handle all events before ``stop``; ``start`` fills, ``lists`` and ``at`` carry the state.
 
     ``job`` is (submit, run, procs, planned, booked, rank).  ``easy`` False is no backfilling.
     ``ties``: one pass per time stamp?  Jobs that end together: in order of their expected end?
-    ``learn`` is None, or (user, recent, ask, score, last_two): estimates are then corrected when
-    a job outlives them and, with ``last_two``, made on arrival as the mean of the user's last two
-    run times that have ended; ``planned``, ``booked`` and ``rank`` are written.
+    ``late`` as in `busy.extend`, which writes ``booked``.
+    ``learn`` is None, or (user, recent, ask, score, last_two): with ``last_two`` estimates are made
+    on arrival as the mean of the user's last two run times that have ended; ``planned``,
+    ``booked`` and ``rank`` are written.
     """
     submit, run, procs, planned, booked, rank = job
     waiting, few, ends, running = lists
@@ -114,9 +105,10 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
                 break
             if not batch:
                 break
-        if learn is not None:  # numba drops the branch where it is None
-            late = _correct(now, (few, running), start, planned, booked, procs, learn[2])
-            full, known = full or late, known and not late
+        if extend(few, running, now, late, start, booked, procs):
+            full, known = True, False
+        least = now if late[0] == NOW else -np.inf
+        full = full or (known and until < least)  # more has become overdue: more is left over
         if arrived >= 0:
             j, p = arrived, procs[arrived]
             alone = used(waiting) == 0
@@ -124,7 +116,8 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
             begins = alone and p <= free
             if easy and not full and p <= free:
                 if not known:
-                    until, extra = shadow(few, running, procs, free, procs[first_item(waiting)])
+                    need = procs[first_item(waiting)]
+                    until, extra = shadow(few, running, procs, free, need, least)
                     known = True
                 before = now + planned[j] <= until
                 begins = before or p <= extra
@@ -159,7 +152,8 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, learn):
                 rebuild(index, waiting)
         if not deep and least_procs(waiting) > free:
             continue
-        until, extra = shadow(few, running, procs, free, procs[first_item(waiting)])
+        need = procs[first_item(waiting)]
+        until, extra = shadow(few, running, procs, free, need, least)
         known = True
         place, k = 0, 1 + int(waiting[block_at(waiting, 0), FROM])  # behind the head
         while free > 0:
@@ -207,27 +201,6 @@ def _estimate(learn, j, since, procs, planned, booked, rank):
     planned[j] = ask[j] if np.isnan(mean) else max(1.0, min(mean, ask[j]))
     booked[j] = planned[j]
     rank[j] = score(since, since, max(booked[j], 1.0), float(procs))
-
-
-@borrowed
-def _correct(now, busy, start, planned, booked, procs, ask):
-    """Give jobs that outlived their estimate a longer one; True if there were any."""
-    few, running = busy
-    found = False
-    while True:
-        j = overdue(few, running, now)
-        if j < 0:
-            return found
-        since = now - start[j]
-        booked[j] = 2.0 * since + 1.0
-        for more in MORE:
-            if planned[j] + more > since:
-                booked[j] = planned[j] + more
-                break
-        if ask[j] > since:
-            booked[j] = min(booked[j], ask[j])
-        postpone(few, running, j, start[j] + booked[j], procs)
-        found = True
 
 
 @borrowed

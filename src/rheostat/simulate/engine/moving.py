@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulate.engine.busy import begin, finish, idle, next_end, shadow
+from rheostat.simulate.engine.busy import NOW, begin, extend, finish, idle, next_end, shadow
 from rheostat.simulate.engine.jit import compiled
-from rheostat.simulate.engine.share import priority, spend
+from rheostat.simulate.engine.share import score_all, spend
 
 
 @compiled
-def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ties):
-    """(start (n,), number of scheduling passes); a `Share` that is not empty replaces ``score``."""
+def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ties, late):
+    """(start (n,), number of scheduling passes); a `Share` that is not empty replaces ``score``.
+
+    ``late`` as in `busy.extend`.
+    """
     batch, by_expected = ties
     n = len(submit)
     start = np.full(n, np.nan)
@@ -42,21 +45,17 @@ def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ti
             if not batch:
                 break
         passes += 1
+        extend(few, running, now, late, start, booked, procs)
         least = size + 1
         for k in range(waiting):
             least = min(least, procs[queue[k]])
         if least > free:
             continue
-        for k in range(waiting):
-            j = queue[k]
-            if len(share.user):
-                scores[k] = priority(share, j, now, submit[j], procs[j])
-            else:
-                since = submit[j] - submit[0]
-                scores[k] = score(now - submit[0], since, booked[j], float(procs[j]))
+        score_all(now, queue[:waiting], submit, procs, booked, score, share, scores)
         job = (run, procs, planned, booked)
         busy = (few, ends, running, by_expected)
-        picked = _pick(now, free, queue[:waiting], scores, chosen, job, busy, easy)
+        until = now if late[0] == NOW else -np.inf
+        picked = _pick(now, free, queue[:waiting], scores, chosen, job, busy, easy, until)
         for c in range(picked):
             j = queue[chosen[c]]
             start[j] = now
@@ -73,8 +72,11 @@ def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ti
 
 
 @compiled
-def _pick(now, free, queue, scores, chosen, job, busy, easy):
-    """Write places of jobs that start now to ``chosen`` and begin them; how many they are."""
+def _pick(now, free, queue, scores, chosen, job, busy, easy, least):
+    """Write places of jobs that start now to ``chosen`` and begin them; how many they are.
+
+    No running job is expected to end before ``least``.
+    """
     run, procs, planned, booked = job
     few, ends, running, by_expected = busy
     picked, m = 0, len(queue)
@@ -94,7 +96,7 @@ def _pick(now, free, queue, scores, chosen, job, busy, easy):
         picked += 1
     if not easy or head < 0 or picked == m:
         return picked
-    until, extra = shadow(few, running, procs, free, procs[queue[head]])
+    until, extra = shadow(few, running, procs, free, procs[queue[head]], least)
     fit = np.empty(m, np.int64)
     found = 0
     for k in range(m):

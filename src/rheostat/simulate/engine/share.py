@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rheostat.simulate.engine.jit import borrowed
+from rheostat.simulate.engine.jit import borrowed, compiled
 
 
 class Share(NamedTuple):
@@ -77,3 +77,18 @@ def priority(s, j, now, submit, procs):
     found = age * min((now - submit) / longest, 1.0) + size * (1.0 - big if small > 0 else big)
     found += fair * 2.0 ** (-taken / s.part[u]) if s.part[u] > 0 else 0.0
     return -(found + qos * s.level[j])
+
+
+@compiled
+def score_all(now, queue, submit, procs, booked, score, share, scores):
+    """Write the scores of the jobs in ``queue``; a share that is not empty replaces ``score``.
+
+    An estimate counts as 1 s at least.
+    """
+    for k in range(len(queue)):
+        j = queue[k]
+        if len(share.user):
+            scores[k] = priority(share, j, now, submit[j], procs[j])
+        else:
+            since, run = submit[j] - submit[0], max(booked[j], 1.0)
+            scores[k] = score(now - submit[0], since, run, float(procs[j]))

@@ -18,9 +18,18 @@ import numpy as np
 
 from rheostat.simulate.engine import site_heap as heaps
 from rheostat.simulate.engine import site_plan as plans
+from rheostat.simulate.engine.busy import EXTEND, NOW
 from rheostat.simulate.engine.jit import compiled
 from rheostat.simulate.engine.site_pass import run_pass
-from rheostat.simulate.engine.site_state import close, enqueue, note, start, state, stop
+from rheostat.simulate.engine.site_state import (
+    close,
+    enqueue,
+    note,
+    prolong,
+    start,
+    state,
+    stop,
+)
 
 
 @compiled
@@ -41,6 +50,11 @@ def run_site(jobs, ways, capacity, procs, score, rule, share, logs):
         while _event(now, s, p):
             if not s.batch:
                 break
+        late = s.running > 0 and s.expected[0] < now
+        s.full = s.full or (late and s.overdue == NOW)  # more is left over than before
+        if late and s.overdue == EXTEND:
+            prolong(s, now)
+            s.full = True
         s.passes += 1
         plans.widen(p, s.running + 3 * s.waiting + len(s.when) + 8)
         run_pass(now, s, p, score)

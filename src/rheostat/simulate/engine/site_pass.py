@@ -4,7 +4,7 @@ Symbols as in `site_plan` and `site_state`.  Besides:
 
     turn    (m,)  places of the queue in the order in which they are looked at
     last    ()    the last turn that could start by what is free; nobody behind matters
-    free    (R,)  free of each resource; real (R,) less what ends this very moment
+    free    (R,)  free of each resource
     until   (q,)  when the first job of each partition that cannot start is expected to
     extra   (q,K) what is left over then of what the partition's jobs need
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulate.engine import site_plan as plans
+from rheostat.simulate.engine.busy import NOW
 from rheostat.simulate.engine.jit import compiled
 from rheostat.simulate.engine.share import priority
 from rheostat.simulate.engine.site_state import start
@@ -24,10 +25,7 @@ def run_pass(now, s, p, score):
     """Start what may start."""
     if s.waiting == 0 or (s.fresh < 0 and not s.full):
         return
-    real = s.there[s.here] - s.used
-    free = real.copy()
-    if s.depth == 2:
-        _add_due(now, s, free)
+    free = s.there[s.here] - s.used
     turn, last = s.turn, s.waiting - 1
     last = _last(s, turn, last, free, 0 if s.full else last)
     if last < 0:
@@ -37,7 +35,8 @@ def run_pass(now, s, p, score):
         last = _last(s, turn, s.waiting - 1, free, 0)
     plans.begin(p, s.here, now, s.used)
     ends, runs = s.expected[: s.running], s.runs[: s.running]
-    plans.release(p, ends, runs, s.way, s.part, s.need, s.res, s.depth < 2)
+    least = now if s.overdue == NOW else -np.inf
+    plans.release(p, ends, runs, s.way, s.part, s.need, s.res, least)
     q = len(s.res)
     until, extra = np.full(q, -np.inf), np.zeros(s.res.shape, np.int64)
     blocked = np.zeros(q, np.bool_)
@@ -47,7 +46,7 @@ def run_pass(now, s, p, score):
         if k > last:
             break
         j = s.queue[turn[k]]
-        if _try(now, s, p, j, (real, free, blocked, until, extra)):
+        if _try(now, s, p, j, (free, blocked, until, extra)):
             s.queue[turn[k]] = -1
             started = True
             last = _last(s, turn, last, free, k + 1)
@@ -68,17 +67,6 @@ def _close_ranks(s):
 
 
 @compiled
-def _add_due(now, s, free):
-    """Add what ends at this moment, its event still to come."""
-    for k in range(s.running):
-        j = s.runs[k]
-        if s.end[j] == now:
-            for i in range(s.res.shape[1]):
-                if s.res[s.part[j], i] >= 0:
-                    free[s.res[s.part[j], i]] += s.need[s.way[j], i]
-
-
-@compiled
 def _turns(now, s, score):
     """Places of the queue by score, smallest first."""
     m, queue, submit, booked, need, first = s.waiting, s.queue, s.submit, s.booked, s.need, s.first
@@ -88,7 +76,8 @@ def _turns(now, s, score):
         if s.sharing:
             scores[k] = priority(s.share, j, now, submit[j], need[first[j], 0])
         else:
-            scores[k] = score(now, submit[j], booked[first[j]], float(need[first[j], 0]))
+            since, run = submit[j] - submit[0], max(booked[first[j]], 1.0)
+            scores[k] = score(now - submit[0], since, run, float(need[first[j], 0]))
     return np.argsort(scores, kind="mergesort")
 
 
@@ -160,7 +149,7 @@ def _look(now, s, turn, k, last, spare):
 @compiled
 def _try(now, s, p, j, spare):
     """Start j the first way that fits, True; or hold a reservation for the preferred way."""
-    real, free, blocked, until, extra = spare
+    free, blocked, until, extra = spare
     part = s.part[j]
     res, wake = s.res[part], s.wake_s[part]
     for way in range(s.first[j], s.first[j + 1]):
@@ -169,16 +158,14 @@ def _try(now, s, p, j, spare):
             continue
         if not plans.fits(p, length, res, need):
             continue
-        leading = not blocked[part] and plans.enough(real, res, need)
+        leading = not blocked[part] and plans.enough(free, res, need)
         blocked[part] = blocked[part] or not leading
         taken = s.booked[way] + wake if leading else length
-        plans.reserve(p, 0, taken, res, need, s.depth < 2)
+        plans.reserve(p, 0, taken, res, need, False)
         expected = start(now, s, j, way)
-        due = s.depth == 2 and s.end[j] == now  # an empty run: what it has is free again
         for k in range(len(res)):
             if res[k] >= 0:
-                real[res[k]] -= need[k]
-                free[res[k]] -= 0 if due else need[k]
+                free[res[k]] -= need[k]
         s.stale = s.stale or expected != now + taken
         return True
     if s.depth < 2 and blocked[part]:

@@ -7,6 +7,7 @@ go down as well as up.  Steps of capacity are taken into the plan only as far as
     R               resources: processors and GPUs of each partition, watts of the site
     K               resources one job may need: its partition's processors and GPUs, and watts
     t       (s,)    moments at which something changes, s; t[0] is now, and overdue ends may follow
+                    with their own moments in the past, as in `conservative`
     f       (s, R)  expected free from t[k] until t[k + 1]; below 0 where more runs than there is
     steps   ()      steps in use
     next    ()      the next step of capacity to take in
@@ -94,21 +95,20 @@ def _further(p, before):
 
 
 @compiled
-def release(p, ends, runs, way, part, need, res, apart):
-    """What ``runs`` give back at their expected ``ends``, which ascend.
+def release(p, ends, runs, way, part, need, res, least):
+    """What ``runs`` give back at their expected ``ends``, which ascend; none is before ``least``.
 
-    Overdue counts as free from now on.  ``apart``: step 0 is what is free in truth, and each end
-    that is due or overdue is a step of its own behind it, with its own moment in the past.
+    Step 0 is what is free in truth: an end that is due or overdue is a step behind it.
     """
     t, f, more = p.t, p.f, p.next < len(p.when)
     last, width = p.steps - 1, f.shape[1]
     for k in range(len(ends)):
-        end = ends[k]
+        end = max(ends[k], least)
         if more and p.when[p.next] <= end:
             p.steps = last + 1
             grow(p, end)
             last, more = p.steps - 1, p.next < len(p.when)
-        if (apart and last == 0) or end > t[last]:
+        if last == 0 or end > t[last]:
             t[last + 1] = end
             for r in range(width):
                 f[last + 1, r] = f[last, r]
@@ -184,9 +184,9 @@ def earliest(p, length, res, need):
 
 @compiled
 def _cut(p, when):
-    """Make ``when`` a step; its index."""
+    """Make ``when`` a step behind the first; its index."""
     t, f, k = p.t, p.f, p.steps
-    while k > 0 and t[k - 1] >= when:
+    while k > 1 and t[k - 1] >= when:
         k -= 1
     if k < p.steps and t[k] == when:
         return k

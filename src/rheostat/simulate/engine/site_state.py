@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rheostat.simulate.engine.busy import longer
 from rheostat.simulate.engine.jit import compiled
 from rheostat.simulate.engine.share import spend
 from rheostat.simulate.engine.site_heap import heap, push
@@ -67,6 +68,7 @@ class Rule(NamedTuple):
 
     ``wake_s`` > 0 or finite ``doze_s``: idle processors sleep after doze_s and take wake_s to wake.
     ``tries``: how often a job killed by a failure is put back into the queue.
+    ``overdue``: `busy.PAST`, `NOW` or `EXTEND`.
     """
 
     depth: int
@@ -76,16 +78,17 @@ class Rule(NamedTuple):
     doze_s: np.ndarray
     wake_s: np.ndarray
     tries: int
+    overdue: int
 
 
 FIELDS = """
 submit rank part first parent think below child array limit fails hit
 run planned booked need res least shortest
-depth moving batch by_expected doze_s wake_s tries
+depth moving batch by_expected doze_s wake_s tries overdue
 when there
 start alloc end way eligible arrived done again awake
 used nothing active never queue waiting turn runs expected running
-since idle height debt piece pieces log logged
+since idle height piece pieces log logged
 ends later here next_job next_fail passes fresh full stale share sharing
 """.split()
 
@@ -99,7 +102,7 @@ used (R,), active               in use of each resource; tasks that run of each 
 nothing (R,), never (a,)        zeros; ways that no moment of what the site plans leaves room for
 queue, waiting                  jobs that wait, and how many; turn: 0, 1, 2 ...
 runs, expected, running         what runs by expected end, and how many
-since, idle (q, d), height (q,) stacks of idle processors and since when; debt (q,) see `occupy`
+since, idle (q, d), height (q,) stacks of idle processors and since when
 piece, pieces                   partition, processors, from, to of what was idle, and how many
 log, logged                     see `note`
 ends, later                     heaps of ends and of jobs that think
@@ -122,14 +125,14 @@ def state(jobs, ways, capacity, procs, rule, share, logs):
         jobs.child, jobs.array, jobs.limit, jobs.fails, jobs.hit,
         ways.run, ways.planned, ways.booked, ways.need, ways.res, ways.least, ways.shortest,
         rule.depth, rule.moving, rule.batch, rule.by_expected, rule.doze_s, rule.wake_s,
-        rule.tries, capacity.when, capacity.there,
+        rule.tries, rule.overdue, capacity.when, capacity.there,
         np.full(m, np.nan), np.full(m, np.nan), np.full(m, np.nan), np.full(m, -1),
         np.full(n, np.nan), np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64),
         np.zeros(m, np.int64), np.zeros(ways.res.max() + 1, np.int64),
         np.zeros(ways.res.max() + 1, np.int64), np.zeros(len(jobs.limit), np.int64),
         np.zeros(len(ways.run), np.bool_), np.empty(n + 1, np.int64), 0, np.arange(n + 1),
         np.empty(m + 1, np.int64), np.empty(m + 1), 0,
-        since, idle, np.ones(q, np.int64), np.zeros(q, np.int64),
+        since, idle, np.ones(q, np.int64),
         np.empty((2 * logs + 2 * q + 8, 4)), 0, np.empty((logs + 1, 7)), 0,
         heap(m), heap(n), 0, 0, 0, 0, -1, False, False, share, len(share.user) > 0,
     )  # fmt: skip
@@ -153,9 +156,6 @@ def occupy(s, part, count, now, doze):
     """Take ``count`` idle processors, those that idled least first; how many of them slept."""
     woken = 0
     while count > 0:
-        if s.height[part] == 0:  # taken from what ends at this moment, its event still to come
-            s.debt[part] += count
-            break
         top = s.height[part] - 1
         here = min(count, s.idle[part, top])
         since = s.since[part, top]
@@ -180,11 +180,6 @@ def _piece(s, part, count, since, now):
 @compiled
 def vacate(s, part, count, now):
     """Give ``count`` processors back."""
-    owed = min(count, s.debt[part])
-    s.debt[part] -= owed
-    count -= owed
-    if count == 0:
-        return
     top = s.height[part]
     if top > 0 and s.since[part, top - 1] == now:
         s.idle[part, top - 1] += count
@@ -211,6 +206,15 @@ def book(s, j, expected):
         k -= 1
     ends[k], runs[k] = expected, j
     s.running += 1
+
+
+@compiled
+def prolong(s, now):
+    """Give every overdue job the next longer estimate."""
+    while s.running > 0 and s.expected[0] < now:
+        j = s.runs[0]
+        unbook(s, j)
+        book(s, j, s.start[j] + longer(now - s.start[j], s.booked[s.way[j]]))
 
 
 @compiled

@@ -29,12 +29,12 @@ def schedule_tree(
     """(start (n,) in s, passes, CPU seconds) under the tree of ``rule``.
 
     A tree whose ``facts`` have a ``guard`` (its limit and what else `Ranker.held` has) is held to
-    it, as a learned order is, and plans with ``trust``, if it has that.
+    it, as a learned order is, and plans with ``trust``, if it has that: overdue jobs are then
+    expected to go on.
     """
-    if rule.backfill == "conservative" or rule.semantics == "cqsim":
-        raise DataError(
-            rule.name, ["a tree that sees the queue needs EASY or none, and textbook semantics"]
-        )
+    if rule.backfill == "conservative" or rule.semantics == "cqsim" or rule.overdue == "extend":
+        told = "EASY or none, textbook semantics, and overdue jobs past or now"
+        raise DataError(rule.name, [f"a tree that sees the queue needs {told}"])
     tree = rule.order.tree
     assert tree is not None
     held = np.array(tree.facts.get("guard") or [np.inf, PART, LATE], float)
@@ -42,7 +42,7 @@ def schedule_tree(
     given = (load.submit_s, load.run_s, load.procs, estimate, users(jobs, load))
     known = rank.table(*given)
     job = (load.submit_s, load.run_s, load.procs, estimate, estimate)
-    how = (size, rule.backfill == "easy", rule.ties == "batch", True)
+    how = (size, rule.backfill == "easy", rule.ties == "batch", True, rule.overdue == "now")
     begin = time.process_time()
     start, passes, *_ = play(known, job, compiled_worth(), packed(tree), (trust, held), how)
     return start, int(passes), time.process_time() - begin

@@ -21,6 +21,7 @@ from rheostat.simulate.rank.floor import (
     BUSY,
     FREE,
     backfill,
+    catch_up,
     end,
     floor_of,
     leave,
@@ -40,13 +41,13 @@ def play(known, jobs, score, weights, rules, how):
     """(start (n,) s, passes, passes in which jobs were scored, the guard's longest wait, s).
 
     ``rules`` is (trust, held), ``how`` (processors, EASY or no backfilling, one pass per time stamp
-    or per event, may run times of ended jobs be known).
+    or per event, may run times of ended jobs be known, are overdue jobs expected to end now).
     """
     table, memory = known
     submit, run, procs, planned, booked = jobs
     trust, held = rules
     n, limit = len(submit), held[LIMIT]
-    size, easy, batch, history = how
+    size, easy, batch, history, prompt = how
     if len(trust):
         planned = booked.copy()
         jobs = (submit, run, procs, planned, booked)
@@ -86,6 +87,8 @@ def play(known, jobs, score, weights, rules, how):
         passes += 1
         if len(trust):
             postpone(floor, now, start)
+        elif prompt:
+            catch_up(floor, now)
         line = queue[:waiting]
         if not _any_fits(line, procs, state[FREE]):
             continue

@@ -92,7 +92,7 @@ class Ranker:
         known = table(load.submit_s, load.run_s, load.procs, load.ask_s, user)
         planned = load.run_s if clairvoyant else load.ask_s
         jobs = (load.submit_s, load.run_s, load.procs, planned, load.ask_s)
-        how = (size, True, batch, self.history)
+        how = (size, True, batch, self.history, False)
         rules = self.rules(planning=not clairvoyant)
         start, passes, _, _ = play(known, jobs, network(), np.array(self.weights), rules, how)
         return start, int(passes)
