@@ -46,7 +46,8 @@ from rheostat.tradeoff.propose import (
 from rheostat.tradeoff.propose.climb import climbable, combinations, decode, reachable
 from rheostat.tradeoff.propose.history import History, concat, stack
 from rheostat.tradeoff.propose.law import LawGuided, past_jobs
-from rheostat.tradeoff.propose.modelled import Modelled
+from rheostat.tradeoff.propose.modelled import Modelled, ranked
+from rheostat.tradeoff.propose.nehvi import _outputs
 from rheostat.tradeoff.propose.view import look
 from rheostat.tradeoff.rules import (
     Deadline,
@@ -696,3 +697,55 @@ def test_a_scaling_law_believes_what_it_was_told() -> None:
     law.tell(blind, Outcome({"runtime_s": np.full((1, 1), NAN), "power_w": np.ones((1, 1))}))
     again = law._draws(law._settings())
     np.testing.assert_allclose(again, after)  # a run without value teaches nothing
+
+
+class Bowl:
+    """Runtime is least at 237 W; the same at every draw."""
+
+    def fit(self, jobs):
+        return self
+
+    def predict(self, jobs):
+        x = jobs.numpy("cap_w")[None, :]
+        return Outcome({"runtime_s": 1 + ((x - 237) / 100) ** 2, "power_w": x})
+
+
+def test_an_endless_space_is_looked_at_all_over_then_around_the_best() -> None:
+    asked = Told(RANGE, ("runtime_s", "power_w"), model=Bowl(), initial=2, seed=3)
+    told = Space.of(RANGE).alternatives(None, [{"cap_w": 100.0}, {"cap_w": 400.0}])
+    asked.tell(told, Bowl().predict(told))
+    (first,) = asked.ask(1).frame["cap_w"].to_list()
+    assert first == pytest.approx(237, abs=0.5)
+    last = asked.view_
+    best = int(np.argmax(-last.y[:, : last.candidates, 0].mean(axis=0)))
+    assert last.settings[best]["cap_w"] == first
+    more = asked.ask(2).frame["cap_w"].to_list()
+    assert len({first, *more}) == 3
+    assert more == pytest.approx([237, 237], abs=2)
+    near = asked.around([{"cap_w": 250.0}], 0.01, np.random.default_rng(0))
+    caps = np.array([s["cap_w"] for s in near])
+    assert 0.5 < np.std(caps[caps != 250.0]) / (0.01 * 300) < 1.5
+    assert asked.unseen([{"cap_w": 5.0}, {"cap_w": 5.0}, {"cap_w": first}], [{"cap_w": 7.0}]) == [
+        {"cap_w": 5.0}]  # fmt: skip
+    assert asked.unseen([{"cap_w": 7.0}], [{"cap_w": 7.0}]) == []
+
+
+def test_equal_scores_go_to_what_is_likely_to_fit_then_to_what_is_least_known() -> None:
+    told = front(runtime_s=[[1.0, 2.0]], energy_j=[[9.0, 4.0]])
+    draws = np.array([[3.0, 3.0, 2.0, 2.0], [3.0, 3.0, 6.0, 4.0]])
+    guess = front(runtime_s=draws, energy_j=np.ones((2, 4)))
+    view = look([[{}] * 4, [], []], guess, told, limits=(Deadline(4.5),))
+    assert view.likely().tolist() == [1.0, 1.0, 0.5, 1.0]
+    assert ranked(view, np.zeros(4)).tolist() == [3, 0, 1, 2]
+    assert ranked(view, np.array([NAN, 1.0, 2.0, 0.0])).tolist() == [2, 1, 3, 0]
+
+
+def test_a_candidate_without_forecast_is_handed_to_botorch_as_worse_than_the_reference() -> None:
+    told = front(runtime_s=[[900.0, 1000.0]], energy_j=[[2.0, 1.0]])
+    guess = front(runtime_s=[[950.0, NAN], [960.0, 950.0]], energy_j=[[1.5, NAN], [1.4, 1.5]])
+    view = look([[{}] * 2, [], []], guess, told, limits=(Deadline(955),), log=False)
+    out = _outputs(view, (Deadline(955),))
+    assert out.shape == (2, 2, 3)
+    assert (out[0, 1, :2] < -view.reference - view.span).all()
+    assert out[0, 0] == pytest.approx([-950.0, -1.5, 1 - 950 / 955])
+    assert out[1, 0, 2] < 0  # above the limit: nothing is left under it

@@ -12,6 +12,7 @@ reason, in ``equivalent.toml``.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import math
 import os
@@ -50,6 +51,8 @@ OUT = ROOT / "out" / "mutants"
 KILLED, SURVIVED, TIMEOUT, UNTESTED, SAME = "killed", "survived", "timeout", "untested", "same"
 SPARE_S, TIMES, WALL_S, MEMORY_B = 8.0, 3.0, 900.0, 12 * 2**30
 LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+BELOW = {"core": (), "measure": ("core",), "tradeoff": ("core", "measure", "predict"),
+         "decide": ("core", "measure", "predict")}  # fmt: skip
 BROKEN = 70
 console = Console(stderr=True)
 
@@ -125,7 +128,6 @@ def _child(copy: Path, files: Sequence[str], allowed_s: int) -> NoReturn:
         os.chdir(copy)
         os.environ.update(environment(copy, MUTANTS_LIST=str(copy / "list.json")))
         sys.dont_write_bytecode = False
-        sys.path[:0] = [str(copy / "src")]
         code = int(pytest.main([*OPTIONS, *LOADED, "-x", "--tb=no", "-rfE", *files]))
     except BaseException:  # noqa: BLE001 - a child must not go on as its parent
         traceback.print_exc()
@@ -133,6 +135,15 @@ def _child(copy: Path, files: Sequence[str], allowed_s: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def load_below(package: str, copy: Path) -> None:
+    """Load what the package stands on, once for all children: it cannot see what is changed."""
+    sys.path[:] = [str(copy / "src"), *(p for p in sys.path if p != str(copy / "src"))]
+    for floor in BELOW[package]:
+        for path in sorted((copy / "src" / "rheostat" / floor).rglob("*.py")):
+            name = ".".join(path.relative_to(copy / "src").with_suffix("").parts)
+            importlib.import_module(name.removesuffix(".__init__"))
 
 
 def copied() -> Path:
@@ -169,6 +180,7 @@ def run(wanted: Sequence[Change], path: Path, *, again: bool) -> None:
     try:
         with path.open("a", encoding="utf-8") as file:
             for tick, change in enumerate(track(left, "mutants", console=console)):
+                load_below(change.file.split("/")[2], copy)
                 row = asdict(change) | tried(change, copy, tests, tick)
                 file.write(json.dumps(row) + "\n")
                 file.flush()
