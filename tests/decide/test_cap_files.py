@@ -1,0 +1,81 @@
+"""Caps that are files: what is written is what stands, within what the hardware states."""
+
+from __future__ import annotations
+
+import pytest
+
+from rheostat.decide.actuate.files import AmdGpus, Powercap
+from rheostat.errors import DataError, MeterUnavailable
+
+
+def package(root, number, *, long="200000000", short="250000000", most="300000000"):
+    zone = root / f"intel-rapl:{number}"
+    zone.mkdir(parents=True)
+    (zone / "name").write_text(f"package-{number}\n")
+    for i, (kind, uw) in enumerate((("long_term", long), ("short_term", short), ("peak", "1"))):
+        (zone / f"constraint_{i}_name").write_text(kind + "\n")
+        (zone / f"constraint_{i}_power_limit_uw").write_text(uw + "\n")
+        (zone / f"constraint_{i}_max_power_uw").write_text(most + "\n")
+
+
+def card(root, number, cap="250000000", least="100000000", most="300000000"):
+    folder = root / f"card{number}" / "device" / "hwmon" / "hwmon3"
+    folder.mkdir(parents=True)
+    (folder / "power1_cap").write_text(cap + "\n")
+    (folder / "power1_cap_min").write_text(least)
+    (folder / "power1_cap_max").write_text(most)
+    return f"card{number}/device/hwmon/hwmon3/power1_cap"
+
+
+def test_a_smaller_number_leaves_nothing_of_the_larger_one(tmp_path) -> None:
+    place = card(tmp_path, 0)
+    gpus = AmdGpus(tmp_path)
+    gpus.put(place, 99.5)
+    assert (tmp_path / place).read_text() == "99500000\n"
+    assert gpus.get(place) == 99.5
+    assert gpus.standing() == [99.5]
+
+
+def test_a_cap_of_a_node_is_spread_over_its_packages_and_both_their_limits(tmp_path) -> None:
+    package(tmp_path, 0)
+    package(tmp_path, 1, long="100000000", short="90000000")
+    cpus = Powercap(tmp_path)
+    writes = {w.address: w.watts for w in cpus.writes(300.0)}
+    assert writes == {f"intel-rapl:{p}/constraint_{c}_power_limit_uw": 150.0
+                      for p in (0, 1) for c in (0, 1)}  # fmt: skip
+    assert cpus.standing() == [250.0 + 100.0]  # at any instant: the larger limit of each
+    assert len(cpus.writes(600.0)) == 4
+    with pytest.raises(DataError, match=r"intel-rapl:0: at most 300 W, got 300\.5 W") as caught:
+        cpus.writes(601.0)
+    assert len(caught.value.problems) == 2
+
+
+def test_a_most_of_0_states_nothing(tmp_path) -> None:
+    package(tmp_path, 0, most="0")
+    assert [w.watts for w in Powercap(tmp_path).writes(900.0)] == [900.0, 900.0]
+
+
+def test_a_gpu_is_capped_within_what_it_states(tmp_path) -> None:
+    places = [card(tmp_path, 0), card(tmp_path, 1, least="", most="")]
+    gpus = AmdGpus(tmp_path)
+    assert [(w.address, w.watts) for w in gpus.writes(100.0)] == [(p, 100.0) for p in places]
+    assert len(gpus.writes(300.0)) == 2
+    for watts in (99.0, 301.0):
+        with pytest.raises(DataError, match=f"expected 100 to 300 W, got {watts:g} W") as caught:
+            gpus.writes(watts)
+        assert len(caught.value.problems) == 1
+
+
+def test_what_is_not_there_is_told(tmp_path) -> None:
+    with pytest.raises(MeterUnavailable, match="no processor package under"):
+        Powercap(tmp_path).packages()
+    with pytest.raises(MeterUnavailable, match="no AMD GPU with a power cap"):
+        AmdGpus(tmp_path).writes(100.0)
+    package(tmp_path, 0)
+    for file in tmp_path.glob("*/constraint_*_name"):
+        file.write_text("other")
+    with pytest.raises(MeterUnavailable, match="show energy but no limit to set"):
+        Powercap(tmp_path).limits()
+    place = card(tmp_path, 0, cap="much")
+    with pytest.raises(DataError, match="expected microwatts"):
+        AmdGpus(tmp_path).get(place)
