@@ -37,12 +37,14 @@ def front(
     """Forecast one job at every setting and take one: the front, the choice and the reasons.
 
     Without --model the forecast learns from the jobs in FILE that had ended when this one was
-    submitted.
+    submitted.  In a table of measured runs (no submission times) a setting that was run shows its
+    measurement, and the model fills only the settings that were not.
     """
     from rheostat.core.jobs import Moment
     from rheostat.errors import Infeasible
-    from rheostat.recipes.nodecount import earlier
+    from rheostat.recipes.nodecount import earlier, own_runs
     from rheostat.tradeoff.exhaustive import tradeoff
+    from rheostat.tradeoff.measured_cells import measured_all
 
     space = o.space(knob)
     jobs = o.load(file, form, mapped)
@@ -52,11 +54,14 @@ def front(
     known = len(request) == len(space.names) and None not in request.values()
     wanted = o.names(objectives) if model else o.judged(jobs, objectives)
     by = tuple(w.partition("=")[0] for w in where or ()) or None
-    past = jobs if model else earlier(jobs, row)
-    learner = o.fitted(past, model, kind, seed, space.names, by)
     settings = space.settings()
     settings += [request] if known and request not in settings else []
-    found = tradeoff(one, learner, space, wanted, settings=settings)
+    runs = own_runs(jobs, row, by)
+    learner = None
+    if not measured_all(one, runs, space, settings, wanted):
+        past = jobs if model or runs is not None else earlier(jobs, row)
+        learner = o.fitted(past, model, kind, seed, space.names, by)
+    found = tradeoff(one, learner, space, wanted, settings=settings, runs=runs)
     chosen_by, limits = o.rules(rule, within, request if known else None)
     try:
         choice = found.choose(chosen_by, limits)

@@ -42,11 +42,12 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Objective:
-    """What is wanted: a quantity, "min" or "max", its unit."""
+    """What is wanted: a quantity, "min" or "max", its unit, and what a table means by it."""
 
     name: str
     sense: str = "min"
     unit: str = ""
+    meaning: str = ""
 
     def __post_init__(self) -> None:
         if self.sense not in ("min", "max"):

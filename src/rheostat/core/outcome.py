@@ -23,6 +23,10 @@ from rheostat.errors import DataError
 
 Array = NDArray[np.float64]
 
+GRADES = ("none", "borrowed", "interpolated", "measured")
+"""What a forecast of a setting rests on: no run near it, runs of other applications, runs of this
+application at settings around it, runs of this application at this setting."""
+
 DERIVED: Mapping[str, tuple[tuple[str, ...], Callable[..., Array]]] = {
     "energy_j": (("runtime_s", "power_w"), lambda t, p: t * p),
     "power_w": (("energy_j", "runtime_s"), lambda e, t: e / t),
@@ -40,11 +44,13 @@ class Outcome:
 
     A row of NaN draws is an abstention: the model has no support there and says so in ``notes``;
     every summary of it is NaN.  A quantity that is neither given nor derivable is a `DataError`.
+    ``grade`` (n,) holds places in `GRADES`, or None where nobody graded the rows.
     """
 
     draws: Mapping[str, Array]
     support: Array | None = None
     notes: tuple[Note, ...] = field(default=())
+    grade: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         shapes = {k: np.shape(v) for k, v in self.draws.items()}
@@ -110,7 +116,8 @@ class Outcome:
     def rows(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Outcome:
         """The same draws for some rows."""
         support = None if self.support is None else self.support[index]
-        return Outcome({k: v[:, index] for k, v in self.draws.items()}, support, self.notes)
+        grade = None if self.grade is None else self.grade[index]
+        return Outcome({k: v[:, index] for k, v in self.draws.items()}, support, self.notes, grade)
 
     @classmethod
     def measured(cls, jobs: JobTable, *names: str) -> Outcome:

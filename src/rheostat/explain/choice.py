@@ -16,6 +16,7 @@ import numpy as np
 from rheostat.core.decision import Assignment, Decision
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import GRADES
 from rheostat.core.report import Chart, Grid, Section
 from rheostat.explain.scatter import GLYPHS
 from rheostat.explain.words import (
@@ -56,13 +57,27 @@ def explain_front(front: Front, chosen: int | None, request: Mapping[str, Any] |
     base = row_of(front, request)
     judged = np.isfinite(front.values).all(axis=1)
     said = [f"{int(front.mask.sum())} of {len(front)} settings are worth considering."]
-    if front.outcome.support is not None:
-        said.append("The column runs counts similar past runs behind each forecast.")
+    said += _grounds(front)
+    meant = [f"{plain_name(o.name)} {o.meaning}" for o in front.objectives if o.meaning]
+    said += [f"Here {listed(meant)}."] if meant else []
     if not judged.all():
         blind = [setting_words(front.setting(int(i))) for i in np.flatnonzero(~judged)]
         said.append(f"No forecast for {listed(blind)}: too few similar past runs.")
     section = Section("front", tuple(said), _grid(front, chosen, base), _chart(front, chosen, base))
     return [section], front_facts(front)
+
+
+def _grounds(front: Front) -> list[str]:
+    """What the figures rest on: measurements, or similar past runs."""
+    grade = front.outcome.grade
+    if grade is None:
+        counted = front.outcome.support is not None
+        return ["The column runs counts similar past runs behind each forecast."] if counted else []
+    counts = {name: int((grade == k).sum()) for k, name in enumerate(GRADES)}
+    if counts["measured"] == len(front):
+        return ["Every setting was measured; the column runs counts its repeats."]
+    others = [f"{counts[g]} {g}" for g in ("interpolated", "borrowed") if counts[g]]
+    return [f"{counts['measured']} settings were measured; of the others {listed(others)}."]
 
 
 def _grid(front: Front, chosen: int | None, base: int | None) -> Grid:
@@ -77,11 +92,13 @@ def _grid(front: Front, chosen: int | None, base: int | None) -> Grid:
         cells += [(float(means[q][i]), float(spans[q][0][i]), float(spans[q][1][i])) for q in names]
         cells += [float(means[q][i] / means[q][base] - 1) for q in deltas]
         cells += [] if support is None else [int(support[i])]
+        cells += [] if front.outcome.grade is None else [GRADES[front.outcome.grade[i]]]
         rows.append((*cells, _mark(front, i, chosen, base)))
     heads = ["", *front.knobs, *map(plain_name, names), *(f"Δ {_cost(q)}" for q in deltas)]
     units = ["", *("" for _ in front.knobs), *map(unit_of, names), *("%" for _ in deltas)]
-    heads += ([] if support is None else ["runs"]) + [""]
-    return Grid(tuple(heads), tuple(rows), (*units, *["", ""][: len(heads) - len(units)]), chosen)
+    heads += [] if support is None else ["runs"]
+    heads += ([] if front.outcome.grade is None else ["evidence"]) + [""]
+    return Grid(tuple(heads), tuple(rows), (*units, *[""] * (len(heads) - len(units))), chosen)
 
 
 def _kind(front: Front, row: int, chosen: int | None, base: int | None) -> str:
@@ -136,6 +153,8 @@ def front_facts(front: Front) -> dict[str, Any]:
         entry["intervals"] = {q: [float(spans[q][0][i]), float(spans[q][1][i])] for q in held}
         entry |= {"on_front": bool(front.mask[i]), "probability": float(front.probability[i])}
         entry["support"] = None if support is None else float(support[i])
+        if front.outcome.grade is not None:
+            entry["evidence"] = GRADES[front.outcome.grade[i]]
         entries.append(entry)
     return {"objectives": [o.name for o in front.objectives], "level": 0.9, "front": entries}
 
@@ -144,13 +163,15 @@ def front_table(front: Front, chosen: int | None, base: int | None) -> Grid:
     """The front for a pipe: columns by name in base units, marks as true and false."""
     facts = front_facts(front)["front"]
     held = [q for q in facts[0] if q in facts[0]["intervals"]]
-    heads = (*front.knobs, *held, "on_front", "support", "chosen", "requested")
+    graded = ("evidence",) if "evidence" in facts[0] else ()
+    heads = (*front.knobs, *held, "on_front", "support", *graded, "chosen", "requested")
     rows = []
     for i, entry in enumerate(facts):
         values = [entry[k] for k in front.knobs]
         values += [(entry[q], *entry["intervals"][q]) for q in held]
         marks = (i == chosen, i == base)
-        rows.append((*values, entry["on_front"], entry["support"], *marks))
+        values += [entry[k] for k in ("on_front", "support", *graded)]
+        rows.append((*values, *marks))
     return Grid(heads, tuple(rows), (), chosen)
 
 

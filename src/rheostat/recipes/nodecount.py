@@ -85,6 +85,22 @@ def earlier(jobs: JobTable, row: int) -> JobTable:
     return known
 
 
+def own_runs(jobs: JobTable, row: int, by: Sequence[str] | None) -> JobTable | None:
+    """Runs of the same application as ``row`` in a table of measured runs; None for a log.
+
+    Jobs of a log that look alike may hide other work, so what they took is not taken as measured.
+    ``by`` are the columns that make runs alike, else ``app`` where there is one.
+    """
+    if "submit_s" in jobs.columns:
+        return None
+    alike = tuple(by or ()) or tuple(c for c in ("app",) if c in jobs.columns)
+    same = np.ones(len(jobs), bool)
+    for c in alike:
+        values = jobs.frame[c]
+        same &= (values == values[row]).fill_null(False).to_numpy()
+    return jobs.rows(same)
+
+
 def marks(jobs: JobTable, new: Predictor, share: float) -> dict[str, Accuracy]:
     """Error and coverage on the newest ``share`` of jobs, of a model that has not seen them."""
     past, recent, _ = divided(jobs, 1.0 - share)

@@ -8,6 +8,7 @@ noted, and a column of unknown kind counts as known at the END, where it cannot 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,14 +151,21 @@ def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[N
 
 
 def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list[Column]]:
-    """Expressions for the mapped columns, and descriptions of those the vocabulary lacks."""
+    """Expressions for the mapped columns, and descriptions that say what each is taken from."""
     described = [
-        COUNTERS.get(n)
+        _of_theirs(n, s.columns)
+        if n in VOCABULARY
+        else COUNTERS.get(n)
         or Column(n, split_unit(n)[2], chosen.known.get(n, Moment.SUBMIT), f"from {s.columns[0]}")
         for n, s in chosen.columns.items()
-        if n not in VOCABULARY
     ]
     return {n: _expr(frame, s, n) for n, s in chosen.columns.items()}, described
+
+
+def _of_theirs(ours: str, theirs: tuple[str, ...]) -> Column:
+    """A column of the vocabulary that says which of their columns it is, where the names differ."""
+    column = VOCABULARY[ours]
+    return column if theirs == (ours,) else replace(column, meaning=f"from {' + '.join(theirs)}")
 
 
 def _expr(frame: pl.DataFrame, source: Source, ours: str) -> pl.Expr:
@@ -192,7 +200,9 @@ def _guess_rest(
         if guess.name in taken or guess.name in exprs:
             guess = Guess(theirs, theirs, 1.0, "", chosen.known.get(theirs, Moment.END))
         exprs[guess.name] = _expr(frame, Source((theirs,), guess.scale), guess.name)
-        if guess.name not in VOCABULARY or theirs in chosen.known:
+        if guess.name in VOCABULARY and theirs not in chosen.known:
+            columns.append(_of_theirs(guess.name, (theirs,)))
+        else:
             columns.append(Column(guess.name, guess.unit, guess.known, f"from {theirs}"))
         words.append(_words(guess))
     dropped = (

@@ -1,0 +1,161 @@
+"""What was measured is believed: cells of a table keep their measurement, a model fills the others.
+
+A *cell* is a setting of one application.  Its repeated runs are its draws, so that their spread is
+its interval and their mean its value; all quantities of a draw come from the same run.
+
+Notation
+--------
+n  alternatives      d  draws      k  repeats of a cell
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import DERIVED, GRADES, Array, Outcome
+from rheostat.core.space import Setting, Space
+
+Cells = Mapping[int, NDArray[np.int64]]
+QUANTITIES = ("runtime_s", "power_w", "energy_j")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Runs of one application, and which of them belong to each of its alternatives.
+
+    Parameters
+    ----------
+    runs
+        Rows of the application that hold a value for every quantity asked for.
+    values
+        Quantity to its values, (rows of ``runs``,).
+    cells
+        Row of the alternatives to the rows of ``runs`` at its setting; without runs it is absent.
+    """
+
+    runs: JobTable
+    values: Mapping[str, Array]
+    cells: Cells
+
+    def missing(self, n: int) -> NDArray[np.int64]:
+        """Alternatives out of ``n`` without a measurement."""
+        return np.array([i for i in range(n) if i not in self.cells], np.int64)
+
+
+def measured(
+    alternatives: JobTable, runs: JobTable, knobs: Sequence[str], wanted: Sequence[str]
+) -> Measured:
+    """Find the runs at each alternative's setting; runs without a ``wanted`` quantity are none.
+
+    >>> from rheostat import table
+    >>> runs = table({"nodes": [1, 1, 4], "runtime_s": [9.0, 11.0, 4.0]})
+    >>> cells = measured(table({"nodes": [1, 2, 4]}), runs, ["nodes"], ["runtime_s"]).cells
+    >>> {row: runs.tolist() for row, runs in cells.items()}
+    {0: [0, 1], 2: [2]}
+    """
+    there = [q for q in dict.fromkeys((*QUANTITIES, *wanted)) if q in runs.columns]
+    given = Outcome.measured(runs, *there)
+    names = [q for q in dict.fromkeys((*QUANTITIES, *wanted)) if q in given]
+    values = {q: given[q][0] for q in names}
+    needed = [q for q in wanted if q in values or q in DERIVED]
+    if not len(runs) or not set(needed) <= set(values) or not set(knobs) <= set(runs.columns):
+        return Measured(runs, values, {})
+    whole = np.all([np.isfinite(values[q]) for q in needed or ["runtime_s"]], axis=0)
+    at: dict[tuple[object, ...], list[int]] = {}
+    for row, setting in enumerate(_settings(runs, knobs)):
+        if whole[row]:
+            at.setdefault(setting, []).append(row)
+    found = ((i, at.get(s)) for i, s in enumerate(_settings(alternatives, knobs)))
+    return Measured(runs, values, {i: np.array(rows) for i, rows in found if rows})
+
+
+def measured_all(
+    job: JobTable,
+    runs: JobTable | None,
+    space: Space,
+    settings: Sequence[Setting],
+    wanted: Sequence[str],
+) -> bool:
+    """Whether ``runs`` hold every one of ``settings``, so that no model is needed."""
+    if runs is None:
+        return False
+    alternatives = space.alternatives(job, settings)
+    return len(measured(alternatives, runs, space.names, wanted).cells) == len(settings)
+
+
+def filled(
+    alternatives: JobTable, own: Measured, predicted: Outcome | None, knobs: Sequence[str]
+) -> Outcome:
+    """Measurements where there are any, else ``predicted``, one row per alternative without one.
+
+    Parameters
+    ----------
+    alternatives
+        One row per setting, n in all.
+    own
+        As `measured` found them for these alternatives.
+    predicted
+        Outcome of ``own.missing(n)`` in that order; None where nothing is missing.
+    knobs
+        Columns that tell settings apart.
+
+    Returns
+    -------
+    Outcome
+        ``support`` of a measured row is its number of repeats; ``grade`` says which rows were
+        measured, and whether the others lie within the settings the application ran at.
+    """
+    n, blank = len(alternatives), own.missing(len(alternatives))
+    names = [q for q in own.values if predicted is None or q in predicted]
+    longest = max((len(rows) for rows in own.cells.values()), default=1)
+    d = longest if predicted is None else max(longest, len(predicted[names[0]]))
+    draws = {q: np.full((d, n), np.nan) for q in names}
+    support, grade = np.zeros(n), np.zeros(n, np.int64)
+    for i, rows in own.cells.items():
+        support[i], grade[i] = len(rows), GRADES.index("measured")
+        for q in names:
+            draws[q][:, i] = _repeated(own.values[q][rows], d)
+    if predicted is not None:
+        for q in names:
+            draws[q][:, blank] = _lengthened(predicted[q], d)
+        support[blank] = 0.0 if predicted.support is None else predicted.support
+        grade[blank] = _grades(alternatives.rows(blank), own, predicted, knobs)
+    return Outcome(draws, support, () if predicted is None else predicted.notes, grade)
+
+
+def _settings(jobs: JobTable, knobs: Sequence[str]) -> list[tuple[object, ...]]:
+    """Knob values of each row; equal numbers are equal whatever their type."""
+    columns = [jobs.frame[k] for k in knobs]
+    return list(zip(*(c.to_list() for c in columns), strict=True))
+
+
+def _repeated(values: Array, d: int) -> Array:
+    """``values`` over and over, (d,), filled up with their mean, so that the mean stays exact."""
+    k = len(values)
+    return np.concatenate([np.tile(values, d // k), np.full(d % k, values.mean())])
+
+
+def _lengthened(draws: Array, d: int) -> Array:
+    """Predicted draws, cycled to (d, rows) where a cell has more repeats than they are."""
+    return draws[np.arange(d) % len(draws)]
+
+
+def _grades(
+    rows: JobTable, own: Measured, predicted: Outcome, knobs: Sequence[str]
+) -> NDArray[np.int64]:
+    """Interpolated within the range of the application's own settings, borrowed beyond it."""
+    inside = np.full(len(rows), bool(own.cells))
+    for k in knobs:
+        values, ran = rows.frame[k], own.runs.frame[k].drop_nulls()
+        if values.dtype.is_numeric() and len(ran):
+            x = values.to_numpy()
+            inside &= (x >= float(ran.min())) & (x <= float(ran.max()))  # type: ignore[arg-type]
+        else:
+            inside &= values.is_in(ran.implode()).to_numpy()
+    grade = np.where(inside, GRADES.index("interpolated"), GRADES.index("borrowed"))
+    return np.where(predicted.abstained, GRADES.index("none"), grade)
