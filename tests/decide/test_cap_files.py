@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rheostat.decide.actuate.apply import Step, put_back
 from rheostat.decide.actuate.files import AmdGpus, Powercap
+from rheostat.decide.actuate.rehearse import rehearsal
 from rheostat.errors import DataError, MeterUnavailable
 
 
@@ -79,3 +81,22 @@ def test_what_is_not_there_is_told(tmp_path) -> None:
     place = card(tmp_path, 0, cap="much")
     with pytest.raises(DataError, match="expected microwatts"):
         AmdGpus(tmp_path).get(place)
+
+
+def test_caps_are_put_back_lower_first_and_raised_once_the_lower_ones_hold() -> None:
+    r = rehearsal({"a": {"cap_w": 50.0}, "b": {"cap_w": 100.0}}, lag_s=1.0)
+    done = [Step("a|cap_w|emulated", 100.0, 50.0), Step("b|cap_w|emulated", 50.0, 100.0)]
+    waits = []
+
+    def sleep(seconds):
+        waits.append(seconds)
+        r.sleep(seconds)
+
+    assert put_back(done, r.panel(), settle_s=1.5, sleep=sleep) == 2
+    assert waits == [1.5]
+    r.sleep(1.0)
+    assert set(r.caps.values()) == {100.0, 50.0}
+    assert max(watts for _, watts in r.seen) <= 150.0
+    for one in (done[:1], done[1:]):
+        assert put_back(one, r.panel(), settle_s=1.5, sleep=sleep) == 1
+    assert waits == [1.5]  # nothing to wait for

@@ -51,7 +51,7 @@ def plan(y: Array, measured: Sequence[int], count: int, *, passes: int = 2) -> l
     ``y`` (d, N, 2) scaled.  The order is that of adding: the first is worth most alone.
     """
     free = np.setdiff1d(np.arange(y.shape[1]), np.asarray(measured, dtype=np.int64))
-    base, chosen = list(measured), [int(i) for i in free[:0]]
+    base, chosen = list(measured), list[int]()
     for _ in range(min(count, len(free))):
         gain = _gain(y, free, base + chosen)
         chosen.append(int(free[gain.argmax()]))
@@ -68,7 +68,7 @@ def plan(y: Array, measured: Sequence[int], count: int, *, passes: int = 2) -> l
 
 def _gain(y: Array, free: NDArray[np.int64], given: list[int]) -> Array:
     """Mean hypervolume that each free setting adds to ``given``; -1 where it is given already."""
-    known = y[:, given] if given else np.empty((0, 2))
+    known = y[:, given] if given else y[0, :0]
     gain = hypervolume_improvement(y[:, free], known, REFERENCE).mean(axis=0)
     return np.where(np.isin(free, given), -1.0, gain)
 
