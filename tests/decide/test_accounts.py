@@ -166,6 +166,8 @@ def test_error_is_the_median_and_coverage_the_share_inside() -> None:
     assert set(found) == {"runtime_s"}
     one = found["runtime_s"]
     assert (one.rows, one.coverage, one.level) == (4, 0.5, 0.9)
+    assert list(LEVELS) == sorted(set(LEVELS))
+    assert [x for x, _ in one.curve] == list(LEVELS)
     assert one.error == pytest.approx(np.median([0.0, 0.5, 50 / 4.9 - 1, 9.0]))
     assert dict(one.curve) == pytest.approx({x: 0.5 if x >= 0.9 else 0.25 for x in LEVELS}
                                             | {0.95: 0.75})  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rheostat.decide.actuate import guard
 from rheostat.decide.actuate.apply import Step, put_back
 from rheostat.decide.actuate.files import AmdGpus, Powercap
+from rheostat.decide.actuate.panel import Where
 from rheostat.decide.actuate.rehearse import rehearsal
 from rheostat.errors import DataError, MeterUnavailable
 
@@ -100,3 +102,11 @@ def test_caps_are_put_back_lower_first_and_raised_once_the_lower_ones_hold() -> 
     for one in (done[:1], done[1:]):
         assert put_back(one, r.panel(), settle_s=1.5, sleep=sleep) == 1
     assert waits == [1.5]  # nothing to wait for
+
+
+def test_a_guard_says_that_it_watches_and_ends_with_its_input(tmp_path) -> None:
+    process = guard.start(tmp_path / "journal", Where(tree=str(tmp_path)), 0.0)
+    assert process.poll() is None
+    process.stdin.close()
+    assert process.wait(60) == 0  # nothing was changed, nothing is put back
+    process.stdout.close()

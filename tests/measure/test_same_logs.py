@@ -35,8 +35,11 @@ def _truth(folder: Path) -> pl.DataFrame:
     jobs = world.jobs(200)
     caps = np.where(np.arange(200) % 5 == 0, np.nan, np.linspace(100.0, 2000.0, 200))
     free, held = world.truth(jobs), world.truth(jobs.with_columns([column("cap_w")], cap_w=caps))
-    return pl.DataFrame({f"{k} {q}": o.mean(q) for k, o in (("free", free), ("capped", held))
-                         for q in ("runtime_s", "power_w")})  # fmt: skip
+    usual = world.truth(jobs.select([c for c in jobs.columns if c != "job_id"]))
+    return pl.DataFrame({
+        f"{k} {q}": o.mean(q) for k, o in (("free", free), ("capped", held), ("usual", usual))
+        for q in ("runtime_s", "power_w")
+    })  # fmt: skip
 
 
 def _written(write: Callable[..., object], **options: object) -> Callable[[Path], pl.DataFrame]:

@@ -72,7 +72,8 @@ def sample(number: int, seed: int, packages: Sequence[str]) -> list[Change]:
     for found, count in zip(files, counts, strict=True):
         draw = random.Random(f"{seed}:{found[0].file}")
         chosen += draw.sample(found, min(count, len(found)))
-    return chosen
+    random.Random(seed).shuffle(chosen)  # so that a run cut short is a sample too
+    return sorted(chosen, key=lambda c: PACKAGES.index(c.file.split("/")[2]))
 
 
 def tried(change: Change, copy: Path, tests: Tests, tick: int) -> dict[str, object]:
