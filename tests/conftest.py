@@ -24,7 +24,7 @@ COMPILED = {
     "site": ("test_site", "test_site_life", "test_site_power", "test_site_sized",
              "test_simulate_site", "test_report"),
     "play": ("test_env", "test_dras", "test_learn", "test_train", "test_objectives", "test_actor",
-             "test_values"),
+             "test_values", "test_released", "test_threads"),
     "rank": ("test_rank", "test_train_ours", "test_imitate", "test_export"),
 }  # fmt: skip
 

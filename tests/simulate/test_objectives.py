@@ -143,7 +143,7 @@ def first_always(jobs, **setup):
     return game
 
 
-@pytest.mark.parametrize("promise", ["held", "first"])
+@pytest.mark.parametrize("promise", ["held", "first", "first_held"])
 @pytest.mark.parametrize(("plans", "flavour"), [("requested", "textbook"), ("true", "cqsim")])
 def test_backfilling_the_whole_queue_first_come_first_is_easy_start_for_start(
     promise, plans, flavour
@@ -166,7 +166,12 @@ def busy_then_three():
 
 
 @pytest.mark.parametrize(
-    ("promise", "starts"), [("held", [0, 100, 150, 3, 200]), ("first", [0, 150, 100, 3, 200])]
+    ("promise", "starts"),
+    [
+        ("held", [0, 100, 150, 3, 200]),
+        ("first", [0, 150, 100, 3, 200]),
+        ("first_held", [0, 100, 150, 3, 200]),
+    ],
 )
 def test_a_promise_is_held_until_the_start_or_asked_for_again_at_each_event(promise, starts):
     game = Game(busy_then_three(), Setup(window=4, promise=promise))

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat._threads import one_thread
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.space import Knob, Space
@@ -110,6 +111,7 @@ class GaussianProcess:
         self.logged_, self.models_, self.notes_ = logged, models, tuple(notes)
         return self
 
+    @one_thread()
     def predict(self, jobs: JobTable) -> Outcome:
         """Joint draws for each row, (n_draws, rows)."""
         if not hasattr(self, "models_"):
@@ -210,10 +212,10 @@ def _paths(model: Any, points: Any, n_draws: int, seed: int) -> Array:
 
 @contextmanager
 def quietly(seed: int) -> Iterator[None]:
-    """Torch's generator seeded inside, restored outside; advice on scaling, our task, silenced."""
+    """Torch seeded and on one thread, as before outside; advice on scaling, our task, silenced."""
     torch = require("torch", extra="bo")
     exceptions = require("botorch.exceptions", extra="bo")
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+    with one_thread(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore", exceptions.InputDataWarning)
         warnings.filterwarnings("ignore", module="linear_operator|gpytorch")
         # a line search that rounding stopped; BoTorch starts again by itself, and on which

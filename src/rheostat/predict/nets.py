@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat._threads import one_thread
 from rheostat.core.outcome import Array
 
 torch = require("torch", extra="deep")
@@ -124,14 +125,9 @@ class Training:
 @contextmanager
 def reproducible(seed: int) -> Iterator[None]:
     """Torch with its own random stream and one thread; what was set before comes back after."""
-    threads = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
+    with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
+        yield
 
 
 def train(

@@ -8,7 +8,8 @@ References
 ----------
 Fan, Lan, Childers, Rich, Allcock, Papka, "Deep reinforcement agent for scheduling in HPC", IPDPS
 2021.  Settings are those of the released code (branch DRAS of SPEAR-UIC/CQSim); the paper has a
-step size of 0.001, a discount of 0.99 and an exploration factor of 0.995.
+step size of 0.001, a discount of 0.99, an exploration factor of 0.995, leaky rectifiers, and
+promises to the job that was chosen.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ FAITHFUL: dict[str, Any] = {
     "decay": "selected",
     "priorities": "trace",
 }
-OWN = {"pg": {"lr": 0.01, "promise": "held"}, "dql": {"lr": 0.001, "promise": "first"}}
+OWN = {"pg": {"lr": 0.01, "promise": "first_held"}, "dql": {"lr": 0.001, "promise": "first"}}
 
 
 def dras(agent: str = "dras-pg", *, faithful: bool = True, **changed: Any) -> Setup:

@@ -8,8 +8,8 @@ soon as it fits.  Planning knows requested run times; true ones only move the cl
 
 The symbols are those of `env_layout`; ``rule`` is (processors of the machine, may a selection wait,
 decisions until an episode is cut or 0, warm start, jobs per episode or 0, may any job that waits be
-backfilled or those of the window alone, is the promise the first job's and asked for at each event
-or the chosen job's until it starts), ``bill`` that of `env_bill`.
+backfilled or those of the window alone, is the promise the first job's or the chosen one's, is it
+asked for anew at each event or held until the job starts), ``bill`` that of `env_bill`.
 
 References
 ----------
@@ -178,7 +178,7 @@ def _pass_time(jobs, whole, real, window, ends, running, starts, gain, rule):
         gain[SLOWDOWN] -= real[URGENCY] * (now - real[NOW])
         gain[IDLE] -= whole[FREE] / rule[0] * hours
     real[NOW] = now
-    if rule[6] and whole[HELD] >= 0:
+    if rule[7] and whole[HELD] >= 0:
         _let_go(whole, window)
     if arrives:
         whole[NEXT] += 1
@@ -282,13 +282,16 @@ def _promise(whole, real, running, need):
 
 
 @borrowed(forceinline=True)
-def _look(jobs, whole, real, window, running, starts, rule):
-    """What is to be decided now; the promised job if it starts, or -1."""
+def _look(jobs, whole, real, window, running, starts, passed, rule):
+    """What is to be decided now; the promised job if it starts, or -1.
+
+    A job that fits may be promised a start, if another was chosen: it starts once time has passed.
+    """
     held = whole[HELD]
     if held < 0:
         whole[PHASE] = SELECT if whole[INSIDE] else PASS
         return -1
-    if jobs[held, NEED] <= whole[FREE] and not rule[6]:
+    if jobs[held, NEED] <= whole[FREE] and passed:
         whole[HELD] = -1
         return held
     if not whole[KNOWN]:
@@ -305,7 +308,7 @@ def _restart(jobs, low, whole, real, window, ends, running, starts, first, rule)
     Warm, the jobs before are where first come, first served with EASY has them at that moment:
     running, waiting or gone.  No reservation is held.
     """
-    size, _, _, warm, count, _, _ = rule
+    size, warm, count = rule[0], rule[3], rule[4]
     starts[:] = np.nan
     whole[:], real[:] = 0, 0.0
     ends[0, USED], ends[0, BACK], ends[0, FRESH] = 0, 0, 0
@@ -344,7 +347,7 @@ def step_all(jobs, low, rule, weights, bill, states, actions, first, outs):
         whole, real, window = wholes[e], reals[e], windows[e]
         ends, running, starts = all_ends[e], all_running[e], all_starts[e]
         gain[:] = 0.0
-        job = -1
+        job, passed = -1, False
         if first[e] >= 0:
             _restart(jobs, low, whole, real, window, ends, running, starts, first[e], rule)
         elif whole[PHASE] != DONE:
@@ -360,8 +363,8 @@ def step_all(jobs, low, rule, weights, bill, states, actions, first, outs):
                     whole[PHASE] = DONE
                     break
                 _pass_time(jobs, whole, real, window, ends, running, starts, gain, rule)
-                whole[PHASE] = LOOK
-            job = _look(jobs, whole, real, window, running, starts, rule)
+                whole[PHASE], passed = LOOK, True
+            job = _look(jobs, whole, real, window, running, starts, passed, rule)
         gain[CAPACITY] = -real[URGENCY]
         reward = 0.0
         for k in range(GAINS):

@@ -31,7 +31,7 @@ from rheostat.simulate.env.rewards import weights
 from rheostat.simulate.run import simulate_run
 
 LONG_S = 30 * DAY_S
-BACKFILLS, PROMISES = ("window", "queue"), ("held", "first")
+BACKFILLS, PROMISES = ("window", "queue"), ("held", "first", "first_held")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Rules:
     promise
         "held": the job chosen, if it does not fit, is promised its start and keeps the promise.
         "first": the choice is dropped; the first job of the queue is promised its start, and at the
-        next event the agent is asked anew.
+        next event the agent is asked anew.  "first_held": the same, but the first job keeps the
+        promise until it starts, at the next event or later.
     """
 
     window: int = 50
@@ -90,16 +91,20 @@ class Rules:
             raise DataError("rules", problems)
         object.__setattr__(self, "weights", weights(self.reward))
 
-    def of(self, size: int) -> tuple[int, bool, int, bool, int, bool, bool]:
+    def of(self, size: int) -> tuple[int, bool, int, bool, int, bool, bool, bool]:
         """What the core takes, on a machine of ``size`` processors."""
         cut, count = self.episode_decisions or 0, self.episode_jobs or 0
-        queue, first = self.backfill == "queue", self.promise == "first"
-        return size, bool(self.may_wait), cut, bool(self.warm), count, queue, first
+        queue, first, anew = self.backfill == "queue", self.promise != "held", self._anew
+        return size, bool(self.may_wait), cut, bool(self.warm), count, queue, first, anew
 
     @property
     def recorded(self) -> bool:
         """Must starts be kept, to know which jobs behind the window wait?"""
-        return self.backfill == "queue" or self.promise == "first"
+        return self.backfill == "queue" or self._anew
+
+    @property
+    def _anew(self) -> bool:
+        return self.promise == "first"
 
 
 def _count(value: object) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from rheostat._threads import one_thread
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decide.queue.tree import WINDOW, Feature, Tree
@@ -249,6 +250,7 @@ def slowdowns(game: Game) -> Array:
     return bounded_slowdown(game.starts - jobs[:, SUBMIT], jobs[:, RUN])
 
 
+@one_thread()
 def imitate_saved(spec: str, jobs: JobTable, machine: Machine, **how: Any) -> Tree:
     """A tree of ``agent:FILE``, our own student, from the first four fifths of ``jobs``.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat._threads import one_thread
 from rheostat.simulate.env.batch import Batch
 from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.learn import store
@@ -51,6 +52,7 @@ class Actor:
         self.history: list[dict[str, Any]] = []
         self.scale = 0.0
 
+    @one_thread()
     def play(self, trace: Trace, *, seed: int = 0) -> Played:
         """Schedule a whole trace from an empty machine; nothing is drawn."""
         batch = Batch(trace, self.setup.rules(whole=True), 1, record=True)

@@ -20,8 +20,6 @@ Kingma, Ba, "Adam: a method for stochastic optimization", ICLR 2015.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,18 +31,17 @@ torch = require("torch", extra="deep")
 
 BETA1, BETA2, EPS = 0.9, 0.999, 1e-7
 AT_ONCE = 1024  # columns whose weights and means stay in the first cache from step to step
-FEW = 1 << 16  # weights for which a second thread costs more than it saves
 # a mean that fades away ends in numbers a processor is a hundred times slower with; they move
 # nothing: both are far below EPS
 NO_M, NO_V = np.float32(1e-30), np.float32(1e-36)
 
 
-@compiled(nogil=True)
-def _rows(w, m, v, d, x, whole, root, fixed, begin, end):  # noqa: PLR0913, PLR0917 - a compiled loop
-    """All steps of the rows from ``begin`` to ``end``."""
+@compiled
+def _rows(w, m, v, d, x, whole, root, fixed):
+    """All steps of all rows."""
     beta1, rest1, beta2, rest2, eps, no_m, no_v = fixed
     zero = np.float32(0.0)
-    for i in range(begin, end):
+    for i in range(len(w)):
         for left in range(0, w.shape[1], AT_ONCE):
             right = min(left + AT_ONCE, w.shape[1])
             ws, ms, vs = w[i, left:right], m[i, left:right], v[i, left:right]
@@ -75,17 +72,5 @@ def steps(weight: Any, state: dict[str, Any], d: Any, x: Any, lr: float) -> None
     whole = (lr / (1 - BETA1**t)).astype(np.float32)
     root = np.sqrt(1 - BETA2**t).astype(np.float32)
     fixed = (*map(np.float32, (BETA1, 1 - BETA1, BETA2, 1 - BETA2, EPS)), NO_M, NO_V)
-    given = (w, m, v, d, x, whole, root, fixed)
-    _shared(given, w.shape[0], torch.get_num_threads() if w.size > FEW else 1)
+    _rows(w, m, v, d, x, whole, root, fixed)
     state["step"] += len(d)
-
-
-def _shared(given: tuple[Any, ...], rows: int, threads: int) -> None:
-    """Rows in as many parts as torch has threads: rows do not know of each other."""
-    if threads == 1:
-        _rows(*given, 0, rows)
-        return
-    edges = np.linspace(0, rows, threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(_rows, *given, a, b) for a, b in pairwise(edges)]:
-            done.result()

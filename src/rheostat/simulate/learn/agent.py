@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat._threads import one_thread
 from rheostat.errors import DataError
 from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.learn import store
@@ -72,6 +73,7 @@ class Agent:
         """Start of each job of ``trace``, s, on an empty machine; (n,)."""
         return self.play(trace, seed=seed).starts
 
+    @one_thread()
     def play(self, trace: Trace, *, seed: int = 0) -> Game:
         """A whole jobset played as trained."""
         game, rng = Game(self.fitting(trace), self.setup), np.random.default_rng(seed)

@@ -119,8 +119,9 @@ class Game:
         """Choose a job of the last view: its reward, and does it start at once?"""
         job = int(self.shown[slot])
         fits = bool(self.trace.jobs[job, NEED] <= self._batch.whole[0, FREE])
-        if fits or self.setup.promise == "held":
-            self._chosen.append(job)
+        if fits or self.setup.promise != "first":
+            dropped = not fits and self.setup.promise == "first_held"
+            self._chosen.append(int(self.shown[0]) if dropped else job)
         self._batch.step(np.array([-2 - job]))
         return float(self._batch.rewards[0]), fits
 

@@ -29,12 +29,13 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat._threads import one_thread
 from rheostat.errors import DataError
 from rheostat.simulate.engine.env_layout import NEED, WATTS
 from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.learn.actor import Actor
 from rheostat.simulate.learn.actor_setup import ActorSetup
-from rheostat.simulate.learn.rollout import Ground, Players, Rollout, one_thread
+from rheostat.simulate.learn.rollout import Ground, Players, Rollout
 from rheostat.simulate.learn.train import MOMENTS, discounted, fingerprint
 
 torch = require("torch", extra="deep")
@@ -42,6 +43,7 @@ STEEPEST = 0.5  # longest step of all weights together, before Adam
 Progress = Callable[[int, int, dict[str, Any]], None]
 
 
+@one_thread()
 def train(  # noqa: PLR0913 - what a training is, and who watches it
     traces: Sequence[Trace],
     setup: ActorSetup,
@@ -146,11 +148,10 @@ def _update(actor: Actor, adam: Any, played: Rollout, number: int) -> dict[str, 
     }  # fmt: skip
     rng = np.random.default_rng([actor.seed, number, setup.games])
     losses = []
-    with one_thread():
-        for _ in range(setup.epochs if setup.method == "ppo" else 1):
-            order = torch.from_numpy(rng.permutation(int(counts.sum())))
-            for part in order.chunk(setup.parts if setup.method == "ppo" else 1):
-                losses.append(_step(actor, adam, {k: v[part] for k, v in told.items()}))
+    for _ in range(setup.epochs if setup.method == "ppo" else 1):
+        order = torch.from_numpy(rng.permutation(int(counts.sum())))
+        for part in order.chunk(setup.parts if setup.method == "ppo" else 1):
+            losses.append(_step(actor, adam, {k: v[part] for k, v in told.items()}))
     facts = dict(zip(("value_error", "entropy", "moved"), np.mean(losses, axis=0), strict=True))
     facts = {k: float(v) for k, v in facts.items()}
     mean = float(played.rewards[played.counts].mean())

@@ -19,9 +19,8 @@ interrupted needs nothing but weights to go on.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,8 +129,7 @@ class Players:
     def play(self, network: ActorNetwork, update: int) -> Rollout:
         """The games of an update."""
         if self._pool is None:
-            with one_thread():
-                return Rollout.joined([self.ground.play(network, update, b) for b in self._blocks])
+            return Rollout.joined([self.ground.play(network, update, b) for b in self._blocks])
         weights = {k: v.numpy() for k, v in network.state_dict().items()}
         tasks = [self._pool.submit(_remote, weights, update, b) for b in self._blocks]
         return Rollout.joined([task.result() for task in tasks])
@@ -142,17 +140,6 @@ class Players:
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch on one thread: sums in one order, whatever the machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 _KEPT: list[Any] = []

@@ -70,9 +70,11 @@ class Setup:
         Run times of waiting jobs that a backfill is planned with: "requested", or "true" ones,
         which no site knows (the code of DRAS).  Running jobs are planned with requested ones.
     promise
-        "held": the job chosen keeps its promise until it starts (the paper, and the code of PG).
-        "first": a choice that does not fit is dropped and not learned from; the first job of the
-        queue is promised, until the next event asks again (the code of DQL).
+        "held": the job chosen keeps its promise until it starts (the paper).  "first_held": a
+        choice that does not fit is dropped, though learned from; the first job of the queue is
+        promised, and keeps that until it starts (the code of PG).  "first": a choice that does not
+        fit is dropped and not learned from; the first job of the queue is promised, until the next
+        event asks again (the code of DQL).
     decay
         Of "dql".  Random choices grow rarer with each chosen job that "fits", backfilled ones too,
         or with each "selected" one that starts, backfills left out (DRAS).

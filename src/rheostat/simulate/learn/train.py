@@ -13,8 +13,8 @@ what came of it, and chooses the job of highest value but for a share of random 
     D       (t,)   what V is off by: G / max G - V, and what later decisions are off by, discounted
 
 The order of draws depends on the seed and the number of the jobset alone, and a file is written
-after each jobset: whatever is interrupted goes on from there to the very same bytes (same library,
-same number of threads).
+after each jobset: whatever is interrupted goes on from there to the very same bytes (same versions
+of the libraries).  One thread learns: more would add up sums in another order.
 
 References
 ----------
@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat._threads import one_thread
 from rheostat.errors import DataError
 from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.learn.adam import EPS
@@ -59,6 +60,7 @@ class Step:
     reward: float
 
 
+@one_thread()
 def train(
     jobsets: Sequence[Trace],
     setup: Setup,

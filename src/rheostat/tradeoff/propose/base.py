@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from rheostat._threads import one_thread
 from rheostat.core.front import Front, Objective
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Outcome
@@ -77,6 +78,7 @@ class Searcher(ABC):
     def propose(self, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
         """At most ``n`` allowed settings that are not `taken`."""
 
+    @one_thread()
     def ask(self, n: int = 1) -> JobTable:
         """At most ``n`` settings, fewer or none when a finite space is used up."""
         if n < 1:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat._threads import one_thread
 from rheostat.core.outcome import Array
 from rheostat.tradeoff.propose.bridge import drawn_model, finite, first_outputs, noisy_hypervolume
 from rheostat.tradeoff.propose.climb import climb, climbable
@@ -49,7 +50,7 @@ class NoisyHypervolume(Modelled):
         outputs = _outputs(view, self.limits)
         m = view.y.shape[-1]
         rows = torch.arange(len(view.settings), dtype=torch.double)[:, None]
-        with torch.no_grad():
+        with one_thread(), torch.no_grad():
             model, sampler = drawn_model(outputs)
             acquisition = noisy_hypervolume(
                 model,
