@@ -114,6 +114,18 @@ def test_a_better_answer_is_found_or_none_exists(problem, seed) -> None:
     assert watts[np.arange(n), choice].sum() <= limit + 1e-6
 
 
+@pytest.mark.parametrize("limit", ["_MOST_WORK", "_MOST_CELLS"])
+def test_a_proof_that_would_take_too_long_is_not_begun(limit, monkeypatch) -> None:
+    watts = np.array([[0.0, 3.0], [0.0, 4.0], [0.0, 5.0]])
+    value = np.array([[0.0, 3.1], [0.0, 4.0], [0.0, 5.3]])
+    start, ask = np.zeros(3, dtype=np.int64), {"limit": 7.0, "bound": 7.3, "price": 1.03}
+    best, proven = improve_exactly(watts, value, start, **ask)
+    assert (best.tolist(), proven) == ([1, 1, 0], True)
+    monkeypatch.setattr(f"rheostat.decide.budget.exact.{limit}", 1.0)
+    same, proven = improve_exactly(watts, value, start, **ask)
+    assert (same.tolist(), proven) == ([0, 0, 0], False)
+
+
 def test_what_is_left_of_groups_is_what_their_nodes_do_not_use() -> None:
     levels = [Level(np.array([0, 0, 1, -1]), np.array([30.0, 9.0])), whole(4, 100.0)]
     left = room(np.array([10.0, 5.0, 9.0, 50.0]), levels)

@@ -104,6 +104,7 @@ def test_a_signal_is_memory_else_floating_point_else_clock_per_gpu() -> None:
     assert has_signals({"a": tuple(clocks)})
     assert not has_signals({"a": (Mode("a", 1, 1, 1, dram=0.0),)})
     assert not has_signals({"a": (*clocks, Mode("a", 4, 1, 1))})
+    assert not has_signals({"a": tuple(clocks), "b": (Mode("b", 1, 1, 1),)})
 
 
 def test_relative_runtimes_and_energies_follow_from_signals_or_runtimes() -> None:
@@ -387,3 +388,27 @@ def test_jobs_are_matched_to_nodes_by_room_home_and_order() -> None:
     assert value == pytest.approx(np.array([[2.5, 2.0], [2.75, 2.25]]))
     scattered = [NodeState(NODE, (tenant(0), tenant(2, domain=1)))]
     assert policy._values(waiting("s"), [0], scattered)[0, 0] == pytest.approx(2.5 + 0.25 - 0.3)
+
+
+def test_the_exact_schedule_rounds_up_to_tenths_and_bounds_what_it_found() -> None:
+    pytest.importorskip("ortools", reason="pip install 'rheostat[exact]'")
+    from rheostat.decide.coschedule.exact import optimum
+
+    profiles = {"a": (Mode("a", 4, 0.95, 400.0), Mode("a", 2, 1.2, 250.0)),
+                "b": (Mode("b", 4, 2.0, 400.0), Mode("b", 8, 0.1, 1.0))}  # fmt: skip
+    queue = waiting("a", "b")
+    best = optimum(queue, profiles, Site(4, 2, 10.0), minimise="makespan")
+    (_, first, _), (second_s, second, _) = best.starts
+    assert {first.app, second.app} == {"a", "b"}
+    assert second_s == pytest.approx(1.0 if first.app == "a" else 2.0)  # 0.95 s take 1.0 s
+    assert best.proven
+    assert best.bound <= best.makespan_s + 0.1
+    cheap = optimum(queue, profiles, Site(4, 2, 10.0))
+    modes = {j.app: m for _, j, m in cheap.starts}
+    assert modes["a"].gpus == 2  # 300 J are less than 380 J
+    held = optimum(queue, profiles, Site(4, 2, 10.0), tolerance=0.2)
+    assert {j.app: m.gpus for _, j, m in held.starts}["a"] == 4  # 1.2 s are too slow beside 0.95 s
+    active = (250 - 20) * 1.2 + (400 - 40) * 2.0
+    assert cheap.energy_j == pytest.approx(active + 10 * 4 * cheap.makespan_s)
+    with pytest.raises(DataError, match="expected energy or makespan, got 'edp'"):
+        optimum(queue, profiles, Site(4, 2, 10.0), minimise="edp")

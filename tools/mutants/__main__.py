@@ -12,6 +12,7 @@ reason, in ``equivalent.toml``.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import json
 import math
@@ -83,7 +84,9 @@ def tried(change: Change, copy: Path, tests: Tests, tick: int) -> dict[str, obje
         return {"status": UNTESTED}
     path = copy / change.file
     source, times = path.read_text(encoding="utf-8"), path.stat()
-    path.write_text(change.applied(source), encoding="utf-8")
+    changed = change.applied(source)
+    ast.parse(changed)  # a change that is no Python would be killed by anything
+    path.write_text(changed, encoding="utf-8")
     os.utime(path, (times.st_atime, times.st_mtime + 1 + tick))  # no cached code fits it
     try:
         for part in parts:

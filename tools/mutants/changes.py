@@ -62,22 +62,12 @@ def changes(path: Path, root: Path) -> list[Change]:
     found, seen = [], Counter()
     for function, kind, start, end, after in sorted(set(finder.found), key=lambda f: f[2:]):
         before = source[start:end]
-        if not _is_python(source[:start] + after + source[end:]):
-            continue
         one = f"{file}::{function}::{kind}::{' '.join(before.split())} -> {after}"
         seen[one] += 1
         line = source.count("\n", 0, start) + 1
         ident = one if seen[one] == 1 else f"{one} #{seen[one]}"
         found.append(Change(file, line, function, kind, start, end, before, after, ident))
     return found
-
-
-def _is_python(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
 
 
 class _Finder(ast.NodeVisitor):

@@ -1,0 +1,90 @@
+"""The changes of a mutation run: what a slip makes, each its own, the same when lines move."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "tools" / "mutants"
+_spec = importlib.util.spec_from_file_location("changes", FOLDER / "changes.py")
+changes = importlib.util.module_from_spec(_spec)
+sys.modules["changes"] = changes
+_spec.loader.exec_module(changes)
+
+SOURCE = '''"""A docstring with 1 + 2 and True."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+DAY_S = 86_400.0
+_SLACK_W = 1e-6
+
+if TYPE_CHECKING:
+    x = 5
+
+
+def chosen(n: int | None, level: float = 0.9) -> list[int] | None:
+    """Not 3."""
+    if not n or n <= 2 and level in (1, 2):
+        raise ValueError(f"n is {n + 1}")
+    total = max(n // 2, -1)
+    total += 7
+    table = dict(zip("ab", "cd", strict=True))
+    table["a"] = "é" + "b"
+    return [total]
+'''
+
+
+def found(source: str, folder: Path):
+    path = folder / "a.py"
+    path.write_text(source, encoding="utf-8")
+    return changes.changes(path, folder)
+
+
+def test_every_kind_of_slip_is_made_and_nothing_that_says_nothing(tmp_path) -> None:
+    said = {(c.kind, c.before, c.after) for c in found(SOURCE, tmp_path)}
+    assert said == {
+        ("number", "86_400.0", "43200.0"), ("number", "1e-6", "0.01"), ("number", "0.9", "0.45"),
+        ("boolean", "not n", "n"), ("boolean", "or", "and"), ("boolean", "and", "or"),
+        ("boolean", "not n or n <= 2 and level in (1, 2)",
+         "not (not n or n <= 2 and level in (1, 2))"),
+        ("compare", "<=", "<"), ("compare", "in", "not in"), ("number", "1", "2"),
+        ("number", "2", "3"), ("statement", 'raise ValueError(f"n is {n + 1}")', "pass"),
+        ("function", "max", "min"), ("arithmetic", "//", "/"), ("statement", "total += 7", "pass"),
+        ("number", "7", "8"), ("statement", 'table["a"] = "é" + "b"', "pass"),
+        ("return", "return [total]", "return None"),
+    }  # fmt: skip
+
+
+def test_each_change_is_python_touches_one_place_and_keeps_its_name(tmp_path) -> None:
+    first = found(SOURCE, tmp_path)
+    assert len({c.ident for c in first}) == len(first)
+    for change in first:
+        after = change.applied(SOURCE)
+        ast.parse(after)
+        assert after != SOURCE
+        assert len(after) - len(SOURCE) == len(change.after) - len(change.before)
+    moved = found("\n\n" + SOURCE, tmp_path)
+    assert [c.ident for c in moved] == [c.ident for c in first]
+    assert [c.line for c in moved] == [c.line + 2 for c in first]
+
+
+def test_equivalent_changes_are_listed_once_with_a_reason() -> None:
+    import tomllib
+
+    listed = tomllib.loads((FOLDER / "equivalent.toml").read_text())["equivalent"]
+    names = [entry["change"] for entry in listed]
+    assert len(set(names)) == len(names)
+    assert all(len(entry["why"]) > 10 for entry in listed)
+
+
+@pytest.mark.parametrize("package", ["core", "measure", "tradeoff", "decide"])
+def test_a_package_offers_many_changes(package) -> None:
+    root = FOLDER.parents[1]
+    every = [c for _, one in changes.of_package(root, package) for c in one]
+    assert len({c.ident for c in every}) == len(every) > 500
