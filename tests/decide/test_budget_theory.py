@@ -219,6 +219,20 @@ def test_gains_are_over_the_caps_before_with_their_interval() -> None:
     assert gains(f, np.array([1, 1]), 0.5)[1] == pytest.approx([0.25, 0.25])
 
 
+def test_the_price_of_a_watt_is_sure_where_the_surfaces_are() -> None:
+    sure = spend(fleet(pl.DataFrame({"app": ["hungry"], "cap_w": [100.0]}), KNOWN), 150.0)
+    assert sure.price[0] == pytest.approx(0.005)
+    assert np.isnan(sure.price[1:]).all()
+    draws = np.column_stack([np.full(64, 12.0), np.linspace(7.0, 9.0, 64), np.full(64, 6.0)])
+    wild = {"wild": surface("wild", draws)}
+    unsure = spend(fleet(pl.DataFrame({"app": ["wild"], "cap_w": [100.0]}), wild), 150.0)
+    value, low, high = unsure.price
+    assert low < value < high
+    # the first 32 of 64 draws: 12 / t - 1 per 100 W, or straight to 300 W where that is steeper
+    slopes_ = np.maximum(12 / draws[:32, 1] - 1, 0.5) / 100
+    assert (low, high) == pytest.approx(tuple(np.quantile(slopes_, [0.05, 0.95])))
+
+
 def test_donors_come_down_to_the_lowest_cap_that_leaves_draw_and_margin() -> None:
     f = fleet(pl.DataFrame({"app": ["full"] * 5 + ["new"], "cap_w": [300.0] * 6,
                             "draw_w": [90.0, 91.0, 190.0, 290.5, None, 10.0]}), KNOWN)  # fmt: skip

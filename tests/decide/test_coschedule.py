@@ -22,7 +22,7 @@ from rheostat.decide.coschedule.baselines import (
 from rheostat.decide.coschedule.cluster import Matched
 from rheostat.decide.coschedule.ecosched import EcoSched
 from rheostat.decide.coschedule.node import Node, NodeState, Tenant, Waiting, best_place, place
-from rheostat.decide.coschedule.packed import Packed
+from rheostat.decide.coschedule.packed import Packed, _picks
 from rheostat.decide.coschedule.plan import Foreseen, Plan, Planned, Site, cost, foresee
 from rheostat.decide.coschedule.profile import Mode, foretell, has_signals, profiles_of, signal
 from rheostat.errors import DataError
@@ -372,6 +372,16 @@ def test_a_long_queue_gets_one_mode_per_application_longest_first() -> None:
     lengths = [plan.modes[i].runtime_s for i in plan.order]
     assert lengths == sorted(lengths, reverse=True)
     assert sorted(plan.order) == list(range(50))
+
+
+def test_deadlines_reach_from_the_fastest_modes_to_the_thriftiest() -> None:
+    options, count = [FOUR["p"], FOUR["q"]], np.array([25.0, 25.0])
+    picks = [tuple(p) for p in _picks(options, count, Site(4, 4, 50.0))]
+    assert len(set(picks)) == len(picks)
+    assert (0, 0) in picks  # one GPU each takes least energy and 100 s, well before twice 1000 s
+    assert (2, 1) in picks  # what is fastest
+    few = [tuple(p) for p in _picks(options, np.ones(2), Site(4, 4, 50.0))]
+    assert (1, 0) in few  # about 70 s for both
 
 
 def test_jobs_are_matched_to_nodes_by_room_home_and_order() -> None:
