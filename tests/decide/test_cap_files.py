@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from rheostat.decide.actuate import guard
 from rheostat.decide.actuate.apply import Step, put_back
 from rheostat.decide.actuate.files import AmdGpus, Powercap
+from rheostat.decide.actuate.journal import Entry, Journal
 from rheostat.decide.actuate.panel import Where
 from rheostat.decide.actuate.rehearse import rehearsal
 from rheostat.errors import DataError, MeterUnavailable
@@ -110,3 +113,17 @@ def test_a_guard_says_that_it_watches_and_ends_with_its_input(tmp_path) -> None:
     process.stdin.close()
     assert process.wait(60) == 0  # nothing was changed, nothing is put back
     process.stdout.close()
+
+
+def test_every_line_of_a_journal_is_on_the_device_and_so_is_its_name(tmp_path, monkeypatch) -> None:
+    synced, real = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.fstat(fd).st_ino), real(fd)))
+    book = Journal(tmp_path / "journal")
+    book.write(Entry("n1|cap_w|a", 100.0, 50.0))
+    file, folder = (os.stat(p).st_ino for p in (book.path, tmp_path))
+    assert synced == [file, folder]
+    book.write(Entry("n1|cap_w|b", 100.0, 50.0))
+    assert synced == [file, folder, file]
+    synced.clear()
+    book.close()
+    assert synced == [folder]  # the journal has its other name for good
