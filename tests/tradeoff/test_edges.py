@@ -334,7 +334,7 @@ def test_what_is_known_of_one_takes_away_what_it_shares_with_others() -> None:
     assert project_out(sure, 0) is sure
 
 
-@given(arrays(float, (2, 4, 2), elements=st.integers(0, 6).map(float)))
+@given(arrays(float, (2, 4, 2), elements=st.integers(0, 6).map(lambda i: i / 4)))
 def test_scaling_takes_each_draw_to_the_unit_square(y) -> None:
     z = scaled(y)
     for draw, found in zip(y, z, strict=True):
