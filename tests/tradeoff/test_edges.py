@@ -678,15 +678,21 @@ def test_improvement_is_taken_on_log_axes_only_where_everything_is_positive() ->
     assert limited.quantity == "cost"
 
 
+def logs(law: LawGuided) -> np.ndarray:
+    """Log draws of runtime and power at all settings, (d, N, 2)."""
+    expected = law.forecast(law.listed())
+    return np.log(np.stack([expected["runtime_s"], expected["power_w"]], axis=2))
+
+
 def test_a_scaling_law_believes_what_it_was_told() -> None:
     pytest.importorskip("gpytorch")
     nodes = Knob("nodes", [1, 2, 4, 8, 16])
     law = LawGuided(nodes, ("runtime_s", "power_w"), seed=1)
     told = Space.of(nodes).alternatives(None, [{"nodes": 1}, {"nodes": 16}])
-    before = law._draws(law._settings())
+    before = logs(law)
     law.tell(told, Outcome({"runtime_s": np.array([[900.0, 80.0]]),
                             "power_w": np.array([[100.0, 1500.0]])}))  # fmt: skip
-    after = law._draws(law._settings())
+    after = logs(law)
     assert after[:, [0, 4], 0].mean(axis=0) == pytest.approx(np.log([900.0, 80.0]), abs=0.1)
     assert after[:, [0, 4], 1].mean(axis=0) == pytest.approx(np.log([100.0, 1500.0]), abs=0.1)
     assert (after.std(axis=0) < 0.5 * before.std(axis=0)).all()
@@ -695,7 +701,7 @@ def test_a_scaling_law_believes_what_it_was_told() -> None:
     assert set(asked) <= {2, 4, 8}
     blind = Space.of(nodes).alternatives(None, [{"nodes": 2}])
     law.tell(blind, Outcome({"runtime_s": np.full((1, 1), NAN), "power_w": np.ones((1, 1))}))
-    again = law._draws(law._settings())
+    again = logs(law)
     np.testing.assert_allclose(again, after)  # a run without value teaches nothing
 
 

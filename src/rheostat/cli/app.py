@@ -16,6 +16,7 @@ GROUPS = {
         "decide",
         "backtest",
         "search",
+        "next",
         "caps",
         "budget",
         "coschedule",

@@ -49,6 +49,17 @@ Where = Annotated[list[str] | None, typer.Option(help="Only rows with column=val
 By = Annotated[
     str, typer.Option(help="Columns that make runs the same application, as app,batch_size.")
 ]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="auto, law, hypervolume, nehvi, parego, improvement, thompson, uncertain, "
+        "nsga2, sobol or exhaustive."
+    ),
+]
+Prior = Annotated[
+    Path | None,
+    typer.Option(help="Runs of other applications (column app) that teach the law method."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 RUNTIME_ENERGY = "runtime_s,energy_j"

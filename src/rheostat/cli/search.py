@@ -25,16 +25,11 @@ def search(
         Path | None, typer.Option(help="Results on disk as they come; the same call continues.")
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 1,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="auto, law, hypervolume, nehvi, parego, improvement, thompson, uncertain, "
-            "nsga2, sobol or exhaustive."
-        ),
-    ] = "auto",
-    prior: Annotated[
+    method: o.Method = "auto",
+    prior: o.Prior = None,
+    known: Annotated[
         Path | None,
-        typer.Option(help="Runs of other applications (column app) that teach the law method."),
+        typer.Option("--from", help="Runs of this code at hand: told first, not counted."),
     ] = None,
     timeout: Annotated[str, typer.Option(help="A run that takes longer counts as failed.")] = "1d",
     objectives: o.Objectives = o.RUNTIME_ENERGY,
@@ -55,14 +50,21 @@ def search(
     from rheostat.core.units import parse_duration
     from rheostat.measure.command import Command
     from rheostat.measure.meters import meters
-    from rheostat.recipes.searching import proposer
+    from rheostat.recipes.searching import distinct, proposer
+    from rheostat.tradeoff.measured_cells import tell_runs
     from rheostat.tradeoff.search import search as run
 
     knobs = o.space_file(space)
     wanted = o.names(objectives)
     chosen_by, limits = o.rules(rule, within)
     past = o.load(prior) if prior else None
-    asker = proposer(method, knobs, wanted, limits=limits, prior=past, budget=budget, seed=seed)
+    at_hand = o.load(known) if known else None
+    held = 0 if at_hand is None else distinct(at_hand, knobs)
+    asker = proposer(
+        method, knobs, wanted, limits=limits, prior=past, budget=budget + held, seed=seed
+    )
+    if at_hand is not None:
+        tell(f"{tell_runs(asker, at_hand)} settings of {known} are measured already")
     watts = {"energy_j", "power_w", "edp_js"} & set(wanted)
     sensors = meters(("rapl", "nvml", "zeus")) if watts else []
     meter = Command(
@@ -71,7 +73,8 @@ def search(
     found = run(asker, meter, budget, journal=journal, progress=_progress(json=json))
     for note in (*found.outcome.notes, *meter.notes):
         tell(f"note: {note.message}")
-    _show(found, chosen_by, limits, json=json, html=html)
+    shown = found if at_hand is None else asker.front
+    _show(shown, asker, chosen_by, limits, json=json, html=html)
 
 
 def _progress(*, json: bool) -> Any:
@@ -84,8 +87,12 @@ def _progress(*, json: bool) -> Any:
     return lambda done, budget: tell(f"measured {done} of {budget}")
 
 
-def _show(found: Front, rule: Any, limits: tuple[Any, ...], *, json: bool, html: Any) -> None:
+def _show(
+    found: Front, asker: Any, rule: Any, limits: tuple[Any, ...], *, json: bool, html: Any
+) -> None:
+    from rheostat.cli.next import best, best_words
     from rheostat.cli.output import put_json, put_report, write_page
+    from rheostat.core.report import Section
     from rheostat.errors import Infeasible
     from rheostat.explain.choice import explain_choice, explain_front, front_table
     from rheostat.explain.narrate import Narrative
@@ -101,6 +108,10 @@ def _show(found: Front, rule: Any, limits: tuple[Any, ...], *, json: bool, html:
         sections, facts = [*sections, *told], facts | reasons
     elif stop is not None and stop.nearest >= 0:
         facts["nearest"] = found.setting(stop.nearest)
+    so_far = best(asker, rule, limits)
+    facts |= so_far
+    if so_far["expected_better"] is not None:
+        sections = [*sections, Section("next", best_words(so_far))]
     report = Narrative("", sections, facts)
     if json:
         put_json("rheostat.search/1", facts)

@@ -10,6 +10,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.space import Space
 from rheostat.errors import DataError
 from rheostat.tradeoff.propose import PROPOSERS
+from rheostat.tradeoff.propose.law import limitable
 
 LAWS = frozenset({"runtime_s", "power_w", "energy_j"})
 
@@ -47,7 +48,24 @@ def automatic(space: Space, objectives: Sequence[str], limits: Sequence[Any] = (
     """
     if find_spec("botorch") is None:
         return "sobol"
-    lists = space.finite and all(k.numeric for k in space.knobs) and not limits
-    if lists and len(objectives) == 2 and set(objectives) <= LAWS:
+    lists = space.finite and all(k.numeric for k in space.knobs)
+    steered = {x.quantity for x in limits} <= set(limitable(space.names))
+    if lists and steered and len(objectives) == 2 and set(objectives) <= LAWS:
         return "law"
     return {1: "improvement", 2: "hypervolume"}.get(len(objectives), "nehvi")
+
+
+def others(jobs: JobTable, own: JobTable, space: Space) -> JobTable | None:
+    """Rows of the same table that are of other applications; None where none can be told apart."""
+    needed = {"app", "runtime_s", "power_w", *space.names}
+    if not needed <= set(jobs.columns) or len(own) == len(jobs):
+        return None
+    apps = own.frame["app"].unique().implode()
+    rest = jobs.rows((~jobs.frame["app"].is_in(apps)).to_numpy())
+    return rest if len(rest) else None
+
+
+def distinct(jobs: JobTable, space: Space) -> int:
+    """How many settings of the knobs a table of runs holds."""
+    jobs.require(*space.names)
+    return int(jobs.frame.select(space.names).drop_nulls().n_unique())

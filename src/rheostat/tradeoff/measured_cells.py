@@ -16,9 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rheostat.core.decision import Assignment
+from rheostat.core.front import Constraint, Front, Rule
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import DERIVED, GRADES, Array, Outcome
 from rheostat.core.space import Setting, Space
+from rheostat.tradeoff.propose.base import Searcher
 
 Cells = Mapping[int, NDArray[np.int64]]
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
@@ -159,3 +162,79 @@ def _grades(
             inside &= values.is_in(ran.implode()).to_numpy()
     grade = np.where(inside, GRADES.index("interpolated"), GRADES.index("borrowed"))
     return np.where(predicted.abstained, GRADES.index("none"), grade)
+
+
+def tell_runs(searcher: Searcher, runs: JobTable) -> int:
+    """Tell a proposer every setting of its space that ``runs`` hold, repeats together; how many.
+
+    >>> from rheostat import Knob, table
+    >>> from rheostat.tradeoff.propose import Sobol
+    >>> nodes = Sobol(Knob("nodes", [1, 2, 4]), ("runtime_s",))
+    >>> tell_runs(nodes, table({"nodes": [1, 1, 4], "runtime_s": [9.0, 11.0, 4.0]}))
+    2
+    >>> nodes.front.mean("runtime_s")
+    array([10.,  4.])
+    """
+    names = searcher.space.names
+    runs.require(*names)
+    held = runs.frame.select(names).drop_nulls().unique(maintain_order=True).rows(named=True)
+    settings = [s for s in held if _listed(searcher.space, s)]
+    rows = searcher.space.alternatives(searcher.job, settings)
+    own = measured(rows, runs, names, [o.name for o in searcher.objectives])
+    for i, at in own.cells.items():
+        draws = {q: values[at][:, None] for q, values in own.values.items()}
+        searcher.tell(rows.rows([i]), Outcome(draws))
+    return len(own.cells)
+
+
+def _listed(space: Space, setting: Setting) -> bool:
+    """Whether every value is one that its knob can take, and the space allows the setting."""
+    inside = (
+        setting[k.name] in k.values if k.finite else k.low <= setting[k.name] <= k.high
+        for k in space.knobs
+    )
+    return all(inside) and space.allows(setting)
+
+
+def expected_front(searcher: Searcher) -> Front | None:
+    """Every listed setting, measured ones as measured, others as the method expects them.
+
+    None where the space is not listed, nothing was measured, or the method has no model yet.
+    """
+    settings = searcher.listed()
+    if not settings or not len(searcher.history):
+        return None
+    place = {searcher.key(s): i for i, s in enumerate(settings)}
+    told = searcher.front
+    values = {o.name: told.mean(o.name) for o in searcher.objectives}
+    values |= {q: told.mean(q) for q in QUANTITIES if q in told.outcome}
+    at: dict[int, list[int]] = {}
+    for row, setting in enumerate(_settings(told.alternatives, searcher.space.names)):
+        at.setdefault(place.get(setting, -1), []).append(row)
+    cells = {i: np.array(rows) for i, rows in at.items() if i >= 0}
+    own = Measured(told.alternatives, values, cells)
+    blank = own.missing(len(settings))
+    predicted = searcher.forecast([settings[i] for i in blank]) if len(blank) else None
+    if len(blank) and predicted is None:
+        return None
+    rows = searcher.space.alternatives(searcher.job, settings)
+    outcome = filled(rows, own, predicted, searcher.space.names)
+    return Front(rows, outcome, searcher.objectives)
+
+
+def better_unmeasured(
+    searcher: Searcher, rule: Rule, limits: Sequence[Constraint] = ()
+) -> Assignment | None:
+    """The setting that ``rule`` takes of all, if it is expected rather than measured; else None.
+
+    Raises
+    ------
+    Infeasible
+        Nothing measured or expected meets the limits.
+    """
+    front = expected_front(searcher)
+    if front is None:
+        return None
+    choice = front.choose(rule, limits)
+    grade = front.outcome.grade
+    return None if grade is not None and GRADES[grade[choice.index]] == "measured" else choice

@@ -95,6 +95,10 @@ class Searcher(ABC):
             self._told.add(key)
             self._pending.pop(key, None)
 
+    def forecast(self, settings: Sequence[Setting]) -> Outcome | None:
+        """What the method expects settings to cost; None where it has no model (yet)."""
+        return None
+
     @property
     def front(self) -> Front:
         """What was told, as a `Front`."""

@@ -7,7 +7,7 @@ any (``prior``), and chooses the next setting as the first of a plan for the who
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Unpack
 
@@ -16,11 +16,11 @@ import polars as pl
 
 from rheostat.core.front import Objective
 from rheostat.core.jobs import JobTable
-from rheostat.core.outcome import Array
-from rheostat.core.space import Knob, Space
+from rheostat.core.outcome import Array, Outcome
+from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.predict.law import Job, LawEnsemble, structures
-from rheostat.tradeoff.plan import plan, scaled
+from rheostat.tradeoff.plan import REFERENCE, plan, scaled
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.modelled import Shared
 
@@ -37,7 +37,7 @@ class LawGuided(Searcher):
     ----------
     space, objectives, job, limits, seed
         As for `Searcher`; knobs are lists of numbers, objectives are two of runtime_s, power_w and
-        energy_j, minimised.  Limits do not steer it.
+        energy_j, minimised.  In a draw where a setting misses a limit it adds nothing to the plan.
     prior : JobTable, optional
         Runs of other applications with the knobs, runtime_s and power_w.
     by : columns that tell the applications of ``prior`` apart
@@ -68,11 +68,36 @@ class LawGuided(Searcher):
         taken = [i for i, s in enumerate(settings) if self.taken(s)]
         left = HORIZON if self.budget is None else self.budget - len(taken)
         count = min(max(n, left), max(n, HORIZON))
-        chosen = plan(scaled(self._draws(settings)), taken, count)
+        logs = self._logs(settings)
+        y = scaled(np.stack([logs[o.name] for o in self.objectives], axis=2))
+        chosen = plan(self._limited(y, logs), taken, count)
         return [settings[i] for i in chosen[:n]]
 
-    def _draws(self, settings: Sequence[dict[str, Any]]) -> Array:
-        """Log draws of the objectives at all settings, (d, N, 2), given what was told."""
+    def forecast(self, settings: Sequence[Setting]) -> Outcome:
+        """Runtime and power of listed settings, as the laws have them after what was told."""
+        every = self._settings()
+        place = {self.key(s): i for i, s in enumerate(every)}
+        at = [place[self.key(s)] for s in settings]
+        logs = self._logs(every)
+        return Outcome({q: np.exp(logs[q][:, at]) for q in ("runtime_s", "power_w")})
+
+    def _limited(self, y: Array, logs: Mapping[str, Array]) -> Array:
+        """Settings that miss a limit lie at the reference, draw by draw, where any meets them all.
+
+        What remains is scaled anew, so that the plan looks at the feasible part of the front.
+        """
+        missed = np.zeros(y.shape[:2], dtype=bool)
+        for limit in self.limits:
+            missed |= logs[limit.quantity] > np.log(limit.most)
+        steered = missed.any(axis=1) & ~missed.all(axis=1)
+        for draw in np.flatnonzero(steered):
+            feasible = ~missed[draw]
+            y[draw, feasible] = scaled(y[draw][None, feasible])[0]
+            y[draw, ~feasible] = REFERENCE
+        return y
+
+    def _logs(self, settings: Sequence[Setting]) -> dict[str, Array]:
+        """Log draws of every quantity at all settings, each (d, N), given what was told."""
         model, place = deepcopy(self._fresh), {self.key(s): i for i, s in enumerate(settings)}
         front = self.front
         if len(front):
@@ -83,10 +108,18 @@ class LawGuided(Searcher):
                     model.tell(place[row], float(runtime), float(power))
         t, p = model.draws(DRAWS)
         known = {"runtime_s": t, "power_w": p, "energy_j": t + p}
-        return np.stack([known[o.name] for o in self.objectives], axis=2)
+        if "nodes" in self.space.names:
+            nodes = np.array([float(s["nodes"]) for s in settings])
+            known["node_hours"] = t + np.log(nodes / 3600.0)
+        return known
 
     def _settings(self) -> list[dict[str, Any]]:
         return self.listed() or []
+
+
+def limitable(knobs: Sequence[str]) -> tuple[str, ...]:
+    """Quantities whose limits can steer the plan."""
+    return (*QUANTITIES, *(("node_hours",) if "nodes" in knobs else ()))
 
 
 def _refuse(searcher: LawGuided) -> None:
@@ -99,6 +132,12 @@ def _refuse(searcher: LawGuided) -> None:
     names = [o.name for o in searcher.objectives if o.sense == "min"]
     if len(names) != 2 or not set(names) <= set(QUANTITIES):
         problems.append(f"objectives: expected two of {', '.join(QUANTITIES)}, got {names}")
+    knobs = searcher.space.names
+    problems += [
+        f"limit on {x.quantity}: expected one of {', '.join(limitable(knobs))}"
+        for x in searcher.limits
+        if x.quantity not in limitable(knobs)
+    ]
     if not problems and not searcher.listed():
         problems.append("the space has no setting, or too many to list")
     if problems:

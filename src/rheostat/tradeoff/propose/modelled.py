@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from rheostat.core.front import Front, Objective
 from rheostat.core.jobs import JobTable
-from rheostat.core.outcome import Array, Predictor
-from rheostat.core.space import Knob, Space
+from rheostat.core.outcome import Array, Outcome, Predictor
+from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.predict.gp import GaussianProcess
 from rheostat.tradeoff.propose.base import Searcher
@@ -112,6 +112,13 @@ class Modelled(Searcher):
         told = np.isfinite(self.front.values).all(axis=1).sum() if len(self.history) else 0
         fewest = 0 if self.prior is not None else 2
         return bool(told < fewest or len(self.history) + len(self.pending) < self.initial)
+
+    def forecast(self, settings: Sequence[Setting]) -> Outcome | None:
+        """Draws of the model, fitted to what was told; None while there is too little to fit."""
+        if self.early():
+            return None
+        self.refit()
+        return self.model.predict(self.space.alternatives(self.job, list(settings)))
 
     def targets(self) -> tuple[str, ...]:
         """What the default model learns: runtime and power where the rest follows from them."""

@@ -1,0 +1,84 @@
+"""`rheostat next` and `search --from`: what to measure, from the results at hand."""
+
+import json
+
+import pytest
+
+from rheostat.cli import run
+
+pytest.importorskip("gpytorch")
+NODES = [1, 2, 4, 8, 16, 32]
+
+
+def cost(nodes, work):
+    return 10 + work / nodes, 100 + 300.0 * nodes
+
+
+def written(path, own):
+    lines = ["app,nodes,runtime_s,power_w"]
+    for i, work in enumerate((400, 900, 1500, 2500)):
+        lines += [f"old{i},{n},{cost(n, work)[0]},{cost(n, work)[1]}" for n in NODES]
+    lines += [f"mine,{n},{cost(n, 1200)[0]},{cost(n, 1200)[1]}" for n in own]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def ask(capsys):
+    """Facts of ``rheostat next`` on a table."""
+
+    def facts(path, *more):
+        knob = "nodes=" + ",".join(map(str, NODES))
+        assert run(["next", str(path), "--where", "app=mine", "--knob", knob, "--json", *more]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return facts
+
+
+def test_it_names_settings_not_measured_yet_until_none_is_left(ask, tmp_path, capsys):
+    own = [4]
+    while len(own) < len(NODES):
+        facts = ask(written(tmp_path / "runs.csv", own))
+        asked = facts["next"][0]["setting"]["nodes"]
+        assert facts["measured"] == len(own)
+        assert asked in NODES
+        assert asked not in own
+        own.append(asked)
+    path = written(tmp_path / "runs.csv", own)
+    assert run(["next", str(path), "--where", "app=mine", "--knob", "nodes=1..32"]) == 1
+    assert "nothing is left" in capsys.readouterr().err
+
+
+def test_several_settings_complement_each_other_and_limits_keep_the_method(ask, tmp_path):
+    path = written(tmp_path / "runs.csv", [8])
+    facts = ask(path, "-n", "3", "--within", "deadline=200s")
+    named = [s["setting"]["nodes"] for s in facts["next"]]
+    assert len(set(named)) == 3
+    assert facts["method"] == "LawGuided"
+    # 1 to 4 nodes take 1,210, 610 and 310 s: under the limit they teach nothing about the front
+    assert set(named[:2]) <= {16, 32}
+
+
+def test_what_is_expected_to_be_better_is_named_beside_the_best_measured(ask, tmp_path):
+    path = written(tmp_path / "runs.csv", [1, 2, 32])
+    facts = ask(path, "--rule", "deadline=100s")
+    assert facts["best_measured"]["setting"] == {"nodes": 32}  # the only one measured in time
+    truth = {n: cost(n, 1200)[0] * cost(n, 1200)[1] for n in NODES if cost(n, 1200)[0] <= 100}
+    assert facts["expected_better"]["setting"] == {"nodes": min(truth, key=truth.get)}
+
+
+def test_a_search_goes_on_from_results_at_hand(tmp_path, capsys):
+    path = written(tmp_path / "runs.csv", [1, 32])
+    mine = tmp_path / "mine.csv"
+    rows = path.read_text().splitlines()
+    mine.write_text("\n".join([rows[0], *(r for r in rows if r.startswith("mine"))]) + "\n")
+    space = tmp_path / "space.toml"
+    space.write_text(f"[knobs]\nnodes = {NODES}\n")
+    program = """echo '{{"runtime_s": {nodes}, "power_w": 50}}'"""
+    given = ["--measure", program, "--from", str(mine), "--budget", "1", "--json"]
+    assert run(["search", str(space), *given]) == 0
+    said = capsys.readouterr()
+    nodes = sorted(s["nodes"] for s in json.loads(said.out)["front"])
+    assert len(set(nodes)) == 3
+    assert {1, 32} < set(nodes)
+    assert "2 settings of" in said.err
