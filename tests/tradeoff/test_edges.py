@@ -319,6 +319,8 @@ def test_a_reference_is_a_tenth_of_the_range_beyond_the_nadir() -> None:
     assert infer_reference(one) == pytest.approx([1.2, 1.4])
     assert infer_reference(np.array([[4.0, -2.0]])) == pytest.approx([4.4, -1.8])
     assert infer_reference(np.array([[NAN, 1.0]])).tolist() == [1.0, 1.0]
+    small = np.array([[0.0, 0.5], [0.25, 0.0]])
+    assert infer_reference(small) == pytest.approx([0.275, 0.55])
     assert infer_reference(np.zeros((1, 2))) == pytest.approx([1e-10, 1e-10])
 
 
@@ -450,6 +452,10 @@ def test_a_breeder_needs_two_and_takes_its_limits_as_constraints() -> None:
         NSGA2(GRID, population=1)
     found = search(NSGA2(GRID, population=2, limits=(PowerCap(25),), seed=1), costs, 8)
     assert len(set(found.alternatives.frame.rows())) == 8
+    some = Space(GRID.knobs, (lambda s: s["nodes"] < 8 or s["mode"] == "a",))
+    held = search(NSGA2(some, population=4, seed=2), costs, 8)
+    assert sorted(held.alternatives.frame.rows()) == sorted(
+        tuple(s.values()) for s in some.settings())  # fmt: skip
 
 
 class Told(Modelled):
