@@ -208,3 +208,22 @@ def test_objectives_with_weights_are_in_units_of_what_easy_makes(log, tmp_path, 
     assert set(weights) == {"wait", "carbon"}
     assert facts["held_out"]["policies"]["ppo"]["power"]["carbon_g"] > 0
     assert easy["power"]["carbon_g"] > 0
+
+
+def test_an_agent_without_a_trace_is_told_apart_from_a_tree(trained, capsys):
+    for policy in (trained, f"agent:{trained}"):
+        code, out, err = told(capsys, "explain", policy)
+        assert (code, out) == (1, "")
+        assert "expected the file of a tree, got an agent: name a job log with --trace" in err
+        assert "codec" not in err
+
+
+def test_another_share_held_out_is_refused_with_the_way_out(log, tmp_path, capsys):
+    ask = ("train", log, *ACTOR, "--updates", 1, "--out", tmp_path / "a", "--held-out")
+    assert told(capsys, *ask, "0.2")[0] == 0
+    code, _, err = told(capsys, *ask, "0.4")
+    assert code == 1
+    assert (
+        "expected those it has learned from, got others: another trace, or other --held-out" in err
+    )
+    assert "delete the file" in err

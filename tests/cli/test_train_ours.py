@@ -48,3 +48,21 @@ def test_an_objective_that_is_not_known_is_told(tmp_path, capsys):
     words = ["train", str(log), "--agent", "ours", "--out", str(tmp_path / "x.json")]
     assert run([*words, "--objective", "speed=1"]) == 1
     assert "objective: expected some of slowdown" in capsys.readouterr().err
+
+
+def test_the_shipped_order_is_judged_by_the_protocol_beside_the_simple_ones(tmp_path, capsys):
+    for seed in (1, 2):
+        _log(tmp_path / f"site{seed}.swf", seed)
+    words = ["compare", "--policies", "agent:ours", "--heuristics", "easy,sjf+easy", "--json",
+             "--processes", "1", "--traces", str(tmp_path)]  # fmt: skip
+    assert run(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    ours = told["policies"]["agent:ours"]
+    assert ours["whole"]["traces"] == 2
+    assert 0 < ours["whole"]["low"] <= ours["whole"]["ratio"] <= ours["whole"]["high"]
+    assert min(ours["block_wait_ratio"], ours["max_wait_ratio"]) > 0
+    words[2] = "agent:absent,agent:gone"
+    assert run(words) == 1
+    said = capsys.readouterr().err
+    assert "agent:absent" in said
+    assert "agent:gone" in said

@@ -105,7 +105,7 @@ def test_training_cut_anywhere_goes_on_to_the_same_bytes(ground, tmp_path):
     assert "check" in Actor.load(tmp_path / "whole")[0].history[-1]
     with pytest.raises(DataError) as told:
         ppo.train(ground[:1], replace(TINY, lr=1.0), seed=6, out=tmp_path / "parts")
-    for word in ("lr: expected 0.003", "seed: expected 5", "traces that are not these"):
+    for word in ("lr: expected 0.003", "seed: expected 5", "expected those it has learned from"):
         assert word in str(told.value)
 
 

@@ -172,7 +172,8 @@ def test_a_file_of_another_training_is_refused_and_every_difference_told(jobsets
     for word in (
         "gamma: expected 0.0",
         "seed: expected 0",
-        "not the first of these",
+        "jobs: expected the 1 jobsets it has learned from, got others",
+        "--held-out",
         "delete the file",
     ):
         assert word in str(told.value)

@@ -27,7 +27,7 @@ def part(slowdown, longest=1000.0, seed=0):
         "bounded_slowdown": spread,
         "utilisation": 0.7,
         "blocks": {"jobs": jobs.tolist(), "wait_s": sums.tolist(),
-                   "bounded_slowdown": sums.tolist()},
+                   "bounded_slowdown": sums.tolist(), "longest_wait_s": [longest, 500.0]},
     }  # fmt: skip
 
 
@@ -138,7 +138,8 @@ def test_one_seed_one_interval_another_seed_the_same_ratio():
     assert one == again
     one, other = (f["policies"]["mine"]["whole"] for f in (one, other))
     assert one["ratio"] == other["ratio"]
-    assert one["high"] != other["high"]
+    assert one["high_within"] != other["high_within"]
+    assert one["high"] == other["high"]
 
 
 def test_a_policy_against_itself_has_ratio_one_and_no_width():
@@ -154,3 +155,27 @@ def test_what_a_policy_was_fitted_on_must_be_there():
     assert "policy x is not among mine" in str(told.value)
     with pytest.raises(DataError, match="POLICY=TRACE"):
         fitted_of(["mine"])
+
+
+def test_the_worst_block_of_jobs_is_told_beside_the_longest_wait_of_the_whole_trace():
+    mine = result(8.0, longest=1000.0)
+    mine["whole"]["blocks"]["longest_wait_s"] = [1000.0, 1700.0]  # EASY: 1000 and 500 s
+    policy = found(b=mine)["policies"]["mine"]
+    assert policy["max_wait_ratio"] == 1.0
+    assert (policy["block_wait_ratio"], policy["block_wait_trace"]) == (3.4, "b")
+    (gate,) = (g for g in policy["gates"] if g["gate"] == "max wait")
+    assert "in the worst block of 10,000 jobs 3.4 times, on b" in gate["found"]
+
+
+def test_the_interval_over_traces_is_students_and_one_trace_has_none():
+    told = found(b=result(8.0), c=result(9.0))["policies"]["mine"]["unseen"]
+    half = (
+        12.706 * abs(np.log(8 / 9)) / 2
+    )  # t of one degree of freedom; s / sqrt 2 = difference / 2
+    middle = np.sqrt(0.8 * 0.9)
+    assert told["ratio"] == pytest.approx(middle)
+    assert told["low"] == pytest.approx(middle * np.exp(-half), rel=1e-4)
+    assert told["high"] == pytest.approx(middle * np.exp(half), rel=1e-4)
+    alone = found(Protocol(("mine",), RULES.heuristics, {"mine": frozenset("ab")}, draws=50))
+    assert alone["policies"]["mine"]["unseen"]["high"] == np.inf
+    assert alone["policies"]["mine"]["failed"] == ["better"]

@@ -61,6 +61,7 @@ def explain(
     A tree explains itself.  Any other policy is imitated by a tree on --trace first; the
     certificate says how often the two put the same job first, on the last fifth of the trace.
     """
+    policy = f"agent:{policy}" if _is_agent(policy) else policy
     _check(policy, trace, export)
     if export == "slurm":
         _weights(policy, trace, machine, form, out, seed=seed)
@@ -101,7 +102,11 @@ def _check(policy: str, trace: Path | None, export: str) -> None:
     if export and export not in LANGUAGES:
         problems.append(f"--export: expected one of {', '.join(LANGUAGES)}, got {export!r}")
     if trace is None and (export == "slurm" or not _is_tree(policy)):
-        problems.append("expected the file of a tree, or --trace to learn one from")
+        what = "an agent" if policy.startswith("agent:") else "no file of a tree"
+        problems.append(
+            f"expected the file of a tree, got {what}: name a job log with --trace, on which a "
+            "tree learns to decide as it does"
+        )
     if problems:
         raise DataError(policy, problems)
 
@@ -111,11 +116,20 @@ def _file(policy: str) -> Path:
 
 
 def _is_tree(policy: str) -> bool:
-    """Is it a file that is no learned order's?  What else it may be, reading it will tell."""
-    if not _file(policy).is_file():
-        return False
+    """Is it a file that is no learned order's and no agent's?  Reading it will tell the rest."""
+    return (
+        _file(policy).is_file() and not _is_agent(policy) and b"rheostat.rank/" not in _head(policy)
+    )
+
+
+def _is_agent(policy: str) -> bool:
+    """Is it the file of an agent: safetensors, whose first entry is the agent's?"""
+    return _file(policy).is_file() and b'{"__metadata__":{"agent":' in _head(policy)[:64]
+
+
+def _head(policy: str) -> bytes:
     with _file(policy).open("rb") as file:
-        return b"rheostat.rank/" not in file.read(4096)
+        return file.read(4096)
 
 
 def _tree(policy: str, trace: Path | None, machine: str, form: str, how: dict[str, Any]) -> Tree:

@@ -79,11 +79,15 @@ def check(names: Sequence[str], option: str = "--policies") -> None:
     """Every mistake in the policies' names at once, before anything is read."""
     from rheostat.decide.queue.policy import policy
     from rheostat.errors import DataError
+    from rheostat.simulate.played import check_played, plays
 
     problems = []
     for name in names:
         try:
-            policy(name)
+            if plays(name):
+                check_played(name)
+            else:
+                policy(name)
         except DataError as error:
             problems.append(str(error))
     if problems:

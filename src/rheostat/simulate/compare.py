@@ -16,7 +16,7 @@ never catches up.
 References
 ----------
 Kuensch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics
-17, 1989.
+17, 1989.  Student, "The probable error of a mean", Biometrika 6, 1908.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ FEWEST_BLOCKS = 20
 DRAWS = 1000
 LEVEL = 0.95
 SAME_S = 1.0
+BLOCK_JOBS = 10_000
 QUANTITIES = ("wait_s", "bounded_slowdown", "response_s")
 
 
@@ -71,6 +72,37 @@ def interval(values: Array, level: float = LEVEL) -> tuple[float, float]:
     """The middle ``level`` of drawn values; NaN if any is none."""
     low, high = np.quantile(values, ((1 - level) / 2, (1 + level) / 2))
     return float(low), float(high)
+
+
+def over_traces(log_ratios: Array, level: float = LEVEL) -> tuple[float, float, float]:
+    """(geometric mean, low, high) of ratios of independent traces: Student's t on their logarithms.
+
+    What the ratio would be on other such traces.  One trace tells nothing of that: low is 0 and
+    high is infinite.
+
+    >>> [round(float(x), 3) for x in over_traces(np.log([0.5, 1.0, 2.0]))]
+    [1.0, 0.179, 5.595]
+    """
+    from scipy.stats import t
+
+    n, mean = len(log_ratios), float(np.mean(log_ratios))
+    if n < 2:
+        return float(np.exp(mean)), 0.0, float("inf")
+    half = t.ppf((1 + level) / 2, n - 1) * np.std(log_ratios, ddof=1) / np.sqrt(n)
+    return float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half))
+
+
+def longest_by_block(wait_s: Array, size: int = BLOCK_JOBS) -> Array:
+    """(B,) the longest wait, s, in each of about equal blocks of ``size`` jobs that follow on.
+
+    ``wait_s`` (n,) is in order of submission.  The longest wait of a whole trace is that of one bad
+    week, behind which everything else may hide.
+
+    >>> longest_by_block(np.array([1.0, 5.0, 2.0, 3.0]), 2).tolist()
+    [5.0, 3.0]
+    """
+    parts = np.array_split(wait_s, max(1, round(len(wait_s) / size)))
+    return np.array([part.max() for part in parts])
 
 
 def paired(

@@ -27,6 +27,16 @@ def plays(name: str) -> bool:
     return plays_window(Path(name.removeprefix("tree:")))
 
 
+def check_played(name: str) -> None:
+    """Refuse ``agent:FILE`` where there is no such file."""
+    from rheostat.errors import DataError
+    from rheostat.simulate.rank.policy import file_of
+
+    if name.startswith("agent:") and not file_of(name).is_file():
+        told = "expected agent:ours, or agent:FILE as rheostat train wrote it; found no such file"
+        raise DataError(name, [told])
+
+
 def simulate_played(jobs: JobTable, name: str, machine: Machine | int, **options: Any) -> Run:
     """The policy of a file, on all of ``jobs``; ``options`` are ``estimates`` and ``seed``."""
     if name.startswith("tree:"):

@@ -125,7 +125,10 @@ def tasks_of(
 
 def _files(policy: str, machine: str, estimates: str) -> str:
     """What is in the files that an option names: weights of an order, a machine, a model."""
-    weights = policy.partition(":")[2].partition("+")[0]
+    from rheostat.simulate.rank.policy import file_of
+
+    named = policy.partition(":")[2].partition("+")[0]
+    weights = str(file_of(policy)) if policy.startswith("agent:") else named
     return "".join(_bytes(Path(p)) for p in (weights, machine, estimates) if Path(p).is_file())
 
 
@@ -148,13 +151,19 @@ def perform(task: Task) -> dict[str, Any]:
 def _performed(task: Task) -> dict[str, Any]:
     from rheostat.decide.queue.policy import policy
     from rheostat.simulate.header import machine_of
+    from rheostat.simulate.played import plays
     from rheostat.simulate.run import simulate_run
 
     jobs = _trace(task.trace)
     how = {"semantics": task.semantics, "ties": task.ties, "overdue": task.overdue}
-    rule = policy(task.policy, **how)
-    _ready(rule)
-    run = simulate_run(jobs, rule, machine_of(jobs, task.machine), estimates=task.estimates)
+    rule: Any = task.policy
+    if plays(task.policy):  # it says itself what becomes of overdue jobs
+        how.pop("overdue")
+    else:
+        rule, how = policy(task.policy, **how), {}
+        _ready(rule)
+    place = machine_of(jobs, task.machine)
+    run = simulate_run(jobs, rule, place, estimates=task.estimates, **how)
     known = task.semantics == "cqsim" or task.estimates == "perfect"
     return {
         "clairvoyant": run.clairvoyant,
@@ -212,16 +221,21 @@ def _later(jobs: JobTable, task: Task) -> JobTable:
 
 
 def _summed(jobs: JobTable, procs: int) -> dict[str, Any]:
-    """Metrics, and for each block of time the number of jobs and the sums of wait and slowdown."""
-    from rheostat.simulate.compare import block_sums, blocks
+    """Metrics; of blocks of time the number of jobs and the sums of wait and slowdown.
+
+    Of blocks of jobs the longest wait.
+    """
+    from rheostat.simulate.compare import block_sums, blocks, longest_by_block
     from rheostat.simulate.metrics import bounded_slowdown, metrics
 
     wait = jobs.numpy("wait_s")
     slow = bounded_slowdown(wait, jobs.numpy("runtime_s"))
-    count, sums = block_sums(blocks(jobs.numpy("submit_s"))[0], wait, slow)
+    submit = jobs.numpy("submit_s")
+    count, sums = block_sums(blocks(submit)[0], wait, slow)
+    longest = longest_by_block(wait[np.argsort(submit, kind="stable")])
     return metrics(jobs, procs) | {
         "blocks": {"jobs": count.tolist(), "wait_s": sums[:, 0].tolist(),
-                   "bounded_slowdown": sums[:, 1].tolist()},
+                   "bounded_slowdown": sums[:, 1].tolist(), "longest_wait_s": longest.tolist()},
     }  # fmt: skip
 
 

@@ -36,7 +36,7 @@ from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.learn.actor import Actor
 from rheostat.simulate.learn.actor_setup import ActorSetup
 from rheostat.simulate.learn.rollout import Ground, Players, Rollout
-from rheostat.simulate.learn.train import MOMENTS, discounted, fingerprint
+from rheostat.simulate.learn.train import MOMENTS, OTHERS, discounted, fingerprint
 
 torch = require("torch", extra="deep")
 STEEPEST = 0.5  # longest step of all weights together, before Adam
@@ -208,7 +208,7 @@ def _check(actor: Actor, traces: Sequence[Trace], setup: ActorSetup, seed: int, 
     ]
     marks = [fingerprint(t) for t in traces]
     if any(facts["of"] != marks[i % len(marks)] for i, facts in enumerate(actor.history)):
-        problems.append("it has learned from traces that are not these")
+        problems.append(OTHERS.format("those it has learned from"))
     if problems:
         raise DataError(str(out), [*problems, "delete the file or name another to begin anew"])
 

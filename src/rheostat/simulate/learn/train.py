@@ -45,6 +45,10 @@ from rheostat.simulate.learn.setup import Setup
 
 torch = require("torch", extra="deep")
 
+OTHERS = (
+    "jobs: expected {}, got others: another trace, or other --held-out, --phases, --machine or "
+    "--estimates; give those it was begun with"
+)
 LEAST_CHANCE = 1e-8  # the released code clips probabilities there; below it nothing is learned
 MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
@@ -221,9 +225,7 @@ def _check(agent: Agent, jobsets: Sequence[Trace], setup: Setup, seed: int, out:
     ]
     before = [facts["of"] for facts in agent.history]
     if before != [fingerprint(t) for t in jobsets[: len(before)]]:
-        problems.append(
-            f"it has learned from {len(before)} jobsets that are not the first of these"
-        )
+        problems.append(OTHERS.format(f"the {len(before)} jobsets it has learned from"))
     if problems:
         raise DataError(str(out), [*problems, "delete the file or name another to begin anew"])
 
