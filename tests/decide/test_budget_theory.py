@@ -90,6 +90,8 @@ def test_a_hull_keeps_options_of_falling_gain_per_watt_and_the_best_of_equal_cos
     assert steps.option.tolist() == [0, 3]  # 10 W lies below the line from 0 to 20 W
     assert steps.gain == pytest.approx([0.9, 0.1])
     assert steps.watts.tolist() == [20.0, 10.0]
+    _, fine = hull(np.array([[0.0, 0.5]]), np.array([[0.0, 0.25]]))
+    assert fine.option.tolist() == [1]  # steps of less than a watt count too
     flat, none = hull(np.array([[0.0, 5.0]]), np.array([[1.0, 1.0]]))
     assert (flat.tolist(), len(none.row)) == ([0], 0)
 

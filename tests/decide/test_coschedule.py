@@ -392,6 +392,8 @@ def test_jobs_are_matched_to_nodes_by_room_home_and_order() -> None:
     full = [NodeState(NODE, (tenant(0, 1, 2, 3),))]
     assert policy.choose(waiting("s"), full) == []
     assert policy.choose([], states) == []
+    alone = Matched({"s": (Mode("s", 2, 10.0, 200.0),)}, 50.0, tenants=1)
+    assert alone.choose(waiting("s"), states[:2]) == []  # each has its one tenant
     assert policy.choose(waiting("s"), [NodeState(NODE, (tenant(0, 1, 2),))]) == []
     value = policy._values(waiting("s", "s"), [0, 1], states)
     # GPUs filled, early, an exact fit and no spill: 2 + .5 and 2 + 0 on three free, + .25 on two
