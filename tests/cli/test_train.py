@@ -227,3 +227,21 @@ def test_another_share_held_out_is_refused_with_the_way_out(log, tmp_path, capsy
         "expected those it has learned from, got others: another trace, or other --held-out" in err
     )
     assert "delete the file" in err
+
+
+def test_judging_is_watched_to_the_end_and_the_page_is_there_before_it(
+    log, tmp_path, capsys, monkeypatch
+):
+    ask = ("train", log, *ACTOR, "--updates", 1, "--out", tmp_path / "a", "--html")
+    _, out, err = told(capsys, *ask, tmp_path / "page.html")
+    assert out
+    assert "trained; judging on 48 jobs held out" in err
+    assert "held-out job 48 of 48" in err
+
+    def cut(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rheostat.simulate.learn.judge.held_out", cut)
+    code, out, _ = told(capsys, *ask, tmp_path / "cut.html")
+    assert (code, out) == (130, "")
+    assert "episode_jobs" in (tmp_path / "cut.html").read_text()

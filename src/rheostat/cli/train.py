@@ -122,7 +122,10 @@ def train(
     if search is not None:
         course = replace(course, switches=course.switches | _searched(course, search, out))
     learned = _learn(course, out)
-    _show(_facts(course, learned, str(trace)), json=json, html=html)
+    facts = _facts(course, learned, str(trace))
+    if course.unseen is not None and html is not None:
+        _page(facts, html)  # what follows may be cut off
+    _show(facts | _judged(course, learned, str(trace)), json=json, html=html)
 
 
 def _phases(text: str) -> Any:
@@ -191,11 +194,11 @@ def _learn(course: Course, out: Path) -> Learned:
 
 
 def _facts(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
-    """What is shown, and the JSON document."""
-    from rheostat.simulate.learn.judge import held_out
+    """What is shown, and the JSON document, before the agent is judged."""
+    from rheostat.simulate.learn.judge import UNJUDGED
 
     clairvoyant = course.estimates == "perfect" or learned.setup.get("plans") == "true"
-    told = {
+    return UNJUDGED | {
         "trace": trace,
         "agent": course.agent,
         "objective": course.objective or learned.setup["reward"],
@@ -207,19 +210,39 @@ def _facts(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
         "setup": learned.setup,
         "seed": course.seed,
         "rounds": learned.rounds,
+        "history": learned.history,
     }
-    return told | held_out(course, learned, trace) | {"history": learned.history}
+
+
+def _judged(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
+    from rheostat.cli.output import tell
+    from rheostat.cli.watching import watched
+    from rheostat.simulate.learn.judge import held_out
+
+    if course.unseen is not None:
+        tell(
+            f"trained; judging on {len(course.unseen):,} jobs held out, the same call goes on here"
+        )
+    with watched("held-out job") as progress:
+        return held_out(course, learned, trace, progress=progress)
 
 
 def _show(facts: dict[str, Any], *, json: bool, html: Path | None) -> None:
-    from rheostat.cli.output import put_json, put_report, tell, write_page
-    from rheostat.explain.learning import history_grid, learning_report, learning_text
+    from rheostat.cli.output import put_json, put_report, tell
+    from rheostat.explain.learning import history_grid, learning_text
 
     if facts["clairvoyant"]:
         tell("note: clairvoyant, planned with true run times; --set plans=requested is not (DRAS)")
     if html is not None:
-        write_page(learning_report(facts), html)
+        _page(facts, html)
     if json:
         put_json("rheostat.train/1", facts)
         return
     put_report(learning_text(facts), history_grid(facts["history"]))
+
+
+def _page(facts: dict[str, Any], html: Path) -> None:
+    from rheostat.cli.output import write_page
+    from rheostat.explain.learning import learning_report
+
+    write_page(learning_report(facts), html)

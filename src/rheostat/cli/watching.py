@@ -29,15 +29,17 @@ def watched(what: str) -> Iterator[Progress]:
         with _bar(what) as progress:
             yield progress
         return
-    begun = [process_time()]
+    begun, told = [process_time()], [0]
 
     def line(done: int, of: int, facts: dict[str, Any]) -> None:
-        # of hundreds of rounds twenty are told
-        if of > 2 * LINES and done % (of // LINES) and done != of:
+        # of hundreds of rounds twenty are told, the last among them, once
+        if of > 2 * LINES and done * LINES // of == told[-1]:
             return
+        told.append(done * LINES // of)
         begun.append(process_time())
         spent = f"{begun[-1] - begun[-2]:.1f} CPU-seconds"
-        print(f"{what} {done} of {of}: {words(facts)}, {spent}", file=sys.stderr)
+        said = ", ".join(part for part in (words(facts), spent) if part)
+        print(f"{what} {done:,} of {of:,}: {said}", file=sys.stderr)
 
     yield line
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from rheostat._optional import require
 from rheostat._threads import one_thread
+from rheostat.simulate.engine.env_layout import STARTED
 from rheostat.simulate.env.batch import Batch
 from rheostat.simulate.env.rules import Trace
 from rheostat.simulate.learn import store
@@ -19,6 +20,7 @@ from rheostat.simulate.learn.actor_setup import ActorSetup
 
 torch = require("torch", extra="deep")
 KIND = "rheostat.actor/1"
+Progress = Callable[[int, int, dict[str, Any]], None]
 
 
 class Played:
@@ -53,8 +55,11 @@ class Actor:
         self.scale = 0.0
 
     @one_thread()
-    def play(self, trace: Trace, *, seed: int = 0) -> Played:
-        """Schedule a whole trace from an empty machine; nothing is drawn."""
+    def play(self, trace: Trace, *, seed: int = 0, progress: Progress | None = None) -> Played:
+        """Schedule a whole trace from an empty machine; nothing is drawn.
+
+        ``progress`` is called with (jobs started, jobs, {}).
+        """
         batch = Batch(trace, self.setup.rules(whole=True), 1, record=True)
         sight = Sight(self.setup, trace, self.watts)
         batch.step(np.zeros(1, np.int64), np.zeros(1, np.int64))
@@ -63,6 +68,8 @@ class Actor:
                 mask = torch.from_numpy(batch.masks)
                 scores, _ = self.network(torch.from_numpy(sight.views(batch)), mask)
                 batch.step(scores.argmax(1).numpy())
+                if progress is not None:
+                    progress(int(batch.real[0, STARTED]), len(trace), {})
         return Played(batch, trace.clairvoyant)
 
     def save(self, path: Path, moments: Mapping[str, Any]) -> None:

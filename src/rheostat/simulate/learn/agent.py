@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from rheostat.simulate.learn.setup import Setup
 torch = require("torch", extra="deep")
 
 KIND = "rheostat.agent/1"
+Progress = Callable[[int, int, dict[str, Any]], None]
 
 
 class Agent:
@@ -74,12 +75,14 @@ class Agent:
         return self.play(trace, seed=seed).starts
 
     @one_thread()
-    def play(self, trace: Trace, *, seed: int = 0) -> Game:
-        """A whole jobset played as trained."""
+    def play(self, trace: Trace, *, seed: int = 0, progress: Progress | None = None) -> Game:
+        """A whole jobset played as trained; ``progress`` is told (jobs started, jobs, {})."""
         game, rng = Game(self.fitting(trace), self.setup), np.random.default_rng(seed)
         self.floor.forget()
         while not game.over:
             game.choose(self.pick(game.view(), rng))
+            if progress is not None:
+                progress(game.started, len(trace), {})
         return game
 
     def fitting(self, trace: Trace) -> Trace:

@@ -74,6 +74,11 @@ class Game:
         return int(self._batch.whole[0, FREE])
 
     @property
+    def started(self) -> int:
+        """Jobs that have started."""
+        return int(self._batch.real[0, STARTED])
+
+    @property
     def waiting(self) -> int:
         """Jobs that wait, those shown and others."""
         return int(self._batch.whole[0, WAITING])

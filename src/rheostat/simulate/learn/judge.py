@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,26 @@ from rheostat.simulate.learn.objective import judged
 from rheostat.simulate.learn.run import simulate_agent
 from rheostat.simulate.run import simulate_run
 
+UNJUDGED: dict[str, Any] = {"held_out": None, "objective_ratio": None, "held_out_jobs": 0}
+Progress = Callable[[int, int, dict[str, Any]], None]
 
-def held_out(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
+
+def held_out(
+    course: Course, learned: Learned, trace: str, *, progress: Progress | None = None
+) -> dict[str, Any]:
     """``held_out`` as `rheostat.simulate.facts`, ``objective_ratio``, ``held_out_jobs``; or None.
 
-    The ratio is the agent's objective over that of FCFS with EASY.
+    The ratio is the agent's objective over that of FCFS with EASY.  ``progress`` is called with
+    (jobs that the agent has started, jobs, nothing).
     """
     if course.unseen is None or course.check is None:
-        return {"held_out": None, "objective_ratio": None, "held_out_jobs": 0}
+        return UNJUDGED
     how = {"estimates": course.estimates}
     easy = simulate_run(course.unseen, "easy", course.machine, **how)
     ours = simulate_agent(
-        course.unseen, learned.agent, course.machine, name=course.agent, seed=course.seed, **how
-    )
+        course.unseen, learned.agent, course.machine, name=course.agent, seed=course.seed,
+        progress=progress, **how,
+    )  # fmt: skip
     told = facts(trace, [easy, ours], how, read=course.unseen, seed=course.seed, deep=False)
     order = np.argsort(ours.jobs.numpy("submit_s"), kind="stable")
     starts = ours.jobs.numpy("start_s")[order]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,12 @@ def simulate_agent(
     name: str = "agent",
     estimates: str = "user",
     seed: int = 0,
+    progress: Callable[[int, int, dict[str, Any]], None] | None = None,
 ) -> Run:
     """Let ``agent`` schedule all of ``jobs``, from an empty machine, like any policy.
 
-    An agent has ``play(trace, seed=)``, which returns ``starts``, ``told()`` and ``clairvoyant``.
+    An agent has ``play(trace, seed=)``, and takes ``progress`` there if it is given one; it returns
+    ``starts``, ``told()`` and ``clairvoyant``.
 
     ``estimates`` are "user", or "perfect", which is clairvoyant.  ``seed`` is that of an agent that
     draws.  One pass is counted per decision.  On a machine with partitions or a cap agents cannot
@@ -46,7 +49,8 @@ def simulate_agent(
     load = workload(jobs, place)
     trace = prepare(jobs, place, estimates)
     begin = time.process_time()
-    played = agent.play(trace, seed=seed)
+    watched = {} if progress is None else {"progress": progress}
+    played = agent.play(trace, seed=seed, **watched)
     spent = time.process_time() - begin
     asked = load.run_s if estimates == "perfect" else load.ask_s
     passes = int(played.told()["decisions"])
