@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from rheostat.core.decision import Assignment, Because, Decision
 from rheostat.core.front import Front, Objective, knee_index, non_dominated
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
+from rheostat.core.report import Chart, Grid
 from rheostat.core.space import Knob, Space, powers_of_two
 from rheostat.core.vocabulary import column, table
 from rheostat.errors import DataError, Infeasible
@@ -338,3 +340,14 @@ def test_alternatives_keep_what_was_known_and_only_that() -> None:
 def test_a_table_must_have_what_its_schema_names() -> None:
     with pytest.raises(DataError, match="schema names nodes, the frame has not"):
         JobTable(pl.DataFrame({"user": ["a"]}), table({"user": ["a"], "nodes": [1]}).schema)
+
+
+def test_plain_values_say_nothing_unless_told() -> None:
+    made = Assignment(None, {}, Because("any"))
+    assert made.index == -1  # of no front
+    assert (made.because.constraints, made.because.runner_up, made.because.support) == (
+        (), None, None)  # fmt: skip
+    assert len(Decision()) == 0
+    chart = Chart("line", (), ("x", "y"))
+    assert not chart.log
+    assert Grid(("a",), ()).marked is None
