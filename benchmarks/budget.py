@@ -34,7 +34,7 @@ from rheostat.decide.budget.spend import Spent, reclaimed, spend
 from rheostat.decide.caps import Advised, as_runs
 from rheostat.measure.reading import read
 from rheostat.predict.factor.choose import keep, next_try
-from rheostat.predict.factor.mixture import CapMixture
+from rheostat.predict.factor.model import CapModel
 from rheostat.predict.factor.table import CapTable, cap_table
 from rheostat.predict.surface import Surface, surfaces
 from rheostat.recipes.ecoshift import dealt, drawn
@@ -220,7 +220,7 @@ def few_tries(tries: tuple[int, ...], extra: float) -> list[dict[str, Any]]:
     runs = read(A100).rows(pl.col("cpu_cap_w") >= 140)
     known = cap_table(runs.rows(pl.col("suite") == "altis"))
     own = runs.rows((pl.col("suite") == "ecp") & (pl.col("app") != "CRADL"))
-    new, model = cap_table(own), CapMixture().fit(known)
+    new, model = cap_table(own), CapModel().fit(known)
     truth, fit = surfaces(own, monotone=False), surfaces(own)
     f = fleet(pl.DataFrame({"app": list(fit)}), fit, start="lowest")
     total = float(f.now_w.sum() + extra * len(f))
@@ -238,16 +238,16 @@ def few_tries(tries: tuple[int, ...], extra: float) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def believed_runs(known: CapTable, new: CapTable, model: CapMixture, n: int) -> JobTable:
+def believed_runs(known: CapTable, new: CapTable, model: CapModel, n: int) -> JobTable:
     """What is believed of each application after n tries, the default among them, as runs."""
     tables = []
     for app, row in zip(new.apps, new.speed, strict=True):
         tried = [known.default]
         while len(tried) < n:
             found = model.complete(tried, row[tried])
-            tried.append(next_try(model, found, known.saved_w, 0.05, 0.9))
+            tried.append(next_try(model, found, known.saved_w, 0.05))
         found = model.complete(tried, row[tried])
-        kept = keep(found, known.saved_w, 0.05, 0.9)
+        kept = keep(found, known.saved_w, 0.05, model.needed(tried, 0.05, 0.9), known.default)
         tables.append(as_runs(Advised(known, app, row, 100.0, found, kept, -1)).frame)
     return table(pl.concat(tables))
 

@@ -91,13 +91,97 @@ def test_a_table_of_rates_and_a_part_of_a_table(runs, tmp_path, capsys) -> None:
     assert "no row has site=c" in err
 
 
+def test_baselines_stand_beside_the_answer(runs, known, tmp_path, capsys) -> None:
+    own, path = runs.filter(pl.col("app") == APP), tmp_path / "t.csv"
+    ends = own.filter(
+        pl.col("cpu_cap_w").is_in([140.0, 200.0]), pl.col("gpu_cap_w").is_in([150.0, 250.0])
+    )
+    ends.write_csv(path)
+    facts = json.loads(asked(capsys, known, "--app", APP, "--tried", path, "--json")[1])
+    assert [b["name"] for b in facts["baselines"]] == ["line", "gp_low", "bilinear"]
+    speed = {s["caps"]["cpu_cap_w"] * 1000 + s["caps"]["gpu_cap_w"]: s for s in facts["settings"]}
+    corner = [speed[k]["loss"] for k in (140150, 140250, 200150, 200250)]
+    middle = speed[140200]["baselines"]["bilinear"]
+    assert middle == pytest.approx((corner[0] + corner[1]) / 2, abs=1e-6)
+    _, out, err = asked(capsys, known, "--app", APP, "--tried", path)
+    assert out.splitlines()[0].endswith("loss_line\tloss_gp_low\tloss_bilinear")
+    assert "Bilinear interpolation of the corners would keep" in err
+    ends[1:].write_csv(path)
+    facts = json.loads(asked(capsys, known, "--app", APP, "--tried", path, "--json")[1])
+    assert [b["name"] for b in facts["baselines"]] == ["line", "gp_low"]
+
+
+def test_too_few_known_applications_are_said(runs, tmp_path, capsys) -> None:
+    path = tmp_path / "t.csv"
+    runs.filter(pl.col("app").is_in(["app00", "app01", "app02", APP])).write_csv(path)
+    own = tmp_path / "own.csv"
+    runs.filter(pl.col("app") == APP)[[0, 11]].write_csv(own)
+    code, out, _ = asked(capsys, path, "--app", APP, "--tried", own, "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["needed_probability"] is None
+    assert facts["keep"]["tried"]
+    _, _, err = asked(capsys, path, "--app", APP, "--tried", own)
+    assert "to show a probability of 0.9 takes 9 known applications" in err
+
+
+def test_caps_that_the_known_ones_never_ran(runs, known, tmp_path, capsys) -> None:
+    """Between theirs they are used and asked about; beyond theirs they are noted."""
+    own, path = runs.filter(pl.col("app") == APP), tmp_path / "t.csv"
+    more = own[[11, 11, 0]].with_columns(
+        gpu_cap_w=pl.Series([250.0, 225.0, 90.0]),
+        runtime_s=pl.Series([100.0, 101.0, 500.0]),
+    )
+    more.write_csv(path)
+    ask = (known, "--app", APP, "--tried", path, "--knob", "gpu_cap_w=160,170", "--json")
+    code, out, err = asked(capsys, *ask)
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["tried"] == 2
+    found = {tuple(s["caps"].values()): s for s in facts["settings"]}
+    assert len(found) == 12 + 1 + 8
+    assert found[200.0, 225.0]["loss"] == pytest.approx(1 - 100 / 101)
+    assert found[200.0, 250.0]["loss"] <= found[200.0, 170.0]["loss"]
+    assert "cpu_cap_w=140, gpu_cap_w=90 is not used: known are cpu_cap_w 140 to 200" in err
+    assert "no known application ran at cpu_cap_w=140, gpu_cap_w=160;" in err
+    code, _, err = asked(capsys, known, "--app", APP, "--knob", "gpu_cap_w=90", "--knob", "x=1")
+    assert code == 1
+    assert "x is no knob of this table: cpu_cap_w, gpu_cap_w" in err
+
+
+def test_the_number_of_gpus_is_a_knob(runs, tmp_path, capsys) -> None:
+    parts = [
+        runs.filter(pl.col("cpu_cap_w") == 200).with_columns(
+            gpus=pl.lit(n), runtime_s=pl.col("runtime_s") * 2 / n**0.9
+        ).drop("cpu_cap_w")
+        for n in (1, 2)
+    ]  # fmt: skip
+    path = tmp_path / "gpus.csv"
+    pl.concat(parts).write_csv(path)
+    facts = json.loads(asked(capsys, path, "--app", APP, "--loss", "0.5", "--json")[1])
+    assert facts["knobs"] == ["gpu_cap_w", "gpus"]
+    most = max(s["saved_w"] for s in facts["settings"])
+    assert most == 2 * 250 - 150
+
+
+def test_columns_are_named_by_flags(runs, tmp_path, capsys) -> None:
+    path = tmp_path / "odd.csv"
+    odd = runs.rename({"app": "who", "runtime_s": "took"})
+    odd.write_csv(path)
+    flags = ("--column", "app=who", "--column", "runtime_s=took")
+    code, out, _ = asked(capsys, path, "--app", APP, *flags, "--json")
+    assert code == 0
+    assert json.loads(out)["tried"] == 12
+
+
 def test_mistakes_are_told(runs, known, tmp_path, capsys) -> None:
     path = tmp_path / "t.csv"
     odd = runs.filter(pl.col("app") == APP).head(2)
     odd.with_columns(gpu_cap_w=pl.lit(333.0)).write_csv(path)
-    code, _, err = asked(capsys, known, "--app", APP, "--tried", path)
-    assert code == 1
-    assert "gpu_cap_w=333: the known applications have no runs there" in err
+    code, out, err = asked(capsys, known, "--app", APP, "--tried", path, "--json")
+    assert code == 0
+    assert not json.loads(out)["ready"]
+    assert "gpu_cap_w=333 is not used: known are cpu_cap_w 140 to 200, gpu_cap_w 150 to 250" in err
     runs.filter(pl.col("app").is_in(["app00", APP])).write_csv(path)
     code, _, err = asked(capsys, path, "--app", APP)
     assert code == 1

@@ -9,7 +9,7 @@ import pytest
 
 from rheostat.predict.factor.classic import TrainMean
 from rheostat.predict.factor.judge import Protocol, run_ours, run_rival, summary
-from rheostat.predict.factor.mixture import CapMixture
+from rheostat.predict.factor.model import CapModel
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -27,14 +27,14 @@ def tables(shared_data: Path):
     return measured()
 
 
-MODELS: dict[tuple[str, bool], CapMixture] = {}
+MODELS: dict[tuple[str, bool], CapModel] = {}
 
 
 def marks(known, new, n, how):
     a, b = how.table(known), how.table(new)
     key = known.apps[0], how.sweep_normalised
     if key not in MODELS:
-        MODELS[key] = CapMixture(by_default=not how.sweep_normalised).fit(a)
+        MODELS[key] = CapModel(by_default=not how.sweep_normalised).fit(a)
     return {k: v[0] for k, v in summary(run_ours(MODELS[key], b, n, how=how)).items()}
 
 

@@ -39,23 +39,36 @@ def caps(
     html: o.Html = None,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
+    knob: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--knob",
+            help="Caps to predict that the known applications did not run, as cap_w=100..250/5 or "
+            "gpu_cap_w=155,165. Repeatable.",
+        ),
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Say from a few runs how slow an application gets under caps, what to keep, what to try next.
 
     KNOWN has app, runtime_s and cpu_cap_w, gpu_cap_w or cap_w, several applications at the same
-    settings. The first run of a new one is at the highest caps; the others are asked for in turn.
+    settings; gpus or nodes too where their number varies. The first run of a new application is at
+    the highest caps; the others are asked for in turn. Beside the answer stand a line between the
+    same runs, bilinear interpolation of the corners, and a Gaussian process's lower bound.
     """
-    from rheostat.cli.output import put_json, put_report, tell, write_page
+    from rheostat.cli.output import put_json, put_report, tell, working, write_page
     from rheostat.core.files import replacing
     from rheostat.decide.caps import advise_caps, as_runs
     from rheostat.explain.caps import caps_grid, caps_report
 
-    runs = o.capped(known, where, by, form, mapped)
-    own = runs if tried is None else o.capped(tried, None, by, form, mapped)
-    found = advise_caps(runs, own, app, loss=loss, risk=risk)
-    if found.left_out:
-        tell(f"note: left out, no run at the highest caps: {', '.join(found.left_out)}")
+    runs = o.capped(known, where, by, form, mapped, column)
+    own = runs if tried is None else o.capped(tried, None, by, form, mapped, column)
+    asked = o.space(knob).knobs if knob else ()
+    with working("learning from the known applications"):
+        found = advise_caps(runs, own, app, loss=loss, risk=risk, asked=asked)
+    for note in found.notes:
+        tell(f"note: {note}")
     facts = _facts(found, loss, risk)
     if json:
         put_json("rheostat.caps/1", facts)
@@ -75,20 +88,21 @@ def caps(
 def _facts(found: Advised, loss: float, risk: float) -> dict[str, Any]:
     import numpy as np
 
-    table = found.known
+    known = found.known
 
     def named(row: int) -> dict[str, float]:
-        return {k: float(w) for k, w in zip(table.knobs, table.caps_w[row], strict=True)}
+        return {k: float(w) for k, w in zip(known.knobs, known.values[row], strict=True)}
 
     facts: dict[str, Any] = {
         "app": found.app,
         "ready": found.ready,
-        "knobs": list(table.knobs),
-        "known_applications": len(table.apps),
+        "knobs": list(known.knobs),
+        "known_applications": len(known.apps),
         "tried": int(np.isfinite(found.row).sum()),
         "loss": loss,
         "risk": risk,
         "next": named(found.next_setting) if found.next_setting >= 0 else None,
+        "notes": list(found.notes),
         "settings": [],
     }
     if not found.ready:
@@ -96,16 +110,23 @@ def _facts(found: Advised, loss: float, risk: float) -> dict[str, Any]:
     kept = found.kept
     facts["keep"] = {
         "caps": named(kept.setting), "saved_w": kept.saved_w, "probability": kept.probability,
+        "tried": bool(np.isfinite(found.row[kept.setting])),
     }  # fmt: skip
+    facts["needed_probability"] = found.needed if np.isfinite(found.needed) else None
+    facts["baselines"] = [
+        {"name": b.name, "keep": named(b.kept), "saved_w": float(known.saved_w[b.kept])}
+        for b in found.baselines
+    ]
     speed, low, likely = found.found.speed(), found.found.bound(risk), found.found.reaches(1 - loss)
     facts["settings"] = [
         {
             "caps": named(i),
-            "saved_w": float(table.saved_w[i]),
+            "saved_w": float(known.saved_w[i]),
             "loss": 1.0 - float(speed[i]),
             "loss_high": 1.0 - float(low[i]),
             "probability": float(likely[i]),
             "tried": bool(np.isfinite(found.row[i])),
+            "baselines": {b.name: 1.0 - float(b.speed[i]) for b in found.baselines},
         }
         for i in range(len(speed))
     ]

@@ -17,6 +17,10 @@ File = Annotated[
 ]
 Form = Annotated[str, typer.Option("--format", help="Format; guessed by default.")]
 Map = Annotated[Path | None, typer.Option("--map", help="TOML column mapping for tables of runs.")]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="Ours=theirs, as runtime_s=wall_s. Repeatable."),
+]
 Knobs = Annotated[
     list[str] | None,
     typer.Option(
@@ -156,13 +160,31 @@ def value(text: str) -> Any:
     return text.strip()
 
 
-def load(file: Path, form: str = "", mapped: Path | None = None) -> JobTable:
+def pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
+    """``a=b`` flags as a mapping.
+
+    >>> pairs(["runtime_s=wall_s"], "--column")
+    {'runtime_s': 'wall_s'}
+    """
+    found = {}
+    for text in flags or []:
+        ours, equals, theirs = text.partition("=")
+        if not equals or not ours or not theirs:
+            raise typer.BadParameter(f"expected NAME=VALUE, got {text!r}", param_hint=flag)
+        found[ours.strip()] = theirs.strip()
+    return found
+
+
+def load(
+    file: Path, form: str = "", mapped: Path | None = None, columns: list[str] | None = None
+) -> JobTable:
     """Read a file; what was odd goes to stderr."""
     from rheostat.cli.output import tell_notes, working
     from rheostat.measure.reading import read
     from rheostat.recipes.nodecount import prepared
 
     options: dict[str, Any] = {"map": mapped} if mapped else {}
+    options |= {"columns": pairs(columns, "--column")} if columns else {}
     with working(f"reading {file}"):
         jobs = read(file, form or None, **options)
     tell_notes(jobs.notes)
@@ -191,13 +213,18 @@ def only(jobs: JobTable, where: list[str] | None) -> JobTable:
 
 
 def capped(
-    file: Path, where: list[str] | None, by: str, form: str = "", mapped: Path | None = None
+    file: Path,
+    where: list[str] | None,
+    by: str,
+    form: str = "",
+    mapped: Path | None = None,
+    columns: list[str] | None = None,
 ) -> JobTable:
     """Runs under caps: rows asked for, applications by their columns; mixed ones are noted."""
     from rheostat.cli.output import tell
     from rheostat.predict.surface import mixed, named_by
 
-    runs = only(load(file, form, mapped), where)
+    runs = only(load(file, form, mapped, columns), where)
     if by:
         runs = named_by(runs, names(by))
     odd = [c for c in mixed(runs) if c not in names(by)]

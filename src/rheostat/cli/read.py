@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import options as o
+
 if TYPE_CHECKING:
     from rheostat.core.jobs import Column, JobTable
     from rheostat.core.report import Grid
@@ -21,13 +23,8 @@ def read(
     form: Annotated[
         str, typer.Option("--format", help="Format; guessed from the content by default.")
     ] = "",
-    map_file: Annotated[
-        Path | None, typer.Option("--map", help="TOML column mapping for tables of runs.")
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option("--column", help="Ours=theirs, as runtime_s=wall_s. Repeatable."),
-    ] = None,
+    map_file: o.Map = None,
+    column: o.Columns = None,
     known: Annotated[
         list[str] | None,
         typer.Option("--known", help="Moment of a column, as size=submit. Repeatable."),
@@ -48,11 +45,11 @@ def read(
     from rheostat.measure.reading import guess_format
     from rheostat.measure.reading import read as read_file
 
-    options: dict[str, Any] = {"columns": _pairs(column, "--column")} if column else {}
-    options |= {"known": _pairs(known, "--known")} if known else {}
+    options: dict[str, Any] = {"columns": o.pairs(column, "--column")} if column else {}
+    options |= {"known": o.pairs(known, "--known")} if known else {}
     options |= {"map": map_file} if map_file else {}
     options |= {"zone": zone} if zone else {}
-    options |= {k: _value(v) for k, v in _pairs(option, "--option").items()}
+    options |= {k: _value(v) for k, v in o.pairs(option, "--option").items()}
     with working(f"reading {file}"):
         name = form or guess_format(file)
         jobs = read_file(file, name, **options)
@@ -68,17 +65,6 @@ def read(
     report = Report(told, (Section("columns", _sentences(jobs), _grid(jobs, words=True)),))
     put_report(report, _grid(jobs))
     tell_notes(jobs.notes, most=20)
-
-
-def _pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
-    """``a=b`` flags as a mapping."""
-    pairs = {}
-    for text in flags or []:
-        ours, equals, theirs = text.partition("=")
-        if not equals or not ours or not theirs:
-            raise typer.BadParameter(f"expected NAME=VALUE, got {text!r}", param_hint=flag)
-        pairs[ours.strip()] = theirs.strip()
-    return pairs
 
 
 def _value(text: str) -> Any:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from rheostat.core.report import Grid, Report, Section
+
+BASELINES = {
+    "line": "A line between the same runs",
+    "bilinear": "Bilinear interpolation of the corners",
+    "gp_low": "The lower bound of a Gaussian process of these runs alone",
+}
+SHORT = {"line": "by line", "bilinear": "bilinear", "gp_low": "GP, at worst"}
 
 
 def caps_report(facts: Mapping[str, Any]) -> Report:
@@ -18,12 +26,14 @@ def caps_report(facts: Mapping[str, Any]) -> Report:
 
 def caps_grid(facts: Mapping[str, Any]) -> Grid:
     """One row per setting, for a pipe."""
-    heads = (*facts["knobs"], "saved_w", "loss", "loss_high", "probability", "tried")
+    plain = [b["name"] for b in facts["baselines"]]
+    heads = (*facts["knobs"], "saved_w", "loss", "loss_high", "probability", "tried",
+             *(f"loss_{name}" for name in plain))  # fmt: skip
     return Grid(
         heads,
         tuple(
             (*(s["caps"][k] for k in facts["knobs"]), s["saved_w"], s["loss"], s["loss_high"],
-             s["probability"], s["tried"])
+             s["probability"], s["tried"], *(s["baselines"][name] for name in plain))
             for s in facts["settings"]
         ),
     )  # fmt: skip
@@ -34,28 +44,60 @@ def _sentences(facts: Mapping[str, Any]) -> tuple[str, ...]:
         return (
             f"First run {facts['app']} at {_caps(facts['next'])}: everything is relative to it.",
         )
-    kept, bound = facts["keep"], 100 * facts["loss"]
     return (
         f"{facts['tried']} settings tried, {facts['known_applications']} other applications known.",
-        f"Keep {_caps(kept['caps'])}: {kept['saved_w']:g} W of caps saved, and with probability "
-        f"{kept['probability']:.2f} at most {bound:g} % slower than at the highest caps.",
+        _kept(facts),
+        *_only_tried(facts),
+        *(f"{BASELINES[b['name']]} would keep {_caps(b['keep'])} and save {b['saved_w']:g} W."
+          for b in facts["baselines"]),
         f"Most worth trying next: {_caps(facts['next'])}."
         if facts["next"]
         else "Every setting has been tried.",
+    )  # fmt: skip
+
+
+def _kept(facts: Mapping[str, Any]) -> str:
+    kept, bound = facts["keep"], f"{100 * facts['loss']:g} %"
+    if not kept["saved_w"]:
+        return f"Keep {_caps(kept['caps'])}: nothing lower loses at most {bound} surely enough."
+    said = f"Keep {_caps(kept['caps'])}: {kept['saved_w']:g} W of caps saved"
+    if kept["tried"]:
+        return f"{said}; the run there was at most {bound} slower than at the highest caps."
+    return (
+        f"{said}, at most {bound} slower than at the highest caps with probability "
+        f"{facts['risk']:g} or more (the model says {kept['probability']:.3f})."
     )
+
+
+def _only_tried(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why no setting is kept that was not tried, if so."""
+    if facts["needed_probability"] is not None:
+        return ()
+    enough = math.ceil(1.0 / (1.0 - facts["risk"]) - 1e-9) - 1
+    said = "Only what was tried is kept:"
+    if facts["known_applications"] < enough:
+        return (f"{said} to show a probability of {facts['risk']:g} takes {enough} known "
+                "applications.",)  # fmt: skip
+    return (f"{said} for known applications left out, the bound broke too often otherwise.",)
 
 
 def _table(facts: Mapping[str, Any]) -> Grid:
     rows = sorted(facts["settings"], key=lambda s: -s["saved_w"])
+    plain = [b["name"] for b in facts["baselines"]]
     return Grid(
-        ("caps, W", "saved, W", "slower", "at worst", "within the bound", "tried"),
+        (", ".join(facts["knobs"]), "saved, W", "slower", "at worst", "within the bound", "tried",
+         *(SHORT[name] for name in plain)),
         tuple(
             (" + ".join(f"{w:g}" for w in s["caps"].values()), s["saved_w"],
-             f"{100 * s['loss']:.1f} %", f"{100 * s['loss_high']:.1f} %",
-             f"{s['probability']:.2f}", "yes" if s["tried"] else "")
+             _percent(s["loss"]), _percent(s["loss_high"]), f"{s['probability']:.2f}",
+             "yes" if s["tried"] else "", *(_percent(s["baselines"][name]) for name in plain))
             for s in rows
         ),
     )  # fmt: skip
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _caps(caps: Mapping[str, float]) -> str:

@@ -58,10 +58,7 @@ class Surface:
     @property
     def total_w(self) -> Array:
         """Watts that the caps allow together, (s,): GPU caps times GPUs, all times nodes."""
-        column = dict(zip(self.knobs, self.values.T, strict=True))
-        gpus, nodes = (column.get(n, np.ones(len(self.values))) for n in COUNTS)
-        caps = [column[n] * (gpus if n == "gpu_cap_w" else 1.0) for n in CAPS if n in column]
-        return np.asarray(np.sum(caps, axis=0) * nodes)
+        return caps_together(self.knobs, self.values)
 
     def gain(self, reference: int) -> Array:
         """Rate over the rate at setting ``reference``, less one, draw by draw, (d, s)."""
@@ -81,6 +78,20 @@ class Surface:
     def setting(self, row: int) -> dict[str, float]:
         """The knobs of a row."""
         return {k: float(v) for k, v in zip(self.knobs, self.values[row], strict=True)}
+
+
+def caps_together(knobs: Sequence[str], values: Array) -> Array:
+    """Watts that the caps of each setting (s, k) allow together, (s,).
+
+    >>> caps_together(("cap_w", "gpus"), np.array([[100.0, 4.0]]))
+    array([100.])
+    >>> caps_together(("gpu_cap_w", "gpus"), np.array([[100.0, 4.0]]))
+    array([400.])
+    """
+    column = dict(zip(knobs, values.T, strict=True))
+    gpus, nodes = (column.get(n, np.ones(len(values))) for n in COUNTS)
+    caps = [column[n] * (gpus if n == "gpu_cap_w" else 1.0) for n in CAPS if n in column]
+    return np.asarray(np.sum(caps, axis=0) * nodes)
 
 
 def knobs_in(jobs: JobTable) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a new row of the table is filled with by simpler means: the rivals of `CapMixture`.
+"""What a new row of the table is filled with by simpler means: the baselines of `CapModel`.
 
 The mean of the known applications at each setting needs no run at all, and every figure must be
 read against it.  Low rank (SVD), neighbours and factors are what recommender systems do.

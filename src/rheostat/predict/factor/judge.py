@@ -21,7 +21,7 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.predict.factor.choose import keep, next_try
-from rheostat.predict.factor.mixture import CapMixture
+from rheostat.predict.factor.model import CapModel
 from rheostat.predict.factor.table import CapTable
 
 LOSS = 0.05
@@ -86,15 +86,20 @@ def judge(
     )
 
 
-def pick(guess: Array, truth: Array, table: CapTable, how: Protocol) -> int:
-    """OPEN's selection: least caps per predicted speed among settings predicted within the loss."""
-    allowed = guess >= 1.0 - how.loss
+def pick(
+    guess: Array, truth: Array, table: CapTable, how: Protocol, lower: Array | None = None
+) -> int:
+    """OPEN's selection: least caps per predicted speed among settings predicted within the loss.
+
+    Where there is a ``lower`` bound on the speed, that must be within the loss.
+    """
+    allowed = (guess if lower is None else lower) >= 1.0 - how.loss - 1e-9
     if how.answer_key:
         allowed = allowed & (truth >= 1.0 - how.loss)
     allowed[~np.isfinite(truth)] = False
     if not allowed.any():
         return table.default
-    cost = table.caps_w.sum(axis=1) / guess
+    cost = table.total_w / guess
     return int(np.where(allowed, cost, np.inf).argmin())
 
 
@@ -109,6 +114,17 @@ def drawn(
     return [table.default, *(int(i) for i in rng.choice(others, n - 1, replace=False))]
 
 
+def spaced(table: CapTable, truth: Array, n: int) -> list[int]:
+    """N settings spread evenly over the watts, both ends among them; for one cap alone."""
+    free = [int(i) for i in np.flatnonzero(np.isfinite(truth))]
+    watts = table.total_w
+    chosen: list[int] = []
+    for goal in np.linspace(watts[free].max(), watts[free].min(), n):
+        chosen.append(min(free, key=lambda i: abs(watts[i] - goal)))
+        free.remove(chosen[-1])
+    return chosen
+
+
 @dataclass(frozen=True)
 class Fill:
     """One application's row as a method filled it after the tries."""
@@ -117,6 +133,7 @@ class Fill:
     truth: Array
     guess: Array
     tried: list[int]
+    lower: Array | None = None
 
 
 def fills(
@@ -128,8 +145,9 @@ def fills(
     how: Protocol,
     seed: int = 0,
     heard: Any = None,
+    tries: Callable[[CapTable, Array, int], list[int]] | None = None,
 ) -> list[Fill]:
-    """A rival's rows for every application of ``new`` after n random tries.
+    """A baseline's rows for every application of ``new`` after n tries, random without ``tries``.
 
     ``heard`` is a fitted `CounterSpeed`: speeds at the tries are then its estimates from counters,
     as OPEN has them, and not measured.
@@ -137,20 +155,23 @@ def fills(
     method, found = make().fit(known), []
     for i, app in enumerate(new.apps):
         truth = new.speed[i]
-        tried = drawn(new, truth, n, how, np.random.default_rng([seed, i, n]))
+        rng = np.random.default_rng([seed, i, n])
+        tried = tries(new, truth, n) if tries else drawn(new, truth, n, how, rng)
         speed = truth[tried]
         if heard is not None and new.counters is not None:
-            speed = heard.predict(new.caps_w[tried], new.counters[i, tried])
-        found.append(Fill(app, truth, method.fill(tried, speed), tried))
+            speed = heard.predict(new.values[tried], new.counters[i, tried])
+        lower = method.bound(tried, speed, how.risk) if hasattr(method, "bound") else None
+        found.append(Fill(app, truth, method.fill(tried, speed), tried, lower))
     return found
 
 
 def marked(found: list[Fill], new: CapTable, how: Protocol) -> list[Case]:
     """Mark rows and the settings picked from them; the same rows may be marked in several ways."""
     return [
-        judge(f.app, f.truth, f.guess, f.tried, pick(f.guess, f.truth, new, how), new.saved_w, how)
+        judge(f.app, f.truth, f.guess, f.tried, pick(f.guess, f.truth, new, how, f.lower),
+              new.saved_w, how)
         for f in found
-    ]
+    ]  # fmt: skip
 
 
 def run_rival(
@@ -161,30 +182,36 @@ def run_rival(
 
 
 def run_ours(
-    model: CapMixture,
+    model: CapModel,
     new: CapTable,
     n: int,
     *,
     how: Protocol,
+    tries: Callable[[CapTable, Array, int], list[int]] | None = None,
     active: bool = True,
     seed: int = 0,
     noise: float = 0.0,
 ) -> list[Case]:
-    """Ours on every application of ``new``, n tries in all; ``noise`` disturbs what a try shows."""
+    """Ours on every application of ``new``, n tries in all; ``noise`` disturbs what a try shows.
+
+    Tries are those that ours asks for, else random ones or those of ``tries``.
+    """
     cases = []
     for i, app in enumerate(new.apps):
         rng = np.random.default_rng([seed, i, n])
         truth = new.speed[i]
+        saved_w = np.where(np.isfinite(truth), new.saved_w, -1.0)
         seen = np.where(np.isfinite(truth), truth, 1e-3)
         seen = seen * np.exp(noise * rng.standard_normal(len(seen)))
-        tried = drawn(new, truth, n, how, rng) if not active else []
-        if active and not how.sweep_normalised:
-            tried = [new.default]
+        tried = [] if how.sweep_normalised else [new.default]
+        if tries or not active:
+            tried = tries(new, truth, n) if tries else drawn(new, truth, n, how, rng)
         while len(tried) < n:
             found = model.complete(tried, seen[tried], noise=noise)
-            tried.append(next_try(model, found, new.saved_w, how.loss, how.risk))
+            tried.append(next_try(model, found, saved_w, how.loss))
         found = model.complete(tried, seen[tried], noise=noise)
-        kept = keep(found, np.where(np.isfinite(truth), new.saved_w, -1), how.loss, how.risk)
+        needed = model.needed(tried, how.loss, how.risk, noise=noise)
+        kept = keep(found, saved_w, how.loss, needed, new.default)
         cases.append(judge(app, truth, found.speed(), tried, kept.setting, new.saved_w, how))
     return cases
 

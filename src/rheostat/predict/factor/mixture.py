@@ -5,7 +5,8 @@ So a new one is drawn from a mixture: each component is a Gaussian process whose
 less steeply with each cap and whose runs are more or less noisy.  The known applications teach the
 scale of the curves and how common each component is; a few runs of the new one tell which component
 it is and where it stands.  Lower bounds come from the whole mixture, so an application that may yet
-be of the steep kind is not capped as if it were of the flat one.
+be of the steep kind is not capped as if it were of the flat one.  `rheostat.predict.factor.model`
+puts it beside plainer curves and calibrates what comes out.
 
 Notation
 --------
@@ -22,12 +23,14 @@ whole functions.  Dempster, Laird, Rubin, JRSS B 39 (1977): EM for the weights.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.errors import NotFitted
+from rheostat.predict.factor.curves import whole
 from rheostat.predict.factor.kernels import additive, bases
 from rheostat.predict.factor.table import CapTable
 
@@ -39,11 +42,7 @@ _MEAN_LEAST = 1.3  # a steeper component falls faster by its covariance, not by 
 _ROUNDS = 50
 _PRIOR = 0.05  # applications' worth of weight that every component keeps
 _JITTER = 1e-9
-_FEWEST = 5  # known applications below which bounds are not calibrated
-_LEVEL = 0.9
-_TRIES = 3
-_SPREADS = (1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5)
-_WIDEST = 3.0
+_SEEN = 1e-6  # spread of what was seen
 
 
 @dataclass(frozen=True)
@@ -98,9 +97,7 @@ class CapMixture:
     """Learns from known applications, completes the row of a new one.
 
     ``by_default`` says that speeds are relative to one run at the default setting, whose noise all
-    settings then share; False is for speeds over the fastest of a sweep.  ``calibrated`` widens all
-    spreads by the least factor (``spread_``) with which 90 % lower bounds hold for known
-    applications left out, conformally: as if one more had missed all of them.
+    settings then share; False is for speeds over the fastest of a sweep.
 
     >>> from rheostat.measure.synthetic.capped import capped_runs
     >>> from rheostat.predict.factor.table import cap_table
@@ -112,77 +109,46 @@ class CapMixture:
     True
     """
 
-    def __init__(self, *, by_default: bool = True, calibrated: bool = True) -> None:
+    def __init__(self, *, by_default: bool = True) -> None:
         self.by_default = by_default
-        self.calibrated = calibrated
 
     def fit(self, known: CapTable) -> CapMixture:
         """Scale of the curves by maximum likelihood, weights of the components by EM."""
-        y = np.log(known.speed)
-        self.base_ = bases(known.depth)
-        self.start_ = known.default
-        mean = np.nanmean(y, axis=0)
-        mean = mean - mean[self.start_] if self.by_default else mean
-        scale, noise = _scales(y - mean, self.base_, self._shared(), self.start_)
-        k = known.depth.shape[1]
-        kinds = np.array(list(itertools.product(*[STEEP] * k, NOISY)))
-        steep = kinds[:, :k]
-        power = np.column_stack([steep**2, steep.prod(axis=1)]) * scale
+        self.depth_, self.start_ = known.depth, known.default
+        self.y_ = np.log(known.speed)
+        self.whole_ = whole(self.y_, self.depth_)
+        base = bases(self.depth_)
+        scale, noise = _scales(self.y_ - self._mean(self.whole_), base, self._shared(), self.start_)
+        k = self.depth_.shape[1]
+        kinds = np.array(list(itertools.product(*[STEEP if k < 3 else STEEP[::2]] * k, NOISY)))
+        self.steep_ = kinds[:, :k]
+        power = np.column_stack([self.steep_**2, self.steep_.prod(axis=1)]) * scale
         offset = 0.0 if self.by_default else 1e-4
-        self.covariance_ = np.tensordot(power, self.base_, axes=1) + offset
+        self.covariance_ = np.tensordot(power, base, axes=1) + offset
         self.noise_ = noise * kinds[:, k]
-        self.spread_ = 1.0
-        if self.calibrated and len(y) >= _FEWEST:
-            self.spread_ = self._calibrated(y, steep, known.depth)
-        self._learn(y, steep, known.depth)
+        groups = _alike(self.y_, self._skipped())
+        self.roots_ = [
+            (np.array(rows), index, np.linalg.cholesky(self._observed(index)))
+            for rows, index in groups if len(index)
+        ]  # fmt: skip
+        return self._learn(np.arange(len(self.y_)))
+
+    def without(self, row: int) -> CapMixture:
+        """The same, taught without one of the applications; the scales stay those of all."""
+        return copy(self)._learn(np.delete(np.arange(len(self.y_)), row))
+
+    def _learn(self, rows: Array) -> CapMixture:
+        """Mean of each component and how common it is, from some of the applications."""
+        mean = self._mean(self.whole_[rows])
+        parts = additive(mean, self.depth_)
+        rest = 0.0 if self.by_default else float((mean - parts.sum(axis=0)).mean())
+        self.mean_ = rest + np.minimum(self.steep_, _MEAN_LEAST) @ parts
+        self.weight_ = self._weights(rows)
         return self
 
-    def _learn(self, y: Array, steep: Array, depth: Array) -> None:
-        """Mean of each component and how common it is, from log speeds (A, p)."""
-        mean = np.nanmean(y, axis=0)
-        mean = mean - mean[self.start_] if self.by_default else mean
-        parts = additive(mean, depth)
-        rest = 0.0 if self.by_default else float((mean - parts.sum(axis=0)).mean())
-        self.mean_ = rest + np.minimum(steep, _MEAN_LEAST) @ parts
-        self.weight_ = self._weights(y)
-
-    def _calibrated(self, y: Array, steep: Array, depth: Array) -> float:
-        """The factor on spreads with which lower bounds hold for known applications left out.
-
-        The scales stay those of all applications; means and weights are learnt without the one
-        left out, which is then tried at the settings that teach most.
-        """
-        below: list[list[Array]] = [[] for _ in _SPREADS]
-        for i, row in enumerate(y):
-            self._learn(np.delete(y, i, axis=0), steep, depth)
-            there = np.isfinite(row)
-            tried: list[int] = []
-            for _ in range(_TRIES):
-                tried.append(self.most_telling(tried, there))
-                found = self.complete(tried, np.exp(row[tried]))
-                held = there.copy()
-                held[[*tried, self.start_]] = False
-                for spread, told in zip(_SPREADS, below, strict=True):
-                    bound = replace(found, sd=found.sd * spread).reaches_each(np.exp(row))
-                    told.append((bound[held] <= 1 - _LEVEL).mean())  # below its lower bound
-        missed = [np.mean(told) * len(y) / (len(y) + 1) + 1 / (len(y) + 1) for told in below]
-        return next((s for s, m in zip(_SPREADS, missed, strict=True) if m <= 1 - _LEVEL), _WIDEST)
-
-    def most_telling(self, tried: list[int], there: Array | None = None) -> int:
-        """The setting whose run reduces the variance of all others most, given those tried."""
-        index = np.array([t for t in tried if t != self._skipped()], dtype=np.int64)
-        noise = self.weight_ @ self.run_variance
-        apart = self.mean_ - self.weight_ @ self.mean_
-        whole = np.tensordot(self.weight_, self.covariance_, axes=1)
-        whole = whole + (apart.T * self.weight_) @ apart
-        if len(index):
-            own = whole[np.ix_(index, index)] + noise * np.eye(len(index))
-            whole = whole - whole[:, index] @ np.linalg.solve(own, whole[index])
-        gain = (whole**2).sum(axis=0) / (np.diag(whole) + noise)
-        gain[[*tried, *([self.start_] if self.by_default else [])]] = -np.inf
-        if there is not None:
-            gain[~there] = -np.inf
-        return int(gain.argmax())
+    def _mean(self, rows: Array) -> Array:
+        mean = rows.mean(axis=0)
+        return mean - mean[self.start_] if self.by_default else mean
 
     @property
     def run_variance(self) -> Array:
@@ -193,14 +159,14 @@ class CapMixture:
         """Share of a run's noise variance that all settings have in common."""
         return 1.0 if self.by_default else 0.0
 
-    def _weights(self, y: Array) -> Array:
-        """How common each component is among the known applications."""
-        likelihood = np.zeros((len(y), len(self.noise_)))
-        for rows, tried in _alike(y, self._skipped()):
-            likelihood[rows] = self._likelihoods(tried, y[rows])
+    def _weights(self, rows: Array) -> Array:
+        """How common each component is among the applications ``rows``."""
+        likelihood = np.zeros((len(self.y_), len(self.noise_)))
+        for some, tried, root in self.roots_:
+            likelihood[some] = self._likelihoods(tried, self.y_[some], root)
         weight = np.full(len(self.noise_), 1.0 / len(self.noise_))
         for _ in range(_ROUNDS):
-            share = _normalised(likelihood + np.log(weight))
+            share = _normalised(likelihood[rows] + np.log(weight))
             weight = share.sum(axis=0) + _PRIOR
             weight /= weight.sum()
         return weight
@@ -215,17 +181,9 @@ class CapMixture:
         variance = self.noise_[:, None, None] ** 2
         return own + variance * (np.eye(n) + self._shared()) + _JITTER * np.eye(n)
 
-    def _likelihood(self, tried: Array, y: Array) -> Array:
-        """Log likelihood of log speeds at ``tried`` under each component, (C,)."""
-        return self._likelihoods(tried, y[None])[0]
-
-    def _likelihoods(self, tried: Array, y: Array) -> Array:
-        """Log likelihood of rows of log speeds (A, p) seen at the same settings, (A, C)."""
-        if not len(tried):
-            return np.zeros((len(y), len(self.noise_)))
-        root = np.linalg.cholesky(self._observed(tried))
-        apart = y[:, tried].T - self.mean_[:, tried, None]
-        z = np.linalg.solve(root, apart)
+    def _likelihoods(self, tried: Array, y: Array, root: Array) -> Array:
+        """Log likelihood of rows (r, p) of log speed under each component, (r, C)."""
+        z = np.linalg.solve(root, y[:, tried].T - self.mean_[:, tried, None])
         size = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
         return np.asarray((-0.5 * (z**2).sum(axis=1) - size[:, None]).T)
 
@@ -240,30 +198,31 @@ class CapMixture:
         keep = [i for i, t in enumerate(tried) if t != self._skipped()]
         index = np.array([tried[i] for i in keep], dtype=np.int64)
         seen = np.log(np.asarray(speed, dtype=float)[keep])
-        y = np.zeros(self.mean_.shape[1])
-        y[index] = seen
-        weight = _normalised((self._likelihood(index, y) + np.log(self.weight_))[None])[0]
-        mean, variance = self._posterior(index, seen, noise)
+        weight, mean, variance = self.weight_, self.mean_.copy(), self._prior_variance()
+        if len(index):
+            weight, mean, variance = self._posterior(index, seen, noise)
         sd = np.sqrt(np.maximum(variance, 1e-12))
-        sd = sd * self.spread_
         if noise == 0.0:
-            mean[:, index], sd[:, index] = seen, 1e-6
+            mean[:, index], sd[:, index] = seen, _SEEN
         if self.by_default:
-            mean[:, self.start_], sd[:, self.start_] = 0.0, 1e-6
+            mean[:, self.start_], sd[:, self.start_] = 0.0, _SEEN
         return Completion(weight, mean, sd, tuple(int(t) for t in tried))
 
-    def _posterior(self, index: Array, seen: Array, noise: float) -> tuple[Array, Array]:
-        """Mean and variance of the log speed that a run would show at every setting, (C, p)."""
-        variance = np.diagonal(self.covariance_, axis1=1, axis2=2) + self.run_variance[:, None]
-        if not len(index):
-            return self.mean_.copy(), variance.copy()
+    def _prior_variance(self) -> Array:
+        return np.diagonal(self.covariance_, axis1=1, axis2=2) + self.run_variance[:, None]
+
+    def _posterior(self, index: Array, seen: Array, noise: float) -> tuple[Array, Array, Array]:
+        """Weights (C,), mean and variance (C, p) of the log speed that runs would show."""
         root = np.linalg.cholesky(self._observed(index) + noise**2 * np.eye(len(index)))
         # the default's noise is shared by what was seen and what would be seen
         across = self.covariance_[:, index] + self._shared() * self.noise_[:, None, None] ** 2
         half = np.linalg.solve(root, across)
         z = np.linalg.solve(root, (seen - self.mean_[:, index])[..., None])
         mean = self.mean_ + (half * z).sum(axis=1)
-        return mean, variance - (half**2).sum(axis=1)
+        size = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        likelihood = -0.5 * (z**2).sum(axis=(1, 2)) - size
+        weight = _normalised((likelihood + np.log(self.weight_))[None])[0]
+        return weight, mean, self._prior_variance() - (half**2).sum(axis=1)
 
 
 def _places(row: Array, skipped: int) -> Array:

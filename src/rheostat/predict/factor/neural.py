@@ -79,7 +79,7 @@ class CounterSpeed:
         torch = require("torch", extra="deep")
         if known.counters is None:
             raise DataError("CounterSpeed", ["expected counters beside the speeds"])
-        x = _inputs(known.caps_w, known.counters)
+        x = _inputs(known.values, known.counters)
         y = known.speed.reshape(-1)
         there = np.isfinite(y) & np.isfinite(x).all(axis=1)
         self.low_, high = x[there].min(axis=0), x[there].max(axis=0)
@@ -96,19 +96,19 @@ class CounterSpeed:
         self.net_.eval()
         return self
 
-    def predict(self, caps_w: Array, counters: Array) -> Array:
+    def predict(self, values: Array, counters: Array) -> Array:
         """Speeds (n,) at settings with caps (n, k) and counters (n, F)."""
         torch = require("torch", extra="deep")
-        x = (_inputs(caps_w, counters[None]) - self.low_) / self.span_
+        x = (_inputs(values, counters[None]) - self.low_) / self.span_
         with torch.no_grad():
             y = self.net_(torch.tensor(x, dtype=torch.float32)).squeeze(-1).numpy()
         return np.asarray(y, dtype=float) * self.y_span_ + self.y_low_
 
 
-def _inputs(caps_w: Array, counters: Array) -> Array:
+def _inputs(values: Array, counters: Array) -> Array:
     """Rows of caps and counters, (A p, k + F)."""
     apps, settings, _ = counters.shape
-    caps = np.broadcast_to(caps_w, (apps, *caps_w.shape))
+    caps = np.broadcast_to(values, (apps, *values.shape))
     return np.concatenate([caps, counters], axis=2).reshape(apps * settings, -1)
 
 

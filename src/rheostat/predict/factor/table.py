@@ -1,14 +1,15 @@
-"""Applications by cap settings: how fast each ran, relative to its own default setting.
+"""Applications by settings: how fast each ran, relative to its own default setting.
 
-The default is the setting with the highest caps: what a job runs at when nobody caps it, so one run
-of it is the first thing known of any application.  Relative to it, speeds need no look at settings
-that were never tried.  (Published evaluations divide by the fastest of the whole sweep instead,
-which nobody knows online; `fastest` does so, to compare with them.)
+The default is the setting with the highest caps (and the most GPUs or nodes where their number
+varies): what a job runs at when nobody limits it, so one run of it is the first thing known of any
+application.  Relative to it, speeds need no look at settings that were never tried.  (Published
+evaluations divide by the fastest of the whole sweep instead, which nobody knows online; `fastest`
+does so, to compare with them.)
 
 Notation
 --------
-A  applications      p  cap settings      k  caps      F  counters
-caps_w : (p, k)      speed : (A, p), 1 at the default, NaN not measured      counters : (A, p, F)
+A  applications      p  settings      k  knobs: caps, and counts that vary      F  counters
+values : (p, k)      speed : (A, p), 1 at the default, NaN not measured      counters : (A, p, F)
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
-from rheostat.predict.surface import CAPS
+from rheostat.predict.surface import CAPS, caps_together, knobs_in
 
 
 @dataclass(frozen=True)
@@ -36,27 +37,60 @@ class CapTable:
 
     apps: tuple[str, ...]
     knobs: tuple[str, ...]
-    caps_w: Array
+    values: Array
     speed: Array
     counters: Array | None = None
     counter_names: tuple[str, ...] = ()
 
     @property
     def default(self) -> int:
-        """The setting with the highest caps."""
-        return int(self.caps_w.sum(axis=1).argmax())
+        """The setting with every knob at its highest, or nearest to that."""
+        return int(self.depth.sum(axis=1).argmin())
+
+    @property
+    def total_w(self) -> Array:
+        """Watts that the caps allow together, (p,)."""
+        return caps_together(self.knobs, self.values)
 
     @property
     def saved_w(self) -> Array:
         """Watts of caps below the default, (p,)."""
-        total = self.caps_w.sum(axis=1)
-        return np.asarray(total.max() - total)
+        return np.asarray(self.total_w[self.default] - self.total_w)
 
     @property
     def depth(self) -> Array:
-        """How far each cap is below its highest, as a share of its range, (p, k)."""
-        low, high = self.caps_w.min(axis=0), self.caps_w.max(axis=0)
-        return (high - self.caps_w) / np.where(high > low, high - low, 1.0)
+        """How far each knob is below its highest, as a share of its range, (p, k).
+
+        Counts are taken as logarithms: from 4 GPUs to 2 is as far as from 2 to 1.
+        """
+        scale = [c if knob in CAPS else np.log(c) for knob, c in self._columns()]
+        x = np.stack(scale, axis=1)
+        low, high = x.min(axis=0), x.max(axis=0)
+        return np.asarray((high - x) / np.where(high > low, high - low, 1.0))
+
+    def _columns(self) -> list[tuple[str, Array]]:
+        return list(zip(self.knobs, self.values.T, strict=True))
+
+    def index(self, setting: Sequence[float]) -> int | None:
+        """The number of a setting; None if it is none of these."""
+        found = np.flatnonzero(np.isclose(self.values, np.asarray(setting)).all(axis=1))
+        return int(found[0]) if len(found) else None
+
+    def covers(self, setting: Sequence[float]) -> bool:
+        """Whether a setting is between the lowest and the highest of every knob."""
+        x = np.asarray(setting, dtype=float)
+        return bool(((x >= self.values.min(axis=0)) & (x <= self.values.max(axis=0))).all())
+
+    def with_settings(self, settings: Sequence[Sequence[float]]) -> CapTable:
+        """The same with more settings, at which nothing was measured; speeds only."""
+        new = [list(map(float, s)) for s in settings if self.index(s) is None]
+        if not new:
+            return self
+        values = np.vstack([self.values, np.unique(np.array(new), axis=0)])
+        gap = np.full((len(self.apps), len(values) - len(self.values)), np.nan)
+        order = np.lexsort(values.T[::-1])
+        speed = np.hstack([self.speed, gap])[:, order]
+        return CapTable(self.apps, self.knobs, values[order], speed)
 
     def only(self, rows: Sequence[int]) -> CapTable:
         """Some of the applications."""
@@ -89,29 +123,29 @@ def cap_table(jobs: JobTable, counters: Sequence[str] = ()) -> CapTable:
     Applications without a run at the default setting are a `DataError` that names them.
     """
     jobs.require("app", "runtime_s", *counters)
-    knobs = tuple(c for c in CAPS if c in jobs.columns)
-    if not knobs:
+    knobs = knobs_in(jobs)
+    if not set(knobs) & set(CAPS):
         raise DataError("runs under caps", [f"expected a column {', '.join(CAPS)}"])
     frame = jobs.frame.drop_nulls(["app", "runtime_s", *knobs]).filter(pl.col("runtime_s") > 0)
     cells = frame.group_by("app", *knobs).agg(
         pl.col("runtime_s").log().mean().exp(), *(pl.col(c).mean() for c in counters)
     )
-    caps, place = np.unique(
+    values, place = np.unique(
         cells.select(knobs).cast(pl.Float64).to_numpy(), axis=0, return_inverse=True
     )
     names = cells["app"].cast(pl.String)
     apps = tuple(names.unique(maintain_order=False).sort())
     row = np.searchsorted(np.array(apps), names.to_numpy().astype(str))
-    runtime = np.full((len(apps), len(caps)), np.nan)
+    runtime = np.full((len(apps), len(values)), np.nan)
     runtime[row, place] = cells["runtime_s"].to_numpy()
-    values = np.full((len(apps), len(caps), len(counters)), np.nan)
+    counted = np.full((len(apps), len(values), len(counters)), np.nan)
     for i, c in enumerate(counters):
-        values[row, place, i] = cells[c].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    made = CapTable(apps, knobs, caps, runtime, values if counters else None, tuple(counters))
+        counted[row, place, i] = cells[c].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    made = CapTable(apps, knobs, values, runtime, counted if counters else None, tuple(counters))
     first = runtime[:, made.default]
     without = [a for a, t in zip(apps, first, strict=True) if not np.isfinite(t)]
     if without:
-        at = ", ".join(f"{k}={v:g}" for k, v in zip(knobs, caps[made.default], strict=True))
+        at = ", ".join(f"{k}={v:g}" for k, v in zip(knobs, values[made.default], strict=True))
         raise DataError(
             "runs under caps", [f"{a} has no run at the default, {at}" for a in without]
         )
