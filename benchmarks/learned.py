@@ -5,7 +5,8 @@
 Logs are split into two folds; an order is trained on the first half of each log of one fold and
 judged on the whole logs of the other fold, several times with other seeds.
 The yardstick is the *best* of the simple orders under EASY, chosen in hindsight for each log by its
-mean bounded slowdown.  Trained orders are kept in ``out/learned`` and used again; delete them to
+mean bounded slowdown.  Trained orders, planning weights included, are the files A0.json to B4.json
+of ``benchmarks/learned_orders`` (trained on fold A, B; seed) and are used again; delete them to
 train anew.  ``--ship`` makes their mean the order that comes with the library.  Figures go to
 ``docs/benchmarks/learned.json``.  Logs are looked for in ``../shared/data/swf`` (or
 ``RHEOSTAT_DATA``); one that is not there is left out, with a word.
@@ -45,7 +46,7 @@ FOLDS = {  # name: (log, processors; 0: as its header says), ...
           "LLNL-Atlas": ("LLNL-Atlas-2006-2.1-cln", 0)},
 }  # fmt: skip
 MODEL = {"Lublin 256 (model)": ("lublin_256", 256)}
-KEPT = ROOT / "out" / "learned"
+KEPT = Path(__file__).parent / "learned_orders"
 OUT = ROOT / "docs" / "benchmarks" / "learned.json"
 
 

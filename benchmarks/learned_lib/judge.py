@@ -11,7 +11,7 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decide.queue.policy import policy
-from rheostat.simulate.compare import block_sums, blocks, drawn_means
+from rheostat.simulate.compare import block_sums, blocks, drawn_means, longest_by_block
 from rheostat.simulate.metrics import bounded_slowdown
 from rheostat.simulate.protocol import HEURISTICS
 from rheostat.simulate.rank.features import NAMES
@@ -56,7 +56,8 @@ def judge(log: Log, rankers: Sequence[Ranker], trained_on: str) -> dict[str, Any
 def _judged(log: Log, rankers: Sequence[Ranker], semantics: str) -> dict[str, Any]:
     simple = {h: _simple(log, h, semantics) for h in HEURISTICS}
     best = min(simple, key=lambda h: simple[h][0].mean())
-    longest = float(simple["easy"][1].max())
+    easy_wait = simple["easy"][1]
+    longest = float(easy_wait.max())
     kept = {h: s[0].mean() for h, s in simple.items() if s[1].max() <= MOST * longest}
     bar, draws = simple[best][0], _Draws(log.load.submit_s)
     rows = {"learned": list(rankers)}
@@ -75,10 +76,11 @@ def _judged(log: Log, rankers: Sequence[Ranker], semantics: str) -> dict[str, An
     return {
         "best": best, "best_slowdown": float(bar.mean()),
         "best_max_wait_ratio": float(simple[best][1].max()) / longest,
+        "best_block_wait_ratio": _by_block(simple[best][1], easy_wait),
         "easy_slowdown": float(simple["easy"][0].mean()), "easy_max_wait_s": longest,
         "best_within_limit": min(kept, key=lambda h: kept[h]),
         "best_within_limit_slowdown": float(min(kept.values())),
-        "policies": {n: _summed(p, bar, longest, draws) for n, p in played.items()},
+        "policies": {n: _summed(p, bar, easy_wait, draws) for n, p in played.items()},
     }  # fmt: skip
 
 
@@ -102,15 +104,23 @@ class _Draws:
         return means[:, 0] / means[:, 1]
 
 
+def _by_block(wait: np.ndarray, easy: np.ndarray) -> float:
+    """The worst block's longest wait over that of FCFS with EASY in the same block."""
+    mine, theirs = longest_by_block(wait), longest_by_block(easy)
+    return float((mine / np.maximum(theirs, 1.0)).max())
+
+
 def _summed(
-    played: Sequence[tuple[np.ndarray, np.ndarray]], bar: np.ndarray, longest: float, draws: _Draws
-) -> dict[str, Any]:
-    """Over training seeds: geometric mean ratio, its draws, and the longest wait of any."""
+    played: Sequence[tuple[np.ndarray, np.ndarray]], bar: np.ndarray, easy: np.ndarray,
+    draws: _Draws,
+) -> dict[str, Any]:  # fmt: skip
+    """Over training seeds: ratio, its draws, and the longest waits over FCFS with EASY."""
     drawn = [np.log(draws.ratios(slow, bar)) for slow, _ in played]
     return {
         "slowdown": [float(slow.mean()) for slow, _ in played],
         "ratio": [float(slow.mean() / bar.mean()) for slow, _ in played],
-        "max_wait_ratio": [float(wait.max()) / longest for _, wait in played],
+        "max_wait_ratio": [float(wait.max() / easy.max()) for _, wait in played],
+        "block_wait_ratio": [_by_block(wait, easy) for _, wait in played],
         "log_draws": np.round(np.mean(drawn, axis=0), 4).tolist(),
     }
 

@@ -20,7 +20,6 @@ from rheostat.core.machine import Machine
 from rheostat.decide.queue.policy import policy
 from rheostat.errors import DataError
 from rheostat.simulate.metrics import bounded_slowdown
-from rheostat.simulate.rank.guard import DAY_S
 from rheostat.simulate.schedule import schedule, users
 from rheostat.simulate.workload import Workload, workload
 
@@ -138,9 +137,6 @@ def loss(case: Case, start: Array, weights: Mapping[str, float]) -> float:
 
 
 def beyond(case: Case, start: Array, bound: float) -> float:
-    """How far the longest wait is beyond ``bound`` times that of FCFS with EASY, log; 0 within.
-
-    A wait of less than a day is never beyond.
-    """
+    """How far the longest wait is beyond ``bound`` times that of FCFS with EASY, log; 0 within."""
     wait = float((start - case.load.submit_s).max())
-    return max(0.0, float(np.log(max(wait, 1.0) / max(bound * case.longest_s, DAY_S))))
+    return max(0.0, float(np.log(max(wait, 1.0) / max(bound * case.longest_s, 1.0))))

@@ -3,7 +3,8 @@
 A learned order lowers the mean wait and may forget single jobs.  What wait is usual?  The guard
 plays first come, first served with EASY beside the real schedule, on the same jobs.  Usual is
 ``limit`` times the longest wait there so far, or that in prospect for those who wait there now; and
-a day always is.  A job whose wait so far, and the time until it could start, come to more is *due*.
+`PAST` of the longest so far always is.  A job whose wait so far, and the time until it could start,
+come to more is *due*.
 Due jobs go before all others, oldest first: under EASY the first of them that does not fit is
 promised its start.  Others may pass it as they pass any head, and from ``late`` times the usual
 wait on only if they end, as requested, before its start.
@@ -46,7 +47,7 @@ from rheostat.simulate.rank.native import lent, native
 
 CAME, WAITING, OLDEST = 0, 1, 2
 NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer
-DAY_S = 86_400.0
+PAST = 0.9  # of the longest wait so far is usual, however low the limit
 FORESEEN = 0.8  # of the wait in prospect counts: what is foretold may be too long
 
 
@@ -77,8 +78,8 @@ def tell(other, j, now, run):
 @lent
 def usual(other, now, size, limit):
     """A wait that surprises nobody, s."""
-    longest = max(beside(other, now), FORESEEN * _foreseen(other, now, size))
-    return max(limit * longest, DAY_S)
+    past = beside(other, now)
+    return max(limit * max(past, FORESEEN * _foreseen(other, now, size)), PAST * past)
 
 
 @lent
