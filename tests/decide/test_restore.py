@@ -57,7 +57,7 @@ HOSTILE = {
     "upwards": lambda t: Entry("n1|cpu_cap_w|../../../victim", 7.0, 1.0).line(),
     "node upwards": lambda t: Entry("../tree/n1|gpu_cap_w|" + CARD[4:], 7.0, 1.0).line(),
     "node absolute": lambda t: Entry(f"{t}/tree/n1|gpu_cap_w|" + CARD[4:], 7.0, 1.0).line(),
-    "no cap of this device": lambda t: Entry("n1|cpu_cap_w|intel-rapl:0/name", 7.0, 1.0).line(),
+    "no cap": lambda t: Entry("n1|cpu_cap_w|" + SHORT[9:-14] + "max_power_uw", 7.0, 400.0).line(),
     "negative": lambda t: Entry("n3|cpu_cap_w|" + SHORT[9:], -5.0, 70.0).line(),
     "nothing": lambda t: Entry("n3|cpu_cap_w|" + SHORT[9:], 0.0, 70.0).line(),
     "more than it states": lambda t: Entry("n3|cpu_cap_w|" + SHORT[9:], 401.0, 70.0).line(),
@@ -82,7 +82,7 @@ HOSTILE = {
 def test_a_line_that_cannot_be_is_told_and_all_others_are_put_back(tmp_path, capsys, name, first):
     where, book = made(tmp_path)
     write_tree(tmp_path / "tree", "n3", cpu_w=140.0, gpu_w=200.0)
-    (tmp_path / "victim").write_text("untouched")
+    (tmp_path / "victim").write_text("1000000\n")  # holds what the line says was written last
     untouched = {k: v for k, v in contents(tmp_path / "tree").items() if k.startswith("n3")}
     bad = HOSTILE[name](tmp_path).encode("utf-8", "surrogateescape") + b"\n"
     lines = book.path.read_bytes()
@@ -91,7 +91,7 @@ def test_a_line_that_cannot_be_is_told_and_all_others_are_put_back(tmp_path, cap
     assert code == 1
     assert "all others were put back" in err
     assert contents(tmp_path / "tree") == original(tmp_path / "tree") | untouched
-    assert (tmp_path / "victim").read_text() == "untouched"
+    assert (tmp_path / "victim").read_text() == "1000000\n"
     assert book.path.exists()  # what could not be put back is not forgotten
     assert restored(where, book, capsys)[0] == 1  # and again
 
