@@ -59,8 +59,10 @@ def scale(sizes: tuple[int, ...], highs: int) -> list[dict[str, Any]]:
     for n in sizes:
         watts, value = curves(n)
         total = float(watts.min(axis=1).sum() + 40 * n)
-        racks = Level(np.arange(n) // 40, np.full(-(-n // 40), 44.0 * 40 + 290 * 40))
-        ways = {"one budget": total, "racks of 40 in a site": [racks, whole(n, total)]}
+        ways: dict[str, Any] = {"one budget": total}
+        for size in (40, 8):
+            racks = Level(np.arange(n) // size, np.full(-(-n // size), (44.0 + 290) * size))
+            ways[f"racks of {size} in a site"] = [racks, whole(n, total)]
         for name, budget in ways.items():
             seconds, found = timed(partial(allocate, watts, value, budget))
             rows.append(row(n, name, seconds, found))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rheostat.decide.budget import exact, groups
 from rheostat.decide.budget.allocate import allocate, spend_rest, whole
 from rheostat.decide.budget.fewer import Side, at_most, programme
 from rheostat.decide.budget.hull import Level, fill, hull
@@ -60,17 +61,91 @@ def test_one_budget_is_solved_exactly_and_the_bound_holds(problem) -> None:
 
 @given(problems())
 @settings(max_examples=40)
-def test_nested_budgets_hold_and_the_bound_holds(problem) -> None:
+def test_nested_budgets_hold_and_the_best_is_found_and_proven(problem) -> None:
     watts, value, total, racks = problem
-    levels = [racks, whole(len(watts), total)]
+    levels = rows_of(watts, racks, total)
     found = allocate(watts, value, levels)
-    truth = best(watts, value, levels)
-    assert found.bound >= truth - 1e-9
-    assert found.value <= truth + 1e-9
-    used = watts[np.arange(len(watts)), found.choice]
-    for level in levels:
-        for g, budget in enumerate(level.budget_w):
-            assert used[level.member == g].sum() <= budget + 1e-6
+    assert found.value == pytest.approx(best(watts, value, levels), abs=1e-9)
+    assert found.exact
+    assert held(watts, found.choice, levels)
+
+
+def rows_of(watts, racks, total):
+    """Both racks in one row of a site; nodes in no rack are in no row."""
+    inside = racks.member >= 0
+    row = Level(np.where(inside, 0, -1), np.array([watts[inside, 0].sum() + 40.0]))
+    return [racks, row, whole(len(watts), total)]
+
+
+def held(watts, choice, levels) -> bool:
+    used = watts[np.arange(len(watts)), choice]
+    return all(used[level.member == g].sum() <= budget + 1e-6
+               for level in levels for g, budget in enumerate(level.budget_w))  # fmt: skip
+
+
+@given(problems(), st.sampled_from([1 / 7, 1 / 3, 0.0625]))
+@settings(max_examples=25)
+def test_watts_need_not_be_whole_to_be_solved_exactly(problem, unit) -> None:
+    watts, value, total, racks = problem
+    racks = Level(racks.member, racks.budget_w * unit)
+    levels = [racks, whole(len(watts), total * unit)]
+    found = allocate(watts * unit, value, levels)
+    assert found.value == pytest.approx(best(watts * unit, value, levels), abs=1e-9)
+    assert found.exact
+    assert held(watts * unit, found.choice, levels)
+
+
+@pytest.mark.parametrize("steps", [4, 7, 64])
+def test_where_watts_must_be_rounded_limits_and_bound_still_hold(monkeypatch, steps) -> None:
+    monkeypatch.setattr(groups, "MOST_WORK", 1.0)
+    monkeypatch.setattr(exact, "ROUNDED", steps)
+    racks, rows = np.array([0, 0, 0, 1, 1]), np.arange(5)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        watts = np.sort(rng.uniform(0, 60, (5, 4)), axis=1)
+        value = np.sort(rng.uniform(0, 1, (5, 4)), axis=1)
+        limits = np.bincount(racks, watts[:, 0]) + rng.uniform(0, 60, 2)
+        levels = [Level(racks, limits), whole(5, watts[:, 0].sum() + rng.uniform(0, 100))]
+        found, truth = allocate(watts, value, levels), best(watts, value, levels)
+        assert held(watts, found.choice, levels)
+        assert found.value == pytest.approx(value[rows, found.choice].sum())
+        assert found.bound >= truth - 1e-9
+        assert not found.exact or found.value == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize(("nodes", "rack"), [(1000, 8), (1000, 40)])
+def test_a_thousand_nodes_in_racks_are_proven_best(nodes, rack) -> None:
+    rng = np.random.default_rng(0)
+    watts = 290.0 + np.cumsum(rng.integers(0, 3, (nodes, 17)) * 10.0, axis=1)
+    value = np.cumsum(rng.exponential(0.05, (nodes, 17)) * rng.random((nodes, 1)), axis=1)
+    member = np.arange(nodes) // rack
+    least = np.bincount(member, watts[:, 0])
+    levels = [Level(member, least + rack * rng.integers(25, 60, len(least))),
+              whole(nodes, float(least.sum() + 35 * nodes))]  # fmt: skip
+    found = allocate(watts, value, levels)
+    assert found.exact
+    assert held(watts, found.choice, levels)
+    near = allocate(watts, value, levels, exact=False)
+    assert near.value < found.value <= near.bound + 1e-9
+
+
+def test_work_is_limited_by_what_is_done_and_not_by_time(monkeypatch) -> None:
+    import scipy.optimize
+
+    asked, milp = [], scipy.optimize.milp
+
+    def spied(*given, options, **more):
+        asked.append(set(options))
+        return milp(*given, options=options, **more)
+
+    monkeypatch.setattr(scipy.optimize, "milp", spied)
+    rng = np.random.default_rng(3)
+    watts, value = np.tile(np.arange(4) * 10.0, (30, 1)), np.cumsum(rng.random((30, 4)), axis=1)
+    stays = np.zeros(watts.shape, dtype=bool)
+    stays[:, 0] = True
+    found = at_most(watts, value, [whole(30, 300.0)], stays, 5)
+    assert found.exact
+    assert asked == [{"node_limit", "mip_rel_gap"}]
 
 
 @given(problems())
@@ -139,6 +214,7 @@ def test_few_changes_on_a_large_fleet() -> None:
     free = allocate(watts, value, 3000.0)
     top = np.sort(value.max(axis=1))[-40:].sum()  # 40 changes at most 40 x 30 W: all fit
     assert found.value >= 0.9 * min(top, free.value)
+    assert found.value <= found.bound < free.value
 
 
 def test_leftover_watts_go_where_they_gain_most() -> None:

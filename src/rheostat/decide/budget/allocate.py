@@ -2,8 +2,9 @@
 
 Greedy along the hulls (`hull.py`) comes within one step of the optimum; what is left over is spent
 by looking at every single change that still fits.  Where only few options can be in any better
-answer, a dynamic programme over these makes it exact (`exact.py`).  Whatever was done, the bound of
-the relaxation says what cannot be exceeded.
+answer, a dynamic programme over these makes it exact (`exact.py`).  Nested budgets are solved from
+the inside, the groups of the finest level becoming rows of a smaller problem (`groups.py`).
+Whatever was done, a bound says what cannot be exceeded.  What limits the search is work, not time.
 
 Notation
 --------
@@ -15,11 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from rheostat.core.outcome import Array
-from rheostat.decide.budget.exact import improve_exactly
+from rheostat.decide.budget.exact import SAME, improve_exactly
+from rheostat.decide.budget.groups import grouped
 from rheostat.decide.budget.hull import Filled, Ints, Level, fill, hull
 from rheostat.errors import Infeasible
 
@@ -74,8 +77,8 @@ def allocate(
     budget : float or levels
         Watts for all together, or nested levels, the finest first.
     exact : bool
-        Try to prove the answer best: a single budget only, and for more than 1,000 nodes only where
-        the certificate is worse than 0.001 %.
+        Try to prove the answer best, within limits on work, not on time; for more than 1,000 nodes
+        (or groups) only where the certificate is worse than 0.001 %.
 
     Raises
     ------
@@ -97,18 +100,41 @@ def allocate(
     check(watts[rows, first], levels)
     filled = fill(steps, watts[rows, first], levels)
     bound = float(value[rows, first].sum()) + filled.bound
-    choice = _taken(first, filled)
-    choice = spend_rest(watts, value, choice, levels)
-    proven = False
-    small = len(watts) <= _SURELY or bound - total_of(value, choice) > _CLOSE * abs(bound)
-    if exact and small and len(levels) == 1 and (levels[0].member == 0).all():
+    choice = spend_rest(watts, value, _taken(first, filled), levels)
+    if exact and len(levels) > 1:
+        choice, bound = _by_groups(watts, value, choice, levels, bound)
+    elif exact and (levels[0].member == 0).all() and _worth_proving(value, choice, bound):
         limit = float(levels[0].budget_w[0])
-        choice, proven = improve_exactly(
+        choice, bound = improve_exactly(
             watts, value, choice, limit=limit, bound=bound, price=filled.price
         )
     total = float(value[rows, choice].sum())
     used = float(watts[rows, choice].sum())
+    proven = bound - total <= SAME * max(abs(bound), 1.0)
     return Allocation(choice, total, max(bound, total), filled.price, used, proven)
+
+
+def _worth_proving(value: Array, choice: Ints, bound: float) -> bool:
+    return len(value) <= _SURELY or bound - total_of(value, choice) > _CLOSE * abs(bound)
+
+
+def _by_groups(
+    watts: Array, value: Array, choice: Ints, levels: Sequence[Level], bound: float
+) -> tuple[Ints, float]:
+    """A choice as good as ``choice`` or better, and a bound, from a problem of one level less."""
+    groups = grouped(watts, value, levels)
+    if groups is None:
+        return choice, bound
+    inner = allocate(groups.watts, groups.value, [groups.lifted(x) for x in levels[1:]])
+    found = groups.expanded(inner.choice, len(watts))
+    if groups.whole:
+        return found, min(bound, inner.bound)
+    found = max(choice, spend_rest(watts, value, found, levels), key=partial(total_of, value))
+    above = grouped(watts, value, levels, down=True)
+    if above is not None:
+        upper = allocate(above.watts, above.value, [above.lifted(x) for x in levels[1:]])
+        bound = min(bound, upper.bound)
+    return found, bound
 
 
 def total_of(value: Array, choice: Ints) -> float:

@@ -17,6 +17,10 @@ Operational Research 83 (1995).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,65 +28,146 @@ from rheostat.core.outcome import Array
 
 Ints = NDArray[np.int64]
 _MOST_WORK = 3e8  # additions; a second or two
-_MOST_CELLS = 2e8  # bytes of the record of choices
 _EVEN_W = 1e-3
+_SAME_W = 1e-6
+SAME = 1e-12
+"""Relative difference at which a value and a bound are the same."""
+ROUNDED = 4096
+"""Steps of a limit where exact ones would be too many."""
 
 
 def improve_exactly(
     watts: Array, value: Array, choice: Ints, *, limit: float, bound: float, price: float
-) -> tuple[Ints, bool]:
-    """The best choice and True; or ``choice`` and False where proving it would take too long.
+) -> tuple[Ints, float]:
+    """The best choice that the programme finds, and a value that no answer exceeds.
 
-    ``bound`` is a value no answer exceeds, ``price`` the relaxation's value of a watt.
+    ``bound`` is such a value known before, ``price`` the relaxation's value of a watt.  Where watts
+    need no rounding the two agree: the choice is proven best.
     """
     rows = np.arange(len(watts))
     answer = float(value[rows, choice].sum())
-    scale = max(abs(bound), 1.0)
-    if bound - answer <= 1e-12 * scale:
-        return choice, True
+    if bound - answer <= SAME * max(abs(bound), 1.0):
+        return choice, bound
     possible = np.isfinite(value)
     reduced = np.where(possible, value - price * np.where(possible, watts, 0.0), -np.inf)
     behind = reduced.max(axis=1, keepdims=True) - reduced
-    keep = behind <= bound - answer + 1e-12 * scale
-    best, found = _programme(watts, value, keep, limit)
-    if best is None:
-        return choice, False
-    if found <= answer:
-        return choice, True
-    return best, True
+    keep = behind <= bound - answer + SAME * max(abs(bound), 1.0)
+    solved = frontier(watts, value, keep, limit)
+    if solved is None:
+        return choice, bound
+    best = solved.options(int(solved.points[-1]))
+    choice = best if float(value[rows, best].sum()) > answer else choice
+    answer = float(value[rows, choice].sum())
+    if solved.whole:
+        return choice, answer
+    above = frontier(watts, value, keep, limit, down=True)
+    return choice, bound if above is None else min(bound, max(answer, float(above.values[-1])))
 
 
-def _programme(
-    watts: Array, value: Array, keep: NDArray[np.bool_], limit: float
-) -> tuple[Ints | None, float]:
-    """The best combination of the options kept; None if it is too much work."""
+_Stage = tuple[int, Ints, Ints, NDArray[np.uint32]]
+"""Row, its options, the steps that each takes, and which is best at every number of steps."""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The best values of some rows for every number of watts up to a limit.
+
+    ``points`` are the numbers of steps above the cheapest options at which the best value rises,
+    ``watts`` and ``values`` what these use and reach.  Not ``whole`` are watts that were rounded.
+    """
+
+    points: Ints
+    watts: Array
+    values: Array
+    whole: bool
+    cheapest: Ints
+    record: list[_Stage]
+
+    def options(self, point: int) -> Ints:
+        """The option of each row at a point."""
+        choice = self.cheapest.copy()
+        for row, kept, jumps, which in reversed(self.record):
+            option = int(which[point])
+            choice[row] = kept[option]
+            point -= int(jumps[option])
+        return choice
+
+
+def frontier(
+    watts: Array,
+    value: Array,
+    keep: NDArray[np.bool_],
+    limit: float,
+    most: float = _MOST_WORK,
+    *,
+    down: bool = False,
+) -> Frontier | None:
+    """The best combinations of the options kept; None where the cheapest exceed the limit.
+
+    Exact where watts differ by multiples of a step and that takes at most ``most`` additions.  Else
+    watts are rounded up to `ROUNDED` steps, so that the limit is kept; or ``down``, so that
+    nothing within the limit is better.
+
+    >>> w, v = np.array([[0.0, 10.0], [0.0, 20.0]]), np.array([[0.0, 1.0], [0.0, 5.0]])
+    >>> found = frontier(w, v, np.isfinite(v), 25.0)
+    >>> found.watts, found.values, found.options(found.points[-1])
+    (array([ 0., 10., 20.]), array([0., 1., 5.]), array([0, 1]))
+    """
     rows = np.arange(len(watts))
-    choice = keep.argmax(axis=1)  # of a row with one option left, that one
-    kept = {int(i): _useful(watts[i], value[i], keep[i]) for i in np.flatnonzero(keep.sum(1) > 1)}
-    for i, options in kept.items():
-        choice[i] = options[0]
-    need = {i: watts[i, o] - watts[i, o[0]] for i, o in kept.items() if len(o) > 1}
-    if not need:
-        return choice, float(value[rows, choice].sum())
-    free = limit - watts[rows, choice].sum()
-    if free < -_EVEN_W:
-        return None, -np.inf
-    step = _common(np.concatenate(list(need.values())))
-    size = int(min(max(free, 0.0), sum(float(x[-1]) for x in need.values())) / step + 1e-6) + 1
-    work = sum(len(x) for x in need.values()) * size
-    if work > _MOST_WORK or len(need) * size > _MOST_CELLS:
-        return None, -np.inf
-    best, record = np.zeros(size), []
-    for i, watts_more in need.items():
-        jumps = np.rint(watts_more / step).astype(np.int64)
-        best, which = _stage(best, jumps, value[i, kept[i]])
-        record.append(which)
-    at = int(best.argmax())
-    for i, which in zip(reversed(need), reversed(record), strict=True):
-        option = int(which[at])
-        choice[i] = kept[i][option]
-        at -= round(float(need[i][option]) / step)
-    return choice, float(value[rows, choice].sum())
+    kept = [_useful(*of) for of in zip(watts, value, keep, strict=True)]
+    cheapest = np.array([options[0] for options in kept], dtype=np.int64)
+    base_w, base = float(watts[rows, cheapest].sum()), float(value[rows, cheapest].sum())
+    need = {i: watts[i, o] - watts[i, o[0]] for i, o in enumerate(kept) if len(o) > 1}
+    free = min(max(limit - base_w, 0.0), sum(float(x[-1]) for x in need.values()))
+    if limit - base_w < -_EVEN_W:
+        return None
+    step_w, whole = _step(list(need.values()), free, most)
+    rounded = np.rint if whole else np.floor if down else np.ceil
+    best, record = np.zeros(int((free + _SAME_W) / step_w) + 1), []
+    for i, more in need.items():
+        jumps = rounded(more / step_w).astype(np.int64)
+        last = np.flatnonzero(np.diff(jumps, append=-1))  # of options rounded alike, the best
+        options = kept[i][last]
+        best, which = _stage(best, jumps[last], value[i, options] - value[i, kept[i][0]])
+        record.append((i, options, jumps[last], which))
+    points = np.flatnonzero(np.diff(best, prepend=-np.inf) > 0)
+    used = points * step_w if whole or down else _used(points, watts, cheapest, record)
+    return Frontier(points, base_w + used, base + best[points], whole, cheapest, record)
+
+
+def _used(points: Ints, watts: Array, cheapest: Ints, record: Sequence[_Stage]) -> Array:
+    """Watts above the cheapest options at each point, before they were rounded."""
+    at, used = points.copy(), np.zeros(len(points))
+    for row, options, jumps, which in reversed(record):
+        option = which[at]
+        used += watts[row, options[option]] - watts[row, cheapest[row]]
+        at -= jumps[option]
+    return used
+
+
+def _step(need: list[Array], free: float, most: float) -> tuple[float, bool]:
+    """Watts of a step, and whether all of ``need`` are multiples of it."""
+    every = np.concatenate([*need, [0.0]])
+    step_w = reduce(_divisor, np.unique(every.round(9)).tolist(), 0.0) or 1.0
+    count = np.rint(every / step_w)
+    step_w = float(every @ count / max(count @ count, 1.0)) or 1.0  # without what was rounded off
+    whole = step_w >= _EVEN_W and np.abs(every - count * step_w).max() < _SAME_W
+    size = free / step_w + 1
+    if whole and len(every) * size <= most and len(need) * size <= most / 16:
+        return step_w, True
+    return max(free / ROUNDED, _EVEN_W), False
+
+
+def _divisor(a: float, b: float) -> float:
+    """The greatest common divisor of two numbers of watts that need not be whole.
+
+    >>> round(_divisor(100 / 7, 250 / 7), 6)
+    7.142857
+    """
+    while b > _SAME_W:
+        a, b = b, a % b
+        b = 0.0 if a - b < _SAME_W else b
+    return a
 
 
 def _useful(watts: Array, value: Array, keep: NDArray[np.bool_]) -> Ints:
@@ -93,10 +178,10 @@ def _useful(watts: Array, value: Array, keep: NDArray[np.bool_]) -> Ints:
     return np.asarray(index[value[index] > above])
 
 
-def _stage(best: Array, jumps: Ints, gain: Array) -> tuple[Array, NDArray[np.uint8]]:
-    """One node more: V_i(b) and which option attains it."""
+def _stage(best: Array, jumps: Ints, gain: Array) -> tuple[Array, NDArray[np.uint32]]:
+    """One row more: V_i(b) and which option attains it."""
     result = np.full(len(best), -np.inf)
-    which = np.zeros(len(best), dtype=np.uint8)
+    which = np.zeros(len(best), dtype=np.uint32)
     for j, (jump, v) in enumerate(zip(jumps, gain, strict=True)):
         if jump >= len(best):
             continue
@@ -105,9 +190,3 @@ def _stage(best: Array, jumps: Ints, gain: Array) -> tuple[Array, NDArray[np.uin
         result[jump:][better] = candidate[better]
         which[jump:][better] = j
     return result, which
-
-
-def _common(watts: Array) -> float:
-    """The largest step of which all ``watts`` are multiples, a thousandth of a watt at least."""
-    ticks = np.unique(np.rint(watts / _EVEN_W).astype(np.int64))
-    return max(int(np.gcd.reduce(ticks)), 1) * _EVEN_W

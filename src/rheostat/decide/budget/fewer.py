@@ -49,9 +49,11 @@ def at_most(
         found = programme(watts, value, levels, [Side((~stays).astype(float), changes)])
         return replace(found, price=free.price)
     low, high, best = 0.0, float(np.ptp(value[np.isfinite(value)])) + 1.0, None
+    bound, stay = free.bound, len(watts) - changes
     for _ in range(_BISECTIONS):
         price = (low + high) / 2
         found = allocate(watts, value + price * stays, levels, exact=False)
+        bound = min(bound, found.bound - price * stay)  # whoever changes so few earns this much
         if int((~stays[rows, found.choice]).sum()) <= changes:
             best, high = found.choice, price
         else:
@@ -59,7 +61,8 @@ def at_most(
     if best is None:
         raise Infeasible(f"the budget cannot be met by changing {changes} nodes: allow more", 0)
     total = float(value[rows, best].sum())
-    return Allocation(best, total, free.bound, free.price, float(watts[rows, best].sum()), False)
+    used = float(watts[rows, best].sum())
+    return Allocation(best, total, max(bound, total), free.price, used, False)
 
 
 def programme(
@@ -68,11 +71,12 @@ def programme(
     levels: Sequence[Level],
     sides: Sequence[Side] = (),
     *,
-    limit_s: float = 30.0,
+    most_branches: int = 2_000,
 ) -> Allocation:
     """The best answer under budgets and side constraints, by HiGHS; for some hundreds of nodes.
 
-    ``exact`` is True when HiGHS proves the answer within ``limit_s`` seconds (relative gap 1e-9).
+    ``exact`` is True when HiGHS proves the answer (relative gap 1e-9) within ``most_branches``
+    nodes of its search tree: a limit on work, so that the same input gives the same answer.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
@@ -95,10 +99,11 @@ def programme(
         constraints=constraints,
         integrality=np.ones(m),
         bounds=Bounds(0, 1),
-        options={"time_limit": limit_s, "mip_rel_gap": 1e-9},
+        options={"node_limit": most_branches, "mip_rel_gap": 1e-9},
     )
     if answer.x is None:
-        raise Infeasible("no answer holds all limits and side constraints: loosen one", 0)
+        told = "no answer holds" if answer.status == 2 else "no answer was found that holds"
+        raise Infeasible(f"{told} all limits and side constraints: loosen one", 0)
     taken = answer.x > 0.5
     choice = np.zeros(n, dtype=np.int64)
     choice[node[taken]] = option[taken]

@@ -20,7 +20,7 @@ arXiv 2604.17635 (2026).  Only the abstract is public: the donor rule and the re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +29,7 @@ import numpy as np
 from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
 from rheostat.decide.budget.allocate import Allocation, allocate, whole
-from rheostat.decide.budget.fewer import SMALL, at_most, programme
+from rheostat.decide.budget.fewer import at_most
 from rheostat.decide.budget.fleet import Fleet
 from rheostat.decide.budget.hull import Ints, Level
 from rheostat.decide.budget.menu import Menu, Wish, menu, not_below
@@ -168,10 +168,7 @@ def _allocated(
     if wish.objective == "max-min":
         return lift_worst(watts, value, levels)
     if most_changes is None:
-        found = allocate(watts, value, levels)
-        if found.exact or len(fleet) > SMALL or len(levels) == 1:
-            return found
-        return replace(programme(watts, value, levels), price=found.price)
+        return allocate(watts, value, levels)
     stays = choices.class_row[choices.kind] == fleet.now[:, None]
     return at_most(watts, value, levels, stays, most_changes)
 
