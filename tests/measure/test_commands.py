@@ -24,7 +24,8 @@ def test_a_pipe_gets_tab_separated_columns_and_the_notes_go_to_stderr(runs, caps
     assert run(["read", str(runs), *flags]) == 0
     out, err = capsys.readouterr()
     rows = [line.split("\t") for line in out.splitlines()]
-    assert rows[0] == ["column", "unit", "known", "missing", "meaning"]
+    assert rows[0] == ["column", "unit", "known", "missing", "min", "median", "max",
+                       "meaning"]  # fmt: skip
     assert {r[0]: (r[1], r[2]) for r in rows[1:]} == {
         "nodes": ("", "SUBMIT"), "runtime_s": ("s", "END"), "watts_w": ("W", "END")}  # fmt: skip
     assert "runs.csv: runs, 2 rows, 3 columns" in err
@@ -42,7 +43,8 @@ def test_json_is_one_document_with_counts_and_notes(runs, tmp_path, capsys):
     gone = next(n for n in found["notes"] if n["dropped"])
     assert gone["rows"] == [2]
     assert found["columns"][0] == {"column": "nodes", "unit": "", "known": "SUBMIT", "missing": 0,
-                                   "meaning": "nodes asked for: the usual knob"}  # fmt: skip
+                                   "min": 1, "median": 1.5, "max": 2,
+                                   "meaning": "from n"}  # fmt: skip
     assert JobTable.read_parquet(out_file).frame["nodes"].to_list() == [1, 2]
 
 
