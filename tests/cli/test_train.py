@@ -245,3 +245,13 @@ def test_judging_is_watched_to_the_end_and_the_page_is_there_before_it(
     code, out, _ = told(capsys, *ask, tmp_path / "cut.html")
     assert (code, out) == (130, "")
     assert "episode_jobs" in (tmp_path / "cut.html").read_text()
+
+
+def test_explaining_an_agent_tells_each_stage(log, trained, capsys):
+    ask = ("explain", trained, "--trace", log, "--rounds", 1, "--depth", 1)
+    code, out, err = told(capsys, *ask)
+    assert code == 0
+    assert out
+    lines = [line for line in err.splitlines() if "jobs" in line or "round" in line]
+    assert "schedules 192 jobs" in lines[0]
+    assert "48 jobs not learned from" in lines[-1]

@@ -185,9 +185,11 @@ def imitate(
         Fields of `How`.  The tree's ``facts`` have a certificate and the loss, from the part of the
         trace that was not learned from.
     """
-    lesson = Lesson.of(teacher)
+    lesson, tell = Lesson.of(teacher), progress or (lambda line: None)
     asked, trial = How(**how), Trial.of(jobs, machine)
-    found = _rounds(lesson, trial, asked, progress or (lambda line: None))
+    tell(f"{lesson.name} schedules {len(trial.load):,} jobs")
+    found = _rounds(lesson, trial, asked, tell)
+    tell("certificate: the tree is held against its teacher on the jobs not learned from")
     tree, whole, last = found.tree, found.learned, asked.rounds
     after = _watch(lesson, trial, asked, found.start, number=last, part=2)
     facts = {

@@ -264,7 +264,10 @@ def imitate_saved(spec: str, jobs: JobTable, machine: Machine, **how: Any) -> Tr
         prepare(jobs.rows(part), machine) for part in (np.arange(cut), np.arange(cut, len(jobs)))
     )
     asked = {"features": WITH_WAIT, "ranked": True, "critical": None} | how
+    tell = how.get("progress") or (lambda line: None)
+    tell(f"{spec} schedules {len(learn):,} jobs")
     lessons = imitate_values(agent, learn, **asked)
+    tell(f"certificate: the tree and {spec} schedule the {len(test):,} jobs not learned from")
     found = judged(agent, test, lessons)
     slow = {k: found[v]["mean_bounded_slowdown"] for k, v in
             (("tree", "student"), ("teacher", "teacher"))}  # fmt: skip
