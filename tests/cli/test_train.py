@@ -173,7 +173,7 @@ def test_the_page_has_curves_and_the_jobs_held_out(log, tmp_path, capsys):
     page = (tmp_path / "page.html").read_text()
     for word in ("Mean reward", "Entropy of the choices", "Held out", "Settings", "episode_jobs"):
         assert word in page
-    assert page.count('"kind": "time"') >= 2
+    assert page.count('"kind": "line"') >= 2
 
 
 def test_a_search_gone_on_with_ends_with_the_settings_of_one_that_was_not_cut(

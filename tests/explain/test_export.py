@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import math
 import shutil
 import subprocess
 
@@ -171,13 +170,31 @@ def small():
 
 
 def test_rules_merge_the_questions_about_one_quantity_and_begin_with_the_most_used():
-    told = [(r.jobs, r.part, r.slope) for r in rules(small())]
+    told = [(r.jobs, r.part, r.order) for r in rules(small())]
     assert told == [
-        ("time asked for over 10m and up to 2h and processors up to 8", 0.4, "as they arrived"),
-        ("time asked for over 10m and processors over 8", 0.3, "as they arrived"),
-        ("time asked for over 2h and processors up to 8", 0.2, "least time asked for first"),
-        ("time asked for up to 10m", 0.1, "most time waited first"),
+        ("10m < requested walltime ≤ 2h and processors ≤ 8", 0.4, "order of arrival"),
+        ("requested walltime > 10m and processors > 8", 0.3, "order of arrival"),
+        (
+            "requested walltime > 2h and processors ≤ 8",
+            0.2,
+            "requested walltime (\N{MINUS SIGN}100 %)",
+        ),
+        ("requested walltime ≤ 10m", 0.1, "wait time (+100 %)"),
     ]
+
+
+def test_a_rule_names_its_dominant_factors_with_their_share_of_the_change():
+    """By hand: changes 1/2, -1/4, 1/4 of the same quantity as the first, 1/20 and -1/20."""
+    tree = Tree.of(
+        (*SITE, Feature("gpus"), Feature("memory")), feature=[-1], threshold=[0.0], left=[-1],
+        right=[-1], value=[0.0], support=[9], slope=[[0, 1, 0, 5, 6]], scale=np.ones((1, 5)),
+        steep=[[2.0, -4.0, 4.0, 20.0, -20.0]],
+    )  # fmt: skip
+    (rule,) = rules(tree)
+    change = {"wait time": 0.75, "requested walltime": -0.25, "gpus": 0.05, "memory": -0.05}
+    total = sum(map(abs, change.values()))
+    assert dict(rule.factors) == pytest.approx({k: v / total for k, v in change.items()})
+    assert rule.order == "wait time (+68 %), requested walltime (\N{MINUS SIGN}23 %); 2 others 9 %"
 
 
 def test_every_job_falls_under_the_one_rule_of_its_leaf():
@@ -191,17 +208,24 @@ def test_a_tree_explains_itself_in_python_too():
 
     told = rh.explain(small())
     assert told.facts["rules"][0]["if"] == rules(small())[0].jobs
-    assert "├ yes: worth 3.25 (10 %), most time waited first" in str(told)
+    assert "├ yes: worth 3.25 (10 %), by wait time (+100 %)" in str(told)
 
 
 def test_the_page_draws_every_node_and_says_what_is_not_known():
     text = page(tree_report(small(), "site", page=True))
     charts = json.loads(text.split("const CHARTS = ")[1].split(";\n")[0])
-    lines, nodes = charts[0]["series"]
-    assert len(nodes["x"]) == 7
-    assert sum(v is None for v in lines["x"]) == 6
+    (found,) = charts
+    edges, boxes = found["marks"]
+    assert len(boxes["text"]) == 7
+    assert sum(v is None for v in edges["x"]) == 6
+    said = [t.replace("\n", " ") for t in boxes["text"]]
+    assert said[0] == "requested walltime ≤ 10m?"
+    assert said[2] == "no: processors ≤ 8?"
+    assert said[1].startswith("yes: worth 3.25, 10\N{NO-BREAK SPACE}% of jobs by wait time")
+    at = list(zip(boxes["x"], boxes["y"], strict=True))
+    assert len(set(at)) == 7
+    assert found["x"]["low"] <= min(boxes["x"]) <= max(boxes["x"]) + 1 <= found["x"]["high"]
     assert "no certificate" in text
-    assert not math.isnan(sum(nodes["y"]))
 
 
 # ---------------------------------------------------------------- the command

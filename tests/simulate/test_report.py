@@ -12,6 +12,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.series import Series
 from rheostat.core.vocabulary import VOCABULARY
+from rheostat.explain.draw import drawing
 from rheostat.explain.html import figure, page
 from rheostat.explain.schedule import flat_grid, schedule_report, schedule_text
 from rheostat.explain.text import render
@@ -148,14 +149,30 @@ def test_the_page_has_every_picture_and_fetches_nothing(runs, told):
     said = schedule_report(told, picture(runs))
     titles = [s.title for s in said.sections]
     for part in ("Policies", "Paired differences", "Utilisation", "Queue depth",
-                 "Gantt chart, whole trace: easy", "Gantt chart, close-up: fcfs", "Wait by size",
+                 "Who holds the machine: easy", "Gantt chart, close-up: fcfs", "Wait by size",
                  "Wait by user", "Job by job"):  # fmt: skip
         assert part in titles
     text = page(said)
     assert not re.search(r"(src|href)\s*=\s*[\"']https?:", text)
-    assert "const MORE" in text
-    kinds = {figure(s.chart)["kind"] for s in said.sections if s.chart}
-    assert kinds == {"time", "heat", "gantt", "columns"}
+    assert text.count('"kind": "cells"') == 3
+    kinds = {s.chart.kind for s in said.sections if s.chart}
+    assert kinds == {"time", "occupancy", "pairs", "gantt", "columns"}
+
+
+def test_every_policy_is_drawn_and_told_from_the_others():
+    """Nine policies: each is in each picture over time and by group, no two look alike."""
+    names = ["easy", "fcfs", "sjf", "ljf", "saf", "sjf+easy", "saf+easy", "f1", "conservative"]
+    runs = [simulate_run(jobs_of(60), p, PROCS) for p in names]
+    said = schedule_report(facts("t", runs), picture(runs))
+    for section in said.sections:
+        if section.chart and section.chart.kind in ("time", "columns"):
+            marks = drawing(section.chart).marks
+            assert [m.name for m in marks] == names[len(names) - len(marks) :]
+            assert len(marks) >= len(names) - (section.title == "Job by job")
+        if section.chart and section.chart.kind == "time":
+            assert len({(m.colour, m.dash) for m in marks}) == len(names)
+    shown = next(s for s in said.sections if s.title == "Who holds the machine: easy")
+    assert "Of the 9 policies the first and the last are drawn" in shown.sentences[1]
 
 
 def test_a_page_does_not_grow_with_the_trace():
@@ -210,7 +227,7 @@ def test_nothing_is_drawn_of_a_run_that_has_ended(runs, told):
     lines = next(s for s in said.sections if s.title == "Utilisation").chart.series
     for line in lines:
         last = max(x for x, y in zip(line["x"], line["y"], strict=True) if y is not None)
-        assert last <= shown["end_day"][line["name"]]
+        assert last <= 86_400 * shown["end_day"][line["name"]] * 1.0001
     assert max(shown["end_day"].values()) == pytest.approx(
         shown["day"][-1] + shown["bin_s"] / 2 / 86_400
     )

@@ -28,7 +28,7 @@ def run(argv: Sequence[str]) -> int:
     from rheostat.cli.settings import defaults
     from rheostat.errors import Infeasible, RheostatError
 
-    _say_when_compiling()
+    _prepare(argv)
     try:
         app(args=list(argv), prog_name="rheostat", default_map=defaults())
     except SystemExit as stop:
@@ -44,9 +44,11 @@ def run(argv: Sequence[str]) -> int:
     return 0
 
 
-def _say_when_compiling() -> None:
-    from rheostat.cli.output import COMPILING
+def _prepare(argv: Sequence[str]) -> None:
+    """Pages name the command; the compiler is heard."""
+    from rheostat.cli.output import ASKED, COMPILING
 
+    ASKED[:] = ["rheostat", *argv]
     log = logging.getLogger("rheostat.compile")
     log.setLevel(logging.INFO)
     log.addHandler(COMPILING)

@@ -185,23 +185,28 @@ def _schedule(facts: dict[str, Any]) -> Grid:
 
 
 def _bars(facts: dict[str, Any]) -> Chart:
-    """A bar per job and GPU; the darker, the more power the job draws per GPU."""
+    """A bar with the job's name on each of its GPUs; the darker, the more power per GPU."""
     from rheostat.core.report import Chart
 
+    gpus, nodes = facts["node_gpus"], facts["nodes"]
     bars = [
-        (r["end_s"] - r["start_s"], r["start_s"], facts["node_gpus"] * r["node"] + int(g),
-         r["energy_j"] / (r["end_s"] - r["start_s"]) / r["gpus"], r["job_id"])
+        (r["job_id"], r["start_s"], r["end_s"] - r["start_s"], gpus * r["node"] + int(g),
+         r["energy_j"] / (r["end_s"] - r["start_s"]) / r["gpus"])
         for r in facts["schedule"]
         for g in r["gpu_ids"].split()
     ]  # fmt: skip
-    seconds, base, y, watts, names = zip(*bars, strict=True)
+    names, begin, length, row, watts = (list(column) for column in zip(*bars, strict=True))
     series = {
-        "x": list(seconds), "base": list(base), "y": list(y), "width": [0.9] * len(bars),
-        "shade": list(watts), "shades": [min(watts), max(watts)],
-        "hover": [f"{n}: {w:.0f} W per GPU" for n, w in zip(names, watts, strict=True)],
-        "bottom": -0.5, "top": facts["node_gpus"] * facts["nodes"] - 0.5,
+        "begin": begin, "length": length, "row": row, "width": [0.9] * len(bars),
+        "value": watts, "limits": [min(watts), max(watts)],
+        "quantity": "power per GPU", "unit": "W",
+        "labels": [str(n) for n in names],
+        "hover": [f"<b>{n}</b><br>{b:,.0f} s to {b + s:,.0f} s<br>{w:.0f} W per GPU"
+                  for n, b, s, w in zip(names, begin, length, watts, strict=True)],
+        "rows": [f"node {k}, GPU {g}" if nodes > 1 else f"GPU {g}"
+                 for k in range(nodes) for g in range(gpus)],
     }  # fmt: skip
-    return Chart("gantt", (series,), ("seconds", "GPU, node after node"))
+    return Chart("gantt", (series,), ("time", ""), units=("s", ""))
 
 
 def _report(facts: dict[str, Any]) -> Report:

@@ -142,16 +142,18 @@ def _marks(facts: dict[str, Any]) -> Grid:
     return Grid(heads, tuple(rows))
 
 
-def _bars(facts: dict[str, Any], title: str) -> Chart:
-    """Leverage on the first target, a bar per counter."""
+def _bars(facts: dict[str, Any]) -> Chart:
+    """Change of the first target with its sign and interval, a bar per counter."""
     from rheostat.core.report import Chart
+    from rheostat.explain.words import plain_name
 
     first = facts["leverage"][0]["target"]
     mine = [w for w in facts["leverage"] if w["target"] == first]
     names = [next(iter(w["factors"])) for w in mine]
-    values = [100 * abs(w["change"][0]) for w in mine]
-    axes = (title, f"change of {first}, % either way")
-    return Chart("bar", ({"name": first, "x": names, "y": values},), axes)
+    value, low, high = ([w["change"][k] for w in mine] for k in range(3))
+    bars = {"name": first, "x": names, "y": value, "low": low, "high": high}
+    axes = ("counter", f"change of {plain_name(first)}")
+    return Chart("bar", (bars,), axes, units=("", "share"))
 
 
 def _report(facts: dict[str, Any]) -> Report:
@@ -171,7 +173,7 @@ def _report(facts: dict[str, Any]) -> Report:
         )  # fmt: skip
         if rows:
             said = f"What {facts['method_explained']} says, other counters held; no promise."
-            chart = _bars(facts, title) if key == "leverage" else None
+            chart = _bars(facts) if key == "leverage" else None
             heads = ("target", "change", "target changes %", "low", "high")
             sections.append(Section(title, (said,), Grid(heads, rows), chart))
     if facts.get("predicted"):

@@ -6,6 +6,7 @@ stdout carries the result alone; notes and progress go to stderr.
 from __future__ import annotations
 
 import logging
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -122,10 +123,37 @@ def working(what: str) -> Iterator[None]:
             COMPILING.spinner = None
 
 
-def write_page(report: Report, path: Path) -> None:
-    """Write the HTML report and say where."""
-    from rheostat.core.files import replace_file
-    from rheostat.explain.html import page
+def write_page(
+    report: Report, html: Path | None, figure: Path | None = None, title: str = ""
+) -> None:
+    """Write the HTML page, the pictures alone, or both, and say where.
 
-    replace_file(path, page(report))
-    tell(f"wrote {path}")
+    ``title`` heads the page where the report has none.
+    """
+    from rheostat.core.files import replace_file
+
+    if html is not None:
+        from rheostat.explain.html import page
+
+        replace_file(html, page(report, title, _how_and_when()))
+        tell(f"wrote {html}")
+    if figure is not None:
+        from rheostat.explain.figure import write_figures
+
+        for path in write_figures(report, figure):
+            tell(f"wrote {path}")
+
+
+def _how_and_when() -> str:
+    """The command and the date of a page, or the date that SOURCE_DATE_EPOCH fixes."""
+    import os
+    from datetime import UTC, datetime
+
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    when = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
+    asked = f"{shlex.join(ASKED)}, " if ASKED else ""
+    return f"{asked}{when:%Y-%m-%d %H:%M} UTC"
+
+
+ASKED: list[str] = []
+"""The words of the command that runs, for the last line of a page."""

@@ -19,16 +19,19 @@ class Grid:
 
 @dataclass(frozen=True)
 class Chart:
-    """Series to draw: each a mapping with ``x``, ``y``, optional ``low``/``high``/``text``.
+    """What to show: series, each a mapping, and what the two axes are.
 
-    ``kind`` is "front", "line", "bar" or "calibration", or for a schedule "time", "heat",
-    "columns" or "gantt"; ``axes`` are the two axis titles.
+    ``kind`` is "front", "scatter", "line", "bar" or "calibration"; for a schedule "time",
+    "columns", "occupancy", "pairs" or "gantt"; or "tree".  Most series have ``x`` and ``y``, and
+    optionally ``low``, ``high`` and ``text``.  ``axes`` are names of columns, or words with the
+    base unit in ``units``; "share" is a part of one.  `rheostat.explain.draw` says how it is drawn.
     """
 
     kind: str
     series: tuple[Mapping[str, Any], ...]
     axes: tuple[str, str]
     log: bool = False
+    units: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def format_quantity(value: float, unit: str) -> str:
     if unit in ("", "1"):
         return f"{value:.4g}"
     for prefix in ("T", "G", "M", "k"):
-        if unit in ("W", "J", "J s", "B") and abs(value) >= _PREFIX[prefix] * 0.9995:
+        if unit in ("W", "J", "J s", "B", "Hz") and abs(value) >= _PREFIX[prefix] * 0.9995:
             return f"{value / _PREFIX[prefix]:.3g} {prefix}{unit}"
     return f"{value:.3g} {unit}"
 

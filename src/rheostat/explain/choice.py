@@ -97,7 +97,7 @@ def _grid(front: Front, chosen: int | None, base: int | None) -> Grid:
     heads = ["", *front.knobs, *map(plain_name, names), *(f"Δ {_cost(q)}" for q in deltas)]
     units = ["", *("" for _ in front.knobs), *map(unit_of, names), *("%" for _ in deltas)]
     heads += [] if support is None else ["runs"]
-    heads += ([] if front.outcome.grade is None else ["evidence"]) + [""]
+    heads += ([] if front.outcome.grade is None else ["evidence"]) + ["choice"]
     return Grid(tuple(heads), tuple(rows), (*units, *[""] * (len(heads) - len(units))), chosen)
 
 

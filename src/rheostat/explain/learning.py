@@ -12,15 +12,15 @@ from rheostat.explain.words import share
 Facts = Mapping[str, Any]
 CURVES = (
     ("Mean reward", "mean_reward", "reward per decision", "Of the decisions learned from."),
-    ("Mean wait while learning", "mean_wait_s", "hours", "Of the jobs of each jobset."),
+    ("Mean wait while learning", "mean_wait_s", "mean wait", "Of the jobs of each jobset."),
     ("Slowdown while learning", "mean_bounded_slowdown", "mean bounded slowdown",
      "Of the jobs of each jobset."),
-    ("Entropy of the choices", "entropy", "nats",
+    ("Entropy of the choices", "entropy", "entropy (nats)",
      "High: choices are alike to the agent.  Low: it has made up its mind."),
     ("Error of the expectations", "value_error", "squared error",
      "Of the sums of rewards that the network expects, scaled to vary by 1."),
 )  # fmt: skip
-SCALES = {"mean_wait_s": 1 / 3600}
+UNITS = {"mean_wait_s": "s"}
 
 
 def learning_text(facts: Facts) -> Report:
@@ -70,8 +70,9 @@ def _curve(history: Sequence[Facts], rounds: str, *what: str) -> list[Section]:
     if len(found) < 2:
         return []
     x, y = zip(*found, strict=True)
-    series = {"x": list(x), "y": [v * SCALES.get(key, 1) for v in y], "name": title}
-    return [Section(title, (said,), None, Chart("time", (series,), (rounds, axis)))]
+    series = {"x": list(x), "y": list(y), "name": title}
+    chart = Chart("line", (series,), (rounds, axis), units=("", UNITS.get(key, "")))
+    return [Section(title, (said,), None, chart)]
 
 
 def _checks(history: Sequence[Facts], rounds: str) -> list[Section]:
@@ -79,14 +80,15 @@ def _checks(history: Sequence[Facts], rounds: str) -> list[Section]:
     if len(found) < 2:
         return []
     sections = []
-    for key, title, axis, scale in (
-        ("mean_wait_s", "Mean wait of held-out jobs", "hours", 1 / 3600),
-        ("mean_bounded_slowdown", "Slowdown of held-out jobs", "mean bounded slowdown", 1),
+    for key, title, axis in (
+        ("mean_wait_s", "Mean wait of held-out jobs", "mean wait"),
+        ("mean_bounded_slowdown", "Slowdown of held-out jobs", "mean bounded slowdown"),
     ):
-        values = [c[key] * scale for _, c in found]
+        values = [c[key] for _, c in found]
         series = {"x": [i for i, _ in found], "y": values, "name": title}
         said = "Scheduled whole, from an empty machine, and not learned from."
-        sections.append(Section(title, (said,), None, Chart("time", (series,), (rounds, axis))))
+        chart = Chart("line", (series,), (rounds, axis), units=("", UNITS.get(key, "")))
+        sections.append(Section(title, (said,), None, chart))
     return sections
 
 

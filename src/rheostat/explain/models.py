@@ -47,7 +47,14 @@ def explain_importance(found: Importance) -> Told:
     if idle:
         said.append(f"Not distinguishable from noise: {listed(idle)}.")
     names, values = list(found.names[:SHOWN]), [float(v) for v in found.values[:SHOWN]]
-    chart = Chart("bar", ({"name": found.method, "x": names, "y": values},), ("column", found.unit))
+    bars = {
+        "name": found.method,
+        "x": names,
+        "y": values,
+        "low": [float(v) for v in found.low[:SHOWN]],
+        "high": [float(v) for v in found.high[:SHOWN]],
+    }
+    chart = Chart("bar", (bars,), ("column", found.unit))
     rows = [
         {"column": n, "value": float(v), "interval": [float(a), float(b)]}
         for n, v, a, b in zip(found.names, found.values, found.low, found.high, strict=True)

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 
 from rheostat.core.report import Chart
-from rheostat.explain.words import plain_name, quantity, unit_of
+from rheostat.explain.words import chart_unit, plain_name, quantity, share
 
 GLYPHS = {"chosen": "\N{BLACK DIAMOND}", "requested": "\N{WHITE SQUARE}", "front": "o"}
 GLYPHS |= {"true": "x", "dominated": "\N{MIDDLE DOT}"}
@@ -61,7 +61,7 @@ def scatter(
 ) -> list[str]:
     """Points as text; the y axis is labelled at its ends, the x axis below."""
     x, y = [p[0] for p in points], [p[1] for p in points]
-    units = [unit_of(a) for a in chart.axes]
+    units = [chart_unit(chart, i) for i in range(2)]
     ends = [_label(v, units[1]) for v in (max(y), min(y))]
     margin = max(len(e) for e in (*ends, plain_name(chart.axes[1]))) + 1
     w = max(20, width - margin - 2)
@@ -81,19 +81,21 @@ def scatter(
 
 
 def _label(value: float, unit: str) -> str:
+    if unit == "share":
+        return share(value, 1)
     return quantity(value, unit) if unit else f"{value:.3g}"
 
 
 def bars(chart: Chart, width: int) -> list[str]:
-    """Horizontal bars, one per name, longest full width; negative values show no bar."""
+    """Horizontal bars with their signed values, one per name, the longest of full width."""
     series = chart.series[0]
     names, values = [str(n) for n in series["x"]], [float(v) for v in series["y"]]
-    top = max((v for v in values if math.isfinite(v)), default=0.0)
+    top = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     margin = max((len(n) for n in names), default=0)
-    room = max(10, width - margin - 10)
+    room = max(10, width - margin - 12)
     lines = []
     for name, value in zip(names, values, strict=True):
-        eighths = round(8 * room * max(0.0, value) / top) if top > 0 else 0
+        eighths = round(8 * room * abs(value) / top) if top > 0 and math.isfinite(value) else 0
         bar = BLOCKS[8] * (eighths // 8) + BLOCKS[eighths % 8].strip()
-        lines.append(f"{name:>{margin}} {bar} {value:.3g}")
+        lines.append(f"{name:>{margin}} {bar} {_label(value, chart_unit(chart, 1))}")
     return lines

@@ -179,7 +179,8 @@ def _users(facts: Facts) -> list[Section]:
     first = next(iter(facts["policies"].values()))["by_user"]
     if not first:
         return [Section("Wait by user", ("The trace names no users.",))]
-    said = [f"The {min(len(first), charts.USERS)} users with most processor-time of {len(first)}."]
+    most = min(len(first), charts.users_shown(facts))
+    said = [f"The {most} users with most processor-time of {len(first)}."]
     for name, p in facts["policies"].items():
         said.append(f"{name}: fairness between users (Jain) {p['fairness_jain']:.2f}.")
     return [Section("Wait by user", tuple(said), None, charts.columns(facts, "by_user"))]

@@ -1,44 +1,44 @@
-"""Pictures of simulated runs, as `Chart` values: lines over time, occupancy, close-up, columns."""
+"""What pictures of simulated runs show, as `Chart` values: over time, occupancy, jobs, groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rheostat.core.report import Chart, Section
-from rheostat.explain.words import duration
+from rheostat.explain.words import duration, listed
 
-LINES = 6
 USERS = 20
-TICKS_S = (1, 10, 60, 600, 3600, 36_000, 86_400, 864_000, 8_640_000)
+COLUMNS = 120  # bars of a picture with a group per user
+SINCE = "time since the first submission"
+DAY_S = 86_400.0
 Facts = Mapping[str, Any]
 
 
 def over_time(shown: Facts) -> list[Section]:
     """Utilisation, queue depth, and power where it is known."""
-    per = f"Means over {duration(shown['bin_s'])}."
-    series = shown["series"]
-    if len(series) > LINES:
-        per += f" The first {LINES} policies are drawn."
+    per = (f"Means over {duration(shown['bin_s'])}.",)
     sections = [
-        Section("Utilisation", (per,), None, _lines(shown, "utilisation", "share of the machine")),
-        Section("Queue depth", (per,), None, _lines(shown, "queue", "jobs waiting")),
+        Section("Utilisation", per, None, _lines(shown, "utilisation", "utilisation", "share")),
+        Section("Queue depth", per, None, _lines(shown, "queue", "jobs waiting", "")),
     ]
-    if all("power_w" in s for s in series.values()):
+    if all("power_w" in s for s in shown["series"].values()):
         sections.append(_power(shown, per))
     return sections
 
 
-def _power(shown: Facts, per: str) -> Section:
-    chart = _lines(shown, "power_w", "kW", scale=1e-3)
+def _power(shown: Facts, per: tuple[str, ...]) -> Section:
+    chart = _lines(shown, "power_w", "power", "W")
     cap = shown["cap_w"]
     if cap is None:
-        return Section("Power", (per,), None, chart)
-    line = {"x": _short(shown["day"]), "y": _short(1e-3 * cap), "name": "cap", "dash": True}
+        return Section("Power", per, None, chart)
+    line = {"x": _short(DAY_S * shown["day"], 5), "y": _short(cap), "name": "cap", "limit": True}
     said = [_held(name, s) for name, s in shown["series"].items()]
-    return Section("Power", (*said, per), None, Chart("time", (*chart.series, line), chart.axes))
+    drawn = replace(chart, series=(*chart.series, line))
+    return Section("Power", (*said, *per), None, drawn)
 
 
 def _held(name: str, run: Facts) -> str:
@@ -49,13 +49,13 @@ def _held(name: str, run: Facts) -> str:
     return f"{name}: the cap is exceeded for {duration(run['cap_exceeded_s'])}, by up to {most}."
 
 
-def _lines(shown: Facts, key: str, axis: str, *, scale: float = 1.0) -> Chart:
-    day = shown["day"]
+def _lines(shown: Facts, key: str, axis: str, unit: str) -> Chart:
+    seconds = _short(DAY_S * shown["day"], 5)
     series = [
-        {"x": _short(day), "y": _short(_until(shown, name, scale * s[key])), "name": name}
-        for name, s in list(shown["series"].items())[:LINES]
+        {"x": seconds, "y": _short(_until(shown, name, s[key])), "name": name}
+        for name, s in shown["series"].items()
     ]
-    return Chart("time", tuple(series), ("days since the first submission", axis))
+    return Chart("time", tuple(series), (SINCE, axis), units=("s", unit))
 
 
 def _until(shown: Facts, name: str, values: np.ndarray) -> np.ndarray:
@@ -67,30 +67,43 @@ def gantt(shown: Facts) -> list[Section]:
     """Who holds the machine over the whole trace; job by job where the queue is deepest."""
     sections = []
     for name, found in shown["occupancy"].items():
-        rows = {"x": _short(shown["day"]), "y": found["rows"], "z": _short(found["share"])}
-        chart = Chart("heat", (rows | {"name": "share"},), ("days since the first submission", ""))
-        said = f"{name}: share of the machine held, over {duration(shown['bin_s'])} each."
-        sections.append(Section(f"Gantt chart, whole trace: {name}", (said,), None, chart))
+        seconds = _short(DAY_S * shown["day"], 5)
+        rows = {"x": seconds, "y": found["rows"], "z": _short(found["share"])}
+        chart = Chart("occupancy", (rows,), (SINCE, ""), units=("s", ""))
+        said = [f"{name}: share of the machine held, over {duration(shown['bin_s'])} each."]
+        said += _left_out(shown)
+        sections.append(Section(f"Who holds the machine: {name}", tuple(said), None, chart))
     waits = np.concatenate([f["wait_s"] for f in shown["close_up"].values()])
-    shades = _short(np.log10(np.maximum([waits.min(), waits.max()], 1.0))) if len(waits) else [0, 1]
+    limits = [float(waits.min()), float(waits.max())] if len(waits) else [0.0, 1.0]
     for name, found in shown["close_up"].items():
-        sections.append(_close_up(name, found, shades))
+        sections.append(_close_up(name, found, limits))
     return sections
 
 
-def _close_up(name: str, found: Facts, shades: list[Any]) -> Section:
+def _left_out(shown: Facts) -> list[str]:
+    """That of many policies two are drawn like this."""
+    policies = list(shown["series"])
+    if len(policies) < 3:
+        return []
+    ends = listed([policies[0], policies[-1]])
+    return [f"Of the {len(policies)} policies the first and the last are drawn: {ends}."]
+
+
+def _close_up(name: str, found: Facts, limits: list[float]) -> Section:
     text = [
-        f"job {j}<br>waited {duration(w)}"
+        f"<b>job {j}</b><br>waited {duration(w)}"
         for j, w in zip(found["job_id"], found["wait_s"], strict=True)
     ]
     bars = {
-        "x": _short(found["hours"], 6),
-        "base": _short(found["hour"], 6),
-        "y": (found["lowest"] + found["procs"] / 2).tolist(),
+        "begin": _short(3600 * found["hour"], 6),
+        "length": _short(3600 * found["hours"], 6),
+        "row": (found["lowest"] + found["procs"] / 2).tolist(),
         "width": found["procs"].tolist(),
-        "shade": _short(np.log10(np.maximum(found["wait_s"], 1.0)), 3),
+        "value": _short(found["wait_s"], 3),
+        "limits": limits,
+        "quantity": "wait",
+        "unit": "s",
         "hover": text,
-        "shades": shades,
         "top": found["machine"],
     }
     said = [
@@ -100,22 +113,27 @@ def _close_up(name: str, found: Facts, shades: list[Any]) -> Section:
     ]
     if found["left_out"]:
         said.append(f"{found['left_out']:,} smaller jobs in this window are not drawn.")
-    axes = (f"hours from day {found['day']:.2f}", "processors")
-    return Section(
-        f"Gantt chart, close-up: {name}", tuple(said), None, Chart("gantt", (bars,), axes)
-    )
+    axes = (f"time from day {found['day']:.2f}", "processors")
+    chart = Chart("gantt", (bars,), axes, units=("s", ""))
+    return Section(f"Gantt chart, close-up: {name}", tuple(said), None, chart)
 
 
 def columns(facts: Facts, by: str) -> Chart:
     """Mean wait of each group under each policy; users are the largest under the first policy."""
     policies = facts["policies"]
     first = next(iter(policies.values()))[by]
-    names = [g["name"] for g in first][: USERS if by == "by_user" else None]
+    names = [g["name"] for g in first][: users_shown(facts) if by == "by_user" else None]
     series = []
-    for policy, p in list(policies.items())[:LINES]:
-        mean = {g["name"]: g["wait_s"]["mean"] / 3600 for g in p[by]}
+    for policy, p in policies.items():
+        mean = {g["name"]: g["wait_s"]["mean"] for g in p[by]}
         series.append({"x": names, "y": [_round(mean[n]) for n in names], "name": policy})
-    return Chart("columns", tuple(series), ("user" if by == "by_user" else "", "mean wait, hours"))
+    title = {"by_user": "user", "by_size": "share of the machine requested"}.get(by, "run time")
+    return Chart("columns", tuple(series), (title, "mean wait"), units=("", "s"))
+
+
+def users_shown(facts: Facts) -> int:
+    """So many users that the bars of all policies stay wide enough to be seen."""
+    return max(5, min(USERS, COLUMNS // len(facts["policies"])))
 
 
 def differences(shown: Facts) -> list[Section]:
@@ -123,38 +141,27 @@ def differences(shown: Facts) -> list[Section]:
     if not shown["changes"]:
         return []
     classes = list(shown["change_classes"])
-    moved = list(shown["changes"].items())[: LINES - 1]
+    moved = shown["changes"].items()
     series = [
-        {"x": classes, "y": _short(v), "name": n, "slot": i} for i, (n, v) in enumerate(moved, 1)
+        {"x": classes, "y": _short(v), "name": n, "place": i} for i, (n, v) in enumerate(moved, 1)
     ]
     base = next(iter(shown["series"]))
     said = f"Share of the jobs whose wait moved by so much from {base}."
-    chart = Chart("columns", tuple(series), ("", "share of the jobs"))
+    axes = ("change of the wait", "share of the jobs")
+    chart = Chart("columns", tuple(series), axes, units=("", "share"))
     return [Section("Job by job", (said,), None, chart), _pairs(shown, base)]
 
 
 def _pairs(shown: Facts, base: str) -> Section:
     found, other = shown["wait_pairs"], list(shown["changes"])[-1]
-    words = [duration(10.0**v) for v in found["log10_s"]]
-    jobs = np.where(found["jobs"] > 0, np.log10(np.maximum(found["jobs"], 1)), np.nan)
     place = _short(found["log10_s"])
-    ticks = [t for t in TICKS_S if np.log10(t) <= found["log10_s"][-1]]
-    cells = {
-        "x": place,
-        "y": place,
-        "z": _short(jobs),
-        "name": "jobs",
-        "tens": True,
-        "words": words,
-    }
-    cells["ticks"] = _short(np.log10(ticks))
-    cells["tick_words"] = [duration(t) for t in ticks]
+    cells = {"x": place, "y": place, "z": found["jobs"].astype(int).tolist()}
     said = f"Each square: jobs with this wait under {base} (across) and {other} (up)."
     under = (
         "Below the dotted line the job waits less; the darker, the more jobs.  Waits under 1 s "
         "are drawn as 1 s."
     )
-    chart = Chart("heat", (cells,), (f"wait under {base}", f"wait under {other}"))
+    chart = Chart("pairs", (cells,), (f"wait under {base}", f"wait under {other}"))
     return Section("Wait against wait", (said, under), None, chart)
 
 

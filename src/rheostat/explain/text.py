@@ -16,6 +16,7 @@ from rich.text import Text
 from rheostat.core.report import Grid, Report, Section
 from rheostat.explain import scatter
 from rheostat.explain.cells import cell
+from rheostat.explain.words import head_words
 
 WIDEST = 100
 LABEL = 9
@@ -82,7 +83,8 @@ def grid_table(grid: Grid) -> Table:
     units = (*grid.units, *[""] * (len(grid.heads) - len(grid.units)))
     for i, head in enumerate(grid.heads):
         numeric = any(not isinstance(r[i], str) and r[i] is not None for r in grid.rows)
-        table.add_column(head, justify="right" if numeric else "left", overflow="fold")
+        justify = "right" if numeric else "left"
+        table.add_column(head_words(head, units[i]), justify=justify, overflow="fold")
     for i, row in enumerate(grid.rows):
         here = i == grid.marked
         cells = [escape(cell(v, u)) for v, u in zip(row, units, strict=True)]

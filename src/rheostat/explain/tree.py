@@ -7,7 +7,7 @@ quantity, in the units people use; the rules that most jobs fall under come firs
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,21 +15,32 @@ import numpy as np
 
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.decide.queue.tree import Feature, Tree
-from rheostat.explain.words import duration, listed, share
+from rheostat.explain.words import MINUS, duration, listed, share, signed
 
 Facts = Mapping[str, Any]
 MOST = 12  # rules on a terminal
+OVERALL = 4
+DOMINANT = 0.8  # factors are named until they make up so much of the worth's change
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A leaf: its jobs, their share in training, worth (middle, low, high), and their order."""
+    """A leaf: its jobs, their share in training, worth (middle, low, high), and what orders them.
+
+    ``factors`` are (what, weight), the greatest first; more of it goes first where the weight is
+    above 0, less of it below.  A weight is the factor's share in the largest change of the worth.
+    """
 
     leaf: int
     jobs: str
     part: float
     worth: tuple[float, float, float]
-    slope: str
+    factors: tuple[tuple[str, float], ...]
+
+    @property
+    def order(self) -> str:
+        """What orders the jobs of the rule, in words."""
+        return factor_words(self.factors)
 
 
 def rules(tree: Tree) -> list[Rule]:
@@ -40,7 +51,7 @@ def rules(tree: Tree) -> list[Rule]:
         words = [said(tree.features[f], *bounds[f]) for f in sorted(bounds)]
         part = float(tree.support[leaf]) / total
         found.append(Rule(leaf, listed(words) if words else "every job", part,
-                          _worth(tree, leaf), _slope(tree, leaf)))  # fmt: skip
+                          _worth(tree, leaf), factors(tree, leaf)))  # fmt: skip
     return sorted(found, key=lambda r: (-r.part, -r.worth[1], r.leaf))
 
 
@@ -60,32 +71,35 @@ def _ways(tree: Tree) -> list[tuple[int, dict[int, tuple[float, float]]]]:
 
 
 def said(feature: Feature, low: float, high: float) -> str:
-    """An interval in words.
+    """An interval as a condition.
 
-    >>> said(Feature("request_s", "s", "time asked for"), 600.0, 7200.0)
-    'time asked for over 10m and up to 2h'
-    >>> said(Feature("ask", "ln s", "time asked for"), -math.inf, math.log(3600))
-    'time asked for up to 1h'
-    >>> said(Feature("fits", "0 or 1", "fitting into what is free now"), 0.5, math.inf)
-    'fitting into what is free now'
+    >>> said(Feature("request_s", "s", "requested walltime"), 600.0, 7200.0)
+    '10m < requested walltime ≤ 2h'
+    >>> said(Feature("ask", "ln s", "requested walltime"), -math.inf, math.log(3600))
+    'requested walltime ≤ 1h'
+    >>> said(Feature("fits", "0 or 1", "fits into what is free"), -math.inf, 0.5)
+    'not: fits into what is free'
     """
     if feature.unit == "0 or 1":
-        return feature.said if low >= 0 else f"not {feature.said}"
-    over = f"over {natural(low, feature)}" if math.isfinite(low) else ""
-    most = f"up to {natural(high, feature)}" if math.isfinite(high) else ""
-    return f"{feature.said} {' and '.join(w for w in (over, most) if w)}"
+        return feature.said if low >= 0 else f"not: {feature.said}"
+    least, most = natural(low, feature), natural(high, feature)
+    if not math.isfinite(low):
+        return f"{feature.said} ≤ {most}"
+    return f"{feature.said} > {least}" if math.isinf(high) else f"{least} < {feature.said} ≤ {most}"
 
 
 def natural(value: float, feature: Feature) -> str:
     """A threshold as people say it, whatever scale the tree asks on.
 
-    >>> natural(math.log(0.25), Feature("share", "ln", "share of the machine asked for"))
+    >>> natural(math.log(0.25), Feature("share", "ln", "requested share of the machine"))
     '25 %'
-    >>> natural(math.log1p(30), Feature("wait", "ln(1 + min)", "time waited"))
+    >>> natural(math.log1p(30), Feature("wait", "ln(1 + min)", "wait time"))
     '30m'
     >>> natural(8.5, Feature("procs", "", "processors"))
     '8'
     """
+    if math.isinf(value):
+        return ""
     unit = feature.unit
     times = {"s": 1.0, "ln s": 1.0, "ln(1 + min)": 60.0, "ln(1 + h)": 3600.0}
     if unit.startswith("ln(1 +"):
@@ -96,11 +110,11 @@ def natural(value: float, feature: Feature) -> str:
         return duration(times[unit] * value)
     if unit == "processor-s":
         return f"{value / 3600:.3g} processor-hours"
-    if unit == "0 to 1" or (unit == "ln" and "relative" not in feature.words):
+    if unit == "0 to 1" or (unit == "ln" and "/" not in feature.words):
         return share(value, 0 if value >= 0.1 else 1)
     if unit in ("", "ln(1 + jobs)"):
         return f"{math.floor(value + 1e-9):,}"  # counts are whole: at most 8.5 is at most 8
-    return f"{value:.3g} times"
+    return f"{value:.3g}"
 
 
 def _worth(tree: Tree, leaf: int) -> tuple[float, float, float]:
@@ -114,22 +128,50 @@ def _worth(tree: Tree, leaf: int) -> tuple[float, float, float]:
     return value + (least + most) / 2, value + least, value + most
 
 
-def _slope(tree: Tree, leaf: int) -> str:
-    """By what its jobs are put in order, the strongest first."""
-    slopes = [k for k in range(tree.slope.shape[1]) if tree.slope[leaf, k] >= 0]
-    slopes.sort(key=lambda k: abs(tree.steep[leaf, k]))
-    words = [
-        f"{'most' if tree.steep[leaf, k] > 0 else 'least'} "
-        f"{tree.features[int(tree.slope[leaf, k])].said}"
-        for k in slopes
-    ]
-    return f"{', '.join(words)} first" if words else "as they arrived"
+def factors(tree: Tree, leaf: int) -> tuple[tuple[str, float], ...]:
+    """(what, signed share in the largest change of the worth) of a leaf, the greatest first."""
+    change: dict[str, float] = {}
+    for column, steep in zip(tree.slope[leaf].tolist(), tree.steep[leaf].tolist(), strict=True):
+        if column >= 0:  # a quantity may be there twice, with changes at different sizes
+            name = tree.features[column].said
+            change[name] = change.get(name, 0.0) + 1.0 / steep
+    total = sum(map(abs, change.values())) or 1.0
+    return tuple(sorted(((n, c / total) for n, c in change.items()), key=lambda f: -abs(f[1])))
+
+
+def factor_words(found: Sequence[tuple[str, float]]) -> str:
+    """The dominant factors with their weights, the rest as one.
+
+    >>> factor_words([("wait time", 0.5), ("requested walltime", -0.3), ("processors", -0.2)])
+    'wait time (+50 %), requested walltime (−30 %), processors (−20 %)'
+    >>> factor_words([("a", 0.6), ("b", -0.3), ("c", 0.05), ("d", 0.03), ("e", -0.02)])
+    'a (+60 %), b (−30 %); 3 others 10 %'
+    >>> factor_words([])
+    'order of arrival'
+    """
+    shown = [f"{name} ({signed(weight)})" for name, weight in found]
+    enough = np.cumsum([abs(weight) for _, weight in found]) >= DOMINANT - 1e-9
+    most = int(np.argmax(enough)) + 1 if enough.any() else len(found)
+    if len(found) - most < 2:
+        return ", ".join(shown) or "order of arrival"
+    rest = sum(abs(weight) for _, weight in found[most:])
+    return f"{', '.join(shown[:most])}; {len(found) - most} others {share(rest)}"
+
+
+def overall_words(found: Sequence[Rule]) -> str:
+    """What orders jobs within rules, each rule weighed by how many jobs fall under it."""
+    total: dict[str, float] = {}
+    for rule in found:
+        for name, weight in rule.factors:
+            total[name] = total.get(name, 0.0) + rule.part * abs(weight)
+    most = sorted(total.items(), key=lambda item: -item[1])[:OVERALL]
+    return listed([f"{name} ({share(weight)})" for name, weight in most] or ["order of arrival"])
 
 
 def rule_grid(tree: Tree, most: int | None = None) -> Grid:
     """A row per rule."""
-    rows = tuple((r.part, r.jobs, r.worth, r.slope) for r in rules(tree)[:most])
-    return Grid(("of jobs", "if", "worth", "among them"), rows, ("share", "", "1", ""))
+    rows = tuple((r.part, r.jobs, r.worth, r.order) for r in rules(tree)[:most])
+    return Grid(("of jobs", "if", "worth", "ordered by"), rows, ("share", "", "1", ""))
 
 
 def drawn(tree: Tree) -> list[str]:
@@ -138,9 +180,9 @@ def drawn(tree: Tree) -> list[str]:
     >>> small = Tree.of([Feature("procs", "", "processors")], feature=[0, -1, -1], left=[1, -1, -1],
     ...                 right=[2, -1, -1], threshold=[8.5, 0, 0], value=[0, 1, 0], support=[4, 1, 3])
     >>> print(*drawn(small), sep="\n")
-    processors up to 8?
-    ├ yes: worth 1 (25 %), as they arrived
-    └ no:  worth 0 (75 %), as they arrived
+    processors ≤ 8?
+    ├ yes: worth 1 (25 %), by order of arrival
+    └ no:  worth 0 (75 %), by order of arrival
     """  # noqa: E501 - a doctest
     lines: list[str] = []
     total = max(int(tree.support[0]), 1)
@@ -148,7 +190,8 @@ def drawn(tree: Tree) -> list[str]:
     def put(node: int, lead: str, rest: str) -> None:
         if tree.left[node] < 0:
             worth, part = _worth(tree, node)[0], float(tree.support[node]) / total
-            lines.append(f"{lead}worth {worth:.3g} ({share(part)}), {_slope(tree, node)}")
+            order = factor_words(factors(tree, node))
+            lines.append(f"{lead}worth {worth:.3g} ({share(part)}), by {order}")
             return
         lines.append(f"{lead}{_question(tree, node)}")
         put(int(tree.left[node]), f"{rest}├ yes: ", f"{rest}│      ")
@@ -164,28 +207,35 @@ def _question(tree: Tree, node: int) -> str:
 
 
 def tree_chart(tree: Tree) -> Chart:
-    """Nodes and the lines between them, for a page; leaves side by side."""
-    x, deep = np.zeros(len(tree.left)), tree.deep
+    """Every node with its question and threshold, or with its answer; leaves one below another."""
+    place, parent = np.zeros(len(tree.left)), np.full(len(tree.left), -1)
     order = [leaf for leaf, _ in _ways(tree)]
-    x[order] = np.arange(len(order))
-    for node in np.flatnonzero(tree.left >= 0)[::-1]:
-        x[node] = (x[tree.left[node]] + x[tree.right[node]]) / 2
-    lines_x: list[float | None] = []
-    lines_y: list[float | None] = []
-    for node in np.flatnonzero(tree.left >= 0):
-        for child in (int(tree.left[node]), int(tree.right[node])):
-            lines_x += [float(x[node]), float(x[child]), None]
-            lines_y += [-float(deep[node]), -float(deep[child]), None]
-    told = {r.leaf: f"{r.jobs}<br>worth {r.worth[0]:.3g}; {r.slope}" for r in rules(tree)}
-    leaf = tree.left < 0
-    words = [told.get(i) or f"{_question(tree, i)}<br>left: yes, right: no" for i in range(len(x))]
-    short = [
-        "" if e else tree.features[int(f)].said for e, f in zip(leaf, tree.feature, strict=True)
-    ]
-    part = tree.support / max(int(tree.support[0]), 1)
-    nodes = {"x": x.tolist(), "y": (-deep).astype(float).tolist(), "hover": words, "text": short,
-             "leaf": leaf.tolist(), "part": part.tolist()}  # fmt: skip
-    return Chart("tree", ({"x": lines_x, "y": lines_y}, nodes), ("", ""))
+    place[order] = np.arange(len(order))
+    inner = np.flatnonzero(tree.left >= 0)
+    for node in inner[::-1]:
+        parent[[tree.left[node], tree.right[node]]] = node
+        place[node] = (place[tree.left[node]] + place[tree.right[node]]) / 2
+    answer = {0: "", **{int(tree.left[i]): "yes: " for i in inner}}
+    answer |= {int(tree.right[i]): "no: " for i in inner}
+    told = {r.leaf: r for r in rules(tree)}
+    text, hover = [], []
+    for node in range(len(tree.left)):
+        rule = told.get(node)
+        text.append([answer[node] + _question(tree, node)] if rule is None
+                    else _answer(rule, answer[node]))  # fmt: skip
+        hover.append("" if rule is None else f"{rule.jobs}<br>by {rule.order}")
+    series = {"x": tree.deep.tolist(), "y": place.tolist(), "parent": parent.tolist(),
+              "leaf": (tree.left < 0).tolist(), "text": text, "hover": hover}  # fmt: skip
+    return Chart("tree", (series,), ("", ""))
+
+
+def _answer(rule: Rule, lead: str) -> list[str]:
+    """Paragraphs of a leaf's box."""
+    first = f"{lead}worth {rule.worth[0]:.3g}, {share(rule.part)} of jobs"
+    if not rule.factors:
+        return [first, "by order of arrival"]
+    name, weight = rule.factors[0]
+    return [first, f"by {name} ({signed(weight)})"]
 
 
 def certificate_words(facts: Facts) -> tuple[str, ...]:
@@ -229,7 +279,7 @@ def tree_facts(tree: Tree) -> dict[str, Any]:
     """Everything the report says, as data."""
     told = [
         {"if": r.jobs, "share": r.part, "worth": r.worth[0], "least": r.worth[1],
-         "most": r.worth[2], "among": r.slope}
+         "most": r.worth[2], "ordered_by": [{"factor": f, "weight": w} for f, w in r.factors]}
         for r in rules(tree)
     ]  # fmt: skip
     size = {"leaves": len(tree.leaves), "depth": tree.depth, "nodes": len(tree.left)}
@@ -238,10 +288,15 @@ def tree_facts(tree: Tree) -> dict[str, Any]:
 
 def tree_report(tree: Tree, name: str = "tree", *, page: bool = False) -> Report:
     """Rules, picture and certificate; for a terminal, or a ``page``."""
+    found = rules(tree)
+    asked = [tree.features[i].said for i in dict.fromkeys(tree.feature[tree.left >= 0].tolist())]
+    about = f" about {listed(asked)}" if asked else ""
     said_first = (
-        f"{_many(len(tree.leaves), 'rule')}, at most {_many(tree.depth, 'question')}, about "
-        f"{listed([f.said for f in tree.used])}.",
+        f"{_many(len(found), 'rule')}, at most {_many(tree.depth, 'question')}{about}.",
+        f"Within the rules jobs are ordered most by {overall_words(found)}.",
         "The waiting job of the highest worth goes first; others fill in as the policy backfills.",
+        "Ordered by: the dominant factors of a rule with their weights, shares in the largest "
+        f"change of the worth; + more of it goes first, {MINUS} less of it goes first.",
     )
     if tree.facts.get("guard"):
         said_first += (
@@ -249,12 +304,12 @@ def tree_report(tree: Tree, name: str = "tree", *, page: bool = False) -> Report
             "the longest under first come, first served with EASY.",
         )
     if tree.facts.get("trust"):
-        said_first += ("Who may pass the first in line is planned with foretold run times.",)
+        said_first += ("Who may pass the first in line is planned with predicted run times.",)
     trust = Section("trust", certificate_words(tree.facts))
     if page:
         sections = [
             Section("Rules", said_first, rule_grid(tree)),
-            Section("The tree", ("Left: yes, right: no.  Wide: many jobs.",), None,
+            Section("The tree", ("From left to right; the shaded boxes are the rules.",), None,
                     tree_chart(tree)),
             Section("How far it can be trusted", trust.sentences),
         ]  # fmt: skip

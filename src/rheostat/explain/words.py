@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rheostat.core.report import Chart
 from rheostat.core.units import format_quantity
 
 MINUS = "\N{MINUS SIGN}"
@@ -57,6 +58,21 @@ def plain_name(name: str) -> str:
     return stem.replace("_", " ")
 
 
+def head_words(head: str, unit: str = "") -> str:
+    """The head of a column as drawn; ``unit`` is that of the drawn values, if they carry one.
+
+    >>> head_words("makespan_s", "s"), head_words("cap_w"), head_words("batch_size")
+    ('makespan', 'power cap (W)', 'batch size')
+    """
+    own = "" if unit else unit_of(head)
+    return f"{plain_name(head)} ({own})" if own else plain_name(head)
+
+
+def chart_unit(chart: Chart, axis: int) -> str:
+    """The base unit of axis 0 or 1: the chart says it, or the name of the column does."""
+    return chart.units[axis] or unit_of(chart.axes[axis])
+
+
 def duration(seconds: float) -> str:
     """Two parts at most.
 
@@ -90,6 +106,19 @@ def quantity(value: float, unit: str) -> str:
     ('9.13 MJ', '41m', '-')
     """
     return duration(value) if unit == "s" else format_quantity(value, unit)
+
+
+def number_words(value: Any, unit: str) -> str:
+    """A value as people read it.
+
+    >>> number_words(0.071, "share"), number_words(5400.0, "s"), number_words(3, "")
+    ('7.1 %', '1h 30m', '3')
+    """
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        return "-"
+    if unit == "share":
+        return f"{100 * value:.3g} %"
+    return quantity(float(value), unit) if unit else f"{value:.4g}"
 
 
 def spanned(value: float, low: float, high: float, unit: str) -> str:
@@ -165,8 +194,8 @@ def more_or_less(ratio: float, what: str) -> str:
 def setting_words(setting: Mapping[str, Any]) -> str:
     """A setting as people say it.
 
-    >>> setting_words({"nodes": 16}), setting_words({"nodes": 1, "cap_w": 250})
-    ('16 nodes', '1 node, cap_w 250')
+    >>> setting_words({"nodes": 16}), setting_words({"nodes": 1, "cap_w": 250, "batch_size": 32})
+    ('16 nodes', '1 node, power cap 250 W, batch size 32')
     """
     counts = {"nodes": "node", "gpus": "GPU", "cores": "core", "threads": "thread", "tasks": "task"}
     said = []
@@ -174,8 +203,10 @@ def setting_words(setting: Mapping[str, Any]) -> str:
         shown = f"{value:g}" if isinstance(value, float) else f"{value}"
         if name in counts:
             said.append(f"{shown} {counts[name]}{'' if value == 1 else 's'}")
+        elif unit_of(name) and isinstance(value, (int, float)):
+            said.append(f"{plain_name(name)} {quantity(value, unit_of(name))}")
         else:
-            said.append(f"{name} {shown}")
+            said.append(f"{plain_name(name)} {shown}")
     return ", ".join(said)
 
 

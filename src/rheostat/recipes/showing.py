@@ -127,7 +127,8 @@ def _race_chart(demo: Demo) -> Chart:
         {"name": "planned on the forecasts", "x": count, "y": demo.race.searched.tolist()},
         {"name": "at random, mean", "x": count, "y": demo.race.random.tolist()},
     )
-    return Chart("line", series, ("settings measured", "share of the true front's hypervolume"))
+    axes = ("settings measured", "share of the true front's hypervolume")
+    return Chart("line", series, axes, units=("", "share"))
 
 
 def facts(demo: Demo) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from rheostat.decide.queue.tree import Feature, Tree
 from rheostat.errors import DataError
 
 SITE = (
-    Feature("wait_s", "s", "time waited"),
-    Feature("request_s", "s", "time asked for"),
+    Feature("wait_s", "s", "wait time"),
+    Feature("request_s", "s", "requested walltime"),
     Feature("procs", "", "processors"),
-    Feature("area_s", "processor-s", "work asked for"),
-    Feature("relative_wait", "times", "wait relative to the time asked for"),
+    Feature("area_s", "processor-s", "requested area"),
+    Feature("relative_wait", "times", "wait time / requested walltime"),
 )
 SITE_NAMES = tuple(f.name for f in SITE)
 PREFIX = "tree"

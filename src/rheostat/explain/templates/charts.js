@@ -1,96 +1,123 @@
 "use strict";
 (function () {
+  const NAMES = ["ink", "soft", "line", "card", "wash", "one", "two", "three", "four", "five", "six", "mute"];
+  const NARROW = 600;
+  const SYMBOLS = { circle: "circle", square: "square", diamond: "diamond", cross: "x-thin" };
+  const SIDES = { top: "top center", bottom: "bottom center", right: "middle right", left: "middle left", "": "top center" };
+
   function colours() {
     const style = getComputedStyle(document.documentElement);
-    const names = ["ink", "soft", "line", "card", "wash", "one", "two", "three", "four", "five", "six", "mute"];
-    return Object.fromEntries(names.map((n) => [n, style.getPropertyValue("--" + n).trim()]));
+    return Object.fromEntries(NAMES.map((n) => [n, style.getPropertyValue("--" + n).trim()]));
   }
 
-  const KINDS = [
-    ["front", "on the front", "circle", "one"],
-    ["dominated", "dominated", "circle-open", "mute"],
-    ["requested", "asked for", "square-open", "two"],
-    ["chosen", "chosen", "diamond", "three"],
-  ];
+  function shades(c) { return [[0, c.card], [0.15, c.wash], [1, c.one]]; }
 
-  function errors(high, value, low, colour) {
-    if (!low) return undefined;
+  function colorbar(scale, c) {
+    return {
+      thickness: 10, outlinewidth: 0, title: { text: scale.title, side: "right", font: { size: 11, color: c.soft } },
+      tickmode: "array", tickvals: scale.ticks, ticktext: scale.words, tickfont: { size: 10, color: c.soft },
+    };
+  }
+
+  function interval(value, low, high, colour) {
+    if (!low || !low.length) return undefined;
     return {
       type: "data", symmetric: false, thickness: 1, width: 3, color: colour,
       array: high.map((h, i) => h - value[i]), arrayminus: low.map((l, i) => value[i] - l),
     };
   }
 
-  function pick(list, rows) { return list ? rows.map((i) => list[i]) : undefined; }
+  const hovered = (m) => m.hover.length ? { hovertext: m.hover, hoverinfo: "text" } : { hoverinfo: "skip" };
 
-  function settings(s, c) {
-    const order = s.x.map((_, i) => i).filter((i) => s.on_front[i]);
-    order.sort((a, b) => s.x[a] - s.x[b]);
-    const line = {
-      x: pick(s.x, order), y: pick(s.y, order), mode: "lines", hoverinfo: "skip",
-      line: { color: c.one, width: 1, dash: "dot" }, showlegend: false,
-    };
-    const points = KINDS.map(([kind, name, symbol, colour]) => {
-      const rows = s.x.map((_, i) => i).filter((i) => s.kinds[i] === kind && s.x[i] !== null);
-      const x = pick(s.x, rows), y = pick(s.y, rows);
+  const DRAW = {
+    line: (m, c) => ({
+      x: m.x, y: m.y, mode: m.marks ? "lines+markers" : "lines", ...hovered(m),
+      ...(m.steps ? { hoverinfo: "all", hovertemplate: "%{y:.3g}<extra>" + m.name + "</extra>" } : {}),
+      line: { color: c[m.colour], width: m.width, dash: m.dash, shape: m.steps ? "hvh" : "linear" },
+      marker: { size: 6 },
+    }),
+
+    points: (m, c, narrow) => {
+      const at = narrow ? m.at_narrow : m.at;
+      const colour = c[m.colour];
       return {
-        x, y, name, mode: "markers+text", text: pick(s.text, rows), textposition: "top center",
-        textfont: { size: 11, color: c.soft }, hovertext: pick(s.hover, rows), hoverinfo: "text",
-        marker: { symbol, size: kind === "chosen" ? 14 : 10, color: c[colour], line: { width: 2, color: c[colour] } },
-        error_x: errors(pick(s.x_high, rows), x, pick(s.x_low, rows), c.mute),
-        error_y: errors(pick(s.high, rows), y, pick(s.low, rows), c.mute),
+        x: m.x, y: m.y, mode: at.length ? "markers+text" : "markers", ...hovered(m),
+        text: at.map((side, i) => side ? m.labels[i] : ""), textposition: at.map((side) => SIDES[side]),
+        textfont: { size: 11, color: c.ink }, cliponaxis: false,
+        marker: {
+          symbol: SYMBOLS[m.symbol] + (m.filled || m.symbol === "cross" ? "" : "-open"), size: m.size,
+          color: colour, line: { width: 1.6, color: colour },
+        },
+        error_x: interval(m.x, m.x_low, m.x_high, c.mute), error_y: interval(m.y, m.y_low, m.y_high, c.mute),
       };
+    },
+
+    bars: (m, c) => {
+      const shaded = m.shade.length > 0;
+      const ends = interval(m.length, m.low, m.high, c.ink);
+      const deep = m.shade.map((v) => v > 0.55 ? c.card : c.ink);
+      return {
+        type: "bar", orientation: m.upright ? "v" : "h", width: m.width, ...hovered(m),
+        ...(m.upright ? { x: m.at, y: m.length } : { y: m.at, x: m.length }),
+        ...(m.base.length ? { base: m.base } : {}),
+        ...(m.labels.length ? { text: m.labels, textposition: "inside", insidetextanchor: "middle",
+          textangle: 0, insidetextfont: { size: 12, color: shaded ? deep : c.card } } : {}),
+        [m.upright ? "error_y" : "error_x"]: ends,
+        marker: shaded
+          ? { color: m.shade, cmin: 0, cmax: 1, colorscale: shades(c), showscale: true,
+            colorbar: colorbar(m.scale, c), line: { color: c.card, width: 0.6 } }
+          : { color: c[m.colour] },
+      };
+    },
+
+    cells: (m, c) => ({
+      type: "heatmap", x: m.x, y: m.y, z: m.shade, zmin: 0, zmax: 1, colorscale: shades(c),
+      hoverongaps: false, colorbar: colorbar(m.scale, c), hoverinfo: "text",
+      text: m.said.length
+        ? m.said.map((row, i) => row.map((s, k) => s && `across ${m.x_words[k]}<br>up ${m.y_words[i]}<br>${s}`))
+        : m.shade.map((row, i) => row.map(() => m.y_words[i])),
+    }),
+
+    boxes: (m) => ({ x: m.x, y: m.y, mode: "markers", marker: { size: 14, opacity: 0 }, ...hovered(m) }),
+  };
+
+  function traces(drawing, c, narrow) {
+    const seen = new Set();
+    return drawing.marks.map((m) => {
+      const first = m.name && !seen.has(m.name);
+      seen.add(m.name);
+      return { ...DRAW[m.kind](m, c, narrow), name: m.name, legendgroup: m.name, showlegend: Boolean(first) };
     });
-    return [line, ...points.filter((p) => p.x.length)];
   }
 
-  const more = typeof MORE === "undefined" ? { draw: {} } : MORE;
-
-  function traces(chart, c) {
-    if (more.draw[chart.kind]) return more.draw[chart.kind](chart, c);
-    const palette = [c.one, c.two, c.three, c.mute];
-    return chart.series.flatMap((s, k) => {
-      if (s.kinds) return settings(s, c);
-      const colour = palette[k % palette.length];
-      if (chart.kind === "bar") {
-        return [{ type: "bar", orientation: "h", y: [...s.x].reverse(), x: [...s.y].reverse(),
-          marker: { color: colour }, name: s.name, hoverinfo: "x+y" }];
-      }
-      if (s.kind === "true") {
-        return [{ x: s.x, y: s.y, name: s.name, mode: "markers", hovertext: s.hover, hoverinfo: "text",
-          marker: { symbol: "x-thin", size: 9, color: c.ink, line: { width: 1.6, color: c.ink } } }];
-      }
-      return [{ x: s.x, y: s.y, name: s.name, mode: "lines+markers", hovertext: s.hover, hoverinfo: "text",
-        line: { color: colour, width: 2 }, marker: { size: 6 } }];
-    });
-  }
-
-  function axis(a, log, c) {
-    const base = {
-      title: { text: a.title, font: { size: 13 }, standoff: 14 }, type: log ? "log" : "linear", gridcolor: c.line,
-      zeroline: false, linecolor: c.line, tickfont: { size: 11 }, automargin: true, tickangle: 0,
+  function axis(a, c, narrow) {
+    const ends = a.log ? [Math.log10(a.low), Math.log10(a.high)] : [a.low, a.high];
+    return {
+      title: { text: a.title, font: { size: 13 }, standoff: 14 }, type: a.log ? "log" : "linear", range: ends,
+      tickmode: "array", tickvals: a.ticks, ticktext: a.words, tickfont: { size: narrow ? 10 : 11 },
+      tickangle: a.names ? "auto" : 0, automargin: true, visible: a.shown, showgrid: !a.names,
+      gridcolor: c.line, linecolor: c.line, zeroline: a.low < 0 && a.high > 0 && !a.names, zerolinecolor: c.mute,
     };
-    return a.ticks ? { ...base, tickmode: "array", tickvals: a.ticks, ticktext: a.words } : base;
   }
 
-  function layout(chart, c) {
-    const found = {
+  function boxes(drawing, c) {
+    return drawing.marks.filter((m) => m.kind === "boxes").flatMap((m) => m.text.map((text, i) => ({
+      x: m.x[i], y: m.y[i], text: text.replaceAll("\n", "<br>"), xanchor: "left", align: "left", showarrow: false,
+      font: { size: 11, color: c.ink }, bgcolor: c[m.colours[i]], bordercolor: c.one, borderpad: 4,
+    })));
+  }
+
+  function layout(drawing, c, narrow) {
+    const named = new Set(drawing.marks.map((m) => m.name).filter(Boolean));
+    return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: c.ink },
-      margin: { l: 60, r: 20, t: 34, b: 50 }, hovermode: "closest",
-      legend: { orientation: "h", y: 1.12, x: 0, font: { size: 12 } },
-      xaxis: axis(chart.axes[0], chart.log, c), yaxis: axis(chart.axes[1], chart.log, c),
+      margin: drawing.x.shown ? { l: 60, r: 20, t: 16, b: 50 } : { l: 4, r: 4, t: 4, b: 4 }, hovermode: "closest", barmode: "overlay", annotations: boxes(drawing, c),
+      hoverlabel: { bgcolor: c.card, bordercolor: c.line, font: { color: c.ink } },
+      showlegend: named.size > 1,
+      legend: { orientation: "h", yanchor: "bottom", y: 1.01, x: 0, font: { size: 12, color: c.ink } },
+      uniformtext: { mode: "hide", minsize: 8 },
+      xaxis: axis(drawing.x, c, narrow), yaxis: axis(drawing.y, c, narrow),
     };
-    if (chart.kind === "bar") {
-      [found.xaxis.title, found.yaxis.title] = [found.yaxis.title, { text: "" }];
-      found.showlegend = false;
-      found.yaxis.type = "category";
-    }
-    if (chart.kind === "calibration") {
-      found.xaxis.range = found.yaxis.range = [0, 1];
-      found.xaxis.tickformat = found.yaxis.tickformat = ".0%";
-      found.shapes = [{ type: "line", x0: 0, y0: 0, x1: 1, y1: 1, line: { color: c.mute, dash: "dot" } }];
-    }
-    return more.draw[chart.kind] ? more.settle(found, chart, c) : found;
   }
 
   // No button may send the data anywhere: a content security policy does not stop a form.
@@ -102,8 +129,10 @@
 
   function draw() {
     const c = colours();
-    CHARTS.forEach((chart, i) => {
-      Plotly.react("chart-" + i, traces(chart, c), layout(chart, c), config);
+    CHARTS.forEach((drawing, i) => {
+      const place = document.getElementById("chart-" + i);
+      const narrow = place.clientWidth < NARROW;
+      Plotly.react(place, traces(drawing, c, narrow), layout(drawing, c, narrow), config);
     });
   }
 
