@@ -123,25 +123,13 @@ def working(what: str) -> Iterator[None]:
             COMPILING.spinner = None
 
 
-def write_page(
-    report: Report, html: Path | None, figure: Path | None = None, title: str = ""
-) -> None:
-    """Write the HTML page, the pictures alone, or both, and say where.
-
-    ``title`` heads the page where the report has none.
-    """
+def write_page(report: Report, html: Path) -> None:
+    """Write the HTML page and say where; without a title of its own the command heads it."""
     from rheostat.core.files import replace_file
+    from rheostat.explain.html import page
 
-    if html is not None:
-        from rheostat.explain.html import page
-
-        replace_file(html, page(report, title, _how_and_when()))
-        tell(f"wrote {html}")
-    if figure is not None:
-        from rheostat.explain.figure import write_figures
-
-        for path in write_figures(report, figure):
-            tell(f"wrote {path}")
+    replace_file(html, page(report, " ".join(ASKED[1:3]), _how_and_when()))
+    tell(f"wrote {html}")
 
 
 def _how_and_when() -> str:
