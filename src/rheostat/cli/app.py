@@ -15,6 +15,7 @@ GROUPS = {
         "front",
         "decide",
         "backtest",
+        "trial",
         "search",
         "next",
         "caps",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,6 +36,8 @@ def decide(
 ) -> None:
     """Advise a setting for every job of FILE, with the predicted saving and its interval.
 
+    --kind within compares settings within applications and says first whether the log can tell
+    what a setting does; where it cannot, it says what to record or to try (exit code 3).
     A slowdown limit refers to what each job asked for. Without --model or --past the forecast
     learns from the finished jobs of FILE itself, and says so.
     """
@@ -48,6 +50,7 @@ def decide(
     _known_ending(out)
     jobs = o.load(file, form, mapped)
     learner = o.fitted(o.load(past) if past else jobs, model, kind, seed, space.names)
+    answer = _can_answer(learner)
     waiting, seen = _asked(jobs, alone=model is None and past is None)
     if seen:
         tell(f"note: the forecast has learnt from these jobs; {SEEN}")
@@ -58,11 +61,27 @@ def decide(
         tell(f"wrote {out}")
     report = explain(advice)
     if json:
-        put_json("rheostat.decide/1", {"learnt_from_these_jobs": seen, **report.facts})
+        put_json("rheostat.decide/1", {"learnt_from_these_jobs": seen, **answer, **report.facts})
     else:
         put_report(report, _full(advice))
     if html is not None:
         write_page(report, html)
+
+
+def _can_answer(learner: Any) -> dict[str, Any]:
+    """What the log identifies, told before any advice; a log that cannot answer is infeasible."""
+    from rheostat.cli.output import tell
+    from rheostat.errors import Infeasible
+    from rheostat.explain.identification import identification_facts, identification_words
+
+    found = getattr(learner, "identification_", None)
+    if found is None:
+        return {}
+    words = identification_words(found)
+    if found.by == "nothing":
+        raise Infeasible("Can this log answer? " + " ".join(words), -1)
+    tell("Can this log answer? " + " ".join(words))
+    return {"identification": identification_facts(found)}
 
 
 SEEN = "rheostat backtest tells how it does on jobs it has not seen"

@@ -45,7 +45,10 @@ Within = Annotated[
 Saved = Annotated[Path | None, typer.Option("--model", help="A model saved by rheostat fit.")]
 Kind = Annotated[
     str,
-    typer.Option(help="auto, law, forest, xgboost, lightgbm, tabnet or attention."),
+    typer.Option(
+        help="auto, within (compares settings within applications), law, forest, xgboost, "
+        "lightgbm, tabnet or attention."
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything that draws.")]
 Html = Annotated[Path | None, typer.Option(help="Also write an HTML report here.")]

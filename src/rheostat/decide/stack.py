@@ -23,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.front import Constraint, Front, Objective, Rule
-from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.space import Space
 from rheostat.errors import DataError, Infeasible
@@ -110,7 +110,7 @@ def stack(
     if not settings:
         raise Infeasible("the constraints leave no setting of the knobs: loosen one", -1)
     jobs.require(*space.names)
-    asked = jobs.known_at(Moment.SUBMIT)
+    asked = as_requested(jobs.known_at(Moment.SUBMIT), space.names)
     alternatives = _interleaved(asked, settings, space.names)
     size = len(settings) + 1
     requested = _places(asked.frame, settings, space.names)
@@ -118,6 +118,25 @@ def stack(
     twice = np.flatnonzero(requested < len(settings)) * size + len(settings)
     wanted = tuple(Objective.of(o) for o in objectives)
     return Stack(Front(alternatives, _emptied(outcome, twice), wanted), requested, size)
+
+
+def as_requested(jobs: JobTable, names: Sequence[str]) -> JobTable:
+    """Jobs at the settings they asked for, which ``KNOB_requested`` keeps whatever is turned.
+
+    A job of a trial ran at another setting than it asked for; advice is about what it asked for.
+
+    >>> from rheostat import table
+    >>> ran = table({"nodes": [4, 8], "nodes_requested": [16, None]})
+    >>> as_requested(ran, ["nodes"]).frame.rows()
+    [(16, 16), (8, 8)]
+    """
+    for name in names:
+        kept = f"{name}_requested"
+        known = [kept] if kept in jobs.columns else []
+        value = jobs.frame.select(pl.coalesce(*known, name).alias(name))[name]
+        column = Column(kept, jobs.schema[name].unit, Moment.SUBMIT, f"{name} as submitted")
+        jobs = jobs.with_columns([column], **{name: value, kept: value})
+    return jobs
 
 
 def _interleaved(
@@ -145,4 +164,4 @@ def _emptied(outcome: Outcome, rows: Ints) -> Outcome:
     draws = {k: np.array(v, dtype=float) for k, v in outcome.draws.items()}
     for values in draws.values():
         values[:, rows] = np.nan
-    return Outcome(draws, outcome.support, outcome.notes)
+    return Outcome(draws, outcome.support, outcome.notes, outcome.grade)

@@ -75,6 +75,27 @@ class Support:
         )
         return np.where(inside, count[back.reshape(-1)], 0.0)
 
+    def grade(self, frame: pl.DataFrame) -> NDArray[np.int64]:
+        """What each row's forecast rests on, (n,), as a place in `core.outcome.GRADES`.
+
+        3 measured: runs of its group at this setting; 2 interpolated: within the settings that its
+        group ran at; 1 borrowed: within those of other groups; 0 none.
+
+        >>> past = pl.DataFrame({"app": ["cfd"] * 4 + ["md"], "nodes": [1, 2, 4, 8, 16]})
+        >>> asked = pl.DataFrame({"app": ["cfd"] * 4 + ["new"], "nodes": [4, 6, 16, 64, 2]})
+        >>> fit_support(past).grade(asked)
+        array([3, 2, 1, 0, 1])
+        """
+        code = self.group(frame)
+        values = _resources(frame, self.columns, self.logs)
+        slack = 1e-9
+        inside = ((values >= self.low[code] - slack) & (values <= self.high[code] + slack)).all(1)
+        anywhere = ((values >= self.low[-1] - slack) & (values <= self.high[-1] + slack)).all(1)
+        known = (code >= 0) | (not self.groups)
+        cells = np.column_stack([APART * code, np.round(values / self.tolerance * GRID) / GRID])
+        exact = _among(cells, self.points)
+        return np.select([known & exact, known & inside, anywhere], [3, 2, 1], 0)
+
     def group(self, frame: pl.DataFrame) -> NDArray[np.int64]:
         """Code of each row's group, -1 for one never seen (or where there are no groups)."""
         if not self.context or not set(self.context) <= set(frame.columns):
@@ -117,6 +138,14 @@ def fit_support(frame: pl.DataFrame, similar_by: Sequence[str] | None = None) ->
 
 def _context(frame: pl.DataFrame) -> tuple[str, ...]:
     return next(((c,) for c in ("app", "user") if c in frame.columns), ())
+
+
+def _among(rows: Array, points: Array) -> NDArray[np.bool_]:
+    """Which of ``rows`` (n, d) are among ``points`` (p, d)."""
+    both = np.concatenate([points, rows]) + 0.0
+    _, code = np.unique(both, axis=0, return_inverse=True)
+    code = code.reshape(-1)
+    return np.isin(code[len(points) :], code[: len(points)])
 
 
 def _first_or_known(code: NDArray[np.int64]) -> NDArray[np.bool_]:

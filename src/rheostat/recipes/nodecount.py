@@ -116,11 +116,18 @@ def model(
     by: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Predictor:
-    """An unfitted model for ``jobs``: "law" is ours, others are direct regressors or embeddings.
+    """An unfitted model for ``jobs``.
+
+    "within" compares settings within applications and knows what the log identifies, "law" has
+    scaling laws over measured runs; others are direct regressors or embeddings.
 
     ``by`` names the columns that make runs the same application, where the usual ones do not.
     """
     kind, targets = kind_of(kind, jobs), targets_in(jobs)
+    if kind == "within":
+        from rheostat.predict.effects import WithinApplication
+
+        return WithinApplication(tuple(knobs), targets=targets, by=by, random_state=seed)
     if kind == "law":
         from rheostat.predict.law import LawGP
 

@@ -82,6 +82,10 @@ class Apps:
         cache = 1 - self.cache_gain[app] / (1 + np.exp(-2 * fits))
         return np.asarray(self.work_s[app] * size ** self.growth[app] / n * scaled * cache)
 
+    def fastest_nodes(self) -> Array:
+        """Nodes beyond which coherency makes each application slower, (A,), cache effects aside."""
+        return np.sqrt((1 - self.contention) / self.coherency)
+
     def power_w(self, app: NDArray[np.int64], nodes: NDArray[Any]) -> Array:
         """Mean watts of the whole job without noise."""
         return np.asarray(self.shared_w[app] + self.node_w[app] * np.asarray(nodes, dtype=float))

@@ -1,0 +1,99 @@
+"""Does advice from a log hold where the log misleads?  Generated sites whose truth is known.
+
+    python benchmarks/confounding.py [--quick] [--json] [--sites N] [--seed S]
+
+Dials: ``between`` (applications differ in size and in the nodes their users choose), ``within``
+(users give larger problems more nodes), ``proxy`` (what the log records of a problem's size),
+``trial`` (share of jobs that ran at a setting drawn by chance).  Every method advises the next
+month: least energy at no more than 1.25 times the runtime asked for, with 90 % confidence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from confounding_lib.site import LIMIT, MENU, Case, Dials, scored
+
+from rheostat.decide.advise import Advice, advise
+from rheostat.measure.synthetic.confounded import PROXIES
+from rheostat.predict.effects import WithinApplication
+from rheostat.recipes.nodecount import model
+from rheostat.tradeoff.rules import MaxSlowdown, Weighted
+
+STRENGTHS = (0.0, 0.5, 1.0)
+TRIALS = (0.0, 0.02, 0.05)
+COLUMNS = ("claimed_saving", "true_saving", "oracle_saving", "covered", "broken_limits")
+
+
+def advice_of(method: str, case: Case) -> Advice | None:
+    """The next month's advice; None where the method says that the log cannot tell."""
+    log = case.log
+    if method == "ours":
+        fitted = WithinApplication(("nodes",)).fit(log)
+        if fitted.identification_.by == "nothing":
+            return None
+    elif method == "same-application":  # takes the settings of a log as if chosen to compare them
+        fitted = WithinApplication(("nodes",)).fit(
+            log.select([c for c in log.columns if c != "submit_s"])
+        )
+    else:
+        fitted = model("auto", log).fit(log)
+    limit = MaxSlowdown(LIMIT, "requested", 0.9)
+    return advise(case.month.requests, fitted, MENU, Weighted({"energy_j": 1}), limit)
+
+
+def rows(args: argparse.Namespace) -> list[dict[str, object]]:
+    """One row per site, dials and method."""
+    dials = [Dials(*d) for d in itertools.product(STRENGTHS, STRENGTHS, args.proxies, TRIALS)]
+    if args.quick:
+        dials = [Dials(b, w, p, t) for (b, w), p, t in itertools.product(
+            ((0.0, 0.0), (0.5, 1.0)), ("none", "script"), TRIALS)]  # fmt: skip
+    found = []
+    for at, (dial, seed) in enumerate(
+        itertools.product(dials, range(args.seed, args.seed + args.sites))
+    ):
+        case = Case.of(dial, seed)
+        for method in args.methods:
+            found.append({"method": method, **scored(case, advice_of(method, case))})
+        print(f"{at + 1} of {len(dials) * args.sites} sites", file=sys.stderr, end="\r")
+    print(file=sys.stderr)
+    return found
+
+
+def main() -> None:
+    """Rows as JSON, or a table of means per dials and method."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--sites", type=int, default=0, help="sites at each setting of the dials")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--proxies", nargs="+", default=PROXIES, choices=PROXIES)
+    parser.add_argument(
+        "--methods", nargs="+", default=["ours", "naive", "same-application"],
+        choices=["ours", "naive", "same-application"],
+    )  # fmt: skip
+    args = parser.parse_args()
+    args.sites = args.sites or (2 if args.quick else 200)
+    found = rows(args)
+    if args.json:
+        print(json.dumps({"rows": found}))
+        return
+    print("method between within proxy trial | claimed true oracle covered broken | sites, claims")
+    key = ("method", "between", "within", "proxy", "trial")
+    for k, group in itertools.groupby(sorted(found, key=lambda r: [str(r[c]) for c in key]),
+                                      key=lambda r: tuple(r[c] for c in key)):  # fmt: skip
+        some = list(group)
+        told = [[float(r[c]) for r in some if r[c] is not None] for c in COLUMNS]
+        means = " ".join(f"{statistics.mean(v):6.2f}" if v else "     -" for v in told)
+        print(*k, "|", means, "|", len(some), len(told[0]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Where does an application's curve lie?  Levels of groups, pulled to those of wider groups.
+
+Differences between settings come from `hierarchy`; a level is what remains of a group's rows when
+their columns are accounted for.  A user of an application with few runs is taken as a usual user of
+it, an application never seen as a usual application.
+
+Notation
+--------
+n  rows      A  applications      C  cells (users of an application)      q  weights      B  draws
+anchor : mean of (1, x) over rows, (q,) and of y: a level is  y_anchor + (x - x_anchor) b
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.core.outcome import Array
+
+Ints = NDArray[np.int64]
+FEWEST = 3
+"""Runs in a half with which its mean says something."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Anchors of cells, then applications, then all: ``y`` (C + A + 1,), ``x`` (C + A + 1, q).
+
+    ``sd`` is how far a level may be off, ``app_of`` the application of each cell.
+    """
+
+    y: Array
+    x: Array
+    sd: Array
+    cells: int
+
+    def place(self, cell: Ints, app: Ints) -> Ints:
+        """The narrowest group known of each row."""
+        wide = np.where(app >= 0, self.cells + app, len(self.y) - 1)
+        return np.where(cell >= 0, cell, wide)
+
+
+def fit_levels(
+    x: Array, y: Array, cell: Ints, app: Ints, weights: Array, noise: Array, shared: float
+) -> Levels:
+    """Anchors from rows ``x`` (n, q), ``y`` (n,), given point ``weights`` (A, q), ``noise`` (A,).
+
+    ``shared`` is the part of the noise that runs of one time have in common, see `drift`.
+    """
+    cells, apps = int(cell.max()) + 1, len(weights)
+    of = np.zeros(cells, dtype=np.int64)
+    of[cell] = app
+    count = np.bincount(cell, minlength=cells)
+    cy, cx = _means(y[:, None], cell, cells)[:, 0], _means(x, cell, cells)
+    ay, ax = _means(y[:, None], app, apps)[:, 0], _means(x, app, apps)
+    gap = cy - ay[of] - np.einsum("cq,cq->c", cx - ax[of], weights[of])
+    error = noise[of] ** 2 * (shared + (1 - shared) / np.maximum(count, 1))
+    between = _excess(gap, error)
+    own = between / (between + error)
+    levels_y = ay[of] + own * (cy - ay[of])
+    levels_x = ax[of] + own[:, None] * (cx - ax[of])
+    wide = float(np.std(ay)) if apps > 1 else 1.0
+    sd = np.concatenate([np.sqrt(own * error), np.full(apps, np.sqrt(between)), [wide]])
+    return Levels(
+        np.concatenate([levels_y, ay, [ay.mean()]]),
+        np.concatenate([levels_x, ax, ax.mean(axis=0)[None]]),
+        sd,
+        cells,
+    )
+
+
+def drift(rest: Array, cell: Ints) -> float:
+    """Share of the variance of ``rest`` (n,), in order of time, that neighbours in time share.
+
+    Users run one problem many times and then another, so twice the runs are not twice the evidence.
+    Means of the earlier and the later half of each cell differ by more than independent runs would;
+    the excess is taken as a part that the runs of a half have in common.
+
+    >>> rng = np.random.default_rng(0)
+    >>> cell = np.repeat(np.arange(50), 20)
+    >>> alone = rng.normal(size=1000)
+    >>> halves = np.repeat(rng.normal(size=100), 10)
+    >>> drift(alone, cell) < 0.05 < 0.3 < drift(alone + halves, cell)
+    True
+    """
+    order = np.argsort(cell, kind="stable")
+    place = np.empty(len(cell), dtype=np.int64)
+    count = np.bincount(cell)
+    first = np.cumsum(count) - count
+    place[order] = np.arange(len(cell)) - first[cell[order]]
+    half = (place >= count[cell] // 2).astype(np.int64)
+    half_of = 2 * cell + half
+    size = np.bincount(half_of, minlength=2 * len(count)).reshape(-1, 2)
+    mean = _means(rest[:, None], half_of, 2 * len(count)).reshape(-1, 2)
+    inside = rest - mean.reshape(-1)[half_of]
+    known = (size >= FEWEST).all(axis=1)
+    if not known.any():
+        return 0.0
+    free = np.maximum(size - 1, 1).sum(axis=1)
+    within = np.bincount(cell, inside**2) / free
+    gap = (mean[:, 0] - mean[:, 1]) ** 2
+    chance = within * (1 / np.maximum(size, 1)).sum(axis=1)
+    between = np.maximum((gap - chance)[known].sum(), 0.0) / 2
+    return float(np.clip(between / (between + within[known].sum()), 0.0, 0.9))
+
+
+def _means(values: Array, code: Ints, size: int) -> Array:
+    count = np.maximum(np.bincount(code, minlength=size), 1)
+    sums = np.zeros((size, values.shape[1]))
+    for j, column in enumerate(values.T):
+        sums[:, j] = np.bincount(code, column, minlength=size)
+    return sums / count[:, None]
+
+
+def centred(values: Array, code: Ints) -> Array:
+    """``values`` (n, ...) less the mean of their group.
+
+    >>> centred(np.array([1.0, 3.0, 8.0]), np.array([0, 0, 1]))
+    array([-1.,  1.,  0.])
+    """
+    flat = values if values.ndim == 2 else values[:, None]
+    return (flat - _means(flat, code, int(code.max()) + 1)[code]).reshape(values.shape)
+
+
+def _excess(gap: Array, error: Array) -> float:
+    """Variance between cells beyond what their errors explain."""
+    return float(max(np.mean(gap**2 - error), 1e-6))
