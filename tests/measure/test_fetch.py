@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import threading
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 from rheostat.errors import DataError, FetchError
 from rheostat.measure.fetch import SWF_LOGS, fetch
 from rheostat.measure.fetch.sources import locate
+from rheostat.measure.fetch.whole import why_not_whole
 from rheostat.measure.reading import read
 from rheostat.measure.synthetic import write_pm100
 
@@ -189,3 +192,96 @@ def test_names_are_checked_before_anything_is_asked():
         locate("swf:KTH")
     assert all(locate(f"swf:{n}").url.startswith("https://www.cs.huji.ac.il/") for n in SWF_LOGS)
     assert locate("pm100").url == "https://zenodo.org/records/10127767/files/job_table.parquet"
+
+
+class Talkative(Handler):
+    """A server that tells no length and may close early, as HTTP/1.0 allows."""
+
+    def do_GET(self):
+        site = self.server
+        data = site.files[self.path]
+        wanted = self.headers.get("Range") if site.ranges else None
+        start = int(wanted.split("=")[1].split("-")[0]) if wanted else 0
+        if start >= len(data):
+            self.send_error(416)
+            return
+        self.send_response(206 if start else 200)
+        self.end_headers()
+        stop = start + 5000 if site.cut else len(data)
+        site.cut = max(0, site.cut - 1)
+        self.wfile.write(data[start:stop])
+
+
+@pytest.fixture
+def mute(site):
+    site.RequestHandlerClass = Talkative
+    return site
+
+
+def packed(kind: str, tmp_path) -> bytes:
+    if kind == "gzip":
+        return gzip.compress(_log(1).encode())
+    write_pm100(tmp_path / "pm", 300)
+    return (tmp_path / "pm").read_bytes()
+
+
+@pytest.mark.parametrize(("what", "path"), [(f"swf:{NAME}", SWF), ("pm100", PM100)])
+def test_half_a_file_without_a_length_is_neither_kept_nor_trusted(mute, tmp_path, what, path):
+    """The server says nothing and closes: half an archive looks complete to HTTP."""
+    mute.files[path] = packed("gzip" if what != "pm100" else "parquet", tmp_path)
+    mute.files["/api/records/10127767"] = b"{}"  # no sum is published
+    mute.cut = 10**6
+    with pytest.raises(FetchError, match=r"cut after [\d,]+ bytes: the \w+ file .*cut off"):
+        get(mute, what, tmp_path, attempts=2)
+    cache = tmp_path / "cache"
+    assert not (cache / "fetched.json").exists()
+    assert [p.suffix for p in cache.iterdir()] == [".part"]
+    mute.cut = 0
+    got = get(mute, what, tmp_path)
+    assert got.path.read_bytes() == mute.files[path]
+    assert got.checked == "first use"
+
+
+def test_a_half_that_an_older_release_trusted_is_dropped_and_fetched_anew(site, tmp_path):
+    site.files[SWF] = gzip.compress(_log(1).encode())
+    got = get(site, f"swf:{NAME}", tmp_path)
+    half = site.files[SWF][:6000]
+    got.path.write_bytes(half)
+    lock = tmp_path / "cache" / "fetched.json"
+    facts = json.loads(lock.read_text())
+    facts[got.path.name]["sha256"] = hashlib.sha256(half).hexdigest()
+    lock.write_text(json.dumps(facts))
+    with pytest.raises(FetchError, match=r"gzip file is cut off.*run the same command again"):
+        get(site, f"swf:{NAME}", tmp_path)
+    assert get(site, f"swf:{NAME}", tmp_path).path.read_bytes() == site.files[SWF]
+
+
+def test_the_end_of_an_archive_is_looked_at(tmp_path):
+    """Each kind, cut by a byte at the end and spoiled by a byte in the middle."""
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("a.txt", _log(2))
+    made = {"a.gz": packed("gzip", tmp_path), "a.parquet": packed("parquet", tmp_path),
+            "a.zip": zipped.getvalue()}  # fmt: skip
+    for name, data in made.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        assert why_not_whole(path) == ""
+        for wrong in (data[:-1], data[: len(data) // 2], _spoiled(data)):
+            path.write_bytes(wrong)
+            assert why_not_whole(path)
+    (tmp_path / "a.txt").write_text(LINE)
+    assert "its end cannot be checked" in why_not_whole(tmp_path / "a.txt")
+
+
+def _spoiled(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes(b ^ 0x55 for b in data[middle : middle + 40]) + data[middle + 40 :]
+
+
+@pytest.mark.parametrize("text", ["[]", '{"a": []}', "{", '{"a": {"url": 1}}'])
+def test_a_damaged_record_of_sums_is_named(site, tmp_path, text):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "fetched.json").write_text(text)
+    with pytest.raises(FetchError, match=r"fetched\.json is damaged: delete it"):
+        get(site, f"swf:{NAME}", tmp_path)

@@ -1,8 +1,9 @@
 """`fetch`: download a public job log once, check it, and keep it in the user's cache.
 
 A checksum comes from the first of: the lock file in the cache (what was trusted before), the
-record page of the archive (Zenodo lists MD5 sums), nothing.  In the last case the file is read as
-what it claims to be, and its SHA-256 is written to the lock file: trust on first use, and said so.
+record page of the archive (Zenodo lists MD5 sums), nothing.  In the last case its SHA-256 is
+written to the lock file: trust on first use, and said so.  Whatever is known of it, the file is of
+the format that it claims to be, and is there to its end.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.files import replace_file
+from rheostat.core.files import read_json, replace_file
 from rheostat.errors import DataError, FetchError
 from rheostat.measure.fetch.resume import Progress, Resuming
 from rheostat.measure.fetch.sources import Source, locate
+from rheostat.measure.fetch.whole import why_not_whole
 from rheostat.measure.reading import guess_format
 
 LOCK = "fetched.json"
@@ -75,10 +77,15 @@ def fetch(
     part = folder / f"{source.file}.part"
     downloader = Resuming(part, progress or (lambda done, total: None), attempts)
     path = _retrieve(source, folder, known, downloader)
-    _must_be(path, source)
+    try:
+        _must_be(path, source)
+    except FetchError:
+        if lock.pop(source.file, None):
+            _keep(folder, lock)
+        raise
     digest = _sha256(path)
     lock[source.file] = {"url": source.url, "sha256": digest, "bytes": path.stat().st_size}
-    replace_file(folder / LOCK, json.dumps(lock, indent=1, sort_keys=True) + "\n")
+    _keep(folder, lock)
     return Fetched(path, source.url, digest, checked, source.format)
 
 
@@ -128,7 +135,7 @@ def _retrieve(source: Source, folder: Path, known: str | None, downloader: Resum
 
 
 def _must_be(path: Path, source: Source) -> None:
-    """The file is of the format it claims; one that is not is removed."""
+    """The file is whole and of the format it claims; one that is not is removed."""
     try:
         found = guess_format(path)
     except DataError as error:
@@ -137,15 +144,26 @@ def _must_be(path: Path, source: Source) -> None:
     if found != source.format:
         path.unlink()
         raise FetchError(f"{source.url}: looks like {found}, expected {source.format}")
+    if why := why_not_whole(path):
+        path.unlink()
+        raise FetchError(f"{source.url}: {why}; nothing is kept: run the same command again")
+
+
+def _keep(folder: Path, lock: dict[str, Any]) -> None:
+    replace_file(folder / LOCK, json.dumps(lock, indent=1, sort_keys=True) + "\n")
 
 
 def _load(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
+    told = f"{path} is damaged: delete it to trust the files anew"
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:
-        raise FetchError(f"{path} is damaged: delete it to trust the files anew") from error
+        found = read_json(path)
+    except DataError as error:
+        raise FetchError(told) from error
+    if not isinstance(found, dict) or any(set(e) < {"url", "sha256"} for e in found.values()):
+        raise FetchError(told)
+    return found
 
 
 def _sha256(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 What has arrived lies in ``NAME.part`` beside the file and survives the process; the next attempt
 asks for the rest.  The server's ETag is kept with it, so that pieces of two versions of a file are
-never joined.
+never joined.  A server that tells no length may stop anywhere: what came is then read to its end.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.errors import FetchError
+from rheostat.measure.fetch.whole import why_not_whole
 
 CHUNK = 1 << 20
 Progress = Callable[[int, int | None], None]
@@ -33,20 +34,21 @@ class Resuming:
         import requests
         import urllib3
 
-        cut = ""
+        why = ""
         for _ in range(self.attempts):
             try:
-                if self._continue(url):
+                if not (left := self._continue(url)):
                     shutil.move(self.part, output_file)
                     self._tag.unlink(missing_ok=True)
                     return
+                why = f": {left}"
             except requests.HTTPError as error:
                 code = error.response.status_code if error.response is not None else "an error"
                 raise FetchError(f"{url}: the server answered {code}") from error
             except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-                cut = f": {type(error).__name__}"
+                why = f": {type(error).__name__}"
         raise FetchError(
-            f"{url}: the connection was cut after {self._have:,} bytes{cut}; "
+            f"{url}: the connection was cut after {self._have:,} bytes{why}; "
             f"they are kept, run the same command again to go on"
         )
 
@@ -58,8 +60,8 @@ class Resuming:
     def _tag(self) -> Path:
         return self.part.with_name(self.part.name + ".etag")
 
-    def _continue(self, url: str) -> bool:
-        """Get what is missing; whether the file is complete now."""
+    def _continue(self, url: str) -> str:
+        """Get what is missing; why the file is still not complete, or nothing."""
         import requests
 
         have = self._have
@@ -71,7 +73,7 @@ class Resuming:
         with requests.get(url, headers=headers, stream=True, timeout=self.timeout_s) as reply:
             if reply.status_code == requests.codes.requested_range_not_satisfiable:
                 self.part.unlink()  # there is more of it than the server has: another file
-                return False
+                return "the server has less than what came before"
             reply.raise_for_status()
             resumed = reply.status_code == requests.codes.partial_content
             length = reply.headers.get("Content-Length")
@@ -79,7 +81,9 @@ class Resuming:
             if tag := reply.headers.get("ETag"):
                 self._tag.write_text(tag)
             self._save(reply, "ab" if resumed else "wb", total)
-        return total is None or self._have == total
+        if total is None:
+            return why_not_whole(self.part)
+        return "" if self._have == total else f"{total:,} were promised"
 
     def _save(self, reply: Any, mode: str, total: int | None) -> None:
         with self.part.open(mode) as file:
