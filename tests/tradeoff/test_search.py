@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rheostat import Knob, Outcome
+from rheostat import Knob, Outcome, table
+from rheostat.core.files import seal
 from rheostat.errors import DataError
 from rheostat.tradeoff.journal import Journal
 from rheostat.tradeoff.propose import Exhaustive, Sobol
@@ -104,7 +105,7 @@ def test_asked_and_untold_settings_are_measured_first(tmp_path):
     with pytest.raises(RuntimeError, match="node down"):
         search(Exhaustive(NODES), breaks_at_four, 4, batch=3, journal=journal)
     assert [r["nodes"] for r in told(journal)] == [1, 2]
-    with Journal(journal, Exhaustive(NODES).objectives) as book:
+    with Journal(journal, Exhaustive(NODES)) as book:
         assert [p.frame["nodes"][0] for p in book.pending] == [4]
     front = search(Exhaustive(NODES), measure, 4, journal=journal)
     assert front.alternatives.frame["nodes"].to_list() == [1, 2, 4, 8]
@@ -124,6 +125,46 @@ def test_control_c_stops_cleanly_and_the_same_call_continues(tmp_path):
     assert 4 <= done < 50
     front = search(Sobol(killable.SPACE, seed=3), killable.measure, done + 2, journal=journal)
     assert len(front) == done + 2
+
+
+class Program:
+    """A measure that says what it runs, as `Command` does."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def measure(self, jobs):
+        return measure(jobs)
+
+
+@pytest.mark.parametrize(
+    ("proposer", "program", "said"),
+    [
+        (Exhaustive(NODES), "./b.sh {nodes}", r'program: "./a.sh {nodes}" there, "./b.sh {nodes}"'),
+        (Exhaustive(NODES), "", r'program: "./a.sh {nodes}" there, "" now'),
+        (Exhaustive(Knob("nodes", [1, 2, 4])), "./a.sh {nodes}", r"space: .*8.* there, .* now"),
+        (Exhaustive(Knob("cores", [1, 2, 4, 8])), "./a.sh {nodes}", r"space: .*nodes.*cores"),
+        (Exhaustive(NODES, ("runtime_s", "power_w")), "./a.sh {nodes}", r"objectives: .*energy_j"),
+        (Exhaustive(NODES, job=table({"app": ["lu"]})), "./a.sh {nodes}", r"job: null.*lu"),
+    ],
+)
+def test_a_journal_of_another_search_is_refused_and_left_alone(tmp_path, proposer, program, said):
+    """Results of one program, space, job or objective are worth nothing to another."""
+    journal = tmp_path / "run.jsonl"
+    search(Exhaustive(NODES), Program("./a.sh {nodes}"), 2, journal=journal)
+    before = journal.read_bytes()
+    with pytest.raises(DataError, match=f"holds another search; {said}.*name another journal"):
+        search(proposer, Program(program), 3, journal=journal)
+    assert journal.read_bytes() == before
+    assert len(search(Exhaustive(NODES), Program("./a.sh {nodes}"), 3, journal=journal)) == 3
+
+
+def test_a_value_changed_in_a_journal_is_found(tmp_path):
+    journal = tmp_path / "run.jsonl"
+    search(Exhaustive(NODES), measure, 3, journal=journal)
+    journal.write_bytes(journal.read_bytes().replace(b"55.0", b"54.0"))
+    with pytest.raises(DataError, match=r"line \d is damaged: mend it"):
+        search(Exhaustive(NODES), measure, 4, journal=journal)
 
 
 def test_a_finished_journal_measures_nothing_again(tmp_path):
@@ -170,9 +211,25 @@ def test_workers_measure_side_by_side():
 
 def test_two_searches_on_one_journal_are_refused(tmp_path):
     journal = tmp_path / "run.jsonl"
-    objectives = Exhaustive(NODES).objectives
-    with Journal(journal, objectives), pytest.raises(DataError, match="another search"):
+    with Journal(journal, Exhaustive(NODES)), pytest.raises(DataError, match="another search"):
         search(Exhaustive(NODES), measure, 2, journal=journal)
+
+
+HEADER = (
+    json.dumps(
+        seal(
+            {
+                "schema": "rheostat.journal/2",
+                "program": "",
+                "space": [["nodes", [1, 2, 4, 8]]],
+                "job": None,
+                "objectives": [["runtime_s", "min"], ["energy_j", "min"]],
+                "columns": [["nodes", "", "SUBMIT", "nodes asked for: the usual knob"]],
+            }
+        )
+    ).encode()
+    + b"\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +238,16 @@ def test_two_searches_on_one_journal_are_refused(tmp_path):
         (b'{"a": 1}\n', "not a journal"),
         (b"[1]\n", "not a journal"),
         (
-            b'{"schema": "rheostat.journal/1", "objectives": [["f", "min"]], "columns": []}\n',
-            "use another journal",
+            b'{"schema": "rheostat.journal/1", "objectives": []}\n',
+            "does not say what ran; move the file away",
         ),
-        (
-            b'{"schema": "rheostat.journal/1", "objectives": [["runtime_s", "min"], '
-            b'["energy_j", "min"]], "columns": []}\nnonsense\n{}\n',
-            "line 2 is not JSON",
-        ),
+        (b"one line without an end, and no journal", "not a journal"),
+        (b"app,nodes\nlu,1\nlu,2", "not a journal"),
+        (HEADER + b"nonsense\n{}\n", "line 2 is damaged: mend it, or move the file away"),
+        (HEADER + b'{"told": {"nodes": {}}}\n', "column nodes holds a dict"),
+        (HEADER + b'{"told": {"nodes": 1}, "draws": 5}\n', "line 2 is damaged"),
+        (HEADER.replace(b"[1, 2", b"[3, 2"), "line 1 is damaged"),
+        (HEADER + b"[" * 9000 + b"\n", "line 2 is damaged"),
     ],
 )
 def test_a_foreign_or_damaged_journal_is_left_alone(tmp_path, content, message):

@@ -7,6 +7,7 @@ whatever its bytes are: not UTF-8, nested too deep, a number that is none.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -21,10 +22,15 @@ from rheostat.errors import DataError
 
 MOST_B = 256 * 2**20
 """Bytes of a document; a larger one is a table under a wrong name."""
+LARGEST = 2**64
+"""Integers stay below: nothing behind us could hold a larger one."""
 
 
-def ordinary_file(path: str | Path) -> Path:
-    """The path, if it is a file with something in it; a `DataError` says what it is instead."""
+def ordinary_file(path: str | Path, *, new: bool = False) -> Path:
+    """The path, if it is a file with something in it; a `DataError` says what it is instead.
+
+    With ``new`` it may be empty, as a file is that was begun and nothing else.
+    """
     path = Path(path)
     try:
         found = path.stat()
@@ -36,7 +42,7 @@ def ordinary_file(path: str | Path) -> Path:
         folder = stat.S_ISDIR(found.st_mode)
         what = "a folder" if folder else "a pipe or a device: copy it to a file first"
         raise DataError(str(path), [f"expected a file, got {what}"])
-    if not found.st_size:
+    if not found.st_size and not new:
         raise DataError(str(path), ["the file is empty (0 bytes)"])
     return path
 
@@ -60,16 +66,16 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """A TOML document; NaN and infinities are refused by the name of their line."""
+    """A TOML document; NaN, infinities and integers beyond 64 bits are refused by their name."""
     found: dict[str, Any] = _document(path, "TOML", tomllib.loads)
-    odd = [f"{name}: expected a finite number, got {v}" for name, v in _not_finite(found, "")]
+    odd = [f"{name}: expected a finite number, got {v}" for name, v in _odd_numbers(found, "")]
     if odd:
         raise DataError(str(path), odd)
     return found
 
 
 def parse_json(text: str | bytes) -> Any:
-    """JSON as its standard has it: a ValueError for NaN, 1e400 and whatever Python adds.
+    """JSON with numbers that fit: a ValueError for NaN, 1e400 and integers beyond 64 bits.
 
     >>> parse_json('{"watts": 1e400}')
     Traceback (most recent call last):
@@ -77,7 +83,7 @@ def parse_json(text: str | bytes) -> Any:
     ValueError: 1e400 is no finite number
     """
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+        return json.loads(text, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
 
@@ -85,6 +91,12 @@ def parse_json(text: str | bytes) -> Any:
 def _finite(text: str) -> float:
     if not math.isfinite(value := float(text)):
         raise ValueError(f"{text} is no finite number")
+    return value
+
+
+def _whole(text: str) -> int:
+    if not abs(value := int(text)) < LARGEST:
+        raise ValueError(f"{text[:20]}... needs more than 64 bits")
     return value
 
 
@@ -97,15 +109,17 @@ def _document(path: str | Path, kind: str, parse: Callable[[str], Any]) -> Any:
         raise DataError(str(path), [f"is not {kind}: {error}"[:300]]) from error
 
 
-def _not_finite(value: Any, name: str) -> Iterator[tuple[str, float]]:
+def _odd_numbers(value: Any, name: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _not_finite(inner, f"{name}.{key}" if name else key)
+            yield from _odd_numbers(inner, f"{name}.{key}" if name else key)
     elif isinstance(value, list):
         for i, inner in enumerate(value):
-            yield from _not_finite(inner, f"{name}[{i}]")
+            yield from _odd_numbers(inner, f"{name}[{i}]")
     elif isinstance(value, float) and not math.isfinite(value):
-        yield name, value
+        yield name, str(value)
+    elif isinstance(value, int) and abs(value) >= LARGEST:
+        yield name, "one of more than 64 bits"
 
 
 @contextmanager
@@ -147,6 +161,33 @@ def _flush(path: Path, flags: int) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def seal(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts and their SHA-256, by which `unsealed` knows that nothing has changed.
+
+    >>> unsealed(seal({"a": 1}), "x")
+    {'a': 1}
+    >>> unsealed(seal({"a": 1}) | {"a": 2}, "x")
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: x: damaged or altered: its checksum is of something else
+    """
+    return {**facts, "sha256": _digest(facts)}
+
+
+def unsealed(given: Any, source: str | Path) -> Any:
+    """What was sealed, without its sum; what never had one comes back as it is."""
+    if not isinstance(given, dict) or "sha256" not in given:
+        return given
+    facts = {k: v for k, v in given.items() if k != "sha256"}
+    if given["sha256"] != _digest(facts):
+        raise DataError(str(source), ["damaged or altered: its checksum is of something else"])
+    return facts
+
+
+def _digest(facts: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def replace_file(path: str | Path, content: bytes | str) -> None:

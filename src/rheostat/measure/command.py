@@ -54,6 +54,11 @@ class Command:
         self.meters = tuple(m for m in meters if not m.why())
         self.notes: tuple[Note, ...] = ()
 
+    @property
+    def program(self) -> str:
+        """What is run; a journal of a search holds it."""
+        return self.template
+
     def measure(self, jobs: JobTable) -> Outcome:
         """One draw per repetition; NaN where a run gave no value."""
         columns = [

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat.core.files import ordinary_file, seal, unsealed
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError, RheostatError
 from rheostat.predict.scale.cluster import Workers, connect
@@ -276,7 +277,7 @@ def _kept(path: Path | None) -> Iterator[Callable[[Task, dict[str, Any]], None]]
         file.write("\n" if torn else "")
 
         def keep(task: Task, result: dict[str, Any]) -> None:
-            file.write(json.dumps({"key": task.key, "result": result}) + "\n")
+            file.write(json.dumps(seal({"key": task.key, "result": result})) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -284,14 +285,22 @@ def _kept(path: Path | None) -> Iterator[Callable[[Task, dict[str, Any]], None]]
 
 
 def finished(path: Path) -> dict[str, dict[str, Any]]:
-    """Results by key; a line cut off by an interruption is passed over."""
-    found = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    """Results by key; a line that was cut off or damaged is passed over, and its run done again.
+
+    A file that has lines, but no result among them, is somebody else's: a `DataError`.
+    """
+    if not os.path.lexists(path):
+        return {}
+    found, lines = {}, ordinary_file(path, new=True).read_bytes().splitlines()
+    for line in lines:
         try:
-            entry = json.loads(line)
+            entry = unsealed(json.loads(line), path)
             found[entry["key"]] = entry["result"]
-        except (json.JSONDecodeError, KeyError, TypeError):
+        except (ValueError, RecursionError, KeyError, TypeError, DataError):
             continue
+    if len(lines) > 1 and not found:
+        told = "expected the results of an earlier compare --results: name another file"
+        raise DataError(str(path), [told])
     return found
 
 

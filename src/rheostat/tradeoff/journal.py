@@ -1,9 +1,12 @@
 """The journal of a search: every result on disk before the next question is asked.
 
-Measurements are expensive and jobs get killed.  Each line is one JSON object: first a header, then
-what was asked and what was told.  A result counts as told once its line, newline included, has been
-written and flushed to the device; a line without a newline at the end of the file was cut off while
-being written, and is noted and removed.
+Measurements are expensive and jobs get killed.  Each line is one JSON object with its checksum:
+first a header, then what was asked and what was told.  A result counts as told once its line,
+newline included, has been written and flushed to the device; a line without a newline at the end of
+the file was cut off while being written, and is noted and removed.
+
+The header says what was searched: the program that was run, the space, the objectives.  Results of
+one program are worth nothing to another, so that another search is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,31 +21,48 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.front import Objective
+from rheostat.core.files import ordinary_file, parse_json, seal, unsealed
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
 
-SCHEMA = "rheostat.journal/1"
+SCHEMA = "rheostat.journal/2"
+BEGINS = b'{"schema": "rheostat.journal/'
+SHOWN = 300
+_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError)
 _PLAIN = (bool, int, float, str, type(None))
 
 
 class Journal:
     """An append-only file of asked and told settings; one search at a time may hold it.
 
-    Opening reads what is there: ``told`` (pairs of one-row table and outcome), ``pending`` (asked,
-    never told) and ``notes``.
+    Parameters
+    ----------
+    path : path
+        Opening reads what is there: ``told`` (pairs of one-row table and outcome), ``pending``
+        (asked, never told) and ``notes``.
+    proposer : Proposer
+        Its objectives, its space and the job it is about make up the header.
+    measure : Meter or callable, optional
+        Its attribute ``program``, a text, where it has one: what is run.
+
+    Raises
+    ------
+    DataError
+        The file holds another search, or is no journal; it is left as it is.
     """
 
-    def __init__(self, path: str | Path, objectives: tuple[Objective, ...]) -> None:
+    def __init__(self, path: str | Path, proposer: Any, measure: Any = None) -> None:
         self.path = Path(path)
-        self.objectives = [[o.name, o.sense] for o in objectives]
+        self.searched = _searched(proposer, measure)
         self.told: list[tuple[JobTable, Outcome]] = []
         self.pending: list[JobTable] = []
         self.notes: tuple[Note, ...] = ()
         self._columns: list[list[str]] | None = None
 
     def __enter__(self) -> Journal:
+        if os.path.lexists(self.path):
+            ordinary_file(self.path, new=True)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(self.path, "a+b")
         try:
@@ -66,9 +85,7 @@ class Journal:
         """Write down what is about to be measured."""
         if self._columns is None:
             self._columns = _described(jobs)
-            self._append(
-                {"schema": SCHEMA, "objectives": self.objectives, "columns": self._columns}
-            )
+            self._append({"schema": SCHEMA, **self.searched, "columns": self._columns})
         self._append({"asked": [_plain(row, self.path) for row in jobs.frame.rows(named=True)]})
 
     def tell(self, jobs: JobTable, outcome: Outcome) -> None:
@@ -79,55 +96,84 @@ class Journal:
         self._append({"told": row, "draws": draws, "support": support})
 
     def _append(self, record: dict[str, Any]) -> None:
-        self._file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
+        self._file.write(json.dumps(seal(record), allow_nan=False).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
     def _read(self) -> None:
         self._file.seek(0)
         text = self._file.read()
+        if not text.startswith(BEGINS[: len(text)]):
+            raise DataError(str(self.path), [f"not a journal: expected schema {SCHEMA}"])
         whole = text.rfind(b"\n") + 1
+        waiting: dict[str, JobTable] = {}
+        for number, line in enumerate(text[:whole].splitlines(), start=1):
+            try:
+                self._take(self._record(line), waiting)
+            except _DAMAGE as error:
+                told = f"line {number} is damaged: mend it, or move the file away to start anew"
+                raise DataError(str(self.path), [told]) from error
         if whole < len(text):
             self.notes = (Note("journal: the last line was cut off and is ignored", count=1),)
             self._file.truncate(whole)
-        waiting: dict[str, JobTable] = {}
-        for record in self._records(text[:whole]):
-            if "schema" in record:
-                self._check(record)
-            for row in record.get("asked", ()):
-                waiting[_name(row)] = self._table(row)
-            if "told" in record:
-                waiting.pop(_name(record["told"]), None)
-                self.told.append((self._table(record["told"]), _outcome(record)))
         self.pending = list(waiting.values())
 
-    def _records(self, text: bytes) -> Iterator[dict[str, Any]]:
-        for number, line in enumerate(text.splitlines(), start=1):
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise DataError(
-                    str(self.path),
-                    [f"line {number} is not JSON: move the file away to start anew, or mend it"],
-                ) from error
-            if number == 1 and (not isinstance(record, dict) or record.get("schema") != SCHEMA):
-                raise DataError(str(self.path), [f"not a journal: expected schema {SCHEMA}"])
-            yield record
+    def _record(self, line: bytes) -> dict[str, Any]:
+        record = parse_json(line)
+        if record.get("schema", SCHEMA) != SCHEMA:
+            told = f"expected schema {SCHEMA}, got {record['schema']}, which does not say what ran"
+            raise DataError(str(self.path), [told, "move the file away to start anew"])
+        try:
+            found: dict[str, Any] = unsealed(record, self.path)
+        except DataError as error:
+            raise ValueError("checksum") from error
+        return found
+
+    def _take(self, record: dict[str, Any], waiting: dict[str, JobTable]) -> None:
+        if "schema" in record:
+            self._check(record)
+        for row in record.get("asked", ()):
+            waiting[_name(row)] = self._table(row)
+        if "told" in record:
+            waiting.pop(_name(record["told"]), None)
+            self.told.append((self._table(record["told"]), _outcome(record)))
 
     def _check(self, header: dict[str, Any]) -> None:
-        if header["objectives"] != self.objectives:
-            raise DataError(
-                str(self.path),
-                [
-                    f"holds a search for {header['objectives']}, asked for {self.objectives}: "
-                    "use another journal"
-                ],
-            )
+        """Refuse another search, with all that differs."""
+        problems = [
+            f"{name}: {_said(header.get(name))} there, {_said(mine)} now"
+            for name, mine in self.searched.items()
+            if header.get(name) != mine
+        ]
+        if problems:
+            hint = "name another journal, or move this one away to start anew"
+            raise DataError(str(self.path), ["holds another search", *problems, hint])
         self._columns = header["columns"]
 
     def _table(self, row: dict[str, Any]) -> JobTable:
+        _plain(row, self.path)
         schema = Schema(Column(n, u, Moment[k], m) for n, u, k, m in self._columns or ())
         return JobTable(pl.DataFrame([row]), schema.only(row))
+
+
+def _searched(proposer: Any, measure: Any) -> dict[str, Any]:
+    """What a journal is about, as plain values that a file gives back."""
+    space = getattr(proposer, "space", None)
+    job = getattr(proposer, "job", None)
+    knobs = () if space is None else space.knobs
+    found = {
+        "program": str(getattr(measure, "program", "")),
+        "space": [[k.name, list(k.values) or [k.low, k.high]] for k in knobs],
+        "job": None if job is None else job.frame.row(0, named=True),
+        "objectives": [[o.name, o.sense] for o in proposer.objectives],
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    return plain
+
+
+def _said(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
 
 
 def _described(jobs: JobTable) -> list[list[str]]:

@@ -54,7 +54,8 @@ def search(
         Settings of a batch measured at the same time, in threads; ``measure`` must allow it.
     journal : path, optional
         JSON lines.  If it exists, its results are told first and settings that were asked but never
-        told are measured next.
+        told are measured next.  A journal of another program (an attribute of ``measure``, where it
+        has one), space, job or objectives is refused.
     progress : bool or callable(done, budget)
         True draws a bar on stderr.
 
@@ -86,9 +87,7 @@ def search(
         raise DataError("search", problems)
     told: list[tuple[JobTable, Outcome]] = []
     with ExitStack() as held:
-        book = (
-            None if journal is None else held.enter_context(Journal(journal, proposer.objectives))
-        )
+        book = None if journal is None else held.enter_context(Journal(journal, proposer, measure))
         report = held.enter_context(_reporter(progress, budget))
         try:
             for pair in _results(proposer, _one(measure), book, budget, batch, workers):
