@@ -152,3 +152,91 @@ def test_the_format_is_guessed(tmp_path, name, text):
 def test_another_file_is_an_error_that_says_what_was_expected(tmp_path, reader):
     with pytest.raises(DataError):
         reader(file(tmp_path, "x.csv", "a,b\n1,2\n"))
+
+
+RUN = "1000,,instructions,1000,100.00,,\n50.0,Joules,power/energy-pkg/,1000,100.00,,\n"
+TOOK = "{}000000000,ns,duration_time,1000,100.00,,\n"
+
+
+@pytest.mark.parametrize("head", ["", "# started on Mon Nov  3 10:00:00 2025\n\n"])
+def test_perf_recordings_appended_are_runs_of_their_own(tmp_path, head):
+    """``perf stat --append``: adding them up would tell twice the power of one."""
+    text = head + RUN + TOOK.format(2) + head + RUN + TOOK.format(5)
+    jobs = check_reader(read_perf, file(tmp_path, "perf.csv", text), rows=2)
+    assert jobs.numpy("package_power_w").tolist() == [25.0, 10.0]
+    assert jobs.numpy("span_s").tolist() == [2.0, 5.0]
+    assert jobs.frame["run_id"].to_list() == ["perf-1", "perf-2"]
+    assert any("2 recordings one after the other" in n.message for n in jobs.notes)
+    with pytest.raises(DataError, match="holds 2 recordings, and runtime_s is of one"):
+        read_perf(file(tmp_path, "perf.csv", text), runtime_s=3.0)
+
+
+def test_perf_recordings_of_other_events_are_runs_of_their_own(tmp_path):
+    one, other = "# started on Mon\n100,,cycles,9,100.00,,\n", "# started on Tue\n" + RUN
+    text = one + TOOK.format(1) + other + TOOK.format(2)
+    jobs = read_perf(file(tmp_path, "perf.csv", text))
+    assert jobs.frame["cycles_per_s"].to_list() == [100.0, None]
+    assert jobs.frame["package_power_w"].to_list() == [None, 25.0]
+
+
+def test_perf_intervals_appended_and_texts_appended_do_not_add_up(tmp_path):
+    jobs = read_perf(file(tmp_path, "perf.csv", PERF_I + PERF_I))
+    assert jobs.numpy("package_power_w") == pytest.approx([125.0] * 4)
+    assert jobs.numpy("span_s") == pytest.approx([0.1, 0.2] * 2)
+    jobs = read_perf(file(tmp_path, "perf.txt", PERF_TEXT + PERF_TEXT))
+    assert jobs.numpy("instructions_per_s") == pytest.approx([4e9, 4e9])
+
+
+def test_perf_events_of_one_meaning_are_not_added_up(tmp_path):
+    """cache-misses holds LLC-load-misses already; user and kernel are parts of one."""
+    lines = [f"{n},,{e},1,100.00,," for n, e in
+             ((8, "cache-misses"), (3, "LLC-load-misses"), (5, "instructions:u"),
+              (2, "instructions:k"), (9, "branches"), (4, "branches:u"))]  # fmt: skip
+    row = read_perf(file(tmp_path, "p.csv", "\n".join(lines)), runtime_s=1.0).frame.row(
+        0, named=True
+    )
+    assert (row["llc_misses_per_s"], row["llc_load_misses_per_s"]) == (8.0, 3.0)
+    assert row["instructions_per_s"] == 7.0
+    assert (row["branches_per_s"], row["branches_u_per_s"]) == (9.0, 4.0)
+
+
+def test_perf_lines_that_hold_no_count_are_counted(tmp_path):
+    text = RUN + TOOK.format(2) + "abc,,cycles,9,100.00,,\n{broken\n0.1,S0,1,5,Joules,x,1,100,,\n"
+    notes = [n.message for n in read_perf(file(tmp_path, "perf.csv", text)).notes]
+    assert "3 lines that hold no count of perf are left out" in notes
+
+
+ODD = ["inf", "-inf", "1e308", "-5"]
+
+
+@pytest.mark.parametrize("value", ODD)
+@pytest.mark.parametrize(
+    ("reader", "text", "was"),
+    [
+        (read_perf, PERF_I, "200000"),
+        (read_perf, PERF_I, "25.00,J"),
+        (read_pcm, PCM, ",4,9,9,90"),
+        (read_pcm, PCM, "100,120"),
+        (read_likwid, LIKWID, "150.0"),
+        (read_likwid, LIKWID_CSV, "150,0,150"),
+        (read_papi, PAPI, '"400"'),
+        (read_papi, PAPI, '"1000000000"'),
+    ],
+)
+def test_a_count_that_cannot_be_is_noted_and_never_taken(tmp_path, reader, text, was, value):
+    """Infinite, 1e308 and negative counts: the row goes, with its reason."""
+    digits = "".join(c for c in was if c.isdigit() or c == ".") if '"' in was else ""
+    odd = was.replace(digits, value) if digits else was.replace(was.strip(",").split(",")[0], value)
+    path = file(tmp_path, "x.txt", text.replace(was, odd, 1))
+    try:
+        jobs = reader(path)
+    except DataError:
+        return
+    known = reader(file(tmp_path, "y.txt", text))
+    assert [n.message for n in jobs.notes] != [n.message for n in known.notes]
+    for name in jobs.columns:
+        if jobs.frame[name].dtype.is_numeric():
+            found = jobs.numpy(name)
+            assert not np.isinf(found).any(), name
+            assert not (found < 0).any(), name
+            assert not (found > 1e30).any(), name

@@ -55,6 +55,15 @@ class Written(Rapl):
         return super().sample()
 
 
+COUNTED = ("intel-rapl:0", "intel-rapl:0:1", "intel-rapl:1", "intel-rapl:1:1")
+
+
+def moved(uj):
+    """Every counter that is part of no other at its value at first plus ``uj``, in microjoules."""
+    begun = {z: 200_000 if z.count(":") > 1 else 1_000_000 for z in COUNTED}
+    return {z: v + uj for z, v in begun.items()}
+
+
 def still(meter, interval_s=10.0, wait_s=0.06):
     with Session([meter], interval_s=interval_s, keep=True) as session:
         time.sleep(wait_s)
@@ -130,10 +139,11 @@ def test_one_sample_is_no_energy():
 
 def test_a_total_without_one_of_its_parts_is_no_total(tree):
     """More joules than the package can draw in a moment: a glitch, and nothing else was read."""
-    measured = still(Written(tree, [{}, {"intel-rapl:0": 10**12}])).measured
+    measured = still(Written(tree, [{}, moved(5000) | {"intel-rapl:0": 10**12}])).measured
     assert math.isnan(measured.energy_j)
     assert measured.state == "unavailable"
-    assert {r.domain for r in measured.readings if r.state == "unavailable"} == {"package-0"}
+    lost = {r.domain for r in measured.counted if r.state == "unavailable"}
+    assert lost == {"package-0"}
 
 
 def test_closed_counters_say_who_may_read_them(tree, monkeypatch):
@@ -207,7 +217,7 @@ class Cpus(list):
 
 
 def test_a_recording_adds_up_to_the_same(tree, tmp_path):
-    steps = [{"intel-rapl:0": 1_000_000 + 400_000 * k} for k in range(50)]
+    steps = [moved(400_000 * k) for k in range(50)]
     session = still(Written(tree, steps), interval_s=0.01)
     session.write(tmp_path / "r.csv")
     again = replay(tmp_path / "r.csv")
@@ -235,8 +245,40 @@ def test_the_command_line_keeps_the_status_and_reads_a_tree(tree, capfd):
     code = "import sys, time; time.sleep(0.06); sys.exit(5)"
     assert run([*argv, sys.executable, "-c", code]) == 5
     facts = json.loads(capfd.readouterr().out)
-    assert (facts["status"], facts["state"], facts["energy_j"]) == (5, "measured", 0.0)
+    assert facts["status"] == 5
     assert len(facts["domains"]) == 6
+
+
+def test_a_stuck_counter_is_unavailable_and_says_so_instead_of_zero(tree, capfd):
+    """Nobody draws 0 W: the files of this tree never move."""
+    argv = ["measure", "--rapl-root", str(tree), "--meters", "rapl"]
+    assert run([*argv, "--json", "--", "sleep", "0.06"]) == 0
+    facts = json.loads(capfd.readouterr().out)
+    assert (facts["state"], facts["energy_j"], facts["power_w"]) == ("unavailable", None, None)
+    assert {d["state"] for d in facts["domains"]} == {"unavailable"}
+    assert all("the counter did not move from" in d["why"] for d in facts["domains"])
+    assert run([*argv, "--", "sleep", "0.06"]) == 0
+    told = capfd.readouterr()
+    assert "unavailable" in told.out
+    assert "0 J" not in told.out + told.err
+
+
+def test_one_stuck_counter_makes_the_total_unavailable_and_the_others_stay(tree):
+    steps = [{}, {z: v for z, v in moved(60_000).items() if z != "intel-rapl:1"}]
+    measured = still(Written(tree, steps)).measured
+    state = {r.domain: r.state for r in measured.readings if not r.part_of}
+    assert state.pop("package-1") == "unavailable"
+    assert set(state.values()) == {"measured"}
+    assert math.isnan(measured.energy_j)
+
+
+def test_a_sensor_of_watts_that_says_zero_all_along_is_unavailable():
+    meter = Meterage(Domain("gpu-0", "power"))
+    for t in range(5):
+        meter.add(t, 0.0)
+    reading = meter.reading("nvml", 4.0)
+    assert reading.state == "unavailable"
+    assert "the sensor did not move from 0" in reading.why
 
 
 def test_perf_counts_beside_the_command(tmp_path, monkeypatch, capfd):
@@ -258,7 +300,7 @@ def test_a_search_takes_the_joules_of_a_meter_where_the_program_prints_none(tree
     from rheostat.core.vocabulary import table
     from rheostat.measure.command import Command
 
-    steps = [{"intel-rapl:0": 1_000_000 + 7_000_000 * k} for k in range(9)]
+    steps = [moved(1_750_000 * k) for k in range(9)]
     meter = Written(tree, steps)
     command = Command("sleep 0.0{nodes}", ["energy_j"], meters=[meter])
     outcome = command.measure(table({"nodes": [1, 2]}))

@@ -179,3 +179,27 @@ class TestBadInput:
     def test_gzip_and_semicolons(self, csv):
         path = csv(gzip.compress(b"nodes;runtime_s\n1;5\n2;6\n"), "runs.csv.gz")
         assert read(path).frame["runtime_s"].to_list() == [5, 6]
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "1e308", "1e999", "-7"])
+@pytest.mark.parametrize("name", ["runtime_s", "power_w", "energy_j", "nodes", "gpu_cap_w",
+                                  "instructions_per_s", "ipc", "package_power_w"])  # fmt: skip
+def test_a_value_that_cannot_be_costs_its_row_and_is_named(tmp_path, name, value):
+    path = tmp_path / "runs.csv"
+    rows = [f"a,{k},{k}\n" for k in range(1, 6)] + [f"a,6,{value}\n"]
+    path.write_text(
+        f"app,{'runtime_s' if name != 'runtime_s' else 'power_w'},{name}\n" + "".join(rows)
+    )
+    jobs = read_runs(path)
+    assert len(jobs) == 5
+    (gone,) = [n for n in jobs.notes if n.dropped]
+    assert gone.rows == (5,)
+    assert gone.message.startswith(f"{name} is ")
+
+
+def test_an_infinite_cell_of_an_unknown_column_is_not_known_and_named(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("runtime_s,odd\n1,1.5\n2,inf\n3,nan\n")
+    jobs = read_runs(path)
+    assert jobs.frame["odd"].to_list() == [1.5, None, None]
+    assert "infinite, taken as not known: odd 1" in [n.message for n in jobs.notes]

@@ -162,3 +162,28 @@ def test_json_that_is_cut_foreign_or_empty_is_one_clear_error(tmp_path, shared_d
     jobs = read_sacct_json(path)
     assert len(jobs) == 17
     assert next(n for n in jobs.notes if n.dropped).rows == (3,)
+
+
+LINE = "{}|x|COMPLETED|2024-01-01T00:00:00|2024-01-01T00:01:00|2024-01-01T00:02:00|60|5|1|100\n"
+
+
+def test_outputs_one_after_the_other_make_no_job_of_the_second_header(tmp_path):
+    """``cat january.psv february.psv``: the header stands there again and is a row left out."""
+    path = tmp_path / "year.psv"
+    path.write_text(HEADER + LINE.format(1) + HEADER + LINE.format(2) + LINE.format("none"))
+    jobs = read_sacct(path)
+    assert jobs.frame["job_id"].to_list() == ["1", "2"]
+    gone = {n.message: n.rows for n in jobs.notes if n.dropped}
+    assert gone == {
+        "the header again: outputs of sacct one after the other": (1,),
+        "has no job id such as 123, 123_4 or 123.batch": (3,),
+    }
+
+
+def test_outputs_with_other_fields_are_refused(tmp_path):
+    """Its columns would be read as those of the first."""
+    path = tmp_path / "year.psv"
+    other = "|".join(reversed(HEADER.strip().split("|"))) + "\n"
+    path.write_text(HEADER + LINE.format(1) + other + "|".join(reversed(LINE.strip().split("|"))))
+    with pytest.raises(DataError, match=r"year.psv: row 1 is another header.*one by one"):
+        read_sacct(path)

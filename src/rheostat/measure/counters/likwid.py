@@ -23,7 +23,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
 from rheostat.measure.checks import ROW, as_jobs
-from rheostat.measure.counters.names import cleaned, described
+from rheostat.measure.counters.names import Cells, cleaned, described
 from rheostat.measure.lines import Records
 
 # metric without its unit: (ours, factor, how threads are put together)
@@ -60,7 +60,8 @@ class _Part:
 def read_likwid(path: str | Path, *, app: str = "", run_id: str = "") -> JobTable:
     """Regions as rows; a file without a table of metrics is a `DataError`."""
     records = Records(path)
-    parts = [p for p in _parts([line for _, line in records]) if p.threads or p.statistic]
+    cells = Cells()
+    parts = [p for p in _parts([line for _, line in records], cells) if p.threads or p.statistic]
     if not parts:
         raise DataError(str(path), ["holds no table with 'Metric': not an output of LIKWID"])
     name = run_id or Path(path).name.split(".")[0]
@@ -70,7 +71,7 @@ def read_likwid(path: str | Path, *, app: str = "", run_id: str = "") -> JobTabl
     if app:
         frame = frame.with_columns(app=pl.lit(app))
     notes = [Note("rates, watts and bandwidth summed over threads; clocks and CPI averaged")]
-    return as_jobs(frame, described(frame.columns), [*records.notes, *notes])
+    return as_jobs(frame, described(frame.columns), [*records.notes, *notes, *cells.notes])
 
 
 def _values(part: _Part) -> dict[str, float]:
@@ -94,15 +95,13 @@ def _together(part: _Part, metric: str, how: str) -> float:
     if metric in part.statistic and how != "mean":
         return part.statistic[metric][HOW[how]]
     values = np.array(part.threads.get(metric, [part.statistic.get(metric, {}).get("avg", np.nan)]))
-    there = values[np.isfinite(values)]
-    if how == "mean":
-        there = there[there != 0]
-    if not len(there):
-        return float("nan")
-    return float({"sum": there.sum, "max": there.max, "mean": there.mean}[how]())
+    if how != "mean":
+        return float(values.sum() if how == "sum" else values.max())  # unknown if one of them is
+    ran = values[np.isfinite(values) & (values != 0)]
+    return float(ran.mean()) if len(ran) else float("nan")
 
 
-def _parts(lines: list[str]) -> Iterator[_Part]:
+def _parts(lines: list[str], count: Cells) -> Iterator[_Part]:
     """Regions in order; a table of metrics is one whose first head is Metric."""
     part, inside, heads = _Part("", ""), False, [""]
     for line in lines:
@@ -122,15 +121,15 @@ def _parts(lines: list[str]) -> Iterator[_Part]:
         if cells and cells[0] == "Metric":
             inside, heads = True, [c.lower() for c in cells[1:]]
         elif cells and inside and len(cells) > 1:
-            _take(part, cells, heads)
+            _take(part, cells, heads, count)
         elif not line.startswith("+"):
             inside = False
     yield part
 
 
-def _take(part: _Part, cells: list[str], heads: list[str]) -> None:
+def _take(part: _Part, cells: list[str], heads: list[str], count: Cells) -> None:
     metric = cells[0].lower()
-    numbers = [_number(c) for c in cells[1:]]
+    numbers = [count.number(c) for c in cells[1:]]
     if metric.endswith(" stat") or "sum" in heads:
         plain = metric.removesuffix(" stat")
         part.statistic[plain] = dict(zip(heads, numbers, strict=False))
@@ -144,10 +143,3 @@ def _cells(line: str) -> list[str]:
     while cells and not cells[-1]:
         cells.pop()
     return cells if len(cells) > 1 else []
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")

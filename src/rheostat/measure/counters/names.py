@@ -4,17 +4,22 @@ A total grows with how long one looked; a rate does not, and can be known while 
 So every count is divided by the seconds it was taken over, and the seconds stand beside it as
 ``span_s``.  Joules of a meter become watts the same way.  Events that no table here knows keep
 their own name, cleaned, as ``NAME_per_s``.
+
+Counts of threads and sockets are added up, which hides what is wrong with one of them: each cell is
+therefore looked at before (`Cells`).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 
-from rheostat.core.jobs import Column, Moment
+from rheostat.core.jobs import Column, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 
 _E = Moment.END
+MOST_COUNTED = 1e30
 
 COUNTERS: dict[str, Column] = {
     c.name: c
@@ -56,6 +61,41 @@ def cleaned(event: str) -> str:
     ('cpu_event_0x3c_name_cpu_clk', 'l1_dcache_loads_u')
     """
     return re.sub(r"[^0-9a-z]+", "_", event.lower()).strip("_") or "event"
+
+
+class Cells:
+    """Text as counts: NaN for what cannot be one; ``notes`` say how many were not.
+
+    >>> cells = Cells()
+    >>> [cells.number(c) for c in ("5", "nan", "", "-5", "inf", "1e308", "abc")]
+    [5.0, nan, nan, nan, nan, nan, nan]
+    >>> cells.notes[0].message
+    '4 cells hold no count (negative, infinite or no number), null: -5, inf, 1e308, abc'
+    """
+
+    def __init__(self) -> None:
+        self._odd: list[str] = []
+
+    def number(self, cell: object) -> float:
+        """The count; an empty cell and nan are not known, anything else is odd."""
+        text = str(cell).strip()
+        try:
+            value = float(text or "nan")
+        except ValueError:
+            value = -1.0
+        if math.isnan(value) or 0 <= value < MOST_COUNTED:
+            return value
+        self._odd.append(text)
+        return math.nan
+
+    @property
+    def notes(self) -> list[Note]:
+        """One note on the cells that were odd, if any."""
+        if not self._odd:
+            return []
+        some = ", ".join(text[:20] for text in self._odd[:5])
+        what = "hold no count (negative, infinite or no number), null"
+        return [Note(f"{len(self._odd)} cells {what}: {some}", count=len(self._odd))]
 
 
 def described(names: Iterable[str]) -> list[Column]:

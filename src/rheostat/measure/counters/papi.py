@@ -10,17 +10,18 @@ Jagode et al.: PAPI software-defined events and the high-level API; papi_hl_outp
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from rheostat.core.files import ordinary_file, parse_json
 from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
-from rheostat.measure.checks import ROW, as_jobs
-from rheostat.measure.counters.names import cleaned, described
+from rheostat.measure.checks import ROW, as_jobs, note_rows
+from rheostat.measure.counters.names import Cells, cleaned, described
 from rheostat.measure.lines import whole
 
 EVENTS = {
@@ -43,18 +44,20 @@ NOT_COUNTS = ("name", "parent_region_id", "region_count", "real_time_nsec")
 def read_papi(path: str | Path, *, app: str = "", run_id: str = "") -> JobTable:
     """Regions as rows; a region without time is left out with a note."""
     try:
-        facts = json.loads(whole(Path(path)))
-    except (json.JSONDecodeError, UnicodeDecodeError, OSError) as error:
-        raise DataError(str(path), [f"is not JSON: {error}"]) from error
+        facts = parse_json(whole(ordinary_file(path)))
+    except ValueError as error:
+        raise DataError(str(path), [f"is not JSON: {error}"[:300]]) from error
     if not isinstance(facts, Mapping) or "threads" not in facts:
         raise DataError(str(path), ["has no 'threads': not an output of PAPI's high-level API"])
     regions: dict[str, dict[str, float]] = {}
+    cells = Cells()
     for name, values in _regions(facts["threads"]):
         kept = regions.setdefault(name, {"span_s": 0.0})
-        kept["span_s"] = max(kept["span_s"], _number(values.get("real_time_nsec")) * 1e-9)
+        seconds = cells.number(values.get("real_time_nsec", "")) * 1e-9
+        kept["span_s"] = float(np.maximum(kept["span_s"], seconds))  # NaN stays NaN
         for event, value in values.items():
             if event not in NOT_COUNTS:
-                kept[event] = kept.get(event, 0.0) + _number(value)
+                kept[event] = kept.get(event, 0.0) + cells.number(value)
     rows, timeless = [], []
     for i, (name, counts) in enumerate(regions.items()):
         span = counts.pop("span_s")
@@ -70,8 +73,8 @@ def read_papi(path: str | Path, *, app: str = "", run_id: str = "") -> JobTable:
     if app:
         frame = frame.with_columns(app=pl.lit(app))
     cpu = [Note(f"counted on {facts['cpu_info']}")] if facts.get("cpu_info") else []
-    left = [Note("region has no time", tuple(timeless), len(timeless), dropped=True)]
-    return as_jobs(frame, described(frame.columns), [*cpu, *(left if timeless else [])])
+    left = [note_rows("region has no time", timeless, dropped=True)] if timeless else []
+    return as_jobs(frame, described(frame.columns), [*cpu, *left, *cells.notes])
 
 
 def _regions(threads: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -88,10 +91,3 @@ def _each(group: Any) -> list[Any]:
 
 def _named(event: str) -> str:
     return EVENTS.get(event) or f"{cleaned(event)}_per_s"
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")

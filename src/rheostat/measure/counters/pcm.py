@@ -24,7 +24,7 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.measure.checks import ROW, as_jobs, note_rows
-from rheostat.measure.counters.names import described
+from rheostat.measure.counters.names import Cells, described
 from rheostat.measure.lines import Records
 
 # theirs: (ours, factor, whether it is an amount per interval)
@@ -69,8 +69,9 @@ def read_pcm(path: str | Path, *, app: str = "", run_id: str = "") -> JobTable:
     span, t = (v[good] for v in _spans([_cell(c, heads.time) for c in cells], begun))
     which = np.cumsum(begun)[good]
     notes.append(Note(f"first interval of each run taken as the median, {np.median(span):.3g} s"))
+    odd = Cells()
     values = {
-        ours: sum(_floats([c[k] for c in body]) for k in heads.columns[theirs]) * scale
+        ours: sum(_floats([c[k] for c in body], odd) for k in heads.columns[theirs]) * scale
         / (span if per else 1.0)
         for theirs, (ours, scale, per) in COLUMNS.items() if theirs in heads.columns
     }  # fmt: skip
@@ -80,7 +81,7 @@ def read_pcm(path: str | Path, *, app: str = "", run_id: str = "") -> JobTable:
     frame = frame.with_columns(**{k: _typed(v) for k, v in settings.items()}, **values)
     if app and "app" not in frame.columns:
         frame = frame.with_columns(app=pl.lit(app))
-    return as_jobs(frame, _columns(frame, settings), [*records.notes, *notes])
+    return as_jobs(frame, _columns(frame, settings), [*records.notes, *notes, *odd.notes])
 
 
 def _columns(frame: pl.DataFrame, settings: Sequence[str] | dict[str, list[str]]) -> list[Column]:
@@ -172,9 +173,8 @@ def _seconds(text: str) -> float:
         return float("nan")
 
 
-def _floats(cells: list[str]) -> Array:
-    text = pl.Series(cells, dtype=pl.String).str.strip_chars()
-    return text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+def _floats(cells: list[str], odd: Cells) -> Array:
+    return np.array([odd.number(c) for c in cells])
 
 
 def _typed(cells: list[str]) -> pl.Series:

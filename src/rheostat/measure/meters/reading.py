@@ -162,6 +162,11 @@ class Meterage:
         if self.samples < 2:
             told = f"{self.samples} good samples in {window_s:.3g} s, two are needed"
             return replace(found, state=UNAVAILABLE, energy_j=math.nan, why=told)
+        if not self.energy_j > 0:
+            what = "counter" if d.kind == "energy" else "sensor"
+            told = (f"the {what} did not move from {self._last:g} in {found.window_s:.3g} s: it is "
+                    "stuck, or too slow for so short a run")  # fmt: skip
+            return replace(found, state=UNAVAILABLE, energy_j=math.nan, why=told)
         if self.gaps:
             told = f"the counter was set anew {self.gaps} time(s): what it missed is not counted"
             return replace(found, state=ESTIMATED, why=told)

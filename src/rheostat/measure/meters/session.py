@@ -142,7 +142,10 @@ class Session:
 
 def replay(path: str | Path) -> Measured:
     """What a recording amounts to: the same sums over the same samples."""
-    rows = list(csv.DictReader(line for _, line in Records(path)))
+    try:
+        rows = list(csv.DictReader(line for _, line in Records(path)))
+    except csv.Error as error:
+        raise DataError(str(path), [f"is not a readable CSV file: {error}"]) from error
     missing = [c for c in COLUMNS if not rows or c not in rows[0]]
     if missing:
         raise DataError(str(path), [f"column {c} is missing" for c in missing]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -116,5 +117,5 @@ def head(path: str | Path, size: int = 65536) -> bytes:
     with opener(path, "rb") as file:
         try:
             return bytes(file.read(size))
-        except (OSError, EOFError):
+        except (OSError, EOFError, zlib.error):
             return b""

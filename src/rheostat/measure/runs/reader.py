@@ -248,7 +248,8 @@ def _words(guess: Guess) -> str:
 def _must_be_numbers(path: str | Path, table: pl.DataFrame) -> None:
     """Amounts that hold text are a `DataError` with the first cell that is no number."""
     problems = []
-    for name in (c for c in table.columns if c in (*AMOUNTS, "runtime_s", "start_s", "end_s")):
+    wanted = (*AMOUNTS, "start_s", "end_s", "cpu_cap_w", "gpu_cap_w")
+    for name in (c for c in table.columns if c in wanted or _numeric(c)):
         values = table[name]
         if values.dtype.is_numeric() or values.null_count() == len(values):
             continue

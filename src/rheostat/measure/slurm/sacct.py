@@ -32,7 +32,9 @@ ID = re.compile(r"\d+(_(\d+|\[.*\]))?(\+\d+)?(\..+)?")
 STATE = re.compile(r"[A-Z_]+\+?( by \d+)?")
 WHEN = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+|\d+|Unknown|None")
 SHIFTED = "field count differs from the header: a delimiter inside a field? (rejoin= names it)"
+NO_ID = "has no job id such as 123, 123_4 or 123.batch"
 FOLDED = "step line, folded into its job"
+HEADER = "the header again: outputs of sacct one after the other"
 TWICE = "the job is there already (requeued, or listed twice)"
 CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
 TYPES: dict[str, Any] = {
@@ -70,7 +72,10 @@ def read_sacct(
     _check_header(path, header, delimiter)
     stand = _zone(zone)
     names = (rejoin,) if isinstance(rejoin, str) else tuple(rejoin)
-    jobs, steps, notes = _fold(lines, header, names, delimiter)
+    try:
+        jobs, steps, notes = _fold(lines, header, names, delimiter)
+    except DataError as error:
+        raise DataError(str(path), error.problems) from error
     notes = [*records.notes, *notes, Note(f"times read as {zone}")]
     if not jobs:
         raise DataError(
@@ -92,13 +97,22 @@ def _fold(
     steps: dict[str, list[Cells]] = {}
     gone: dict[str, list[int]] = {}
     for row, text in lines:
-        parts = _fit(text.split(delimiter), header, rejoin, delimiter)
+        split = text.split(delimiter)
+        if {"JobID", "JobIDRaw"} & set(split) and "State" in split:
+            if split != header:
+                told = f"row {row} is another header: read outputs of other fields one by one"
+                raise DataError("sacct", [told, f"it reads: {text[:200]}"])
+            gone.setdefault(HEADER, []).append(row)
+            continue
+        parts = _fit(split, header, rejoin, delimiter)
         if parts is None:
             gone.setdefault(SHIFTED, []).append(row)
             continue
         cells = dict(zip(header, parts, strict=True))
         key, _, step = _id(cells).partition(".")
-        if step:
+        if not ID.fullmatch(_id(cells)):
+            gone.setdefault(NO_ID, []).append(row)
+        elif step:
             steps.setdefault(key, []).append(cells | {"step": step})
             gone.setdefault(FOLDED, []).append(row)
         elif key in jobs:

@@ -6,12 +6,11 @@ that older ones write plainly; times are epoch seconds in both, limits minutes, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.files import ordinary_file
+from rheostat.core.files import ordinary_file, parse_json
 from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
 from rheostat.measure.checks import ROW, note_rows
@@ -41,9 +40,9 @@ def read_sacct_json(path: str | Path) -> JobTable:
     """Read ``sacct --json``; jobs whose record is not an object are noted and left out."""
     path = ordinary_file(path)
     try:
-        document = json.loads(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"is not complete JSON: {error}"]) from error
+        document = parse_json(path.read_bytes())
+    except ValueError as error:
+        raise DataError(str(path), [f"is not complete JSON: {error}"[:300]]) from error
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
         raise DataError(str(path), ['has no "jobs" list: expected the output of sacct --json'])
