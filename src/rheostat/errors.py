@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from rheostat._optional import install_command
 
+LONGEST, MOST = 1000, 20
+"""Letters of one problem and number of problems that a message spells out; the error has all."""
+
 
 class RheostatError(Exception):
     """The root: catch this to catch everything this library raises on purpose."""
@@ -23,7 +26,10 @@ class DataError(RheostatError):
     def __init__(self, where: str, problems: Sequence[str] = ()) -> None:
         self.where = where
         self.problems = tuple(problems)
-        super().__init__(f"{where}: {'; '.join(self.problems)}" if self.problems else where)
+        said = [p if len(p) <= LONGEST else f"{p[:LONGEST]} ..." for p in self.problems[:MOST]]
+        if len(self.problems) > MOST:
+            said.append(f"and {len(self.problems) - MOST} more")
+        super().__init__(f"{where}: {'; '.join(said)}" if said else where)
 
 
 class LeakError(DataError):

@@ -133,7 +133,10 @@ def run(
 
 def slurm(
     file: PlanFile,
-    out: Annotated[Path, typer.Option(help="Folder for prolog.sh and epilog.sh.")] = Path("."),
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for prolog.sh and epilog.sh.", writable=True, file_okay=False),
+    ] = Path("."),
     journals: Annotated[str, typer.Option(help="Folder on the nodes.")] = "/var/lib/rheostat",
     program: Annotated[
         str, typer.Option(help="The rheostat of the nodes: a name or an absolute path.")

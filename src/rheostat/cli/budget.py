@@ -71,7 +71,9 @@ def plan(
     ] = None,
     hysteresis: Annotated[float, typer.Option(help="Gain below which caps are left alone.")] = 0.0,
     most_changes: Annotated[int | None, typer.Option(help="Change at most so many nodes.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the plan here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the plan here.", writable=True, dir_okay=False)
+    ] = None,
     where: o.Where = None,
     by: o.By = "",
     html: o.Html = None,
@@ -229,12 +231,19 @@ def follow(
 
 @budget.command()
 def demo(
-    out: Annotated[Path, typer.Argument(help="CSV to write.")] = Path("capped_runs.csv"),
+    out: Annotated[
+        Path, typer.Argument(help="CSV to write.", writable=True, dir_okay=False)
+    ] = Path("capped_runs.csv"),
     apps: Annotated[int, typer.Option(min=2, help="Applications.")] = 12,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 1,
     noise: Annotated[float, typer.Option(min=0, help="Relative spread of a run.")] = 0.01,
     tree: Annotated[
-        Path | None, typer.Option(help="Also a folder of caps as files, to rehearse apply.")
+        Path | None,
+        typer.Option(
+            help="Also a folder of caps as files, to rehearse apply.",
+            writable=True,
+            file_okay=False,
+        ),
     ] = None,
     seed: o.Seed = 0,
 ) -> None:

@@ -32,7 +32,11 @@ def caps(
     ] = 0.9,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write what is believed as runs (CSV), for rheostat budget plan."),
+        typer.Option(
+            help="Write what is believed as runs (CSV), for rheostat budget plan.",
+            writable=True,
+            dir_okay=False,
+        ),
     ] = None,
     where: o.Where = None,
     by: o.By = "",

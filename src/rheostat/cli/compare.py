@@ -32,7 +32,11 @@ def compare(
     ] = None,
     seed: o.Seed = 0,
     policies: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Compare batch policies instead, on --traces.")
+        str,
+        typer.Option(
+            metavar="A,B,...",
+            help="Compare batch policies instead (tree:FILE is one), on --traces.",
+        ),
     ] = "",
     traces: Annotated[
         list[Path] | None,

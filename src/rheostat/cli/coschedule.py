@@ -59,7 +59,10 @@ def coschedule(
     exact: Annotated[
         bool, typer.Option("--exact", help="Also a schedule searched by OR-tools, for one node.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Write the best schedule here, as CSV.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the best schedule here, as CSV.", writable=True, dir_okay=False),
+    ] = None,
     html: o.Html = None,
     seed: o.Seed = 0,
     json: o.Json = False,

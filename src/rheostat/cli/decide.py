@@ -26,7 +26,10 @@ def decide(
     within: o.Within = None,
     kind: o.Kind = "auto",
     out: Annotated[
-        Path | None, typer.Option(help="Write the advice: .csv, .tsv, .parquet or .json.")
+        Path | None,
+        typer.Option(
+            help="Write the advice: .csv, .tsv, .parquet or .json.", writable=True, dir_okay=False
+        ),
     ] = None,
     html: o.Html = None,
     seed: o.Seed = 0,

@@ -11,7 +11,10 @@ import typer
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the generated log and of all draws.")] = 0,
     jobs: Annotated[int, typer.Option(min=200, help="Jobs to generate.")] = 2000,
-    html: Annotated[Path | None, typer.Option(help="Also write an HTML report here.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Also write an HTML report here.", writable=True, dir_okay=False),
+    ] = None,
     kind: Annotated[
         str, typer.Option(help="Model: auto, law, forest, xgboost, lightgbm.")
     ] = "auto",

@@ -39,7 +39,12 @@ def explain(
     ] = "",
     rounds: Annotated[int, typer.Option(min=1, help="Of learning (DAgger).")] = 3,
     save: Annotated[
-        Path | None, typer.Option(help="Write the tree here, for simulate --policy tree:FILE.")
+        Path | None,
+        typer.Option(
+            help="Write the tree here, for simulate --policy tree:FILE.",
+            writable=True,
+            dir_okay=False,
+        ),
     ] = None,
     export: Annotated[
         str,
@@ -49,7 +54,10 @@ def explain(
         ),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option(help="Write the source here.  [default: standard output]")
+        Path | None,
+        typer.Option(
+            help="Write the source here.  [default: standard output]", writable=True, dir_okay=False
+        ),
     ] = None,
     html: o.Html = None,
     seed: o.Seed = 0,

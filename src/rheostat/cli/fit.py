@@ -16,7 +16,9 @@ Files = Annotated[
 
 def fit(
     files: Files,
-    out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("model.rheo"),
+    out: Annotated[
+        Path, typer.Option(help="Where the model goes.", writable=True, dir_okay=False)
+    ] = Path("model.rheo"),
     kind: o.Kind = "auto",
     check: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of the newest jobs to be marked on.")

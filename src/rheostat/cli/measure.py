@@ -33,7 +33,10 @@ def measure(
             help="Also count these events with perf stat: instructions,cycles,LLC-load-misses.",
         ),
     ] = "",
-    record: Annotated[Path | None, typer.Option(help="Write every sample here, as CSV.")] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Write every sample here, as CSV.", writable=True, dir_okay=False),
+    ] = None,
     replay: Annotated[
         Path | None, typer.Option(help="Add up a recording instead of running a command.")
     ] = None,

@@ -51,7 +51,9 @@ Kind = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything that draws.")]
-Html = Annotated[Path | None, typer.Option(help="Also write an HTML report here.")]
+Html = Annotated[
+    Path | None, typer.Option(help="Also write an HTML report here.", writable=True, dir_okay=False)
+]
 Where = Annotated[list[str] | None, typer.Option(help="Only rows with column=value. Repeatable.")]
 By = Annotated[
     str, typer.Option(help="Columns that make runs the same application, as app,batch_size.")

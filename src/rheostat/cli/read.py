@@ -35,7 +35,10 @@ def read(
         typer.Option("--option", help="Option of a format, as rejoin=JobName. Repeatable."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the table here as parquet.")
+        Path | None,
+        typer.Option(
+            "--out", help="Write the table here as parquet.", writable=True, dir_okay=False
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:

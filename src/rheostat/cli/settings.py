@@ -6,7 +6,7 @@ variable (RHEOSTAT_FRONT_RULE), which beats the project's file, which beats the 
 
 from __future__ import annotations
 
-import tomllib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ def files() -> dict[str, Path]:
 
     return {
         "user": user_config_path("rheostat", appauthor=False) / "config.toml",
-        "project": Path(PROJECT).resolve(),
+        "project": Path(PROJECT).absolute(),
     }
 
 
@@ -34,11 +34,6 @@ def defaults() -> dict[str, dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    from rheostat.errors import DataError
+    from rheostat.core.files import read_toml
 
-    if not path.is_file():
-        return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"not readable as TOML: {error}"]) from error
+    return read_toml(path) if os.path.lexists(path) else {}

@@ -85,7 +85,8 @@ def simulate(
         ),
     ] = None,
     schedule: Annotated[
-        Path | None, typer.Option(help="Write starts and ends here, as CSV.")
+        Path | None,
+        typer.Option(help="Write starts and ends here, as CSV.", writable=True, dir_okay=False),
     ] = None,
     orders: Annotated[
         bool,
@@ -156,9 +157,9 @@ def _foretold(path: Path, jobs: JobTable) -> Outcome:
     """What the model says at submission."""
     from rheostat.core.jobs import Moment
     from rheostat.errors import DataError
-    from rheostat.recipes.nodecount import saved
+    from rheostat.recipes.nodecount import prepared, saved
 
-    found = saved(path).predict(jobs.known_at(Moment.SUBMIT))
+    found = saved(path).predict(prepared(jobs).known_at(Moment.SUBMIT))
     if "power_w" not in found.names:
         told = f"expected a model of power_w, got one of {', '.join(found.names)}"
         raise DataError(str(path), [told])

@@ -7,6 +7,7 @@ model asked at submit time can be shown, by construction, nothing that only the 
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -196,7 +197,13 @@ class JobTable:
     def numpy(self, name: str) -> np.ndarray:
         """One numeric column as float64, null as NaN."""
         self.require(name)
-        return self.frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        values = self.frame[name].cast(pl.Float64, strict=False)
+        odd = values.is_null() & self.frame[name].is_not_null()
+        if odd.any():
+            at = int(odd.arg_max() or 0)
+            told = f"expected a number, got {self.frame[name][at]!r} in row {at}"
+            raise DataError(f"column {name}", [told[:300]])
+        return values.fill_null(np.nan).to_numpy()
 
     def write_parquet(self, path: str | Path) -> None:
         """Write with units, moments and notes in the metadata; `read_parquet` restores them."""
@@ -204,7 +211,10 @@ class JobTable:
         notes = [[n.message, list(n.rows), n.count, n.dropped] for n in self.notes]
         meta = json.dumps({"schema": "rheostat.jobs/1", "columns": columns, "notes": notes})
         with replacing(path) as draft:
-            self.frame.write_parquet(draft, metadata={"rheostat": meta})
+            try:
+                self.frame.write_parquet(draft, metadata={"rheostat": meta})
+            except pl.exceptions.ComputeError as error:  # a full device, as polars tells it
+                raise OSError(errno.EIO, f"{error}"[:200], str(path)) from error
 
     @classmethod
     def read_parquet(cls, path: str | Path) -> JobTable:

@@ -65,8 +65,11 @@ class Knob:
             found = tuple(sorted({v.item() if isinstance(v, np.number) else v for v in found}))
             low, high = float(found[0]), float(found[-1])
         elif found:
+            if odd := [v for v in found if not isinstance(v, (str, bool, int, float, np.number))]:
+                told = f"expected numbers or names, got {', '.join(map(repr, odd))}"
+                raise DataError(f"Knob {name}", [told[:300]])
             found = tuple(dict.fromkeys(found))
-        elif not low <= high:
+        elif not all(isinstance(v, (int, float)) for v in (low, high)) or not low <= high:
             raise DataError(
                 f"Knob {name}", [f"expected values, or low <= high; got low={low}, high={high}"]
             )

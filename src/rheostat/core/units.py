@@ -28,9 +28,18 @@ def parse_duration(text: str | float) -> float:
     ...
     rheostat.errors.DataError: duration: expected like 2h, 1h30m, 90 or 1-02:00:00, got 'soon'
     """
+    seconds = _duration(text)
+    if not math.isfinite(seconds):
+        told = f"expected like 2h, 1h30m, 90 or 1-02:00:00, got {text!r}"
+        raise DataError("duration", [told[:200]])
+    return seconds
+
+
+def _duration(text: str | float) -> float:
+    """Seconds; NaN for what is no duration."""
     if isinstance(text, (int, float)):
         return float(text)
-    plain = text.strip()
+    plain = str(text).strip()
     if clock := re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)", plain):
         d, h, m, s = (float(g or 0) for g in clock.groups())
         return d * 86400 + h * 3600 + m * 60 + s
@@ -39,7 +48,7 @@ def parse_duration(text: str | float) -> float:
     if re.fullmatch(rf"(?:{_NUMBER}\s*(?:min|[smhd])\s*)+", plain):
         parts = re.findall(rf"{_NUMBER}\s*(min|[smhd])", plain)
         return sum(float(n) * _DURATION_S[u] for n, u in parts)
-    raise DataError("duration", [f"expected like 2h, 1h30m, 90 or 1-02:00:00, got {text!r}"])
+    return math.nan
 
 
 def parse_quantity(text: str | float, unit: str) -> float:
@@ -50,13 +59,22 @@ def parse_quantity(text: str | float, unit: str) -> float:
     >>> parse_quantity("1 kWh", "J")
     3600000.0
     """
-    if isinstance(text, (int, float)):
-        return float(text)
     if unit == "s":
         return parse_duration(text)
-    found = re.fullmatch(rf"{_NUMBER}\s*([mkMGT]?)(Wh|{re.escape(unit)})?", text.strip())
+    value = _quantity(text, unit)
+    if not math.isfinite(value):
+        told = f"expected a number in {unit} like 15k{unit}, got {text!r}"
+        raise DataError("quantity", [told[:200]])
+    return value
+
+
+def _quantity(text: str | float, unit: str) -> float:
+    """In the base unit; NaN for what is no quantity."""
+    if isinstance(text, (int, float)):
+        return float(text)
+    found = re.fullmatch(rf"{_NUMBER}\s*([mkMGT]?)(Wh|{re.escape(unit)})?", str(text).strip())
     if not found or (found[3] == "Wh" and unit != "J"):
-        raise DataError("quantity", [f"expected a number in {unit} like 15k{unit}, got {text!r}"])
+        return math.nan
     return float(found[1]) * _PREFIX[found[2]] * (3600.0 if found[3] == "Wh" else 1.0)
 
 

@@ -29,7 +29,10 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measure.tables import read_table
 from rheostat.simulate.workload import Array, Workload, sizes
+
+NUMBERS = ("cores", "nodes", "gpus", "runtime_s", "time_limit_s", "cap_w", "power_w")
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,14 @@ def read_alternatives(path: str | Path) -> JobTable:
 
     Columns are those of the vocabulary: cores or nodes, gpus, cap_w, time_limit_s, power_w ...
     """
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(str(path), ["no such file; expected alternatives as CSV or parquet"])
+    found = table(read_table(path))
     try:
-        frame = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
-    except pl.exceptions.PolarsError as error:
-        raise DataError(str(path), [f"expected CSV or parquet: {error}"]) from error
-    return table(frame)
+        found.require("job_id", "runtime_s")
+        for name in (c for c in found.columns if c in NUMBERS):
+            found.numpy(name)
+    except DataError as error:
+        raise DataError(str(path), [str(error)]) from error
+    return found
 
 
 def numbers(jobs: JobTable, name: str) -> Array:

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.files import read_json, replace_file
+from rheostat.core.files import read_json, replace_file, seal, unsealed
 from rheostat.errors import DataError
 
 KIND = "rheostat.tree/2"
@@ -164,12 +164,12 @@ class Tree:
         arrays = {n: getattr(self, n).tolist() for n in (*WHOLE, *REAL)}
         named = [{"name": f.name, "unit": f.unit, "words": f.words} for f in self.features]
         told = {"schema": KIND, "features": named, **arrays, "facts": dict(self.facts)}
-        replace_file(path, json.dumps(told, sort_keys=True) + "\n")
+        replace_file(path, json.dumps(seal(told), sort_keys=True) + "\n")
 
     @classmethod
     def load(cls, path: Path | str) -> Tree:
         """A tree that was saved."""
-        told = read_json(path)
+        told = unsealed(read_json(path), path)
         try:
             if not isinstance(told, dict) or told.get("schema") != KIND:
                 told = f"expected {KIND}, got another kind; an older tree has to be learned anew"

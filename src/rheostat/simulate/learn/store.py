@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rheostat._optional import require
-from rheostat.core.files import replacing
+from rheostat.core.files import ordinary_file, replacing
 from rheostat.errors import DataError
 
 WANTED = "expected an agent saved by rheostat train"
@@ -31,8 +31,10 @@ def write(path: Path, facts: Mapping[str, Any], tensors: Mapping[str, Any]) -> N
 def read(path: Path, kind: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
     """Facts and tensors; refuses what is not of this ``kind``, or of none that is known."""
     library = require("safetensors", extra="deep")
-    if not path.is_file():
-        raise DataError(str(path), [f"{WANTED}, found no such file"])
+    try:
+        ordinary_file(path)
+    except DataError as error:
+        raise DataError(str(path), [WANTED, *error.problems]) from error
     try:
         with library.safe_open(path, framework="pt") as file:
             facts = json.loads((file.metadata() or {}).get("agent", "{}"))

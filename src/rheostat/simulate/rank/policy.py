@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.files import read_json, replace_file
+from rheostat.core.files import read_json, replace_file, seal, unsealed
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decide.queue.orders import order
@@ -106,21 +106,24 @@ class Ranker:
         """Write the file: the old one or the new, never half."""
         facts = {"kind": KIND, "features": list(NAMES), **asdict(self)}
         facts["limit"] = None if np.isinf(self.limit) else self.limit
-        replace_file(path, json.dumps(facts, indent=1, sort_keys=True) + "\n")
+        replace_file(path, json.dumps(seal(facts), indent=1, sort_keys=True) + "\n")
 
     @classmethod
     def load(cls, path: Path | str) -> Ranker:
         """A file written by `save`."""
-        facts = read_json(path)
+        facts = unsealed(read_json(path), path)
         if not isinstance(facts, dict) or facts.get("kind") != KIND:
             raise DataError(str(path), [f"expected a file of kind {KIND}"])
-        if facts["features"] != list(NAMES):
+        if facts.get("features") != list(NAMES):
             raise DataError(str(path), ["it was trained on other features: train it anew"])
-        limit = np.inf if facts["limit"] is None else facts["limit"]
-        return cls(
-            tuple(facts["weights"]), limit, tuple(facts["trust"]), tuple(facts["held"]),
-            facts["history"], facts["trained"],
-        )  # fmt: skip
+        try:
+            weights, trust, held = (
+                tuple(map(float, facts[k])) for k in ("weights", "trust", "held")
+            )
+            limit = np.inf if facts["limit"] is None else float(facts["limit"])
+            return cls(weights, limit, trust, held, bool(facts["history"]), dict(facts["trained"]))  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(str(path), [f"is damaged: {error!r}"[:200]]) from error
 
 
 def together(rankers: Sequence[Ranker]) -> Ranker:

@@ -145,7 +145,10 @@ def _losses(out: Path, how: Mapping[str, Any]) -> list[list[float]]:
     ]
     if problems:
         raise DataError(str(out), [*problems, "delete the file or name another to begin anew"])
-    return [list(row) for row in before.trained["losses"]]
+    losses = [list(row) for row in before.trained.get("losses", ())]
+    if len({len(row) for row in losses}) > 1:
+        raise DataError(str(out), ["is damaged: generations of different sizes"])
+    return losses
 
 
 def begun(hidden: int = 0, limit: float = LIMIT) -> Ranker:
