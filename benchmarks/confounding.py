@@ -37,7 +37,7 @@ def advice_of(method: str, case: Case) -> Advice | None:
     log = case.log
     if method == "ours":
         fitted = WithinApplication(("nodes",)).fit(log)
-        if fitted.identification_.by == "nothing":
+        if not fitted.identification_.answers:
             return None
     elif method == "same-application":  # takes the settings of a log as if chosen to compare them
         fitted = WithinApplication(("nodes",)).fit(

@@ -8,6 +8,7 @@ import pytest
 from rheostat.cli import run
 from rheostat.decide.advise import advise
 from rheostat.decide.trial import plan
+from rheostat.explain.identification import identification_words
 from rheostat.measure.synthetic.confounded import ConfoundedSite
 from rheostat.predict.effects import WithinApplication
 from rheostat.tradeoff.rules import MaxSlowdown, Weighted
@@ -34,6 +35,16 @@ def test_hidden_weak_scaling_cannot_be_told_and_the_command_says_so(tmp_path, ca
     said = capsys.readouterr().err
     assert "nothing in this log tells the two apart" in said
     assert "rheostat trial" in said
+
+
+def test_a_record_of_size_that_is_too_rough_does_not_answer():
+    good = ConfoundedSite(0, between=0.5, within=0.0, proxy="memory").month(2000, seed=0).run()
+    rough, _ = months(0, "rough-memory", 0.0)
+    assert WithinApplication(("nodes",)).fit(good).identification_.answers
+    found = WithinApplication(("nodes",)).fit(rough).identification_
+    assert found.by == "size"
+    assert not found.answers
+    assert "too rough" in identification_words(found)[0]
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,18 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def run(argv: Sequence[str]) -> int:
     """Run the command line; errors of the library become one message and an exit code."""
     from rheostat.cli.app import app
-    from rheostat.cli.settings import defaults
+    from rheostat.cli.settings import PROJECT, TRUST, defaults
     from rheostat.errors import Infeasible, RheostatError
 
     _prepare(argv)
     try:
-        app(args=list(argv), prog_name="rheostat", default_map=defaults())
+        ours = list(argv[: argv.index("--")] if "--" in argv else argv)
+        given, ignored = defaults(trust=TRUST in ours)
+        if ignored:
+            what = f"{', '.join(ignored)} names a program or an address"
+            print(f"note: {PROJECT}: {what}: ignored without {TRUST}", file=sys.stderr)
+        words = [*(a for a in ours if a != TRUST), *argv[len(ours) :]]
+        app(args=words, prog_name="rheostat", default_map=given)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt as stop:

@@ -53,6 +53,10 @@ def everything(
         bool,
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
     ] = False,
+    trust_config: Annotated[
+        bool,
+        typer.Option(help="Take programs and addresses from rheostat.toml in this folder, too."),
+    ] = False,
 ) -> None:
     """Turn the knob, see the price: trade runtime against power and energy."""
 

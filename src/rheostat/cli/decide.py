@@ -81,7 +81,7 @@ def _can_answer(learner: Any) -> dict[str, Any]:
     if found is None:
         return {}
     words = identification_words(found)
-    if found.by == "nothing":
+    if not found.answers:
         raise Infeasible("Can this log answer? " + " ".join(words), -1)
     tell("Can this log answer? " + " ".join(words))
     return {"identification": identification_facts(found)}

@@ -98,7 +98,11 @@ def _run(
     out = sys.stderr if quiet else None
     with counting(command, events) as counts:
         with Session(every, interval_s=interval, keep=record is not None) as session:
-            status = subprocess.run(counts.command, check=False, stdout=out).returncode
+            try:
+                status = subprocess.run(counts.command, check=False, stdout=out).returncode
+            except OSError as error:  # as a shell has it
+                tell(f"{command[0]}: {error.strerror}")
+                raise typer.Exit(127 if isinstance(error, FileNotFoundError) else 126) from error
         found = counts.found(session.measured.runtime_s)
     if record is not None:
         session.write(record)

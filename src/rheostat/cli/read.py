@@ -72,9 +72,7 @@ def read(
 
 def _value(text: str) -> Any:
     """A number, a list at commas, or the text."""
-    if text.isdigit():
-        return int(text)
-    return text.split(",") if "," in text else text
+    return text.split(",") if "," in text else o.value(text)
 
 
 SPREAD = ("min", "median", "max")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rheostat.predict.effects.identification import Identification
 
 REMEDIES = (
-    "Record the problem's size (memory asked for, a time limit, a name of the input), or",
+    "Record the problem's size (memory asked for, the job script), or",
     "run a small trial: `rheostat trial FILE --share 0.05` says which jobs run at another setting.",
 )
 
@@ -27,11 +27,12 @@ def identification_words(found: Identification) -> tuple[str, ...]:
     if by == "repeats":
         return (f"Yes: {found.repeats} problems ran at two or more settings.",)
     if by == "size":
-        return (
-            f"In part: {', '.join(found.sizes)} tells the size of a problem; it explains "
+        told = (
+            f"{', '.join(found.sizes)} tells the size of a problem; it explains "
             f"{100 * found.reliability:.0f} % of how runtime varies at equal requests, so the "
-            f"exponent of scaling may be wrong by {abs(found.misled):.2f}.",
+            f"exponent of scaling may be wrong by {abs(found.misled):.2f}"
         )
+        return (f"In part: {told}.",) if found.answers else (f"No: {told}: too rough.", *REMEDIES)
     return (
         "No: larger problems on more nodes look exactly like a code that does not scale, and "
         "nothing in this log tells the two apart.",
@@ -43,4 +44,4 @@ def identification_facts(found: Identification) -> dict[str, Any]:
     """The same as data."""
     facts = asdict(found)
     facts["reliability"] = found.reliability if found.sizes else None
-    return {"by": found.by, "can_answer": found.by != "nothing", **facts}
+    return {"by": found.by, "can_answer": found.answers, **facts}

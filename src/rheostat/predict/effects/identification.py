@@ -37,6 +37,8 @@ PLAIN_SPREAD = 0.2
 """Expected spread between applications of what their requests betray."""
 
 
+MISLED = 0.25
+"""Error of an exponent beyond which a recorded size is too rough to answer with."""
 LEAST_DRIFT = 0.03
 """Exponents that requests may betray even where the recorded size seems perfect."""
 POWER_DRIFT = 0.03
@@ -72,6 +74,11 @@ class Identification:
         if self.repeats >= FEWEST:
             return "repeats"
         return "size" if self.sizes else "nothing"
+
+    @property
+    def answers(self) -> bool:
+        """Whether the log tells enough to advise by."""
+        return self.by != "nothing" and (self.by != "size" or abs(self.misled) <= MISLED)
 
     def selection(self, quantity: str, first: Array) -> tuple[Array, Array, Array]:
         """Prior mean, standard deviation and spread between applications of request weights, (s,).
