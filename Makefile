@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-fast mutants lint docs site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
+.PHONY: install demo test test-fast fuzz mutants lint docs site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
 
 # The demo needs the base and the trees alone; everything else comes with the first `make test`.
 PACKAGES_demo      := -e '.[trees]'
@@ -46,6 +46,10 @@ lint: install
 
 test: lint
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# every variant of every malformed file; `make test` tries a sample
+fuzz: install
+	@RHEOSTAT_FUZZ=all $(BIN)/python -m pytest -n 2 --dist loadgroup tests/cli/test_malformed_files.py
 
 test-fast: install
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rheostat.core.files import seal, unsealed
 from rheostat.decide.queue.orders import ORDERS
 from rheostat.decide.queue.policy import policy
 from rheostat.decide.queue.tree import Feature, Tree
@@ -297,16 +298,19 @@ def test_a_teacher_needs_a_formula():
     [
         ({"left": [0, -1, -1]}, "child"),
         ({"feature": [7, -1, -1]}, "column"),
-        ({"threshold": [float("inf"), 0, 0]}, "threshold"),
+        ({"threshold": [float("inf"), 0, 0]}, "Infinity is no finite number"),
         ({"right": [-1, -1, -1]}, "one child"),
-        ({"value": [0.0, float("nan"), 0.0]}, "value"),
+        ({"value": [0.0, float("nan"), 0.0]}, "NaN is no finite number"),
     ],
 )
 def test_a_file_that_is_no_tree_is_refused(tmp_path, change, message):
     good = Tree.of([Feature("a")], feature=[0, -1, -1], threshold=[1.0, 0, 0], left=[1, -1, -1],
                    right=[2, -1, -1], value=[0.0, 1.0, 0.0])  # fmt: skip
     good.save(tmp_path / "t.json")
-    facts = json.loads((tmp_path / "t.json").read_text()) | change
-    (tmp_path / "t.json").write_text(json.dumps(facts))
+    facts = unsealed(json.loads((tmp_path / "t.json").read_text()), "t.json") | change
+    (tmp_path / "t.json").write_text(json.dumps(seal(facts)))
     with pytest.raises(DataError, match=message):
+        Tree.load(tmp_path / "t.json")
+    (tmp_path / "t.json").write_text(json.dumps({**facts, "sha256": "0"}))
+    with pytest.raises(DataError, match=r"checksum|finite number"):
         Tree.load(tmp_path / "t.json")

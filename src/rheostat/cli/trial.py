@@ -17,7 +17,7 @@ def trial(
     ] = 0.05,
     knob: Annotated[str, typer.Option(help="The setting that is turned.")] = "nodes",
     largest: Annotated[int, typer.Option(min=1, help="Largest setting that exists.")] = 256,
-    out: Annotated[Path | None, typer.Option(help="Write the plan as CSV.")] = None,
+    out: Annotated[Path | None, typer.Option(writable=True, help="Write the plan as CSV.")] = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,

@@ -1,0 +1,473 @@
+"""Every argument that takes a file, found in the command tree; what may be wrong with a file."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import pickle
+import random
+import re
+import typing
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rheostat.cli.app import app
+
+COMMAS = 10_000_000
+
+
+def commands(tree: typer.Typer = app, before: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
+    """(words, function) of every command, groups included."""
+    for info in tree.registered_commands:
+        assert info.callback is not None
+        name = info.name or info.callback.__name__.replace("_", "-")
+        yield f"{before}{name}", info.callback
+    for group in tree.registered_groups:
+        assert group.typer_instance is not None
+        yield from commands(group.typer_instance, f"{before}{group.name} ")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One argument or option of one command; ``flag`` is empty for an argument."""
+
+    command: str
+    name: str
+    flag: str
+    is_path: bool
+    help: str
+    written: bool
+
+    @property
+    def id(self) -> str:
+        """As people write it."""
+        return f"{self.command} {self.flag or self.name.upper()}"
+
+
+def slots() -> Iterator[Slot]:
+    """Every argument and option of every command."""
+    for command, function in commands():
+        for name, hint in typing.get_type_hints(function, include_extras=True).items():
+            info = next(
+                (m for m in getattr(hint, "__metadata__", ()) if hasattr(m, "param_decls")), None
+            )
+            if info is None:
+                continue
+            told = [d for d in (info.default, *(info.param_decls or ())) if isinstance(d, str)]
+            flags = [d.split("/")[0] for d in told if d.startswith("--")]
+            option = isinstance(info, typer.models.OptionInfo)
+            flag = (flags or [f"--{name.replace('_', '-')}"])[0] if option else ""
+            kinds = {hint.__origin__, *typing.get_args(hint.__origin__)}
+            yield Slot(command, name, flag, Path in kinds, info.help or "", info.writable)
+
+
+def takes_a_file(slot: Slot) -> bool:
+    """A path that is read, or text that may name a file (``tree:FILE``): its help says so."""
+    if slot.is_path:
+        return not slot.written
+    return re.search(r"(?i)\bfiles?\b|\bfolder\b", slot.help) is not None
+
+
+# --- one valid, cheap call per command ---------------------------------------------------------
+
+RUNS = "app,nodes,runtime_s,power_w,user,submit_s\n" + "".join(
+    f"{a},{n},{100 / n + 3 * i},{200 * n + 7 * i},u{i % 2},{1000 * i + k}\n"
+    for i in range(8) for k, a in enumerate("abc") for n in (1, 2, 4)
+)  # fmt: skip
+CAPPED = "app,cpu_cap_w,gpu_cap_w,runtime_s,power_w\n" + "".join(
+    f"{a},{c},{g},{100 + 9000 / c + 9000 * (k + 1) / g},{0.9 * (c + g)}\n"
+    for k, a in enumerate("abcd") for c in (100, 150, 200) for g in (150, 200, 300)
+)  # fmt: skip
+COUNTERS = "app,run_id,span_s,ipc,core_hz,package_power_w\n" + "".join(
+    f"{a},{a}{r},1.0,{0.5 + 0.1 * k + 0.01 * r},{1e9 * (2 + 0.1 * r)},{50 + 9 * k + r}\n"
+    for k, a in enumerate("abcd") for r in range(4)
+)  # fmt: skip
+SWF = "; MaxProcs: 16\n" + "".join(
+    f"{i} {60 * i} -1 {900 + i} {2 + i % 7} -1 -1 {2 + i % 7} {2000 + i} -1 1 {1 + i % 3} 1 -1 1 "
+    "1 -1 -1\n"
+    for i in range(1, 41)
+)
+PROFILES = "app,gpus,runtime_s,power_w\n" + "".join(
+    f"{a},{g},{400 / g + 10 * k},{250 * g}\n" for k, a in enumerate("ab") for g in (1, 2, 3, 4)
+)
+RECORDING = (
+    "t_s,meter,domain,kind,range_j,least_window_s,most_w,part_of,value\n"
+    + "".join(f"{0.1 * i},rapl,package-0,energy,262143.3,0.05,2000.0,,{500 + 5.0 * i}\n"
+              for i in range(20))
+)  # fmt: skip
+PLAN = {
+    "schema": "rheostat.plan/1",
+    "nodes": [{"node": "n1", "app": "a", "before": {"cpu_cap_w": 150.0},
+               "after": {"cpu_cap_w": 120.0}}],
+}  # fmt: skip
+TEXTS = {
+    "runs.csv": RUNS,
+    "capped.csv": CAPPED,
+    "counters.csv": COUNTERS,
+    "trace.swf": SWF,
+    "profiles.csv": PROFILES,
+    "ids.csv": "job_id,nodes,runtime_s,user\n1,4,10,u1\n2,8,20,u2\n",
+    "queue.csv": "app,job_id,submit_s\na,j1,0\nb,j2,5\na,j3,10\n",
+    "recording.csv": RECORDING,
+    "map.toml": '[columns]\nruntime_s = "runtime_s"\n[known]\nuser = "submit"\n',
+    "space.toml": "[knobs]\nnodes = [1, 2, 4]\ncap_w = {low = 100, high = 300}\n",
+    "nodes.toml": "[knobs]\nnodes = [1, 2, 4]\n",
+    "machine.toml": "procs = 16\nidle_w = 50.0\nbusy_w = 100.0\n",
+    "limits.toml": '[site]\ntotal = 2000.0\n[rack]\nr1 = "1 kW"\n',
+    "follow.toml": "[site]\ntotal = {from_s = [0, 3600], value = [2000.0, 1500.0]}\n",
+    "nodes.csv": "node,app,cpu_cap_w,gpu_cap_w,rack\nn1,a,150,200,r1\nn2,b,150,200,r1\n",
+    "alternatives.csv": "job_id,cores,runtime_s,time_limit_s\n1,2,50,100\n1,4,30,100\n2,1,99,200\n",
+    "site.conf": "PriorityWeightAge=1000\nPriorityWeightJobSize=500\nPriorityMaxAge=7-0\n",
+    "site.toml": "age = 1000.0\nsize = 500.0\nshares = {u1 = 2.0}\n",
+    "plan.json": json.dumps(PLAN, indent=1),
+    "rheostat.toml": '[read]\nknown = ["user=submit"]\n[front]\nseed = 3\n',
+    "one.csv": CAPPED.splitlines()[0] + "\n" + "\n".join(CAPPED.splitlines()[27:30]) + "\n",
+}
+# One call per argument that takes a file: which valid file stands there, and the call, in which
+# FILE is that file and @NAME another valid one.  The rest keeps the call short.
+FIT = "fit @runs.csv --kind lightgbm --check 0 --out @made"
+FRONT = "front @runs.csv --where app=a --model @runs.model --knob nodes=1,2"
+DECIDE = "decide @runs.csv --model @runs.model --knob nodes=1,2"
+BACKTEST = "backtest @runs.csv --kind lightgbm --knob nodes=1,2"
+COMPARE = "compare --policies fcfs --heuristics sjf --traces @trace.swf --processes 1"
+SEARCH = "search @space.toml --measure 'echo {nodes}.5' --objectives runtime_s --budget 1"
+SEARCH += " --method sobol"
+PRINTED = r"""'echo "{{\"runtime_s\": {nodes}, \"power_w\": 9}}"'"""
+LAW = f"search @nodes.toml --measure {PRINTED} --budget 1"
+NEXT = "next --where app=a --knob nodes=1,2,4,8 --method sobol"
+TRAIN = "train @trace.swf --out @made --agent ours --updates 1"
+FOLLOW = "budget follow @capped.csv --limits @follow.toml"
+RUN = "budget run @plan.json --settle 0"
+IMITATE = "explain fcfs --rounds 1"
+PLAN_ON = "--tree @panel --settle 0"
+CALLS: dict[str, tuple[str, str]] = {
+    "read FILE": ("runs.csv", "read FILE"),
+    "read --map": ("map.toml", "read @runs.csv --map FILE"),
+    "measure --rapl-root": ("", "measure --meters rapl --rapl-root FILE -- true"),
+    "measure --replay": ("recording.csv", "measure --replay FILE"),
+    "fetch --cache": ("", "fetch pm100 --base-url http://127.0.0.1:9 --cache FILE"),
+    "fit FILES": ("runs.csv", FIT.replace("@runs.csv", "FILE")),
+    "fit --map": ("map.toml", f"{FIT} --map FILE"),
+    "fit --work": ("", FIT.replace("lightgbm", "xgboost --out-of-core") + " --work FILE"),
+    "predict FILE": ("runs.csv", "predict FILE --model @runs.model"),
+    "predict --model": ("runs.model", "predict @runs.csv --model FILE"),
+    "predict --map": ("map.toml", "predict @runs.csv --model @runs.model --map FILE"),
+    "compare FILE": ("runs.csv", "compare FILE --kinds lightgbm"),
+    "compare --map": ("map.toml", "compare @runs.csv --kinds lightgbm --map FILE"),
+    "compare --traces": ("trace.swf", COMPARE.replace("@trace.swf", "FILE")),
+    "compare --results": ("results", f"{COMPARE} --results FILE"),
+    "compare --machine": ("machine.toml", f"{COMPARE} --machine FILE"),
+    "compare --estimates": ("trace.model", f"{COMPARE} --estimates FILE"),
+    "compare --policies": ("tree", COMPARE.replace("fcfs", "tree:FILE+easy")),
+    "counters FILES": ("counters.csv", "counters FILE --methods ridge --split application"),
+    "counters --predict": (
+        "counters.csv", "counters @counters.csv --methods ridge --split application --predict FILE"
+    ),
+    "front FILE": ("runs.csv", FRONT.replace("@runs.csv", "FILE")),
+    "front --model": ("runs.model", FRONT.replace("@runs.model", "FILE")),
+    "front --map": ("map.toml", f"{FRONT} --map FILE"),
+    "decide FILE": ("runs.csv", DECIDE.replace("@runs.csv", "FILE")),
+    "decide --past": ("runs.csv", "decide @runs.csv --kind lightgbm --knob nodes=1,2 --past FILE"),
+    "decide --model": ("runs.model", DECIDE.replace("@runs.model", "FILE")),
+    "decide --map": ("map.toml", f"{DECIDE} --map FILE"),
+    "backtest FILE": ("runs.csv", BACKTEST.replace("@runs.csv", "FILE")),
+    "backtest --map": ("map.toml", f"{BACKTEST} --map FILE"),
+    "search SPACE": ("space.toml", SEARCH.replace("@space.toml", "FILE")),
+    "search --journal": ("journal", f"{SEARCH} --journal FILE"),
+    "search --prior": ("runs.csv", f"{LAW} --method law --prior FILE"),
+    "search --from": ("runs.csv", f"{LAW} --method sobol --from FILE"),
+    "next FILE": ("runs.csv", f"{NEXT} FILE"),
+    "next --map": ("map.toml", f"{NEXT} @runs.csv --map FILE"),
+    "next --prior": ("runs.csv", f"{NEXT} @runs.csv --method law --prior FILE"),
+    "trial FILE": ("trace.swf", "trial FILE --knob cores"),
+    "trial --map": ("map.toml", "trial @ids.csv --map FILE"),
+    "caps KNOWN": ("capped.csv", "caps FILE --app d"),
+    "caps --tried": ("one.csv", "caps @capped.csv --app d --tried FILE"),
+    "caps --map": ("map.toml", "caps @capped.csv --app d --map FILE"),
+    "coschedule PROFILES": ("profiles.csv", "coschedule FILE"),
+    "coschedule --queue": ("queue.csv", "coschedule @profiles.csv --queue FILE"),
+    "simulate TRACE": ("trace.swf", "simulate FILE"),
+    "simulate --machine": ("machine.toml", "simulate @trace.swf --machine FILE"),
+    "simulate --policy": ("tree", "simulate @trace.swf --policy tree:FILE+easy"),
+    "simulate --policy (multifactor)": (
+        "site.toml", "simulate @trace.swf --policy multifactor:FILE+easy"
+    ),
+    "simulate --policy (slurm.conf)": (
+        "site.conf", "simulate @trace.swf --policy multifactor:FILE+easy"
+    ),
+    "simulate --policy (agent)": ("ranker", "simulate @trace.swf --policy agent:FILE"),
+    "simulate --estimates": ("trace.model", "simulate @trace.swf --estimates FILE"),
+    "simulate --alternatives": (
+        "alternatives.csv", "simulate @trace.swf --machine @machine.toml --alternatives FILE"
+    ),
+    "simulate --power": ("watts.model", "simulate @watts.parquet --machine 16 --power FILE"),
+    "train TRACE": ("trace.swf", TRAIN.replace("@trace.swf", "FILE")),
+    "train --out": ("ranker", TRAIN.replace("@made", "FILE")),
+    "train --machine": ("machine.toml", f"{TRAIN} --machine FILE"),
+    "train --power": ("watts.model", TRAIN.replace("trace.swf", "watts.parquet --machine 16")
+                      + " --power FILE"),
+    "explain POLICY": ("tree", "explain FILE"),
+    "explain POLICY (agent)": ("ranker", "explain agent:FILE --trace @trace.swf --rounds 1"),
+    "explain --trace": ("trace.swf", f"{IMITATE} --trace FILE"),
+    "explain --machine": ("machine.toml", f"{IMITATE} --trace @trace.swf --machine FILE"),
+    "budget plan FILE": ("capped.csv", "budget plan FILE --budget 1500W"),
+    "budget plan --limits": (
+        "limits.toml", "budget plan @capped.csv --nodes @nodes.csv --limits FILE"
+    ),
+    "budget plan --nodes": ("nodes.csv", "budget plan @capped.csv --budget 1500W --nodes FILE"),
+    "budget plan --map": ("map.toml", "budget plan @capped.csv --budget 1500W --map FILE"),
+    "budget follow FILE": ("capped.csv", "budget follow FILE --limits @follow.toml"),
+    "budget follow --limits": ("follow.toml", "budget follow @capped.csv --limits FILE"),
+    "budget follow --nodes": (
+        "nodes.csv", "budget follow @capped.csv --limits @follow.toml --nodes FILE"
+    ),
+    "budget plan --tree": (
+        "", "budget plan @capped.csv --budget 1500W --nodes @nodes.csv --from device --tree FILE"
+    ),
+    "budget plan --rapl": (
+        "", "budget plan @capped.csv --budget 1500W --nodes @nodes.csv --from device --rapl FILE"
+    ),
+    "budget follow --tree": ("", f"{FOLLOW} --nodes @nodes.csv --from device --tree FILE"),
+    "budget follow --rapl": ("", f"{FOLLOW} --nodes @nodes.csv --from device --rapl FILE"),
+    "budget follow --map": (
+        "map.toml", "budget follow @capped.csv --limits @follow.toml --map FILE"
+    ),
+    "budget diff FILE": ("plan.json", "budget diff FILE --tree @panel"),
+    "budget diff --tree": ("", "budget diff @plan.json --tree FILE"),
+    "budget diff --rapl": ("", "budget diff @plan.json --node n1 --rapl FILE"),
+    "budget apply FILE": ("plan.json", f"budget apply FILE {PLAN_ON} --journal @made"),
+    "budget apply --journal": ("restore", f"budget apply @plan.json {PLAN_ON} --journal FILE"),
+    "budget apply --tree": ("", "budget apply @plan.json --settle 0 --journal @made --tree FILE"),
+    "budget apply --rapl": (
+        "", "budget apply @plan.json --settle 0 --journal @made --node n1 --rapl FILE"
+    ),
+    "budget restore --journal": ("restore", f"budget restore {PLAN_ON} --journal FILE"),
+    "budget restore --tree": ("", "budget restore --settle 0 --journal @restore --tree FILE"),
+    "budget restore --rapl": ("", "budget restore --settle 0 --journal @restore --rapl FILE"),
+    "budget run FILE": ("plan.json", f"budget run FILE {PLAN_ON} --journal @made -- true"),
+    "budget run --journal": ("restore", f"budget run @plan.json {PLAN_ON} --journal FILE -- true"),
+    "budget run --tree": ("", f"{RUN} --journal @made --tree FILE -- true"),
+    "budget run --rapl": ("", f"{RUN} --journal @made --node n1 --rapl FILE -- true"),
+    "budget slurm --journals": ("", "budget slurm @plan.json --out @folder --journals FILE"),
+    "budget slurm FILE": ("plan.json", "budget slurm FILE --out @folder"),
+    "rheostat.toml": ("rheostat.toml", "read @runs.csv"),
+}  # fmt: skip
+
+
+MAKING = (
+    "fit @runs.csv --kind lightgbm --check 0 --out @runs.model",
+    "fit @trace.swf --kind lightgbm --check 0 --out @trace.model",
+    "fit @watts.parquet --kind lightgbm --check 0 --out @watts.model",
+    "explain fcfs --trace @trace.swf --rounds 1 --save @tree",
+    "train @trace.swf --out @ranker --agent ours --updates 1",
+    f"{COMPARE} --results @results",
+    f"{SEARCH} --journal @journal",
+    f"budget apply @plan.json {PLAN_ON} --journal @restore",
+)
+"""Calls that make the other valid files."""
+
+WRITTEN = {
+    "demo --html": "demo --jobs 200 --kind lightgbm --html FILE",
+    "read --out": "read @runs.csv --out FILE",
+    "measure --record": "measure --meters rapl --record FILE -- true",
+    "measure --html": "measure --meters rapl --html FILE -- true",
+    "fit --out": FIT.replace("@made", "FILE"),
+    "compare --html": "compare @runs.csv --kinds lightgbm --html FILE",
+    "counters --html": "counters @counters.csv --methods ridge --split application --html FILE",
+    "front --html": f"{FRONT} --html FILE",
+    "decide --out": f"{DECIDE} --out FILE",
+    "decide --html": f"{DECIDE} --html FILE",
+    "backtest --html": f"{BACKTEST} --html FILE",
+    "search --html": f"{SEARCH} --html FILE",
+    "trial --out": "trial @trace.swf --knob cores --out FILE",
+    "caps --out": "caps @capped.csv --app d --out FILE",
+    "caps --html": "caps @capped.csv --app d --html FILE",
+    "coschedule --out": "coschedule @profiles.csv --out FILE",
+    "coschedule --html": "coschedule @profiles.csv --html FILE",
+    "simulate --schedule": "simulate @trace.swf --schedule FILE",
+    "simulate --html": "simulate @trace.swf --html FILE",
+    "train --html": f"{TRAIN} --html FILE",
+    "explain --save": "explain @tree --save FILE",
+    "explain --out": "explain @tree --export c --out FILE",
+    "explain --html": "explain @tree --html FILE",
+    "budget plan --out": "budget plan @capped.csv --budget 1500W --out FILE",
+    "budget plan --html": "budget plan @capped.csv --budget 1500W --html FILE",
+    "budget demo OUT": "budget demo FILE --apps 3",
+    "budget demo --tree": "budget demo @made --apps 3 --tree FILE",
+    "budget slurm --out": "budget slurm @plan.json --out FILE",
+}
+"""Calls with every option that only writes."""
+
+
+# --- what may be wrong with a file -------------------------------------------------------------
+
+NUMBER = re.compile(rb"(?<![\w.\"#-])-?\d+(?:\.\d+)?(?![\w.-])")
+ODD_VALUES = ("nan", "inf", "-inf", "-1", "-1e9", "1e308", "1e999", "", "abc", "9" * 30, "0x10",
+              "1_0", "\u0663", "true", "null", "1,5", '"', "[]", "{}", "2024-01-01")  # fmt: skip
+CHANGED = ("inf", "-inf", "-1e9", "1e308", "1e999", "abc", "9" * 30)
+"""Values that no measurement can have: whoever reads one must say so."""
+TABLES = ("runs.csv", "capped.csv", "one.csv", "counters.csv", "trace.swf", "profiles.csv",
+          "queue.csv", "recording.csv", "nodes.csv", "alternatives.csv")  # fmt: skip
+LOOKED_AT = {"trace.swf": (1, 3, 7, 8)}
+"""Columns of a table without names that a command looks at."""
+INSTANTS = ("submit_s", "t_s")
+"""An instant may be below zero: it is counted from anywhere."""
+
+
+def poisoned(base: str, text: str) -> Iterator[tuple[str, str]]:
+    """The table with one cell of one column of numbers replaced, for each column and value."""
+    lines = text.splitlines()
+    at = len(lines) // 2
+    mark = " " if base == "trace.swf" else ","
+    cells, names = lines[at].split(mark), lines[0].split(mark)
+    for k in LOOKED_AT.get(base, range(len(cells))):
+        if not re.fullmatch(r"-?\d+(\.\d+)?", cells[k]):
+            continue
+        name = str(k) if base in LOOKED_AT else names[k]
+        for value in CHANGED:
+            if value == "-1e9" and (name in INSTANTS or (base, name) == ("trace.swf", "1")):
+                continue
+            row = mark.join([*cells[:k], value, *cells[k + 1 :]])
+            yield f"{name} {value[:9]}", "\n".join([*lines[:at], row, *lines[at + 1 :]]) + "\n"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A file that is not as it should be: its name, and a function that makes it at a path."""
+
+    name: str
+    make: Callable[[Path], Any] = field(repr=False)
+
+
+class Special:
+    """What is no file, or has no end; shared by all tests of a session."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.pipe, self.commas = folder / "folder", folder / "pipe", folder / "commas"
+        self.folder.mkdir()
+        os.mkfifo(self.pipe)
+        self.commas.write_bytes(b"," * COMMAS)
+        (folder / "loop").symlink_to(folder / "loop")
+        (folder / "nowhere").symlink_to(folder / "not there")
+        self.paths = {
+            "folder": self.folder, "pipe": self.pipe, "/dev/zero": Path("/dev/zero"),
+            "/dev/null": Path("/dev/null"), "loop of links": folder / "loop",
+            "link to nothing": folder / "nowhere", "missing": folder / "not there",
+            "under a file": self.commas / "x", "name too long": Path("x" * 300),
+            "10 MB of commas": self.commas,
+        }  # fmt: skip
+
+
+def variants(valid: bytes, special: Special) -> Iterator[Variant]:
+    """Special files, bytes that are nobody's, and the valid file with something wrong."""
+    for name, path in special.paths.items():
+        yield Variant(name, lambda to, path=path: path)  # type: ignore[misc]
+    for name, content in (*foreign(valid), *mutated(valid)):
+        yield Variant(name, lambda to, content=content: _put(to, content))  # type: ignore[misc]
+
+
+def _put(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def foreign(valid: bytes) -> Iterator[tuple[str, bytes]]:
+    """Bytes of another kind of file, or of none."""
+    rng = random.Random(0)
+    deep = 200_000
+    yield "empty", b""
+    yield "one byte", b"x"
+    yield "blank lines", b"\n" * 1000
+    yield "spaces", b" " * 1000
+    yield "zeros", b"\0" * 1000
+    yield "ones", b"\xff" * 1000
+    yield "byte order mark", b"\xef\xbb\xbf"
+    yield "utf-16", valid.decode("latin-1").encode("utf-16")
+    yield "random", rng.randbytes(3000)
+    yield "random lines", b"\n".join(rng.randbytes(20) for _ in range(200))
+    yield "gzip of nothing", gzip.compress(b"", mtime=0)
+    yield "gzip of noise", gzip.compress(rng.randbytes(2000), mtime=0)
+    yield "gzip cut", gzip.compress(valid, mtime=0)[:-12]
+    yield "gzip spoiled", _flipped(gzip.compress(valid * 3, mtime=0), 0.6)
+    yield "zip of nothing", _zip({})
+    yield "zip of a text", _zip({"a.txt": b"hello"})
+    yield "zip of a manifest", _zip({"manifest.json": b"[]", "law.json": b"{}", "index.json": b"1"})
+    yield "parquet magic", b"PAR1" + rng.randbytes(500) + b"PAR1"
+    yield "parquet of another table", _parquet()
+    yield "parquet cut", _parquet()[:-6]
+    yield "pickle", pickle.dumps({"a": 1})
+    yield "page", b"<!DOCTYPE html><html><body>404</body></html>\n" * 20
+    yield "program", b"\x7fELF\x02\x01\x01" + bytes(200)
+    yield "json object", b"{}"
+    yield "json list", b"[]"
+    yield "json null", b"null"
+    yield "json deep list", b"[" * deep + b"]" * deep
+    yield "json deep object", b'{"a":' * deep
+    yield "json long number", b"9" * 5000
+    yield "json not a number", b'{"schema": NaN, "jobs": [1e999]}'
+    yield "json text", b'"' + b"a" * 1000 + b'"'
+    yield "toml deep", b"a = " + b"[" * 5000 + b"]" * 5000
+    yield "toml odd", b"a = nan\nb = [1, 'x']\n[c]\nd = 1979-05-27\n"
+    yield "lines of commas", b",,,,\n" * 2000
+    yield "one long line", b"x" * 2_000_000
+    yield "quote without end", b'a,b\n"' + b"x\n" * 2000
+
+
+def mutated(valid: bytes) -> Iterator[tuple[str, bytes]]:
+    """The valid file cut, doubled, spoiled, and with single numbers changed."""
+    n = len(valid)
+    for share in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98):
+        yield f"cut at {share:.0%}", valid[: int(share * n)]
+    for at in (0.01, 0.1, 0.35, 0.6, 0.85, 0.99):
+        yield f"bit at {at:.0%}", _flipped(valid, at)
+    yield "hole", valid[: n // 3] + bytes(min(64, n // 3)) + valid[n // 3 + 64 :]
+    yield "twice", valid + valid
+    yield "head lost", valid[max(1, n // 20) :]
+    if b"\0" in valid[:2000]:
+        return
+    lines = valid.splitlines(keepends=True)
+    yield "first line lost", b"".join(lines[1:])
+    yield "first line only", lines[0]
+    yield "backwards", b"".join(lines[::-1])
+    yield "windows lines", valid.replace(b"\n", b"\r\n")
+    yield "old mac lines", valid.replace(b"\n", b"\r")
+    yield "semicolons", valid.replace(b",", b";")
+    yield "latin-1", valid.replace(b"a", b"\xe4", 3)
+    yield "zero byte", valid[: n // 2] + b"\0" + valid[n // 2 :]
+    yield "wide cell", valid[: n // 2] + b"7" * 1_500_000 + valid[n // 2 :]
+    places = [m.span() for m in NUMBER.finditer(valid)]
+    if not places:
+        return
+    for k, value in enumerate(ODD_VALUES):
+        low, high = places[(k * 7 + len(places) // 2) % len(places)]
+        changed = valid[:low] + value.encode() + valid[high:]
+        yield f"{value[:9]!r} for {valid[low:high].decode()}", changed
+
+
+def _flipped(content: bytes, share: float) -> bytes:
+    spoiled = bytearray(content or b"x")
+    spoiled[int(share * (len(spoiled) - 1))] ^= 0x55
+    return bytes(spoiled)
+
+
+def _zip(parts: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return made.getvalue()
+
+
+def _parquet() -> bytes:
+    import polars as pl
+
+    made = io.BytesIO()
+    pl.DataFrame({"a": [1, 2], "b": [[1.0], [2.0]], "c": ["x", None]}).write_parquet(made)
+    return made.getvalue()
