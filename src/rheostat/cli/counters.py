@@ -111,13 +111,16 @@ def _predicted(
     jobs: Any, path: Path, facts: dict[str, Any], by: str, seed: int, form: str
 ) -> list[dict[str, Any]]:
     """Forecasts of another file's runs by the last method."""
+    from rheostat.cli.output import tell_notes
     from rheostat.predict.counters.model import CounterModel
     from rheostat.recipes.mummi import recording, usable
 
     kind = facts["method_explained"]
     named = dict.fromkeys(m["target"] for m in facts["marks"] if m["method"] == kind)
     model = CounterModel(kind, tuple(named), by=by, random_state=seed).fit(usable(jobs, by).jobs)
-    runs, outcome = model.predict_runs(recording([path], form))
+    recorded = recording([path], form)
+    tell_notes(recorded.notes)
+    runs, outcome = model.predict_runs(recorded)
     who = [c for c in (by, "region", *runs.known_at(0).columns) if c in runs.columns]  # type: ignore[arg-type]
     rows = []
     for i, row in enumerate(runs.frame.select(list(dict.fromkeys(who))).rows(named=True)):

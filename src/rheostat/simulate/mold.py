@@ -32,6 +32,7 @@ from rheostat.errors import DataError
 from rheostat.measure.tables import read_table
 from rheostat.simulate.workload import Array, Workload, sizes
 
+LONGEST_S = 100 * 365.25 * 86_400.0
 NUMBERS = ("cores", "nodes", "gpus", "runtime_s", "time_limit_s", "cap_w", "power_w")
 
 
@@ -108,12 +109,13 @@ def _given(jobs: JobTable, load: Workload, alternatives: JobTable) -> Choices:
     alternatives.require("job_id", "runtime_s")
     run, procs = alternatives.numpy("runtime_s"), sizes(alternatives)
     limit = numbers(alternatives, "time_limit_s")
-    bad = ~(run >= 0) | ~(procs > 0) | (procs != np.floor(procs))
+    bad = ~((run >= 0) & (run < LONGEST_S)) | ~((procs > 0) & (procs < 2**31))
+    bad |= procs != np.floor(procs)
     if bad.any():
         rows = ", ".join(map(str, np.flatnonzero(bad)[:5]))
         raise DataError(
             "alternatives",
-            [f"rows {rows}: expected runtime_s of at least 0 and a whole number of cores"],
+            [f"rows {rows}: expected runtime_s from 0 to a century and a whole number of cores"],
         )
     place = index_of(jobs.frame["job_id"][load.row], alternatives.frame["job_id"])
     own = counts(jobs, "gpus")[load.row][place]

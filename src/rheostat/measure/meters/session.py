@@ -157,13 +157,20 @@ def replay(path: str | Path) -> Measured:
             domain = Domain(row["domain"], row["kind"], float(row["range_j"]),
                             float(row["least_window_s"]), float(row["most_w"]),
                             row["part_of"])  # fmt: skip
-            t, value = float(row["t_s"]), float(row["value"])
+            t, value = _finite(row["t_s"]), _finite(row["value"])
         except (TypeError, ValueError) as error:
             raise DataError(str(path), [f"row {i + 1}: {error}"]) from error
         sums.setdefault((row["meter"], row["domain"]), Meterage(domain)).add(t, value)
         times.append(t)
     seconds = max(times) - min(times)
     return Measured(seconds, tuple(_readings(sums, seconds)))
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"expected a finite number, got {text}")
+    return value
 
 
 def _readings(sums: dict[tuple[str, str], Meterage], seconds: float) -> Iterable[Reading]:
