@@ -12,7 +12,7 @@ from rheostat.decide.caps import as_runs
 
 def test_a_belief_becomes_its_quantiles_at_every_setting() -> None:
     """Speeds between 0.5 and 0.9 at the low cap, just 1 at the high one; 60 s at the default."""
-    known = SimpleNamespace(caps_w=np.array([[100.0, 50.0], [200.0, 70.0]]),
+    known = SimpleNamespace(values=np.array([[100.0, 50.0], [200.0, 70.0]]),
                             knobs=("cpu_cap_w", "gpu_cap_w"))  # fmt: skip
     found = SimpleNamespace(bound=lambda sure: np.array([0.5 + 0.4 * (1 - sure), 1.0]))
     made = as_runs(SimpleNamespace(app="lu", known=known, found=found, default_s=60.0), 4)

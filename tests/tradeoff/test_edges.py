@@ -123,8 +123,8 @@ def test_a_limit_as_a_rule_takes_the_least_of_the_first_other_objective() -> Non
     ("make", "said"),
     [
         (lambda: Deadline(0), "runtime_s: expected a limit above 0, got 0"),
-        (lambda: Deadline(INF), "expected a limit above 0, got inf"),
-        (lambda: Deadline(NAN), "expected a limit above 0, got nan"),
+        (lambda: Deadline(INF), "duration: expected like 2h, 1h30m, 90 or 1-02:00:00, got inf"),
+        (lambda: Deadline(NAN), "duration: expected like 2h, 1h30m, 90 or 1-02:00:00, got nan"),
         (lambda: Deadline(1, 0.0), "confidence: expected between 0 and 1, got 0.0"),
         (lambda: Deadline(1, 1.0), "confidence: expected between 0 and 1, got 1.0"),
         (lambda: MaxSlowdown(0.99), "expected factor >= 1"),

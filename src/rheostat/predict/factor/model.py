@@ -95,7 +95,7 @@ class CapModel:
     >>> found = model.complete(seen, t.speed[11, seen])
     >>> bool(np.abs(found.speed() / t.speed[11] - 1).mean() < 0.03)
     True
-    >>> bool(model.needed(seen, 0.05, 0.9) >= 0.9)
+    >>> bool(model.needed(seen, 0.05, 0.9) >= 0.9 - 1e-9)
     True
     """
 
