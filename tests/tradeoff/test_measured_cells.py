@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from rheostat import Knob, Outcome, Space, read, table
+from rheostat.cli import run
 from rheostat.core.front import non_dominated
 from rheostat.errors import DataError
 from rheostat.recipes.nodecount import own_runs
@@ -121,3 +122,18 @@ class Pessimist(Wrong):
 
     def predict(self, jobs):
         return Outcome({q: np.full((3, len(jobs)), v) for q, v in self.worst.items()})
+
+
+def test_runs_that_differ_in_another_setting_are_noted_and_users_are_told_apart(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "app,nodes,optimizer,runtime_s,power_w\n"
+        "a,1,sgd,10,5\na,1,adam,20,5\na,2,sgd,6,9\nb,1,sgd,1,1\n"
+    )
+    given = ["front", str(path), "--knob", "nodes=1,2", "--where", "app=a"]
+    assert run(given) == 0
+    assert "differ in optimizer" in capsys.readouterr().err
+    assert run([*given, "--where", "optimizer=sgd"]) == 0
+    assert "differ in" not in capsys.readouterr().err
+    users = table({"user": ["u", "v"], "nodes": [1, 1], "runtime_s": [3.0, 9.0]})
+    assert own_runs(users, 0, None).frame["user"].to_list() == ["u"]

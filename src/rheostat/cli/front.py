@@ -40,9 +40,10 @@ def front(
     submitted.  In a table of measured runs (no submission times) a setting that was run shows its
     measurement, and the model fills only the settings that were not.
     """
+    from rheostat.cli.output import tell
     from rheostat.core.jobs import Moment
     from rheostat.errors import Infeasible
-    from rheostat.recipes.nodecount import earlier, own_runs
+    from rheostat.recipes.nodecount import differing, earlier, own_runs
     from rheostat.tradeoff.exhaustive import tradeoff
     from rheostat.tradeoff.measured_cells import measured_all
 
@@ -57,6 +58,8 @@ def front(
     settings = space.settings()
     settings += [request] if known and request not in settings else []
     runs = own_runs(jobs, row, by)
+    if runs is not None and (mixed := differing(runs, space.names)):
+        tell(f"note: runs that differ in {', '.join(mixed)} count as repeats: --where tells apart")
     learner = None
     if not measured_all(one, runs, space, settings, wanted):
         past = jobs if model or runs is not None else earlier(jobs, row)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Predictor
@@ -89,16 +90,33 @@ def own_runs(jobs: JobTable, row: int, by: Sequence[str] | None) -> JobTable | N
     """Runs of the same application as ``row`` in a table of measured runs; None for a log.
 
     Jobs of a log that look alike may hide other work, so what they took is not taken as measured.
-    ``by`` are the columns that make runs alike, else ``app`` where there is one.
+    ``by`` are the columns that make runs alike, else ``app``, else ``user``, where there is one.
     """
     if "submit_s" in jobs.columns:
         return None
-    alike = tuple(by or ()) or tuple(c for c in ("app",) if c in jobs.columns)
+    alike = tuple(by or ()) or tuple(c for c in ("app", "user") if c in jobs.columns)[:1]
     same = np.ones(len(jobs), bool)
     for c in alike:
         values = jobs.frame[c]
         same &= (values == values[row]).fill_null(False).to_numpy()
     return jobs.rows(same)
+
+
+def differing(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
+    """Columns known at submission that differ among runs at one setting of ``knobs``.
+
+    Such runs count as repeats of one another, which they may not be.
+
+    >>> from rheostat import table
+    >>> differing(table({"nodes": [1, 1], "optimizer": ["sgd", "adam"]}), ["nodes"])
+    ('optimizer',)
+    """
+    known = runs.known_at(Moment.SUBMIT).columns
+    others = [c for c in known if c not in knobs and not c.endswith("_id")]
+    if not others or not set(knobs) <= set(runs.columns):
+        return ()
+    counts = runs.frame.group_by(list(knobs)).agg(pl.col(c).n_unique() for c in others)
+    return tuple(c for c in others if (counts[c] > 1).any())
 
 
 def marks(jobs: JobTable, new: Predictor, share: float) -> dict[str, Accuracy]:
