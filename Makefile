@@ -18,7 +18,7 @@ PACKAGES_installed := -e '.[all]' --group dev --group docs --group peers
 install: $(VENV)/.installed $(VENV)/.compiled
 
 # The simulator's machine code, so that its first use need not wait for the compiler.
-$(VENV)/.compiled: $(VENV)/.installed $(wildcard src/rheostat/simulate/engine/*.py)
+$(VENV)/.compiled: $(VENV)/.installed $(wildcard src/rheostat/simulation/engine/*.py)
 	@echo "compiling the simulator (a minute)"
 	@$(BIN)/rheostat doctor --compile
 	@touch $@

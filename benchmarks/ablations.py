@@ -37,9 +37,9 @@ from nodecount_lib.section import replace_section
 from nodecount_lib.stats import Estimate, bootstrap
 
 from rheostat.core.jobs import JobTable
-from rheostat.measure.synthetic import World, write_adastra
-from rheostat.predict.sampling import LossProportional, Uniform
-from rheostat.predict.surrogate import Surrogate
+from rheostat.measurement.synthetic import World, write_adastra
+from rheostat.prediction.loss_sampling import LossProportional, Uniform
+from rheostat.prediction.surrogate import Surrogate
 
 SCHEMA = "rheostat.bench-ablations/1"
 JOBS = 2000

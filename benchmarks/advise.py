@@ -17,8 +17,8 @@ import numpy as np
 
 from rheostat.core.jobs import Moment
 from rheostat.core.space import Knob
-from rheostat.decide.advise import advise
-from rheostat.measure.synthetic.world import World
+from rheostat.decision.advise import advise
+from rheostat.measurement.synthetic.world import World
 from rheostat.recipes.nodecount import model, prepared
 from rheostat.tradeoff.rules import Deadline, Knee
 

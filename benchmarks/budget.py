@@ -24,19 +24,19 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
-from rheostat.decide.budget.allocate import allocate, whole
-from rheostat.decide.budget.fewer import programme
-from rheostat.decide.budget.fleet import Fleet, fleet
-from rheostat.decide.budget.hull import Level
-from rheostat.decide.budget.menu import Wish, not_below
-from rheostat.decide.budget.rivals import RIVALS
-from rheostat.decide.budget.spend import Spent, reclaimed, spend
-from rheostat.decide.caps import Advised, as_runs
-from rheostat.measure.reading import read
-from rheostat.predict.factor.choose import keep, next_try
-from rheostat.predict.factor.model import CapModel
-from rheostat.predict.factor.table import CapTable, cap_table
-from rheostat.predict.surface import Surface, surfaces
+from rheostat.decision.budget.allocate import allocate, whole
+from rheostat.decision.budget.allocate_power import BudgetPlan, allocate_power, reclaimed
+from rheostat.decision.budget.change_limit import programme
+from rheostat.decision.budget.hull import Level
+from rheostat.decision.budget.node_options import BudgetObjective, not_below
+from rheostat.decision.budget.nodes import NodeFleet, fleet
+from rheostat.decision.budget.sharing_rules import RIVALS
+from rheostat.decision.caps import CapAdvice, as_runs
+from rheostat.measurement.read import read
+from rheostat.prediction.completion.cap_choice import keep, next_try
+from rheostat.prediction.completion.model import CapModel
+from rheostat.prediction.completion.table import CapTable, cap_table
+from rheostat.prediction.surface import Surface, surfaces
 from rheostat.recipes.ecoshift import dealt, drawn
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,7 +89,7 @@ def end_to_end(known: Mapping[str, Surface], sizes: tuple[int, ...]) -> list[dic
     rows = []
     for n in sizes:
         f = fleet(dealt(known, n), known, start="lowest")
-        seconds, spent = timed(partial(spend, f, float(f.now_w.sum()) + 40 * len(f)))
+        seconds, spent = timed(partial(allocate_power, f, float(f.now_w.sum()) + 40 * len(f)))
         rows.append(row(n, "whole plan, A100 surfaces", seconds, spent.certificate))
     return rows
 
@@ -104,9 +104,9 @@ def shares(
     for extra in extras:
         total = float(f.now_w.sum() + extra * len(f))
         plans = {
-            "ours": spend(f, total).rows,
-            "ours, 90 % sure": spend(f, total, Wish(risk=0.9)).rows,
-            "ours, max-min": spend(f, total, Wish("max-min")).rows,
+            "ours": allocate_power(f, total).rows,
+            "ours, 90 % sure": allocate_power(f, total, BudgetObjective(risk=0.9)).rows,
+            "ours, max-min": allocate_power(f, total, BudgetObjective("max-min")).rows,
         }
         plans |= {name: rule(f, total) for name, rule in RIVALS.items()}
         for name, chosen in plans.items():
@@ -132,11 +132,11 @@ def reclaimed_shares(
     for start in starts:
         f = drawn(fleet(pl.DataFrame({"app": list(learnt)}), learnt, start=start))
         total = float(f.now_w.sum())
-        published = spend(f, total, reclaim_w=10.0)
+        published = allocate_power(f, total, reclaim_w=10.0)
         plans = {
             "reclaimed, 10 W margin": published.rows,
             "donors to their draw, evenly to the others": evenly(f, published),
-            "replanned": spend(f, total).rows,
+            "replanned": allocate_power(f, total).rows,
         }
         for name, chosen in plans.items():
             gain = judged_gain(f, chosen, judged)
@@ -153,7 +153,7 @@ def reclaimed_shares(
     return rows
 
 
-def evenly(f: Fleet, published: Spent) -> np.ndarray:
+def evenly(f: NodeFleet, published: BudgetPlan) -> np.ndarray:
     """Donors at their draw and 10 W; what they gave in equal parts to the others."""
     giving = np.zeros(len(f), dtype=bool)
     giving[published.donors] = True
@@ -173,7 +173,7 @@ def evenly(f: Fleet, published: Spent) -> np.ndarray:
     return rows
 
 
-def judged_gain(f: Fleet, chosen: np.ndarray, judged: Mapping[str, Surface]) -> np.ndarray:
+def judged_gain(f: NodeFleet, chosen: np.ndarray, judged: Mapping[str, Surface]) -> np.ndarray:
     """Gain of each node in the tables that judge; settings missing there count as no gain."""
     gains = np.zeros(len(f))
     for i, a in enumerate(f.app):
@@ -226,13 +226,15 @@ def few_tries(tries: tuple[int, ...], extra: float) -> list[dict[str, Any]]:
     truth, fit = surfaces(own, monotone=False), surfaces(own)
     f = fleet(pl.DataFrame({"app": list(fit)}), fit, start="lowest")
     total = float(f.now_w.sum() + extra * len(f))
-    plans = {"every setting known": spend(f, total).rows}
+    plans = {"every setting known": allocate_power(f, total).rows}
     plans |= {name: rule(f, total) for name, rule in RIVALS.items() if name.startswith("fair")}
     for n in tries:
         believed = surfaces(believed_runs(known, new, model, n))
         g = fleet(pl.DataFrame({"app": list(fit)}), believed, start="lowest")
-        plans[f"{n} tries"] = same_rows(g, spend(g, total).rows, f)
-        plans[f"{n} tries, 90 % sure"] = same_rows(g, spend(g, total, Wish(risk=0.9)).rows, f)
+        plans[f"{n} tries"] = same_rows(g, allocate_power(g, total).rows, f)
+        plans[f"{n} tries, 90 % sure"] = same_rows(
+            g, allocate_power(g, total, BudgetObjective(risk=0.9)).rows, f
+        )
     return [
         {"rule": name, "mean": float(gain.mean()), "interval": resampled(gain),
          "least": float(gain.min())}
@@ -250,11 +252,11 @@ def believed_runs(known: CapTable, new: CapTable, model: CapModel, n: int) -> Jo
             tried.append(next_try(model, found, known.saved_w, 0.05))
         found = model.complete(tried, row[tried])
         kept = keep(found, known.saved_w, 0.05, model.needed(tried, 0.05, 0.9), known.default)
-        tables.append(as_runs(Advised(known, app, row, 100.0, found, kept, -1)).frame)
+        tables.append(as_runs(CapAdvice(known, app, row, 100.0, found, kept, -1)).frame)
     return table(pl.concat(tables))
 
 
-def same_rows(g: Fleet, rows: np.ndarray, f: Fleet) -> np.ndarray:
+def same_rows(g: NodeFleet, rows: np.ndarray, f: NodeFleet) -> np.ndarray:
     """Settings of one fleet as rows of another with the same applications."""
     return np.array(
         [f.surfaces[b].index(g.surfaces[a].setting(int(r)))

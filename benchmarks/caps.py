@@ -22,9 +22,9 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.vocabulary import table
-from rheostat.predict.factor.alone import Corners, Line, Process, corners
-from rheostat.predict.factor.judge import (
-    Protocol,
+from rheostat.prediction.completion.alone import Corners, Line, Process, corners
+from rheostat.prediction.completion.evaluate import (
+    CapProtocol,
     fills,
     marked,
     run_ours,
@@ -32,8 +32,8 @@ from rheostat.predict.factor.judge import (
     spaced,
     summary,
 )
-from rheostat.predict.factor.model import CapModel
-from rheostat.predict.factor.table import CapTable, cap_table
+from rheostat.prediction.completion.model import CapModel
+from rheostat.prediction.completion.table import CapTable, cap_table
 from rheostat.recipes.open_caps import PUBLISHED, rivals
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -103,7 +103,7 @@ def rulers(tries: int = 4) -> list[dict[str, Any]]:
         for left in dict.fromkeys(group):
             known = whole.only([i for i, g in enumerate(group) if g != left])
             new = whole.only([i for i, g in enumerate(group) if g == left])
-            model, how = CapModel().fit(known), Protocol()
+            model, how = CapModel().fit(known), CapProtocol()
             same = {"how": how, "tries": spaced}
             for method, found in (
                 ("line, evenly spaced runs", run_rival(Line, known, new, tries, **same)),
@@ -116,7 +116,7 @@ def rulers(tries: int = 4) -> list[dict[str, Any]]:
 
 
 def ours(
-    known: CapTable, new: CapTable, how: Protocol, tries: tuple[int, ...], seeds: int
+    known: CapTable, new: CapTable, how: CapProtocol, tries: tuple[int, ...], seeds: int
 ) -> list[dict[str, Any]]:
     """Ours with active and random tries, and with tries that show 3 % noise."""
     known, new = how.table(known), how.table(new)
@@ -132,7 +132,7 @@ def ours(
 
 
 def others(
-    known: CapTable, new: CapTable, how: Protocol, tries: tuple[int, ...], deep: tuple[int, ...]
+    known: CapTable, new: CapTable, how: CapProtocol, tries: tuple[int, ...], deep: tuple[int, ...]
 ) -> list[dict[str, Any]]:
     """Baselines on measured speeds at random tries; networks (minutes) only at ``deep`` tries."""
     known, new = how.table(known), how.table(new)
@@ -151,12 +151,12 @@ def published(
     known: CapTable, new: CapTable, tries: tuple[int, ...]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """OPEN, on speeds that it infers from counters: without leaks, and what each leak does."""
-    from rheostat.predict.factor.neural import CounterSpeed
+    from rheostat.prediction.completion.neural import CounterSpeed
 
     make = rivals()["collaborative filtering"]
     rows, kept = [], {}
     for sweep in (False, True):
-        how = Protocol(sweep_normalised=sweep)
+        how = CapProtocol(sweep_normalised=sweep)
         a, b = how.table(known), how.table(new)
         heard = CounterSpeed().fit(a)
         for n in (4,) if sweep else tries:
@@ -170,7 +170,7 @@ def published(
         "speeds relative to the default": replace(PUBLISHED, sweep_normalised=False),
         "judged on settings not tried": replace(PUBLISHED, judged_on_tried=False),
         "selection without the answers": replace(PUBLISHED, answer_key=False),
-        "all three closed": Protocol(),
+        "all three closed": CapProtocol(),
     }
     leaks = []
     for name, how in ways.items():
@@ -188,13 +188,13 @@ def measure(quick: bool) -> dict[str, Any]:
     """Every table."""
     known, new = measured()
     tries, seeds = ((2, 4), 1) if quick else ((2, 3, 4, 8, 16), 2)
-    sweep = Protocol(sweep_normalised=True)
+    sweep = CapProtocol(sweep_normalised=True)
     facts: dict[str, Any] = {
-        "strict": ours(known, new, Protocol(), tries, seeds),
+        "strict": ours(known, new, CapProtocol(), tries, seeds),
         "sweep": ours(known, new, sweep, tries, seeds),
-        "reversed": ours(new, known, Protocol(), tries, seeds),
+        "reversed": ours(new, known, CapProtocol(), tries, seeds),
     }
-    facts["strict"] += others(known, new, Protocol(), tries, (4,))
+    facts["strict"] += others(known, new, CapProtocol(), tries, (4,))
     rows, facts["leaks"] = published(known, new, (2, 4))
     facts["strict"] += rows
     facts["singles"] = rulers()

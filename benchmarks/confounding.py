@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from confounding_lib.site import LIMIT, MENU, Case, Dials, scored
 
-from rheostat.decide.advise import Advice, advise
-from rheostat.measure.synthetic.confounded import PROXIES
-from rheostat.predict.effects import WithinApplication
+from rheostat.decision.advise import Advice, advise
+from rheostat.measurement.synthetic.confounded import PROXIES
+from rheostat.prediction.effects import WithinApplication
 from rheostat.recipes.nodecount import model
 from rheostat.tradeoff.rules import MaxSlowdown, Weighted
 

@@ -23,17 +23,17 @@ import numpy as np
 import polars as pl
 from nodecount_lib.section import replace_section
 
-from rheostat.decide.coschedule.cluster import Matched
-from rheostat.decide.coschedule.exact import optimum
-from rheostat.decide.coschedule.files import read_profiles
-from rheostat.decide.coschedule.node import Node, NodeState, Tenant, Waiting
-from rheostat.decide.coschedule.plan import Site
-from rheostat.decide.coschedule.profile import Mode
+from rheostat.decision.coschedule.constraint_programme import optimum
+from rheostat.decision.coschedule.expected_schedule import NodeSite
+from rheostat.decision.coschedule.files import read_profiles
+from rheostat.decision.coschedule.many_nodes import Matched
+from rheostat.decision.coschedule.profile import Mode
+from rheostat.decision.coschedule.shared_node import Node, NodeState, Tenant, Waiting
 from rheostat.recipes.ecosched import ANCHOR, IDLE_W, TOLERANCE, gain, make_policy
-from rheostat.simulate.node.logs import measured_runs, queue_in_log, recorded_rows
-from rheostat.simulate.node.recorded import Recorded
-from rheostat.simulate.node.run import run_queue
-from rheostat.simulate.node.truth import learn_truth
+from rheostat.simulation.coschedule.ecosched_logs import measured_runs, queue_in_log, recorded_rows
+from rheostat.simulation.coschedule.interference import learn_truth
+from rheostat.simulation.coschedule.log_replay import Recorded
+from rheostat.simulation.coschedule.node_simulation import run_queue
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("RHEOSTAT_DATA", ROOT.parent / "shared" / "data"))
@@ -284,7 +284,7 @@ def main() -> None:
                   f"{p.energy_j / 1e3:.1f} kJ, marble {m.makespan_s:.0f} s "
                   f"{m.energy_j / 1e3:.1f} kJ; EDP against {against}")  # fmt: skip
         if asked.exact:
-            site = Site(4, 4, IDLE_W[case[:4]])
+            site = NodeSite(4, 4, IDLE_W[case[:4]])
             best = optimum(queue, profiles(case[:4]), site, effort=asked.exact)
             print(f"{case:17} CP-SAT, 4 tenants, least energy: {best.makespan_s:.0f} s "
                   f"{best.energy_j / 1e3:.1f} kJ, proven {best.proven}")  # fmt: skip

@@ -25,12 +25,12 @@ from nodecount_lib.section import replace_section
 
 from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.core.vocabulary import table
-from rheostat.measure.counters import read_pcm
-from rheostat.predict.counters.columns import runs_of
-from rheostat.predict.counters.learners import LEARNERS
-from rheostat.predict.counters.leverage import leverage
-from rheostat.predict.counters.model import CounterModel
-from rheostat.predict.counters.protocol import compare_counters
+from rheostat.measurement.counters import read_pcm
+from rheostat.prediction.counters.counter_columns import runs_of
+from rheostat.prediction.counters.counter_model import CounterModel
+from rheostat.prediction.counters.learners import LEARNERS
+from rheostat.prediction.counters.leave_application_out import compare_counters
+from rheostat.prediction.counters.leverage import leverage
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("RHEOSTAT_DATA", ROOT.parent / "shared" / "data"))

@@ -32,12 +32,12 @@ from learned_lib.timing import decision_times
 from nodecount_lib.section import replace_section
 from simulate import DATA, ROOT
 
-from rheostat.measure.reading import read
-from rheostat.simulate.header import machine_of
-from rheostat.simulate.rank.cases import Case, cases
-from rheostat.simulate.rank.policy import SHIPPED, Ranker, together
-from rheostat.simulate.rank.sites import generated_site
-from rheostat.simulate.rank.train import train_rank
+from rheostat.measurement.read import read
+from rheostat.simulation.learned_priority.learned_priority import SHIPPED, LearnedPriority, together
+from rheostat.simulation.trace_header import machine_of
+from rheostat.training.priority.evolve import train_rank
+from rheostat.training.priority.generated_sites import generated_site
+from rheostat.training.priority.training_cases import TrainingCase, cases
 
 FOLDS = {  # name: (log, processors; 0: as its header says), ...
     "A": {"KTH-SP2": ("kth_sp2", 100), "CTC-SP2": ("ctc_sp2", 338),
@@ -63,7 +63,7 @@ def logs(named: Mapping[str, tuple[str, int]]) -> list[Log]:
     return found
 
 
-def lessons(given: Sequence[Log]) -> list[Case]:
+def lessons(given: Sequence[Log]) -> list[TrainingCase]:
     """What is learned from: long stretches of the first half of these logs."""
     found = []
     for log in given:
@@ -71,10 +71,12 @@ def lessons(given: Sequence[Log]) -> list[Case]:
     return found
 
 
-def trained(given: Sequence[Case], seed: int, generations: int, out: Path | None) -> Ranker:
+def trained(
+    given: Sequence[TrainingCase], seed: int, generations: int, out: Path | None
+) -> LearnedPriority:
     """One order; from its file where that is whole."""
     if out is not None and out.is_file():
-        before = Ranker.load(out)
+        before = LearnedPriority.load(out)
         if len(before.trained["losses"]) >= generations:
             return before
 
@@ -90,7 +92,7 @@ def measure(seeds: int, generations: int) -> dict[str, Any]:
     folds = {name: logs(named) for name, named in FOLDS.items()}
     others = logs(MODEL)
     rows = []
-    rankers: dict[str, list[Ranker]] = {}
+    rankers: dict[str, list[LearnedPriority]] = {}
     for name, given in folds.items():
         school = lessons(given)
         files = [KEPT / f"{name}{seed}.json" for seed in range(seeds)]
@@ -112,13 +114,13 @@ def quick() -> dict[str, Any]:
 def ship(seeds: int) -> None:
     """Make the mean of the trained orders the one that comes with the library."""
     files = [KEPT / f"{fold}{seed}.json" for fold in FOLDS for seed in range(seeds)]
-    orders = [Ranker.load(f) for f in files]
+    orders = [LearnedPriority.load(f) for f in files]
     told = {"mean of": len(orders), "logs": [name for fold in FOLDS.values() for name in fold]}
     replace(together(orders), trained=told).save(SHIPPED)
 
 
 def facts_of(
-    rows: list[dict[str, Any]], rankers: list[Ranker], seeds: int, generations: int
+    rows: list[dict[str, Any]], rankers: list[LearnedPriority], seeds: int, generations: int
 ) -> dict[str, Any]:
     """Everything that the tables show."""
     return {

@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.vocabulary import table
-from rheostat.measure.synthetic import World
-from rheostat.predict.baselines import UserNeighbours
-from rheostat.predict.surrogate import Surrogate
+from rheostat.measurement.synthetic import World
+from rheostat.prediction.baselines import UserNeighbours
+from rheostat.prediction.surrogate import Surrogate
 
 NODES = [1, 2, 4, 8, 16, 32, 64, 128]
 METHODS = {

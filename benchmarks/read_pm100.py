@@ -20,7 +20,7 @@ from pathlib import Path
 CHILD = """
 import json, resource, sys, time
 begun = time.perf_counter()
-from rheostat.measure.reading import read
+from rheostat.measurement.read import read
 loaded, cpu = time.perf_counter(), time.process_time()
 jobs = read(sys.argv[1])
 done = time.perf_counter()
@@ -52,7 +52,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = asked.file or Path(folder) / "job_table.parquet"
         if not asked.file:
-            from rheostat.measure.synthetic import write_pm100
+            from rheostat.measurement.synthetic import write_pm100
 
             write_pm100(path, asked.rows, seed=0)
         found = measure(path)

@@ -22,8 +22,8 @@ import numpy as np
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
-from rheostat.measure.reading import read
-from rheostat.simulate.run import simulate_run
+from rheostat.measurement.read import read
+from rheostat.simulation.simulate import simulate_run
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("RHEOSTAT_DATA", ROOT.parent / "shared" / "data")) / "swf"
@@ -153,7 +153,7 @@ def many(runs: int) -> list[dict[str, Any]]:
 
 def environments(steps: int) -> list[dict[str, Any]]:
     """Decisions per CPU-second of 64 environments stepped together, masks taken at each step."""
-    from rheostat.simulate.env import VectorSchedulingEnv
+    from rheostat.training.env import VectorSchedulingEnv
 
     rows = []
     for name in ("SDSC-SP2", "lublin_256 (deep queue)"):

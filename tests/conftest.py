@@ -23,9 +23,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 COMPILED = {
     "site": ("test_site", "test_site_life", "test_site_power", "test_site_sized",
              "test_simulate_site", "test_report"),
-    "play": ("test_env", "test_dras", "test_learn", "test_train", "test_objectives", "test_actor",
+    "play": ("test_env", "test_dras", "test_agents", "test_train", "test_objectives", "test_actor",
              "test_values", "test_released", "test_threads"),
-    "rank": ("test_rank", "test_train_ours", "test_imitate", "test_export"),
+    "rank": ("test_learned_priority", "test_train_ours", "test_distill", "test_export"),
 }  # fmt: skip
 
 SHARED = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))

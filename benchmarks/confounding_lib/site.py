@@ -15,9 +15,9 @@ import numpy as np
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.space import Knob, powers_of_two
-from rheostat.decide.advise import Advice
-from rheostat.decide.trial import plan
-from rheostat.measure.synthetic.confounded import ConfoundedSite, Month
+from rheostat.decision.advise import Advice
+from rheostat.decision.trial import plan
+from rheostat.measurement.synthetic.confounded import ConfoundedSite, Month
 
 LIMIT = 1.25
 JOBS = 3000

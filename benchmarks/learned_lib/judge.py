@@ -10,16 +10,16 @@ import numpy as np
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
-from rheostat.decide.queue.policy import policy
-from rheostat.simulate.compare import block_sums, blocks, drawn_means, longest_by_block
-from rheostat.simulate.metrics import bounded_slowdown
-from rheostat.simulate.protocol import HEURISTICS
-from rheostat.simulate.rank.features import NAMES
-from rheostat.simulate.rank.net import SPREAD, length
-from rheostat.simulate.rank.policy import Ranker, together
-from rheostat.simulate.rank.train import begun
-from rheostat.simulate.schedule import schedule, users
-from rheostat.simulate.workload import Workload, workload
+from rheostat.decision.policies.batch_policy import batch_policy
+from rheostat.simulation.dispatch import schedule, users
+from rheostat.simulation.learned_priority.learned_priority import LearnedPriority, together
+from rheostat.simulation.learned_priority.queue_features import NAMES
+from rheostat.simulation.learned_priority.scoring_network import SPREAD, length
+from rheostat.simulation.paired_comparison import block_sums, blocks, drawn_means, longest_by_block
+from rheostat.simulation.protocol import HEURISTICS
+from rheostat.simulation.schedule_metrics import bounded_slowdown
+from rheostat.simulation.workload import Workload, workload
+from rheostat.training.priority.evolve import begun
 
 DRAWS = 1000
 MOST = 1.5
@@ -42,7 +42,7 @@ class Log:
         return cls(name, jobs, machine, load, users(jobs, load))
 
 
-def judge(log: Log, rankers: Sequence[Ranker], trained_on: str) -> dict[str, Any]:
+def judge(log: Log, rankers: Sequence[LearnedPriority], trained_on: str) -> dict[str, Any]:
     """Facts of one log; ratios are to the simple order that is best in hindsight."""
     found: dict[str, Any] = {
         "log": log.name, "jobs": len(log.load), "processors": log.machine.procs,
@@ -53,7 +53,7 @@ def judge(log: Log, rankers: Sequence[Ranker], trained_on: str) -> dict[str, Any
     return found
 
 
-def _judged(log: Log, rankers: Sequence[Ranker], semantics: str) -> dict[str, Any]:
+def _judged(log: Log, rankers: Sequence[LearnedPriority], semantics: str) -> dict[str, Any]:
     simple = {h: _simple(log, h, semantics) for h in HEURISTICS}
     best = min(simple, key=lambda h: simple[h][0].mean())
     easy_wait = simple["easy"][1]
@@ -84,7 +84,7 @@ def _judged(log: Log, rankers: Sequence[Ranker], semantics: str) -> dict[str, An
     }  # fmt: skip
 
 
-def _plain(*names: str) -> Ranker:
+def _plain(*names: str) -> LearnedPriority:
     """The smallest product of these first, planned as learned orders are before training."""
     weights = np.zeros(length(0))
     for name in names:
@@ -126,12 +126,12 @@ def _summed(
 
 
 def _simple(log: Log, name: str, semantics: str) -> tuple[np.ndarray, np.ndarray]:
-    rule = policy(name, semantics=semantics)
+    rule = batch_policy(name, semantics=semantics)
     start, _, _ = schedule(log.jobs, log.load, rule, log.machine.procs, log.load.ask_s)
     return _of(log, start)
 
 
-def _ranked(log: Log, ranker: Ranker, semantics: str) -> tuple[np.ndarray, np.ndarray]:
+def _ranked(log: Log, ranker: LearnedPriority, semantics: str) -> tuple[np.ndarray, np.ndarray]:
     seen = semantics == "cqsim"
     return _of(log, ranker.starts(log.load, log.user, log.machine.procs, clairvoyant=seen)[0])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.simulate.compare import over_traces
+from rheostat.simulation.paired_comparison import over_traces
 
 TARGET, MOST = 0.9, 1.5
 TEXT = "textbook"
@@ -35,7 +35,7 @@ def page(facts: dict[str, Any]) -> list[str]:
         "EASY, chosen in hindsight for each log (below 1 is better), geometric mean over seeds "
         "[95 % interval: of one log drawing its weeks, over logs Student's t]; longest wait of any "
         "seed over that of FCFS with EASY: of the whole log; and, per block, in the worst of the "
-        "blocks of 10,000 jobs. No hindsight: run times are requested, or foretold from ended "
+        "blocks of 10,000 jobs. No hindsight: run times are requested, or predicted from ended "
         "jobs.",
         "",
         "| log | best simple order, its longest wait, per block | learned "

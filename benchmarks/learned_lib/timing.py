@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from rheostat.simulate.rank.policy import Ranker
-from rheostat.simulate.workload import Workload
+from rheostat.simulation.learned_priority.learned_priority import LearnedPriority
+from rheostat.simulation.workload import Workload
 
 DEPTHS = (100, 1000, 3000)
 
 
-def decision_times(ranker: Ranker, rounds: int = 1000) -> dict[str, float]:
+def decision_times(ranker: LearnedPriority, rounds: int = 1000) -> dict[str, float]:
     """CPU-microseconds per decision with so many jobs waiting, features and EASY included.
 
     So many wide jobs wait on a busy machine, and narrow ones come one by one: each arrival is a
@@ -28,7 +28,7 @@ def decision_times(ranker: Ranker, rounds: int = 1000) -> dict[str, float]:
     return found
 
 
-def _spent(ranker: Ranker, depth: int, ends: int) -> float:
+def _spent(ranker: LearnedPriority, depth: int, ends: int) -> float:
     load = _deep(depth, ends)
     user = np.arange(len(load)) % 50
     times = []

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.jobs import Moment
-from rheostat.predict.scale.boost import Settings, engine_of
-from rheostat.predict.scale.cluster import Workers, connect
-from rheostat.predict.scale.coding import make_coding
-from rheostat.predict.scale.dasked import fit_dask, score_dask
-from rheostat.predict.scale.outofcore import centred, fit_out_of_core
-from rheostat.predict.scale.parts import parts_of
-from rheostat.predict.scale.plan import log_scales, log_targets, make_plan
-from rheostat.predict.scale.score import score
-from rheostat.predict.scale.tally import merge, tally, with_folds
+from rheostat.prediction.out_of_core.boosters import Settings, engine_of
+from rheostat.prediction.out_of_core.category_counts import merge, tally, with_folds
+from rheostat.prediction.out_of_core.coding import make_coding
+from rheostat.prediction.out_of_core.dask_cluster import Workers, connect
+from rheostat.prediction.out_of_core.dasked import fit_dask, score_dask
+from rheostat.prediction.out_of_core.memory_plan import log_scales, log_targets, make_plan
+from rheostat.prediction.out_of_core.outofcore import centred, fit_out_of_core
+from rheostat.prediction.out_of_core.partitions import parts_of
+from rheostat.prediction.out_of_core.score import score
 
 from . import months
 

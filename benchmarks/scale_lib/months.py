@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rheostat.core.jobs import JobTable
-from rheostat.measure.fdata import read_fdata
-from rheostat.measure.synthetic.fugaku import write_fdata
-from rheostat.measure.synthetic.world import World
+from rheostat.measurement.fdata import read_fdata
+from rheostat.measurement.synthetic.fugaku import write_fdata
+from rheostat.measurement.synthetic.world import World
 
 MONTHS = 38
 """F-DATA runs from March 2021 to April 2024."""

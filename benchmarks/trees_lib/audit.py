@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from rheostat.recipes.irl import teacher
-from rheostat.simulate.env.rules import trace as prepare
-from rheostat.simulate.imitate.audit import REWARDS, trained_by
-from rheostat.simulate.imitate.audit import audit as audited
-from rheostat.simulate.learn.jobsets import weeks
+from rheostat.training.distill.reward_audit import REWARDS, trained_by
+from rheostat.training.distill.reward_audit import audit as audited
+from rheostat.training.env.episode_trace import trace as prepare
+from rheostat.training.rl.jobsets import weeks
 from trees_lib.common import FILES, trace
 
 JOBS, LEARN = 6_000, 5_000

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.jobs import JobTable
-from rheostat.measure.reading import read
-from rheostat.simulate.metrics import bounded_slowdown
-from rheostat.simulate.run import simulate_run
+from rheostat.measurement.read import read
+from rheostat.simulation.schedule_metrics import bounded_slowdown
+from rheostat.simulation.simulate import simulate_run
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("RHEOSTAT_DATA", ROOT.parent / "shared" / "data")) / "swf"

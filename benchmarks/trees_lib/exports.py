@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.decide.queue.export import export
-from rheostat.decide.queue.orders import order
-from rheostat.decide.queue.policy import policy
-from rheostat.decide.queue.tree import Tree
-from rheostat.decide.queue.tree_order import SITE
-from rheostat.simulate.imitate.fit import rank_tree
-from rheostat.simulate.imitate.states import Trial, of_order, watched
+from rheostat.decision.policies.batch_policy import batch_policy
+from rheostat.decision.policies.export import export
+from rheostat.decision.policies.priority_functions import priority_function
+from rheostat.decision.policies.priority_tree import PriorityTree
+from rheostat.decision.policies.tree_priority import SITE
+from rheostat.training.distill.decision_states import Trial, of_order, watched
+from rheostat.training.distill.fit_tree import rank_tree
 from trees_lib.common import CANON, trace
 
 QUEUE, STATES, DECISIONS = 50, 100_000, 20_000
@@ -27,8 +27,8 @@ QUEUE, STATES, DECISIONS = 50, 100_000, 20_000
 def exports(*, quick: bool = False) -> dict[str, Any]:
     """CPU time of one decision among 50 jobs: the C source, and ours in Python."""
     jobs = trace("KTH-SP2", 0, 3000, CANON)
-    trial, teacher = Trial.of(jobs, CANON["KTH-SP2"][1]), order("wfp3")
-    start = trial.starts(policy("wfp3+easy"))
+    trial, teacher = Trial.of(jobs, CANON["KTH-SP2"][1]), priority_function("wfp3")
+    start = trial.starts(batch_policy("wfp3+easy"))
     # six questions deep whatever that is good for: the most a decision can cost
     tree = rank_tree(watched(trial, start, of_order(teacher), features=SITE, most=1000), 6)
     rng = np.random.default_rng(0)
@@ -70,7 +70,7 @@ int main(int count, char **words)
 """
 
 
-def _timed(tree: Tree, x: np.ndarray, compiler: str, folder: Path) -> dict[str, Any]:
+def _timed(tree: PriorityTree, x: np.ndarray, compiler: str, folder: Path) -> dict[str, Any]:
     """Compiled without optimisation beyond -O2, and asked from C."""
     (folder / "tree.c").write_text(export(tree, "c"))
     (folder / "timer.c").write_text(TIMER)

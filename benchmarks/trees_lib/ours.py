@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.decide.queue.policy import policy
-from rheostat.simulate.imitate.dagger import SETS, Found, Lesson, imitate
-from rheostat.simulate.imitate.fidelity import loss
-from rheostat.simulate.imitate.states import Trial, watched
-from rheostat.simulate.imitate.weights import weights_of
-from rheostat.simulate.protocol import HEURISTICS
+from rheostat.decision.policies.batch_policy import batch_policy
+from rheostat.simulation.protocol import HEURISTICS
+from rheostat.training.distill.dagger import SETS, DistilledTree, TrainingState, imitate
+from rheostat.training.distill.decision_states import Trial, watched
+from rheostat.training.distill.fidelity import loss
+from rheostat.training.distill.slurm_weights import weights_of
 from trees_lib.common import CANON, ROOT, trace
 from trees_lib.shaken import shaken
 
@@ -59,7 +59,7 @@ def simple(name: str, keep: Keep, quick: bool) -> None:
     """Every simple order under EASY."""
     on = Judged(name, quick)
     for rule in HEURISTICS:
-        keep(rule, on.told(on.trial.starts(policy(rule))))
+        keep(rule, on.told(on.trial.starts(batch_policy(rule))))
 
 
 def ours(name: str, keep: Keep, quick: bool) -> None:
@@ -93,7 +93,7 @@ def _students(
     each: dict[str, list[Any]] = {"slowdowns": [], "waits": []}
     seeds, taught = [], []
     for seed, teacher in enumerate(teachers):
-        begin, lesson = time.process_time(), Lesson.of(str(teacher))
+        begin, lesson = time.process_time(), TrainingState.of(str(teacher))
         found = imitate(lesson, on.jobs, on.size, seed=seed, **how)
         start = lesson.starts(on.trial)
         seeds.append(_facts(on, found) | {"cpu_s": time.process_time() - begin})
@@ -114,7 +114,7 @@ def _few(mine: np.ndarray, his: np.ndarray) -> float:
     return float(change[most].sum() / his.sum())
 
 
-def _facts(on: Judged, found: Found) -> dict[str, Any]:
+def _facts(on: Judged, found: DistilledTree) -> dict[str, Any]:
     tree = found.tree
     return {
         **{k: tree.facts[k] for k in ("certificate", "loss")},
@@ -126,7 +126,9 @@ def _facts(on: Judged, found: Found) -> dict[str, Any]:
     }
 
 
-def _large(on: Judged, lesson: Lesson, found: Found, features: str) -> dict[str, float]:
+def _large(
+    on: Judged, lesson: TrainingState, found: DistilledTree, features: str
+) -> dict[str, float]:
     """Decisions whose first job, to the teacher, takes half of the machine or more.
 
     Their share, that of the wrong ones among them, and that of the others' wrong ones.

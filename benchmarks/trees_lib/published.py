@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from rheostat.recipes.irl import DEPTHS, JOBS, irl, teacher
-from rheostat.simulate.engine.env_layout import SUBMIT
-from rheostat.simulate.env.rules import trace as prepare
-from rheostat.simulate.imitate.fidelity import loss
-from rheostat.simulate.imitate.values import WITH_WAIT, imitate_values, judged
-from rheostat.simulate.learn.jobsets import three_phases
-from rheostat.simulate.learn.train import train
-from rheostat.simulate.protocol import HEURISTICS
+from rheostat.simulation.engine.env_layout import SUBMIT
+from rheostat.simulation.protocol import HEURISTICS
+from rheostat.training.distill.fidelity import loss
+from rheostat.training.distill.value_tree import WITH_WAIT, imitate_values, judged
+from rheostat.training.env.episode_trace import trace as prepare
+from rheostat.training.rl.dras import train
+from rheostat.training.rl.jobsets import three_phases
 from trees_lib.common import FILES, headline, trace
 
 RULES = ("fcfs", *HEURISTICS)

@@ -12,18 +12,18 @@ from typing import Any
 import numba
 import numpy as np
 
-from rheostat.decide.queue.orders import Order, order
-from rheostat.decide.queue.policy import policy
-from rheostat.simulate.imitate.fidelity import agreement, loss
-from rheostat.simulate.imitate.states import of_order, watched
+from rheostat.decision.policies.batch_policy import batch_policy
+from rheostat.decision.policies.priority_functions import PriorityFunction, priority_function
+from rheostat.training.distill.decision_states import of_order, watched
+from rheostat.training.distill.fidelity import agreement, loss
 
 PART, DRAWS, DECISIONS = 1e-3, 8, 2000
 
 
 def shaken(teacher: str, on: Any) -> dict[str, Any]:
     """Loss and agreement of `DRAWS` shaken orders on the part of the trace that is judged."""
-    true = order(teacher)
-    start = on.trial.starts(policy(true))
+    true = priority_function(teacher)
+    start = on.trial.starts(batch_policy(true))
     since = float(on.submit_s[0])
     his, plain = on.slowdowns(start), numba.njit(true.score)
     asked = {"most": DECISIONS, "between": (since, np.inf)}
@@ -31,8 +31,8 @@ def shaken(teacher: str, on: Any) -> dict[str, Any]:
     now, s, r, n = states.asked.T
     mine, alike = [], []
     for draw in range(DRAWS):
-        other = Order("shaken", _score(plain, draw), False)
-        mine.append(on.slowdowns(on.trial.starts(policy(other))))
+        other = PriorityFunction("shaken", _score(plain, draw), False)
+        mine.append(on.slowdowns(on.trial.starts(batch_policy(other))))
         alike.append(agreement(states, -other.score(now, s, r, n))["mean"])
     each = [float(m.mean() / his.mean() - 1) for m in mine]
     told = loss(np.array(mine), np.array([his] * DRAWS), on.submit_s)

@@ -24,9 +24,10 @@ _WHERE = {
     "Front": "core.front",
     "Objective": "core.front",
     "table": "core.vocabulary",
-    "read": "measure.reading",
-    "Surrogate": "predict.surrogate",
-    "LawGP": "predict.law",
+    "read": "measurement.read",
+    "Surrogate": "prediction.surrogate",
+    "LawGP": "prediction.scaling_law",
+    "front": "tradeoff.all_settings",
     "search": "tradeoff.search",
     "Knee": "tradeoff.rules",
     "Deadline": "tradeoff.rules",
@@ -35,11 +36,12 @@ _WHERE = {
     "NodeHours": "tradeoff.rules",
     "MaxSlowdown": "tradeoff.rules",
     "Weighted": "tradeoff.rules",
-    "advise": "decide.advise",
+    "advise": "decision.advise",
+    "explain": "explanation.narrate",
+    "simulate": "simulation.simulate",
 }
-_VERBS = ("tradeoff", "explain", "simulate")
 
-__all__ = ["__version__", *_WHERE, *_VERBS]  # noqa: PLE0604
+__all__ = ["__version__", *_WHERE]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from rheostat.core.front import Front as Front
@@ -59,8 +61,6 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(import_module(f"rheostat.{_WHERE[name]}"), name)
-    if name in _VERBS:
-        return import_module(f"rheostat.{name}")
     raise AttributeError(f"module 'rheostat' has no attribute {name!r}")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rheostat.cli import run
-from rheostat.measure.synthetic.world import World
+from rheostat.measurement.synthetic.world import World
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rheostat.cli import run
-from rheostat.measure.synthetic.capped import capped_runs
+from rheostat.measurement.synthetic.capped_runs import capped_runs
 
 APP = "app07"
 

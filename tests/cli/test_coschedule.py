@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rheostat.cli import run
-from rheostat.measure.synthetic.counters import write_pcm
+from rheostat.measurement.synthetic.counter_runs import write_pcm
 from rheostat.recipes.ecosched import POLICIES
 
 PROFILES = "app,gpus,runtime_s,power_w\n" + "".join(

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from rheostat.cli import run
-from rheostat.measure.counters import read_pcm
-from rheostat.measure.synthetic.counters import write_pcm
-from rheostat.predict.counters.columns import runs_of
+from rheostat.measurement.counters import read_pcm
+from rheostat.measurement.synthetic.counter_runs import write_pcm
+from rheostat.prediction.counters.counter_columns import runs_of
 
 RATES = ["core_hz", "uncore_hz", "instructions_per_s", "memory_read_b_per_s"]
 ASKED = ["--target", "package_power_w", "--split", "application", "--json"]

@@ -59,8 +59,8 @@ def told(call: str, home: Path, file: Path | str = "") -> tuple[int, str, str]:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one valid file of every kind."""
     from rheostat.core.vocabulary import VOCABULARY
-    from rheostat.decide.actuate.panel import write_tree
-    from rheostat.measure.reading import read
+    from rheostat.decision.actuate.actuators import write_tree
+    from rheostat.measurement.read import read
 
     home = tmp_path_factory.mktemp("valid")
     for name, text in m.TEXTS.items():

@@ -15,7 +15,7 @@ import pytest
 
 from rheostat.cli import run
 from rheostat.core.vocabulary import table
-from rheostat.measure.swf import write_swf
+from rheostat.measurement.swf import write_swf
 
 PROCS = 16
 
@@ -235,11 +235,13 @@ def test_a_later_start_loads_nothing_that_only_compiling_or_drawing_needs(trace)
 
 
 def test_help_lists_every_order_and_orders_says_what_each_means(capsys):
-    from rheostat.decide.queue.orders import ORDERS
+    from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
 
     words = re.sub(r"[^\w:]+", " ", told(capsys, "simulate", "--help")[1]).split()
-    assert [name for name in ORDERS if name not in words] == []
+    assert [name for name in PRIORITY_FUNCTIONS if name not in words] == []
     code, out, _ = told(capsys, "simulate", "--orders")
     rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
     assert code == 0
-    assert {r["order"]: r["meaning"] for r in rows} == {o.name: o.meaning for o in ORDERS.values()}
+    assert {r["order"]: r["meaning"] for r in rows} == {
+        o.name: o.meaning for o in PRIORITY_FUNCTIONS.values()
+    }

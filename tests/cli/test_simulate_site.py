@@ -81,11 +81,11 @@ def test_mistakes_are_told(desk, capsys):
     assert "idle is not known" in err
 
 
-def test_a_saved_model_foretells_the_power_a_cap_is_planned_with(tmp_path, monkeypatch, capsys):
+def test_a_saved_model_predicts_the_power_a_cap_is_planned_with(tmp_path, monkeypatch, capsys):
     """Measured watts would be clairvoyant; the model knows columns of the submission alone."""
-    from rheostat.measure.synthetic import World
-    from rheostat.predict.store import save
-    from rheostat.predict.surrogate import Surrogate
+    from rheostat.measurement.synthetic import World
+    from rheostat.prediction.store import save
+    from rheostat.prediction.surrogate import Surrogate
 
     monkeypatch.chdir(tmp_path)
     jobs = World(seed=0).jobs(700, seed=0)

@@ -17,7 +17,7 @@ pytest.importorskip("safetensors")
 
 from rheostat.cli import run
 from rheostat.core.vocabulary import table
-from rheostat.measure.swf import write_swf
+from rheostat.measurement.swf import write_swf
 
 SMALL = ("--set", "hidden=16,8", "--set", "window=6", "--held-out", "0")
 ACTOR = ("--agent", "ppo", "--set", "hidden=16,8", "--set", "window=6", "--set", "games=16",
@@ -241,7 +241,7 @@ def test_judging_is_watched_to_the_end_and_the_page_is_there_before_it(
     def cut(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rheostat.simulate.learn.judge.held_out", cut)
+    monkeypatch.setattr("rheostat.training.rl.evaluate.held_out", cut)
     code, out, _ = told(capsys, *ask, tmp_path / "cut.html")
     assert (code, out) == (130, "")
     assert "episode_jobs" in (tmp_path / "cut.html").read_text()

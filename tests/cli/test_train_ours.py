@@ -7,8 +7,8 @@ import json
 import numpy as np
 
 from rheostat.cli import run
-from rheostat.measure.swf import write_swf
-from rheostat.simulate.rank.sites import generated_site
+from rheostat.measurement.swf import write_swf
+from rheostat.training.priority.generated_sites import generated_site
 
 
 def _log(path, seed):
@@ -22,9 +22,9 @@ def _log(path, seed):
 
 
 def test_an_order_is_trained_continued_and_runs_another_machine(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("rheostat.cli.ranking.STRETCH", 200)
-    monkeypatch.setattr("rheostat.cli.ranking.SITES", 1)
-    monkeypatch.setattr("rheostat.cli.ranking.SITE_JOBS", 200)
+    monkeypatch.setattr("rheostat.cli.learned_priority.STRETCH", 200)
+    monkeypatch.setattr("rheostat.cli.learned_priority.SITES", 1)
+    monkeypatch.setattr("rheostat.cli.learned_priority.SITE_JOBS", 200)
     log, procs = _log(tmp_path / "site.swf", 1)
     words = ["train", str(log), "--agent", "ours", "--out", str(tmp_path / "order.json"), "--json"]
     assert run([*words, "--updates", "1", "--seed", "2"]) == 0

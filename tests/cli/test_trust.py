@@ -3,7 +3,7 @@
 import pytest
 
 from rheostat.cli import run
-from rheostat.measure.command import parse
+from rheostat.measurement.command import parse
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from rheostat.measure.meters.nvml import Nvml
-from rheostat.measure.meters.rapl import Rapl
-from rheostat.measure.meters.reading import Domain
-from rheostat.measure.meters.registry import METERS
-from rheostat.measure.meters.slurm import SlurmEnergy
-from rheostat.measure.meters.zeus import Zeus
+from rheostat.measurement.meters.nvml import Nvml
+from rheostat.measurement.meters.rapl import Rapl
+from rheostat.measurement.meters.reading import Domain
+from rheostat.measurement.meters.registry import METERS
+from rheostat.measurement.meters.slurm_energy import SlurmEnergy
+from rheostat.measurement.meters.zeus import Zeus
 from rheostat.testing.meters import check_meter
 
 

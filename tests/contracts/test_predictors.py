@@ -11,10 +11,10 @@ from xgboost import XGBRegressor
 
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
-from rheostat.measure.synthetic import World
-from rheostat.predict.embedding import AttentionEmbedding, EmbeddedRegressor
-from rheostat.predict.surrogate import Surrogate
-from rheostat.predict.tabnet import TabNetRegressor
+from rheostat.measurement.synthetic import World
+from rheostat.prediction.embedding import AttentionEmbedding, EmbeddedRegressor
+from rheostat.prediction.surrogate import Surrogate
+from rheostat.prediction.tabnet import TabNetRegressor
 from rheostat.testing import predictors as promise
 
 JOBS = World(seed=3).jobs(400)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rheostat import Knob, Outcome, Space
-from rheostat.predict.gp import encode
+from rheostat.prediction.gp import encode
 from rheostat.testing import proposers as contract
 from rheostat.testing.proposers import bowl, check_proposer
 from rheostat.tradeoff.propose import (

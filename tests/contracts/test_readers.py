@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
-from rheostat.measure.pm100 import read_pm100
-from rheostat.measure.reading import READERS
-from rheostat.measure.synthetic import World, write_adastra, write_fdata, write_pm100
+from rheostat.measurement.pm100 import read_pm100
+from rheostat.measurement.read import READERS
+from rheostat.measurement.synthetic import World, write_adastra, write_fdata, write_pm100
 from rheostat.testing.readers import check_reader
 
 N = 400

@@ -43,9 +43,9 @@ def test_one_thread_inside_and_as_many_as_before_outside(threads):
 def test_an_agent_is_the_same_file_with_one_thread_and_with_two(agent, threads, tmp_path):
     pytest.importorskip("safetensors")
     from rheostat.recipes.dras import dras
-    from rheostat.simulate.env.rules import trace as prepare
-    from rheostat.simulate.learn.train import train
-    from tests.simulate.test_dras import SMALL, loaded
+    from rheostat.training.env.episode_trace import trace as prepare
+    from rheostat.training.rl.dras import train
+    from tests.training.test_dras import SMALL, loaded
 
     setup = dras(agent, hidden=(1000, 500))  # wide enough for torch to share the work
     for count in (1, 2):

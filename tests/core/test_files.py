@@ -93,7 +93,7 @@ def broken(*_: object, **__: object) -> None:
 
 
 def law(path: Path) -> None:
-    from rheostat.predict.law import LawGP
+    from rheostat.prediction.scaling_law import LawGP
 
     nodes = np.array([1, 2, 4, 8])
     runs = table({"app": ["a"] * 4, "nodes": nodes, "runtime_s": 100 / nodes + 5.0,
@@ -102,9 +102,9 @@ def law(path: Path) -> None:
 
 
 def ranker(path: Path) -> None:
-    from rheostat.simulate.rank.policy import SHIPPED, Ranker
+    from rheostat.simulation.learned_priority.learned_priority import SHIPPED, LearnedPriority
 
-    Ranker.load(SHIPPED).save(path)
+    LearnedPriority.load(SHIPPED).save(path)
 
 
 def jobs(path: Path) -> None:
@@ -112,7 +112,7 @@ def jobs(path: Path) -> None:
 
 
 def swf(path: Path) -> None:
-    from rheostat.measure.swf import write_swf
+    from rheostat.measurement.swf import write_swf
 
     write_swf(table({"job_id": [1], "runtime_s": [2.0]}), path)
 

@@ -10,7 +10,7 @@ from rheostat import Front, Outcome, table
 from rheostat.core.front import hypervolume_2d, knee_index, non_dominated
 from rheostat.errors import Infeasible
 from rheostat.tradeoff.acquisition import chebyshev, hypervolume_improvement, infer_reference
-from rheostat.tradeoff.metrics import Box, attainable, hypervolume
+from rheostat.tradeoff.front_metrics import Box, attainable, hypervolume
 from rheostat.tradeoff.rules import (
     Deadline,
     EnergyBudget,

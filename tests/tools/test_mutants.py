@@ -83,7 +83,7 @@ def test_equivalent_changes_are_listed_once_with_a_reason() -> None:
     assert all(len(entry["why"]) > 10 for entry in listed)
 
 
-@pytest.mark.parametrize("package", ["core", "measure", "tradeoff", "decide"])
+@pytest.mark.parametrize("package", ["core", "measurement", "tradeoff", "decision"])
 def test_a_package_offers_many_changes(package) -> None:
     root = FOLDER.parents[1]
     every = [c for _, one in changes.of_package(root, package) for c in one]

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from rheostat import Front, Knob, Outcome, Space, table
 from rheostat.core.front import Objective, hypervolume_2d, non_dominated
 from rheostat.errors import DataError, Infeasible
-from rheostat.predict.gp import encode
+from rheostat.prediction.gp import encode
 from rheostat.tradeoff.acquisition import (
     chebyshev,
     hypervolume_improvement,
@@ -22,8 +22,7 @@ from rheostat.tradeoff.acquisition import (
     infer_reference,
     project_out,
 )
-from rheostat.tradeoff.many import dominance, fronts, knee_heights
-from rheostat.tradeoff.metrics import (
+from rheostat.tradeoff.front_metrics import (
     Box,
     Hypervolume,
     attainable,
@@ -35,7 +34,8 @@ from rheostat.tradeoff.metrics import (
     spread,
     trace,
 )
-from rheostat.tradeoff.plan import LawSearch, least_regret, plan, scaled
+from rheostat.tradeoff.lookahead import LawSearch, least_regret, plan, scaled
+from rheostat.tradeoff.many_fronts import dominance, fronts, knee_heights
 from rheostat.tradeoff.propose import (
     NSGA2,
     Exhaustive,
@@ -43,12 +43,12 @@ from rheostat.tradeoff.propose import (
     NoisyHypervolume,
     Sobol,
 )
+from rheostat.tradeoff.propose.candidate_view import look
 from rheostat.tradeoff.propose.climb import climbable, combinations, decode, reachable
-from rheostat.tradeoff.propose.history import History, concat, stack
-from rheostat.tradeoff.propose.law import LawGuided, past_jobs
+from rheostat.tradeoff.propose.law_guided import LawGuided, past_jobs
 from rheostat.tradeoff.propose.modelled import Modelled, ranked
 from rheostat.tradeoff.propose.nehvi import _outputs
-from rheostat.tradeoff.propose.view import look
+from rheostat.tradeoff.propose.observations import Observations, concat, stack
 from rheostat.tradeoff.rules import (
     Deadline,
     EnergyBudget,
@@ -221,7 +221,7 @@ def test_many_fronts_are_judged_as_each_alone_whatever_the_block(monkeypatch) ->
     y[rng.random((40, 6)) < 0.1] = NAN
     alone = np.stack([knee_heights(one[None])[0] for one in y])
     np.testing.assert_array_equal(knee_heights(y), alone)
-    monkeypatch.setattr("rheostat.tradeoff.many.BLOCK", 100)
+    monkeypatch.setattr("rheostat.tradeoff.many_fronts.BLOCK", 100)
     np.testing.assert_array_equal(knee_heights(y), alone)
     assert knee_heights(np.empty((0, 3, 2))).shape == (0, 3)
     for one, mask, beats in zip(y, fronts(y), dominance(y), strict=True):
@@ -415,7 +415,7 @@ def test_what_was_told_is_kept_in_an_order_of_its_own() -> None:
     rows = [{"nodes": 8, "mode": "a"}, {"nodes": 1, "mode": "b"}, {"nodes": 1, "mode": "a"}]
     seen = []
     for order in ((0, 1, 2), (2, 0, 1)):
-        book = History(GRID, (Objective.of("runtime_s"),))
+        book = Observations(GRID, (Objective.of("runtime_s"),))
         for i in order:
             job = GRID.alternatives(None, [rows[i]])
             book.add(job, costs(job))
@@ -425,7 +425,7 @@ def test_what_was_told_is_kept_in_an_order_of_its_own() -> None:
         assert len(book) == 4
         assert book.front.mean("runtime_s").tolist() == [10.0, 20.0, 1.0, 2.125]
     assert seen[0] == seen[1] == [(1, "a"), (1, "b"), (8, "a"), (8, "a")]
-    assert len(History(GRID, (Objective.of("runtime_s"),)).front) == 0
+    assert len(Observations(GRID, (Objective.of("runtime_s"),)).front) == 0
     learnt = book.table(["energy_j"])
     assert learnt.numpy("energy_j").tolist() == [100.0, 200.0, 1.0, 170.0]
     assert {c: learnt.schema[c].known.name for c in ("nodes", "energy_j")} == {

@@ -12,7 +12,7 @@ from rheostat.testing.proposers import check_proposer
 
 pytest.importorskip("gpytorch")
 
-from rheostat.tradeoff.propose.law import LawGuided, past_jobs
+from rheostat.tradeoff.propose.law_guided import LawGuided, past_jobs
 
 NODES = [1, 2, 4, 8, 16, 32, 64, 128]
 

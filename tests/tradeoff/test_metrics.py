@@ -8,7 +8,7 @@ import pytest
 from rheostat import Front, Outcome, table
 from rheostat.core.front import hypervolume_2d
 from rheostat.errors import DataError, Infeasible
-from rheostat.tradeoff.metrics import (
+from rheostat.tradeoff.front_metrics import (
     Box,
     Hypervolume,
     attainable,

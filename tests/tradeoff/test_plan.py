@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("gpytorch")
 
-from rheostat.tradeoff.plan import LawSearch, least_regret, plan, scaled
+from rheostat.tradeoff.lookahead import LawSearch, least_regret, plan, scaled
 
 
 def dominated_area(points: np.ndarray, samples: np.ndarray) -> float:

@@ -16,8 +16,8 @@ from rheostat.tradeoff.propose import (
     Thompson,
 )
 from rheostat.tradeoff.propose.bridge import drawn_model, first_outputs, noisy_hypervolume
+from rheostat.tradeoff.propose.candidate_view import look
 from rheostat.tradeoff.propose.climb import climbable
-from rheostat.tradeoff.propose.view import look
 from rheostat.tradeoff.rules import Deadline, NodeHours, PowerCap
 from rheostat.tradeoff.search import search
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from rheostat import Front, Knob, Outcome, table, tradeoff
+import rheostat as rh
+from rheostat import Front, Knob, Outcome, table
 from rheostat.errors import DataError, Infeasible
 from rheostat.tradeoff.rules import (
     Deadline,
@@ -33,7 +34,7 @@ class Amdahl:
 @pytest.fixture
 def front():
     job = table({"job_id": [7], "nodes": [4], "runtime_s": [33.0]})
-    return tradeoff(job, Amdahl(), Knob("nodes", NODES))
+    return rh.front(job, Amdahl(), Knob("nodes", NODES))
 
 
 def nodes(assignment):
@@ -147,11 +148,11 @@ def test_an_unknown_reference_setting_is_an_error(front):
 
 def test_constraints_that_leave_nothing_are_infeasible():
     with pytest.raises(Infeasible, match="leave no setting"):
-        tradeoff(
+        rh.front(
             table({"nodes": [1]}), Amdahl(), Knob("nodes", NODES), constraints=[lambda s: False]
         )
 
 
 def test_an_objective_the_model_does_not_give_is_an_error():
     with pytest.raises(DataError, match="carbon_g"):
-        tradeoff(table({"nodes": [1]}), Amdahl(), Knob("nodes", NODES), ("runtime_s", "carbon_g"))
+        rh.front(table({"nodes": [1]}), Amdahl(), Knob("nodes", NODES), ("runtime_s", "carbon_g"))

@@ -16,9 +16,9 @@ import pytest
 from rheostat import Knob, Outcome, table
 from rheostat.core.files import seal
 from rheostat.errors import DataError
-from rheostat.tradeoff.journal import Journal
 from rheostat.tradeoff.propose import Exhaustive, Sobol
 from rheostat.tradeoff.search import search
+from rheostat.tradeoff.search_journal import SearchJournal
 
 SCRIPT = Path(__file__).with_name("killable.py")
 _spec = importlib.util.spec_from_file_location("killable", SCRIPT)
@@ -105,7 +105,7 @@ def test_asked_and_untold_settings_are_measured_first(tmp_path):
     with pytest.raises(RuntimeError, match="node down"):
         search(Exhaustive(NODES), breaks_at_four, 4, batch=3, journal=journal)
     assert [r["nodes"] for r in told(journal)] == [1, 2]
-    with Journal(journal, Exhaustive(NODES)) as book:
+    with SearchJournal(journal, Exhaustive(NODES)) as book:
         assert [p.frame["nodes"][0] for p in book.pending] == [4]
     front = search(Exhaustive(NODES), measure, 4, journal=journal)
     assert front.alternatives.frame["nodes"].to_list() == [1, 2, 4, 8]
@@ -211,7 +211,10 @@ def test_workers_measure_side_by_side():
 
 def test_two_searches_on_one_journal_are_refused(tmp_path):
     journal = tmp_path / "run.jsonl"
-    with Journal(journal, Exhaustive(NODES)), pytest.raises(DataError, match="another search"):
+    with (
+        SearchJournal(journal, Exhaustive(NODES)),
+        pytest.raises(DataError, match="another search"),
+    ):
         search(Exhaustive(NODES), measure, 2, journal=journal)
 
 

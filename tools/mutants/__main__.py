@@ -52,8 +52,8 @@ OUT = ROOT / "out" / "mutants"
 KILLED, SURVIVED, TIMEOUT, UNTESTED, SAME = "killed", "survived", "timeout", "untested", "same"
 SPARE_S, TIMES, WALL_S, MEMORY_B = 8.0, 3.0, 900.0, 12 * 2**30
 LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
-BELOW = {"core": (), "measure": ("core",), "tradeoff": ("core", "measure", "predict"),
-         "decide": ("core", "measure", "predict")}  # fmt: skip
+BELOW = {"core": (), "measurement": ("core",), "tradeoff": ("core", "measurement", "prediction"),
+         "decision": ("core", "measurement", "prediction")}  # fmt: skip
 BROKEN = 70
 console = Console(stderr=True)
 

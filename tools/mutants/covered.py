@@ -13,12 +13,12 @@ from pathlib import Path
 from rich.progress import track
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = ("core", "measure", "tradeoff", "decide")
+PACKAGES = ("core", "measurement", "tradeoff", "decision")
 FOLDERS = (*PACKAGES, "properties", "contracts")
 # tests of upper floors that say much of these packages and take seconds, not minutes
-BESIDE = ("cli/test_budget.py", "cli/test_coschedule.py", "explain/test_export.py",
-          "predict/test_surface.py", "simulate/test_multifactor.py", "simulate/test_node.py",
-          "simulate/test_malformed.py")  # fmt: skip
+BESIDE = ("cli/test_budget.py", "cli/test_coschedule.py", "explanation/test_export.py",
+          "prediction/test_surface.py", "simulation/test_multifactor.py",
+          "simulation/test_coschedule.py", "simulation/test_malformed.py")  # fmt: skip
 CLOSEST, DEAREST_S = 3, 6.0  # files at first; CPU seconds then and later
 OPTIONS = ["-n", "0", "-p", "plugin", "-p", "no:cacheprovider", "-m", "not slow"]
 Tests = dict[str, tuple[float, list[str]]]

@@ -14,7 +14,7 @@ import coverage
 import pytest
 
 RECORD, LIST = os.environ.get("MUTANTS_RECORD"), os.environ.get("MUTANTS_LIST")
-SOURCES = [f"src/rheostat/{p}/*" for p in ("core", "measure", "tradeoff", "decide")]
+SOURCES = [f"src/rheostat/{p}/*" for p in ("core", "measurement", "tradeoff", "decision")]
 tracer = coverage.Coverage(data_file=None, include=SOURCES) if RECORD else None
 if tracer:
     tracer.start()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.tradeoff.plan import LawSearch
+from rheostat.tradeoff.lookahead import LawSearch
 
 from ..pools import QUANTITIES, Array
 from ..regret import Question

@@ -7,7 +7,7 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
-PARTS = ("predict/law", "tradeoff/plan.py", "tradeoff/acquisition.py")
+PARTS = ("prediction/scaling_law", "tradeoff/lookahead.py", "tradeoff/acquisition.py")
 
 
 def code_version() -> str:

@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def run(argv: Sequence[str]) -> int:
     """Run the command line; errors of the library become one message and an exit code."""
     from rheostat.cli.app import app
-    from rheostat.cli.settings import PROJECT, TRUST, defaults
+    from rheostat.cli.config import PROJECT, TRUST, defaults
     from rheostat.errors import Infeasible, RheostatError
 
     _prepare(argv)

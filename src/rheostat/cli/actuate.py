@@ -10,12 +10,12 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    from rheostat.decide.actuate.apply import Steps
-    from rheostat.decide.actuate.device import Panel
-    from rheostat.decide.actuate.panel import Where
+    from rheostat.decision.actuate.actuators import DeviceAddress
+    from rheostat.decision.actuate.apply import CapChanges
+    from rheostat.decision.actuate.device import Actuators
 
 PlanFile = Annotated[Path, typer.Argument(help="A plan.", metavar="PLAN.json")]
-Journal = Annotated[Path, typer.Option(help="What stood before, a line before every change.")]
+CapJournal = Annotated[Path, typer.Option(help="What stood before, a line before every change.")]
 Node = Annotated[
     str, typer.Option(help="This node's name in the plan.  [default: the host's name]")
 ]
@@ -43,7 +43,7 @@ def diff(
 
 def apply(
     file: PlanFile,
-    journal: Journal = Path("rheostat.journal"),
+    journal: CapJournal = Path("rheostat.journal"),
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, change nothing.")
     ] = False,
@@ -56,9 +56,9 @@ def apply(
 ) -> None:
     """Set the caps of PLAN.json: lower first, then raise; every change is journalled before."""
     from rheostat.cli.output import tell
-    from rheostat.decide.actuate.apply import apply as run
-    from rheostat.decide.actuate.apply import check
-    from rheostat.decide.actuate.journal import Journal as Book
+    from rheostat.decision.actuate.apply import apply as run
+    from rheostat.decision.actuate.apply import check
+    from rheostat.decision.actuate.cap_journal import CapJournal as Book
 
     todo, panel, _ = _todo(file, node, tree, rapl, gpu)
     check(todo, panel)
@@ -71,7 +71,7 @@ def apply(
 
 
 def restore(
-    journal: Journal = Path("rheostat.journal"),
+    journal: CapJournal = Path("rheostat.journal"),
     force: Annotated[
         bool, typer.Option(help="Also where somebody else has set a cap since.")
     ] = False,
@@ -82,9 +82,9 @@ def restore(
 ) -> None:
     """Put back every cap that the journal names, as it stood before the first change."""
     from rheostat.cli.output import tell
-    from rheostat.decide.actuate.apply import restore as run
-    from rheostat.decide.actuate.guard import panel_of
-    from rheostat.decide.actuate.journal import Journal as Book
+    from rheostat.decision.actuate.apply import restore as run
+    from rheostat.decision.actuate.cap_journal import CapJournal as Book
+    from rheostat.decision.actuate.watchdog import panel_of
     from rheostat.errors import DataError
 
     book = Book(journal)
@@ -99,7 +99,7 @@ def restore(
 def run(
     file: PlanFile,
     command: Annotated[list[str], typer.Argument(help="What to run, after --.")],
-    journal: Journal = Path("rheostat.journal"),
+    journal: CapJournal = Path("rheostat.journal"),
     node: Node = "",
     tree: Tree = "",
     rapl: Rapl = RAPL,
@@ -113,10 +113,10 @@ def run(
     import subprocess
 
     from rheostat.cli.output import tell
-    from rheostat.decide.actuate import guard
-    from rheostat.decide.actuate.apply import apply as set_caps
-    from rheostat.decide.actuate.apply import check
-    from rheostat.decide.actuate.journal import Journal as Book
+    from rheostat.decision.actuate import watchdog as guard
+    from rheostat.decision.actuate.apply import apply as set_caps
+    from rheostat.decision.actuate.apply import check
+    from rheostat.decision.actuate.cap_journal import CapJournal as Book
 
     todo, panel, where = _todo(file, node, tree, rapl, gpu)
     check(todo, panel)
@@ -148,8 +148,8 @@ def slurm(
 
     from rheostat.cli.output import tell
     from rheostat.core.files import replace_file
-    from rheostat.decide.actuate.slurm import scripts
-    from rheostat.decide.budget.plan import read_plan
+    from rheostat.decision.actuate.prolog import scripts
+    from rheostat.decision.budget.cap_plan import read_plan
 
     read_plan(file)
     for name, text in scripts(str(file.resolve()), journals, program, gpu).items():
@@ -158,19 +158,21 @@ def slurm(
         tell(f"wrote {out / name}")
 
 
-def devices(tree: str, rapl: str, gpu: str) -> Where:
+def devices(tree: str, rapl: str, gpu: str) -> DeviceAddress:
     """The devices that the options name."""
-    from rheostat.decide.actuate.panel import Where
+    from rheostat.decision.actuate.actuators import DeviceAddress
 
-    return Where(tree=tree, rapl=rapl, gpu=gpu)
+    return DeviceAddress(tree=tree, rapl=rapl, gpu=gpu)
 
 
-def _todo(file: Path, node: str, tree: str, rapl: str, gpu: str) -> tuple[Steps, Panel, Where]:
+def _todo(
+    file: Path, node: str, tree: str, rapl: str, gpu: str
+) -> tuple[CapChanges, Actuators, DeviceAddress]:
     """What a plan means here: all nodes of a tree, or this machine's own."""
     import socket
 
-    from rheostat.decide.actuate.apply import steps
-    from rheostat.decide.budget.plan import read_plan
+    from rheostat.decision.actuate.apply import steps
+    from rheostat.decision.budget.cap_plan import read_plan
     from rheostat.errors import DataError
 
     nodes, found = read_plan(file)
@@ -194,7 +196,7 @@ def _todo(file: Path, node: str, tree: str, rapl: str, gpu: str) -> tuple[Steps,
     return todo, panel, where
 
 
-def _tell_steps(todo: Steps, json: bool, schema: str) -> None:
+def _tell_steps(todo: CapChanges, json: bool, schema: str) -> None:
     from rheostat.cli.output import put_json, put_report, tell
     from rheostat.core.report import Grid, Report, Section
 

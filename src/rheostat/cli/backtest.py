@@ -31,8 +31,8 @@ def backtest(
     forecast and is called one.
     """
     from rheostat.cli.output import put_json, put_report, working, write_page
-    from rheostat.decide.backtest import backtest as run
-    from rheostat.explain.narrate import explain
+    from rheostat.decision.backtest import backtest as run
+    from rheostat.explanation.narrate import explain
     from rheostat.recipes.nodecount import model
 
     space = o.space(knob)

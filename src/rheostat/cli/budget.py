@@ -12,8 +12,8 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.decide.budget.fleet import Fleet
-    from rheostat.decide.budget.spend import Limits
+    from rheostat.decision.budget.allocate_power import Limits
+    from rheostat.decision.budget.nodes import NodeFleet
 
 budget = typer.Typer(
     help="Share a power budget: plan caps, compare, apply, put back.",
@@ -88,21 +88,21 @@ def plan(
     """
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_page
     from rheostat.core.files import replace_file
-    from rheostat.decide.budget.menu import Wish
-    from rheostat.decide.budget.plan import SCHEMA, facts
-    from rheostat.decide.budget.spend import spend
-    from rheostat.explain.budget import budget_grid, budget_report
-    from rheostat.explain.json import document, plain
+    from rheostat.decision.budget.allocate_power import allocate_power
+    from rheostat.decision.budget.cap_plan import SCHEMA, facts
+    from rheostat.decision.budget.node_options import BudgetObjective
+    from rheostat.explanation.budget import budget_grid, budget_report
+    from rheostat.explanation.json import document, plain
 
     bound = None if slowdown is None else _over_one(slowdown)
-    wish = Wish(objective, risk, bound, hysteresis)
+    wish = BudgetObjective(objective, risk, bound, hysteresis)
     runs = o.capped(file, where, by, form, mapped)
     begin = _start(start, nodes, tree, rapl, gpu)
     fleet = _fleet(runs, nodes, count, begin, seed)
     tell_notes(fleet.notes)
     allowed = _limits(fleet, total, extra, limits, at)
     with working(f"planning {len(fleet):,} nodes"):
-        spent = spend(fleet, allowed, wish, reclaim_w=reclaim, most_changes=most_changes)
+        spent = allocate_power(fleet, allowed, wish, reclaim_w=reclaim, most_changes=most_changes)
         told = facts(spent)
     told["caps_now"] = "assumed" if begin == "lowest" else "known"
     if out is not None:
@@ -122,8 +122,8 @@ def _over_one(slowdown: float) -> float:
     return slowdown - 1.0
 
 
-def _fleet(runs: JobTable, nodes: Path | None, count: int, start: Any, seed: int) -> Fleet:
-    from rheostat.measure.tables import read_table
+def _fleet(runs: JobTable, nodes: Path | None, count: int, start: Any, seed: int) -> NodeFleet:
+    from rheostat.measurement.tables import read_table
     from rheostat.recipes.ecoshift import made_fleet
 
     table = None if nodes is None else read_table(nodes)
@@ -159,9 +159,11 @@ def _caps(text: str) -> dict[str, float]:
     return found
 
 
-def _limits(fleet: Fleet, total: str, extra: float | None, limits: Path | None, at: str) -> Limits:
+def _limits(
+    fleet: NodeFleet, total: str, extra: float | None, limits: Path | None, at: str
+) -> Limits:
     from rheostat.core.units import parse_duration, parse_quantity
-    from rheostat.decide.budget.spend import Limits
+    from rheostat.decision.budget.allocate_power import Limits
     from rheostat.recipes.ecoshift import limits_file
 
     given = [total != "", extra is not None, limits is not None]
@@ -201,8 +203,8 @@ def follow(
     from rheostat.cli.output import put_json, put_report, tell_notes
     from rheostat.core.report import Grid, Report, Section
     from rheostat.core.units import parse_duration
-    from rheostat.decide.budget.follow import follow as moments
-    from rheostat.decide.budget.menu import Wish
+    from rheostat.decision.budget.changing_budget import follow as moments
+    from rheostat.decision.budget.node_options import BudgetObjective
     from rheostat.recipes.ecoshift import budget_series, limits_file
 
     runs = o.capped(file, where, by, form, mapped)
@@ -211,7 +213,7 @@ def follow(
     found = moments(
         fleet,
         budget_series(limits),
-        Wish(change=hysteresis),
+        BudgetObjective(change=hysteresis),
         end_s=parse_duration(until),
         lead_s=lead,
         limits=limits_file(limits),
@@ -250,8 +252,8 @@ def demo(
     """Write a generated table of runs under CPU and GPU caps, for trying the others."""
     from rheostat.cli.output import tell
     from rheostat.core.files import replacing
-    from rheostat.decide.actuate.panel import write_tree
-    from rheostat.measure.synthetic.capped import capped_runs
+    from rheostat.decision.actuate.actuators import write_tree
+    from rheostat.measurement.synthetic.capped_runs import capped_runs
     from rheostat.recipes.ecoshift import dealt
 
     runs = capped_runs(apps, repeats=repeats, noise=noise, seed=seed)

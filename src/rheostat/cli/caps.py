@@ -11,7 +11,7 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    from rheostat.decide.caps import Advised
+    from rheostat.decision.caps import CapAdvice
 
 
 def caps(
@@ -63,8 +63,8 @@ def caps(
     """
     from rheostat.cli.output import put_json, put_report, tell, working, write_page
     from rheostat.core.files import replacing
-    from rheostat.decide.caps import advise_caps, as_runs
-    from rheostat.explain.caps import caps_grid, caps_report
+    from rheostat.decision.caps import advise_caps, as_runs
+    from rheostat.explanation.caps import caps_grid, caps_report
 
     runs = o.capped(known, where, by, form, mapped, column)
     own = runs if tried is None else o.capped(tried, None, by, form, mapped, column)
@@ -89,7 +89,7 @@ def caps(
         write_page(caps_report(facts), html)
 
 
-def _facts(found: Advised, loss: float, risk: float) -> dict[str, Any]:
+def _facts(found: CapAdvice, loss: float, risk: float) -> dict[str, Any]:
     import numpy as np
 
     known = found.known

@@ -11,7 +11,7 @@ from rheostat.cli import options as o
 from rheostat.cli.simulate import Estimates, MachineSize, Overdue, Semantics, Ties
 
 if TYPE_CHECKING:
-    from rheostat.predict.compare import Row
+    from rheostat.prediction.compare import Row
 
 
 def compare(
@@ -126,9 +126,9 @@ def _methods(
     json: bool,
 ) -> None:
     from rheostat.cli.output import put_json, put_report, tell, working, write_page
-    from rheostat.decide.backtest import divided
-    from rheostat.explain.narrate import explain
-    from rheostat.predict.compare import compare as run
+    from rheostat.decision.backtest import divided
+    from rheostat.explanation.narrate import explain
+    from rheostat.prediction.compare import compare as run
     from rheostat.recipes.nodecount import model, targets_in
 
     jobs = o.load(file, form, mapped)

@@ -12,8 +12,8 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.report import Chart, Grid, Report
-    from rheostat.decide.coschedule.exact import Optimum
-    from rheostat.simulate.node.run import NodeRun
+    from rheostat.decision.coschedule.constraint_programme import Optimum
+    from rheostat.simulation.coschedule.node_simulation import NodeRun
 
 
 def coschedule(
@@ -76,8 +76,8 @@ def coschedule(
     from rheostat.cli.output import put_json, put_report, tell, working, write_page
     from rheostat.core.files import replacing
     from rheostat.core.units import parse_quantity
-    from rheostat.decide.coschedule.files import read_profiles, read_queue
-    from rheostat.decide.coschedule.profile import has_signals
+    from rheostat.decision.coschedule.files import read_profiles, read_queue
+    from rheostat.decision.coschedule.profile import has_signals
     from rheostat.recipes.ecosched import POLICIES, compare
 
     if exact and nodes > 1:
@@ -125,7 +125,7 @@ def _pairs(flags: list[str]) -> dict[str, str]:
 
 
 def _node(gpus: int, domains: int, idle_w: float) -> Any:
-    from rheostat.decide.coschedule.node import Node
+    from rheostat.decision.coschedule.shared_node import Node
 
     if domains > gpus:
         raise typer.BadParameter(f"at most one domain per GPU, got {domains} for {gpus}")
@@ -144,11 +144,11 @@ def _must_fit(jobs: Any, known: Any, gpus: int) -> None:
 
 
 def _exact(jobs: Any, known: Any, node: Any, tenants: int, objective: str, seed: int) -> Optimum:
-    from rheostat.decide.coschedule.exact import optimum
-    from rheostat.decide.coschedule.plan import Site
+    from rheostat.decision.coschedule.constraint_programme import optimum
+    from rheostat.decision.coschedule.expected_schedule import NodeSite
 
     least = "makespan" if objective == "makespan" else "energy"
-    site = Site(node.gpus, tenants, node.idle_w)
+    site = NodeSite(node.gpus, tenants, node.idle_w)
     return optimum(jobs, known, site, minimise=least, seed=seed)
 
 

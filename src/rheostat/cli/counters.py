@@ -112,7 +112,7 @@ def _predicted(
 ) -> list[dict[str, Any]]:
     """Forecasts of another file's runs by the last method."""
     from rheostat.cli.output import tell_notes
-    from rheostat.predict.counters.model import CounterModel
+    from rheostat.prediction.counters.counter_model import CounterModel
     from rheostat.recipes.mummi import recording, usable
 
     kind = facts["method_explained"]
@@ -148,7 +148,7 @@ def _marks(facts: dict[str, Any]) -> Grid:
 def _bars(facts: dict[str, Any]) -> Chart:
     """Change of the first target with its sign and interval, a bar per counter."""
     from rheostat.core.report import Chart
-    from rheostat.explain.words import plain_name
+    from rheostat.explanation.number_words import plain_name
 
     first = facts["leverage"][0]["target"]
     mine = [w for w in facts["leverage"] if w["target"] == first]

@@ -11,7 +11,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.decide.advise import Advice
+    from rheostat.decision.advise import Advice
 
 
 def decide(
@@ -45,8 +45,8 @@ def decide(
     learns from the finished jobs of FILE itself, and says so.
     """
     from rheostat.cli.output import put_json, put_report, tell, working, write_page
-    from rheostat.decide.advise import advise
-    from rheostat.explain.narrate import explain
+    from rheostat.decision.advise import advise
+    from rheostat.explanation.narrate import explain
 
     space = o.space(knob)
     chosen_by, limits = o.rules(rule, within, "requested")
@@ -75,7 +75,7 @@ def _can_answer(learner: Any) -> dict[str, Any]:
     """What the log identifies, told before any advice; a log that cannot answer is infeasible."""
     from rheostat.cli.output import tell
     from rheostat.errors import Infeasible
-    from rheostat.explain.identification import identification_facts, identification_words
+    from rheostat.explanation.identification import identification_facts, identification_words
 
     found = getattr(learner, "identification_", None)
     if found is None:
@@ -123,13 +123,13 @@ def _write(advice: Advice, out: Path) -> None:
     if out.suffix == ".parquet":
         advice.table.write_parquet(out)
     elif out.suffix == ".json":
-        from rheostat.explain.advice import advice_facts, advice_rows
-        from rheostat.explain.json import document
+        from rheostat.explanation.advice import advice_facts, advice_rows
+        from rheostat.explanation.json import document
 
         facts = {**advice_facts(advice), "jobs": advice_rows(advice)}
         replace_file(out, document("rheostat.decide/1", facts))
     elif out.suffix == ".tsv":
-        from rheostat.explain.cells import tsv
+        from rheostat.explanation.grid_cells import tsv
 
         replace_file(out, tsv(_full(advice)))
     else:

@@ -25,7 +25,7 @@ def demo(
 
     with working("generating a log, learning from it, choosing"):
         from rheostat.recipes.demo import demonstrate
-        from rheostat.recipes.showing import complete, facts, short
+        from rheostat.recipes.demo_report import complete, facts, short
 
         found = demonstrate(seed, jobs, kind)
     if json:

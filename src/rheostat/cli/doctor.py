@@ -56,9 +56,9 @@ def compiled() -> dict[str, Any]:
     from time import process_time
 
     from rheostat.cli.output import COMPILING, tell
-    from rheostat.cli.watching import watched
-    from rheostat.simulate.ahead import compile_ahead
-    from rheostat.simulate.engine.jit import FOLDER
+    from rheostat.cli.progress import watched
+    from rheostat.recipes.compile_ahead import compile_ahead
+    from rheostat.simulation.engine.jit import FOLDER
 
     begun, before = process_time(), COMPILING.functions
     COMPILING.muted = True  # the bar below says it
@@ -136,8 +136,8 @@ def _lacking(need: Requirement) -> str:
 
 def meters() -> dict[str, dict[str, Any]]:
     """Each source of power or energy: whether it can be read here, and if not why."""
-    from rheostat.measure.meters import meters as every
-    from rheostat.measure.meters.perf import perf_why
+    from rheostat.measurement.meters import meters as every
+    from rheostat.measurement.meters.perf_counting import perf_why
 
     found = {m.name: m.why() for m in every()} | {"sacct": _slurm(), "perf": perf_why()}
     return {name: {"available": not why, "why": why or None} for name, why in found.items()}
@@ -145,7 +145,7 @@ def meters() -> dict[str, dict[str, Any]]:
 
 def rapl(root: Path) -> str:
     """Why RAPL's energy counters cannot be read; empty if they can."""
-    from rheostat.measure.meters.rapl import Rapl
+    from rheostat.measurement.meters.rapl import Rapl
 
     return Rapl(root).why()
 
@@ -171,7 +171,7 @@ def folders() -> dict[str, str]:
 
 def precedence() -> list[str]:
     """Where the value of an option comes from, the strongest first."""
-    from rheostat.cli.settings import files
+    from rheostat.cli.config import files
 
     found = [f"{p} ({'found' if p.is_file() else 'not there'})" for p in files().values()]
     return ["flag", "variable RHEOSTAT_COMMAND_OPTION", *reversed(found)]

@@ -11,7 +11,7 @@ from rheostat.cli import options as o
 from rheostat.cli.simulate import MachineSize
 
 if TYPE_CHECKING:
-    from rheostat.decide.queue.tree import Tree
+    from rheostat.decision.policies.priority_tree import PriorityTree
 
 LANGUAGES = ("python", "c", "lua", "slurm")
 
@@ -85,16 +85,16 @@ def explain(
 
 
 def _show(
-    tree: Tree, policy: str, export: str, out: Path | None, *, html: Path | None, json: bool
+    tree: PriorityTree, policy: str, export: str, out: Path | None, *, html: Path | None, json: bool
 ) -> None:
     from rheostat.cli.output import put_json, put_report, write_page
-    from rheostat.explain.tree import rule_grid, tree_facts, tree_report
+    from rheostat.explanation.tree import rule_grid, tree_facts, tree_report
 
     name = Path(policy.removeprefix("tree:")).stem
     if html is not None:
         write_page(tree_report(tree, name, page=True), html)
     if export:
-        from rheostat.decide.queue.export import export as source
+        from rheostat.decision.policies.export import export as source
 
         _put(source(tree, export), out)
     elif json:
@@ -140,22 +140,24 @@ def _head(policy: str) -> bytes:
         return file.read(4096)
 
 
-def _tree(policy: str, trace: Path | None, machine: str, form: str, how: dict[str, Any]) -> Tree:
-    from rheostat.decide.queue.tree import Tree
+def _tree(
+    policy: str, trace: Path | None, machine: str, form: str, how: dict[str, Any]
+) -> PriorityTree:
+    from rheostat.decision.policies.priority_tree import PriorityTree
 
     if _is_tree(policy):
-        return Tree.load(_file(policy))
+        return PriorityTree.load(_file(policy))
     from rheostat.cli.output import tell
-    from rheostat.measure.reading import read
-    from rheostat.simulate.header import machine_of
+    from rheostat.measurement.read import read
+    from rheostat.simulation.trace_header import machine_of
 
     assert trace is not None
     jobs = read(trace, form or None)
     place = machine_of(jobs, machine)
-    from rheostat.simulate.imitate.dagger import imitate, is_ranker
+    from rheostat.training.distill.dagger import imitate, is_ranker
 
     if policy.startswith("agent:") and not is_ranker(policy):
-        from rheostat.simulate.imitate.values import imitate_saved
+        from rheostat.training.distill.value_tree import imitate_saved
 
         return imitate_saved(policy, jobs, place, depth=how["depth"], rounds=how["rounds"],
                              progress=tell)  # fmt: skip
@@ -167,9 +169,9 @@ def _weights(
     policy: str, trace: Path | None, machine: str, form: str, out: Path | None, *, seed: int
 ) -> None:
     from rheostat.cli.output import tell
-    from rheostat.measure.reading import read
-    from rheostat.simulate.header import machine_of
-    from rheostat.simulate.imitate.weights import slurm_lines, weights_of
+    from rheostat.measurement.read import read
+    from rheostat.simulation.trace_header import machine_of
+    from rheostat.training.distill.slurm_weights import slurm_lines, weights_of
 
     assert trace is not None
     jobs = read(trace, form or None)

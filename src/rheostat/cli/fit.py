@@ -57,8 +57,8 @@ def fit(
     """
     from rheostat.cli.output import put_json, put_report, tell
     from rheostat.core.report import Report, Section
-    from rheostat.decide.accuracy import accuracy_facts
-    from rheostat.explain.advice import accuracy_words
+    from rheostat.decision.accuracy import accuracy_facts
+    from rheostat.explanation.advice import accuracy_words
     from rheostat.recipes.nodecount import kind_of, marks, save, targets_in
     from rheostat.recipes.nodecount import model as new_model
 

@@ -44,7 +44,7 @@ def front(
     from rheostat.core.jobs import Moment
     from rheostat.errors import Infeasible
     from rheostat.recipes.nodecount import differing, earlier, own_runs
-    from rheostat.tradeoff.exhaustive import tradeoff
+    from rheostat.tradeoff import all_settings
     from rheostat.tradeoff.measured_cells import measured_all
 
     space = o.space(knob)
@@ -64,7 +64,7 @@ def front(
     if not measured_all(one, runs, space, settings, wanted):
         past = jobs if model or runs is not None else earlier(jobs, row)
         learner = o.fitted(past, model, kind, seed, space.names, by)
-    found = tradeoff(one, learner, space, wanted, settings=settings, runs=runs)
+    found = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
     chosen_by, limits = o.rules(rule, within, request if known else None)
     try:
         choice = found.choose(chosen_by, limits)
@@ -102,8 +102,8 @@ def _show(
     stop: Infeasible | None = None,
 ) -> None:
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_page
-    from rheostat.explain.choice import explain_choice, explain_front, front_table, row_of
-    from rheostat.explain.narrate import Narrative
+    from rheostat.explanation.choice import explain_choice, explain_front, front_table, row_of
+    from rheostat.explanation.narrate import Narrative
 
     row = None if choice is None else choice.index
     sections, facts = explain_front(found, row, request or None)

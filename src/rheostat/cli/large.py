@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.predict.scale.cluster import Workers
-    from rheostat.predict.scale.parts import Progress
+    from rheostat.prediction.out_of_core.dask_cluster import Workers
+    from rheostat.prediction.out_of_core.partitions import Progress
 
 
 def read_batches(
     path: str, columns: Sequence[str] | None, form: str = "", mapped: Path | None = None
 ) -> Iterator[JobTable]:
     """A file of any format as one batch; workers import this by name."""
-    from rheostat.measure.reading import read
+    from rheostat.measurement.read import read
     from rheostat.recipes.nodecount import prepared
 
     options: dict[str, Any] = {"map": mapped} if mapped else {}
@@ -30,7 +30,7 @@ def read_batches(
 def workers_of(dask: str | None, slurm: str | None, count: int, memory: str) -> Workers | None:
     """Workers as the flags ask for; None: this process alone."""
     from rheostat.errors import DataError
-    from rheostat.predict.scale.cluster import Workers
+    from rheostat.prediction.out_of_core.dask_cluster import Workers
 
     if dask and slurm:
         raise DataError("--dask and --slurm", ["give one of them, or neither"])
@@ -54,13 +54,13 @@ def fit_files(
 ) -> dict[str, Any]:
     """Fit, mark, save; the facts ``rheostat fit`` prints."""
     from rheostat.cli.output import tell, tell_notes
-    from rheostat.predict.scale.boost import Settings
-    from rheostat.predict.scale.large import Job, fit_large
-    from rheostat.predict.scale.store import save
+    from rheostat.prediction.out_of_core.boosters import Settings
+    from rheostat.prediction.out_of_core.large import LargeFit, fit_large
+    from rheostat.prediction.out_of_core.large_model_file import save
 
     chosen = "xgboost" if kind == "auto" else kind
     read = partial(read_batches, form=form, mapped=mapped)
-    job = Job(kind=chosen, settings=Settings(seed=seed))
+    job = LargeFit(kind=chosen, settings=Settings(seed=seed))
     with progress_bars() as progress:
         model, marks = fit_large(
             files, read, job, workers=workers, work_dir=work, held_out=check, progress=progress

@@ -11,7 +11,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.report import Report
-    from rheostat.measure.meters import Measured
+    from rheostat.measurement.meters import Measured
 
 
 def measure(
@@ -54,7 +54,7 @@ def measure(
         raise typer.BadParameter("expected a command after --, or --replay with a recording")
     status, counted = 0, {}
     if replay is not None:
-        from rheostat.measure.meters.session import replay as again
+        from rheostat.measurement.meters.session import replay as again
 
         measured = again(replay)
     else:
@@ -89,10 +89,10 @@ def _run(
     import sys
 
     from rheostat.cli.output import tell
-    from rheostat.measure.meters import Session
-    from rheostat.measure.meters import meters as chosen
-    from rheostat.measure.meters.perf import counting
-    from rheostat.measure.meters.rapl import Rapl
+    from rheostat.measurement.meters import Session
+    from rheostat.measurement.meters import meters as chosen
+    from rheostat.measurement.meters.perf_counting import counting
+    from rheostat.measurement.meters.rapl import Rapl
 
     every = [Rapl(root) if m.name == "rapl" else m for m in chosen(names)]
     out = sys.stderr if quiet else None

@@ -36,7 +36,7 @@ def next(
     """
     from rheostat.cli.output import tell
     from rheostat.errors import DataError
-    from rheostat.recipes.searching import distinct, others, proposer
+    from rheostat.recipes.search_defaults import distinct, others, proposer
     from rheostat.tradeoff.measured_cells import tell_runs
 
     space, wanted = o.space(knob), o.names(objectives)
@@ -60,7 +60,7 @@ def next(
 def _show(asker: Any, asked: JobTable, known: int, rule: Any, limits: Any, *, json: bool) -> None:
     from rheostat.cli.output import put_json, put_report, tell
     from rheostat.core.report import Grid, Report, Section
-    from rheostat.explain.words import plain_name, unit_of
+    from rheostat.explanation.number_words import plain_name, unit_of
 
     settings = asked.select(asker.space.names).frame.rows(named=True)
     outcome = asker.forecast(settings) if known else None
@@ -96,7 +96,7 @@ def best(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
     Expected values are medians of the draws with 90 % intervals.
     """
     from rheostat.errors import Infeasible
-    from rheostat.explain.choice import choice_facts
+    from rheostat.explanation.choice import choice_facts
     from rheostat.tradeoff.measured_cells import better_unmeasured
 
     facts: dict[str, Any] = {"best_measured": None, "expected_better": None}
@@ -116,7 +116,7 @@ def best(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
 
 def best_words(facts: dict[str, Any]) -> tuple[str, ...]:
     """Sentences for `best`."""
-    from rheostat.explain.words import setting_words
+    from rheostat.explanation.number_words import setting_words
 
     measured, better = facts["best_measured"], facts["expected_better"]
     said = ["Nothing measured meets the limits."]

@@ -185,7 +185,7 @@ def load(
 ) -> JobTable:
     """Read a file; what was odd goes to stderr."""
     from rheostat.cli.output import tell_notes, working
-    from rheostat.measure.reading import read
+    from rheostat.measurement.read import read
     from rheostat.recipes.nodecount import prepared
 
     options: dict[str, Any] = {"map": mapped} if mapped else {}
@@ -227,7 +227,7 @@ def capped(
 ) -> JobTable:
     """Runs under caps: rows asked for, applications by their columns; mixed ones are noted."""
     from rheostat.cli.output import tell
-    from rheostat.predict.surface import mixed, named_by
+    from rheostat.prediction.surface import mixed, named_by
 
     runs = only(load(file, form, mapped, columns), where)
     if by:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def put_json(schema: str, facts: Mapping[str, Any]) -> None:
     """Print one JSON document."""
-    from rheostat.explain.json import document
+    from rheostat.explanation.json import document
 
     sys.stdout.write(document(schema, facts))
 
@@ -32,11 +32,11 @@ def put_report(report: Report, *grids: Grid | None) -> None:
     """
     tables = [grid for grid in grids if grid is not None]
     if tables and not sys.stdout.isatty():
-        from rheostat.explain.cells import tsv
+        from rheostat.explanation.grid_cells import tsv
 
         sys.stdout.write("\n".join(tsv(grid) for grid in tables))
         return
-    from rheostat.explain.text import render, show
+    from rheostat.explanation.text import render, show
 
     if sys.stdout.isatty():
         show(report, console())
@@ -48,7 +48,7 @@ def console() -> Any:
     """The standard output, at most 100 columns wide; rich honours NO_COLOR and COLUMNS."""
     from rich.console import Console
 
-    from rheostat.explain.text import WIDEST
+    from rheostat.explanation.text import WIDEST
 
     found = Console(highlight=False, soft_wrap=False)
     return Console(highlight=False, width=min(found.width, WIDEST))
@@ -126,7 +126,7 @@ def working(what: str) -> Iterator[None]:
 def write_page(report: Report, html: Path) -> None:
     """Write the HTML page and say where; without a title of its own the command heads it."""
     from rheostat.core.files import replace_file
-    from rheostat.explain.html import page
+    from rheostat.explanation.html import page
 
     replace_file(html, page(report, " ".join(ASKED[1:3]), _how_and_when()))
     tell(f"wrote {html}")

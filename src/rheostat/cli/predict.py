@@ -29,7 +29,7 @@ def predict(
     from rheostat.cli.output import put_json, put_report, tell_notes
     from rheostat.core.jobs import Moment
     from rheostat.core.report import Report, Section
-    from rheostat.predict.scale.store import load_any
+    from rheostat.prediction.out_of_core.large_model_file import load_any
 
     learner = load_any(model)
     jobs = o.load(file, form, mapped).known_at(Moment.SUBMIT)
@@ -45,7 +45,7 @@ def predict(
 
 def _grid(jobs: JobTable, outcome: Outcome) -> Grid:
     from rheostat.core.report import Grid
-    from rheostat.explain.words import unit_of
+    from rheostat.explanation.number_words import unit_of
 
     who = [c for c in ("job_id", "user", "app", "nodes") if c in jobs.columns]
     names = [q for q in ("runtime_s", "power_w", "energy_j") if q in outcome]

@@ -31,12 +31,18 @@ def compare_policies(
     """Run what is not in ``results`` yet, judge, print."""
     from rheostat.cli.large import progress_bars, workers_of
     from rheostat.cli.output import put_json, put_report, tell, write_page
-    from rheostat.explain.schedule_protocol import claims, protocol_report, sweep_grid
-    from rheostat.simulate.estimates import overdue_of
-    from rheostat.simulate.protocol import HEURISTICS, Protocol, check_fitted, fitted_of, judge
-    from rheostat.simulate.sweep import policy_name, sweep, tasks_of, trace_files, trace_name
+    from rheostat.explanation.schedule_protocol import claims, protocol_report, sweep_grid
+    from rheostat.simulation.estimates import overdue_of
+    from rheostat.simulation.protocol import (
+        HEURISTICS,
+        ComparisonProtocol,
+        check_fitted,
+        fitted_of,
+        judge,
+    )
+    from rheostat.simulation.sweep import policy_name, sweep, tasks_of, trace_files, trace_name
 
-    rules = Protocol(
+    rules = ComparisonProtocol(
         tuple(dict.fromkeys(map(policy_name, o.names(policies)))),
         tuple(map(policy_name, o.names(heuristics))) or HEURISTICS,
         fitted_of(fitted),
@@ -77,9 +83,9 @@ def cores() -> int:
 
 def check(names: Sequence[str], option: str = "--policies") -> None:
     """Every mistake in the policies' names at once, before anything is read."""
-    from rheostat.decide.queue.policy import policy
+    from rheostat.decision.policies.batch_policy import batch_policy
     from rheostat.errors import DataError
-    from rheostat.simulate.played import check_played, plays
+    from rheostat.simulation.policy_files import check_played, plays
 
     problems = []
     for name in names:
@@ -87,7 +93,7 @@ def check(names: Sequence[str], option: str = "--policies") -> None:
             if plays(name):
                 check_played(name)
             else:
-                policy(name)
+                batch_policy(name)
         except DataError as error:
             problems.append(str(error))
     if problems:

@@ -45,8 +45,8 @@ def read(
     """Read a job log; print its columns with unit, moment and missing values, and what was odd."""
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, working
     from rheostat.core.report import Report, Section
-    from rheostat.measure.reading import guess_format
-    from rheostat.measure.reading import read as read_file
+    from rheostat.measurement.read import guess_format
+    from rheostat.measurement.read import read as read_file
 
     options: dict[str, Any] = {"columns": o.pairs(column, "--column")} if column else {}
     options |= {"known": o.pairs(known, "--known")} if known else {}
@@ -104,7 +104,7 @@ def _said(value: Any, column: Column) -> str:
     from datetime import UTC, datetime
 
     from rheostat.core.units import format_quantity
-    from rheostat.explain.words import duration
+    from rheostat.explanation.number_words import duration
 
     if value is None:
         return ""

@@ -48,9 +48,9 @@ def search(
     """
     from rheostat.cli.output import tell
     from rheostat.core.units import parse_duration
-    from rheostat.measure.command import Command
-    from rheostat.measure.meters import meters
-    from rheostat.recipes.searching import distinct, proposer
+    from rheostat.measurement.command import Command
+    from rheostat.measurement.meters import meters
+    from rheostat.recipes.search_defaults import distinct, proposer
     from rheostat.tradeoff.measured_cells import tell_runs
     from rheostat.tradeoff.search import search as run
 
@@ -94,8 +94,8 @@ def _show(
     from rheostat.cli.output import put_json, put_report, write_page
     from rheostat.core.report import Section
     from rheostat.errors import Infeasible
-    from rheostat.explain.choice import explain_choice, explain_front, front_table
-    from rheostat.explain.narrate import Narrative
+    from rheostat.explanation.choice import explain_choice, explain_front, front_table
+    from rheostat.explanation.narrate import Narrative
 
     try:
         choice, stop = found.choose(rule, limits), None

@@ -12,7 +12,7 @@ from rheostat.cli import options as o
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.core.outcome import Outcome
-    from rheostat.simulate.run import Run
+    from rheostat.simulation.simulate import Simulation
 
 Trace = Annotated[Path, typer.Argument(help="A job log: SWF, sacct, parquet, ...")]
 MachineSize = Annotated[
@@ -48,9 +48,11 @@ def _tell_orders(asked: bool) -> None:
         return
     from rheostat.cli.output import put_report
     from rheostat.core.report import Grid, Report, Section
-    from rheostat.decide.queue.orders import ORDERS
+    from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
 
-    grid = Grid(("order", "meaning"), tuple((o.name, o.meaning) for o in ORDERS.values()))
+    grid = Grid(
+        ("order", "meaning"), tuple((o.name, o.meaning) for o in PRIORITY_FUNCTIONS.values())
+    )
     put_report(Report("", (Section("orders", (), grid),)), grid)
     raise typer.Exit
 
@@ -80,7 +82,7 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="MODEL",
-            help="A saved model that foretells power, for planning under a cap.  "
+            help="A saved model that predicts power, for planning under a cap.  "
             "[default: watts measured, else the machine's]",
         ),
     ] = None,
@@ -99,7 +101,7 @@ def simulate(
     form: o.Form = "",
     json: o.Json = False,
 ) -> None:
-    """Run TRACE through batch policies and compare what jobs wait.
+    """Simulation TRACE through batch policies and compare what jobs wait.
 
     Sizes are processors asked for, else used.  Rows that no machine could run are noted and left
     out; nothing else is changed.  Differences from the first policy are paired, job by job; their
@@ -107,10 +109,10 @@ def simulate(
     """
     from rheostat.cli.output import put_json, put_report, tell, write_page
     from rheostat.cli.protocol import check
-    from rheostat.explain.schedule import flat_grid, schedule_report, schedule_text
-    from rheostat.simulate.estimates import overdue_of
-    from rheostat.simulate.facts import facts as told
-    from rheostat.simulate.played import plays
+    from rheostat.explanation.schedule import flat_grid, schedule_report, schedule_text
+    from rheostat.simulation.estimates import overdue_of
+    from rheostat.simulation.policy_files import plays
+    from rheostat.simulation.report_facts import facts as told
 
     names = list(dict.fromkeys(policy or ["easy"]))
     check([name for name in names if not plays(name)], "--policy")
@@ -120,7 +122,7 @@ def simulate(
     if alternatives is not None:
         site["alternatives"] = _alternatives(alternatives)
     if power is not None:
-        site["power_w"] = _foretold(power, jobs)
+        site["power_w"] = _predicted(power, jobs)
     runs = run_all(jobs, names, machine, seed=seed, **how, **site)
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)
@@ -129,7 +131,7 @@ def simulate(
     facts = told(str(trace), runs, how, read=jobs, seed=seed, deep=deep)
     near = _replayed(jobs, runs[0], facts)
     if html is not None:
-        from rheostat.simulate.picture import picture
+        from rheostat.simulation.report_series import picture
 
         write_page(schedule_report(facts, picture(runs), near), html)
     if json:
@@ -142,18 +144,18 @@ def simulate(
 
 
 def _read(trace: Path, form: str) -> JobTable:
-    from rheostat.measure.reading import read
+    from rheostat.measurement.read import read
 
     return read(trace, format=form) if form else read(trace)
 
 
 def _alternatives(path: Path) -> JobTable:
-    from rheostat.simulate.mold import read_alternatives
+    from rheostat.simulation.moldable import read_alternatives
 
     return read_alternatives(path)
 
 
-def _foretold(path: Path, jobs: JobTable) -> Outcome:
+def _predicted(path: Path, jobs: JobTable) -> Outcome:
     """What the model says at submission."""
     from rheostat.core.jobs import Moment
     from rheostat.errors import DataError
@@ -176,13 +178,13 @@ def run_all(
     overdue: str = "",
     seed: int = 0,
     **how: Any,
-) -> list[Run]:
+) -> list[Simulation]:
     """One run per policy on the same machine."""
     from rheostat.cli.output import working
-    from rheostat.decide.queue.policy import policy as made
-    from rheostat.simulate.header import machine_of
-    from rheostat.simulate.played import plays, simulate_played
-    from rheostat.simulate.run import simulate_run
+    from rheostat.decision.policies.batch_policy import batch_policy as made
+    from rheostat.simulation.policy_files import plays, simulate_played
+    from rheostat.simulation.simulate import simulate_run
+    from rheostat.simulation.trace_header import machine_of
 
     agents = [p for p in policies if plays(p)]
     if agents:
@@ -225,9 +227,9 @@ def _check_agents(
         raise DataError(agents[0], problems)
 
 
-def _replayed(jobs: JobTable, base: Run, facts: dict[str, Any]) -> tuple[str, ...]:
+def _replayed(jobs: JobTable, base: Simulation, facts: dict[str, Any]) -> tuple[str, ...]:
     """Adds ``replay`` to the facts where the trace has waits; a sentence about it."""
-    from rheostat.simulate.replay import replay
+    from rheostat.simulation.replay import replay
 
     near = replay(jobs, base.jobs)
     facts["replay"] = None if near is None else {"policy": base.policy.name, **near.facts()}
@@ -239,7 +241,7 @@ def _replayed(jobs: JobTable, base: Run, facts: dict[str, Any]) -> tuple[str, ..
     )
 
 
-def _write(run: Run, path: Path | None, *, alone: bool) -> None:
+def _write(run: Simulation, path: Path | None, *, alone: bool) -> None:
     """Write CSV, whole seconds as whole numbers; several policies make several files."""
     if path is None:
         return
@@ -247,7 +249,7 @@ def _write(run: Run, path: Path | None, *, alone: bool) -> None:
 
     from rheostat.cli.output import tell
     from rheostat.core.files import replacing
-    from rheostat.simulate.workload import schedule_columns
+    from rheostat.simulation.workload import schedule_columns
 
     into = path if alone else path.with_stem(f"{path.stem}.{run.policy.name}")
     frame = schedule_columns(run.jobs.frame)

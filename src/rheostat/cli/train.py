@@ -12,7 +12,7 @@ from rheostat.cli.simulate import MachineSize, Trace
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.simulate.learn.course import Course, Learned
+    from rheostat.training.rl.curriculum import Curriculum, TrainingResult
 
 
 def train(
@@ -97,23 +97,23 @@ def train(
 
     from rheostat.cli.output import tell_notes
     from rheostat.errors import DataError
-    from rheostat.measure.reading import read
-    from rheostat.recipes.learning import AGENTS
-    from rheostat.simulate.header import machine_of
-    from rheostat.simulate.learn.course import Course
-    from rheostat.simulate.workload import workload
+    from rheostat.measurement.read import read
+    from rheostat.recipes.train import AGENTS
+    from rheostat.simulation.trace_header import machine_of
+    from rheostat.simulation.workload import workload
+    from rheostat.training.rl.curriculum import Curriculum
 
     if agent not in (*AGENTS, "ours"):
         raise DataError("--agent", [f"expected {', '.join(AGENTS)} or ours, got {agent!r}"])
     jobs = _powered(read(trace, form or None), power)
     place = machine_of(jobs, machine)
     if agent == "ours":
-        from rheostat.cli.ranking import train_ours
+        from rheostat.cli.learned_priority import train_ours
 
         told: dict[str, Any] = {"objective": objective, "generations": updates, "json": json}
         train_ours(jobs, place, trace=str(trace), out=out, held_out=held_out, seed=seed, **told)
         return
-    course = Course(
+    course = Curriculum(
         jobs, place, agent, objective, _phases(phases), estimates, held_out,
         jobsets if agent.startswith("dras") else updates,
         faithful, workers, seed, _switches(set_),
@@ -153,27 +153,27 @@ def _switches(given: list[str] | None) -> dict[str, Any]:
 
 
 def _powered(jobs: JobTable, model: Path | None) -> JobTable:
-    """Watts foretold at submission for jobs that have none."""
+    """Watts predicted at submission for jobs that have none."""
     if model is None:
         return jobs
     import numpy as np
 
-    from rheostat.cli.simulate import _foretold
+    from rheostat.cli.simulate import _predicted
     from rheostat.core.vocabulary import VOCABULARY
 
-    watts = _foretold(model, jobs).mean("power_w")
+    watts = _predicted(model, jobs).mean("power_w")
     if "power_w" in jobs.schema:
         had = jobs.numpy("power_w")
         watts = np.where(np.isfinite(had), had, watts)
     return jobs.with_columns([VOCABULARY["power_w"]], power_w=watts)
 
 
-def _searched(course: Course, trials: int, out: Path) -> dict[str, Any]:
+def _searched(course: Curriculum, trials: int, out: Path) -> dict[str, Any]:
     """The best settings of a search, a quarter as long as the training each."""
     from rheostat.cli.output import tell
-    from rheostat.cli.watching import watched
-    from rheostat.recipes.learning import UPDATES, learn
-    from rheostat.simulate.learn.search import search
+    from rheostat.cli.progress import watched
+    from rheostat.recipes.train import UPDATES, learn
+    from rheostat.training.rl.hyperparameter_search import search
 
     rounds = course.rounds or (len(course.jobsets) if course.agent.startswith("dras") else UPDATES)
     with watched("trial") as progress:
@@ -185,17 +185,17 @@ def _searched(course: Course, trials: int, out: Path) -> dict[str, Any]:
     return best
 
 
-def _learn(course: Course, out: Path) -> Learned:
-    from rheostat.cli.watching import watched
-    from rheostat.recipes.learning import learn
+def _learn(course: Curriculum, out: Path) -> TrainingResult:
+    from rheostat.cli.progress import watched
+    from rheostat.recipes.train import learn
 
     with watched("jobset" if course.agent.startswith("dras") else "update") as progress:
         return learn(course, out, progress)
 
 
-def _facts(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
+def _facts(course: Curriculum, learned: TrainingResult, trace: str) -> dict[str, Any]:
     """What is shown, and the JSON document, before the agent is judged."""
-    from rheostat.simulate.learn.judge import UNJUDGED
+    from rheostat.training.rl.evaluate import UNJUDGED
 
     clairvoyant = course.estimates == "perfect" or learned.setup.get("plans") == "true"
     return UNJUDGED | {
@@ -214,10 +214,10 @@ def _facts(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
     }
 
 
-def _judged(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
+def _judged(course: Curriculum, learned: TrainingResult, trace: str) -> dict[str, Any]:
     from rheostat.cli.output import tell
-    from rheostat.cli.watching import watched
-    from rheostat.simulate.learn.judge import held_out
+    from rheostat.cli.progress import watched
+    from rheostat.training.rl.evaluate import held_out
 
     if course.unseen is not None:
         tell(
@@ -229,7 +229,7 @@ def _judged(course: Course, learned: Learned, trace: str) -> dict[str, Any]:
 
 def _show(facts: dict[str, Any], *, json: bool, html: Path | None) -> None:
     from rheostat.cli.output import put_json, put_report, tell
-    from rheostat.explain.learning import history_grid, learning_text
+    from rheostat.explanation.train import history_grid, learning_text
 
     if facts["clairvoyant"]:
         tell("note: clairvoyant, planned with true run times; --set plans=requested is not (DRAS)")
@@ -243,6 +243,6 @@ def _show(facts: dict[str, Any], *, json: bool, html: Path | None) -> None:
 
 def _page(facts: dict[str, Any], html: Path) -> None:
     from rheostat.cli.output import write_page
-    from rheostat.explain.learning import learning_report
+    from rheostat.explanation.train import learning_report
 
     write_page(learning_report(facts), html)

@@ -31,7 +31,7 @@ def trial(
     from rheostat.cli.output import put_json, put_report, tell
     from rheostat.core.files import replace_file
     from rheostat.core.report import Grid, Report, Section
-    from rheostat.decide.trial import plan
+    from rheostat.decision.trial import plan
 
     planned = plan(o.load(file, form, mapped), share, knob, high=largest, seed=seed)
     frame = planned.table.frame

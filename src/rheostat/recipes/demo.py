@@ -18,16 +18,16 @@ from rheostat.core.front import Front, hypervolume_2d
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Predictor
 from rheostat.core.space import Knob, Space
-from rheostat.decide.accuracy import Accuracy, accuracy
-from rheostat.decide.advise import Advice, advise
-from rheostat.decide.chosen import choose
-from rheostat.decide.stack import stack
-from rheostat.measure.synthetic.world import World
-from rheostat.predict.importance import Importance, permutation_importance
+from rheostat.decision.accuracy import Accuracy, accuracy
+from rheostat.decision.advise import Advice, advise
+from rheostat.decision.batch_choice import choose
+from rheostat.decision.batch_fronts import stack
+from rheostat.measurement.synthetic.world import World
+from rheostat.prediction.importance import Importance, permutation_importance
 from rheostat.recipes import nodecount
-from rheostat.tradeoff.exhaustive import tradeoff
-from rheostat.tradeoff.many import fronts
-from rheostat.tradeoff.plan import plan, scaled
+from rheostat.tradeoff import all_settings
+from rheostat.tradeoff.lookahead import plan, scaled
+from rheostat.tradeoff.many_fronts import fronts
 from rheostat.tradeoff.rules import Deadline, Knee
 
 RANDOM_ORDERS = 200
@@ -72,7 +72,7 @@ def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "auto") -> Demo:
     job = asked.rows([telling(asked, model)])
     nodes = int(job.frame["nodes"][0])
     knob = Knob("nodes", {*nodecount.knob().values, nodes})
-    front = tradeoff(job, model, knob, nodecount.OBJECTIVES)
+    front = all_settings.front(job, model, knob, nodecount.OBJECTIVES)
     choice = front.choose(Knee(), within=Deadline(float(job.frame["time_limit_s"][0]), SURE))
     truth = Front(front.alternatives, world.truth(front.alternatives), front.objectives)
     raced = race(front, truth, seed)

@@ -2,7 +2,7 @@
 
 Which waiting job comes next, and which fill the holes before a promised one?  One network answers
 both, from the jobs of a window and all nodes; it learns by playing weekly jobsets.  The mechanisms
-are `rheostat.simulate.learn`; here are its authors' settings.
+are `rheostat.training.rl`; here are its authors' settings.
 
 References
 ----------
@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from rheostat.errors import DataError
-from rheostat.simulate.learn.setup import Setup, known
+from rheostat.training.rl.dras_config import DrasConfig, known
 
 AGENTS = {"dras-pg": "pg", "dras-dql": "dql"}
 HIDDEN = {"theta": (4000, 1000), "cori": (10_000, 4000)}
@@ -46,10 +46,10 @@ FAITHFUL: dict[str, Any] = {
 OWN = {"pg": {"lr": 0.01, "promise": "first_held"}, "dql": {"lr": 0.001, "promise": "first"}}
 
 
-def dras(agent: str = "dras-pg", *, faithful: bool = True, **changed: Any) -> Setup:
+def dras(agent: str = "dras-pg", *, faithful: bool = True, **changed: Any) -> DrasConfig:
     """The setup of DRAS-PG or DRAS-DQL; ``changed`` are deviations, switch by switch.
 
-    ``faithful=False`` begins from the defaults of `Setup` instead.
+    ``faithful=False`` begins from the defaults of `DrasConfig` instead.
 
     >>> dras("dras-pg").hidden, dras("dras-dql", hidden=(64, 32)).inputs
     ((4000, 1000), 'raw')
@@ -58,5 +58,5 @@ def dras(agent: str = "dras-pg", *, faithful: bool = True, **changed: Any) -> Se
         raise DataError("agent", [f"expected {' or '.join(AGENTS)}, got {agent!r}"])
     method = AGENTS[agent]
     released = FAITHFUL | OWN[method] if faithful else {}
-    known(Setup, changed)
-    return Setup(method=method, **(released | changed))
+    known(DrasConfig, changed)
+    return DrasConfig(method=method, **(released | changed))

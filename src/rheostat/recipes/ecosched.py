@@ -1,7 +1,8 @@
 """EcoSched: which jobs share a node's GPUs, on how many each; as released, and ours beside it.
 
-The mechanisms are `rheostat.decide.coschedule` (policies) and `rheostat.simulate.node` (what comes
-of them); here are the authors' settings, policies by name, and all of them compared on a queue.
+The mechanisms are `rheostat.decision.coschedule` (policies) and
+`rheostat.simulation.coschedule` (what comes of them); here are the authors' settings, policies by
+name, and all of them compared on a queue.
 
 References
 ----------
@@ -14,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rheostat.decide.coschedule.baselines import Marble, Sequential
-from rheostat.decide.coschedule.cluster import Matched
-from rheostat.decide.coschedule.ecosched import EcoSched
-from rheostat.decide.coschedule.node import CoPolicy, Node, Waiting
-from rheostat.decide.coschedule.packed import Packed
-from rheostat.decide.coschedule.plan import Planned, cost
-from rheostat.decide.coschedule.profile import Profiles, has_signals
+from rheostat.decision.coschedule.ecosched import EcoSched
+from rheostat.decision.coschedule.expected_schedule import Planned, cost
+from rheostat.decision.coschedule.many_nodes import Matched
+from rheostat.decision.coschedule.packed import Packed
+from rheostat.decision.coschedule.profile import Profiles, has_signals
+from rheostat.decision.coschedule.shared_node import CoPolicy, Node, Waiting
+from rheostat.decision.coschedule.simple_policies import Marble, Sequential
 from rheostat.errors import DataError
-from rheostat.simulate.node.run import NodeRun, run_queue
-from rheostat.simulate.node.truth import Truth
+from rheostat.simulation.coschedule.interference import Truth
+from rheostat.simulation.coschedule.node_simulation import NodeRun, run_queue
 
 POLICIES = ("packed", "ecosched", "ecosched-score", "marble", "sequential-fastest",
             "sequential-most")  # fmt: skip

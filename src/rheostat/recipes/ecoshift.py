@@ -25,11 +25,11 @@ from rheostat.core.files import read_toml
 from rheostat.core.jobs import JobTable
 from rheostat.core.series import Series
 from rheostat.core.units import parse_quantity
-from rheostat.decide.actuate.panel import Where
-from rheostat.decide.budget.fleet import Fleet, fleet
-from rheostat.decide.budget.spend import Limits
+from rheostat.decision.actuate.actuators import DeviceAddress
+from rheostat.decision.budget.allocate_power import Limits
+from rheostat.decision.budget.nodes import NodeFleet, fleet
 from rheostat.errors import DataError
-from rheostat.predict.surface import CAPS, COUNTS, Surface, surfaces
+from rheostat.prediction.surface import CAPS, COUNTS, Surface, surfaces
 
 MARGIN_W = 10.0
 
@@ -60,7 +60,7 @@ def dealt(surfaces: Mapping[str, Surface], count: int = 0) -> pl.DataFrame:
     )
 
 
-def drawn(nodes: Fleet) -> Fleet:
+def drawn(nodes: NodeFleet) -> NodeFleet:
     """The same fleet with draws from the surfaces, where they know power and nobody measured.
 
     A surface knows the draw of a node, not of its devices: what is not drawn is taken from the GPU,
@@ -133,9 +133,9 @@ def made_fleet(
     nodes: pl.DataFrame | None = None,
     *,
     count: int = 0,
-    start: Mapping[str, float] | str | Where | None = None,
+    start: Mapping[str, float] | str | DeviceAddress | None = None,
     seed: int = 0,
-) -> Fleet:
+) -> NodeFleet:
     """A fleet over the surfaces of a table of runs; without nodes, one per application.
 
     ``start`` are the caps of nodes whose table has none: watts by knob, "lowest", or devices to
@@ -143,13 +143,13 @@ def made_fleet(
     """
     known = capped_surfaces(runs, seed=seed)
     frame = dealt(known, count) if nodes is None else nodes
-    if isinstance(start, Where):
+    if isinstance(start, DeviceAddress):
         caps = [k for k in next(iter(known.values())).knobs if k in CAPS]
         frame, start = read_caps(frame, caps, start), None
     return drawn(fleet(frame, known, start=start))
 
 
-def read_caps(nodes: pl.DataFrame, caps: Sequence[str], where: Where) -> pl.DataFrame:
+def read_caps(nodes: pl.DataFrame, caps: Sequence[str], where: DeviceAddress) -> pl.DataFrame:
     """The table of nodes with the caps that it lacks, as they stand on the nodes' devices.
 
     Without a tree, ``where`` is this machine: caps of other nodes are a `DataError`.

@@ -1,7 +1,7 @@
 """IRL: a tree that schedules as an agent of DRAS does, of Li, Lan and Papka; and our own student.
 
 What has a network learned?  A regression tree learns its values from three facts of each job, by
-DAgger on critical decisions, and can be read.  The mechanisms are `rheostat.simulate.imitate`; here
+DAgger on critical decisions, and can be read.  The mechanisms are `rheostat.training.distill`; here
 are the settings of its authors: their teacher's window, reward and exploration, and the tree's.
 
 References
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rheostat.simulate.learn.setup import Setup
+from rheostat.training.rl.dras_config import DrasConfig
 
 DEPTHS = (8, 10, 12)
 JOBS = {"train": 10_000, "test": 2_500}
@@ -30,7 +30,7 @@ TEACHER: dict[str, Any] = {
 }
 
 
-def teacher(**changed: Any) -> Setup:
+def teacher(**changed: Any) -> DrasConfig:
     """The agent that is imitated: DRAS's values of one job at a time, a window of 20 jobs.
 
     The layers are 128 and 64 wide and the inputs scaled, which trains in minutes; ``hidden=(4000,
@@ -39,7 +39,7 @@ def teacher(**changed: Any) -> Setup:
     >>> teacher().window, teacher(hidden=(64, 32)).hidden
     (20, (64, 32))
     """
-    return Setup(**(TEACHER | changed))
+    return DrasConfig(**(TEACHER | changed))
 
 
 def irl(*, faithful: bool = True, **changed: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The chain (rank correlation, elimination by regression, principal components, linear model) models
 runtime, node, processor and memory power; ten learners with tuned settings stand beside it.  The
-mechanisms are `rheostat.predict.counters`; here are names, defaults and the order of things.
+mechanisms are `rheostat.prediction.counters`; here are names, defaults and the order of things.
 
 References
 ----------
@@ -22,8 +22,8 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
-from rheostat.measure.reading import read
-from rheostat.predict.counters.columns import (
+from rheostat.measurement.read import read
+from rheostat.prediction.counters.counter_columns import (
     TARGETS,
     counters_of,
     ignored,
@@ -31,16 +31,16 @@ from rheostat.predict.counters.columns import (
     runs_of,
     without_holes,
 )
-from rheostat.predict.counters.law import missing_for_law
-from rheostat.predict.counters.learners import LEARNERS
-from rheostat.predict.counters.leverage import WhatIf, leverage, what_if
-from rheostat.predict.counters.model import CounterModel
-from rheostat.predict.counters.protocol import (
+from rheostat.prediction.counters.counter_model import CounterModel
+from rheostat.prediction.counters.learners import LEARNERS
+from rheostat.prediction.counters.leave_application_out import (
     SPLITS,
     CounterMarks,
     compare_counters,
     with_target,
 )
+from rheostat.prediction.counters.leverage import WhatIf, leverage, what_if
+from rheostat.prediction.counters.power_law import missing_for_law
 
 TEN = tuple(LEARNERS)
 DEFAULT = ("mummi", "law")

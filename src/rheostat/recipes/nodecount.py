@@ -26,11 +26,11 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Knob, powers_of_two
-from rheostat.decide.accuracy import Accuracy, accuracy
-from rheostat.decide.backtest import divided, end_s
+from rheostat.decision.accuracy import Accuracy, accuracy
+from rheostat.decision.backtest import divided, end_s
 from rheostat.errors import DataError
-from rheostat.measure.repairs import TOTALS, per_node_requests
-from rheostat.predict.archive import holds
+from rheostat.measurement.repairs import TOTALS, per_node_requests
+from rheostat.prediction.archive import holds
 
 OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
@@ -143,36 +143,36 @@ def model(
     """
     kind, targets = kind_of(kind, jobs), targets_in(jobs)
     if kind == "within":
-        from rheostat.predict.effects import WithinApplication
+        from rheostat.prediction.effects import WithinApplication
 
         return WithinApplication(tuple(knobs), targets=targets, by=by, random_state=seed)
     if kind == "law":
-        from rheostat.predict.law import LawGP
+        from rheostat.prediction.scaling_law import LawGP
 
         return LawGP(tuple(knobs), by=by, seed=seed)
-    from rheostat.predict.surrogate import Surrogate
+    from rheostat.prediction.surrogate import Surrogate
 
     if kind == "attention":
         return Surrogate(
-            "xgboost", embedding="attention", targets=targets, similar_by=by, random_state=seed
+            "xgboost", embedding="attention", targets=targets, group_by=by, random_state=seed
         )
-    return Surrogate(kind, targets=targets, similar_by=by, random_state=seed)
+    return Surrogate(kind, targets=targets, group_by=by, random_state=seed)
 
 
 def saved(path: Path) -> Predictor:
     """A model from a file, whichever kind it is."""
     if holds(path, "law.json"):
-        from rheostat.predict.law import LawGP
+        from rheostat.prediction.scaling_law import LawGP
 
         return LawGP.load(path)
-    from rheostat.predict.store import load
+    from rheostat.prediction.store import load
 
     return load(path)
 
 
 def save(fitted: Any, path: Path) -> Path:
     """Keep a fitted model in a file that is safe to open."""
-    from rheostat.predict import store
+    from rheostat.prediction import store
 
     return fitted.save(path) if hasattr(fitted, "save") else store.save(fitted, path)
 
@@ -181,8 +181,8 @@ def reconstruction(
     kind: str = "xgboost", *, embedding: str | None = "tabnet", seed: int = 0
 ) -> Any:
     """The paper's surrogate as far as it is public: embedding into a regressor, hard samples."""
-    from rheostat.predict.sampling import LossProportional
-    from rheostat.predict.surrogate import Surrogate
+    from rheostat.prediction.loss_sampling import LossProportional
+    from rheostat.prediction.surrogate import Surrogate
 
     return Surrogate(
         kind, embedding=embedding, sample=LossProportional(), targets=TARGETS, random_state=seed

@@ -3,8 +3,8 @@
 The published system learns on known applications, profiles a new one at a few settings for seconds,
 infers speeds there from counters and fills in the others by neural collaborative filtering.  Here
 are its networks and its simpler rivals by name, and the protocol of its public notebooks
-(`PUBLISHED`), whose leaks `rheostat.predict.factor.judge` closes one by one.  Ours is
-`rheostat.predict.factor.mixture`, put to use by `rheostat.decide.caps`.
+(`PUBLISHED`), whose leaks `rheostat.prediction.completion.evaluate` closes one by one.  Ours is
+`rheostat.prediction.completion.mixture`, put to use by `rheostat.decision.caps`.
 
 References
 ----------
@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rheostat.predict.factor.classic import LowRank, Neighbours, TrainMean
-from rheostat.predict.factor.judge import Protocol
+from rheostat.prediction.completion.classic import LowRank, Neighbours, TrainMean
+from rheostat.prediction.completion.evaluate import CapProtocol
 
-PUBLISHED = Protocol(sweep_normalised=True, judged_on_tried=True, answer_key=True)
+PUBLISHED = CapProtocol(sweep_normalised=True, judged_on_tried=True, answer_key=True)
 
 
 def rivals(seed: int = 0, *, deep: bool = True) -> dict[str, Callable[[], Any]]:
@@ -31,7 +31,7 @@ def rivals(seed: int = 0, *, deep: bool = True) -> dict[str, Callable[[], Any]]:
         "neighbours": Neighbours,
     }
     if deep:
-        from rheostat.predict.factor.neural import Autoencoder, Collaborative
+        from rheostat.prediction.completion.neural import Autoencoder, Collaborative
 
         found["autoencoder"] = lambda: Autoencoder(seed=seed)
         found["collaborative filtering"] = lambda: Collaborative(seed=seed)

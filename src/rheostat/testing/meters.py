@@ -12,16 +12,16 @@ import math
 import time
 from collections.abc import Callable
 
-from rheostat.measure.meters import Session
-from rheostat.measure.meters.reading import MEASURED, STATES, UNAVAILABLE, Meter
+from rheostat.measurement.meters import Session
+from rheostat.measurement.meters.reading import MEASURED, STATES, UNAVAILABLE, EnergyMeter
 
 
 def check_meter(
-    make: Callable[[], Meter],
+    make: Callable[[], EnergyMeter],
     *,
     spend: Callable[[], None],
     energy_j: float,
-    closed: Callable[[], Meter] | None = None,
+    closed: Callable[[], EnergyMeter] | None = None,
     window_s: float = 0.05,
 ) -> None:
     """Check the meter that ``make`` gives, on hardware or on a recording of it.
@@ -46,7 +46,9 @@ def check_meter(
         raise AssertionError(f"{getattr(meter, 'name', meter)}: " + "; ".join(problems))
 
 
-def _window(meter: Meter, spend: Callable[[], None], energy_j: float, window_s: float) -> list[str]:
+def _window(
+    meter: EnergyMeter, spend: Callable[[], None], energy_j: float, window_s: float
+) -> list[str]:
     with Session([meter], interval_s=10 * window_s) as session:
         spend()
         time.sleep(window_s)
@@ -61,7 +63,7 @@ def _window(meter: Meter, spend: Callable[[], None], energy_j: float, window_s: 
     return problems
 
 
-def _silent(meter: Meter) -> list[str]:
+def _silent(meter: EnergyMeter) -> list[str]:
     """A closed meter says why, and a session with it has no number."""
     with Session([meter]) as session:
         pass

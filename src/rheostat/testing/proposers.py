@@ -15,7 +15,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Outcome
 from rheostat.core.space import Knob, Space
 from rheostat.tradeoff.propose.base import Proposer
-from rheostat.tradeoff.propose.history import keys
+from rheostat.tradeoff.propose.observations import keys
 from rheostat.tradeoff.search import search
 
 Make = Callable[[Space, int], Proposer]

@@ -36,7 +36,7 @@ from rheostat.core.front import Front
 from rheostat.core.outcome import Array
 from rheostat.core.units import format_quantity, parse_quantity
 from rheostat.errors import DataError
-from rheostat.tradeoff.many import knee_heights
+from rheostat.tradeoff.many_fronts import knee_heights
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Meter, Outcome
 from rheostat.errors import DataError
-from rheostat.tradeoff.journal import Journal
 from rheostat.tradeoff.propose.base import Proposer
-from rheostat.tradeoff.propose.history import concat, stack
+from rheostat.tradeoff.propose.observations import concat, stack
+from rheostat.tradeoff.search_journal import SearchJournal
 
 Measure = Meter | Callable[[JobTable], Outcome]
 Progress = bool | Callable[[int, int], None]
@@ -87,7 +87,11 @@ def search(
         raise DataError("search", problems)
     told: list[tuple[JobTable, Outcome]] = []
     with ExitStack() as held:
-        book = None if journal is None else held.enter_context(Journal(journal, proposer, measure))
+        book = (
+            None
+            if journal is None
+            else held.enter_context(SearchJournal(journal, proposer, measure))
+        )
         report = held.enter_context(_reporter(progress, budget))
         try:
             for pair in _results(proposer, _one(measure), book, budget, batch, workers):
@@ -109,7 +113,7 @@ def _counts(budget: int, batch: int, workers: int) -> tuple[tuple[str, int], ...
 def _results(
     proposer: Proposer,
     measure: Callable[[JobTable], Outcome],
-    book: Journal | None,
+    book: SearchJournal | None,
     budget: int,
     batch: int,
     workers: int,

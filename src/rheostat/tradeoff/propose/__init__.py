@@ -4,9 +4,9 @@ from rheostat.tradeoff.propose.base import Proposer, Searcher
 from rheostat.tradeoff.propose.evolution import NSGA2
 from rheostat.tradeoff.propose.hypervolume import ExpectedHypervolume
 from rheostat.tradeoff.propose.improvement import ExpectedImprovement, ParEGO
+from rheostat.tradeoff.propose.model_draws import MostUncertain, Thompson
 from rheostat.tradeoff.propose.modelled import Modelled
 from rheostat.tradeoff.propose.nehvi import NoisyHypervolume
-from rheostat.tradeoff.propose.sampling import MostUncertain, Thompson
 from rheostat.tradeoff.propose.spacefill import Exhaustive, Sobol
 
 PROPOSERS: dict[str, type[Searcher]] = {

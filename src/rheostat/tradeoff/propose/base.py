@@ -20,7 +20,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
-from rheostat.tradeoff.propose.history import History, Key, keys
+from rheostat.tradeoff.propose.observations import Key, Observations, keys
 from rheostat.tradeoff.rules import Limit
 
 LISTED = 50_000  # a finite space of at most this many settings is listed, a larger one sampled
@@ -69,7 +69,7 @@ class Searcher(ABC):
         self.job = job
         self.limits = tuple(limits)
         self.seed = seed
-        self.history = History(self.space, self.objectives)
+        self.history = Observations(self.space, self.objectives)
         self._told: set[Key] = set()
         self._pending: dict[Key, dict[str, Any]] = {}
         self._listed: list[dict[str, Any]] | None = None

@@ -5,7 +5,7 @@ is taken.  Worth it for few combinations: a climb costs about a second.
 
 Notation
 --------
-D  inputs of the Gaussian process (see `rheostat.predict.gp.encode`)     X : (..., q, D)
+D  inputs of the Gaussian process (see `rheostat.prediction.gp.encode`)     X : (..., q, D)
 Y : (..., q, t) its targets, on log axes where it learnt them so
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from rheostat._optional import require
 from rheostat.core.outcome import DERIVED, Array
 from rheostat.core.space import Space
-from rheostat.predict.gp import GaussianProcess, encode, quietly
+from rheostat.prediction.gp import GaussianProcess, encode, quietly
 from rheostat.tradeoff.propose.bridge import computed, noisy_hypervolume
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from rheostat.core.outcome import Array
 from rheostat.core.space import Knob, Space
 from rheostat.errors import DataError
 from rheostat.tradeoff.propose.base import Searcher
-from rheostat.tradeoff.propose.history import Key, keys
 from rheostat.tradeoff.propose.modelled import Shared
+from rheostat.tradeoff.propose.observations import Key, keys
 from rheostat.tradeoff.propose.spacefill import spread
 
 _STALE = 30  # generations that bring nothing new before the rest is spread evenly

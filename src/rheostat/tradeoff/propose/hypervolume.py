@@ -23,8 +23,8 @@ from rheostat.core.outcome import Array
 from rheostat.core.space import Knob, Space
 from rheostat.errors import DataError
 from rheostat.tradeoff.acquisition import hypervolume_improvement
+from rheostat.tradeoff.propose.candidate_view import CandidateView
 from rheostat.tradeoff.propose.modelled import Modelled, Options
-from rheostat.tradeoff.propose.view import View
 
 
 class ExpectedHypervolume(Modelled):
@@ -47,12 +47,12 @@ class ExpectedHypervolume(Modelled):
                 [f"expected two objectives, got {len(self.objectives)}: use NoisyHypervolume"],
             )
 
-    def score(self, view: View, rng: np.random.Generator) -> Array:
+    def score(self, view: CandidateView, rng: np.random.Generator) -> Array:
         """Mean improvement of each candidate, in the coordinates of the view."""
         return expected_improvement_of_front(view)
 
 
-def expected_improvement_of_front(view: View) -> Array:
+def expected_improvement_of_front(view: CandidateView) -> Array:
     """Exact two-objective expected hypervolume improvement over draws, (candidates,).
 
     A fixed row joins the front of each draw at that draw's own value, where feasible; so a batch

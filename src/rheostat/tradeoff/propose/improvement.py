@@ -21,8 +21,8 @@ from rheostat.core.front import Front, Objective
 from rheostat.core.outcome import Array
 from rheostat.core.space import Knob, Space
 from rheostat.tradeoff.acquisition import chebyshev, improvement
+from rheostat.tradeoff.propose.candidate_view import CandidateView
 from rheostat.tradeoff.propose.modelled import Modelled, Options
-from rheostat.tradeoff.propose.view import View
 
 
 class ExpectedImprovement(Modelled):
@@ -44,7 +44,7 @@ class ExpectedImprovement(Modelled):
         """The quantity, if it is not an objective, and what limits need."""
         return (self.quantity, *super().also())
 
-    def score(self, view: View, rng: np.random.Generator) -> Array:
+    def score(self, view: CandidateView, rng: np.random.Generator) -> Array:
         """Mean improvement on the best feasible value, on the log axis where positive."""
         draws = np.broadcast_to(view.front.draws(self.quantity), view.y.shape[:2])
         told = self._told_feasible()
@@ -66,7 +66,7 @@ class ExpectedImprovement(Modelled):
 class ParEGO(Modelled):
     """Expected improvement of a randomly weighted augmented Chebyshev distance."""
 
-    def score(self, view: View, rng: np.random.Generator) -> Array:
+    def score(self, view: CandidateView, rng: np.random.Generator) -> Array:
         """Weights are drawn from ``rng``, uniform on the simplex."""
         weights = rng.dirichlet(np.ones(len(self.objectives)))
         draws = chebyshev(view.y, weights, view.ideal, view.span)
@@ -74,7 +74,7 @@ class ParEGO(Modelled):
         return scored(view, draws, told)
 
 
-def scored(view: View, draws: Array, told: Array) -> Array:
+def scored(view: CandidateView, draws: Array, told: Array) -> Array:
     """Mean feasible improvement of ``draws`` (d, N) on the least of ``told`` and of fixed rows."""
     best = np.full((len(draws), 1), np.min(told, initial=np.inf))
     if view.fixed:

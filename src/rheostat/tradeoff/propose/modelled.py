@@ -20,11 +20,11 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
-from rheostat.predict.gp import GaussianProcess
+from rheostat.prediction.gp import GaussianProcess
 from rheostat.tradeoff.propose.base import Searcher
-from rheostat.tradeoff.propose.history import concat
+from rheostat.tradeoff.propose.candidate_view import CandidateView, look
+from rheostat.tradeoff.propose.observations import concat
 from rheostat.tradeoff.propose.spacefill import spread
-from rheostat.tradeoff.propose.view import View, look
 from rheostat.tradeoff.rules import Limit
 
 POOL = 512  # even sample of an endless space
@@ -95,7 +95,7 @@ class Modelled(Searcher):
         unknown = 0 if prior is not None else len(self.space.knobs) + 1
         self.initial = unknown if initial is None else initial
 
-    def score(self, view: View, rng: np.random.Generator) -> Array:
+    def score(self, view: CandidateView, rng: np.random.Generator) -> Array:
         """How promising each candidate is, (candidates,); larger is better."""
         raise NotImplementedError(f"{type(self).__name__} does not say what is promising")
 
@@ -140,7 +140,9 @@ class Modelled(Searcher):
             parts.append(told.rows(np.asarray(np.isfinite(self.front.values).all(axis=1))))
         self.model = self.model.fit(concat(parts))
 
-    def view(self, candidates: Sequence[dict[str, Any]], fixed: Sequence[dict[str, Any]]) -> View:
+    def view(
+        self, candidates: Sequence[dict[str, Any]], fixed: Sequence[dict[str, Any]]
+    ) -> CandidateView:
         """What the fitted model says about the candidates, ``fixed`` being as good as known."""
         told = self.front.alternatives.select(self.space.names).frame.rows(named=True)
         parts = (candidates, fixed, told if self.rereads else [])
@@ -213,7 +215,7 @@ class Modelled(Searcher):
         return [s for k, s in fresh.items() if k not in out]
 
 
-def ranked(view: View, score: Array) -> NDArray[np.int64]:
+def ranked(view: CandidateView, score: Array) -> NDArray[np.int64]:
     """Candidates from best to worst; equal scores by chance of being feasible, then by doubt."""
     score = np.where(np.isnan(score), -np.inf, score)
     return np.asarray(np.lexsort((-view.uncertainty(), -view.likely(), -score)), dtype=np.int64)

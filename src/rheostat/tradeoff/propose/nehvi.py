@@ -22,9 +22,9 @@ from rheostat._optional import require
 from rheostat._threads import one_thread
 from rheostat.core.outcome import Array
 from rheostat.tradeoff.propose.bridge import drawn_model, finite, first_outputs, noisy_hypervolume
+from rheostat.tradeoff.propose.candidate_view import CandidateView
 from rheostat.tradeoff.propose.climb import climb, climbable
 from rheostat.tradeoff.propose.modelled import Modelled
-from rheostat.tradeoff.propose.view import View
 from rheostat.tradeoff.rules import Limit
 
 _TOGETHER = 512  # candidates scored at a time
@@ -44,7 +44,7 @@ class NoisyHypervolume(Modelled):
                 return found
         return super().propose(n, rng)
 
-    def score(self, view: View, rng: np.random.Generator) -> Array:
+    def score(self, view: CandidateView, rng: np.random.Generator) -> Array:
         """The acquisition of each candidate over the draws of the view; no chance is involved."""
         torch = require("torch", extra="bo")
         outputs = _outputs(view, self.limits)
@@ -65,7 +65,7 @@ class NoisyHypervolume(Modelled):
             return np.asarray(torch.cat([acquisition(x) for x in blocks]).numpy())
 
 
-def _outputs(view: View, limits: tuple[Limit, ...]) -> Array:
+def _outputs(view: CandidateView, limits: tuple[Limit, ...]) -> Array:
     """Draws of minus the objectives, then of what is left under each limit; (s, N, m + limits)."""
     left = [
         np.broadcast_to(1.0 - view.front.draws(x.quantity) / x.most, view.y.shape[:2])[..., None]

@@ -1,0 +1,111 @@
+"""``rheostat train --agent ours``: an order that fits any machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rheostat.core.jobs import JobTable
+    from rheostat.core.machine import Machine
+    from rheostat.simulation.learned_priority.learned_priority import LearnedPriority
+
+SITES, SITE_JOBS, GENERATIONS = 2, 2000, 20
+STRETCH, MOST = 10_000, 4
+
+
+def train_ours(
+    jobs: JobTable,
+    place: Machine,
+    *,
+    trace: str,
+    out: Path,
+    objective: str = "",
+    generations: int | None = None,
+    held_out: float = 0.2,
+    seed: int = 0,
+    json: bool = False,
+) -> None:
+    """Learn from the jobs that are not held out; compare on the others; show."""
+    from rheostat.cli.progress import watched
+    from rheostat.training.priority.evolve import train_rank
+    from rheostat.training.priority.generated_sites import generated_site
+    from rheostat.training.priority.training_cases import cases
+
+    given = cases(jobs, place, name=trace, length=STRETCH, most=MOST, until=1.0 - held_out)
+    for number in range(SITES):
+        log, size = generated_site(number, SITE_JOBS)
+        given += cases(log, size, name=f"site {number}", length=SITE_JOBS, most=1)
+    with watched("generation") as progress:
+        ranker = train_rank(
+            given, objective=_weights(objective), generations=generations or GENERATIONS,
+            seed=seed, out=out, progress=progress,
+        )  # fmt: skip
+    facts = {
+        "trace": trace, "agent": "ours", "objective": objective or "slowdown", "seed": seed,
+        "parameters": len(ranker.weights), "cases": [c.name for c in given],
+        "history": [{"generation": k + 1, "best_loss": min(row), "mean_loss": sum(row) / len(row)}
+                    for k, row in enumerate(ranker.trained["losses"])],
+        "held_out": _judged(jobs, place, ranker, held_out),
+    }  # fmt: skip
+    _show(facts, json=json)
+
+
+def _weights(objective: str) -> dict[str, float] | None:
+    from rheostat.cli import options as o
+    from rheostat.errors import DataError
+
+    if not objective:
+        return None
+    found = {}
+    for part in o.names(objective):
+        name, equals, value = part.partition("=")
+        number = o.value(value) if equals else 1.0
+        if not isinstance(number, int | float):
+            raise DataError("--objective", [f"expected NAME or NAME=WEIGHT, got {part!r}"])
+        found[name.strip()] = float(number)
+    return found
+
+
+def _judged(
+    jobs: JobTable, place: Machine, ranker: LearnedPriority, share: float
+) -> list[dict[str, Any]]:
+    """Mean bounded slowdown and longest wait on the last jobs, of this order and simple ones."""
+    import numpy as np
+
+    from rheostat.simulation.learned_priority.learned_priority import simulate_ranked
+    from rheostat.simulation.schedule_metrics import bounded_slowdown
+    from rheostat.simulation.simulate import simulate_run
+    from rheostat.simulation.sweep import later
+    from rheostat.training.priority.training_cases import SIMPLE
+
+    if share <= 0:
+        return []
+    rest = later(jobs, 1.0 - share)
+    runs = [simulate_ranked(rest, ranker, place, name="ours")]
+    runs += [simulate_run(rest, simple, place) for simple in SIMPLE]
+    rows = []
+    for run in runs:
+        wait = run.jobs.numpy("wait_s")
+        slow = bounded_slowdown(wait, run.jobs.numpy("runtime_s"))
+        found = {"policy": run.policy.name, "jobs": len(wait)}
+        found |= {"mean_bounded_slowdown": float(np.mean(slow))}
+        rows.append(found | {"mean_wait_s": float(wait.mean()), "max_wait_s": float(wait.max())})
+    return rows
+
+
+def _show(facts: dict[str, Any], *, json: bool) -> None:
+    from rheostat.cli.output import put_json, put_report
+    from rheostat.core.report import Grid, Report, Section
+
+    if json:
+        put_json("rheostat.train/1", facts)
+        return
+    names = ("policy", "jobs", "mean_bounded_slowdown", "mean_wait_s", "max_wait_s")
+    grid = Grid(names, tuple(tuple(row[n] for n in names) for row in facts["held_out"]))
+    last = facts["history"][-1]
+    told = (
+        f"{len(facts['history'])} generations on {len(facts['cases'])} cases: mean log ratio to "
+        f"the best simple order {last['mean_loss']:.3f}, best of the last {last['best_loss']:.3f}.",
+    )
+    put_report(Report("", [Section("held out", told, grid)]), grid)

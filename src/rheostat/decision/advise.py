@@ -1,0 +1,189 @@
+"""Which setting should each of these jobs take, and what would that change?
+
+Every setting of every job is predicted at once; a rule picks one per job among those that hold the
+limits; the change against what the job asked for is computed draw by draw, so that errors common to
+both settings cancel and the interval of a saving is narrower than those of the two energies.
+
+A job whose settings the model has no support for is left alone and says so, and so is one for which
+no setting holds the limits.
+
+Notation
+--------
+J  jobs      S  settings per job, the request included      d  draws
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.decision import Assignment, Decision
+from rheostat.core.front import Constraint, Objective, Rule
+from rheostat.core.jobs import JobTable, Note
+from rheostat.core.outcome import Predictor
+from rheostat.core.space import Knob, Space
+from rheostat.decision.batch_choice import BatchChoice, assignments, choose
+from rheostat.decision.batch_fronts import stack
+from rheostat.decision.tabulate import advice_table
+from rheostat.errors import DataError
+
+RUNTIME_ENERGY = ("runtime_s", "energy_j")
+ROWS_AT_ONCE = 50_000
+"""Alternatives predicted in one call: enough to be fast, few enough for 64 draws in 100 MB."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A total over jobs before and after, and the relative change with its interval."""
+
+    before: float
+    after: float
+    change: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What each job should take.  ``table`` has one row per job, in the order asked.
+
+    ``table`` holds each knob as advised and as ``KNOB_requested``, the predictions
+    ``runtime_s_advised`` with ``_low`` and ``_high``, ``runtime_s_requested``, the relative change
+    ``runtime_s_change`` (-0.29 is 29 % less) with its interval, the number of similar past runs
+    (``support``) and a ``status``: advised, kept (the request is best), infeasible or abstained.
+    ``totals`` sums over the jobs that can be compared; ``decision`` has the reasons.
+    """
+
+    table: JobTable
+    decision: Decision
+    totals: Mapping[str, Change]
+    rule: str
+    constraints: tuple[str, ...]
+    knobs: tuple[str, ...]
+    objectives: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def counts(self) -> dict[str, int]:
+        """Jobs by status, in a fixed order."""
+        status = self.table.frame["status"]
+        return {s: int((status == s).sum()) for s in STATUSES}
+
+
+STATUSES = ("advised", "kept", "infeasible", "abstained")
+
+
+def advise(
+    jobs: JobTable,
+    model: Predictor,
+    knobs: Space | Knob | Iterable[Knob],
+    rule: Rule | None = None,
+    within: Constraint | Iterable[Constraint] = (),
+    *,
+    objectives: Sequence[str | Objective] = RUNTIME_ENERGY,
+    level: float = 0.9,
+) -> Advice:
+    """A setting for each job, with what it saves against the requested one.
+
+    Parameters
+    ----------
+    jobs : JobTable
+        One row per job; only columns known at submission are shown to the model.
+    model : Predictor
+        Fitted.
+    knobs : Space, Knob or several Knobs
+        What may be turned; the setting each job asked for is always allowed as well.
+    rule : Rule, optional
+        How to choose from a front; the knee if none is given.
+    within : Constraint or several
+        Limits that the chosen setting must hold.
+    objectives : names or Objectives
+        What the front is made of.
+    level : float
+        Level of the intervals.
+
+    Raises
+    ------
+    DataError
+        No jobs, a knob column is missing or a knob is a range.
+
+    Examples
+    --------
+    >>> from rheostat import Outcome, table
+    >>> class Amdahl:
+    ...     def fit(self, jobs): return self
+    ...     def predict(self, jobs):
+    ...         n = jobs.numpy("nodes")[None, :]
+    ...         return Outcome({"runtime_s": 10 + 90 / n, "power_w": 50 + 100.0 * n})
+    >>> queue = table({"job_id": [1, 2], "nodes": [64, 8]})
+    >>> advice = advise(queue, Amdahl(), Knob("nodes", [1, 2, 4, 8, 16, 32, 64]))
+    >>> advice.table.frame["nodes"].to_list(), advice.counts()["kept"]
+    ([8, 8], 1)
+    >>> advice.table.frame["energy_j_change"].round(2).to_list()
+    [-0.75, 0.0]
+    """
+    if not len(jobs):
+        raise DataError("advise", ["the table has no rows: nothing to advise"])
+    space, limits = Space.of(knobs), _several(within)
+    rule = rule if rule is not None else _knee()
+    block = max(1, ROWS_AT_ONCE // (len(space.settings()) + 1))
+    parts: list[BatchChoice] = []
+    made: list[Sequence[Assignment]] = []
+    for start in range(0, len(jobs), block):
+        rows = jobs.rows(np.arange(start, min(start + block, len(jobs))))
+        many = stack(rows, model, space, objectives)
+        parts.append(choose(many, rule, limits, level))
+        made.append(assignments(many, parts[-1], rule, limits, space.names))
+    chosen = BatchChoice.joined(parts)
+    table = advice_table(jobs, chosen, space.names)
+    return Advice(
+        table.noted(*_notes(chosen, limits)),
+        Decision(tuple(chain.from_iterable(made))),
+        {q: _total(chosen, q, level) for q in chosen.quantities},
+        str(rule),
+        tuple(str(c) for c in limits),
+        space.names,
+        tuple(Objective.of(o).name for o in objectives),
+    )
+
+
+def _several(within: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
+    return tuple(within) if isinstance(within, Iterable) else (within,)
+
+
+def _knee() -> Rule:
+    """The default rule, found by name: a neighbour on this floor that is not imported."""
+    from rheostat import Knee
+
+    return Knee()
+
+
+def _total(chosen: BatchChoice, quantity: str, level: float) -> Change:
+    """Sums over jobs, draw by draw; jobs without a prediction on both sides are left out."""
+    after, before = chosen.sums[quantity]
+    if not chosen.compared.any():
+        return Change(math.nan, math.nan, (math.nan,) * 3)
+    low, high = np.quantile(after / before - 1.0, [(1 - level) / 2, (1 + level) / 2])
+    change = float(after.mean() / before.mean() - 1.0), float(low), float(high)
+    return Change(float(before.mean()), float(after.mean()), change)
+
+
+def _notes(chosen: BatchChoice, limits: Sequence[Any]) -> tuple[Note, ...]:
+    said = {
+        "infeasible": f"no setting meets {' and '.join(map(str, limits))}: request left as it is",
+        "abstained": "no similar past runs at any setting: request left as it is",
+    }
+    notes = []
+    for status, message in said.items():
+        rows = np.flatnonzero(chosen.status == status)
+        if rows.size:
+            notes.append(Note(message, tuple(rows[:20].tolist()), int(rows.size)))
+    blind = np.flatnonzero((chosen.status == "advised") & ~chosen.compared)
+    if blind.size:
+        message = "the requested setting itself has no prediction: saving unknown"
+        notes.append(Note(message, tuple(blind[:20].tolist()), int(blind.size)))
+    return tuple(notes)

@@ -1,0 +1,189 @@
+"""Choose one setting per job from a `BatchFronts`, and compare it with the request draw by draw.
+
+Notation
+--------
+J  jobs      S  settings per job      d  draws      pick : (J,) place of the chosen setting
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.core.decision import Assignment, Because
+from rheostat.core.front import Constraint, Rule
+from rheostat.core.outcome import Array
+from rheostat.decision.batch_fronts import BatchFronts
+
+QUANTITIES = ("runtime_s", "power_w", "energy_j")
+Triple = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True)
+class BatchChoice:
+    """The choice for J jobs: arrays (J,), NaN where there is nothing to say.
+
+    ``advised[q]`` is (mean, low, high) at the chosen setting, ``requested[q]`` the mean at the
+    requested one, ``change[q]`` the relative change (mean, low, high), ``sums[q]`` the draws of the
+    totals (after, before) over jobs that have both.
+    """
+
+    pick: NDArray[np.int64]
+    second: NDArray[np.int64]
+    status: NDArray[np.str_]
+    settings: Mapping[str, Sequence[Any]]
+    support: Array
+    compared: NDArray[np.bool_]
+    advised: Mapping[str, Triple]
+    requested: Mapping[str, Array]
+    change: Mapping[str, Triple]
+    sums: Mapping[str, tuple[Array, Array]]
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """What is known of each choice."""
+        return tuple(self.advised)
+
+    @classmethod
+    def joined(cls, parts: Sequence[BatchChoice]) -> BatchChoice:
+        """Blocks of jobs one after the other; sums are added draw by draw."""
+        first = parts[0]
+        return cls(
+            *(np.concatenate([getattr(p, n) for p in parts]) for n in ("pick", "second", "status")),
+            {k: [v for p in parts for v in p.settings[k]] for k in first.settings},
+            np.concatenate([p.support for p in parts]),
+            np.concatenate([p.compared for p in parts]),
+            {q: _joined([p.advised[q] for p in parts]) for q in first.advised},
+            {q: np.concatenate([p.requested[q] for p in parts]) for q in first.requested},
+            {q: _joined([p.change[q] for p in parts]) for q in first.change},
+            {q: _added([p.sums[q] for p in parts]) for q in first.sums},
+        )
+
+
+def _joined(parts: Sequence[Triple]) -> Triple:
+    low, mid, high = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return low, mid, high
+
+
+def _added(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    after, before = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
+    return after, before
+
+
+def choose(
+    many: BatchFronts, rule: Rule, limits: Sequence[Constraint], level: float
+) -> BatchChoice:
+    """The setting with the least score among those that hold every limit, for each job.
+
+    Where there is none, or nothing is predicted, the request is kept and the status says why.
+    """
+    score = many.score(rule)
+    missed = [many.excess(c) for c in limits]
+    worst = np.max(missed, axis=0) if missed else np.full(score.shape, -np.inf)
+    usable = np.isfinite(many.values).all(axis=2) & ~np.isnan(worst)
+    allowed = usable & (worst <= 0) & np.isfinite(score)
+    order = np.argsort(np.where(allowed, score, np.inf), axis=1, kind="stable")
+    found = allowed.any(axis=1)
+    pick = np.where(found, order[:, 0], many.requested)
+    second = np.where(allowed.sum(axis=1) > 1, order[:, min(1, order.shape[1] - 1)], -1)
+    status = np.select(
+        [found & (pick == many.requested), found, usable.any(axis=1)],
+        ["kept", "advised", "infeasible"],
+        "abstained",
+    )
+    return _described(many, np.where(found, pick, many.requested), second, status, level)
+
+
+def _described(
+    many: BatchFronts, pick: NDArray[np.int64], second: NDArray[np.int64], status: Any, level: float
+) -> BatchChoice:
+    found = np.isin(status, ("advised", "kept"))
+    rows = np.arange(len(many)) * many.size + pick
+    frame = many.flat.alternatives.frame[rows]
+    support = many.flat.outcome.support
+    advised, requested, change, sums = {}, {}, {}, {}
+    compared = np.zeros(len(many), dtype=bool)
+    names = dict.fromkeys([*(o.name for o in many.flat.objectives), *QUANTITIES])
+    for q in (n for n in names if _has(many, n)):
+        draws = many.draws(q)
+        after = _at(draws, pick)
+        before = _at(draws, many.requested)
+        both = np.isfinite(after).all(axis=0) & np.isfinite(before).all(axis=0) & found
+        compared |= both
+        advised[q] = _where(found, spread(after, level))
+        requested[q] = before.mean(axis=0)
+        change[q] = _where(both, _relative(after, before, level))
+        sums[q] = after[:, both].sum(axis=1), before[:, both].sum(axis=1)
+    held = np.full(len(many), np.nan) if support is None else np.asarray(support, float)[rows]
+    settings = {c: frame[c].to_list() for c in frame.columns}
+    return BatchChoice(
+        pick, second, status, settings, held, compared, advised, requested, change, sums
+    )
+
+
+def _has(many: BatchFronts, name: str) -> bool:
+    return name in many.flat.outcome or any(name == o.name for o in many.flat.objectives)
+
+
+def _at(draws: Array, place: NDArray[np.int64]) -> Array:
+    """Draws (d, J) at each job's place."""
+    return np.take_along_axis(draws, place[None, :, None], axis=2)[:, :, 0]
+
+
+def _where(here: NDArray[np.bool_], triple: Triple) -> Triple:
+    a, b, c = (np.where(here, t, np.nan) for t in triple)
+    return a, b, c
+
+
+def spread(draws: Array, level: float) -> Triple:
+    """(mean, low, high) over draws (d, J); NaN where any draw is.
+
+    >>> [v.tolist() for v in spread(np.array([[1.0, np.nan], [3.0, 2.0]]), 1.0)]
+    [[2.0, nan], [1.0, nan], [3.0, nan]]
+    """
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return draws.mean(axis=0), low, high
+
+
+def _relative(after: Array, before: Array, level: float) -> Triple:
+    """Relative change of the means, with the interval of the draws' ratios."""
+    _, low, high = spread(after / before - 1.0, level)
+    return after.mean(axis=0) / before.mean(axis=0) - 1.0, low, high
+
+
+def assignments(
+    many: BatchFronts,
+    chosen: BatchChoice,
+    rule: Rule,
+    limits: Sequence[Constraint],
+    names: Sequence[str],
+) -> list[Assignment]:
+    """The reasons, as `Front.choose` gives them, of jobs for which a setting was found."""
+    wanted = [o.name for o in many.flat.objectives]
+    frame = many.flat.alternatives.frame
+    ids = frame["job_id"][:: many.size].to_list() if "job_id" in frame.columns else None
+    start = np.arange(len(many)) * many.size
+    runner = frame.select(names)[start + np.maximum(chosen.second, 0)].rows(named=True)
+    means = {q: many.flat.mean(q) for q in wanted}
+    ratio = {q: m[start + chosen.pick] / m[start + chosen.second] for q, m in means.items()}
+    said, told = str(rule), tuple(str(c) for c in limits)
+    made = []
+    for j in np.flatnonzero(np.isin(chosen.status, ("advised", "kept"))).tolist():
+        alone = chosen.second[j] < 0
+        because = Because(
+            rule=said,
+            numbers={q: tuple(float(v[j]) for v in chosen.advised[q]) for q in wanted},  # type: ignore[misc]
+            constraints=told,
+            runner_up=None if alone else runner[j],
+            compared={} if alone else {q: float(r[j]) for q, r in ratio.items()},
+            support=None if np.isnan(chosen.support[j]) else float(chosen.support[j]),
+        )
+        setting = {n: chosen.settings[n][j] for n in names}
+        made.append(
+            Assignment(None if ids is None else ids[j], setting, because, int(chosen.pick[j]))
+        )
+    return made

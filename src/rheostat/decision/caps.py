@@ -1,0 +1,225 @@
+"""Which caps for one application, from a few of its runs and what others have taught?
+
+The runs of known applications teach how speed falls under caps; a few runs of the new one tell
+which kind it is.  The setting kept is the one that saves most watts and still holds the loss bound
+with the probability asked for; the next one to try is where success would save most beyond it.
+
+Notation
+--------
+p  settings      k  knobs: caps, and counts of GPUs or nodes that vary
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import Array
+from rheostat.core.space import Knob
+from rheostat.core.vocabulary import table
+from rheostat.errors import DataError
+from rheostat.prediction.completion.alone import Corners, Line, Process
+from rheostat.prediction.completion.cap_choice import CapChoice, keep, next_try
+from rheostat.prediction.completion.evaluate import LOSS, RISK
+from rheostat.prediction.completion.mixture import Completion
+from rheostat.prediction.completion.model import CapModel
+from rheostat.prediction.completion.table import CapTable, cap_table
+from rheostat.prediction.surface import CAPS, knobs_in
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a plainer method says: its speed at each setting (p,), and the setting it would keep."""
+
+    name: str
+    speed: Array
+    kept: int
+
+
+@dataclass(frozen=True)
+class CapAdvice:
+    """What is believed of an application, which setting to keep and which to try next.
+
+    ``row`` are its measured speeds, NaN where not tried; ``ready`` is False while the default has
+    not been tried: then that is next, and nothing else can be said.  ``needed`` is the probability
+    that a setting not tried must have to be kept, inf where none can be promised; ``notes`` tell
+    what of the tables was not used, and what was interpolated.
+    """
+
+    known: CapTable
+    app: str
+    row: Array
+    default_s: float
+    found: Completion
+    kept: CapChoice
+    next_setting: int
+    needed: float = float("inf")
+    baselines: tuple[Baseline, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the default has been tried."""
+        return bool(np.isfinite(self.default_s))
+
+
+def advise_caps(
+    known: JobTable,
+    tried: JobTable,
+    app: str,
+    *,
+    loss: float = LOSS,
+    risk: float = RISK,
+    asked: Sequence[Knob] = (),
+) -> CapAdvice:
+    """Complete the row of ``app`` from its runs ``tried``, taught by the others in ``known``.
+
+    Parameters
+    ----------
+    known : JobTable
+        Runs of applications: app, runtime_s, caps in watts, counts of GPUs or nodes that vary.
+    tried : JobTable
+        Runs of the application; its caps may be others, between those of ``known``.
+    app : str
+        Its name.
+    loss : float
+        Share of speed that may be lost.
+    risk : float
+        Probability with which the setting kept must hold that.
+    asked : sequence of Knob
+        Values to predict where they are to be others than those of ``known``.
+
+    Raises
+    ------
+    DataError
+        Fewer than two known applications, columns that are missing, knobs beyond what is known.
+    """
+    others, notes = _with_default(known.rows(pl.col("app").cast(pl.String) != app))
+    if others.frame["app"].n_unique() < 2:
+        raise DataError("known applications", [f"expected two or more beside {app}"])
+    learnt = cap_table(others)
+    runs, outside = _runs(learnt, tried, app)
+    learnt, between = _between(learnt, [*runs, *_grid(learnt, asked)])
+    runtime = np.full(len(learnt.values), np.nan)
+    for setting, seconds in runs.items():
+        runtime[learnt.index(setting)] = seconds
+    first = float(runtime[learnt.default])
+    model = CapModel().fit(learnt)
+    at = [int(i) for i in np.flatnonzero(np.isfinite(first / runtime))]
+    row = first / runtime
+    found = model.complete(at, row[at], level=risk)
+    notes = (*notes, *outside, *between)
+    if not at:
+        kept = CapChoice(learnt.default, 0.0, 1.0)
+        return CapAdvice(learnt, app, row, first, found, kept, learnt.default, notes=notes)
+    needed = model.needed(at, loss, risk)
+    kept = keep(found, learnt.saved_w, loss, needed, learnt.default)
+    after = next_try(model, found, learnt.saved_w, loss)
+    plain = _baselines(learnt, at, row, loss, risk)
+    return CapAdvice(learnt, app, row, first, found, kept, after, needed, plain, notes)
+
+
+def _with_default(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:
+    """Runs of applications that ran at the highest setting, and a note on the others."""
+    knobs = knobs_in(known)
+    if not set(knobs) & set(CAPS) or "app" not in known.columns:
+        return known, ()  # cap_table tells what is missing
+    top = [pl.col(c) == known.frame[c].max() for c in knobs]
+    there = known.frame.filter(*top)["app"].unique()
+    gone = known.frame.filter(~pl.col("app").is_in(there.implode()))["app"].unique().sort()
+    at = _told(knobs, [float(known.frame[c].max()) for c in knobs])  # type: ignore[arg-type]
+    note = (f"left out, no run at {at}: {', '.join(map(str, gone))}",) if len(gone) else ()
+    return known.rows(pl.col("app").is_in(there.implode())), note
+
+
+def _runs(
+    known: CapTable, tried: JobTable, app: str
+) -> tuple[dict[tuple[float, ...], float], tuple[str, ...]]:
+    """Mean runtime of the application at each setting that it ran, and notes on those not used."""
+    frame = tried.frame
+    if "app" in frame.columns:
+        frame = frame.filter(pl.col("app").cast(pl.String) == app)
+    problems = [f"column {c} is missing" for c in (*known.knobs, "runtime_s") if c not in frame]
+    if problems:
+        raise DataError("tried", [*problems, f"present: {', '.join(tried.columns)}"])
+    cells = frame.drop_nulls([*known.knobs, "runtime_s"]).filter(pl.col("runtime_s") > 0)
+    mean = cells.group_by(*known.knobs).agg(pl.col("runtime_s").log().mean().exp())
+    found = {tuple(map(float, row[:-1])): float(row[-1]) for row in mean.sort(known.knobs).rows()}
+    odd = [s for s in found if not known.covers(s)]
+    low, high = known.values.min(axis=0), known.values.max(axis=0)
+    between = ", ".join(
+        f"{k} {a:g} to {b:g}" for k, a, b in zip(known.knobs, low, high, strict=True)
+    )
+    notes = tuple(f"{_told(known.knobs, s)} is not used: known are {between}" for s in odd)
+    return {s: t for s, t in found.items() if s not in odd}, notes
+
+
+def _grid(known: CapTable, asked: Sequence[Knob]) -> list[tuple[float, ...]]:
+    """Every combination of the values asked for, with those known of the other knobs."""
+    given = {knob.name: [float(v) for v in knob.values] for knob in asked}
+    wrong = [f"{name} is no knob of this table: {', '.join(known.knobs)}"
+             for name in given if name not in known.knobs]  # fmt: skip
+    axes = [
+        given.get(name, sorted(set(column)))
+        for name, column in zip(known.knobs, known.values.T.tolist(), strict=True)
+    ]
+    settings = list(itertools.product(*axes)) if given and not wrong else []
+    wrong += [f"{_told(known.knobs, s)} is beyond what the known applications ran"
+              for s in settings if not known.covers(s)]  # fmt: skip
+    if wrong:
+        raise DataError("--knob", wrong)
+    return settings
+
+
+def _between(
+    known: CapTable, settings: Sequence[tuple[float, ...]]
+) -> tuple[CapTable, tuple[str, ...]]:
+    """The table with these settings too, and a note on those at which no known one ran."""
+    new = [s for s in settings if known.index(s) is None]
+    if not new:
+        return known, ()
+    told = "; ".join(_told(known.knobs, s) for s in sorted(set(new))[:5])
+    more = f" and {len(set(new)) - 5} more" if len(set(new)) > 5 else ""
+    note = f"no known application ran at {told}{more}: theirs are interpolated there"
+    return known.with_settings(new), (note,)
+
+
+def _baselines(
+    known: CapTable, at: list[int], row: Array, loss: float, risk: float
+) -> tuple[Baseline, ...]:
+    """What plainer methods say of the same runs, as far as they can be computed."""
+    if len(at) < 2:
+        return ()
+    line, corners, process = Line().fit(known), Corners().fit(known), Process().fit(known)
+    said = {"line": line.fill(at, row[at]), "gp_low": process.bound(at, row[at], risk)}
+    if len(known.knobs) > 1 and corners.possible(at):
+        said["bilinear"] = corners.fill(at, row[at])
+    found = []
+    for name, speed in said.items():
+        speed[at] = row[at]
+        allowed = speed >= 1.0 - loss - 1e-9
+        kept = int(np.where(allowed, known.saved_w, -np.inf).argmax())
+        found.append(Baseline(name, speed, kept))
+    return tuple(found)
+
+
+def _told(knobs: Sequence[str], values: Sequence[float]) -> str:
+    return ", ".join(f"{k}={v:g}" for k, v in zip(knobs, values, strict=True))
+
+
+def as_runs(advised: CapAdvice, draws: int = 8) -> JobTable:
+    """What is believed, as a table of runs: so many equally likely runtimes at each setting.
+
+    Such a table can be given wherever measured runs can, to `rheostat budget plan` for instance.
+    """
+    levels = (np.arange(draws) + 0.5) / draws
+    speeds = np.stack([advised.found.bound(1.0 - level) for level in levels], axis=1)
+    values = np.repeat(advised.known.values, draws, axis=0)
+    columns = {k: values[:, j] for j, k in enumerate(advised.known.knobs)}
+    runtime = advised.default_s / speeds.ravel()
+    return table({"app": [advised.app] * len(values), **columns, "runtime_s": runtime})

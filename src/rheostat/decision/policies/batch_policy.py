@@ -1,0 +1,117 @@
+"""A batch policy: an order of the waiting jobs, how far it backfills, and what planning may know.
+
+*Backfilling* lets a job start ahead of its turn.  ``none`` never; ``easy`` if that does not delay
+the first job that cannot start yet; ``conservative`` if it delays none of those before it.
+
+*Semantics* says which run time a waiting job is planned with: ``textbook`` its estimate;
+``cqsim`` its true run time, as the simulator CQSim and the results published with it do.  No site
+knows the true run time: such a plan is clairvoyant, and every result says so.
+
+*Ties* says how often the queue is looked at when several events fall on one moment: after each
+``event``, or once per time stamp (``batch``).  Ends come before submissions, submissions as the
+trace has them, ends in the order of the starts; with ``ends="expected"`` of the expected ends.
+
+*Overdue* says when a job that has outlived its estimate is expected to end: in the ``past``, where
+the estimate left it, so that what waits for it could have started already and nothing may pass;
+``now``; or later, as its estimate is made to ``extend`` step by step.  The default is ``past`` for
+estimates that are given, and ``extend`` for learned ones.
+
+References
+----------
+Mu'alem, Feitelson, "Utilization, predictability, workloads, and user runtime estimates in
+scheduling the IBM SP2 with backfilling", IEEE TPDS 2001.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rheostat.decision.policies.multifactor import Multifactor
+from rheostat.decision.policies.priority_functions import PriorityFunction, Score, priority_function
+from rheostat.decision.policies.priority_tree import PriorityTree
+from rheostat.errors import DataError
+
+BACKFILLING = ("none", "easy", "conservative")
+SEMANTICS = ("textbook", "cqsim")
+TIES = ("event", "batch")
+ENDS = ("start", "expected")
+OVERDUE = ("past", "now", "extend")
+
+
+@dataclass(frozen=True)
+class BatchPolicy:
+    """Made by `policy`; ``name`` is what it is called in tables."""
+
+    order: PriorityFunction
+    backfill: str = "easy"
+    semantics: str = "textbook"
+    ties: str = "event"
+    name: str = ""
+    ends: str = "start"
+    overdue: str | None = None
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{what}: expected one of {', '.join(known)}, got {value!r}"
+            for what, value, known in (
+                ("backfill", self.backfill, BACKFILLING),
+                ("semantics", self.semantics, SEMANTICS),
+                ("ties", self.ties, TIES),
+                ("ends", self.ends, ENDS),
+                ("overdue", self.overdue, OVERDUE),
+            )
+            if value not in known and not (what == "overdue" and value is None)
+        ]
+        if problems:
+            raise DataError("policy", problems)
+
+
+def batch_policy(
+    spec: str | BatchPolicy | PriorityFunction | Score | Multifactor | PriorityTree,
+    *,
+    backfill: str | None = None,
+    semantics: str = "textbook",
+    ties: str = "event",
+    ends: str = "start",
+    overdue: str | None = None,
+) -> BatchPolicy:
+    """From ``fcfs``, ``easy``, ``conservative``, ``ORDER``, ``ORDER+easy``, ``ORDER+conservative``.
+
+    ``easy`` and ``conservative`` alone backfill behind first come, first served; an order alone
+    does not backfill.  A callable, a `Multifactor` or a `PriorityTree` is an order under EASY.
+    ``backfill`` says it for those and for the name of an order.
+
+    >>> batch_policy("sjf+easy").order.name, batch_policy("sjf").backfill
+    ('sjf', 'none')
+    >>> batch_policy("EASY").name, batch_policy("multifactor").name
+    ('easy', 'multifactor')
+    """
+    settled = isinstance(spec, BatchPolicy) or (
+        isinstance(spec, str) and ("+" in spec or spec.strip().lower() in BACKFILLING)
+    )
+    if settled and backfill is not None:
+        name = spec.name if isinstance(spec, BatchPolicy) else spec
+        told = f"it says itself how far it backfills: expected no backfill, got {backfill!r}"
+        raise DataError(f"policy {name}", [told])
+    if isinstance(spec, BatchPolicy):
+        return spec
+    if not isinstance(spec, str):
+        made, far = priority_function(spec), backfill or "easy"
+        name = made.name + f"+{far}" * (far != "none")
+        return BatchPolicy(made, far, semantics, ties, name, ends, overdue)
+    if backfill not in (None, "none"):
+        spec = f"{spec.strip()}+{backfill}"
+    first, plus, second = spec.strip().partition("+")
+    if not plus and first.lower() in BACKFILLING[1:]:
+        first, second = "fcfs", first
+    elif not plus:
+        second = "none"
+    second = second.lower()
+    if second not in BACKFILLING:
+        raise DataError(
+            f"policy {spec}", [f"after the + expected easy or conservative, got {second!r}"]
+        )
+    made = priority_function(first)
+    spec = spec.strip()
+    name = f"{made.name}{plus}{second * bool(plus)}" if made.factors or made.tree else spec.lower()
+    return BatchPolicy(made, second, semantics, ties, name, ends, overdue)

@@ -1,0 +1,1 @@
+"""Explain: say why, as text, HTML or JSON."""

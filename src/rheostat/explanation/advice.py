@@ -1,0 +1,188 @@
+"""Words for many jobs: what an advice would change, and what a back-test found."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.report import Chart, Grid, Section
+from rheostat.decision.accuracy import Accuracy, accuracy_facts
+from rheostat.decision.advise import Advice, Change
+from rheostat.decision.backtest import Backtest
+from rheostat.explanation.number_words import plain_name, quantity, share, unit_of
+
+Told = tuple[list[Section], dict[str, Any]]
+SHOWN = 20
+
+
+def explain_advice(advice: Advice, shown: int = SHOWN) -> Told:
+    """How many jobs change, what that saves, and the first jobs in a table."""
+    counts = advice.counts()
+    section = Section("decide", tuple(_sums(advice, counts)), advice_grid(advice, shown))
+    return [section], {**advice_facts(advice), "jobs": advice_rows(advice)}
+
+
+def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
+    limits = f" within {' and '.join(advice.constraints)}" if advice.constraints else ""
+    said = [
+        f"{counts['advised']} of {len(advice)} jobs should change, {counts['kept']} stay as asked"
+        f" (rule: {advice.rule}{limits})."
+    ]
+    if advice.totals and counts["advised"]:
+        totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
+        said.append(f"Predicted in all: {'; '.join(_total(q, t) for q, t in totals.items())}.")
+    said += [
+        f"{n.count} job{'s' if n.count > 1 else ''}: {n.message}."
+        for n in advice.table.notes
+        if n.count
+    ]
+    return said
+
+
+def _total(name: str, total: Change) -> str:
+    mean, low, high = (100 * v for v in total.change)
+    before, after = (quantity(v, unit_of(name)) for v in (total.before, total.after))
+    return (
+        f"{plain_name(name)} {mean:+.0f} % [{low:+.0f} {high:+.0f}], from {before} to {after}"
+    ).replace("-", "\N{MINUS SIGN}")
+
+
+def advice_grid(advice: Advice, shown: int | None = SHOWN) -> Grid:
+    """One row per job; ``shown`` limits the rows, those with the largest change first."""
+    frame = advice.table.frame
+    order = "energy_j_change" if "energy_j_change" in frame.columns else "status"
+    if shown is not None:
+        frame = frame.sort(order, nulls_last=True, maintain_order=True).head(shown)
+    who = [c for c in ("job_id", "user", "app") if c in frame.columns]
+    heads, units, columns = list(who), [""] * len(who), [frame[c].to_list() for c in who]
+    for k in advice.knobs:
+        heads += [f"{k} asked", k]
+        units += ["", ""]
+        columns += [frame[f"{k}_requested"].to_list(), frame[k].to_list()]
+    for q in (o for o in advice.objectives if f"{o}_change" in frame.columns):
+        heads.append(f"Δ {plain_name(q)}")
+        units.append("%")
+        columns.append(_triples(frame, f"{q}_change"))
+    heads += ["similar", "status"]
+    units += ["", ""]
+    columns += [
+        [None if v is None else int(v) for v in frame["support"]],
+        frame["status"].to_list(),
+    ]
+    return Grid(tuple(heads), tuple(zip(*columns, strict=True)), tuple(units))
+
+
+def _triples(frame: pl.DataFrame, name: str) -> list[tuple[float, float, float] | None]:
+    rows = frame.select(name, f"{name}_low", f"{name}_high").rows()
+    return [None if None in row else row for row in rows]
+
+
+def advice_facts(advice: Advice) -> dict[str, Any]:
+    """Everything but the jobs, as data."""
+    return {
+        "rule": advice.rule,
+        "constraints": list(advice.constraints),
+        "knobs": list(advice.knobs),
+        "objectives": list(advice.objectives),
+        "counts": advice.counts(),
+        "totals": {q: change_facts(t) for q, t in advice.totals.items()},
+        "notes": [{"message": n.message, "count": n.count} for n in advice.table.notes],
+    }
+
+
+def change_facts(change: Change) -> dict[str, Any]:
+    """A change of a total, as data."""
+    mean, low, high = change.change
+    return {
+        "before": change.before,
+        "after": change.after,
+        "change": mean,
+        "interval": [low, high],
+    }
+
+
+def advice_rows(advice: Advice) -> list[dict[str, Any]]:
+    """One mapping per job, as the table has it."""
+    return advice.table.frame.rows(named=True)
+
+
+def explain_backtest(result: Backtest) -> Told:
+    """What was learnt, how right it was where that can be checked, and what would have changed."""
+    when = datetime.fromtimestamp(result.edge_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    learnt = f"{result.learnt:,} jobs that ended before {when}"
+    left = f" ({result.unfinished} still running then are left out)" if result.unfinished else ""
+    sections = [
+        Section("learnt", (f"{learnt}{left}; advised: the {len(result.advice):,} after it.",)),
+        Section(
+            "checked",
+            (*(accuracy_words(q, a) for q, a in result.accuracy.items()),),
+            None,
+            calibration_chart(result.accuracy),
+        ),
+        Section("predicted", (*_sums(result.advice, result.advice.counts()), UNMEASURED)),
+        Section("by user", ("Largest predicted energy first.",), _user_grid(result)),
+    ]
+    if result.true is not None:
+        said = "; ".join(_true(q, t) for q, t in result.true.items() if q in CHECKED)
+        sections.insert(
+            3, Section("truth", (f"Known here, because the trace is generated: {said}.",))
+        )
+    facts = {
+        "learnt": result.learnt,
+        "unfinished": result.unfinished,
+        "edge_s": result.edge_s,
+        "accuracy": accuracy_facts(result.accuracy),
+        **advice_facts(result.advice),
+        "by_user": result.by_user.rows(named=True),
+        "true": None
+        if result.true is None
+        else {q: change_facts(t) for q, t in result.true.items()},
+    }
+    return sections, facts
+
+
+UNMEASURED = "These changes are predictions: the advised settings never ran."
+CHECKED = ("runtime_s", "energy_j")
+
+
+def _true(name: str, total: Change) -> str:
+    return f"{plain_name(name)} {100 * total.change[0]:+.0f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def accuracy_words(name: str, found: Accuracy) -> str:
+    """One quantity's error and coverage in a sentence.
+
+    >>> accuracy_words("power_w", Accuracy(400, 0.023, 0.892, 0.9, ()))
+    'power: half of 400 predictions within 2.3 %; 90 % intervals held 89.2 % of the truths.'
+    """
+    if not found.rows:
+        return f"{plain_name(name)}: nothing to check."
+    return (
+        f"{plain_name(name)}: half of {found.rows:,} predictions within {share(found.error, 1)}; "
+        f"{share(found.level)} intervals held {share(found.coverage, 1)} of the truths."
+    )
+
+
+def calibration_chart(found: dict[str, Accuracy] | Any) -> Chart | None:
+    """Promised against found coverage, one line per quantity."""
+    series = tuple(
+        {"name": plain_name(q), "x": [p[0] for p in a.curve], "y": [p[1] for p in a.curve]}
+        for q, a in found.items()
+        if a.curve
+    )
+    return Chart("calibration", series, ("promised", "found")) if series else None
+
+
+def _user_grid(result: Backtest, most: int = 10) -> Grid:
+    frame = result.by_user.head(most)
+    heads = ["user", "jobs", "changed"]
+    units = ["", "", ""]
+    for q in CHECKED:
+        if f"{q}_change" in frame.columns:
+            heads.append(f"Δ {plain_name(q)}")
+            units.append("%")
+    names = ["user", "jobs", "changed", *(f"{q}_change" for q in CHECKED)]
+    kept = [n for n in names if n in frame.columns]
+    return Grid(tuple(heads), tuple(frame.select(kept).rows()), tuple(units))

@@ -1,0 +1,109 @@
+"""Values of a `Grid` as words, and a `Grid` as tab-separated values.
+
+Apart from the tables on terminals: a pipe needs none of what draws them, which takes a tenth of a
+second to load.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rheostat.core.report import Grid
+from rheostat.explanation.number_words import quantity, share, signed, spanned
+
+
+def cell(value: Any, unit: str) -> str:
+    """One value as drawn.
+
+    ``"%"`` marks a relative change, ``"share"`` a part of one, ``"rate"`` a small one, and ``"+s"``
+    a time gained or lost.
+
+    >>> cell((9.13e6, 8.7e6, 9.5e6), "J"), cell(-0.29, "%"), cell(None, "s"), cell(0.892, "share")
+    ('9.13 MJ [8.7 9.5]', '−29 %', '', '89 %')
+    >>> cell(7200.0, "+s"), cell(-7200.0, "+s")
+    ('+2h', '−2h')
+    """
+    if value is None or isinstance(value, (str, bool)):
+        return {None: "", True: "yes", False: "no"}.get(value, str(value))
+    if isinstance(value, tuple):
+        drawn = {"%": change, "share": shares}.get(unit)
+        return drawn(value) if drawn else spanned(*value, unit)
+    if unit == "+s":
+        return ("+" if value > 0 else "") + quantity(float(value), "s")
+    if unit in ("%", "share", "rate"):
+        return signed(float(value)) if unit == "%" else share(float(value), 2 * (unit == "rate"))
+    return f"{value}" if isinstance(value, int) and not unit else quantity(float(value), unit)
+
+
+def change(value: tuple[float, float, float]) -> str:
+    """A relative change with its interval in percent.
+
+    >>> change((-0.29, -0.34, -0.24)), change((0.27, 0.21, 0.33))
+    ('−29 % [−34 −24]', '+27 % [+21 +33]')
+    """
+    low, high = (signed(v).replace(" %", "") for v in value[1:])
+    if not all(math.isfinite(v) for v in value[1:]) or value[1] == value[2]:
+        return signed(value[0])
+    return f"{signed(value[0])} [{low} {high}]"
+
+
+def shares(value: tuple[float, float, float]) -> str:
+    """A share of one with its interval in percent.
+
+    >>> shares((0.2321, 0.201, 0.268))
+    '23.2 % [20.1 26.8]'
+    """
+    low, high = (f"{100 * v:.1f}" for v in value[1:])
+    return f"{share(value[0], 1)} [{low} {high}]" if math.isfinite(value[1]) else share(value[0], 1)
+
+
+def tsv(grid: Grid) -> str:
+    r"""Tab-separated values for pipes: base units, full precision, an interval as three columns.
+
+    >>> g = Grid(("nodes", "runtime_s"), ((4, (10.0, 9.0, 11.0)),))
+    >>> tsv(g)
+    'nodes\truntime_s\truntime_s_low\truntime_s_high\n4\t10.0\t9.0\t11.0\n'
+    """
+    heads: list[str] = []
+    for i, head in enumerate(grid.heads):
+        triple = any(isinstance(r[i], tuple) for r in grid.rows)
+        heads += [head, f"{head}_low", f"{head}_high"] if triple else [head]
+    lines = ["\t".join(map(_field, heads))]
+    for row in grid.rows:
+        flat = [x for v in row for x in (v if isinstance(v, tuple) else (v,))]
+        lines.append("\t".join("" if _missing(v) else _field(v) for v in flat))
+    return "\n".join(lines) + "\n"
+
+
+ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def _field(value: Any) -> str:
+    r"""One value of a line: a tab or line end is escaped, and no text is taken for a formula.
+
+    Spreadsheets run text that begins with ``= + - @``; an apostrophe before it keeps it text.
+
+    >>> _field("a\tb"), _field("=HYPERLINK(1)"), _field(-0.5), _field("-0.5"), _field("C:\\x")
+    ('a\\tb', "'=HYPERLINK(1)", '-0.5', '-0.5', 'C:\\\\x')
+    """
+    if not isinstance(value, str):
+        return f"{value}"
+    text = value.translate(ESCAPES)
+    formula = len(text) > 1 and text[0] in FORMULA and not _is_number(text)
+    return f"'{text}" if formula else text
+
+
+FORMULA = ("=", "+", "-", "@")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

@@ -1,0 +1,47 @@
+"""Can this log answer?  What tells the effect of a setting from the reasons why it was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rheostat.prediction.effects.identification import Identification
+
+REMEDIES = (
+    "Record the problem's size (memory asked for, the job script), or",
+    "run a small trial: `rheostat trial FILE --share 0.05` says which jobs run at another setting.",
+)
+
+
+def identification_words(found: Identification) -> tuple[str, ...]:
+    """Sentences for a person who decides whether to believe the advice."""
+    by = found.by
+    if by == "design":
+        return ("Yes: a table of measured runs, whose settings were chosen to be compared.",)
+    if by == "trial":
+        return (
+            f"Yes: {found.turned} jobs of {found.turned_apps} applications ran at another setting "
+            "than was asked for, drawn by chance.",
+        )
+    if by == "repeats":
+        return (f"Yes: {found.repeats} problems ran at two or more settings.",)
+    if by == "size":
+        told = (
+            f"{', '.join(found.sizes)} tells the size of a problem; it explains "
+            f"{100 * found.reliability:.0f} % of how runtime varies at equal requests, so the "
+            f"exponent of scaling may be wrong by {abs(found.misled):.2f}"
+        )
+        return (f"In part: {told}.",) if found.answers else (f"No: {told}: too rough.", *REMEDIES)
+    return (
+        "No: larger problems on more nodes look exactly like a code that does not scale, and "
+        "nothing in this log tells the two apart.",
+        *REMEDIES,
+    )
+
+
+def identification_facts(found: Identification) -> dict[str, Any]:
+    """The same as data."""
+    facts = asdict(found)
+    facts["reliability"] = found.reliability if found.sizes else None
+    return {"by": found.by, "can_answer": found.answers, **facts}

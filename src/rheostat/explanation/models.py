@@ -1,0 +1,122 @@
+"""Words for models: which columns matter, and which method did better."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rheostat.core.report import Chart, Grid, Section
+from rheostat.decision.policies.priority_tree import PriorityTree
+from rheostat.explanation.number_words import listed, plain_name, share
+from rheostat.explanation.tree import tree_report
+from rheostat.prediction.compare import Row
+from rheostat.prediction.importance import Importance
+
+Told = tuple[list[Section], dict[str, Any]]
+SHOWN = 10
+_MEANING = {
+    "permutation": "how much worse the forecast gets when a column is shuffled",
+    "attention": "where the network looks",
+    "shapley": "how far a column moves forecasts away from their mean",
+}
+
+
+def explain_model_fact(thing: Any) -> Told | None:
+    """Sections for importances, a comparison or a tree; None for anything else."""
+    if isinstance(thing, PriorityTree):
+        report = tree_report(thing)
+        return list(report.sections), dict(report.facts)
+    if isinstance(thing, Importance):
+        return explain_importance(thing)
+    if isinstance(thing, (list, tuple)) and thing and all(isinstance(r, Row) for r in thing):
+        return explain_comparison(list(thing))
+    return None
+
+
+def explain_importance(found: Importance) -> Told:
+    """The columns a forecast leans on, largest first; columns within noise of zero are named."""
+    clear = [n for n, low in zip(found.names, found.low, strict=True) if low > 0]
+    idle = [n for n in found.names if n not in clear]
+    target = "forecasts" if found.target == "all" else f"the {plain_name(found.target)}"
+    said = [
+        f"For {target}, {listed(clear[:3])} {'matters' if len(clear) == 1 else 'matter'} most"
+        f" ({found.method}: {_MEANING.get(found.method, found.unit)})."
+        if clear
+        else f"For {target}, no column stands out from noise."
+    ]
+    if idle:
+        said.append(f"Not distinguishable from noise: {listed(idle)}.")
+    names, values = list(found.names[:SHOWN]), [float(v) for v in found.values[:SHOWN]]
+    bars = {
+        "name": found.method,
+        "x": names,
+        "y": values,
+        "low": [float(v) for v in found.low[:SHOWN]],
+        "high": [float(v) for v in found.high[:SHOWN]],
+    }
+    chart = Chart("bar", (bars,), ("column", found.unit))
+    rows = [
+        {"column": n, "value": float(v), "interval": [float(a), float(b)]}
+        for n, v, a, b in zip(found.names, found.values, found.low, found.high, strict=True)
+    ]
+    facts = {"method": found.method, "target": found.target, "unit": found.unit, "columns": rows}
+    return [Section("leans on", tuple(said), None, chart)], facts
+
+
+def explain_comparison(rows: list[Row]) -> Told:
+    """A table of methods; the best by median error for each quantity is named with its rival."""
+    grid = Grid(
+        (
+            "quantity",
+            "group",
+            "method",
+            "jobs",
+            "median error",
+            "R2 of logs",
+            "coverage",
+            "abstains",
+        ),
+        tuple(_marks(r) for r in sorted(rows, key=_order) if r.jobs),
+        ("", "", "", "", "share", "", "share", "share"),
+    )
+    said = [s for q in dict.fromkeys(r.quantity for r in rows) for s in _best(rows, q)]
+    said.append("median error: half of the forecasts are nearer; [5 %, 95 %] over resampled jobs.")
+    return [Section("compare", tuple(said), grid)], {"rows": [_facts(r) for r in rows]}
+
+
+def _order(row: Row) -> tuple[str, str, float]:
+    return row.quantity, row.group, row.marks["median_abs_log_error"][0]
+
+
+def _marks(row: Row) -> tuple[Any, ...]:
+    error = tuple(math.expm1(v) for v in row.marks["median_abs_log_error"])
+    r2, held = row.marks["r2_log"][0], row.marks["coverage"][0]
+    r2 = round(r2, 3) if math.isfinite(r2) else None
+    name = plain_name(row.quantity)
+    return (name, row.group, row.method, row.jobs, error, r2, held, row.abstained)
+
+
+def _best(rows: list[Row], quantity: str) -> list[str]:
+    here = sorted((r for r in rows if r.quantity == quantity and r.group == "all"), key=_order)
+    if len(here) < 2:
+        return []
+    first, second = here[:2]
+    a, b = first.marks["median_abs_log_error"], second.marks["median_abs_log_error"]
+    sure = "clearly" if a[2] < b[1] else "within noise"
+    half = share(math.expm1(a[0]), 1)
+    return [
+        f"{plain_name(quantity)}: {first.method} is nearest (half of its forecasts within {half}), "
+        f"{sure} ahead of {second.method}."
+    ]
+
+
+def _facts(row: Row) -> dict[str, Any]:
+    return {
+        "method": row.method,
+        "quantity": row.quantity,
+        "group": row.group,
+        "jobs": row.jobs,
+        "abstained": row.abstained,
+        **{k: {"value": v[0], "interval": [v[1], v[2]]} for k, v in row.marks.items()},
+        "fit_s": row.fit_s,
+    }

@@ -1,3 +1,0 @@
-"""Tables of measured runs, in CSV or parquet, through a mapping, a preset or a guess."""
-
-from rheostat.measure.runs.reader import read_runs as read_runs

@@ -1,0 +1,87 @@
+"""Records of a text file, one line each: plain or gzip, with bad lines noted instead of fatal.
+
+A line that is not UTF-8 or longer than a megabyte cannot be a job record; it keeps its row number,
+is left out, and is noted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from rheostat.core.files import ordinary_file
+from rheostat.core.jobs import Note
+from rheostat.errors import DataError
+from rheostat.measurement.checks import note_rows
+
+LONGEST = 1_000_000
+
+
+class Records:
+    """Iterates over (row number from 0, text); ``notes`` and ``comments`` fill while it does.
+
+    Blank lines do not count; ``header`` lines at the top have row numbers below 0.  Lines that
+    begin with ``comment`` are kept apart, undecodable bytes in them replaced: names in headers are
+    often in another encoding.
+    """
+
+    def __init__(
+        self, path: str | Path, *, comment: str = "", encoding: str = "utf-8", header: int = 0
+    ) -> None:
+        self.path, self.comment, self.encoding = ordinary_file(path), comment.encode(), encoding
+        self._header = header
+        self.comments: list[str] = []
+        self._bad: dict[str, list[int]] = {}
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        row = -1 - self._header
+        for raw in raw_lines(self.path):
+            line = raw.strip(b"\r\n")
+            if not line.strip():
+                continue
+            if self.comment and line.lstrip().startswith(self.comment):
+                self.comments.append(line.decode(self.encoding, errors="replace").strip())
+                continue
+            row += 1
+            if len(line) > LONGEST:
+                self._note(f"line longer than {LONGEST:,} bytes", row)
+                continue
+            try:
+                yield row, line.decode(self.encoding)
+            except UnicodeDecodeError:
+                self._note(f"line is not {self.encoding}; pass encoding= if you know it", row)
+
+    def _note(self, why: str, row: int) -> None:
+        self._bad.setdefault(why, []).append(row)
+
+    @property
+    def notes(self) -> list[Note]:
+        """One note per reason for the lines left out so far."""
+        return [note_rows(why, rows, dropped=True) for why, rows in self._bad.items()]
+
+
+def raw_lines(path: Path) -> Iterator[bytes]:
+    """Lines as bytes; a cut gzip file is a `DataError` that says so."""
+    with _opened(path) as file:
+        yield from file
+
+
+def whole(path: Path) -> bytes:
+    """All bytes of a file, unpacked where it is gzip."""
+    with _opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    with path.open("rb") as probe:
+        packed = probe.read(2) == b"\x1f\x8b"
+    try:
+        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+            yield cast(IO[bytes], file)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(str(path), [f"the gzip file is damaged or cut off: {error}"]) from error

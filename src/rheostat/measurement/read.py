@@ -1,0 +1,211 @@
+"""`read`: one door for all formats; it guesses the format from what is in the file.
+
+Readers of other packages join through the entry-point group ``rheostat.readers``: a `Reader`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.files import ordinary_file
+from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError
+from rheostat.measurement.adastra import read_adastra
+from rheostat.measurement.counters import read_likwid, read_papi, read_pcm, read_perf
+from rheostat.measurement.fdata import read_fdata
+from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
+from rheostat.measurement.pm100 import NODE, read_pm100
+from rheostat.measurement.runs import read_runs
+from rheostat.measurement.runs.delimited import head
+from rheostat.measurement.slurm.sacct import read_sacct
+from rheostat.measurement.slurm.sacct_json import read_sacct_json
+from rheostat.measurement.swf import read_swf
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a guess may look at: the first 64 KiB unpacked, and the columns if it is parquet."""
+
+    path: Path
+    start: bytes
+    types: pl.Schema | None
+    own: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """Non-empty lines of the start, at most 50."""
+        return [x for x in self.start.decode("utf-8", "replace").splitlines() if x.strip()][:50]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format: whether a file looks like it, and how to read it."""
+
+    name: str
+    looks_like: Callable[[Head], bool]
+    read: Callable[..., JobTable]
+    about: str
+
+
+def _swf(head: Head) -> bool:
+    """By its name, its comments, or a line of 18 numbers: the first lines may be damaged."""
+    if head.types is not None:
+        return False
+    numbered = any(re.match(r"\s*-?\d", line) for line in head.lines)
+    if head.path.name.endswith((".swf", ".swf.gz")) and (numbered or not head.start):
+        return True
+    if head.start.lstrip()[:1] == b";":
+        return True
+    numbers = re.compile(r"\s*(-?\d+(\.\d+)?\s+){17}-?\d+(\.\d+)?\s*")
+    return bool(head.lines) and bool(numbers.fullmatch(head.lines[0]))
+
+
+def _sacct(head: Head) -> bool:
+    return bool(head.types is None and head.lines and re.search(r"(^|\|)JobID(Raw)?(\||$)",
+                                                                head.lines[0]))  # fmt: skip
+
+
+def _json(head: Head) -> bool:
+    return head.types is None and head.start.lstrip()[:1] == b"{"
+
+
+def _pm100(head: Head) -> bool:
+    return NODE in (head.types or {}) and "run_time" in (head.types or {})
+
+
+def _adastra(head: Head) -> bool:
+    """PM100's names, but a clock without a zone or limits that are instants."""
+    if not _pm100(head) or head.types is None:
+        return False
+    if getattr(head.types.get("submit_time"), "time_zone", "") is None:
+        return True
+    limit = head.types.get("time_limit")
+    if limit is None or not limit.is_numeric():
+        return False
+    some = pl.scan_parquet(head.path).select(pl.col("time_limit") > 1e9).head(100)
+    first = gather(head.path, some)
+    return int(first["time_limit"].sum()) > first.height / 2
+
+
+def _fdata(head: Head) -> bool:
+    return {"jid", "nnumr", "avgpcon"} <= set(head.types or {})
+
+
+def _papi(head: Head) -> bool:
+    return _json(head) and b'"real_time_nsec"' in head.start
+
+
+def _perf(head: Head) -> bool:
+    """Its JSON lines, its text, or CSV whose cells are value, unit, event, time counted, share."""
+    if head.types is not None:
+        return False
+    if b'"counter-value"' in head.start or b"Performance counter stats" in head.start:
+        return True
+    lines = [x for x in head.lines if not x.lstrip().startswith("#")]
+    number = r"\s*(\d+\.\d+,)?(<not \w+>|\d+(\.\d+)?)"
+    cells = re.compile(rf"{number},[^,]*,[\w/:.=-]+,\d+,\d+([.,]\d+)?(,.*)?")
+    return bool(lines) and bool(cells.fullmatch(lines[0]))
+
+
+def _likwid(head: Head) -> bool:
+    marks = (b"TABLE,Group", b"HWThread", b"likwid", b"LIKWID")
+    return head.types is None and b"Metric" in head.start and any(m in head.start for m in marks)
+
+
+def _pcm(head: Head) -> bool:
+    if head.types is not None:
+        return False
+    cells = {c.strip() for line in head.lines[:2] for c in re.split("[,;]", line)}
+    return {"Time", "EXEC"} <= cells and bool(cells & {"INST", "CFREQ", "Proc Energy (Joules)"})
+
+
+def _table(head: Head) -> bool:
+    first = head.lines[0] if head.types is None and head.lines else ""
+    return head.types is not None or any(first.count(c) for c in ",;\t")
+
+
+def _read_own(path: str | Path) -> JobTable:
+    scan(path)  # a cut or missing file is told apart here
+    try:
+        return JobTable.read_parquet(path)
+    except (*BROKEN, KeyError, TypeError, ValueError) as error:
+        raise DataError(str(path), [f"is damaged inside: {error!r}"[:300]]) from error
+
+
+BUILT_IN = (
+    Reader("rheostat", lambda h: h.own, _read_own, "a table that rheostat wrote"),
+    Reader("adastra", _adastra, read_adastra, "Adastra MI250 jobs, parquet (Zenodo 14007065)"),
+    Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
+    Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
+    Reader("papi", _papi, read_papi, "PAPI's high-level JSON: one file per rank"),
+    Reader("perf", _perf, read_perf, "perf stat: CSV (-x,), JSON (-j) or text, also with -I"),
+    Reader("likwid", _likwid, read_likwid, "likwid-perfctr, likwid-mpirun: tables or CSV (-O)"),
+    Reader("pcm", _pcm, read_pcm, "Intel PCM, pcm -csv: intervals"),
+    Reader("sacct-json", _json, read_sacct_json, "sacct --json, Slurm 22.05 to 24.11"),
+    Reader("sacct", _sacct, read_sacct, "sacct --parsable2"),
+    Reader("swf", _swf, read_swf, "Standard Workload Format 2.2"),
+    Reader("runs", _table, read_runs, "CSV or parquet of measured runs, columns mapped"),
+)
+READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}
+
+
+def readers() -> dict[str, Reader]:
+    """All formats: the built-in ones, and those of installed packages."""
+    found = {e.name: e.load() for e in entry_points(group="rheostat.readers")}
+    return found | READERS
+
+
+def guess_format(path: str | Path) -> str:
+    """The name of the first reader whose format the file looks like; a `DataError` if none."""
+    path = ordinary_file(path)
+    seen = _head(path)
+    every = readers()
+    for reader in every.values():
+        if reader.looks_like(seen):
+            return reader.name
+    known = [f"{r.name}: {r.about}" for r in every.values()]
+    raise DataError(str(path), ["is none of the formats that can be told apart", *known])
+
+
+def read(path: str | Path, format: str | None = None, **options: Any) -> JobTable:
+    r"""Read a job log or a table of runs; ``format`` is guessed from the content.
+
+    ``options`` go to the reader (``zone`` for sacct, ``columns`` for runs).  The table's ``notes``
+    say what was odd, left out or assumed.
+
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "runs.csv"
+    >>> _ = file.write_text("nodes,wall_min,power_kW\n1,60,0.5\n2,40,0.9\n")
+    >>> read(file).frame["runtime_s"].to_list()
+    [3600.0, 2400.0]
+    """
+    name = format or guess_format(path)
+    every = readers()
+    if name not in every:
+        raise DataError("format", [f"expected one of {', '.join(every)}, got {name!r}"])
+    ordinary_file(path)
+    try:
+        return every[name].read(path, **options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise DataError(name, [f"takes no option {str(error).split()[-1]}"]) from error
+
+
+def _head(path: Path) -> Head:
+    start = head(path)
+    if start[:4] != MAGIC:
+        return Head(path, start, None)
+    _, types = scan(path)
+    try:
+        own = "rheostat" in pl.read_parquet_metadata(path)
+    except BROKEN as error:
+        raise DataError(str(path), [f"is damaged inside: {error}"]) from error
+    return Head(path, start, types, own)

@@ -1,0 +1,121 @@
+"""A CSV file as a frame: types found after reading, lines of another length noted, never guessed.
+
+Python's csv module splits (it knows quotes and embedded newlines); a column becomes numeric when at
+least nine of ten of its non-empty cells are numbers, the others become null and are noted.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from rheostat.core.jobs import Note
+from rheostat.errors import DataError
+from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.lines import LONGEST, raw_lines
+
+EMPTY = ("", "nan", "na", "n/a", "null", "none", "-")
+
+
+def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
+    """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
+    text = _decode(Path(path), encoding)
+    try:
+        rows = [r for r in csv.reader(text, delimiter=_delimiter(text[0])) if r]
+    except csv.Error as error:
+        raise DataError(str(path), [f"is not a readable CSV file: {error}"]) from error
+    header, body = [h.strip() for h in rows[0]], rows[1:]
+    names = [h or ("row" if i == 0 else f"column_{i}") for i, h in enumerate(header)]
+    if sum(_is_number(h) for h in header) > len(header) / 2:
+        raise DataError(str(path), ["the first line is numbers, expected column names"])
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise DataError(str(path), [f"column {n} comes twice" for n in twice])
+    odd = [i for i, r in enumerate(body) if len(r) != len(names)]
+    good = [i for i, r in enumerate(body) if len(r) == len(names)]
+    if not good:
+        raise DataError(
+            str(path), [f"has a header of {len(names)} columns but no row that fits it"]
+        )
+    notes = [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
+    frame = pl.DataFrame({ROW: good})
+    for k, name in enumerate(names):
+        values, bad = _typed([body[i][k] for i in good])
+        frame = frame.with_columns(values.alias(name))
+        if bad:
+            rows_bad = [good[i] for i in bad]
+            notes.append(note_rows(f"{name}: not a number, null", rows_bad))
+    return frame, notes
+
+
+def _decode(path: Path, encoding: str) -> list[str]:
+    """All lines as text; says which line is not, or is too long to be a record."""
+    lines, problems = [], []
+    for i, raw in enumerate(raw_lines(path)):
+        if len(raw) > LONGEST:
+            problems.append(f"line {i + 1} is {len(raw):,} bytes long, expected a table row")
+            continue
+        try:
+            lines.append(raw.decode(encoding))
+        except UnicodeDecodeError as error:
+            hint = f"byte {raw[error.start]:#04x}"
+            problems.append(f"line {i + 1} is not {encoding} ({hint}); pass its encoding")
+    if problems:
+        more = [f"and {len(problems) - 5} more lines"] if len(problems) > 5 else []
+        raise DataError(str(path), [*problems[:5], *more])
+    if lines:
+        lines[0] = lines[0].removeprefix(codecs.BOM_UTF8.decode("utf-8"))
+    if not "".join(lines).strip():
+        raise DataError(str(path), ["has no text in it"])
+    return lines
+
+
+def _delimiter(first: str) -> str:
+    return max(",;\t|", key=first.count)
+
+
+def _typed(cells: Sequence[str]) -> tuple[pl.Series, list[int]]:
+    """(values, indices of cells that are not numbers though the column is numeric)."""
+    text = pl.Series(cells, dtype=pl.String).str.strip_chars()
+    text = text.set(text.str.to_lowercase().is_in(list(EMPTY)), None)
+    there = len(text) - text.null_count()
+    for dtype in (pl.Int64, pl.Float64):
+        number = text.cast(dtype, strict=False)
+        bad = (number.is_null() & text.is_not_null()).arg_true()
+        allowed = 0 if dtype == pl.Int64 else 0.1 * there
+        if there and len(bad) <= allowed:
+            return number, bad.to_list()
+    low = text.str.to_lowercase()
+    if there and low.drop_nulls().is_in(["true", "false"]).all():
+        return low == "true", []
+    return text, []
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_gzip(path: str | Path) -> bool:
+    """Whether the file begins like gzip."""
+    with Path(path).open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def head(path: str | Path, size: int = 65536) -> bytes:
+    """The first bytes of a file, unpacked if it is gzip; what can be had of a damaged one."""
+    opener = gzip.open if is_gzip(path) else open
+    with opener(path, "rb") as file:
+        try:
+            return bytes(file.read(size))
+        except (OSError, EOFError, zlib.error):
+            return b""

@@ -1,0 +1,185 @@
+"""What a column of an unknown table probably is, from its name: quantity, unit, moment.
+
+People write the unit at the end of the name (``wall_s``, ``core_freq_GHz``, ``energy_kWh``).  A
+guess is a guess: every one is noted by the reader, and a mapping overrides it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from rheostat.core.jobs import Moment
+from rheostat.core.vocabulary import VOCABULARY
+from rheostat.measurement.counters.rates import COUNTERS
+
+# suffix (lower case): our suffix, unit, factor
+SUFFIXES: dict[str, tuple[str, str, float]] = {
+    "s": ("_s", "s", 1.0), "sec": ("_s", "s", 1.0), "secs": ("_s", "s", 1.0),
+    "seconds": ("_s", "s", 1.0), "ms": ("_s", "s", 1e-3), "us": ("_s", "s", 1e-6),
+    "min": ("_s", "s", 60.0), "mins": ("_s", "s", 60.0), "minutes": ("_s", "s", 60.0),
+    "h": ("_s", "s", 3600.0), "hours": ("_s", "s", 3600.0),
+    "w": ("_w", "W", 1.0), "watts": ("_w", "W", 1.0), "kw": ("_w", "W", 1e3),
+    "mw": ("_w", "W", 1e6),
+    "j": ("_j", "J", 1.0), "joules": ("_j", "J", 1.0), "kj": ("_j", "J", 1e3),
+    "wh": ("_j", "J", 3600.0), "kwh": ("_j", "J", 3.6e6),
+    "hz": ("_hz", "Hz", 1.0), "mhz": ("_hz", "Hz", 1e6), "ghz": ("_hz", "Hz", 1e9),
+    "khz": ("_hz", "Hz", 1e3),
+    "gib": ("_b", "B", 2.0**30), "mib": ("_b", "B", 2.0**20),
+}  # fmt: skip
+
+# our name: patterns of theirs without the unit suffix, best first
+NAMES: tuple[tuple[str, str], ...] = (
+    ("runtime_s", r"(wall|wall_?time|run_?time|elapsed|elapsed_time|duration|walltime_sec)"),
+    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?)?time|time_(per_epoch|to_solution)|makespan"),
+    ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
+    ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total)?"),
+    ("energy_j", r"(total_)?energy(_total)?"),
+    ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)"),
+    ("gpus_alloc", r"(num_)?gpus?_(alloc|allocated|used)"),
+    ("cores_alloc", r"(num_)?(cores?|cpus?)_(alloc|allocated|used)"),
+    ("nodes", r"(num_?|n_?)?nodes?(_req|_num|_count)?|nnodes|hosts?"),
+    ("gpus", r"(num_?|n_?)?gpus?(_req|_num|_count)?|ngpus"),
+    ("cores", r"(num_?|n_?)?(cores?|cpus?)(_req|_num)?|proc(essor)?s(_req)?|processes|ranks"),
+    ("threads", r"(threads?|num_?threads|n_?threads|omp_num_threads)"),
+    ("frequency_hz", r"(core_|cpu_|sm_)?(freq|frequency|clock)(_target)?|sm_target"),
+    ("batch_size", r"(batch|batch_?size|bs)"),
+    ("app", r"(app|application|job_?name|name|bench|benchmark|workload|code|kernel|program)"),
+    ("wait_s", r"(wait|wait_time)"),
+    ("job_id", r"(job|job_?id|run_?id|jobid)"),
+    ("user", r"(user|user_?id|username)"),
+    ("account", r"(account|project)"), ("partition", r"(partition)"), ("qos", r"(qos)"),
+    ("submit_s", r"(submit|submit_time|submission)"), ("start_s", r"(start|start_time)"),
+    ("end_s", r"(end|end_time)"), ("time_limit_s", r"(time_?limit|wall_?limit|wallclock_req)"),
+    ("state", r"(state|status|job_state)"),
+)  # fmt: skip
+
+NAMED = {**{n: c for n, c in COUNTERS.items() if n != "run_id"}, **VOCABULARY}
+"""Columns taken under the name they have; a ``run_id`` is one only where intervals are rows."""
+TIMES = re.compile(r"wall|time|elapsed|duration|limit|wait")
+RESULT = re.compile(
+    r"mean|avg|average|std|min|max|temp|util|throttle|iter|sample|flop|energy|power|runtime|time|"
+    r"elapsed|status|state|exit|cpi|clock|volume|vol|bw|band|rate|per_s$|score|fom|result|consistent|valid|warn|metric|epoch"
+)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Ours for one of theirs: name, factor to our unit, unit, moment."""
+
+    name: str
+    source: str
+    scale: float = 1.0
+    unit: str = ""
+    known: Moment = Moment.SUBMIT
+
+
+def split_unit(name: str) -> tuple[str, str, str, float]:
+    """(stem, our suffix, unit, factor) of a column name; the factor is 1 without a known unit.
+
+    >>> split_unit("core_freq_GHz"), split_unit("wall_s"), split_unit("nodes")
+    (('core_freq', '_hz', 'Hz', 1000000000.0), ('wall', '_s', 's', 1.0), ('nodes', '', '', 1.0))
+    >>> split_unit("branches_per_s")
+    ('branches_per_s', '', '1/s', 1.0)
+    """
+    if bracket := re.fullmatch(r"(.+?)[ _]*[(\[]\s*(\w+)\s*[)\]]", name):
+        name = f"{bracket[1].strip().replace(' ', '_')}_{bracket[2]}"  # "Wall time (s)"
+    if name.lower().endswith("_per_s"):
+        return name, "", "1/s", 1.0  # a rate, not a time
+    stem, _, last = name.rpartition("_")
+    if stem and last == "mW":  # milliwatt or megawatt: the capital decides
+        return stem, "_w", "W", 1e-3
+    if last.lower() == "min" and not TIMES.search(stem.lower()):
+        return name, "", "", 1.0  # a minimum, not minutes
+    if stem and last.lower() in SUFFIXES:
+        return stem, *SUFFIXES[last.lower()]
+    return name, "", "", 1.0
+
+
+def guess_name(source: str) -> str | None:
+    """Our vocabulary's name for theirs, or None.
+
+    >>> guess_name("Wall time (s)"), guess_name("core_GHz"), guess_name("memory_read_b_per_s")
+    ('runtime_s', 'core_hz', 'memory_read_b_per_s')
+    """
+    if source in NAMED:
+        return source
+    stem, suffix, _, _ = split_unit(source)
+    plain = (stem + suffix).lower()
+    if plain in COUNTERS or (suffix and plain in VOCABULARY):
+        return plain
+    for ours, pattern in NAMES:
+        if re.fullmatch(pattern, stem.lower()) and (not suffix or ours.endswith(suffix)):
+            return ours
+    return None
+
+
+def device_caps(columns: Sequence[str]) -> dict[str, str]:
+    """The columns of a CPU cap and a GPU cap where a table has both; one alone is the cap.
+
+    A cap of each GPU stays one where the number of GPUs stands beside it.
+
+    >>> device_caps(["app", "CPU Cap (W)", "GPU Cap (W)"])
+    {'cpu_cap_w': 'CPU Cap (W)', 'gpu_cap_w': 'GPU Cap (W)'}
+    >>> device_caps(["app", "gpu_power_limit_w"])
+    {}
+    >>> device_caps(["app", "gpu_power_limit_w", "num_gpus"])
+    {'gpu_cap_w': 'gpu_power_limit_w'}
+    """
+    found = {}
+    for ours, device in (("cpu_cap_w", "cpu|pkg|package|socket"), ("gpu_cap_w", "gpu")):
+        pattern = rf"({device})_(power_)?(cap|limit)"
+        for c in columns:
+            stem, suffix, _, _ = split_unit(c)
+            if suffix in ("", "_w") and re.fullmatch(pattern, re.sub(r"[ _]+", "_", stem.lower())):
+                found.setdefault(ours, c)
+    counted = "gpu_cap_w" in found and any(guess_name(c) == "gpus" for c in columns)
+    return found if len(found) == 2 or counted else {}
+
+
+def interval_names(columns: Sequence[str]) -> dict[str, str]:
+    """``run_id`` under its own name where rows are intervals of a run, else nothing.
+
+    >>> interval_names(["run_id", "span_s"]), interval_names(["run_id", "runtime_s"])
+    ({'run_id': 'run_id'}, {})
+    """
+    return {"run_id": "run_id"} if {"run_id", "span_s"} <= set(columns) else {}
+
+
+def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
+    """The one column that must be ``ours`` because no other measures it: ``gpu_power_W`` alone.
+
+    >>> lone_quantity("power_w", ["app", "gpu_power_W"])
+    'gpu_power_W'
+    >>> lone_quantity("power_w", ["cpu_power_W", "gpu_power_W"])
+    """
+    word, suffix = {"runtime_s": ("time", "_s"), "power_w": ("power", "_w"),
+                    "energy_j": ("energy", "_j")}[ours]  # fmt: skip
+    fit = [
+        c
+        for c in columns
+        if word in c.lower()
+        and c not in COUNTERS
+        and split_unit(c)[1] == suffix
+        and not re.search(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end", c.lower())
+    ]
+    return fit[0] if len(fit) == 1 else None
+
+
+def guess_known(source: str, values: pl.Series) -> Moment:
+    """SUBMIT for settings, END for what looks measured; in doubt END, which cannot leak.
+
+    Text and whole numbers that repeat are settings, unless the name says measurement.
+    """
+    if RESULT.search(source.lower()):
+        return Moment.END
+    if values.dtype == pl.String:
+        return Moment.SUBMIT
+    whole = values.dtype.is_integer() or (
+        values.dtype.is_float() and (values.drop_nulls() % 1 == 0).all()
+    )
+    repeats = values.n_unique() <= max(1, values.len() // 2)
+    return Moment.SUBMIT if whole and repeats else Moment.END

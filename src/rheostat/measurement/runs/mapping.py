@@ -1,0 +1,103 @@
+"""A column mapping: our names on the left, theirs on the right, in TOML or as flags.
+
+[columns]
+runtime_s = "wall_s"
+power_w = ["power_cpu_W", "power_dram_W"]      # a sum
+energy_j = { from = "energy", scale = 3.6e6 }  # kWh
+runtime_s = { from = "speed", inverse = true }  # a rate: 1 / speed, in units of its best
+[known]
+size = "submit"
+[drop]
+columns = ["file"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rheostat.core.files import read_toml
+from rheostat.core.jobs import Moment
+from rheostat.errors import DataError
+from rheostat.measurement.runs.guess import split_unit
+
+
+@dataclass(frozen=True)
+class ColumnSource:
+    """Where one of our columns comes from: their columns, summed, times ``scale``.
+
+    ``inverse`` takes one over that: a table may have rates where we have times.
+    """
+
+    columns: tuple[str, ...]
+    scale: float = 1.0
+    inverse: bool = False
+
+    @classmethod
+    def of(cls, ours: str, theirs: Any) -> ColumnSource:
+        """From a name, a list of names to sum, or a table ``{from=, scale=}``.
+
+        Without a scale, a unit suffix of their name decides: ``wall_min`` is 60 s a piece.
+        """
+        inverse = False
+        if isinstance(theirs, Mapping):
+            names, scale = theirs.get("from"), theirs.get("scale")
+            inverse = bool(theirs.get("inverse", False))
+        else:
+            names, scale = theirs, None
+        names = (names,) if isinstance(names, str) else tuple(names or ())
+        if not names or not all(isinstance(n, str) for n in names):
+            raise DataError("mapping", [f"{ours}: expected a column name, got {theirs!r}"])
+        return cls(names, _scale(ours, names) if scale is None else float(scale), inverse)
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A whole mapping; empty means: guess everything."""
+
+    columns: Mapping[str, ColumnSource] = field(default_factory=dict)
+    known: Mapping[str, Moment] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    name: str = ""
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any], name: str = "") -> Mapped:
+        """From the tables of a TOML file."""
+        unknown = sorted(set(spec) - {"columns", "known", "drop"})
+        moments = {m.name.lower(): m for m in Moment}
+        bad = [f"[{k}] is not a table of a mapping" for k in unknown]
+        bad += [
+            f"known.{k}: expected submit, start or end, got {v!r}"
+            for k, v in spec.get("known", {}).items()
+            if str(v).lower() not in moments
+        ]
+        if bad:
+            raise DataError(name or "mapping", bad)
+        return cls(
+            {k: ColumnSource.of(k, v) for k, v in spec.get("columns", {}).items()},
+            {k: moments[str(v).lower()] for k, v in spec.get("known", {}).items()},
+            tuple(spec.get("drop", {}).get("columns", ())),
+            name,
+        )
+
+    def over(self, other: Mapped) -> Mapped:
+        """This mapping, and ``other`` where this one says nothing."""
+        return Mapped(
+            {**other.columns, **self.columns},
+            {**other.known, **self.known},
+            (*self.drop, *other.drop),
+            self.name or other.name,
+        )
+
+
+def load_mapping(path: str | Path) -> Mapped:
+    """A mapping from a TOML file."""
+    return Mapped.of(read_toml(path), str(path))
+
+
+def _scale(ours: str, theirs: tuple[str, ...]) -> float:
+    _, ours_suffix, _, _ = split_unit(ours)
+    scales = {split_unit(t)[3] for t in theirs if split_unit(t)[1] == ours_suffix and ours_suffix}
+    return scales.pop() if len(scales) == 1 else 1.0

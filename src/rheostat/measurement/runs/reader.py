@@ -1,0 +1,268 @@
+"""Read any CSV or parquet table of measured runs: one row is one run at one setting.
+
+Which column is the runtime?  In this order: what the caller maps, what a preset knows of a
+published table, what the column's name and unit suffix suggest.  Everything that was guessed is
+noted, and a column of unknown kind counts as known at the END, where it cannot leak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.files import ordinary_file
+from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.vocabulary import VOCABULARY
+from rheostat.errors import DataError
+from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs
+from rheostat.measurement.counters.rates import COUNTERS
+from rheostat.measurement.parquet import MAGIC, gather, scan
+from rheostat.measurement.runs.delimited import read_delimited
+from rheostat.measurement.runs.guess import (
+    NAMED,
+    Guess,
+    device_caps,
+    guess_known,
+    guess_name,
+    interval_names,
+    lone_quantity,
+    split_unit,
+)
+from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
+from rheostat.measurement.slurm.spelling import seconds
+
+QUANTITIES = ("runtime_s", "power_w", "energy_j")
+MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
+FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")
+
+PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
+    ("SPEChpc runs measured with LIKWID", frozenset({"rt_unhalted_max", "power_pkg_W", "hosts"}), {
+        "columns": {"runtime_s": "rt_unhalted_max", "power_w": ["power_pkg_W", "power_dram_W"],
+                    "app": "bench", "nodes": "hosts", "cores": "procs"},
+        "known": {"workload": "submit", "cluster": "submit", "group": "submit"},
+        "drop": {"columns": ["file"]}}),
+    ("LULESH runs measured with LIKWID", frozenset({"wall_s", "total_power_W", "core_freq_GHz"}), {
+        "columns": {"runtime_s": "wall_s", "power_w": "total_power_W", "energy_j": "energy_J",
+                    "frequency_hz": "core_freq_GHz", "threads": "threads"},
+        "known": {"size": "submit", "arch": "submit", "dataset": "submit", "parallel": "submit"}}),
+    ("means of PCM samples of 0.1 s", frozenset({"EXEC_mean", "CFREQ_mean", "INST_mean"}), {
+        "columns": {"runtime_s": "span_s", "package_power_w": "proc_power_w",
+                    "exec_share": "EXEC_mean", "core_hz": {"from": "CFREQ_mean", "scale": 1e9},
+                    "uncore_hz": {"from": "UncFREQ (Ghz)_mean", "scale": 1e9},
+                    "core_ipc": {"from": "PhysIPC%_mean", "scale": 0.01},
+                    "memory_read_b_per_s": {"from": "READ_mean", "scale": 1e10},
+                    "memory_write_b_per_s": {"from": "WRITE_mean", "scale": 1e10},
+                    "instructions_per_s": {"from": "INST_mean", "scale": 1e7}},
+        "drop": {"columns": ["samples"]}}),
+    ("Marconi100 jobs", frozenset({"num_nodes_alloc", "run_time", "time_limit", "job_state"}), {
+        "columns": {"time_limit_s": {"from": "time_limit", "scale": 60}, "runtime_s": "run_time"}}),
+    ("Zeus training runs", frozenset({"time_per_epoch", "average_power", "power_limit"}), {
+        "columns": {"runtime_s": "time_per_epoch", "power_w": "average_power",
+                    "cap_w": "power_limit", "batch_size": "batch_size", "app": "network"}}),
+)  # fmt: skip
+
+
+def read_runs(
+    path: str | Path,
+    *,
+    map: str | Path | Mapping[str, Any] | None = None,
+    columns: Mapping[str, Any] | None = None,
+    known: Mapping[str, str] | None = None,
+    encoding: str = "utf-8",
+) -> JobTable:
+    """Read measured runs.
+
+    Parameters
+    ----------
+    path
+        A CSV (any usual delimiter, gzip or not) or parquet file.
+    map
+        A TOML file or the same as a mapping: tables ``columns``, ``known``, ``drop``.
+    columns
+        Ours to theirs, on top of ``map``: ``{"runtime_s": "wall_s"}``.
+    known
+        Moment of a column: ``{"size": "submit"}``.
+    encoding
+        Of a CSV file.
+
+    Raises
+    ------
+    DataError
+        Mapped columns that the file has not; no runtime, power or energy in it at all.
+
+    Notes
+    -----
+    A row whose runtime, energy or power is missing stays, with null.
+    """
+    frame, notes = _load(path, encoding)
+    chosen = Mapped.of({"columns": dict(columns or {}), "known": dict(known or {})})
+    chosen = chosen.over(
+        load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
+    )
+    chosen, said = _with_preset(chosen, frame.columns)
+    missing = sorted({c for s in chosen.columns.values() for c in s.columns} - set(frame.columns))
+    if missing:
+        raise DataError(
+            str(path), [*(f"mapped column {c} is missing" for c in missing), _present(frame)]
+        )
+    taken, described = _take(frame, chosen)
+    rest, guessed, words = _guess_rest(frame, chosen, taken)
+    table = frame.select(ROW, **taken, **rest)
+    _must_be_numbers(path, table)
+    table = _censor(table)
+    if not MEASURED & set(table.columns):
+        hint = "map them: columns={'runtime_s': '<their name>'}"
+        raise DataError(
+            str(path),
+            ["found no runtime, power or energy among the columns", _present(frame), hint],
+        )
+    return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
+
+
+def _present(frame: pl.DataFrame) -> str:
+    return f"present: {', '.join(c for c in frame.columns if c != ROW)}"
+
+
+def _load(path: str | Path, encoding: str) -> tuple[pl.DataFrame, list[Note]]:
+    path = ordinary_file(path)
+    with path.open("rb") as file:
+        packed = file.read(4) == MAGIC
+    if not packed:
+        return read_delimited(path, encoding)
+    lazy, types = scan(path)
+    nested = [c for c, t in types.items() if t.is_nested()]
+    notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []
+    frame = gather(path, lazy.drop(nested).with_row_index(ROW))
+    if not frame.height:
+        raise DataError(str(path), ["has columns but no rows"])
+    return frame, notes
+
+
+def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[Note]]:
+    for name, marks, spec in PRESETS:
+        if marks <= set(columns):
+            return chosen.over(Mapped.of(spec, name)), [Note(f"columns mapped as {name}")]
+    plain = {**device_caps(columns), **interval_names(columns)}
+    return (chosen.over(Mapped.of({"columns": plain})) if plain else chosen), []
+
+
+def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list[Column]]:
+    """Expressions for the mapped columns, and descriptions that say what each is taken from."""
+    described = [
+        _of_theirs(n, s.columns)
+        if n in VOCABULARY
+        else COUNTERS.get(n)
+        or Column(n, split_unit(n)[2], chosen.known.get(n, Moment.SUBMIT), f"from {s.columns[0]}")
+        for n, s in chosen.columns.items()
+    ]
+    return {n: _expr(frame, s, n) for n, s in chosen.columns.items()}, described
+
+
+def _of_theirs(ours: str, theirs: tuple[str, ...]) -> Column:
+    """A column of the vocabulary that says which of their columns it is, where the names differ."""
+    column = VOCABULARY[ours]
+    return column if theirs == (ours,) else replace(column, meaning=f"from {' + '.join(theirs)}")
+
+
+def _expr(frame: pl.DataFrame, source: ColumnSource, ours: str) -> pl.Expr:
+    if source.inverse:
+        plain = _expr(frame, ColumnSource(source.columns, source.scale), ours)
+        return pl.when(plain > 0).then(1.0 / plain)
+    first = frame[source.columns[0]].dtype
+    if first == pl.String and ours in ("runtime_s", "time_limit_s", "wait_s"):
+        return pl.col(source.columns[0]).map_elements(seconds, return_dtype=pl.Float64)
+    if isinstance(first, pl.Datetime):
+        return pl.col(source.columns[0]).dt.epoch("us").cast(pl.Float64) / 1e6
+    if first == pl.String and ours.endswith("_s") and not ours.endswith("_per_s"):
+        instant = pl.col(source.columns[0]).str.to_datetime(strict=False, time_unit="us")
+        return instant.dt.epoch("us").cast(pl.Float64) / 1e6
+    total = pl.col(source.columns[0])
+    for extra in source.columns[1:]:
+        total = total + pl.col(extra)
+    return total if source.scale == 1.0 else total.cast(pl.Float64) * source.scale
+
+
+def _guess_rest(
+    frame: pl.DataFrame, chosen: Mapped, taken: Mapping[str, pl.Expr]
+) -> tuple[dict[str, pl.Expr], list[Column], list[Note]]:
+    """Columns that nobody mapped: renamed where the name is plain, else kept under their own."""
+    used = {c for s in chosen.columns.values() for c in s.columns} | {ROW, *chosen.drop}
+    exprs: dict[str, pl.Expr] = {}
+    columns: list[Column] = []
+    words: list[str] = []
+    alone = {lone_quantity(q, frame.columns): q for q in QUANTITIES if not _named(q, frame, taken)}
+    for theirs in (c for c in frame.columns if c not in used):
+        guess = _guess(theirs, frame[theirs], chosen.known, alone.get(theirs))
+        if guess.name in taken or guess.name in exprs:
+            guess = Guess(theirs, theirs, 1.0, "", chosen.known.get(theirs, Moment.END))
+        exprs[guess.name] = _expr(frame, ColumnSource((theirs,), guess.scale), guess.name)
+        if guess.name in VOCABULARY and theirs not in chosen.known:
+            columns.append(_of_theirs(guess.name, (theirs,)))
+        else:
+            columns.append(Column(guess.name, guess.unit, guess.known, f"from {theirs}"))
+        words.append(_words(guess))
+    dropped = (
+        [Note(f"left out as the mapping says: {', '.join(chosen.drop)}")] if chosen.drop else []
+    )
+    return exprs, columns, [*dropped, *([Note(f"guessed: {'; '.join(words)}")] if words else [])]
+
+
+def _named(ours: str, frame: pl.DataFrame, taken: Mapping[str, pl.Expr]) -> bool:
+    """Whether a quantity is mapped, or some column has its plain name."""
+    return ours in taken or any(guess_name(c) == ours for c in frame.columns)
+
+
+def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment], alone: str | None) -> Guess:
+    stem, suffix, unit, scale = split_unit(theirs)
+    ours = guess_name(theirs) or alone
+    if ours is not None and (
+        values.dtype.is_numeric() or ours.endswith("_s") or not _numeric(ours)
+    ):
+        scale = scale if ours.endswith(suffix or "\0") else 1.0
+        return Guess(ours, theirs, scale, NAMED[ours].unit, NAMED[ours].known)
+    moment = known.get(theirs, guess_known(theirs, values))
+    if unit and values.dtype.is_numeric():
+        return Guess(stem + suffix, theirs, scale, unit, known.get(stem + suffix, moment))
+    return Guess(theirs, theirs, 1.0, "", moment)
+
+
+def _numeric(ours: str) -> bool:
+    if ours in COUNTERS:
+        return COUNTERS[ours].unit != ""
+    return ours in {"runtime_s", "cap_w", "power_w", "energy_j", "nodes", "gpus", "cores",
+                    "threads", "frequency_hz", "batch_size", "time_limit_s"}  # fmt: skip
+
+
+def _words(guess: Guess) -> str:
+    scale = "" if guess.scale == 1.0 else f" x {guess.scale:g}"
+    if guess.unit and not split_unit(guess.source)[2]:
+        scale += f", taken as {guess.unit}"
+    name = guess.name if guess.name == guess.source else f"{guess.name} = {guess.source}{scale}"
+    return f"{name} ({guess.known.name})"
+
+
+def _must_be_numbers(path: str | Path, table: pl.DataFrame) -> None:
+    """Amounts that hold text are a `DataError` with the first cell that is no number."""
+    problems = []
+    wanted = (*AMOUNTS, "start_s", "end_s", "cpu_cap_w", "gpu_cap_w")
+    for name in (c for c in table.columns if c in wanted or _numeric(c)):
+        values = table[name]
+        if values.dtype.is_numeric() or values.null_count() == len(values):
+            continue
+        bad = values.cast(pl.String).cast(pl.Float64, strict=False).is_null() & values.is_not_null()
+        at = int(bad.arg_max() or 0)
+        problems.append(f"{name} is {values[at]!r} in row {table[ROW][at]}, expected a number")
+    if problems:
+        raise DataError(str(path), problems)
+
+
+def _censor(table: pl.DataFrame) -> pl.DataFrame:
+    """Mark unfinished runs where the table has a state."""
+    if "state" not in table.columns or "censored" in table.columns:
+        return table
+    state = pl.col("state").cast(pl.String).str.to_uppercase()
+    return table.with_columns(censored=~state.is_in(list(FINISHED)))

@@ -1,0 +1,122 @@
+"""Read `sacct --json` of Slurm 22.05 to 24.11, whose shapes differ, through one unwrap helper.
+
+Newer releases wrap numbers (``{"set": true, "infinite": false, "number": 5}``) and states (a list)
+that older ones write plainly; times are epoch seconds in both, limits minutes, memory MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rheostat.core.files import ordinary_file, parse_json
+from rheostat.core.jobs import JobTable, Note
+from rheostat.errors import DataError
+from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.slurm import spelling as slurm
+from rheostat.measurement.slurm.sacct import finish, sacct_table
+
+MIB = 2.0**20
+
+
+def unwrap(value: Any) -> Any:
+    """The number in a wrapped number, the first of a list of states, None for "not set".
+
+    >>> unwrap({"set": True, "infinite": False, "number": 5}), unwrap(["RUNNING"]), unwrap(7)
+    (5, 'RUNNING', 7)
+    >>> unwrap({"set": False, "infinite": False, "number": 0}), unwrap({"infinite": True})
+    (None, None)
+    """
+    if isinstance(value, Mapping):
+        known = value.get("set", True) and not value.get("infinite", False)
+        return value.get("number") if known else None
+    if isinstance(value, list):
+        return unwrap(value[0]) if value else None
+    return None if value == "" else value
+
+
+def read_sacct_json(path: str | Path) -> JobTable:
+    """Read ``sacct --json``; jobs whose record is not an object are noted and left out."""
+    path = ordinary_file(path)
+    try:
+        document = parse_json(path.read_bytes())
+    except ValueError as error:
+        raise DataError(str(path), [f"is not complete JSON: {error}"[:300]]) from error
+    jobs = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(jobs, list):
+        raise DataError(str(path), ['has no "jobs" list: expected the output of sacct --json'])
+    rows, odd = [], []
+    for row, job in enumerate(jobs):
+        try:
+            rows.append(_job(row, job))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            odd.append(row)  # any shape but a job's: noted below, with its row
+    if not rows:
+        raise DataError(str(path), ["has no job: the list is empty or holds something else"])
+    notes = [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
+    version = _version(document.get("meta", {}))
+    return sacct_table(rows, [*notes, *([Note(f"Slurm {version}")] if version else [])])
+
+
+def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
+    time, tres = job["time"], job.get("tres", {})
+    asked, given = _counts(tres.get("requested", [])), _counts(tres.get("allocated", []))
+    array, limit = job.get("array") or {}, unwrap(time.get("limit"))
+    task = unwrap(array.get("task_id"))
+    key = f"{array['job_id']}_{task}" if array.get("job_id") and task is not None else job["job_id"]
+    clock = {n: unwrap(time.get(k)) or None for n, k in
+             (("submit_s", "submission"), ("eligible_s", "eligible"), ("start_s", "start"),
+              ("end_s", "end"))}  # fmt: skip
+    code = job.get("exit_code") or {}
+    memory = asked.get("mem")
+    return finish({
+        ROW: row, "job_id": str(key), "user": unwrap(job.get("user")),
+        "group": unwrap(job.get("group")), "account": unwrap(job.get("account")),
+        "app": unwrap(job.get("name")), "partition": unwrap(job.get("partition")),
+        "qos": unwrap(job.get("qos")), "cluster": unwrap(job.get("cluster")),
+        "priority": _number(unwrap(job.get("priority"))), **clock,
+        "nodes": asked.get("node"), "nodes_alloc": given.get("node"),
+        "cores": asked.get("cpu"), "cores_alloc": given.get("cpu"),
+        "gpus": asked.get("gres/gpu"), "gpus_alloc": given.get("gres/gpu"),
+        "memory_b": memory * MIB if memory else None,
+        "time_limit_s": limit * 60.0 if limit is not None else None,
+        "runtime_s": _number(unwrap(time.get("elapsed"))),
+        "state": unwrap((job.get("state") or {}).get("current")),
+        "exit_code": None if unwrap(code.get("return_code")) is None
+        else str(unwrap(code["return_code"])),
+        "energy_j": _energy(given, job.get("steps") or []),
+    })  # fmt: skip
+
+
+def _energy(given: Mapping[str, int], steps: list[Mapping[str, Any]]) -> float | None:
+    """The rule of `slurm.energy_j`; a step's id is a number, a name, or ``job.step``."""
+    joules = {
+        str(unwrap(s.get("step", {}).get("id"))).rpartition(".")[2]: unwrap(
+            s.get("statistics", {}).get("energy", {}).get("consumed")
+        )
+        for s in steps
+    }
+    numbered = [float(e) for name, e in joules.items() if name.isdigit() and e]
+    return slurm.energy_j(_number(given.get("energy")), _number(joules.get("batch")), numbered)
+
+
+def _counts(resources: list[Mapping[str, Any]]) -> dict[str, int]:
+    """TRES by name, ``gres/gpu`` for a named generic resource; typed GPUs are summed if alone."""
+    plain = {
+        f"{r['type']}/{r['name']}" if r.get("name") else str(r["type"]): int(
+            unwrap(r["count"]) or 0
+        )
+        for r in resources
+    }
+    typed = [v for k, v in plain.items() if k.startswith("gres/gpu:")]
+    return plain if "gres/gpu" in plain or not typed else plain | {"gres/gpu": sum(typed)}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _version(meta: Mapping[str, Any]) -> str:
+    plain = meta.get("slurm") or meta.get("Slurm") or {}
+    return str(plain.get("release", "")) if isinstance(plain, Mapping) else ""

@@ -1,0 +1,147 @@
+"""What in a log tells the effect of a setting from the reasons why it was chosen?
+
+A user who gives a larger problem more nodes makes a log in which runtime hardly falls with nodes,
+exactly like a code that does not scale.  The two are told apart by jobs that ran at another setting
+than was asked for (a trial), by the same problem run at several settings, or by a record of the
+problem's size.  Such a record is never perfect.  Its reliability is at least the share R^2 of the
+runtime's variance at equal requests that it explains, so what it misses biases the exponent of the
+knob by at most slope x follow x (1 - R^2) / R^2 (errors in variables [Klepper1984]_).
+
+Notation
+--------
+n  rows, all less the means of their group      s  request columns, the first of each knob its slope
+slope : of log runtime on log size at equal requests     follow : of log size on the log request
+
+References
+----------
+.. [Klepper1984] Klepper, S., Leamer, E.: Consistent sets of estimates for regressions with errors
+   in all variables. Econometrica 52 (1984).
+.. [Cinelli2020] Cinelli, C., Hazlett, C.: Making sense of sensitivity: extending omitted variable
+   bias. J. Royal Statistical Society B 82 (2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rheostat.core.outcome import Array
+from rheostat.prediction.effects.coding import Rows
+
+FEWEST = 10
+"""Randomised jobs, or problems run at several settings, with which a log may begin to answer."""
+UNKNOWN = 1.5
+"""Exponents by which requests may mislead where nothing bounds it: a log that does not tell."""
+PLAIN_SPREAD = 0.2
+"""Expected spread between applications of what their requests betray."""
+
+
+MISLED = 0.25
+"""Error of an exponent beyond which a recorded size is too rough to answer with."""
+LEAST_DRIFT = 0.03
+"""Exponents that requests may betray even where the recorded size seems perfect."""
+POWER_DRIFT = 0.03
+"""The same for power, which depends on the nodes far more than on the size of the problem."""
+
+
+@dataclass(frozen=True)
+class Identification:
+    """How a log may tell effect from choice.
+
+    ``designed``: the table holds measured runs, settings were chosen to be compared.  ``turned``
+    and ``turned_apps`` count jobs that ran at another setting than asked for, and their
+    applications; ``repeats`` counts problems that ran at several settings.  ``reliability`` is the
+    share of the runtime's variance that the recorded sizes explain at equal requests (NaN: none is
+    recorded), ``misled`` the largest error of an exponent that remains possible.
+    """
+
+    designed: bool
+    turned: int
+    turned_apps: int
+    repeats: int
+    sizes: tuple[str, ...]
+    reliability: float
+    misled: float
+
+    @property
+    def by(self) -> str:
+        """The strongest source: "design", "trial", "repeats", "size" or "nothing"."""
+        if self.designed:
+            return "design"
+        if self.turned >= FEWEST:
+            return "trial"
+        if self.repeats >= FEWEST:
+            return "repeats"
+        return "size" if self.sizes else "nothing"
+
+    @property
+    def answers(self) -> bool:
+        """Whether the log tells enough to advise by."""
+        return self.by != "nothing" and (self.by != "size" or abs(self.misled) <= MISLED)
+
+    def selection(self, quantity: str, first: Array) -> tuple[Array, Array, Array]:
+        """Prior mean, standard deviation and spread between applications of request weights, (s,).
+
+        ``first`` is True at the slope of each knob, False at its bends.
+        """
+        bend = np.where(first, 1.0, 0.5)
+        if self.by == "design":
+            return 0 * bend, 1e-3 * bend, 1e-3 * bend
+        if self.by != "size":
+            return 0 * bend, UNKNOWN * bend, PLAIN_SPREAD * bend
+        if quantity != "runtime_s":
+            return 0 * bend, POWER_DRIFT * bend, POWER_DRIFT * bend
+        half = np.where(first, self.misled, 0.0) / 2
+        sd = max(float(np.abs(half).max()), LEAST_DRIFT)
+        return half, sd * bend, sd * bend
+
+
+def identify(
+    rows: Rows, request: Array, size: Array, y: Array, sizes: tuple[str, ...], *, designed: bool
+) -> Identification:
+    """How the log of ``rows`` may answer.
+
+    ``request`` (n, s), ``size`` (n, k) and log runtime ``y`` (n,) are less their group's means.
+    """
+    moved = rows.turned
+    reliability, misled = float("nan"), np.array([UNKNOWN])
+    if sizes:
+        reliability, slopes = _reliability(request[~moved], size[~moved], y[~moved])
+        misled = slopes * (1 - reliability) / max(reliability, 1e-6)
+    worst = float(misled[np.argmax(np.abs(misled))])
+    return Identification(
+        designed,
+        int(moved.sum()),
+        len(np.unique(rows.app[moved])),
+        _repeats(rows),
+        sizes,
+        reliability,
+        float(np.clip(worst, -UNKNOWN, UNKNOWN)),
+    )
+
+
+def _repeats(rows: Rows) -> int:
+    """Problems that ran at two or more requests."""
+    _, code = np.unique(rows.problem, return_inverse=True)
+    low = np.full(code.max() + 1, np.inf)
+    high = -low
+    value = rows.log_asked.sum(axis=1)
+    np.minimum.at(low, code, value)
+    np.maximum.at(high, code, value)
+    return int((high - low > 1e-9).sum())
+
+
+def _reliability(request: Array, size: Array, y: Array) -> tuple[float, Array]:
+    """Partial R^2 of the sizes for ``y`` at equal requests; their index's slopes on requests."""
+    left_y, left_size = _left(y[:, None], request)[:, 0], _left(size, request)
+    weight = np.linalg.lstsq(left_size, left_y, rcond=None)[0]
+    explained = left_size @ weight
+    total = float(left_y @ left_y)
+    share = float(explained @ explained) / total if total > 0 else 0.0
+    return share, np.linalg.lstsq(request, size @ weight, rcond=None)[0]
+
+
+def _left(values: Array, given: Array) -> Array:
+    """What ``given`` does not explain linearly of ``values``."""
+    return np.asarray(values - given @ np.linalg.lstsq(given, values, rcond=None)[0])

@@ -1,0 +1,275 @@
+"""What will this job cost at every setting, given past jobs and the few runs of its own so far?
+
+Nothing is fitted to a handful of points.  Some hundred combinations of structure and hyper-
+parameters each give a Gaussian process; combinations are trusted by how well they predict past
+jobs from one another and by how well they explain this job's own runs, and a share of them listens
+to the own runs alone, so that past jobs which mislead lose their say as soon as data contradict
+them.  Draws come from the whole mixture.
+
+Notation
+--------
+M  members     Z  entries of z     S  structures     N  settings     d  draws
+z : (M, Z)    structure : (M,)    own : (M,) log evidence of the job's runs    weights : (M,)
+past(z) = log mean_j exp(l_j(z) - log mean_z' exp(l_j(z')))        l_j : job j predicted from others
+The prior of z is N(0, I) times exp(past): every job has its own z, the target's is one more draw.
+
+References
+----------
+Chopin: A sequential Monte Carlo method for static models (2002): reweight, resample, move.
+Wilson et al.: Efficiently sampling functions from Gaussian process posteriors (2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat._optional import require
+from rheostat.prediction.scaling_law import hyper
+from rheostat.prediction.scaling_law.coordinates import Array
+from rheostat.prediction.scaling_law.structures import Structure
+
+Index = NDArray[np.int64]
+MOVES = 2
+TEMPER = 16.0
+"""A past job's log evidence counts as that of eight settings, two values each."""
+FREE = 0.15
+"""Prior weight of the members that do not listen to past jobs' hyper-parameters."""
+
+_ENTRIES, _FEWEST = 1_000_000, 16
+"""Covariance entries worked on for one set of draws: fewer distinct members on larger spaces."""
+
+
+class LawEnsemble:
+    """Mixture of Gaussian processes over the settings of one job.
+
+    Parameters
+    ----------
+    structures : list of Structure
+    members : int
+        Gaussian processes in the mixture.
+    trials : int
+        Hyper-parameter vectors tried on the past jobs before the members are drawn.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        structures: Sequence[Structure],
+        *,
+        members: int = 64,
+        trials: int = 512,
+        seed: int = 0,
+    ) -> None:
+        self.structures = list(structures)
+        self.rng = np.random.default_rng(seed)
+        self.measured: list[int] = []
+        self.logs: list[tuple[float, float]] = []
+        self.n = len(self.structures[0].target.units)
+        self._size = hyper.SHARED + self.structures[0].target.units.shape[1]
+        self._jobs = len(self.structures[0].left_out)
+        self._start(members, trials)
+
+    def _start(self, members: int, trials: int) -> None:
+        """Draw members from the prior that past jobs teach; a share from the generic prior."""
+        z = self._normal(trials if self._jobs else members)
+        s = np.arange(len(z)) % len(self.structures)
+        self.free = np.ones(len(z), dtype=bool)
+        self._norm = np.zeros(self._jobs)
+        self.z, self.structure, self.log_weight = z, s, np.zeros(len(z))
+        self.past = np.zeros(len(z))
+        if self._jobs:
+            table = self._predicted(z, s)
+            self._norm = np.logaddexp.reduce(table, axis=0) - np.log(len(z))
+            past = np.logaddexp.reduce(table - self._norm, axis=1) - np.log(self._jobs)
+            listening = members - members // 4
+            kept = self._resample(_normalised(past), listening)
+            none = np.zeros(listening, dtype=bool)
+            zi, si, past, _ = self._move(
+                z[kept], s[kept], none, past=past[kept], own=np.zeros(listening)
+            )
+            rest = self._normal(members - listening)
+            self.z = np.vstack([zi, rest])
+            self.structure = np.concatenate([si, np.arange(len(rest)) % len(self.structures)])
+            self.free = np.arange(members) >= listening
+            self.past = np.concatenate([past, np.zeros(len(rest))])
+            share = np.where(self.free, FREE / len(rest), (1 - FREE) / listening)
+            self.log_weight = np.log(share)
+        self._reweigh()
+
+    def tell(self, index: int, log_runtime: float, log_power: float) -> None:
+        """Take a measurement at setting ``index``; members that explain it gain weight."""
+        self.measured.append(int(index))
+        self.logs.append((float(log_runtime), float(log_power)))
+        self._reweigh()
+        if 1 / (self.weights**2).sum() < 0.4 * len(self.z):
+            kept = self._resample(self.weights, len(self.z))
+            self.free = self.free[kept]
+            self.z, self.structure, self.past, own = self._move(
+                self.z[kept],
+                self.structure[kept],
+                self.free,
+                past=self.past[kept],
+                own=self.own[kept],
+            )
+            self.log_weight = -own
+            self._reweigh()
+
+    def draws(self, count: int) -> tuple[Array, Array]:
+        """``count`` joint draws of log runtime and log power at all settings, each (count, N).
+
+        Measured settings have their measured value in every draw.
+        """
+        torch = require("torch", extra="bo")
+        parts = []
+        most = max(_FEWEST, _ENTRIES // (2 * self.n) ** 2)
+        distinct = self._resample(self.weights, min(count, most))
+        share = np.bincount(distinct[np.arange(count) % len(distinct)], minlength=len(self.z))
+        for members, means, spread in self._posteriors(np.flatnonzero(share)):
+            factors = torch.linalg.cholesky(spread).numpy()
+            for row, i in enumerate(members):
+                of = self.rng.choice(means.shape[1], share[i], p=self._components[i])
+                noise = self.rng.normal(size=(share[i], 2 * self.n))
+                parts.append(means[row, of] + noise @ factors[row].T)
+        out = np.vstack(parts)[self.rng.permutation(count)]
+        out[:, self._rows()] = self._values()
+        return out[:, : self.n], out[:, self.n :]
+
+    def moments(self) -> tuple[Array, Array, Array]:
+        """Mixture weights (K,), means (K, 2N) and variances (K, 3, N) of log t, log p, log e."""
+        weights, means, variances = [], [], []
+        n = self.n
+        for members, mean, spread in self._posteriors(np.flatnonzero(self.weights > 1e-5)):
+            v = spread.diagonal(dim1=1, dim2=2).numpy()
+            cross = spread[:, :n, n:].diagonal(dim1=1, dim2=2).numpy()
+            energy = np.maximum(v[:, :n] + v[:, n:] + 2 * cross, 1e-9)
+            var = np.stack([v[:, :n], v[:, n:], energy], axis=1)
+            for row, i in enumerate(members):
+                for c in np.flatnonzero(self._components[i] > 1e-4):
+                    weights.append(self.weights[i] * self._components[i][c])
+                    means.append(mean[row, c])
+                    variances.append(var[row])
+        total = np.array(weights)
+        return total / total.sum(), np.array(means), np.array(variances)
+
+    def _posteriors(self, members: Index) -> Iterator[tuple[Index, Array, Any]]:
+        """Members sharing a structure, their means (m, C, 2N) and covariances (m, 2N, 2N)."""
+        torch = require("torch", extra="bo")
+        at, y = torch.as_tensor(self._rows()), torch.as_tensor(self._values())
+        for s, structure in enumerate(self.structures):
+            these = members[self.structure[members] == s]
+            if not len(these):
+                continue
+            with torch.no_grad():
+                k = hyper.covariance(structure.target, self.z[these])
+                means = structure.target.tensors()["means"].expand(len(these), -1, -1)
+                if self.measured:
+                    gain = torch.linalg.solve(k[:, at][:, :, at], k[:, at])
+                    means = means + (y - means[:, :, at]) @ gain
+                    k = k - k[:, :, at] @ gain
+                    k = (k + k.mT) / 2 + 1e-8 * torch.eye(k.shape[1], dtype=k.dtype)
+            yield these, means.numpy(), k
+
+    def _rows(self) -> Index:
+        at = np.array(self.measured, dtype=np.int64)
+        return np.concatenate([at, self.n + at])
+
+    def _values(self) -> Array:
+        return np.array(self.logs, dtype=float).reshape(-1, 2).T.ravel()
+
+    def _normal(self, count: int) -> Array:
+        """Quasi-random standard normal vectors (count, Z)."""
+        from scipy.stats import qmc
+
+        return np.asarray(
+            qmc.MultivariateNormalQMC(np.zeros(self._size), rng=self.rng).random(count)
+        )
+
+    def _resample(self, weights: Array, count: int) -> Index:
+        """Systematic resampling: indices drawn in proportion to ``weights``, with least noise."""
+        at = (self.rng.random() + np.arange(count)) / count
+        found = np.searchsorted(np.cumsum(weights), at)
+        return np.minimum(found, len(weights) - 1).astype(np.int64)
+
+    def _reweigh(self) -> None:
+        self.own, self._components = self._own(self.z, self.structure)
+        self.weights = _normalised(self.log_weight + self.own)
+
+    def _own(self, z: Array, structure: Index) -> tuple[Array, list[Array]]:
+        """Log evidence (M,) of the runs so far, and each member's component weights."""
+        total = np.zeros(len(z))
+        shares: list[Array] = [np.ones(1)] * len(z)
+        at, y = np.array(self.measured, dtype=np.int64), self._values()
+        for s, structure_ in enumerate(self.structures):
+            members = np.flatnonzero(structure == s)
+            if not len(members):
+                continue
+            curve = structure_.target
+            found = np.zeros((len(members), len(curve.means)))
+            if self.measured:
+                found = hyper.log_evidence(curve, z[members], y, at)
+            total[members] = np.logaddexp.reduce(found, axis=1) - np.log(found.shape[1])
+            for row, i in enumerate(members):
+                shares[i] = _normalised(found[row])
+        return total, shares
+
+    def _predicted(self, z: Array, structure: Index) -> Array:
+        """Tempered log evidence (M, J) of each past job given the others."""
+        table = np.zeros((len(z), self._jobs))
+        for s, structure_ in enumerate(self.structures):
+            members = np.flatnonzero(structure == s)
+            for j, curve in enumerate(structure_.left_out if len(members) else ()):
+                y = curve.y if curve.y is not None else np.zeros(0)
+                found = hyper.log_evidence(curve, z[members], y)
+                mean = np.logaddexp.reduce(found, axis=1) - np.log(found.shape[1])
+                table[members, j] = mean * min(1.0, TEMPER / len(y))
+        return table
+
+    def _past(self, z: Array, structure: Index) -> Array:
+        """Log weight (M,) that past jobs give to members."""
+        if not self._jobs:
+            return np.zeros(len(z))
+        table = self._predicted(z, structure) - self._norm
+        return np.asarray(np.logaddexp.reduce(table, axis=1) - np.log(self._jobs))
+
+    def _move(
+        self,
+        z: Array,
+        structure: Index,
+        free: NDArray[np.bool_],
+        *,
+        past: Array,
+        own: Array,
+    ) -> tuple[Array, Index, Array, Array]:
+        """Metropolis-Hastings moves that leave the members' distribution as it is.
+
+        Returns z, structure, past and own; the past of a ``free`` member is not looked at.
+        """
+        spread = np.linalg.cholesky(np.cov(z.T) + 0.02 * np.eye(self._size))
+        for step in range(MOVES):
+            noise = self.rng.normal(size=z.shape)
+            if step % 2 == 0:  # random walk along the members' own spread
+                z_new = z + 1.6 / np.sqrt(self._size) * noise @ spread.T
+                gain = ((z**2).sum(axis=1) - (z_new**2).sum(axis=1)) / 2
+            else:  # a step that keeps the standard normal as it is
+                z_new, gain = 0.8 * z + 0.6 * noise, np.zeros(len(z))
+            other = self.rng.integers(0, len(self.structures), len(z))
+            s_new = np.where(self.rng.random(len(z)) < 0.3, other, structure)
+            past_new = np.zeros(len(z))
+            past_new[~free] = self._past(z_new[~free], s_new[~free])
+            own_new = self._own(z_new, s_new)[0]
+            gain = gain + np.where(free, 0.0, past_new - past) + own_new - own
+            taken = np.log(self.rng.random(len(z))) < gain
+            z = np.where(taken[:, None], z_new, z)
+            structure = np.where(taken, s_new, structure)
+            past, own = np.where(taken, past_new, past), np.where(taken, own_new, own)
+        return z, structure, past, own
+
+
+def _normalised(log_weights: Array) -> Array:
+    """exp(log_weights) scaled to sum to 1."""
+    w = np.exp(log_weights - log_weights.max())
+    return np.asarray(w / w.sum())

@@ -1,0 +1,150 @@
+"""How much should this job follow the others, how bumpy is it, how much does one setting jump?
+
+These are hyper-parameters.  With two measurements they cannot be fitted, so they stay random: a
+vector z of independent standard normals is mapped to scales, and whoever predicts averages over
+many z, each weighted by how well it explains what was measured.
+
+The curve of a job is (log runtime, log power) over the settings, jointly normal:
+
+    y = a-scaled curve of the population of past jobs            (absent in structures without one)
+      + b-scaled law terms of its own                            (slack of slopes and bends)
+      + t-scaled Matern-5/2 process, correlated rho between runtime and power
+      + r-scaled roughness: a jump of its own at each setting (domain shapes, placement)
+
+Notation
+--------
+M  hyper-parameter vectors     C  mixture components      N  settings      n  rows in use
+z : (M, Z)       K : (M, 2n, 2n), log runtime first      mean : (C, 2N)     log evidence : (M, C)
+
+References
+----------
+Rasmussen and Williams: Gaussian Processes for Machine Learning (2006).
+Gardner et al.: GPyTorch (NeurIPS 2018): batched kernels and Cholesky.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat._optional import require
+from rheostat.prediction.scaling_law.coordinates import Array, law, law_scales
+
+Index = NDArray[np.int64]
+_JITTER = 1e-6
+SHARED = 10
+"""Entries of z beside one length scale per coordinate."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One job over its settings: coordinates, population curve (None: structure without), data."""
+
+    units: Array
+    numeric: NDArray[np.bool_]
+    means: Array
+    covariance: Array | None = None
+    level_variance: tuple[float, float] = (0.1, 0.01)
+    slack: float = 1.0
+    y: Array | None = None
+    _cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def tensors(self) -> dict[str, Any]:
+        """Torch copies of the arrays, made once."""
+        if not self._cache:
+            torch = require("torch", extra="bo")
+            features = law(self.units, self.numeric)
+            slopes = features * law_scales(self.numeric, 0.0, 1.0, 0.3)
+            self._cache.update(
+                units=torch.as_tensor(self.units),
+                law=torch.as_tensor(slopes @ slopes.T),
+                means=torch.as_tensor(self.means),
+                covariance=None if self.covariance is None else torch.as_tensor(self.covariance),
+            )
+        return self._cache
+
+
+def named(z: Array) -> dict[str, Array]:
+    """The scales that a batch of z (M, Z) stands for, each (M,), lengths (M, D)."""
+    lognormal = lambda column, median, spread: np.exp(np.log(median) + spread * z[:, column])  # noqa: E731
+    return {
+        "follow": 1.3 / (1 + np.exp(-(1.0 + 1.5 * z[:, 0]))),
+        "slope": lognormal(1, 0.15, 1.0),
+        "slope_ratio": lognormal(2, 0.6, 0.5),
+        "slope_rho": np.tanh(-0.5 + 0.5 * z[:, 3]),
+        "local_t": lognormal(4, 0.10, 1.0),
+        "local_p": lognormal(5, 0.05, 1.0),
+        "local_rho": np.tanh(-0.3 + 0.5 * z[:, 6]),
+        "rough_t": lognormal(7, 0.012, 1.0),
+        "rough_p": lognormal(8, 0.012, 0.8),
+        "additive": 1 / (1 + np.exp(-1.5 * z[:, 9])),
+        "length": np.exp(np.log(0.8) + 0.6 * z[:, SHARED:]),
+    }
+
+
+def covariance(curve: Curve, z: Array, rows: Index | None = None) -> Any:
+    """Prior covariance (M, 2n, 2n) of a job's curve at ``rows`` of its settings."""
+    torch = require("torch", extra="bo")
+    data, h = curve.tensors(), {k: torch.as_tensor(v) for k, v in named(z).items()}
+    at = slice(None) if rows is None else torch.as_tensor(rows)
+    units = data["units"][at]
+    n = len(units)
+    local = _local(units / h["length"][:, None, :], h["additive"])
+    slopes = data["law"][at][:, at] if rows is not None else data["law"]
+    col = lambda v: v[:, None, None]  # noqa: E731
+    eye = torch.eye(n, dtype=torch.float64)
+    b2, ratio = (h["slope"] * curve.slack) ** 2, h["slope_ratio"]
+    top, bottom = curve.level_variance
+    tt = col(h["local_t"] ** 2) * local + col(b2) * slopes + col(h["rough_t"] ** 2) * eye + top
+    pp = col(h["local_p"] ** 2) * local + col(b2 * ratio**2) * slopes
+    pp = pp + col(h["rough_p"] ** 2) * eye + bottom
+    tp = col(h["local_rho"] * h["local_t"] * h["local_p"]) * local
+    tp = tp + col(h["slope_rho"] * b2 * ratio) * slopes
+    k = torch.cat([torch.cat([tt, tp], dim=2), torch.cat([tp, pp], dim=2)], dim=1)
+    if data["covariance"] is not None:
+        both_at = _both(rows, len(curve.units))
+        k = k + col(h["follow"]) * data["covariance"][both_at][:, both_at]
+    return k + _JITTER * torch.eye(2 * n, dtype=torch.float64)
+
+
+def _local(scaled: Any, additive: Any) -> Any:
+    """Correlation (M, n, n): a share of sums of one-knob curves, the rest of joint ones."""
+    joint = _unit_matern().forward(scaled, scaled)
+    size = scaled.shape[2]
+    if size == 1:
+        return joint
+    alone = sum(_unit_matern().forward(*[scaled[:, :, j : j + 1]] * 2) for j in range(size))
+    share = additive[:, None, None]
+    return share * alone / size + (1 - share) * joint
+
+
+@lru_cache(maxsize=1)
+def _unit_matern() -> Any:
+    """GPyTorch's Matern-5/2 with length scale 1: inputs are divided by their lengths before."""
+    kernel = require("gpytorch", extra="bo").kernels.MaternKernel(nu=2.5).double()
+    kernel.lengthscale = 1.0
+    return kernel.requires_grad_(False)
+
+
+def log_evidence(curve: Curve, z: Array, y: Array, rows: Index | None = None) -> Array:
+    """Log density (M, C) of measured ``y`` (2n,) at ``rows`` under each z and component."""
+    torch = require("torch", extra="bo")
+    cholesky = require("linear_operator", extra="bo").utils.cholesky.psd_safe_cholesky
+    with torch.no_grad():
+        factor = cholesky(covariance(curve, z, rows))
+        left = torch.as_tensor(y) - curve.tensors()["means"][:, _both(rows, len(curve.units))]
+        white = torch.linalg.solve_triangular(factor, left.T.expand(len(z), -1, -1), upper=False)
+        logdet = factor.diagonal(dim1=1, dim2=2).log().sum(dim=1)
+        size = left.shape[1]
+        total = -0.5 * (white**2).sum(dim=1) - logdet[:, None] - 0.5 * size * np.log(2 * np.pi)
+    return np.asarray(total.numpy())
+
+
+def _both(rows: Index | None, n: int) -> Index:
+    """Rows of log runtime and of log power in a stacked vector of 2n."""
+    at = np.arange(n) if rows is None else np.asarray(rows)
+    return np.concatenate([at, n + at])

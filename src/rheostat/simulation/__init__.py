@@ -1,0 +1,1 @@
+"""Simulate: time passes over a trace, under a policy, on a machine."""

@@ -1,0 +1,205 @@
+"""An index over a deep queue: which group of waiting jobs can hold one that could start now?
+
+A queue of 200,000 jobs must not be read at every event.  Its ranks are cut into groups, its sizes
+into classes, and for each class and group the shortest job is known, or a bound below it.  A pass
+that can start nothing is seen to be so from one number per class; one that can start something
+jumps to the group that holds it.  A short queue does without: reading it is faster.
+
+    Symbol  Shape      Meaning
+    edge    (g + 1,)   group ``i`` holds ranks from ``edge[i]`` to below ``edge[i + 1]``
+    kind    (n,)       class of each job
+    short   (2 g, c)   row ``g + i``: no job of group ``i`` and this class is shorter, s; inf: none
+    small   (2 g, c)   and none has fewer processors
+    found   (2, c)     room to work in
+
+Row ``k`` below ``g`` is the minimum of rows ``2 k`` and ``2 k + 1``: for each class a tree over the
+groups, row 1 its root.  All are bounds: jobs leave without a word, and a group searched in vain is
+made exact.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rheostat.simulation.engine.jit import borrowed, compiled
+from rheostat.simulation.engine.sorted_blocks import (
+    FROM,
+    ITEM,
+    KEY,
+    LEAST,
+    LENGTH,
+    PROCS,
+    SHORT,
+    TO,
+    _first,
+    block_at,
+    used,
+)
+
+GROUPS, CLASSES = 2048, 64
+DEEP = 48
+"""Blocks of the queue above which the index is kept; below half of them it is given up."""
+
+
+class Index(NamedTuple):
+    """The arrays of the notation above."""
+
+    edge: np.ndarray
+    kind: np.ndarray
+    short: np.ndarray
+    small: np.ndarray
+    found: np.ndarray
+
+
+def index(procs, rank=None) -> Index:
+    """An index for these jobs, not in use yet; ``rank`` None means 0, 1, 2, ...
+
+    Every size is a class of its own where there are few, else neighbours share one, the fewer the
+    smaller they are: what is free is what others left over.
+    """
+    n = len(procs)
+    cuts = np.linspace(0, n, GROUPS + 1)[1:-1]
+    if rank is not None:
+        found = np.unique(np.sort(rank)[cuts.astype(np.int64)])
+        cuts = np.full(GROUPS - 1, np.inf)  # groups that no cut is left for stay empty
+        cuts[: len(found)] = found
+    edge = np.concatenate([[-np.inf], cuts, [np.inf]])
+    sizes = np.flatnonzero(np.bincount(procs))
+    if len(sizes) > CLASSES:
+        sizes = sizes[np.unique(np.geomspace(1, len(sizes), CLASSES).astype(np.int64) - 1)]
+    kinds = np.searchsorted(sizes, np.arange(procs.max() + 1), side="right") - 1
+    short, small = (np.empty((2 * GROUPS, len(sizes))) for _ in range(2))
+    return Index(edge, kinds[procs], short, small, np.empty((2, len(sizes))))
+
+
+@compiled
+def _group_of(index, rank):
+    """Group that holds ``rank``."""
+    return np.searchsorted(index.edge[:-1], rank, side="right") - 1
+
+
+@borrowed
+def enter(index, rank, j, procs, length):
+    """Job ``j`` waits from now on."""
+    c, k = index.kind[j], GROUPS + _group_of(index, rank)
+    while k and (length < index.short[k, c] or procs < index.small[k, c]):
+        index.short[k, c] = min(index.short[k, c], length)
+        index.small[k, c] = min(index.small[k, c], procs)
+        k >>= 1
+
+
+@borrowed
+def rebuild(index, waiting):
+    """Make all of it exact."""
+    index.short[:] = np.inf
+    index.small[:] = np.inf
+    for place in range(used(waiting)):
+        block = block_at(waiting, place)
+        for k in range(int(waiting[block, FROM]), int(waiting[block, TO])):
+            p, length = waiting[block, PROCS + k], waiting[block, LENGTH + k]
+            enter(index, waiting[block, KEY + k], int(waiting[block, ITEM + k]), p, length)
+
+
+@borrowed(forceinline=True)
+def _may(index, k, c, free, extra, slack):
+    """May a job below row ``k`` start: small enough for good, or small and short enough?"""
+    small = index.small[k, c]
+    return small <= extra or (small <= free and index.short[k, c] <= slack)
+
+
+@borrowed
+def _group(index, first, free, extra, slack):
+    """First group from ``first`` on that may hold a job that could start; `GROUPS` if none."""
+    found = GROUPS
+    for c in range(index.small.shape[1]):
+        if not _may(index, 1, c, free, extra, slack):
+            continue
+        k = GROUPS + first
+        while k:
+            if _may(index, k, c, free, extra, slack):
+                if k >= GROUPS:
+                    found = min(found, k - GROUPS)
+                    break
+                k *= 2
+                continue
+            while k & 1:  # done with a right-hand side: up
+                k >>= 1
+            k += k > 0
+        if found == first:
+            break
+    return found
+
+
+@borrowed
+def next_deep(index, waiting, place, k, free, extra, slack):
+    """As `fixed._next`: (place, k) of the next entry worth a look, past the end if none is."""
+    while place < used(waiting):
+        block = block_at(waiting, place)
+        k = max(k, int(waiting[block, FROM]))
+        if k >= int(waiting[block, TO]):
+            place, k = place + 1, 0
+            continue
+        here = _group_of(index, waiting[block, KEY + k])
+        g = _group(index, here, free, extra, slack)
+        if g == GROUPS:
+            break
+        if g > here:
+            place, k = _first(waiting, index.edge[g], False), 0
+        place, k, hit = _look(waiting, place, k, index.edge, g, (free, extra, slack))
+        if hit:
+            return place, k
+        _tighten(index, waiting, g)
+    return used(waiting), 0
+
+
+@borrowed
+def _look(waiting, place, k, edge, g, room):
+    """(place, k, found?) of an entry of group ``g`` worth a look, else of the group behind."""
+    free, extra, slack = room
+    low, high = edge[g], edge[g + 1]
+    while place < used(waiting):
+        block = block_at(waiting, place)
+        k, end = max(k, int(waiting[block, FROM])), int(waiting[block, TO])
+        least = waiting[block, LEAST]
+        if least <= extra or (least <= free and waiting[block, SHORT] <= slack):
+            for m in range(k, end):
+                key, p = waiting[block, KEY + m], waiting[block, PROCS + m]
+                if key >= high:
+                    return place, m, False
+                if key >= low and (
+                    p <= extra or (p <= free and waiting[block, LENGTH + m] <= slack)
+                ):
+                    return place, m, True
+        elif waiting[block, KEY + end - 1] >= high:
+            while waiting[block, KEY + k] < high:
+                k += 1
+            return place, k, False
+        place, k = place + 1, 0
+    return place, 0, False
+
+
+@borrowed
+def _tighten(index, waiting, g):
+    """Make the bounds of one group exact."""
+    short, small = index.found
+    short[:], small[:] = np.inf, np.inf
+    low, high = index.edge[g], index.edge[g + 1]
+    place, key = _first(waiting, low, False), low
+    while place < used(waiting) and key < high:
+        block = block_at(waiting, place)
+        for m in range(int(waiting[block, FROM]), int(waiting[block, TO])):
+            key = waiting[block, KEY + m]
+            if low <= key < high:
+                c = index.kind[int(waiting[block, ITEM + m])]
+                short[c] = min(short[c], waiting[block, LENGTH + m])
+                small[c] = min(small[c], waiting[block, PROCS + m])
+        place += 1
+    for c in range(len(small)):
+        k = GROUPS + g
+        a, b = short[c], small[c]
+        while k and (index.short[k, c] != a or index.small[k, c] != b):
+            index.short[k, c], index.small[k, c] = a, b
+            a, b = min(a, index.short[k ^ 1, c]), min(b, index.small[k ^ 1, c])
+            k >>= 1

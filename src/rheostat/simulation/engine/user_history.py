@@ -1,0 +1,38 @@
+"""What a user's ended jobs took, job by job: the features of learned run times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.simulation.engine.jit import compiled
+
+
+@compiled
+def history(user, run, ended, wanted):
+    """(rows, 3): the user's last run time, the one before, and the mean of all, s; NaN: none yet.
+
+    ``ended`` are jobs in order of their ends.  For a job of ``wanted`` that is among them only
+    those that ended earlier count; for any other all of them do.
+    """
+    users = user.max() + 1
+    last, before = np.full(users, np.nan), np.full(users, np.nan)
+    total, seen = np.zeros(users), np.zeros(users)
+    place = np.full(len(run), -1)
+    for k in range(len(wanted)):
+        place[wanted[k]] = k
+    found = np.full((len(wanted), 3), np.nan)
+    for j in ended:
+        u = user[j]
+        if place[j] >= 0:
+            found[place[j], 0], found[place[j], 1] = last[u], before[u]
+            found[place[j], 2] = total[u] / seen[u] if seen[u] > 0 else np.nan
+            place[j] = -1
+        before[u], last[u] = last[u], run[j]
+        total[u] += run[j]
+        seen[u] += 1
+    for j in wanted:
+        if place[j] >= 0:
+            u = user[j]
+            found[place[j], 0], found[place[j], 1] = last[u], before[u]
+            found[place[j], 2] = total[u] / seen[u] if seen[u] > 0 else np.nan
+    return found

@@ -1,0 +1,202 @@
+"""A learned order as a policy: a file of a few kB that runs any trace on any machine."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.files import read_json, replace_file, seal, unsealed
+from rheostat.core.jobs import JobTable
+from rheostat.core.machine import Machine
+from rheostat.decision.policies.batch_policy import BatchPolicy
+from rheostat.decision.policies.priority_functions import priority_function
+from rheostat.errors import DataError
+from rheostat.simulation.dispatch import StartPlan, users
+from rheostat.simulation.learned_priority.planning_weights import TERMS
+from rheostat.simulation.learned_priority.queue_features import NAMES
+from rheostat.simulation.learned_priority.scoring_network import length
+from rheostat.simulation.simulate import Simulation, account_of, run_table
+from rheostat.simulation.workload import Workload, workload
+
+KIND = "rheostat.rank/2"
+LIMIT, PART, LATE = 1.0, 0.12, 0.9
+SHIPPED = Path(__file__).with_name("ours.json")
+
+
+@dataclass(frozen=True)
+class LearnedPriority:
+    """An order, how it plans, and how it is guarded.
+
+    Parameters
+    ----------
+    weights
+        Of the score, `rheostat.simulation.learned_priority.scoring_network`.
+    limit
+        Of the guard, in usual longest waits; ``math.inf`` is no guard.
+    trust
+        Weights of `rheostat.simulation.learned_priority.planning_weights`; none plans with
+        requests, as textbook EASY does.
+    held
+        Of the guard: part of the machine for a user's due jobs, and share of the usual wait from
+        which nothing may pass that could delay a due one.
+    history
+        False plans as if no job had ended, an ablation.
+    trained
+        On what, how.
+    """
+
+    weights: tuple[float, ...]
+    limit: float = LIMIT
+    trust: tuple[float, ...] = ()
+    held: tuple[float, float] = (PART, LATE)
+    history: bool = True
+    trained: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        sizes = [length(h) for h in range(65)]
+        problems = []
+        if len(self.weights) not in sizes:
+            problems.append(
+                f"weights: expected {sizes[0]}, {sizes[1]}, ..., got {len(self.weights)}"
+            )
+        for name in ("weights", "trust", "held"):
+            if not np.isfinite(getattr(self, name)).all():
+                problems.append(f"{name}: expected finite numbers")
+        if len(self.trust) not in (0, len(TERMS)):
+            problems.append(f"trust: expected none or {len(TERMS)}, got {len(self.trust)}")
+        if len(self.held) != 2 or not self.held[0] > 0:
+            problems.append(f"held: expected two numbers, the first above 0, got {self.held!r}")
+        if not self.limit > 0:
+            problems.append(f"limit: expected a number above 0, got {self.limit!r}")
+        if problems:
+            raise DataError("learned order", problems)
+
+    def starts(
+        self, load: Workload, user: np.ndarray, size: int, *, clairvoyant: bool = False,
+        batch: bool = False,
+    ) -> tuple[np.ndarray, int]:  # fmt: skip
+        """(start of each job, s, (n,); scheduling passes), from an empty machine under EASY.
+
+        ``clairvoyant`` plans waiting jobs with true run times, as CQSim does, and trusts nothing
+        predicted; the order never knows them.
+        """
+        from rheostat.simulation.learned_priority.queue_features import table
+        from rheostat.simulation.learned_priority.rescoring_engine import play
+        from rheostat.simulation.learned_priority.scoring_network import network
+
+        known = table(load.submit_s, load.run_s, load.procs, load.ask_s, user)
+        planned = load.run_s if clairvoyant else load.ask_s
+        jobs = (load.submit_s, load.run_s, load.procs, planned, load.ask_s)
+        how = (size, True, batch, self.history, False)
+        rules = self.rules(planning=not clairvoyant)
+        start, passes, _, _ = play(known, jobs, network(), np.array(self.weights), rules, how)
+        return start, int(passes)
+
+    def rules(self, *, planning: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """``rules`` of `rheostat.simulation.learned_priority.rescoring_engine.play`."""
+        trust = self.trust if planning else ()
+        return np.array(trust, float), np.array([self.limit, *self.held], float)
+
+    def save(self, path: Path) -> None:
+        """Write the file: the old one or the new, never half."""
+        facts = {"kind": KIND, "features": list(NAMES), **asdict(self)}
+        facts["limit"] = None if np.isinf(self.limit) else self.limit
+        replace_file(path, json.dumps(seal(facts), indent=1, sort_keys=True) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str) -> LearnedPriority:
+        """A file written by `save`."""
+        facts = unsealed(read_json(path), path)
+        if not isinstance(facts, dict) or facts.get("kind") != KIND:
+            raise DataError(str(path), [f"expected a file of kind {KIND}"])
+        if facts.get("features") != list(NAMES):
+            raise DataError(str(path), ["it was trained on other features: train it anew"])
+        try:
+            weights, trust, held = (
+                tuple(map(float, facts[k])) for k in ("weights", "trust", "held")
+            )
+            limit = np.inf if facts["limit"] is None else float(facts["limit"])
+            return cls(weights, limit, trust, held, bool(facts["history"]), dict(facts["trained"]))  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(str(path), [f"is damaged: {error!r}"[:200]]) from error
+
+
+def together(rankers: Sequence[LearnedPriority]) -> LearnedPriority:
+    """The order that several trainings agree on: the mean of their weights, each of length one.
+
+    So are the means of their trust and of their guards.  Only of weighted sums: hidden units of two
+    trainings are not the same units.
+    """
+    if not rankers or any(len(r.weights) != length(0) for r in rankers):
+        raise DataError("learned orders", ["expected some without hidden units"])
+    if len({len(r.trust) for r in rankers}) > 1:
+        raise DataError("learned orders", ["expected all to plan with requests, or none"])
+    weights = np.array([r.weights for r in rankers])
+    weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    mean = [tuple(map(float, np.mean(rows, axis=0))) for rows in
+            (weights, [r.trust for r in rankers], [r.held for r in rankers])]  # fmt: skip
+    limit = float(np.mean([r.limit for r in rankers]))
+    return replace(rankers[0], weights=mean[0], trust=mean[1], held=mean[2], limit=limit)  # type: ignore[arg-type]
+
+
+def file_of(spec: str) -> Path:
+    """The file of ``agent:FILE``; ``agent:ours`` is the order that comes with the library.
+
+    >>> len(LearnedPriority.load(file_of("agent:ours")).weights)
+    19
+    """
+    path = Path(spec.removeprefix("agent:"))
+    return SHIPPED if path == Path("ours") and not path.exists() else path
+
+
+def saved_here(spec: str) -> bool:
+    """Is ``agent:FILE`` a learned order, rather than a network that plays?"""
+    path = file_of(spec)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(1) == b"{"
+
+
+def simulate_saved(
+    jobs: JobTable, spec: str, machine: Machine | int, *, estimates: str = "user", seed: int = 0
+) -> Simulation:
+    """The policy ``agent:FILE`` of a learned order; called agent: and its stem, draws nothing."""
+    if estimates != "user":
+        told = f"a learned order predicts run times itself: expected user, got {estimates!r}"
+        raise DataError(spec, [told])
+    path = file_of(spec)
+    return simulate_ranked(jobs, LearnedPriority.load(path), machine, name=f"agent:{path.stem}")
+
+
+def simulate_ranked(
+    jobs: JobTable,
+    ranker: LearnedPriority,
+    machine: Machine | int,
+    *,
+    name: str = "learned",
+    semantics: str = "textbook",
+    ties: str = "event",
+) -> Simulation:
+    """``jobs`` in a learned order under EASY, on an empty machine of any size, like any policy."""
+    place = machine if isinstance(machine, Machine) else Machine(machine)
+    if not place.plain:
+        raise DataError(name, ["a learned order runs a plain machine: expected processors alone"])
+    rule = BatchPolicy(priority_function("fcfs"), "easy", semantics, ties, name)
+    load = workload(jobs, place)
+    begin = time.process_time()
+    start, passes = ranker.starts(
+        load, users(jobs, load), place.procs,
+        clairvoyant=semantics == "cqsim", batch=ties == "batch",
+    )  # fmt: skip
+    spent = time.process_time() - begin
+    seen = semantics == "cqsim" or load.unasked > 0
+    plan = StartPlan(start, load.ask_s, passes, spent, seen)
+    told = run_table(jobs, load, plan)
+    return Simulation(told, rule, place, passes, spent, seen, account_of(place, told))

@@ -1,0 +1,190 @@
+"""One machine's jobs at work, and one pass of EASY over a queue that has scores.
+
+Lists are short arrays kept sorted by moving entries: a machine runs hundreds of jobs, not 200,000.
+
+    Symbol   Shape   Meaning
+    line     (r, 3)  moment s, job, processors, by moment; equal moments as they were put in
+    ends     line    by true end: the clock of the simulation
+    expected line    by expected end: what a scheduler knows
+    floor            (ends, expected, state); state is (processors free, entries in use)
+    jobs     5 x (n,)  submission s, run time s, processors, planned with s, booked for s
+    start    (n,)    written: start, s
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.simulation.learned_priority.compiled import lent, native
+
+FREE, BUSY = 0, 1
+LINGER, LEAST_S = 0.5, 60.0
+
+
+@native
+def floor_of(n, size):
+    """An empty machine for ``n`` jobs."""
+    most = min(n, size) + 1
+    state = np.zeros(2, np.int64)
+    state[FREE] = size
+    return np.empty((most, 3)), np.empty((most, 3)), state
+
+
+@lent
+def put(line, count, moment, job, procs):
+    """Put an entry behind all of the same moment."""
+    k = count
+    while k > 0 and line[k - 1, 0] > moment:
+        line[k, 0], line[k, 1], line[k, 2] = line[k - 1, 0], line[k - 1, 1], line[k - 1, 2]
+        k -= 1
+    line[k, 0], line[k, 1], line[k, 2] = moment, job, procs
+
+
+@lent
+def cut(line, count, job):
+    """Take out the entry of a job; was there one?"""
+    k = 0
+    while k < count and line[k, 1] != job:
+        k += 1
+    for m in range(k, count - 1):
+        line[m, 0], line[m, 1], line[m, 2] = line[m + 1, 0], line[m + 1, 1], line[m + 1, 2]
+    return k < count
+
+
+@lent
+def promise(expected, count, free, need):
+    """(when ``need`` processors are expected free, how many are left over then).
+
+    All jobs expected to end at that moment count.
+    """
+    k = 0
+    while k < count and free < need:
+        free += int(expected[k, 2])
+        k += 1
+    if free < need:
+        return np.inf, 0
+    when = expected[k - 1, 0]
+    while k < count and expected[k, 0] == when:
+        free += int(expected[k, 2])
+        k += 1
+    return when, free - need
+
+
+@lent
+def begin(job, now, floor, jobs, start):
+    """Start a job."""
+    ends, expected, state = floor
+    _, run, procs, _, booked = jobs
+    start[job] = now
+    put(ends, state[BUSY], now + run[job], job, procs[job])
+    put(expected, state[BUSY], now + booked[job], job, procs[job])
+    state[FREE] -= procs[job]
+    state[BUSY] += 1
+
+
+@lent
+def end(now, floor):
+    """End the first job, which ends now; its number, -1 if there is none."""
+    ends, expected, state = floor
+    if state[BUSY] == 0 or ends[0, 0] != now:
+        return -1
+    job = int(ends[0, 1])
+    state[FREE] += int(ends[0, 2])
+    cut(ends, state[BUSY], job)
+    cut(expected, state[BUSY], job)
+    state[BUSY] -= 1
+    return job
+
+
+@lent
+def postpone(floor, now, start):
+    """Expect overdue jobs to go on for half of the time they have run, a minute at least."""
+    _, expected, state = floor
+    while state[BUSY] > 0 and expected[0, 0] <= now:
+        job, procs = int(expected[0, 1]), int(expected[0, 2])
+        later = now + max(LEAST_S, LINGER * (now - start[job]))
+        cut(expected, state[BUSY], job)
+        put(expected, state[BUSY] - 1, later, job, procs)
+
+
+@lent
+def catch_up(floor, now):
+    """Expect overdue jobs to end now."""
+    _, expected, state = floor
+    for k in range(state[BUSY]):
+        if expected[k, 0] >= now:
+            break
+        expected[k, 0] = now
+
+
+@lent
+def serve(queue, scores, now, floor, jobs, start, chosen):
+    """Start jobs, smallest score first and ties as they arrived, until one does not fit.
+
+    The places in the queue go to ``chosen``; (how many there are, place of the one that does not
+    fit or -1).  Scores of the chosen become inf.
+    """
+    _, _, state = floor
+    procs, picked = jobs[2], 0
+    while picked < len(queue):
+        head = -1
+        for k in range(len(queue)):
+            if scores[k] < np.inf and (head < 0 or scores[k] < scores[head]):
+                head = k
+        if head < 0 or procs[queue[head]] > state[FREE]:
+            return picked, head
+        begin(queue[head], now, floor, jobs, start)
+        scores[head] = np.inf
+        chosen[picked] = head
+        picked += 1
+    return picked, -1
+
+
+@lent
+def backfill(queue, scores, now, floor, jobs, start, chosen, served):
+    """Start what does not delay the head, as planned: smallest score first; all chosen by then.
+
+    ``served`` is what `serve` returned.
+    """
+    _, expected, state = floor
+    _, _, procs, planned, _ = jobs
+    picked, head = served
+    if head < 0 or state[FREE] == 0:
+        return picked
+    until, extra = promise(expected, state[BUSY], state[FREE], procs[queue[head]])
+    while True:  # what does not fit now will not fit later in this pass: nothing is freed
+        found = -1
+        for k in range(len(queue)):
+            p = procs[queue[k]]
+            able = p <= state[FREE] and (p <= extra or now + planned[queue[k]] <= until)
+            if (
+                able
+                and k != head
+                and scores[k] < np.inf
+                and (found < 0 or scores[k] < scores[found])
+            ):
+                found = k
+        if found < 0:
+            return picked
+        j = queue[found]
+        extra -= 0 if now + planned[j] <= until else procs[j]
+        begin(j, now, floor, jobs, start)
+        scores[found] = np.inf
+        chosen[picked] = found
+        picked += 1
+
+
+@lent
+def leave(queue, waiting, chosen, x):
+    """Close the gaps that the ``chosen`` leave in the queue and in rows ``x``; how many wait."""
+    for k in chosen:
+        queue[k] = -1
+    kept = 0
+    for k in range(waiting):
+        if queue[k] >= 0:
+            if kept < k:
+                queue[kept] = queue[k]
+                for c in range(x.shape[1]):
+                    x[kept, c] = x[k, c]
+            kept += 1
+    return kept

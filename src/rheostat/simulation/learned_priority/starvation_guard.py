@@ -1,0 +1,188 @@
+"""A guard against starvation: waiting jobs go first before their wait becomes unusual.
+
+A learned order lowers the mean wait and may forget single jobs.  What wait is usual?  The guard
+plays first come, first served with EASY beside the real schedule, on the same jobs.  Usual is
+``limit`` times the longest wait there so far, or that in prospect for those who wait there now; and
+`PAST` of the longest so far always is.  A job whose wait so far, and the time until it could start,
+come to more is *due*.
+Due jobs go before all others, oldest first: under EASY the first of them that does not fit is
+promised its start.  Others may pass it as they pass any head, and from ``late`` times the usual
+wait on only if they end, as requested, before its start.
+
+A user may flood the machine with jobs that become due together.  While those of a user that started
+as due hold ``part`` of the machine, no more of that user's do.  Nor does a job that waits for
+overdue jobs alone, whose end nobody knows, where these are not given more time (`floor.postpone`).
+
+The game beside knows no more than a scheduler does.  There a job runs as long as its user's jobs
+ran relative to their requests, longer if it is known to, until it has ended in the real schedule;
+then its run time is known.  The usual wait is an estimate, so how near the longest wait stays to
+that of first come, first served is measured, not proven.
+
+    Symbol   Shape   Meaning
+    there    5 x (n,)  the jobs of the game, as in `floor`; run times in it are guesses
+    real     (n,)    starts of the real schedule, s; ended (n,): those that have ended there
+    clock    (1,)    longest wait so far, s
+    count    (3,)    jobs submitted; jobs waiting; all jobs before this one have started
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.simulation.learned_priority.compiled import lent, native
+from rheostat.simulation.learned_priority.machine_state import (
+    BUSY,
+    FREE,
+    LEAST_S,
+    LINGER,
+    backfill,
+    cut,
+    end,
+    floor_of,
+    leave,
+    put,
+    serve,
+)
+from rheostat.simulation.learned_priority.queue_features import FITS, HOLD, PROCS, USER
+
+CAME, WAITING, OLDEST = 0, 1, 2
+NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer
+PAST = 0.9  # of the longest wait so far is usual, however low the limit
+FORESEEN = 0.8  # of the wait in prospect counts: what is predicted may be too long
+
+
+@native
+def game(jobs, size, real):
+    """The game before its first event; ``real`` are the starts of the real schedule."""
+    submit, _, procs, _, booked = jobs
+    n = len(submit)
+    there = (submit, booked.copy(), procs, booked, booked)
+    lists = (np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64), np.empty((n, 0)))
+    marks = (np.zeros(1), np.zeros(3, np.int64), np.zeros(n, np.bool_), real)
+    return there, np.full(n, np.nan), floor_of(n, size), lists, marks
+
+
+@lent
+def tell(other, j, now, run):
+    """Job ``j`` has just ended in the real schedule: its run time is known from now on."""
+    there, start, floor, _, (_, _, ended, _) = other
+    _play(other, np.nextafter(now, -np.inf))
+    ended[j] = True
+    ends, _, state = floor
+    procs = there[2][j]
+    there[1][j] = run
+    if cut(ends, state[BUSY], j):
+        put(ends, state[BUSY] - 1, max(start[j] + run, now), j, procs)
+
+
+@lent
+def usual(other, now, size, limit):
+    """A wait that surprises nobody, s."""
+    past = beside(other, now)
+    return max(limit * max(past, FORESEEN * _foreseen(other, now, size)), PAST * past)
+
+
+@lent
+def due(queue, x, now, submit, longest, users, marked):
+    """Mark the jobs that would wait ``longest`` s; place of the oldest of them, -1 without any.
+
+    ``users`` is (table, processors that due jobs of each user may still take), which marked jobs
+    are taken from until `settle`.
+    """
+    table, room = users
+    first = -1
+    for k in range(len(queue)):
+        hold = np.expm1(x[k, HOLD]) * 60.0
+        user = int(table[queue[k], USER])
+        known = x[k, FITS] > 0 or x[k, HOLD] > 0
+        marked[k] = now - submit[queue[k]] + hold >= longest and known and room[user] > 0
+        if marked[k]:
+            room[user] -= table[queue[k], PROCS]
+            first = k if first < 0 else first
+    return first
+
+
+@lent
+def settle(queue, start, users, marked, promoted):
+    """Give back what marked jobs that did not start would have taken; note what others took."""
+    table, room = users
+    for k in range(len(queue)):
+        if marked[k]:
+            procs = table[queue[k], PROCS]
+            if np.isnan(start[queue[k]]):
+                room[int(table[queue[k], USER])] += procs
+            else:
+                promoted[queue[k]] = procs
+
+
+@lent
+def beside(other, now):
+    """Play up to ``now``, all of its events included; the longest wait so far, s."""
+    there, start, _, _, (clock, count, _, _) = other
+    _play(other, now)
+    submit, n = there[0], len(start)
+    while count[OLDEST] < n and start[count[OLDEST]] == start[count[OLDEST]]:
+        j = count[OLDEST]  # whoever passed it waited less
+        clock[0] = max(clock[0], start[j] - submit[j])
+        count[OLDEST] += 1
+    if count[OLDEST] < n:
+        clock[0] = max(clock[0], now - submit[count[OLDEST]])
+    return clock[0]
+
+
+@lent
+def _foreseen(other, now, size):
+    """The longest wait of those who wait in the game, if no processor idles from now on, s."""
+    there, _, (ends, _, state), (queue, _, _, _), (_, count, _, _) = other
+    submit, run, procs, _, _ = there
+    work = longest = 0.0
+    for k in range(state[BUSY]):
+        work += (ends[k, 0] - now) * ends[k, 2]
+    for k in range(count[WAITING]):
+        j = queue[k]
+        longest = max(longest, now - submit[j] + work / size)
+        work += run[j] * procs[j]
+    return longest
+
+
+@lent
+def _goes_on(other, until):
+    """Let the next job to end run on if it has run for `NEARLY` as long in the real schedule."""
+    there, start, (ends, _, state), _, (_, _, ended, real) = other
+    j = int(ends[0, 1])
+    if ended[j] or not until - real[j] >= NEARLY * there[1][j]:
+        return False
+    there[1][j] = max((1.0 + LINGER) * max(there[1][j], until - real[j]), LEAST_S)
+    cut(ends, state[BUSY], j)
+    put(ends, state[BUSY] - 1, start[j] + there[1][j], j, there[2][j])
+    return True
+
+
+@lent
+def _play(other, until):
+    there, start, floor, (queue, scores, chosen, none), (_, count, _, _) = other
+    ends, _, state = floor
+    submit, procs, n = there[0], there[2], len(start)
+    while True:
+        now = submit[count[CAME]] if count[CAME] < n else np.inf
+        if state[BUSY] > 0:
+            now = min(now, ends[0, 0])
+        if now > until or now == np.inf:
+            return
+        if state[BUSY] > 0 and now == ends[0, 0] and _goes_on(other, until):
+            continue
+        if end(now, floor) < 0:
+            queue[count[WAITING]] = count[CAME]
+            count[CAME] += 1
+            count[WAITING] += 1
+        m = count[WAITING]
+        able = False
+        for k in range(m):
+            scores[k] = k
+            able = able or procs[queue[k]] <= state[FREE]
+        if not able:
+            continue
+        served = serve(queue[:m], scores, now, floor, there, start, chosen)
+        picked = backfill(queue[:m], scores, now, floor, there, start, chosen, served)
+        if picked:
+            count[WAITING] = leave(queue, m, chosen[:picked], none)

@@ -1,0 +1,91 @@
+"""A tree that knows the queue and the past plays a trace, on the engine of learned orders."""
+
+from __future__ import annotations
+
+import time
+
+import numba
+import numpy as np
+
+from rheostat.core.jobs import JobTable
+from rheostat.decision.policies.batch_policy import BatchPolicy
+from rheostat.decision.policies.priority_tree import PriorityTree
+from rheostat.errors import DataError
+from rheostat.simulation.dispatch import users
+from rheostat.simulation.learned_priority import queue_features as rank
+from rheostat.simulation.learned_priority.learned_priority import LATE, PART
+from rheostat.simulation.learned_priority.rescoring_engine import play
+from rheostat.simulation.workload import Array, Workload
+
+_array = numba.types.Array
+_SIGNATURE = numba.void(
+    _array(numba.float64, 2, "C"), _array(numba.float64, 1, "C"), _array(numba.float64, 1, "C")
+)
+
+
+def schedule_tree(
+    jobs: JobTable, load: Workload, rule: BatchPolicy, size: int, estimate: Array
+) -> tuple[Array, int, float]:
+    """(start (n,) in s, passes, CPU seconds) under the tree of ``rule``.
+
+    A tree whose ``facts`` have a ``guard`` (its limit and what else `Ranker.held` has) is held to
+    it, as a learned order is, and plans with ``trust``, if it has that: overdue jobs are then
+    expected to go on.
+    """
+    if rule.backfill == "conservative" or rule.semantics == "cqsim" or rule.overdue == "extend":
+        told = "EASY or none, textbook semantics, and overdue jobs past or now"
+        raise DataError(rule.name, [f"a tree that sees the queue needs {told}"])
+    tree = rule.order.tree
+    assert tree is not None
+    held = np.array(tree.facts.get("guard") or [np.inf, PART, LATE], float)
+    trust = np.array(tree.facts.get("trust") or [], float)
+    given = (load.submit_s, load.run_s, load.procs, estimate, users(jobs, load))
+    known = rank.table(*given)
+    job = (load.submit_s, load.run_s, load.procs, estimate, estimate)
+    how = (size, rule.backfill == "easy", rule.ties == "batch", True, rule.overdue == "now")
+    begin = time.process_time()
+    start, passes, *_ = play(known, job, compiled_worth(), packed(tree), (trust, held), how)
+    return start, int(passes), time.process_time() - begin
+
+
+def packed(tree: PriorityTree) -> Array:
+    """The tree as one row of numbers, its columns those of `rank.features`.
+
+    The first says how many numbers a node has; then come those of each node.
+    """
+    names = [f.name for f in tree.features]
+    odd = [n for n in names if n not in rank.NAMES]
+    if odd:
+        told = f"expected features among {', '.join(rank.NAMES)}, got {', '.join(odd)}"
+        raise DataError("order of a tree", [told])
+    of = np.array([*(rank.NAMES.index(n) for n in names), -1])  # the last: of -1
+    slopes = np.stack([of[tree.slope], tree.scale, tree.steep], axis=2).reshape(len(tree.left), -1)
+    plain = (of[tree.feature], tree.threshold, tree.left, tree.right, tree.value)
+    table = np.concatenate([np.stack(plain, axis=1), slopes], axis=1)
+    return np.append(float(table.shape[1]), table.reshape(-1))
+
+
+def compiled_worth() -> numba.core.ccallback.CFunc:
+    """``(x, weights, scores)``: the score of every job, smallest first; compiled once."""
+    if not _MADE:
+        _MADE.append(numba.cfunc(_SIGNATURE, error_model="numpy")(_scores))
+    return _MADE[0]
+
+
+_MADE: list[numba.core.ccallback.CFunc] = []
+
+
+def _scores(x, weights, scores):  # type: ignore[no-untyped-def]
+    """The arithmetic is that of `PriorityTree.predict`."""
+    wide = int(weights[0])
+    for k in range(len(x)):
+        node = 1
+        while weights[node + 2] >= 0:
+            goes = x[k, int(weights[node])] <= weights[node + 1]
+            node = 1 + wide * int(weights[node + 2] if goes else weights[node + 3])
+        worth = weights[node + 4]
+        for at in range(node + 5, node + wide, 3):
+            if weights[at] >= 0:
+                v = x[k, int(weights[at])]
+                worth += v / (abs(v) + weights[at + 1]) / weights[at + 2]
+        scores[k] = -worth

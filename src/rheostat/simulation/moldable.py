@@ -1,0 +1,161 @@
+"""The ways in which jobs may run: one for a rigid job, several for a moldable one.
+
+A *way* is a size with the run time, the watts and the time limit that go with it.  A job without
+alternatives has the one way that the trace says; a job with alternatives has those and no other,
+in the order of the table: the first is preferred, a later one is taken if it fits when the first
+does not.  A table without a column ``gpus`` leaves the job its own.
+
+    Symbol   Shape   Meaning
+    job      (a,)    row of the workload, ascending
+    procs    (a,)    processors
+    gpus     (a,)    GPUs
+    run_s    (a,)    true run time, cut where the site kills
+    ask_s    (a,)    time limit; NaN for an alternative without
+    watts    (a,)    mean power of the whole job as it is, NaN unknown
+    row      (a,)    row of the alternatives' table, -1 for a rigid job
+    cut      (a,)    is the run ended by the limit?
+    expect   (a,)    _s, _w: run time and power that a model predicts, NaN where none does
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.machine import Machine
+from rheostat.core.vocabulary import table
+from rheostat.errors import DataError
+from rheostat.measurement.tables import read_table
+from rheostat.simulation.workload import Array, Workload, sizes
+
+LONGEST_S = 100 * 365.25 * 86_400.0
+NUMBERS = ("cores", "nodes", "gpus", "runtime_s", "time_limit_s", "cap_w", "power_w")
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """The arrays of the notation above."""
+
+    job: Array
+    procs: Array
+    gpus: Array
+    run_s: Array
+    ask_s: Array
+    watts: Array
+    row: Array
+    cut: Array
+    expect_s: Array
+    expect_w: Array
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    def only(self, keep: Array) -> JobOptions:
+        """These ways."""
+        return JobOptions(*(getattr(self, f)[keep] for f in self.__dataclass_fields__))
+
+
+def choices(
+    jobs: JobTable, load: Workload, alternatives: JobTable | None, kill: bool
+) -> JobOptions:
+    """All ways of all jobs of ``load``; ``alternatives`` replace what the trace says."""
+    rigid = JobOptions(
+        np.arange(len(load)),
+        load.procs,
+        counts(jobs, "gpus")[load.row],
+        load.run_s,
+        load.ask_s,
+        numbers(jobs, "power_w")[load.row],
+        np.full(len(load), -1),
+        np.zeros(len(load), bool),
+        np.full(len(load), np.nan),
+        np.full(len(load), np.nan),
+    )
+    if alternatives is not None:
+        rigid = _merged(rigid, _given(jobs, load, alternatives))
+    over = (rigid.run_s > rigid.ask_s) if kill else np.zeros(len(rigid), bool)
+    return replace(rigid, run_s=np.where(over, rigid.ask_s, rigid.run_s), cut=over)
+
+
+def read_alternatives(path: str | Path) -> JobTable:
+    """A table of alternatives: CSV or parquet with job_id, a size, runtime_s and what else it has.
+
+    Columns are those of the vocabulary: cores or nodes, gpus, cap_w, time_limit_s, power_w ...
+    """
+    found = table(read_table(path))
+    try:
+        found.require("job_id", "runtime_s")
+        for name in (c for c in found.columns if c in NUMBERS):
+            found.numpy(name)
+    except DataError as error:
+        raise DataError(str(path), [str(error)]) from error
+    return found
+
+
+def numbers(jobs: JobTable, name: str) -> Array:
+    """A column, or NaN where there is none."""
+    return jobs.numpy(name) if name in jobs.schema else np.full(len(jobs), np.nan)
+
+
+def counts(jobs: JobTable, name: str) -> Array:
+    """A column of counts, or zero where there is none."""
+    return np.nan_to_num(np.maximum(numbers(jobs, name), 0.0)).astype(np.int64)
+
+
+def _given(jobs: JobTable, load: Workload, alternatives: JobTable) -> JobOptions:
+    """The rows of the table that belong to a job of the workload, in the table's order."""
+    alternatives.require("job_id", "runtime_s")
+    run, procs = alternatives.numpy("runtime_s"), sizes(alternatives)
+    limit = numbers(alternatives, "time_limit_s")
+    bad = ~((run >= 0) & (run < LONGEST_S)) | ~((procs > 0) & (procs < 2**31))
+    bad |= procs != np.floor(procs)
+    if bad.any():
+        rows = ", ".join(map(str, np.flatnonzero(bad)[:5]))
+        raise DataError(
+            "alternatives",
+            [f"rows {rows}: expected runtime_s from 0 to a century and a whole number of cores"],
+        )
+    place = index_of(jobs.frame["job_id"][load.row], alternatives.frame["job_id"])
+    own = counts(jobs, "gpus")[load.row][place]
+    made = JobOptions(
+        place,
+        procs.astype(np.int64),
+        counts(alternatives, "gpus") if "gpus" in alternatives.schema else own,
+        run,
+        np.where(limit > 0, limit, np.nan),
+        numbers(alternatives, "power_w"),
+        np.arange(len(alternatives)),
+        np.zeros(len(alternatives), bool),
+        np.full(len(alternatives), np.nan),
+        np.full(len(alternatives), np.nan),
+    )
+    return made.only(place >= 0)
+
+
+def index_of(among: pl.Series, wanted: pl.Series) -> Array:
+    """Where each of ``wanted`` is found in ``among``; -1 for nowhere and for null."""
+    here = pl.DataFrame({"id": among.cast(pl.String), "at": np.arange(len(among))})
+    sought = pl.DataFrame({"id": wanted.cast(pl.String)})
+    found = sought.join(here.unique("id", keep="first"), on="id", how="left", maintain_order="left")
+    return found["at"].fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _merged(rigid: JobOptions, given: JobOptions) -> JobOptions:
+    """A job that has alternatives loses the way of the trace; preferred order is kept."""
+    rest = rigid.only(~np.isin(rigid.job, given.job))
+    both = JobOptions(
+        *(
+            np.concatenate([getattr(rest, f), getattr(given, f)])
+            for f in JobOptions.__dataclass_fields__
+        )
+    )
+    return both.only(np.argsort(both.job, kind="stable"))
+
+
+def gpus_of(machine: Machine, ways: JobOptions) -> Array:
+    """GPUs asked for; none count on a machine that has none."""
+    return ways.gpus if any(p.gpus for p in machine.parts) else np.zeros(len(ways), np.int64)

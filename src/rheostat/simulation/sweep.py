@@ -1,0 +1,356 @@
+"""Many policies on many traces: one task each, done here, on all cores or on a cluster.
+
+A task is a file, a policy and how to plan; its result is a handful of sums, so that it may travel
+and be kept.  Results are the same wherever a task ran and in whatever order: nothing is shared but
+the file.  Each finished task is a line of a results file, and a sweep that was interrupted, or lost
+a worker, does only what is not there yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rheostat._optional import require
+from rheostat.core.files import ordinary_file, seal, unsealed
+from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError, RheostatError
+from rheostat.prediction.out_of_core.dask_cluster import Workers, connect
+
+if TYPE_CHECKING:
+    from rheostat.decision.policies.batch_policy import BatchPolicy
+    from rheostat.simulation.simulate import Simulation
+
+Progress = Callable[[str, float, float], None]
+RETRIES = 3
+ENGINES = ("fixed", "moving")
+_LOCKS: dict[str, Any] = {}  # of engines that this process has not loaded yet
+Made = Generator[tuple["Task", dict[str, Any]], None, None]
+KINDS = (".swf", ".swf.gz", ".parquet")
+HINT = "the same command with --results FILE goes on from what was finished"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One policy on one trace; ``digest`` is of the bytes of the trace and of further files."""
+
+    trace: str
+    policy: str
+    machine: str = ""
+    estimates: str = "user"
+    semantics: str = "textbook"
+    ties: str = "event"
+    overdue: str = "now"
+    split: float = 0.5
+    digest: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the result depends on, and nothing else: not where the file lies."""
+        parts = asdict(self) | {"trace": Path(self.trace).name, "code": _code()}
+        return json.dumps(parts, sort_keys=True)
+
+
+@cache
+def _code() -> str:
+    """Digest of what reads, orders and simulates: another release does its own runs."""
+    here = Path(__file__).parents[1]
+    parts = (here / "measure", here / "decide" / "queue", here / "simulate")
+    return _digest(*(_bytes(f) for p in parts for f in sorted(p.rglob("*.py"))))
+
+
+def trace_name(path: str | Path) -> str:
+    """What a trace is called: its file's name without endings.
+
+    >>> trace_name("swf/kth_sp2.swf.gz")
+    'kth_sp2'
+    """
+    name = Path(path).name
+    return name.removesuffix(".gz").rsplit(".", 1)[0] if "." in name else name
+
+
+def policy_name(text: str) -> str:
+    """Small letters, but for the name of a file of weights.
+
+    >>> policy_name(" SJF+Easy"), policy_name("multifactor:Site.conf+easy")
+    ('sjf+easy', 'multifactor:Site.conf+easy')
+    """
+    name = text.strip()
+    return name if ":" in name else name.lower()
+
+
+def trace_files(paths: Iterable[str | Path]) -> list[Path]:
+    """The files among ``paths``, and the traces (.swf, .swf.gz, .parquet) in the folders."""
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = sorted(p for p in path.iterdir() if p.name.endswith(KINDS))
+            if not inside:
+                raise DataError(str(path), [f"has no file that ends with {', '.join(KINDS)}"])
+            found += inside
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise DataError(str(path), ["is neither a file nor a folder"])
+    found = list(dict.fromkeys(found))
+    names = [trace_name(p) for p in found]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise DataError("traces", [f"{n}: two files of this name" for n in twice])
+    return found
+
+
+def tasks_of(
+    traces: Sequence[Path], policies: Sequence[str], machine: str = "", **how: Any
+) -> list[Task]:
+    """Every policy on every trace, the largest file first; ``how`` are further fields of `Task`."""
+    order = sorted(traces, key=lambda p: (-p.stat().st_size, p.name))
+    bytes_of = {p: _bytes(p) for p in order}
+    names = list(dict.fromkeys(policies))
+    files = {name: _files(name, machine, how.get("estimates", "")) for name in names}
+    return [
+        Task(str(p.absolute()), name, machine, digest=_digest(bytes_of[p], files[name]), **how)
+        for p in order
+        for name in names
+    ]
+
+
+def _files(policy: str, machine: str, estimates: str) -> str:
+    """What is in the files that an option names: weights of an order, a machine, a model."""
+    from rheostat.simulation.learned_priority.learned_priority import file_of
+
+    named = policy.partition(":")[2].partition("+")[0]
+    weights = str(file_of(policy)) if policy.startswith("agent:") else named
+    return "".join(_bytes(Path(p)) for p in (weights, machine, estimates) if Path(p).is_file())
+
+
+def _bytes(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+def perform(task: Task) -> dict[str, Any]:
+    """Simulate and sum up: metrics, and sums over blocks of time, of all jobs and of later ones."""
+    try:
+        return _performed(task)
+    except DataError as error:
+        raise DataError(f"{trace_name(task.trace)}, {task.policy}", [str(error)]) from error
+
+
+def _performed(task: Task) -> dict[str, Any]:
+    from rheostat.decision.policies.batch_policy import batch_policy
+    from rheostat.simulation.policy_files import plays
+    from rheostat.simulation.simulate import simulate_run
+    from rheostat.simulation.trace_header import machine_of
+
+    jobs = _trace(task.trace)
+    how = {"semantics": task.semantics, "ties": task.ties, "overdue": task.overdue}
+    rule: Any = task.policy
+    if plays(task.policy):  # it says itself what becomes of overdue jobs
+        how.pop("overdue")
+    else:
+        rule, how = batch_policy(task.policy, **how), {}
+        _ready(rule)
+    place = machine_of(jobs, task.machine)
+    run = simulate_run(jobs, rule, place, estimates=task.estimates, **how)
+    known = task.semantics == "cqsim" or task.estimates == "perfect"
+    return {
+        "clairvoyant": run.clairvoyant,
+        "clairvoyant_share": 1.0 if known else _unasked(run),
+        "procs": run.machine.procs,
+        "whole": _summed(run.jobs, run.machine.procs),
+        "later": _summed(_later(run.jobs, task), run.machine.procs),
+        "cpu_s": run.cpu_s,
+    }
+
+
+def _ready(rule: BatchPolicy) -> None:
+    """One process compiles an engine while the others wait, and then take it from disk."""
+    from rheostat.core.vocabulary import table
+    from rheostat.simulation.simulate import simulate_run
+
+    kind = rule.backfill if rule.backfill == "conservative" else ENGINES[not rule.order.fixed]
+    if kind in _LOCKS:
+        one = table({"submit_s": [0.0], "runtime_s": [1.0], "cores": [1], "time_limit_s": [1.0]})
+        with _LOCKS.pop(kind):
+            simulate_run(one, rule, 1)
+
+
+def _share(locks: dict[str, Any]) -> None:
+    _LOCKS.update(locks)
+
+
+@lru_cache(maxsize=1)
+def _trace(path: str) -> JobTable:
+    """The last trace stays in memory: a worker is given its policies one after the other."""
+    from rheostat.measurement.read import read
+
+    return read(path)
+
+
+def _unasked(run: Simulation) -> float:
+    """Share of the jobs planned with their true run time because none was asked for."""
+    told = (n.count for n in run.jobs.notes if n.message.startswith("no requested run time"))
+    return sum(told) / len(run.jobs)
+
+
+def later(jobs: JobTable, split: float) -> JobTable:
+    """The jobs submitted after the first ``split`` of them; the machine is busy as they begin."""
+    submit = jobs.numpy("submit_s")
+    edge = np.quantile(submit, split) if split > 0 else -np.inf
+    return jobs.rows(submit > edge)
+
+
+def _later(jobs: JobTable, task: Task) -> JobTable:
+    found = later(jobs, task.split)
+    if not len(found):
+        told = f"no job is submitted after the first {task.split:.0%} of them"
+        raise DataError("--split", [told])
+    return found
+
+
+def _summed(jobs: JobTable, procs: int) -> dict[str, Any]:
+    """Metrics; of blocks of time the number of jobs and the sums of wait and slowdown.
+
+    Of blocks of jobs the longest wait.
+    """
+    from rheostat.simulation.paired_comparison import block_sums, blocks, longest_by_block
+    from rheostat.simulation.schedule_metrics import bounded_slowdown, metrics
+
+    wait = jobs.numpy("wait_s")
+    slow = bounded_slowdown(wait, jobs.numpy("runtime_s"))
+    submit = jobs.numpy("submit_s")
+    count, sums = block_sums(blocks(submit)[0], wait, slow)
+    longest = longest_by_block(wait[np.argsort(submit, kind="stable")])
+    return metrics(jobs, procs) | {
+        "blocks": {"jobs": count.tolist(), "wait_s": sums[:, 0].tolist(),
+                   "bounded_slowdown": sums[:, 1].tolist(), "longest_wait_s": longest.tolist()},
+    }  # fmt: skip
+
+
+def sweep(
+    tasks: Sequence[Task],
+    *,
+    processes: int = 1,
+    workers: Workers | None = None,
+    results: Path | None = None,
+    progress: Progress | None = None,
+) -> dict[Task, dict[str, Any]]:
+    """The result of every task, in the order of the tasks.
+
+    Done in this process (``processes=1``), in several, or on the Dask ``workers``; what ``results``
+    holds already is not done again, and what is new is added to it.
+    """
+    done = {} if results is None else finished(results)
+    todo = [t for t in tasks if t.key not in done]
+    tell = progress or (lambda _stage, _done, _total: None)
+    tell("simulate", len(tasks) - len(todo), len(tasks))
+    with _kept(results) as keep, _means(todo, processes, workers) as made:
+        for i, (task, result) in enumerate(made, 1):
+            done[task.key] = json.loads(json.dumps(result))
+            keep(task, result)
+            tell("simulate", len(tasks) - len(todo) + i, len(tasks))
+    return {t: done[t.key] for t in tasks}
+
+
+@contextmanager
+def _kept(path: Path | None) -> Iterator[Callable[[Task, dict[str, Any]], None]]:
+    """Appends a line for each result, on disk before the next task is taken."""
+    if path is None:
+        yield lambda _task, _result: None
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torn = path.is_file() and path.stat().st_size and path.read_bytes()[-1:] != b"\n"
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\n" if torn else "")
+
+        def keep(task: Task, result: dict[str, Any]) -> None:
+            file.write(json.dumps(seal({"key": task.key, "result": result})) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+        yield keep
+
+
+def finished(path: Path) -> dict[str, dict[str, Any]]:
+    """Results by key; a line that was cut off or damaged is passed over, and its run done again.
+
+    A file that has lines, but no result among them, is somebody else's: a `DataError`.
+    """
+    if not os.path.lexists(path):
+        return {}
+    found, lines = {}, ordinary_file(path, new=True).read_bytes().splitlines()
+    for line in lines:
+        try:
+            entry = unsealed(json.loads(line), path)
+            found[entry["key"]] = entry["result"]
+        except (ValueError, RecursionError, KeyError, TypeError, DataError):
+            continue
+    if len(lines) > 1 and not found:
+        told = "expected the results of an earlier compare --results: name another file"
+        raise DataError(str(path), [told])
+    return found
+
+
+def _means(
+    tasks: Sequence[Task], processes: int, workers: Workers | None
+) -> AbstractContextManager[Made]:
+    if workers is not None and tasks:
+        return _on_dask(tasks, workers)
+    if processes > 1 and len(tasks) > 1:
+        return closing(_on_cores(tasks, processes))
+    return nullcontext((t, perform(t)) for t in tasks)
+
+
+def _on_cores(tasks: Sequence[Task], processes: int) -> Made:
+    """Processes of this machine; where one is killed, new ones do what is left."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    left, lost = dict.fromkeys(tasks), 0
+    while left:
+        before = len(left)
+        try:
+            for task, result in _in_pool(list(left), processes):
+                del left[task]
+                yield task, result
+        except BrokenProcessPool as error:
+            lost = lost + 1 if len(left) == before else 0
+            if lost == RETRIES:
+                raise RheostatError(f"worker processes end (out of memory?); {HINT}") from error
+
+
+def _in_pool(tasks: Sequence[Task], processes: int) -> Made:
+    """Started anew, not forked: polars' threads do not survive a fork."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    spawn = get_context("spawn")
+    locks = {kind: spawn.Lock() for kind in (*ENGINES, "conservative")}
+    pool = ProcessPoolExecutor(min(processes, len(tasks)), spawn, _share, (locks,))
+    try:
+        futures = {pool.submit(perform, t): t for t in tasks}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _on_dask(tasks: Sequence[Task], workers: Workers) -> Iterator[Made]:
+    """Workers elsewhere; what a lost worker had not delivered is done again by another."""
+    distributed = require("distributed", extra="scale")
+    with connect(workers) as client:
+        futures = {client.submit(perform, t, pure=False, retries=RETRIES): t for t in tasks}
+        yield ((futures[f], client.gather(f)) for f in distributed.as_completed(list(futures)))

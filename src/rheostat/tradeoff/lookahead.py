@@ -1,0 +1,152 @@
+"""Which settings should be measured with the evaluations that are left, and which one first?
+
+A draw of the model is one way the job might be.  In each, the front that a set of settings would
+show has a hypervolume; the set worth measuring is the one with the largest mean over the draws,
+found by adding settings one by one and exchanging them until nothing improves.  Planning the whole
+remaining budget matters: the best single setting lies in the middle of the front, the best pair
+does not contain it.  The reference is 10 % beyond the worst of the space, in every draw its own, so
+that nothing about the true front needs to be known.
+
+Notation
+--------
+d  draws     N  settings     k  evaluations left
+y : (d, N, 2) log objectives, minimised; scaled to [0, 1] within each draw     r = 1.1
+
+References
+----------
+Emmerich, Deutz, Klinkenberg: Hypervolume-based expected improvement (CEC 2011).
+Guerreiro, Fonseca, Paquete: Greedy hypervolume subset selection (2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.core.outcome import Array
+from rheostat.prediction.scaling_law import Job, LawEnsemble, structures
+from rheostat.tradeoff.acquisition import hypervolume_improvement
+
+REFERENCE = np.array([1.1, 1.1])
+_ENTRIES = 40_000
+QUANTITIES = ("runtime", "power", "energy")
+
+
+def scaled(y: Array) -> Array:
+    """Each draw of ``y`` (d, N, m) scaled so that its own settings span [0, 1]; flat ones give 0.
+
+    >>> scaled(np.array([[[1.0], [3.0], [2.0]]])).ravel()
+    array([0. , 1. , 0.5])
+    """
+    low = y.min(axis=1, keepdims=True)
+    span = y.max(axis=1, keepdims=True) - low
+    return np.where(span > 0, (y - low) / np.where(span > 0, span, 1.0), 0.0)
+
+
+def plan(y: Array, measured: Sequence[int], count: int, *, passes: int = 2) -> list[int]:
+    """Up to ``count`` further settings that together give the largest mean hypervolume.
+
+    ``y`` (d, N, 2) scaled.  The order is that of adding: the first is worth most alone.
+    """
+    free = np.setdiff1d(np.arange(y.shape[1]), np.asarray(measured, dtype=np.int64))
+    base, chosen = list(measured), list[int]()
+    for _ in range(min(count, len(free))):
+        gain = _gain(y, free, base + chosen)
+        chosen.append(int(free[gain.argmax()]))
+    for _ in range(passes if len(chosen) > 1 else 0):
+        before = list(chosen)
+        for j in range(len(chosen)):
+            gain = _gain(y, free, base + chosen[:j] + chosen[j + 1 :])
+            if gain.max() > gain[free == chosen[j]].max() + 1e-12:
+                chosen[j] = int(free[gain.argmax()])
+        if chosen == before:
+            break
+    return chosen
+
+
+def _gain(y: Array, free: NDArray[np.int64], given: list[int]) -> Array:
+    """Mean hypervolume that each free setting adds to ``given``; -1 where it is given already."""
+    known = y[:, given] if given else y[0, :0]
+    gain = hypervolume_improvement(y[:, free], known, REFERENCE).mean(axis=0)
+    return np.where(np.isin(free, given), -1.0, gain)
+
+
+def least_regret(objective: Array, limited: Array, limit: float) -> int:
+    """The setting with the least expected regret under a limit, (d, N) log draws of both.
+
+    Regret is the excess over the best setting that meets the limit in that draw (if none does: the
+    one nearest to it), plus the excess over the limit.
+
+    >>> least_regret(np.log([[1.0, 2.0, 4.0]]), np.log([[9.0, 4.0, 1.0]]), np.log(5.0))
+    1
+    """
+    excess = np.maximum(limited - limit, 0.0)
+    nearest = excess.min(axis=1, keepdims=True)
+    best = np.where(excess <= nearest, objective, np.inf).min(axis=1, keepdims=True)
+    loss = np.maximum(objective - best, 0.0) + excess
+    return int(loss.mean(axis=0).argmin())
+
+
+class LawSearch:
+    """Ask which setting of a finite space to measure next; told results sharpen the model.
+
+    Parameters
+    ----------
+    settings : (N, k) knob values
+    knobs : names of the k knobs
+    prior : list of (settings (n, k), log runtime (n,), log power (n,)) of other applications
+    objectives : two of "runtime", "power", "energy"
+    seed : int
+    draws : model draws behind each decision; None: more on small spaces, where they are cheap
+    horizon : evaluations planned ahead at most
+    """
+
+    def __init__(
+        self,
+        settings: Array,
+        knobs: Sequence[str],
+        prior: Sequence[tuple[Array, Array, Array]] = (),
+        *,
+        objectives: Sequence[str] = ("runtime", "energy"),
+        seed: int = 0,
+        draws: int | None = None,
+        horizon: int = 6,
+    ) -> None:
+        jobs = [Job(np.asarray(x, dtype=float), np.stack([t, p])) for x, t, p in prior]
+        ways = structures(np.asarray(settings, dtype=float), knobs, jobs)
+        self.model = LawEnsemble(ways, seed=seed)
+        self.objectives = tuple(objectives)
+        self._draws = draws or int(np.clip(_ENTRIES // len(settings), 128, 512))
+        self._horizon = horizon
+        self._cached: tuple[int, dict[str, Array]] = (-1, {})
+
+    def ask(self, remaining: int | None = None) -> int:
+        """The next setting; ``remaining`` counts the evaluations left, this one included."""
+        count = min(max(1, remaining or 1), self._horizon)
+        found = plan(scaled(self._objective_draws()), self.model.measured, count)
+        if not found:
+            raise IndexError("every setting of the space has been measured")
+        return found[0]
+
+    def tell(self, index: int, runtime_s: float, power_w: float) -> None:
+        """Take the measurement of setting ``index``."""
+        self.model.tell(index, float(np.log(runtime_s)), float(np.log(power_w)))
+
+    def recommend(self, objective: str, limited: str, limit: float) -> int:
+        """The setting to run for the least ``objective`` with ``limited`` at most ``limit``."""
+        values = self._quantities(2 * self._draws)
+        return least_regret(values[objective], values[limited], float(np.log(limit)))
+
+    def _objective_draws(self) -> Array:
+        values = self._quantities(self._draws)
+        return np.stack([values[name] for name in self.objectives], axis=2)
+
+    def _quantities(self, count: int) -> dict[str, Array]:
+        """Log draws of the three quantities, kept until the next measurement."""
+        known, values = self._cached
+        if known != len(self.model.measured) or len(values["runtime"]) < count:
+            t, p = self.model.draws(count)
+            self._cached = (len(self.model.measured), {"runtime": t, "power": p, "energy": t + p})
+        return self._cached[1]

@@ -1,0 +1,290 @@
+"""The published student: a regression tree of what an agent says each job of its window is worth.
+
+The agent (`rheostat.training.rl`) plays, decision by decision; a tree learns its values from
+three facts of each job, then plays itself while the agent says what it would have answered, and
+learns again, five times.  Only *critical* decisions are learned from, those where more than three
+jobs wait: in the others nearly any choice will do, and a tree that need not tell them is smaller.
+
+References
+----------
+Li, Lan, Papka, "Interpretable modeling of deep reinforcement learning driven scheduling", MASCOTS
+2023.  Their tree sees job size, job length and how busy the machine is; depths of 8, 10 and 12.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat._threads import one_thread
+from rheostat.core.jobs import JobTable
+from rheostat.core.machine import Machine
+from rheostat.decision.policies.priority_tree import WINDOW, PriorityTree, TreeFeature
+from rheostat.decision.policies.tree_priority import SITE
+from rheostat.errors import DataError
+from rheostat.simulation.engine.env_layout import ASK, NEED, RUN, SUBMIT
+from rheostat.simulation.schedule_metrics import bounded_slowdown
+from rheostat.simulation.simulate import Simulation
+from rheostat.training.distill.dagger import accounted
+from rheostat.training.distill.decision_states import States, joined
+from rheostat.training.distill.fidelity import certificate, loss
+from rheostat.training.distill.fit_tree import best_tree, value_tree
+from rheostat.training.env.episode_trace import EpisodeTrace
+from rheostat.training.env.episode_trace import trace as prepare
+from rheostat.training.rl.dras_config import DrasConfig
+from rheostat.training.rl.episode import Episode
+
+Array = np.ndarray
+WAIT, REQUEST, PROCS, *_ = SITE
+BUSY = TreeFeature("busy", "0 to 1", "share of the machine that is busy")
+PUBLISHED = (PROCS, REQUEST, BUSY)
+WITH_WAIT = (*PUBLISHED, WAIT)
+CRITICAL = 3  # jobs waiting, or fewer: not learned from
+ROUNDS = 5
+MOST_ROWS = 200_000
+LEARN = 0.8
+
+
+def facts_of(game: Episode, features: Sequence[TreeFeature] = WITH_WAIT) -> Array:
+    """Features of the jobs of the last view, (count, d)."""
+    job = game.trace.jobs[game.shown]
+    columns = {
+        "procs": job[:, NEED],
+        "request_s": job[:, ASK],
+        "busy": np.full(len(job), 1.0 - game.free / game.trace.size),
+        "wait_s": game.now_s - job[:, SUBMIT],
+    }
+    return np.stack([columns[f.name] for f in features], axis=1)
+
+
+@dataclass
+class Student:
+    """A tree that plays the games of an agent with this ``setup``."""
+
+    tree: PriorityTree
+    setup: DrasConfig
+
+    def play(self, trace: EpisodeTrace, *, seed: int = 0) -> Episode:
+        """A whole jobset; nothing is drawn, whatever the seed."""
+        game = Episode(trace, self.setup)
+        while not game.over:
+            game.view()
+            game.choose(int(self.tree.predict(facts_of(game, self.tree.features)).argmax()))
+        return game
+
+    def to_facts(self) -> PriorityTree:
+        """The tree, with what is needed to play it from its file."""
+        return replace(
+            self.tree, facts={**self.tree.facts, "plays": WINDOW, "setup": asdict(self.setup)}
+        )
+
+    @classmethod
+    def of(cls, tree: PriorityTree) -> Student:
+        """From a tree that was saved with its setup."""
+        if tree.facts.get("plays") != WINDOW:
+            raise DataError("tree", ["expected a tree of an agent's values, got one of an order"])
+        told = dict(tree.facts["setup"])
+        return cls(tree, DrasConfig(**(told | {"hidden": tuple(told["hidden"])})))
+
+
+def met(
+    teacher: Any,
+    trace: EpisodeTrace,
+    student: Student | None = None,
+    *,
+    features: Sequence[TreeFeature] = PUBLISHED,
+) -> tuple[States, Episode, dict[str, float]]:
+    """(decisions with two jobs or more, the game, seconds per decision of whoever answered).
+
+    ``student`` plays, the ``teacher`` judges; without a student the teacher plays too.
+    """
+    game = Episode(teacher.fitting(trace), teacher.setup)
+    x, worth, crowd, spent = [], [], [], {"teacher_s": 0.0, "tree_s": 0.0}
+    made = 0
+    while not game.over:
+        view = game.view()
+        if view.count == 1:  # nothing to choose
+            game.choose(0)
+            continue
+        seen = facts_of(game, features)
+        begin = time.process_time()
+        told = teacher.answers(view)
+        middle = time.process_time()
+        slot = int(told.argmax()) if student is None else int(student.tree.predict(seen).argmax())
+        spent["teacher_s"] += middle - begin
+        spent["tree_s"] += time.process_time() - middle
+        made += 1
+        x.append(seen)
+        worth.append(told)
+        crowd.append(game.waiting)
+        game.choose(slot)
+    if not x:
+        raise DataError("decisions", ["expected a moment with two jobs to choose from, found none"])
+    rows = np.array([len(part) for part in x], np.int64)
+    first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
+    states = States(tuple(features), np.concatenate(x), first, rows, np.concatenate(worth),
+                    np.array(crowd, np.int64))  # fmt: skip
+    return states, game, {k: v / max(made, 1) for k, v in spent.items()}
+
+
+@dataclass(frozen=True)
+class ValueStates:
+    """A student, what each round was like, and the decisions it was made of."""
+
+    student: Student
+    rounds: tuple[dict[str, float], ...]
+    learned: States
+
+
+def imitate_values(
+    teacher: Any,
+    trace: EpisodeTrace,
+    *,
+    depth: int = 10,
+    critical: int | None = CRITICAL,
+    rounds: int = ROUNDS,
+    features: Sequence[TreeFeature] = PUBLISHED,
+    ranked: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> ValueStates:
+    """The published student of an agent, learned from ``trace``.
+
+    Parameters
+    ----------
+    teacher
+        An `Agent` of values ("dql"), or whatever has its ``setup``, ``fitting`` and ``answers``.
+    trace
+        A jobset; see `rheostat.training.env.episode_trace.trace`.
+    depth
+        Questions at most.
+    critical
+        Decisions in which more jobs wait are learned from; None: all decisions (plain DAgger).
+    rounds
+        DAgger's, at most five as published; the tree of the least mean slowdown is kept.
+    features
+        `PUBLISHED`, or `WITH_WAIT`, which adds the time waited.
+    ranked
+        Our own student: a tree of who goes first, decisions by what is at stake in them; a fifth of
+        the decisions, the last of each round, chooses among trees.
+    progress
+        Told a line after each round.
+    """
+    states, _, _ = met(teacher, trace, features=features)
+    parts, tried = [], []
+    for number in range(rounds):
+        parts.append(states if critical is None else critical_only(states, critical))
+        learned = _thinned(joined(parts))
+        tree = _ranked(parts, depth) if ranked else value_tree(learned, depth)
+        student = Student(tree, teacher.setup)
+        states, game, _ = met(teacher, trace, student, features=features)
+        told = {**game.told(), "nodes": float(len(tree.left))}
+        tried.append((told["mean_bounded_slowdown"], student, told))
+        if progress is not None:
+            progress(
+                f"round {number + 1} of {rounds}: {len(tree.left):,} nodes, "
+                f"bounded slowdown {told['mean_bounded_slowdown']:.4g}"
+            )
+    _, best, _ = min(tried, key=lambda t: t[0])
+    best = replace(best, tree=accounted(best.tree, learned, dict(best.tree.facts)))
+    return ValueStates(best, tuple(t[2] for t in tried), learned)
+
+
+def critical_only(states: States, most: int) -> States:
+    """The decisions in which more than ``most`` jobs wait."""
+    found = states.crowd > most
+    if not found.any():
+        told = f"expected decisions in which more than {most} jobs wait, found none"
+        raise DataError("decisions", [told, "learn from more jobs, or lower critical"])
+    return states.only(found)
+
+
+def _ranked(parts: Sequence[States], depth: int) -> PriorityTree:
+    split = [int(0.8 * len(part)) for part in parts]
+    learn = [p.only(np.arange(n)) for p, n in zip(parts, split, strict=True)]
+    hold = [p.only(np.arange(n, len(p))) for p, n in zip(parts, split, strict=True)]
+    return best_tree(_thinned(joined(learn)), _thinned(joined(hold)), depth)
+
+
+def _thinned(states: States) -> States:
+    """Every so many decisions, where there are more than can be learned from."""
+    every = -(-len(states.x) // MOST_ROWS)
+    return states if every == 1 else states.only(np.arange(0, len(states), every))
+
+
+def judged(
+    teacher: Any, trace: EpisodeTrace, lessons: ValueStates, *, seed: int = 0
+) -> dict[str, Any]:
+    """The student against its teacher on a jobset that it has not learned from.
+
+    Loss of wait and slowdown as shares, that of slowdown with an interval, seconds per decision,
+    and the certificate on the decisions that the student itself meets.  ``each`` has the bounded
+    slowdown of every job, the student's and the teacher's.
+    """
+    student = lessons.student
+    own, game, _ = met(teacher, trace, features=student.tree.features)
+    states, played, spent = met(teacher, trace, student, features=student.tree.features)
+    was, now = game.told(), played.told()
+    names = ("mean_wait_s", "mean_bounded_slowdown")
+    mine, his = (slowdowns(g) for g in (played, game))
+    return {
+        "each": (mine, his),
+        "loss_between": loss(mine, his, trace.jobs[:, SUBMIT], seed=seed),
+        "teacher": was,
+        "student": now,
+        "loss": {n: now[n] / was[n] - 1 if was[n] else float("nan") for n in names},
+        **spent,
+        "nodes": len(student.tree.left),
+        "leaves": len(student.tree.leaves),
+        "depth": student.tree.depth,
+        "certificate": certificate(student.tree, states, learned=lessons.learned, seed=seed),
+        "on_teachers_way": certificate(student.tree, own, learned=lessons.learned, seed=seed),
+    }
+
+
+def slowdowns(game: Episode) -> Array:
+    """Bounded slowdown of each job of a game that is over, (n,)."""
+    jobs = game.trace.jobs
+    return bounded_slowdown(game.starts - jobs[:, SUBMIT], jobs[:, RUN])
+
+
+@one_thread()
+def imitate_saved(spec: str, jobs: JobTable, machine: Machine, **how: Any) -> PriorityTree:
+    """A tree of ``agent:FILE``, our own student, from the first four fifths of ``jobs``.
+
+    The certificate in its facts is of the rest.
+    """
+    from rheostat.training.rl.agent import Agent
+
+    agent, _ = Agent.load(spec.partition(":")[2])
+    cut = int(LEARN * len(jobs))
+    learn, test = (
+        prepare(jobs.rows(part), machine) for part in (np.arange(cut), np.arange(cut, len(jobs)))
+    )
+    asked = {"features": WITH_WAIT, "ranked": True, "critical": None} | how
+    tell = how.get("progress") or (lambda line: None)
+    tell(f"{spec} schedules {len(learn):,} jobs")
+    lessons = imitate_values(agent, learn, **asked)
+    tell(f"certificate: the tree and {spec} schedule the {len(test):,} jobs not learned from")
+    found = judged(agent, test, lessons)
+    slow = {k: found[v]["mean_bounded_slowdown"] for k, v in
+            (("tree", "student"), ("teacher", "teacher"))}  # fmt: skip
+    facts = {"teacher": spec, "certificate": found["certificate"], "slowdown": slow}
+    facts["loss"] = found["loss_between"]
+    tree = lessons.student.to_facts()
+    return replace(tree, facts={**tree.facts, **facts})
+
+
+def simulate_saved_tree(
+    jobs: JobTable, spec: str, machine: Machine | int, **options: Any
+) -> Simulation:
+    """``tree:FILE`` of an agent's values plays all of ``jobs``, as the agent would."""
+    from rheostat.training.rl.agent_simulation import simulate_agent
+
+    path = Path(spec.partition(":")[2])
+    student = Student.of(PriorityTree.load(path))
+    return simulate_agent(jobs, student, machine, name=f"tree:{path.stem}", **options)

@@ -1,0 +1,198 @@
+"""Advice for a table is `Front.choose` job by job, and its savings are draw by draw."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rheostat import Deadline, Knee, Knob, MaxSlowdown, Outcome, PowerCap, Space, Weighted, table
+from rheostat.core.front import Front
+from rheostat.decision.advise import advise
+from rheostat.decision.batch_fronts import stack
+from rheostat.errors import DataError, Infeasible
+
+NODES = (1, 2, 4, 8, 16)
+RULES = (
+    Knee(),
+    Deadline(300),
+    PowerCap("4kW"),
+    Weighted({"runtime_s": 1, "energy_j": 1}),
+    MaxSlowdown(1.5),
+)
+LIMITS = ((), (Deadline(200, 0.8),), (MaxSlowdown(2.0), PowerCap("3kW")))
+
+
+class Rough:
+    """Random but repeatable draws per row; some rows abstain."""
+
+    def __init__(self, seed: int, blind: float = 0.1) -> None:
+        self.seed, self.blind = seed, blind
+
+    def fit(self, jobs):
+        return self
+
+    def predict(self, jobs):
+        columns = {"runtime_s": [], "power_w": []}
+        support = []
+        for job, nodes in zip(jobs.frame["job_id"], jobs.frame["nodes"], strict=True):
+            rng = np.random.default_rng([self.seed, job, nodes])
+            gone = np.nan if rng.random() < self.blind else 1.0
+            noise = np.exp(rng.normal(0, 0.3, (2, 9)))
+            t = (50 + 900 / nodes * rng.uniform(0.5, 2)) * noise[0]
+            columns["runtime_s"].append(np.round(t, 1) * gone)
+            columns["power_w"].append((200 + 250 * nodes) * noise[1] * gone)
+            support.append(0.0 if np.isnan(gone) else rng.integers(1, 99))
+        draws = {k: np.array(v).T for k, v in columns.items()}
+        return Outcome(draws, np.array(support, dtype=float))
+
+
+class Law:
+    """Runtime 10 + 90 / n with a common factor per draw; power 100 n."""
+
+    factor = np.array([0.5, 1.0, 2.0])[:, None]
+
+    def fit(self, jobs):
+        return self
+
+    def predict(self, jobs):
+        n = jobs.numpy("nodes")
+        known = np.where(n <= 64, 1.0, np.nan)
+        draws = {
+            "runtime_s": self.factor * (10 + 90 / n) * known,
+            "power_w": 100.0 * n * known + 0 * self.factor,
+        }
+        return Outcome(draws, np.where(n <= 64, 7.0, 0.0))
+
+
+def queue(seed: int, n: int = 6):
+    rng = np.random.default_rng(seed)
+    return table({"job_id": list(range(n)), "nodes": rng.choice([1, 2, 3, 8, 16, 40], n).tolist()})
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.sampled_from(RULES), st.sampled_from(LIMITS))
+def test_a_table_gets_the_choices_that_each_front_would_give(seed, rule, limits):
+    jobs, model, knob = queue(seed), Rough(seed), Knob("nodes", NODES)
+    advice = advise(jobs, model, knob, rule, limits)
+    many = stack(jobs, model, Space.of(knob), ("runtime_s", "energy_j"))
+    found = {a.job: a for a in advice.decision.assignments}
+    for j in range(len(jobs)):
+        front = many.front(j)
+        try:
+            alone = front.choose(rule, limits)
+        except Infeasible:
+            assert j not in found
+            assert advice.table.frame["status"][j] in ("infeasible", "abstained")
+            continue
+        assert found[j].index == alone.index
+        assert found[j].setting == {"nodes": front.setting(alone.index, ["nodes"])["nodes"]}
+        for q, numbers in alone.because.numbers.items():
+            np.testing.assert_allclose(found[j].because.numbers[q], numbers, rtol=1e-12)
+        runner = alone.because.runner_up
+        assert (found[j].because.runner_up is None) == (runner is None)
+        if runner is not None:
+            assert found[j].because.runner_up["nodes"] == runner["nodes"]
+        assert found[j].because.support == alone.because.support
+
+
+def test_a_rule_that_only_knows_one_front_is_asked_job_by_job():
+    class Smallest:
+        def score(self, front: Front):
+            return front.alternatives.numpy("nodes")
+
+        def __str__(self):
+            return "fewest nodes"
+
+    advice = advise(queue(1), Rough(1, blind=0.0), Knob("nodes", NODES), Smallest())
+    assert advice.table.frame["nodes"].to_list() == [1] * 6
+
+
+def test_errors_common_to_both_settings_cancel_in_the_saving():
+    advice = advise(table({"job_id": [1], "nodes": [64]}), Law(), Knob("nodes", [1, 4, 16, 64]))
+    row = advice.table.frame.row(0, named=True)
+    assert row["runtime_s_advised_high"] > 1.5 * row["runtime_s_advised"] / 1.2
+    assert row["runtime_s_change_low"] == pytest.approx(row["runtime_s_change_high"])
+    assert row["energy_j_change"] == pytest.approx(row["energy_j_change_low"])
+    total = advice.totals["energy_j"]
+    assert total.change[1] == pytest.approx(total.change[0]) == pytest.approx(total.change[2])
+
+
+def test_a_kept_request_changes_nothing_at_all():
+    advice = advise(table({"job_id": [1], "nodes": [4]}), Law(), Knob("nodes", [1, 4, 64]))
+    row = advice.table.frame.row(0, named=True)
+    assert (row["status"], row["nodes"]) == ("kept", 4)
+    assert row["energy_j_change"] == row["energy_j_change_low"] == row["energy_j_change_high"] == 0
+
+
+def test_the_request_stays_on_the_menu_though_the_knob_lacks_it():
+    advice = advise(
+        table({"job_id": [1], "nodes": [3]}), Law(), Knob("nodes", [64]), Weighted({"energy_j": 1})
+    )
+    assert advice.table.frame.row(0, named=True)["nodes"] == 3
+    assert advice.counts()["kept"] == 1
+
+
+def test_jobs_that_cannot_be_judged_or_served_are_left_alone_and_noted():
+    jobs = table({"job_id": [1, 2, 3], "nodes": [100, 8, 4]})
+    advice = advise(jobs, Law(), Knob("nodes", [128, 256]), Knee(), Deadline(25))
+    frame = advice.table.frame
+    assert frame["status"].to_list() == ["abstained", "kept", "infeasible"]
+    assert frame["nodes"].to_list() == [100, 8, 4]
+    assert frame["energy_j_advised"].is_null().to_list() == [True, False, True]
+    assert {n.count for n in advice.table.notes} == {1}
+    assert [a.job for a in advice.decision.assignments] == [2]
+
+
+def test_a_saving_without_a_forecast_of_the_request_is_unknown_not_zero():
+    advice = advise(table({"job_id": [1], "nodes": [100]}), Law(), Knob("nodes", [1, 2, 4]))
+    row = advice.table.frame.row(0, named=True)
+    assert row["status"] == "advised"
+    assert row["energy_j_change"] is None
+    assert "saving unknown" in advice.table.notes[0].message
+
+
+def test_slowdown_against_the_request_is_judged_per_job():
+    jobs = table({"job_id": [1, 2], "nodes": [64, 2]})
+    knob, least = Knob("nodes", [1, 2, 4, 8, 16, 32, 64]), Weighted({"energy_j": 1})
+    advice = advise(jobs, Law(), knob, least, MaxSlowdown(1.5, against="requested"))
+    for nodes, asked in zip(advice.table.frame["nodes"], (64, 2), strict=True):
+        assert (10 + 90 / nodes) <= 1.5 * (10 + 90 / asked)
+    assert advice.table.frame["nodes"].to_list() == [16, 2]
+
+
+def test_blocks_of_jobs_give_the_same_as_one(monkeypatch):
+    jobs, model, knob = queue(3, 20), Rough(3), Knob("nodes", NODES)
+    whole = advise(jobs, model, knob)
+    monkeypatch.setattr("rheostat.decision.advise.ROWS_AT_ONCE", 13)
+    parts = advise(jobs, model, knob)
+    assert whole.table.frame.equals(parts.table.frame, null_equal=True)
+    assert whole.decision == parts.decision
+    assert whole.totals["energy_j"].change == pytest.approx(parts.totals["energy_j"].change)
+
+
+def test_an_empty_table_and_a_missing_knob_say_so():
+    with pytest.raises(DataError, match="no rows"):
+        advise(queue(0).rows([]), Law(), Knob("nodes", NODES))
+    with pytest.raises(DataError, match="cap_w is missing"):
+        advise(queue(0), Law(), Knob("cap_w", [100, 200]))
+
+
+@pytest.mark.parametrize("level", [0.9, 0.5])
+def test_the_interval_of_a_total_holds_its_level_of_the_draws(level):
+    """101 draws of two jobs whose advised setting takes 0 to 100 % longer, the request 1 s."""
+    many = np.linspace(0.0, 1.0, 101)[:, None]
+
+    class Spread(Law):
+        def predict(self, jobs):
+            n = jobs.numpy("nodes")
+            power = np.where(n == 2, 1.0, 100.0) + 0 * many
+            return Outcome({"runtime_s": np.where(n == 2, 1 + many, 1.0), "power_w": power})
+
+    queue_ = table({"job_id": [1, 2], "nodes": [1, 1]})
+    least = Weighted({"energy_j": 1})
+    given = {} if level == 0.9 else {"level": level}
+    total = advise(queue_, Spread(), Knob("nodes", [1, 2]), least, **given).totals["runtime_s"]
+    assert (total.before, total.after) == (2.0, pytest.approx(3.0))
+    assert total.change == pytest.approx((0.5, (1 - level) / 2, (1 + level) / 2))

@@ -1,0 +1,93 @@
+"""A log is asked whether it can tell what a setting does; what it cannot is not claimed."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rheostat.cli import run
+from rheostat.decision.advise import advise
+from rheostat.decision.trial import plan
+from rheostat.explanation.identification import identification_words
+from rheostat.measurement.synthetic.confounded import ConfoundedSite
+from rheostat.prediction.effects import WithinApplication
+from rheostat.tradeoff.rules import MaxSlowdown, Weighted
+
+from rheostat import Knob, powers_of_two, table  # isort: skip
+
+MENU = Knob("nodes", powers_of_two(1, 256))
+LIMIT = 1.25
+
+
+def months(seed, proxy, share):
+    """A log of users who give larger problems more nodes, and the month to advise."""
+    site = ConfoundedSite(seed, between=0.5, within=1.0, proxy=proxy)
+    past, after = site.month(2000, seed=0), site.month(1000, seed=1)
+    nodes = plan(past.requests, share, "nodes", seed=seed).table.frame["nodes"]
+    return past.run(nodes.to_numpy()) if share else past.run(), after
+
+
+def test_hidden_weak_scaling_cannot_be_told_and_the_command_says_so(tmp_path, capsys):
+    log, _ = months(0, "none", 0.0)
+    assert WithinApplication(("nodes",)).fit(log).identification_.by == "nothing"
+    log.write_parquet(tmp_path / "log.parquet")
+    assert run(["decide", str(tmp_path / "log.parquet"), "--kind", "within"]) == 3
+    said = capsys.readouterr().err
+    assert "nothing in this log tells the two apart" in said
+    assert "rheostat trial" in said
+
+
+def test_a_record_of_size_that_is_too_rough_does_not_answer():
+    good = ConfoundedSite(0, between=0.5, within=0.0, proxy="memory").month(2000, seed=0).run()
+    rough, _ = months(0, "rough-memory", 0.0)
+    assert WithinApplication(("nodes",)).fit(good).identification_.answers
+    found = WithinApplication(("nodes",)).fit(rough).identification_
+    assert found.by == "size"
+    assert not found.answers
+    assert "too rough" in identification_words(found)[0]
+
+
+@pytest.mark.parametrize(
+    ("proxy", "share", "by"), [("none", 0.05, "trial"), ("script", 0, "repeats")]
+)
+def test_advised_jobs_hold_their_limit_where_the_log_can_tell(proxy, share, by):
+    broken = advised = 0
+    for seed in range(3):
+        log, month = months(seed, proxy, share)
+        model = WithinApplication(("nodes",)).fit(log)
+        assert model.identification_.by == by
+        rules = Weighted({"energy_j": 1}), MaxSlowdown(LIMIT, "requested", 0.9)
+        frame = advise(month.requests, model, MENU, *rules).table.frame
+        moved = (frame["status"] == "advised").to_numpy()
+        runtime = [
+            month.truth(month.requests.with_columns((), nodes=frame[c].to_numpy()))["runtime_s"][0]
+            for c in ("nodes", "nodes_requested")
+        ]
+        broken += int((moved & (runtime[0] > LIMIT * runtime[1] * (1 + 1e-9))).sum())
+        advised += int(moved.sum())
+    assert advised > 100
+    assert broken <= 0.1 * advised
+
+
+def test_a_trial_is_drawn_by_the_job_and_the_seed_alone():
+    jobs = table({"job_id": list(range(4000)), "nodes": [8] * 4000})
+    one = plan(jobs, 0.05).table.frame
+    assert one["takes_part"].sum() == pytest.approx(200, abs=3 * np.sqrt(190))
+    assert set(one.filter(one["takes_part"])["nodes"]) == {2, 32}
+    assert (one["nodes_requested"] == 8).all()
+    assert plan(jobs, 0.05).table.frame.equals(one)
+    backwards = plan(jobs.rows(np.arange(4000)[::-1]), 0.05).table.frame.sort("job_id")
+    assert backwards["nodes"].equals(one["nodes"])
+    assert not plan(jobs, 0.05, seed=1).table.frame["nodes"].equals(one["nodes"])
+
+
+def test_the_trial_of_the_command_line_keeps_what_was_asked_for(tmp_path, capsys):
+    log, _ = months(0, "none", 0.0)
+    log.write_parquet(tmp_path / "log.parquet")
+    plan_file = tmp_path / "plan.csv"
+    given = ["trial", str(tmp_path / "log.parquet"), "--out", str(plan_file), "--json"]
+    assert run(given) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["taking_part"] == len(facts["jobs"]) > 0
+    assert all(j["nodes"] != j["nodes_requested"] for j in facts["jobs"])
+    assert plan_file.read_text().startswith("job_id")

@@ -1,0 +1,205 @@
+"""Tables of measured runs: mapped, known, or guessed - and everything guessed is said."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rheostat.core.jobs import Moment
+from rheostat.errors import DataError
+from rheostat.measurement.read import read
+from rheostat.measurement.runs import read_runs
+
+
+@pytest.fixture
+def csv(tmp_path):
+    def write(text, name="runs.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_units_in_names_are_turned_into_ours(csv):
+    jobs = read_runs(csv("hosts,wall_min,power_kW,core_freq_GHz,mem_GiB\n2,1.5,0.9,2.4,4\n"
+                         "4,1,1.7,2.4,4\n"))  # fmt: skip
+    one = jobs.frame.row(0, named=True)
+    assert one["nodes"] == 2
+    assert one["runtime_s"] == 90
+    assert one["power_w"] == 900
+    assert one["frequency_hz"] == 2.4e9
+    assert one["mem_b"] == 4 * 2**30
+    assert "runtime_s = wall_min x 60" in next(
+        n.message for n in jobs.notes if "guessed" in n.message
+    )
+
+
+def test_brackets_clocks_and_lone_quantities(csv):
+    jobs = read_runs(
+        csv("Wall time (min),GPU power [W],cap_W,gpu_std_W\n2,400,500,3\n1,500,600,4\n")
+    )
+    assert jobs.frame["runtime_s"].to_list() == [120, 60]
+    assert jobs.frame["power_w"].to_list() == [400, 500]
+    assert jobs.frame["cap_w"].to_list() == [500, 600]
+    clock = read_runs(csv("nodes,elapsed\n1,01:30:00\n2,1-00:00:01\n3,never\n"))
+    assert clock.frame["runtime_s"].to_list() == [5400.0, 86401.0, None]
+    two = read_runs(csv("nodes,wall_s,cpu_power_W,gpu_power_W\n1,1,2,3\n"))
+    assert "power_w" not in two.columns  # which one? the reader does not choose
+
+
+def test_a_minimum_is_not_minutes(csv):
+    jobs = read_runs(csv("runtime_s,rt_spread_min,rt_spread_max\n5,1,2\n6,1,2\n"))
+    assert jobs.frame["rt_spread_min"].to_list() == [1, 1]
+
+
+def test_a_mapping_wins_over_a_guess_and_flags_over_the_file(csv, tmp_path):
+    path = csv("t,e,cpu_W,dram_W,size,wall_s\n10,1,5,6,3,99\n20,2,5,6,3,99\n")
+    toml = tmp_path / "map.toml"
+    toml.write_text(
+        '[columns]\nruntime_s = "wall_s"\npower_w = ["cpu_W", "dram_W"]\n'
+        'energy_j = {from = "e", scale = 3.6e6}\n[known]\nsize = "end"\n[drop]\ncolumns = ["t"]\n'
+    )
+    jobs = read_runs(path, map=toml)
+    assert jobs.frame.row(0, named=True)["runtime_s"] == 99
+    assert jobs.frame["power_w"].to_list() == [11, 11]
+    assert jobs.frame["energy_j"].to_list() == [3.6e6, 7.2e6]
+    assert jobs.schema["size"].known is Moment.END
+    assert "t" not in jobs.columns
+    flags = read_runs(path, map=toml, columns={"runtime_s": "t"}, known={"size": "submit"})
+    assert flags.frame["runtime_s"].to_list() == [10, 20]
+    assert flags.schema["size"].known is Moment.SUBMIT
+
+
+def test_what_looks_measured_counts_as_known_at_the_end(csv):
+    jobs = read_runs(csv("runtime_s,optimizer,tile,mflops,temp_max,converged\n"
+                         "5,adam,16,1.5,54,true\n6,adam,16,2.5,54,true\n7,sgd,32,9.1,55,false\n"
+                         "8,sgd,32,9.2,55,false\n"))  # fmt: skip
+    known = {c: jobs.schema[c].known.name for c in jobs.columns}
+    assert known == {"runtime_s": "END", "optimizer": "SUBMIT", "tile": "SUBMIT",
+                     "mflops": "END", "temp_max": "END", "converged": "END"}  # fmt: skip
+
+
+def test_the_measured_tables(shared_data):
+    runs = shared_data / "runs"
+    spec = read(runs / "spechpc2021_likwid" / "spechpc_likwid_runs.csv")
+    raw = pl.read_csv(runs / "spechpc2021_likwid" / "spechpc_likwid_runs.csv",
+                      infer_schema_length=None)  # fmt: skip
+    assert len(spec) == 5291
+    assert spec.frame["runtime_s"].equals(raw["rt_unhalted_max"].rename("runtime_s"))
+    total = (raw["power_pkg_W"] + raw["power_dram_W"]).fill_null(np.nan).to_numpy()
+    np.testing.assert_allclose(spec.numpy("power_w"), total)
+    assert "file" not in spec.columns
+    lulesh = read(runs / "lulesh_likwid" / "lulesh_omp.csv")
+    assert len(lulesh) == 1412
+    close = lulesh.numpy("power_w") * lulesh.numpy("runtime_s") / lulesh.numpy("energy_j")
+    assert np.sum(np.abs(close - 1) > 0.1) <= 1
+    assert set(lulesh.frame["frequency_hz"].drop_nulls()) >= {1.0e9, 2.4e9}
+    zeus = read(runs / "zeus_nsdi23" / "summary_power_v100.csv")
+    assert len(zeus) == 476
+    assert {"batch_size", "cap_w", "runtime_s", "power_w", "app", "optimizer"} <= set(zeus.columns)
+    early = zeus.known_at(Moment.SUBMIT).columns
+    assert {"batch_size", "cap_w"} <= set(early)
+    assert "power_w" not in early
+
+
+def test_real_job_tables_without_power(shared_data):
+    jobs = read(shared_data / "jobs" / "m100_gridpilot" / "m100_real_jobs_jan2022.parquet")
+    assert len(jobs) == 1994
+    limit, runtime = jobs.numpy("time_limit_s"), jobs.numpy("runtime_s")
+    assert np.mean(runtime <= limit + 120) > 0.9  # minutes in the file: runs end by their limit
+    assert jobs.schema["nodes_alloc"].known is Moment.START
+    assert jobs.frame["censored"].sum() == (jobs.frame["state"] != "COMPLETED").sum()
+    eagle = read(shared_data / "jobs" / "nrel_eagle_sample" / "sample_eagle_data.csv")
+    assert len(eagle) == 1000
+    wall = eagle.numpy("end_s") - eagle.numpy("start_s")
+    assert np.mean(np.abs(wall - eagle.numpy("runtime_s")) < 2) > 0.99
+
+
+class TestBadInput:
+    def test_rows_of_another_length_are_noted(self, csv):
+        jobs = read_runs(csv("nodes,runtime_s\n1,5\n2\n3,4,5\n4,6\n"))
+        note = next(n for n in jobs.notes if n.dropped)
+        assert note.rows == (1, 2)
+        assert jobs.frame["nodes"].to_list() == [1, 4]
+
+    def test_negative_durations_are_noted_with_their_rows(self, csv):
+        jobs = read_runs(csv("nodes,runtime_s\n1,5\n2,-5\n-3,5\n"))
+        gone = {n.message: n.rows for n in jobs.notes if n.dropped}
+        assert gone == {"runtime_s is negative": (1,), "nodes is negative": (2,)}
+
+    def test_a_few_cells_that_are_no_numbers_are_null_and_noted(self, csv):
+        body = "".join(f"{i},{i}.5\n" for i in range(1, 20))
+        jobs = read_runs(csv(f"nodes,runtime_s\n{body}20,crashed\n"))
+        assert jobs.frame["runtime_s"].to_list()[-1] is None
+        assert next(n for n in jobs.notes if "not a number" in n.message).rows == (19,)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (b"", "empty"),
+            (b"\n \n", "no text"),
+            (b"nodes,runtime_s\n", "no row that fits"),
+            (b"a,a,runtime_s\n1,2,3\n", "column a comes twice"),
+            (b"1,2,3\n4,5,6\n", "expected column names"),
+            (b"user,note\nann,hi\n", r"found no runtime.*present: user, note.*map them"),
+            (b"nodes,runtime_s\n1,\xff\xfe\n", r"line 2 is not utf-8 \(byte 0xff\)"),
+            (b"nodes,runtime_s\n1," + b"9" * 10_000_000 + b"\n", r"line 2 is 10,000,003 bytes"),
+        ],
+    )
+    def test_files_that_cannot_be_read_are_one_clear_error(self, csv, text, said):
+        with pytest.raises(DataError, match=said):
+            read_runs(csv(text))
+
+    def test_amounts_that_are_text_are_named_with_their_row(self, csv):
+        text = "nodes,power_W,runtime_s\n1,a,5\n2,b,6\ntwo,c,7\n"
+        with pytest.raises(DataError, match=r"power_w is 'a' in row 0.*nodes is 'two' in row 2"):
+            read_runs(csv(text), columns={"power_w": "power_W"})
+
+    def test_mapped_columns_that_are_not_there_are_all_named(self, csv):
+        with pytest.raises(DataError, match=r"column p is missing.*column q is missing.*present"):
+            read_runs(csv("a\n1\n"), columns={"runtime_s": "q", "power_w": "p"})
+
+    def test_a_wrong_mapping_file_is_named(self, csv, tmp_path):
+        path = csv("runtime_s\n1\n")
+        (tmp_path / "m.toml").write_text("[colums]\nx = 1\n[known]\na = 'later'\n")
+        with pytest.raises(DataError, match=r"\[colums\] is not.*known.a: expected submit"):
+            read_runs(path, map=tmp_path / "m.toml")
+        (tmp_path / "m.toml").write_text("= broken")
+        with pytest.raises(DataError, match="is not TOML"):
+            read_runs(path, map=tmp_path / "m.toml")
+
+    def test_another_encoding_can_be_given(self, csv):
+        path = csv("app,runtime_s\nÅke,5\nÅke,6\n".encode("latin-1"))
+        assert read_runs(path, encoding="latin-1").frame["app"].to_list() == ["Åke", "Åke"]
+
+    def test_gzip_and_semicolons(self, csv):
+        path = csv(gzip.compress(b"nodes;runtime_s\n1;5\n2;6\n"), "runs.csv.gz")
+        assert read(path).frame["runtime_s"].to_list() == [5, 6]
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "1e308", "1e999", "-7"])
+@pytest.mark.parametrize("name", ["runtime_s", "power_w", "energy_j", "nodes", "gpu_cap_w",
+                                  "instructions_per_s", "ipc", "package_power_w"])  # fmt: skip
+def test_a_value_that_cannot_be_costs_its_row_and_is_named(tmp_path, name, value):
+    path = tmp_path / "runs.csv"
+    rows = [f"a,{k},{k}\n" for k in range(1, 6)] + [f"a,6,{value}\n"]
+    path.write_text(
+        f"app,{'runtime_s' if name != 'runtime_s' else 'power_w'},{name}\n" + "".join(rows)
+    )
+    jobs = read_runs(path)
+    assert len(jobs) == 5
+    (gone,) = [n for n in jobs.notes if n.dropped]
+    assert gone.rows == (5,)
+    assert gone.message.startswith(f"{name} is ")
+
+
+def test_an_infinite_cell_of_an_unknown_column_is_not_known_and_named(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("runtime_s,odd\n1,1.5\n2,inf\n3,nan\n")
+    jobs = read_runs(path)
+    assert jobs.frame["odd"].to_list() == [1.5, None, None]
+    assert "infinite, taken as not known: odd 1" in [n.message for n in jobs.notes]

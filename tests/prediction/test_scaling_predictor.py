@@ -1,0 +1,120 @@
+"""LawGP: borrowing across applications, abstaining, saving; the promises of a predictor."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("gpytorch")
+
+from rheostat.core.vocabulary import table
+from rheostat.errors import DataError, LeakError, ModelFileError, NotFitted
+from rheostat.prediction.scaling_law import LawGP
+from rheostat.testing.predictors import check_predictor, noisy_site
+
+
+def site(rng: np.random.Generator, kinds: int = 12, noise: float = 0.02):
+    """Applications of two kinds: `mesh` 9 scales well, `mesh` 1 hardly at all."""
+    rows = []
+    for a in range(kinds):
+        good = a % 2 == 0
+        for n in (1, 2, 4, 8, 16):
+            t = np.exp(8 + 0.1 * a - (0.95 if good else 0.2) * np.log(n) + noise * rng.normal())
+            rows.append((f"app{a}", 9.0 if good else 1.0, n, t, 250.0 * n))
+    app, mesh, nodes, t, p = (list(c) for c in zip(*rows, strict=True))
+    return table({"app": app, "mesh": mesh, "nodes": nodes, "runtime_s": t, "power_w": p})
+
+
+def test_keeps_the_promises_of_a_predictor():
+    check_predictor(lambda seed: LawGP(("nodes",), seed=seed), noisy_site(150, 3))
+
+
+def test_one_run_of_its_own_places_an_application():
+    jobs = site(np.random.default_rng(0), noise=0.005)
+    frame = jobs.frame.filter((pl.col("app") != "app0") | (pl.col("nodes") == 1))
+    model = LawGP(("nodes",), context=("mesh",)).fit(type(jobs)(frame, jobs.schema))
+    asked = jobs.rows(pl.col("app") == "app0")
+    ratio = model.predict(asked).mean("runtime_s") / asked.numpy("runtime_s")
+    assert np.abs(np.log(ratio)).max() < 0.25
+
+
+def test_an_application_never_seen_borrows_from_its_likes():
+    model = LawGP(("nodes",), context=("mesh",)).fit(site(np.random.default_rng(1)))
+    speedups = []
+    for mesh in (9.0, 1.0):
+        asked = table({"app": ["new"] * 2, "mesh": [mesh] * 2, "nodes": [1, 16]})
+        t = model.predict(asked)["runtime_s"]
+        speedups.append(np.median(t[:, 0] / t[:, 1]))
+    assert speedups[0] > 8
+    assert speedups[1] < 4
+
+
+def test_abstains_where_no_job_ever_ran():
+    model = LawGP(("nodes",)).fit(site(np.random.default_rng(2)))
+    out = model.predict(table({"app": ["app0", "app0"], "nodes": [16, 4096]}))
+    assert out.abstained.tolist() == [False, True]
+    assert out.support is not None
+    assert out.support[1] == 0
+    assert out.notes[-1].rows == (1,)
+
+
+def test_repeats_tell_the_noise():
+    rng = np.random.default_rng(3)
+    n = np.tile([1, 2, 4, 8], 50)
+    jobs = table(
+        {
+            "nodes": n,
+            "runtime_s": 100 / n * np.exp(0.2 * rng.normal(size=200)),
+            "power_w": 200.0 * n,
+        }
+    )
+    model = LawGP(("nodes",)).fit(jobs)
+    assert np.sqrt(model.repeats_[0]) == pytest.approx(0.2, rel=0.1)
+    assert np.log(model.predict(jobs)["runtime_s"]).std(axis=0).mean() == pytest.approx(
+        0.2, rel=0.2
+    )
+
+
+def test_file_gives_the_same_answers_and_refuses_a_changed_one(tmp_path):
+    jobs = site(np.random.default_rng(4))
+    model = LawGP(("nodes",), context=("mesh",)).fit(jobs)
+    path = model.save(tmp_path / "m.law")
+    again = LawGP.load(path).predict(jobs)
+    assert again["runtime_s"].tobytes() == model.predict(jobs)["runtime_s"].tobytes()
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(ModelFileError):
+        LawGP.load(path)
+    path.write_text("not a model")
+    with pytest.raises(ModelFileError):
+        LawGP.load(path)
+
+
+def test_a_file_whose_facts_were_altered_is_refused(tmp_path):
+    """The sum is over names and numbers as well as over the arrays."""
+    path = LawGP(("nodes",)).fit(site(np.random.default_rng(4))).save(tmp_path / "m.law")
+    with zipfile.ZipFile(path) as archive:
+        parts = {n: archive.read(n) for n in archive.namelist()}
+    facts = json.loads(parts["law.json"])
+    for altered in ({"length": 2 * facts["length"]}, {"keys": facts["keys"][::-1]}):
+        parts["law.json"] = json.dumps(facts | altered).encode()
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in parts.items():
+                archive.writestr(name, data)
+        with pytest.raises(ModelFileError, match="damaged or altered"):
+            LawGP.load(path)
+
+
+def test_errors_name_what_is_wrong():
+    jobs = site(np.random.default_rng(5))
+    with pytest.raises(NotFitted):
+        LawGP().predict(jobs)
+    with pytest.raises(DataError, match="gpus"):
+        LawGP(("gpus",)).fit(jobs)
+    with pytest.raises(LeakError, match="runtime_s"):
+        LawGP(("nodes",), context=("runtime_s",)).fit(jobs)

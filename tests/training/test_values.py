@@ -1,0 +1,123 @@
+"""The published student: it learns an agent's values from its games, plays them, and is audited."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.recipes.irl import irl, teacher
+from rheostat.training.distill.fit_tree import value_tree
+from rheostat.training.distill.reward_audit import habits, looks_at, per_second, so_far, waiting
+from rheostat.training.distill.value_tree import (
+    WITH_WAIT,
+    Student,
+    imitate_values,
+    judged,
+    met,
+    simulate_saved_tree,
+)
+from rheostat.training.env.episode_trace import trace as prepare
+from rheostat.training.rl.episode import Episode
+from tests.simulation.conftest import trace
+
+SIZE = 16
+
+
+def week(seed=0, n=150):
+    rng = np.random.default_rng(seed)
+    submit = np.sort(rng.integers(0, 6 * n, n))
+    run = np.where(rng.random(n) < 0.2, rng.integers(60, 120, n), rng.integers(1, 12, n))
+    return trace(submit, run, rng.integers(1, SIZE // 2 + 1, n), 2 * run)
+
+
+class Shortest:
+    """An agent that wants the shortest request first; its values are exact."""
+
+    setup = teacher()
+
+    def fitting(self, jobset):
+        return jobset
+
+    def answers(self, view):
+        return -view.jobs[: 2 * view.count : 2, 1].astype(float)
+
+
+@pytest.fixture(scope="module")
+def lessons():
+    return imitate_values(Shortest(), prepare(week(), SIZE), **irl(depth=8, critical=1, rounds=2))
+
+
+def test_a_student_learns_values_and_plays_games_it_has_not_seen(lessons):
+    found = judged(Shortest(), prepare(week(seed=7), SIZE), lessons)
+    assert found["certificate"]["agreement"]["mean"] > 0.9
+    assert found["certificate"]["chance"] < 0.5
+    assert abs(found["loss"]["mean_bounded_slowdown"]) < 0.1
+    assert found["leaves"] == len(lessons.student.tree.leaves) <= 2**8
+
+
+def test_our_student_of_the_same_agent_is_one_rule():
+    how = irl(depth=4, critical=None, rounds=1, features=WITH_WAIT, ranked=True)
+    lessons = imitate_values(Shortest(), prepare(week(), SIZE), **how)
+    assert len(lessons.student.tree.leaves) == 1
+    assert [f.name for f in lessons.student.tree.used] == ["request_s"]
+    test = judged(Shortest(), prepare(week(seed=7), SIZE), lessons)
+    assert test["certificate"]["agreement"]["mean"] == 1.0
+    assert test["loss"]["mean_wait_s"] == 0.0
+
+
+def test_only_critical_decisions_are_learned_from(lessons):
+    assert lessons.learned.crowd.min() == 2
+    states, game, _ = met(Shortest(), prepare(week(), SIZE))
+    assert states.crowd.max() > 5
+    assert np.isfinite(game.starts).all()
+
+
+def test_a_single_job_is_no_decision_and_nobody_is_asked():
+    class Asked(Shortest):
+        counts: list[int] = []  # noqa: RUF012
+
+        def answers(self, view):
+            self.counts.append(view.count)
+            return super().answers(view)
+
+    states, game, _ = met(Asked(), prepare(week(), SIZE))
+    assert min(Asked.counts) == 2
+    assert len(Asked.counts) == len(states) < game.told()["decisions"]
+
+
+def test_without_a_crowd_there_is_nothing_to_learn_from():
+    with pytest.raises(DataError, match="more than 500 jobs wait"):
+        imitate_values(Shortest(), prepare(week(), SIZE), critical=500)
+
+
+def test_a_student_plays_from_its_file_like_any_policy(lessons, tmp_path):
+    jobs = week(seed=3)
+    lessons.student.to_facts().save(tmp_path / "s.json")
+    run = simulate_saved_tree(jobs, f"tree:{tmp_path / 's.json'}", SIZE)
+    played = lessons.student.play(prepare(jobs, SIZE))
+    np.testing.assert_array_equal(run.jobs.numpy("start_s"), played.starts)
+    assert run.policy.name == "tree:s"
+    with pytest.raises(DataError, match="order"):
+        Student.of(lessons.student.tree)
+
+
+def test_rewards_are_sums_over_the_jobs_that_wait_now():
+    jobset = prepare(week(), SIZE)
+    game = Episode(jobset, Shortest.setup)
+    while game.waiting < 4:
+        game.view()
+        game.choose(0)
+    w, t = waiting(game)
+    assert len(w) == game.waiting
+    assert (w >= 0).all()
+    assert per_second(w, t) == pytest.approx(-sum(1 / x for x in t))
+    assert so_far(w, t) == pytest.approx(-sum((a + b) / b for a, b in zip(w, t, strict=True)))
+
+
+def test_an_audit_sees_by_what_an_agent_chooses():
+    states, _, _ = met(Shortest(), prepare(week(), SIZE), features=WITH_WAIT)
+    assert habits(states)["shortest request"] == 1.0
+    found = looks_at(value_tree(states, 3), states)
+    assert found["request_s"] > 0.95
+    assert sum(found.values()) == pytest.approx(1.0)
