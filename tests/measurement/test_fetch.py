@@ -15,7 +15,7 @@ import pytest
 
 from rheostat.errors import DataError, FetchError
 from rheostat.measurement.fetch import SWF_LOGS
-from rheostat.measurement.fetch import download as fetch
+from rheostat.measurement.fetch.download import fetch
 from rheostat.measurement.fetch.sources import locate
 from rheostat.measurement.fetch.whole import why_not_whole
 from rheostat.measurement.read import read

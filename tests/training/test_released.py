@@ -130,7 +130,7 @@ def test_a_first_job_that_fits_waits_for_the_next_event_where_another_was_chosen
 @pytest.mark.parametrize(("promise", "all_of_them"), [("first_held", True), ("first", False)])
 def test_a_dropped_choice_is_learned_from_as_the_code_of_pg_does(promise, all_of_them, monkeypatch):
     learned, step = [], training.UpdateStep
-    monkeypatch.setattr(training, "Step", lambda *a: learned.append(a) or step(*a))
+    monkeypatch.setattr(training, "UpdateStep", lambda *a: learned.append(a) or step(*a))
     setup = dras("dras-pg", window=WINDOW, hidden=(4, 4), promise=promise)
     facts = training.train([prepare(loaded(), SMALL)], setup).history[0]
     assert (len(learned) == facts["decisions"]) == all_of_them

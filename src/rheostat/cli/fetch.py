@@ -20,7 +20,7 @@ def fetch(
 ) -> None:
     """Download a public log with checksum and resume; prints the path of the file."""
     from rheostat.cli.output import put_json, tell
-    from rheostat.measurement.fetch import download as get
+    from rheostat.measurement.fetch.download import fetch as get
 
     got = get(what, base_url=base_url or None, cache=cache, progress=_progress())
     known = {"archive": "checksum as the archive publishes it",
