@@ -63,7 +63,7 @@ def sampling_rows(seed: int) -> list[Row]:
     for name, sampler in SAMPLERS.items():
         for fraction in (1.0,) if name == "all rows" else (0.25, 0.73):
             model = Surrogate(
-                "forest", sample=sampler(fraction), min_support=0, n_draws=8, random_state=seed
+                "forest", sample=sampler(fraction), min_support=0, n_draws=8, seed=seed
             ).fit(past)
             for what, jobs in (("as submitted", ended), ("what if", turned)):
                 rows.append(

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from confounding_lib.site import LIMIT, MENU, Case, Dials, scored
 
-from rheostat.decision.advise import Advice, advise
+from rheostat.decision.decide import Advice, decide
 from rheostat.measurement.synthetic.confounded import PROXIES
 from rheostat.prediction.effects import WithinApplication
 from rheostat.recipes.nodecount import model
@@ -46,7 +46,7 @@ def advice_of(method: str, case: Case) -> Advice | None:
     else:
         fitted = model("auto", log).fit(log)
     limit = MaxSlowdown(LIMIT, "requested", 0.9)
-    return advise(case.month.requests, fitted, MENU, Weighted({"energy_j": 1}), limit)
+    return decide(case.month.requests, fitted, MENU, Weighted({"energy_j": 1}), limit)
 
 
 def rows(args: argparse.Namespace) -> list[dict[str, object]]:

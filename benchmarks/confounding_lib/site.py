@@ -15,7 +15,7 @@ import numpy as np
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.space import Knob, powers_of_two
-from rheostat.decision.advise import Advice
+from rheostat.decision.decide import Advice
 from rheostat.decision.trial import plan
 from rheostat.measurement.synthetic.confounded import ConfoundedSite, Month
 

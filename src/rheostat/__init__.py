@@ -36,7 +36,7 @@ _WHERE = {
     "NodeHours": "tradeoff.rules",
     "MaxSlowdown": "tradeoff.rules",
     "Weighted": "tradeoff.rules",
-    "advise": "decision.advise",
+    "decide": "decision.decide",
     "explain": "explanation.narrate",
     "simulate": "simulation.simulate",
 }

@@ -22,7 +22,7 @@ SUBMIT = Moment.SUBMIT
 
 
 def small(seed: int) -> Surrogate:
-    return Surrogate(RandomForestRegressor(n_estimators=8, random_state=seed), random_state=seed)
+    return Surrogate(RandomForestRegressor(n_estimators=8, random_state=seed), seed=seed)
 
 
 OWN = [
@@ -35,7 +35,7 @@ OWN = [
 
 @pytest.mark.parametrize("kind", OWN)
 def test_own_predictors_keep_every_promise(kind) -> None:
-    promise.check_predictor(lambda seed: Surrogate(kind, random_state=seed), JOBS)
+    promise.check_predictor(lambda seed: Surrogate(kind, seed=seed), JOBS)
 
 
 QUICK = {"epochs": 4, "max_rows": 200}
@@ -51,7 +51,7 @@ DEEP = [
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DEEP)
 def test_networks_keep_every_promise(kind) -> None:
-    promise.check_predictor(lambda seed: Surrogate(kind, random_state=seed), JOBS)
+    promise.check_predictor(lambda seed: Surrogate(kind, seed=seed), JOBS)
 
 
 class ReturnsNothing(Surrogate):
@@ -159,7 +159,7 @@ BROKEN = [
 @pytest.mark.parametrize(("broken", "check", "words"), BROKEN, ids=[b[0].__name__ for b in BROKEN])
 def test_each_check_fails_on_a_predictor_that_breaks_it(broken, check, words: str) -> None:
     def make(seed: int):
-        return broken(RandomForestRegressor(n_estimators=4, random_state=seed), random_state=seed)
+        return broken(RandomForestRegressor(n_estimators=4, random_state=seed), seed=seed)
 
     with pytest.raises(AssertionError, match=words):
         check(make)

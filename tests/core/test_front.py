@@ -89,7 +89,7 @@ class _AtMost:
 
 def test_choice_is_the_best_allowed_row_and_says_why() -> None:
     front = _front([9.0, 5.0, 4.0], [1.0, 2.0, 4.0])
-    choice = front.choose(_Least("runtime_s"), within=_AtMost("power_w", 3.0))
+    choice = front.choose(_Least("runtime_s"), limits=_AtMost("power_w", 3.0))
     assert (choice.job, choice.setting, choice.index) == (7, {"nodes": 2}, 1)
     assert choice.because.runner_up == {"nodes": 1}
     assert choice.because.compared["runtime_s"] == pytest.approx(5 / 9)
@@ -99,7 +99,7 @@ def test_choice_is_the_best_allowed_row_and_says_why() -> None:
 def test_infeasible_names_the_nearest_row() -> None:
     front = _front([9.0, 5.0, 4.0], [1.0, 2.0, 4.0])
     with pytest.raises(Infeasible, match=r"nodes=3, 33\.3 % over") as caught:
-        front.choose(_Least("power_w"), within=_AtMost("runtime_s", 3.0))
+        front.choose(_Least("power_w"), limits=_AtMost("runtime_s", 3.0))
     assert caught.value.nearest == 2
 
 

@@ -12,10 +12,10 @@ from rheostat import Deadline, Knee, Knob, MaxSlowdown, Moment, Outcome, PowerCa
 from rheostat.core.space import Space
 from rheostat.core.vocabulary import column
 from rheostat.decision.accuracy import LEVELS, accuracy, accuracy_facts
-from rheostat.decision.advise import advise
 from rheostat.decision.backtest import backtest, divided, end_s
 from rheostat.decision.batch_choice import BatchChoice, choose
 from rheostat.decision.batch_fronts import stack
+from rheostat.decision.decide import decide
 from rheostat.errors import DataError, Infeasible
 
 NAN = math.nan
@@ -44,7 +44,7 @@ def queue(**more):
 
 def test_the_table_of_an_advice_has_a_unit_and_a_meaning_for_every_column() -> None:
     jobs = queue(user=["ann", "bob", "ann"], app=["a", "b", "c"])
-    found = advise(jobs, Halves(), Knob("nodes", [1, 2, 4]), Weighted({"energy_j": 1})).table
+    found = decide(jobs, Halves(), Knob("nodes", [1, 2, 4]), Weighted({"energy_j": 1})).table
     assert found.columns[:6] == ("job_id", "user", "app", "nodes", "nodes_requested",
                                  "runtime_s_advised")  # fmt: skip
     assert "end_s" not in found.columns
@@ -55,12 +55,12 @@ def test_the_table_of_an_advice_has_a_unit_and_a_meaning_for_every_column() -> N
     assert {units[c] for c in found.columns if "_change" in c} == {""}
     assert all(found.schema[c].meaning for c in found.columns)
     assert found.frame["nodes_requested"].to_list() == [1, 4, 16]
-    weighted = advise(jobs, Halves(), Knob("nodes", [1, 2]), objectives=("runtime_s", "edp_js"))
+    weighted = decide(jobs, Halves(), Knob("nodes", [1, 2]), objectives=("runtime_s", "edp_js"))
     assert weighted.table.schema["edp_js_advised"].unit == "J s"
 
 
 def test_predictions_stand_beside_the_request_with_their_intervals() -> None:
-    advice = advise(queue(), Halves(), Knob("nodes", [1, 2, 4]), Weighted({"runtime_s": 1}),
+    advice = decide(queue(), Halves(), Knob("nodes", [1, 2, 4]), Weighted({"runtime_s": 1}),
                     level=0.8)  # fmt: skip
     rows = advice.table.frame.rows(named=True)
     assert [r["status"] for r in rows] == ["advised", "kept", "advised"]
@@ -86,7 +86,7 @@ def test_predictions_stand_beside_the_request_with_their_intervals() -> None:
 
 
 def test_without_any_comparison_a_total_is_unknown() -> None:
-    blind = advise(queue().rows([2]), Halves(), Knob("nodes", [1, 2]))
+    blind = decide(queue().rows([2]), Halves(), Knob("nodes", [1, 2]))
     assert all(math.isnan(v) for v in (blind.totals["energy_j"].before, *blind.totals[
         "energy_j"].change))  # fmt: skip
     assert str(blind.rule) == str(Knee())
@@ -94,11 +94,11 @@ def test_without_any_comparison_a_total_is_unknown() -> None:
 
 def test_many_rows_are_noted_with_their_number_and_the_first_twenty() -> None:
     jobs = table({"job_id": list(range(25)), "nodes": [16] * 25})
-    advice = advise(jobs, Halves(), Knob("nodes", [32]), within=Deadline(1))
+    advice = decide(jobs, Halves(), Knob("nodes", [32]), limits=Deadline(1))
     (note,) = advice.table.notes
     assert (note.count, note.rows) == (25, tuple(range(20)))
     assert "no similar past runs" in note.message
-    tight = advise(queue().rows([0, 1]), Halves(), Knob("nodes", [2]), within=(Deadline(1),))
+    tight = decide(queue().rows([0, 1]), Halves(), Knob("nodes", [2]), limits=(Deadline(1),))
     assert tight.counts()["infeasible"] == 2
     assert "no setting meets runtime at most 1 s" in tight.table.notes[0].message
     assert tight.constraints == ("runtime at most 1 s",)
@@ -106,14 +106,14 @@ def test_many_rows_are_noted_with_their_number_and_the_first_twenty() -> None:
 
 
 def test_reasons_name_the_second_best_and_the_support() -> None:
-    advice = advise(queue(), Halves(), Knob("nodes", [1, 2, 4]), Weighted({"runtime_s": 1}))
+    advice = decide(queue(), Halves(), Knob("nodes", [1, 2, 4]), Weighted({"runtime_s": 1}))
     first, second, third = advice.decision.assignments
     assert (first.job, first.setting, first.index) == (1, {"nodes": 4}, 2)
     assert first.because.runner_up == {"nodes": 2}
     assert first.because.compared == pytest.approx({"runtime_s": 0.5, "energy_j": 2.0})
     assert first.because.support == 40.0
     assert second.because.rule == "least runtime"
-    alone = advise(queue().rows([2]), Halves(), Knob("nodes", [2]), Weighted({"runtime_s": 1}))
+    alone = decide(queue().rows([2]), Halves(), Knob("nodes", [2]), Weighted({"runtime_s": 1}))
     assert alone.decision.assignments[0].because.runner_up is None
     assert alone.decision.assignments[0].because.compared == {}
     assert third.job == 3
@@ -259,7 +259,7 @@ def test_the_true_change_counts_what_would_really_have_run() -> None:
 
 def test_only_settings_of_the_knobs_are_advised_and_jobs_keep_their_other_columns() -> None:
     jobs = queue(cap_w=[100.0, 200.0, 300.0]).with_columns([column("user")], user=pl.lit("u"))
-    advice = advise(jobs, Halves(), [Knob("nodes", [1, 2]), Knob("cap_w", [100, 300])])
+    advice = decide(jobs, Halves(), [Knob("nodes", [1, 2]), Knob("cap_w", [100, 300])])
     assert set(advice.table.frame["cap_w"].to_list()) <= {100, 200, 300}
     assert advice.table.frame["user"].to_list() == ["u"] * 3
     assert advice.decision.assignments[0].setting.keys() == {"nodes", "cap_w"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rheostat.cli import run
-from rheostat.decision.advise import advise
+from rheostat.decision.decide import decide
 from rheostat.decision.trial import plan
 from rheostat.explanation.identification import identification_words
 from rheostat.measurement.synthetic.confounded import ConfoundedSite
@@ -57,7 +57,7 @@ def test_advised_jobs_hold_their_limit_where_the_log_can_tell(proxy, share, by):
         model = WithinApplication(("nodes",)).fit(log)
         assert model.identification_.by == by
         rules = Weighted({"energy_j": 1}), MaxSlowdown(LIMIT, "requested", 0.9)
-        frame = advise(month.requests, model, MENU, *rules).table.frame
+        frame = decide(month.requests, model, MENU, *rules).table.frame
         moved = (frame["status"] == "advised").to_numpy()
         runtime = [
             month.truth(month.requests.with_columns((), nodes=frame[c].to_numpy()))["runtime_s"][0]

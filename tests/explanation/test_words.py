@@ -11,7 +11,7 @@ import pytest
 from rheostat import Deadline, Knee, Knob, Outcome, explain, table
 from rheostat.core.front import Front
 from rheostat.core.report import Chart, Grid, Report, Section
-from rheostat.decision.advise import advise
+from rheostat.decision.decide import decide
 from rheostat.errors import DataError
 from rheostat.explanation.grid_cells import tsv
 from rheostat.explanation.html import packed, page, plotly_js
@@ -203,7 +203,7 @@ def test_advice_is_summed_and_its_gaps_are_told():
             return Outcome({"runtime_s": (10 + 90 / n) * known, "power_w": 100 * n * known})
 
     jobs = table({"job_id": [1, 2, 3], "user": ["a", "b", "b"], "nodes": [64, 64, 500]})
-    advice = advise(jobs, Law(), Knob("nodes", [1, 2, 4, 8, 16, 32, 64]))
+    advice = decide(jobs, Law(), Knob("nodes", [1, 2, 4, 8, 16, 32, 64]))
     text = str(explain(advice))
     assert "3 of 3 jobs should change" in text
     assert "1 job: the requested setting itself has no prediction: saving unknown" in text

@@ -145,7 +145,7 @@ def test_papi_adds_threads_and_takes_the_longest_time(tmp_path):
 def test_the_format_is_guessed(tmp_path, name, text):
     path = file(tmp_path, "some.txt", text)
     assert guess_format(path) == name
-    assert set(read(path, app="bt").frame["app"]) == {"bt"}
+    assert set(read(path, options={"app": "bt"}).frame["app"]) == {"bt"}
 
 
 @pytest.mark.parametrize("reader", [read_pcm, read_perf, read_likwid, read_papi])

@@ -480,33 +480,33 @@ def test_the_last_line_is_the_measurement() -> None:
 
 def test_a_command_is_run_as_often_as_asked_and_fails_with_a_note() -> None:
     jobs = table({"nodes": [1, 2]})
-    twice = Command("echo {nodes}", repeat=2).measure(jobs)
+    twice = Command("echo {nodes}", repeat=2)(jobs)
     assert twice["runtime_s"].tolist() == [[1.0, 2.0], [1.0, 2.0]]
     some = Command("test {nodes} = 1 && echo 5", ["runtime_s"])
-    found = some.measure(jobs)
+    found = some(jobs)
     np.testing.assert_equal(found["runtime_s"], [[5.0, math.nan]])
     assert [n.message for n in found.notes] == ["test 2 = 1 && echo 5: ended with status 1"]
-    slow = Command("sleep 9", timeout_s=0.05).measure(jobs.rows([0]))
+    slow = Command("sleep 9", timeout_s=0.05)(jobs.rows([0]))
     assert np.isnan(slow["runtime_s"]).all()
     assert "took longer than 0.05 s" in slow.notes[0].message
-    failed = Command("false", ["energy_j"]).measure(jobs)
+    failed = Command("false", ["energy_j"])(jobs)
     assert set(failed.names) == {"runtime_s", "energy_j"}
     assert np.isnan(failed["energy_j"]).all()
     mixed = Command('test {nodes} = 1 && echo \'{{"runtime_s": 2, "power_w": 3}}\'', ["energy_j"])
-    np.testing.assert_equal(mixed.measure(jobs)["energy_j"], [[6.0, math.nan]])
-    own = Command("echo done").measure(jobs.rows([0]))
+    np.testing.assert_equal(mixed(jobs)["energy_j"], [[6.0, math.nan]])
+    own = Command("echo done")(jobs.rows([0]))
     assert 0 < own["runtime_s"][0, 0] < 60  # the wall time stands in
     with pytest.raises(DataError, match="must be one of nodes; got"):
-        Command("echo {cores}").measure(jobs)
+        Command("echo {cores}")(jobs)
     with pytest.raises(DataError, match="gave runtime_s, not energy_j"):
-        Command("echo 3", ["energy_j"]).measure(jobs)
-    assert Command("echo '{{\"runtime_s\": 2, \"energy_j\": 8}}'", ["power_w"]).measure(
+        Command("echo 3", ["energy_j"])(jobs)
+    assert Command("echo '{{\"runtime_s\": 2, \"energy_j\": 8}}'", ["power_w"])(
         jobs.rows([0])).mean("power_w").tolist() == [4.0]  # fmt: skip
 
 
 def test_a_value_reaches_the_shell_as_it_is() -> None:
     odd = table({"name": ["a b; echo 7"], "nodes": [3]})
-    found = Command("x={name}; test \"$x\" = 'a b; echo 7' && echo {nodes}").measure(odd)
+    found = Command("x={name}; test \"$x\" = 'a b; echo 7' && echo {nodes}")(odd)
     assert found["runtime_s"].tolist() == [[3.0]]
 
 

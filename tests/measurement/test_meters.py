@@ -303,11 +303,11 @@ def test_a_search_takes_the_joules_of_a_meter_where_the_program_prints_none(tree
     steps = [moved(1_750_000 * k) for k in range(9)]
     meter = Written(tree, steps)
     command = Command("sleep 0.0{nodes}", ["energy_j"], meters=[meter])
-    outcome = command.measure(table({"nodes": [1, 2]}))
+    outcome = command(table({"nodes": [1, 2]}))
     assert outcome.mean("energy_j") == pytest.approx([7.0, 7.0])
     assert any("energy by meter" in n.message for n in outcome.notes)
     own = Command("echo '{{\"energy_j\": {nodes}}}'", ["energy_j"], meters=[meter])
-    assert own.measure(table({"nodes": [3]})).mean("energy_j").tolist() == [3.0]
+    assert own(table({"nodes": [3]})).mean("energy_j").tolist() == [3.0]
 
 
 @pytest.mark.parametrize("span_s", [0.1, 1.0, 30.0])

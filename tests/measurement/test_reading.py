@@ -63,7 +63,7 @@ def test_what_is_nothing_lists_what_there_is(tmp_path):
 
 def test_an_option_that_a_format_has_not_is_named(generated):
     with pytest.raises(DataError, match="takes no option 'zone'"):
-        read(generated["pm100"][0], zone="UTC")
+        read(generated["pm100"][0], options={"zone": "UTC"})
 
 
 def test_readers_of_other_packages_join_by_entry_point(monkeypatch, tmp_path):

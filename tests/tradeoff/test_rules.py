@@ -69,12 +69,12 @@ def test_the_knee_rule_is_the_knee_of_the_front(front):
 
 
 def test_a_limit_holds_beside_a_rule(front):
-    assert nodes(front.choose(Weighted({"energy_j": 1}), within=Deadline(20))) == 16
+    assert nodes(front.choose(Weighted({"energy_j": 1}), limits=Deadline(20))) == 16
 
 
 def test_nothing_fits_names_the_nearest(front):
     with pytest.raises(Infeasible, match="nodes=16") as caught:
-        front.choose(Knee(), within=[Deadline(12)])
+        front.choose(Knee(), limits=[Deadline(12)])
     assert caught.value.nearest == 4
     with pytest.raises(Infeasible, match="runtime at most 12 s") as caught:
         front.choose(Deadline(12))
@@ -89,7 +89,7 @@ def test_a_constraint_off_the_objectives_may_force_a_dominated_row():
     }
     front = Front(table({"nodes": [3, 2, 1]}), Outcome(draws), ("runtime_s", "energy_j"))
     assert front.mask.tolist() == [True, True, False]
-    assert nodes(front.choose(Knee(), within=PowerCap(6))) == 1
+    assert nodes(front.choose(Knee(), limits=PowerCap(6))) == 1
 
 
 def test_confidence_counts_draws():

@@ -117,7 +117,7 @@ def _predicted(
 
     kind = facts["method_explained"]
     named = dict.fromkeys(m["target"] for m in facts["marks"] if m["method"] == kind)
-    model = CounterModel(kind, tuple(named), by=by, random_state=seed).fit(usable(jobs, by).jobs)
+    model = CounterModel(kind, tuple(named), group_by=by, seed=seed).fit(usable(jobs, by).jobs)
     recorded = recording([path], form)
     tell_notes(recorded.notes)
     runs, outcome = model.predict_runs(recorded)

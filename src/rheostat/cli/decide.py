@@ -11,7 +11,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.decision.advise import Advice
+    from rheostat.decision.decide import Advice
 
 
 def decide(
@@ -45,7 +45,7 @@ def decide(
     learns from the finished jobs of FILE itself, and says so.
     """
     from rheostat.cli.output import put_json, put_report, tell, working, write_page
-    from rheostat.decision.advise import advise
+    from rheostat.decision.decide import decide
     from rheostat.explanation.narrate import explain
 
     space = o.space(knob)
@@ -58,7 +58,7 @@ def decide(
     if seen:
         tell(f"note: the forecast has learnt from these jobs; {SEEN}")
     with working(f"advising {len(waiting):,} jobs"):
-        advice = advise(waiting, learner, space, chosen_by, limits, objectives=o.names(objectives))
+        advice = decide(waiting, learner, space, chosen_by, limits, objectives=o.names(objectives))
     if out is not None:
         _write(advice, out)
         tell(f"wrote {out}")

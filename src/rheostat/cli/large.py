@@ -23,7 +23,7 @@ def read_batches(
     from rheostat.recipes.nodecount import prepared
 
     options: dict[str, Any] = {"map": mapped} if mapped else {}
-    jobs = prepared(read(path, form or None, **options))
+    jobs = prepared(read(path, form or None, options=options))
     yield jobs if columns is None else jobs.select(list(columns))
 
 

@@ -191,7 +191,7 @@ def load(
     options: dict[str, Any] = {"map": mapped} if mapped else {}
     options |= {"columns": pairs(columns, "--column")} if columns else {}
     with working(f"reading {file}"):
-        jobs = read(file, form or None, **options)
+        jobs = read(file, form or None, options=options)
     tell_notes(jobs.notes)
     return prepared(jobs)
 

@@ -55,7 +55,7 @@ def read(
     options |= {k: _value(v) for k, v in o.pairs(option, "--option").items()}
     with working(f"reading {file}"):
         name = form or guess_format(file)
-        jobs = read_file(file, name, **options)
+        jobs = read_file(file, name, options=options)
     if out:
         jobs.write_parquet(out)
         tell(f"wrote {out}")

@@ -217,12 +217,12 @@ class Front:
         varied = tuple(c for c in frame.columns if frame[c].n_unique() > 1)
         return varied or tuple(frame.columns[:1])
 
-    def choose(self, rule: Rule, within: Constraint | Iterable[Constraint] = ()) -> Assignment:
+    def choose(self, rule: Rule, limits: Constraint | Iterable[Constraint] = ()) -> Assignment:
         """The row with the least score among rows that meet every constraint.
 
         Raises `Infeasible` with the row that misses least where none fits.
         """
-        limits = tuple(within) if isinstance(within, Iterable) else (within,)
+        limits = tuple(limits) if isinstance(limits, Iterable) else (limits,)
         if isinstance(rule, Constraint) and rule not in limits:
             limits = (*limits, rule)  # a deadline used as a rule limits too
         score = np.asarray(rule.score(self), dtype=float)

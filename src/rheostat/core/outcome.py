@@ -141,12 +141,3 @@ class Predictor(Protocol):
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws for each row, in row order."""
         ...
-
-
-@runtime_checkable
-class Meter(Protocol):
-    """Measures jobs at their settings."""
-
-    def measure(self, jobs: JobTable) -> Outcome:
-        """Draws (one per repetition) for each row, in row order."""
-        ...

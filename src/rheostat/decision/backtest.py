@@ -25,7 +25,7 @@ from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.space import Knob, Space
 from rheostat.core.units import parse_duration
 from rheostat.decision.accuracy import Accuracy, accuracy
-from rheostat.decision.advise import RUNTIME_ENERGY, Advice, Change, advise
+from rheostat.decision.decide import RUNTIME_ENERGY, Advice, Change, decide
 from rheostat.errors import DataError
 
 Truth = Callable[[JobTable], Outcome]
@@ -54,7 +54,7 @@ def backtest(
     model: Predictor,
     knobs: Space | Knob | Iterable[Knob],
     rule: Rule | None = None,
-    within: Constraint | Iterable[Constraint] = (),
+    limits: Constraint | Iterable[Constraint] = (),
     *,
     split: float | str = 0.8,
     objectives: Sequence[str | Objective] = RUNTIME_ENERGY,
@@ -68,8 +68,8 @@ def backtest(
         With submit_s; with end_s, runs that had not ended when the recent part begins are unseen.
     model : Predictor
         Is fitted here.
-    knobs, rule, within, objectives
-        As for `advise`.
+    knobs, rule, limits, objectives
+        As for `decide`.
     split : float or str
         Share of jobs, by submit time, that is the past; or how long the recent part is: "30d".
     truth : callable, optional
@@ -82,7 +82,7 @@ def backtest(
     """
     past, recent, unfinished = divided(jobs, split)
     model.fit(past)
-    advice = advise(recent, model, knobs, rule, within, objectives=objectives)
+    advice = decide(recent, model, knobs, rule, limits, objectives=objectives)
     names = [q for q in ("runtime_s", "power_w", "energy_j") if q in recent.columns]
     ran = model.predict(recent.known_at(Moment.SUBMIT))
     return Backtest(

@@ -96,7 +96,7 @@ class BatchFronts:
         for i, row in enumerate(first.rows(named=True)):
             if row == dict(against):
                 return np.full(len(self), i)
-        raise DataError("advise", [f"no alternative has {dict(against)}: add it to the values"])
+        raise DataError("decide", [f"no alternative has {dict(against)}: add it to the values"])
 
     def _folded(self, flat: Array) -> Array:
         return np.asarray(flat, dtype=float).reshape(len(self), self.size)

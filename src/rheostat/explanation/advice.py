@@ -9,8 +9,8 @@ import polars as pl
 
 from rheostat.core.report import Chart, Grid, Section
 from rheostat.decision.accuracy import Accuracy, accuracy_facts
-from rheostat.decision.advise import Advice, Change
 from rheostat.decision.backtest import Backtest
+from rheostat.decision.decide import Advice, Change
 from rheostat.explanation.number_words import plain_name, quantity, share, unit_of
 
 Told = tuple[list[Section], dict[str, Any]]

@@ -63,8 +63,8 @@ def explain(
     >>> print(said.sections[0].sentences[0])
     4 nodes instead of the 8 nodes asked for: 24 % less energy for 53 % more time.
     """
-    from rheostat.decision.advise import Advice
     from rheostat.decision.backtest import Backtest
+    from rheostat.decision.decide import Advice
     from rheostat.explanation import advice, choice, models
 
     if isinstance(thing, Front):

@@ -1,4 +1,4 @@
-"""`Command`: a program of one's own as a `EnergyMeter`.
+"""`Command`: a program of one's own as what a search measures with.
 
 Each setting becomes a command line, run in a shell; what it prints as its last line, a JSON object
 or a number of seconds, is the measurement, and the wall time stands in for a runtime that it does
@@ -29,8 +29,8 @@ class Command:
     r"""Measure settings by running ``template`` with ``{knob}`` replaced by its value.
 
     >>> from rheostat import table
-    >>> meter = Command("echo '{{\"runtime_s\": {nodes}, \"power_w\": 50}}'", ["energy_j"])
-    >>> meter.measure(table({"nodes": [4, 8]})).mean("energy_j")
+    >>> measure = Command("echo '{{\"runtime_s\": {nodes}, \"power_w\": 50}}'", ["energy_j"])
+    >>> measure(table({"nodes": [4, 8]})).mean("energy_j")
     array([200., 400.])
 
     Braces of the shell's own are doubled, as in Python's format strings.  The values are quoted.
@@ -59,7 +59,7 @@ class Command:
         """What is run; a journal of a search holds it."""
         return self.template
 
-    def measure(self, jobs: JobTable) -> Outcome:
+    def __call__(self, jobs: JobTable) -> Outcome:
         """One draw per repetition; NaN where a run gave no value."""
         columns = [
             [self._run(row) for _ in range(self.repeat)] for row in jobs.frame.rows(named=True)

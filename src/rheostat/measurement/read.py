@@ -6,7 +6,7 @@ Readers of other packages join through the entry-point group ``rheostat.readers`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -174,12 +174,33 @@ def guess_format(path: str | Path) -> str:
     raise DataError(str(path), ["is none of the formats that can be told apart", *known])
 
 
-def read(path: str | Path, format: str | None = None, **options: Any) -> JobTable:
-    r"""Read a job log or a table of runs; ``format`` is guessed from the content.
+def read(
+    path: str | Path, format: str | None = None, *, options: Mapping[str, Any] | None = None
+) -> JobTable:
+    r"""Read a job log or a table of runs into SI units.
 
-    ``options`` go to the reader (``zone`` for sacct, ``columns`` for runs).  The table's ``notes``
-    say what was odd, left out or assumed.
+    Parameters
+    ----------
+    path : path
+        The file.
+    format : str, optional
+        A name of `readers`; guessed from the content if not given.
+    options : mapping, optional
+        Of the reader: ``{"zone": "Europe/Paris"}`` for sacct, ``{"columns": {...}}`` or
+        ``{"map": "map.toml"}`` for tables of runs, ``{"app": "bt"}`` for counters.
 
+    Returns
+    -------
+    JobTable
+        A row per job or run; its ``notes`` say what was left out or assumed.
+
+    Raises
+    ------
+    DataError
+        No reader knows the format, it takes no such option, or the file is damaged.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "runs.csv"
     >>> _ = file.write_text("nodes,wall_min,power_kW\n1,60,0.5\n2,40,0.9\n")
@@ -192,7 +213,7 @@ def read(path: str | Path, format: str | None = None, **options: Any) -> JobTabl
         raise DataError("format", [f"expected one of {', '.join(every)}, got {name!r}"])
     ordinary_file(path)
     try:
-        return every[name].read(path, **options)
+        return every[name].read(path, **(options or {}))
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise

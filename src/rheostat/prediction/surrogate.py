@@ -116,7 +116,7 @@ class Surrogate:
         turned: str | None = "nodes",
         scaled: bool = True,
         n_draws: int = 64,
-        random_state: int = 0,
+        seed: int = 0,
     ) -> None:
         self.kind = kind
         self.targets = tuple(targets)
@@ -129,13 +129,13 @@ class Surrogate:
         self.turned = turned
         self.scaled = scaled
         self.n_draws = n_draws
-        self.random_state = random_state
+        self.seed = seed
 
     def fit(self, jobs: JobTable) -> Surrogate:
         """Learn from finished ``jobs``; row order does not matter, submit time does."""
         jobs, values, notes = learnable(jobs, self.targets)
         self.features_, followed = self._choose(jobs)
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(self.seed)
         frame, y, weights = self._ordered(jobs, values, rng)
         self.support_: Support = fit_support(frame, self.group_by)
         self.regulars_: KnownGroups = fit_regulars(frame)

@@ -19,9 +19,9 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Predictor
 from rheostat.core.space import Knob, Space
 from rheostat.decision.accuracy import Accuracy, accuracy
-from rheostat.decision.advise import Advice, advise
 from rheostat.decision.batch_choice import choose
 from rheostat.decision.batch_fronts import stack
+from rheostat.decision.decide import Advice, decide
 from rheostat.measurement.synthetic.world import World
 from rheostat.prediction.importance import Importance, permutation_importance
 from rheostat.recipes import nodecount
@@ -68,12 +68,12 @@ def demonstrate(seed: int = 0, n_jobs: int = 2000, kind: str = "auto") -> Demo:
     model = nodecount.model(kind, past, seed=seed).fit(past)
     asked = recent.known_at(Moment.SUBMIT)
     checked = accuracy(model.predict(asked), recent, nodecount.TARGETS)
-    advice = advise(asked, model, nodecount.knob(), Knee())
+    advice = decide(asked, model, nodecount.knob(), Knee())
     job = asked.rows([telling(asked, model)])
     nodes = int(job.frame["nodes"][0])
     knob = Knob("nodes", {*nodecount.knob().values, nodes})
     front = all_settings.front(job, model, knob, nodecount.OBJECTIVES)
-    choice = front.choose(Knee(), within=Deadline(float(job.frame["time_limit_s"][0]), SURE))
+    choice = front.choose(Knee(), limits=Deadline(float(job.frame["time_limit_s"][0]), SURE))
     truth = Front(front.alternatives, world.truth(front.alternatives), front.objectives)
     raced = race(front, truth, seed)
     return Demo(

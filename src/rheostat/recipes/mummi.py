@@ -111,7 +111,7 @@ def study(
         raise DataError("law of power", missing)
     skipped = [m for m in methods if m not in kept]
     methods = kept
-    marks = compare_counters(jobs, methods, wanted, splits=splits, by=by, seed=seed)
+    marks = compare_counters(jobs, methods, wanted, splits=splits, group_by=by, seed=seed)
     powers = tuple(t for t in wanted if t != "runtime_s" or not methods[-1].startswith("law"))
     found: list[WhatIf] = []
     asked: list[WhatIf] = []
@@ -119,7 +119,7 @@ def study(
         some = jobs
         for t in powers:
             some = with_target(some, t)[0]
-        model = CounterModel(methods[-1], powers, by=by, random_state=seed).fit(some)
+        model = CounterModel(methods[-1], powers, group_by=by, seed=seed).fit(some)
         found = leverage(model, some, seed=seed)
         asked = what_if(model, some, changes, seed=seed) if changes else []
     return {

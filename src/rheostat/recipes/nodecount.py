@@ -145,18 +145,16 @@ def model(
     if kind == "within":
         from rheostat.prediction.effects import WithinApplication
 
-        return WithinApplication(tuple(knobs), targets=targets, by=by, random_state=seed)
+        return WithinApplication(tuple(knobs), targets=targets, group_by=by, seed=seed)
     if kind == "law":
         from rheostat.prediction.scaling_law import LawGP
 
-        return LawGP(tuple(knobs), by=by, seed=seed)
+        return LawGP(tuple(knobs), group_by=by, seed=seed)
     from rheostat.prediction.surrogate import Surrogate
 
     if kind == "attention":
-        return Surrogate(
-            "xgboost", embedding="attention", targets=targets, group_by=by, random_state=seed
-        )
-    return Surrogate(kind, targets=targets, group_by=by, random_state=seed)
+        return Surrogate("xgboost", embedding="attention", targets=targets, group_by=by, seed=seed)
+    return Surrogate(kind, targets=targets, group_by=by, seed=seed)
 
 
 def saved(path: Path) -> Predictor:
@@ -185,5 +183,5 @@ def reconstruction(
     from rheostat.prediction.surrogate import Surrogate
 
     return Surrogate(
-        kind, embedding=embedding, sample=LossProportional(), targets=TARGETS, random_state=seed
+        kind, embedding=embedding, sample=LossProportional(), targets=TARGETS, seed=seed
     )

@@ -14,6 +14,7 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.core.machine import Machine
+from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
 from rheostat.errors import DataError
@@ -25,7 +26,9 @@ from rheostat.simulation.workload import Workload, workload
 
 if TYPE_CHECKING:
     from rheostat.simulation.power import Account
+    from rheostat.simulation.sized_jobs import Advise
 
+Estimates = str | Array | Predictor
 PROCS = Column("procs", "", Moment.SUBMIT, "processors the simulation gave the job")
 ESTIMATE = Column("estimate_s", "s", Moment.SUBMIT, "run time the job was planned with")
 
@@ -48,35 +51,64 @@ class Simulation:
         return len(self.jobs) / self.cpu_s if self.cpu_s > 0 else float("nan")
 
 
-def simulate(
+def simulate(  # noqa: PLR0913 - what is known of jobs and site, all but three by keyword
     jobs: JobTable,
     policy: str | BatchPolicy | Callable[..., Any] = "easy",
     machine: Machine | int | None = None,
     *,
     backfill: str | None = None,
-    **options: Any,
+    estimates: Estimates = "user",
+    semantics: str = "textbook",
+    ties: str = "event",
+    overdue: str | None = None,
+    alternatives: JobTable | None = None,
+    sized_by: Advise | None = None,
+    power_w: Array | Outcome | None = None,
+    seed: int = 0,
 ) -> JobTable:
     """Run ``jobs`` through ``policy`` on ``machine``: the same jobs with the simulated times.
 
     Parameters
     ----------
-    jobs
+    jobs : JobTable
         A trace with ``submit_s``, ``runtime_s``, a size and, if users gave one, ``time_limit_s``.
-    policy
+    policy : str, BatchPolicy or callable
         As in `rheostat.decision.policies.batch_policy`, or the file of one: "agent:FILE",
         "agent:ours".
-    machine
+    machine : Machine or int, optional
         A `Machine` or its number of processors; by default what the trace's header says.
-    backfill
+    backfill : str, optional
         With a callable or an order: "none", "easy" or "conservative"; None leaves it to ``policy``.
-    **options
-        Of `simulate_run`, which also returns what the engine did.
+    estimates : str, Predictor or array
+        Run times that planning uses: "user", "perfect" (clairvoyant), "last2", "boost", the kind of
+        a `Surrogate`, a predictor of ``runtime_s``, the file of a saved one, or seconds, one per
+        row of ``jobs``.
+    semantics, ties : str
+        "textbook" or "cqsim"; decisions at each "event", or once per "batch" of events at a moment.
+    overdue : str, optional
+        What planning expects of jobs that outlive their estimate: "past", "now" or "extend".
+    alternatives : JobTable, optional
+        Other ways in which jobs may run (moldable jobs): ``job_id``, size and ``runtime_s``.
+    sized_by : Advise, optional
+        Chooses one of the alternatives at submission; see `rheostat.simulation.sized_jobs`.
+    power_w : array or Outcome, optional
+        Watts, one per row of ``jobs``, with which planning under a power cap works.
+    seed : int
+        Of policies that draw.
 
     Returns
     -------
-    The rows that ran, in the order of the trace, with ``start_s``, ``end_s``, ``wait_s``, ``procs``
-    and ``estimate_s``; rows left out are in the notes.
+    JobTable
+        The rows that ran, in the order of the trace, with ``start_s``, ``end_s``, ``wait_s``,
+        ``procs`` and ``estimate_s``; rows left out are in the notes.
 
+    Raises
+    ------
+    DataError
+        A column is missing, the machine is not known, or options do not go together.
+
+    Examples
+    --------
     >>> from rheostat.core.vocabulary import table
     >>> trace = table({"job_id": [1, 2, 3], "submit_s": [0.0, 1.0, 2.0], "cores": [3, 4, 1],
     ...                "runtime_s": [10.0, 5.0, 4.0], "time_limit_s": [10.0, 5.0, 4.0]})
@@ -89,37 +121,51 @@ def simulate(
     >>> simulate(trace, largest, 4, backfill="none").frame["start_s"].to_list()
     [0.0, 10.0, 15.0]
     """
-    return simulate_run(jobs, policy, machine, backfill=backfill, **options).jobs
+    run = simulate_run(
+        jobs, policy, machine, backfill=backfill, estimates=estimates, semantics=semantics,
+        ties=ties, overdue=overdue, alternatives=alternatives, sized_by=sized_by, power_w=power_w,
+        seed=seed,
+    )  # fmt: skip
+    return run.jobs
 
 
-def simulate_run(
+def simulate_run(  # noqa: PLR0913 - as `simulate`
     jobs: JobTable,
-    policy_: str | BatchPolicy | Callable[..., Any] = "easy",
+    policy: str | BatchPolicy | Callable[..., Any] = "easy",
     machine: Machine | int | None = None,
     *,
     backfill: str | None = None,
-    estimates: Any = "user",
+    estimates: Estimates = "user",
     semantics: str = "textbook",
     ties: str = "event",
     overdue: str | None = None,
-    **site: Any,
+    alternatives: JobTable | None = None,
+    sized_by: Advise | None = None,
+    power_w: Array | Outcome | None = None,
+    seed: int = 0,
 ) -> Simulation:
-    """The same with what it took.  ``estimates``: see `rheostat.simulation.estimates.scheduled`.
+    """`simulate`, with what the engine did; parameters and errors are the same.
 
-    ``semantics``, ``ties`` and ``overdue`` are those of `rheostat.decision.policies.batch_policy`.
-    A machine with more than processors, or ``site`` options (``alternatives``, ``sized_by``,
-    ``power_w``), go to `rheostat.simulation.site.simulate_site`.  Where any watts are known, the
-    run has an ``account`` of energy.
+    A machine with more than processors, or ``alternatives``, ``sized_by`` or ``power_w``, go to
+    `rheostat.simulation.site.simulate_site`.
+
+    Returns
+    -------
+    Simulation
+        The schedule in ``jobs``, passes and CPU seconds of the engine, whether planning was
+        clairvoyant, and, where any watts are known, the ``account`` of energy.
     """
     place = _place(jobs, machine)
-    if isinstance(policy_, str) and plays(policy_):
+    site = {"alternatives": alternatives, "sized_by": sized_by, "power_w": power_w}
+    special = any(value is not None for value in site.values())
+    if isinstance(policy, str) and plays(policy):
         asked = (semantics, ties, backfill, overdue)
-        if asked != ("textbook", "event", None, None) or set(site) - {"seed"}:
+        if asked != ("textbook", "event", None, None) or special:
             told = "expected textbook semantics, a decision at each event, and jobs as they are"
-            raise DataError(policy_, [told])
-        return simulate_played(jobs, policy_, place, estimates=estimates, **site)
-    rule = batch_policy(policy_, backfill=backfill, semantics=semantics, ties=ties, overdue=overdue)
-    if site or not place.plain:
+            raise DataError(policy, [told])
+        return simulate_played(jobs, policy, place, estimates=estimates, seed=seed)
+    rule = batch_policy(policy, backfill=backfill, semantics=semantics, ties=ties, overdue=overdue)
+    if special or not place.plain:
         from rheostat.simulation.site import simulate_site
 
         return simulate_site(jobs, rule, place, estimates=estimates, **site)

@@ -24,9 +24,9 @@ import numpy as np
 from rheostat.core.front import Constraint, Front, Objective, Rule
 from rheostat.core.jobs import JobTable, Moment, Note, Schema
 from rheostat.core.outcome import Outcome, Predictor
-from rheostat.decision.advise import RUNTIME_ENERGY
 from rheostat.decision.batch_choice import choose
 from rheostat.decision.batch_fronts import BatchFronts
+from rheostat.decision.decide import RUNTIME_ENERGY
 from rheostat.simulation.moldable import index_of
 from rheostat.simulation.workload import Array
 
@@ -37,7 +37,7 @@ class Advise:
 
     model: Predictor
     rule: Rule | None = None
-    within: Constraint | Iterable[Constraint] = ()
+    limits: Constraint | Iterable[Constraint] = ()
     objectives: Sequence[str | Objective] = RUNTIME_ENERGY
 
 
@@ -66,7 +66,7 @@ def sized(jobs: JobTable, alternatives: JobTable, by: Advise) -> Sized:
     wanted = tuple(Objective.of(o) for o in by.objectives)
     front = Front(alternatives.rows(grid.ravel()), flat, wanted)
     many = BatchFronts(front, np.zeros(len(grid), np.int64), grid.shape[1])
-    limits = tuple(by.within) if isinstance(by.within, Iterable) else (by.within,)
+    limits = tuple(by.limits) if isinstance(by.limits, Iterable) else (by.limits,)
     chosen = choose(many, by.rule if by.rule is not None else _knee(), limits, 0.9)
     judged = np.isin(chosen.status, ("advised", "kept"))
     drop = np.ones(grid.shape, bool)

@@ -231,7 +231,7 @@ def decision_regret(
     believed: Front,
     truth: Front,
     rule: Rule,
-    within: Sequence[Constraint],
+    limits: Sequence[Constraint],
     cost: Callable[[Front], Array],
 ) -> Regret:
     """Choose on what is believed, pay what is true.
@@ -240,7 +240,7 @@ def decision_regret(
     ----------
     believed, truth : Front
         The same alternatives in the same order: as measured or forecast, and as they are.
-    rule, within
+    rule, limits
         The question, say ``Weighted({"energy_j": 1})`` within ``Deadline("2h")``.  Where nothing is
         believed to fit, the setting believed to miss least is taken.
     cost : callable
@@ -254,14 +254,14 @@ def decision_regret(
     if believed.alternatives.frame.to_dicts() != truth.alternatives.frame.to_dicts():
         raise DataError("decision_regret", ["believed and truth must hold the same alternatives"])
     paid = np.asarray(cost(truth), dtype=float)
-    best = paid[truth.choose(rule, within).index]
+    best = paid[truth.choose(rule, limits).index]
     try:
-        chosen = believed.choose(rule, within).index
+        chosen = believed.choose(rule, limits).index
     except Infeasible as none:
         if none.nearest < 0:
             return Regret(float("nan"), violated=False)
         chosen = none.nearest
-    limits = [*within, rule] if isinstance(rule, Constraint) else within
+    limits = [*limits, rule] if isinstance(rule, Constraint) else limits
     broken = any(bool(c.excess(truth)[chosen] > 0) for c in limits)
     return Regret(float(paid[chosen] / best - 1.0), violated=broken)
 

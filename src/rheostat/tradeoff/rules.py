@@ -1,6 +1,6 @@
 """Rules: how to take one setting from a front, and which settings are out of the question.
 
-A front is a menu; a rule orders.  ``front.choose(Knee(), within=[Deadline("2h")])`` reads: of the
+A front is a menu; a rule orders.  ``front.choose(Knee(), limits=[Deadline("2h")])`` reads: of the
 settings that finish within two hours, the one after which paying more buys little.  A limit
 (deadline, power cap, ...) serves as both: as a constraint it says by how much a setting misses;
 as a rule it takes, among the settings that hold it, the one that is best in the other objective.

@@ -18,13 +18,13 @@ from typing import Any
 
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
-from rheostat.core.outcome import Meter, Outcome
+from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
 from rheostat.tradeoff.propose.base import Proposer
 from rheostat.tradeoff.propose.observations import concat, stack
 from rheostat.tradeoff.search_journal import SearchJournal
 
-Measure = Meter | Callable[[JobTable], Outcome]
+Measure = Callable[[JobTable], Outcome]
 Progress = bool | Callable[[int, int], None]
 
 
@@ -44,7 +44,7 @@ def search(
     ----------
     proposer : Proposer
         See `rheostat.tradeoff.propose`.
-    measure : Meter or callable
+    measure : callable
         Called with one row at a time; returns its `Outcome`, one draw per repetition.
     budget : int
         Results in all, those already in the journal included.
@@ -163,10 +163,9 @@ def _measured(
 
 def _one(measure: Measure) -> Callable[[JobTable], Outcome]:
     """``measure`` as a function that insists on one outcome per row."""
-    call = measure.measure if isinstance(measure, Meter) else measure
 
     def measured(row: JobTable) -> Outcome:
-        outcome = call(row)
+        outcome = measure(row)
         if not isinstance(outcome, Outcome) or len(outcome) != len(row):
             raise DataError("search", [f"measure: expected an Outcome for 1 row, got {outcome!r}"])
         return outcome

@@ -43,7 +43,7 @@ class SearchJournal:
         (asked, never told) and ``notes``.
     proposer : Proposer
         Its objectives, its space and the job it is about make up the header.
-    measure : Meter or callable, optional
+    measure : callable, optional
         Its attribute ``program``, a text, where it has one: what is run.
 
     Raises

@@ -43,7 +43,7 @@ class CounterModel:
     ----------
     method : "law", "law+trees", "mummi", "cap" or one of the ten learners (`methods.METHODS`).
     targets : quantities, positive; see `columns.TARGETS`.
-    by : column that names the application.
+    group_by : column that names the application.
     features : counters to look at; None takes all that are no meters.  The laws choose themselves.
     folds : groups of applications left out in turn to learn the spread.
 
@@ -56,19 +56,19 @@ class CounterModel:
         method: str = "law",
         targets: Sequence[str] = ("package_power_w",),
         *,
-        by: str = "app",
+        group_by: str = "app",
         features: Sequence[str] | None = None,
         folds: int = 5,
         n_draws: int = 65,
-        random_state: int = 0,
+        seed: int = 0,
     ) -> None:
         self.method = method
         self.targets = tuple(targets)
-        self.by = by
+        self.group_by = group_by
         self.features = features
         self.folds = folds
         self.n_draws = n_draws
-        self.random_state = random_state
+        self.seed = seed
 
     def fit(self, jobs: JobTable) -> CounterModel:
         """Learn from runs that were metered."""
@@ -106,7 +106,7 @@ class CounterModel:
 
     def _new(self, target: str) -> Method:
         features = None if self.features is None else tuple(self.features)
-        return make_method(self.method, target, features, self.random_state)
+        return make_method(self.method, target, features, self.seed)
 
     def _fit(self, jobs: JobTable, target: str) -> _Fitted:
         runs = runs_of(jobs)
@@ -114,11 +114,11 @@ class CounterModel:
         odd = int((~(truth > 0)).sum())
         if odd:
             raise DataError(target, [f"{odd} of {len(truth)} runs have no positive {target}"])
-        method, groups = self._new(target), groups_of(runs, self.by)
+        method, groups = self._new(target), groups_of(runs, self.group_by)
         if len(np.unique(groups)) < 3:
-            raise DataError(self.by, [f"expected 3 applications or more, got {set(groups)}"])
+            raise DataError(self.group_by, [f"expected 3 applications or more, got {set(groups)}"])
         rows, y = _shown(method, jobs, runs, target, truth)
-        method.fit(rows, y, groups_of(rows, self.by))
+        method.fit(rows, y, groups_of(rows, self.group_by))
         unseen = getattr(getattr(method, "model_", None), "unseen_", None)
         if unseen is None:
             unseen = self._unseen(jobs, runs, target, truth)
@@ -128,15 +128,15 @@ class CounterModel:
 
     def _unseen(self, jobs: JobTable, runs: JobTable, target: str, truth: Array) -> Array:
         """Predictions (r,) of each run by a model that did not see its application."""
-        groups, code = groups_of(runs, self.by), run_codes(jobs)
-        fold = fold_groups(groups, self.folds, self.random_state)
+        groups, code = groups_of(runs, self.group_by), run_codes(jobs)
+        fold = fold_groups(groups, self.folds, self.seed)
         unseen = np.full(len(runs), np.nan)
         for f in np.unique(fold):
             method = self._new(target)
             seen = fold != f
             part, out = jobs.rows(seen[code]), jobs.rows(~seen[code])
             rows, y = _shown(method, part, runs.rows(seen), target, truth[seen])
-            fitted = _Fitted(method.fit(rows, y, groups_of(rows, self.by)), np.zeros(1), 0.0)
+            fitted = _Fitted(method.fit(rows, y, groups_of(rows, self.group_by)), np.zeros(1), 0.0)
             unseen[~seen] = self._runs(fitted, out)
         return unseen
 

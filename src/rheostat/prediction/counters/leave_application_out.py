@@ -47,7 +47,7 @@ def compare_counters(  # noqa: PLR0913 - options of one protocol, all but three 
     targets: Sequence[str] = ("package_power_w",),
     *,
     splits: Sequence[str] = SPLITS,
-    by: str = "app",
+    group_by: str = "app",
     features: Sequence[str] | None = None,
     level: float = 0.9,
     folds: int = 5,
@@ -63,13 +63,13 @@ def compare_counters(  # noqa: PLR0913 - options of one protocol, all but three 
     found = []
     for target in targets:
         jobs_, runs, truth = with_target(jobs, target)
-        groups, code = groups_of(runs, by), run_codes(jobs_)
+        groups, code = groups_of(runs, group_by), run_codes(jobs_)
         for method in dict.fromkeys([BASELINE, *methods]):
             if target == "runtime_s" and method.startswith("law"):
                 continue
             for split in splits:
                 fold = _folds(groups, split, seed)
-                made = {"by": by, "features": features, "folds": folds, "random_state": seed}
+                made = {"group_by": group_by, "features": features, "folds": folds, "seed": seed}
                 draws = _held_out(jobs_, code, fold, CounterModel(method, (target,), **made))
                 found.append(_marks(method, target, split, truth, draws, groups, level, seed))
     return found

@@ -44,7 +44,7 @@ def what_if(
     other = jobs.with_columns([], **{c: pl.col(c) * f for c, f in factors.items()})
     runs, before = model.predict_runs(jobs)
     _, after = model.predict_runs(other)
-    groups = groups_of(runs, model.by)
+    groups = groups_of(runs, model.group_by)
     return [
         WhatIf(t, dict(factors), _mean(after.mean(t) / before.mean(t) - 1, groups, seed))
         for t in model.targets

@@ -59,10 +59,10 @@ class WithinApplication:
     ----------
     knobs : columns that may be turned.
     targets : quantities to predict, positive.
-    by : columns that make jobs the same application; None: the application, else the user.
+    group_by : columns that make jobs the same application; None: the application, else the user.
     sizes : columns that tell the size of a problem whatever the setting.
     problem : the column that is the same whenever the problem is.
-    n_draws, random_state : draws of each prediction, seed.
+    n_draws, seed : draws of each prediction, seed.
 
     A table without submission times holds measured runs: whoever made it chose the settings to
     compare them.  In a log they were chosen for reasons; see `identification_` after a fit.
@@ -83,19 +83,19 @@ class WithinApplication:
         knobs: Sequence[str] = ("nodes",),
         *,
         targets: Sequence[str] = ("runtime_s", "power_w"),
-        by: Sequence[str] | None = None,
+        group_by: Sequence[str] | None = None,
         sizes: Sequence[str] = SIZES,
         problem: str | None = PROBLEM,
         n_draws: int = 64,
-        random_state: int = 0,
+        seed: int = 0,
     ) -> None:
         self.knobs = tuple(knobs)
         self.targets = tuple(targets)
-        self.by = by
+        self.group_by = group_by
         self.sizes = tuple(sizes)
         self.problem = problem
         self.n_draws = n_draws
-        self.random_state = random_state
+        self.seed = seed
 
     def fit(self, jobs: JobTable) -> WithinApplication:
         """Learn from finished jobs."""
@@ -105,7 +105,12 @@ class WithinApplication:
         order = _steady(asked, values)
         frame, y = asked[order], np.log(values[order])
         self.coding_ = fit_coding(
-            frame, self.knobs, self.targets, by=self.by, sizes=self.sizes, problem=self.problem
+            frame,
+            self.knobs,
+            self.targets,
+            by=self.group_by,
+            sizes=self.sizes,
+            problem=self.problem,
         )
         rows = self.coding_.rows(frame)
         self.notes_, self.n_learnt_ = notes, len(y)
@@ -113,7 +118,7 @@ class WithinApplication:
         self._fit_quantities(rows, y, designed="submit_s" not in frame.columns)
         kept = list(dict.fromkeys([*self.coding_.by, *self.knobs]))
         self.support_ = fit_support(frame.select(kept), self.coding_.by)
-        orders = np.random.default_rng([self.random_state, 1])
+        orders = np.random.default_rng([self.seed, 1])
         self.orders_ = np.stack([orders.permutation(self.n_draws) for _ in range(PERMUTATIONS)])
         return self
 
@@ -155,7 +160,7 @@ class WithinApplication:
 
     def _fit_quantities(self, rows: Rows, y: Array, *, designed: bool) -> None:
         """Identification from the first target, then weights and levels of every target."""
-        rng = np.random.default_rng([self.random_state, 0])
+        rng = np.random.default_rng([self.seed, 0])
         s, k = rows.request.shape[1], rows.size.shape[1]
         request = _group_means(rows.request, rows.problem)
         cell = rows.cell

@@ -47,7 +47,7 @@ def write(model: LawGP, path: Path) -> Path:
     facts: dict[str, Any] = {
         "format": FORMAT,
         "knobs": model.knobs,
-        "by": model.by,
+        "by": model.group_by,
         "by_": model.by_,
         "context": model.context,
         "context_": model.context_,
@@ -85,7 +85,7 @@ def read(cls: type[LawGP], path: Path) -> LawGP:
     a = dict(np.load(io.BytesIO(packed), allow_pickle=False))
     model = cls(
         facts["knobs"],
-        by=facts["by"],
+        group_by=facts["by"],
         context=facts["context"],
         n_draws=facts["n_draws"],
         seed=facts["seed"],

@@ -44,7 +44,7 @@ class LawGP:
     Parameters
     ----------
     knobs : names of numeric columns that may be turned
-    by : columns that make runs the same application; None: "app", else "user", where present
+    group_by : columns that make runs the same application; None: "app", else "user", where present
     context : numeric or named columns (or the columns of an embedding) that make applications
         similar; () for none
     n_draws : int
@@ -70,13 +70,13 @@ class LawGP:
         self,
         knobs: Sequence[str] = ("nodes",),
         *,
-        by: Sequence[str] | None = None,
+        group_by: Sequence[str] | None = None,
         context: Sequence[str] = (),
         n_draws: int = 64,
         seed: int = 0,
     ) -> None:
         self.knobs = tuple(knobs)
-        self.by = None if by is None else tuple(by)
+        self.group_by = None if group_by is None else tuple(group_by)
         self.context = tuple(context)
         self.n_draws = n_draws
         self.seed = seed
@@ -203,9 +203,9 @@ class LawGP:
         return np.stack(found, axis=2)[:, :, back.ravel()]
 
     def _grouping(self, jobs: JobTable) -> tuple[str, ...]:
-        if self.by is not None:
-            jobs.require(*self.by)
-            return self.by
+        if self.group_by is not None:
+            jobs.require(*self.group_by)
+            return self.group_by
         return next(((c,) for c in ("app", "user") if c in jobs.columns), ())
 
     def _learn_context(self, frame: pl.DataFrame) -> None:

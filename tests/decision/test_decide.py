@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rheostat import Deadline, Knee, Knob, MaxSlowdown, Outcome, PowerCap, Space, Weighted, table
 from rheostat.core.front import Front
-from rheostat.decision.advise import advise
 from rheostat.decision.batch_fronts import stack
+from rheostat.decision.decide import decide
 from rheostat.errors import DataError, Infeasible
 
 NODES = (1, 2, 4, 8, 16)
@@ -75,7 +75,7 @@ def queue(seed: int, n: int = 6):
 @given(st.integers(0, 10_000), st.sampled_from(RULES), st.sampled_from(LIMITS))
 def test_a_table_gets_the_choices_that_each_front_would_give(seed, rule, limits):
     jobs, model, knob = queue(seed), Rough(seed), Knob("nodes", NODES)
-    advice = advise(jobs, model, knob, rule, limits)
+    advice = decide(jobs, model, knob, rule, limits)
     many = stack(jobs, model, Space.of(knob), ("runtime_s", "energy_j"))
     found = {a.job: a for a in advice.decision.assignments}
     for j in range(len(jobs)):
@@ -105,12 +105,12 @@ def test_a_rule_that_only_knows_one_front_is_asked_job_by_job():
         def __str__(self):
             return "fewest nodes"
 
-    advice = advise(queue(1), Rough(1, blind=0.0), Knob("nodes", NODES), Smallest())
+    advice = decide(queue(1), Rough(1, blind=0.0), Knob("nodes", NODES), Smallest())
     assert advice.table.frame["nodes"].to_list() == [1] * 6
 
 
 def test_errors_common_to_both_settings_cancel_in_the_saving():
-    advice = advise(table({"job_id": [1], "nodes": [64]}), Law(), Knob("nodes", [1, 4, 16, 64]))
+    advice = decide(table({"job_id": [1], "nodes": [64]}), Law(), Knob("nodes", [1, 4, 16, 64]))
     row = advice.table.frame.row(0, named=True)
     assert row["runtime_s_advised_high"] > 1.5 * row["runtime_s_advised"] / 1.2
     assert row["runtime_s_change_low"] == pytest.approx(row["runtime_s_change_high"])
@@ -120,14 +120,14 @@ def test_errors_common_to_both_settings_cancel_in_the_saving():
 
 
 def test_a_kept_request_changes_nothing_at_all():
-    advice = advise(table({"job_id": [1], "nodes": [4]}), Law(), Knob("nodes", [1, 4, 64]))
+    advice = decide(table({"job_id": [1], "nodes": [4]}), Law(), Knob("nodes", [1, 4, 64]))
     row = advice.table.frame.row(0, named=True)
     assert (row["status"], row["nodes"]) == ("kept", 4)
     assert row["energy_j_change"] == row["energy_j_change_low"] == row["energy_j_change_high"] == 0
 
 
 def test_the_request_stays_on_the_menu_though_the_knob_lacks_it():
-    advice = advise(
+    advice = decide(
         table({"job_id": [1], "nodes": [3]}), Law(), Knob("nodes", [64]), Weighted({"energy_j": 1})
     )
     assert advice.table.frame.row(0, named=True)["nodes"] == 3
@@ -136,7 +136,7 @@ def test_the_request_stays_on_the_menu_though_the_knob_lacks_it():
 
 def test_jobs_that_cannot_be_judged_or_served_are_left_alone_and_noted():
     jobs = table({"job_id": [1, 2, 3], "nodes": [100, 8, 4]})
-    advice = advise(jobs, Law(), Knob("nodes", [128, 256]), Knee(), Deadline(25))
+    advice = decide(jobs, Law(), Knob("nodes", [128, 256]), Knee(), Deadline(25))
     frame = advice.table.frame
     assert frame["status"].to_list() == ["abstained", "kept", "infeasible"]
     assert frame["nodes"].to_list() == [100, 8, 4]
@@ -146,7 +146,7 @@ def test_jobs_that_cannot_be_judged_or_served_are_left_alone_and_noted():
 
 
 def test_a_saving_without_a_forecast_of_the_request_is_unknown_not_zero():
-    advice = advise(table({"job_id": [1], "nodes": [100]}), Law(), Knob("nodes", [1, 2, 4]))
+    advice = decide(table({"job_id": [1], "nodes": [100]}), Law(), Knob("nodes", [1, 2, 4]))
     row = advice.table.frame.row(0, named=True)
     assert row["status"] == "advised"
     assert row["energy_j_change"] is None
@@ -156,7 +156,7 @@ def test_a_saving_without_a_forecast_of_the_request_is_unknown_not_zero():
 def test_slowdown_against_the_request_is_judged_per_job():
     jobs = table({"job_id": [1, 2], "nodes": [64, 2]})
     knob, least = Knob("nodes", [1, 2, 4, 8, 16, 32, 64]), Weighted({"energy_j": 1})
-    advice = advise(jobs, Law(), knob, least, MaxSlowdown(1.5, against="requested"))
+    advice = decide(jobs, Law(), knob, least, MaxSlowdown(1.5, against="requested"))
     for nodes, asked in zip(advice.table.frame["nodes"], (64, 2), strict=True):
         assert (10 + 90 / nodes) <= 1.5 * (10 + 90 / asked)
     assert advice.table.frame["nodes"].to_list() == [16, 2]
@@ -164,9 +164,9 @@ def test_slowdown_against_the_request_is_judged_per_job():
 
 def test_blocks_of_jobs_give_the_same_as_one(monkeypatch):
     jobs, model, knob = queue(3, 20), Rough(3), Knob("nodes", NODES)
-    whole = advise(jobs, model, knob)
-    monkeypatch.setattr("rheostat.decision.advise.ROWS_AT_ONCE", 13)
-    parts = advise(jobs, model, knob)
+    whole = decide(jobs, model, knob)
+    monkeypatch.setattr("rheostat.decision.decide.ROWS_AT_ONCE", 13)
+    parts = decide(jobs, model, knob)
     assert whole.table.frame.equals(parts.table.frame, null_equal=True)
     assert whole.decision == parts.decision
     assert whole.totals["energy_j"].change == pytest.approx(parts.totals["energy_j"].change)
@@ -174,9 +174,9 @@ def test_blocks_of_jobs_give_the_same_as_one(monkeypatch):
 
 def test_an_empty_table_and_a_missing_knob_say_so():
     with pytest.raises(DataError, match="no rows"):
-        advise(queue(0).rows([]), Law(), Knob("nodes", NODES))
+        decide(queue(0).rows([]), Law(), Knob("nodes", NODES))
     with pytest.raises(DataError, match="cap_w is missing"):
-        advise(queue(0), Law(), Knob("cap_w", [100, 200]))
+        decide(queue(0), Law(), Knob("cap_w", [100, 200]))
 
 
 @pytest.mark.parametrize("level", [0.9, 0.5])
@@ -193,6 +193,6 @@ def test_the_interval_of_a_total_holds_its_level_of_the_draws(level):
     queue_ = table({"job_id": [1, 2], "nodes": [1, 1]})
     least = Weighted({"energy_j": 1})
     given = {} if level == 0.9 else {"level": level}
-    total = advise(queue_, Spread(), Knob("nodes", [1, 2]), least, **given).totals["runtime_s"]
+    total = decide(queue_, Spread(), Knob("nodes", [1, 2]), least, **given).totals["runtime_s"]
     assert (total.before, total.after) == (2.0, pytest.approx(3.0))
     assert total.change == pytest.approx((0.5, (1 - level) / 2, (1 + level) / 2))

@@ -77,12 +77,12 @@ class Advice:
 STATUSES = ("advised", "kept", "infeasible", "abstained")
 
 
-def advise(
+def decide(
     jobs: JobTable,
     model: Predictor,
     knobs: Space | Knob | Iterable[Knob],
     rule: Rule | None = None,
-    within: Constraint | Iterable[Constraint] = (),
+    limits: Constraint | Iterable[Constraint] = (),
     *,
     objectives: Sequence[str | Objective] = RUNTIME_ENERGY,
     level: float = 0.9,
@@ -99,7 +99,7 @@ def advise(
         What may be turned; the setting each job asked for is always allowed as well.
     rule : Rule, optional
         How to choose from a front; the knee if none is given.
-    within : Constraint or several
+    limits : Constraint or several
         Limits that the chosen setting must hold.
     objectives : names or Objectives
         What the front is made of.
@@ -120,15 +120,15 @@ def advise(
     ...         n = jobs.numpy("nodes")[None, :]
     ...         return Outcome({"runtime_s": 10 + 90 / n, "power_w": 50 + 100.0 * n})
     >>> queue = table({"job_id": [1, 2], "nodes": [64, 8]})
-    >>> advice = advise(queue, Amdahl(), Knob("nodes", [1, 2, 4, 8, 16, 32, 64]))
+    >>> advice = decide(queue, Amdahl(), Knob("nodes", [1, 2, 4, 8, 16, 32, 64]))
     >>> advice.table.frame["nodes"].to_list(), advice.counts()["kept"]
     ([8, 8], 1)
     >>> advice.table.frame["energy_j_change"].round(2).to_list()
     [-0.75, 0.0]
     """
     if not len(jobs):
-        raise DataError("advise", ["the table has no rows: nothing to advise"])
-    space, limits = Space.of(knobs), _several(within)
+        raise DataError("decide", ["the table has no rows: nothing to advise"])
+    space, limits = Space.of(knobs), _several(limits)
     rule = rule if rule is not None else _knee()
     block = max(1, ROWS_AT_ONCE // (len(space.settings()) + 1))
     parts: list[BatchChoice] = []
@@ -151,8 +151,8 @@ def advise(
     )
 
 
-def _several(within: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
-    return tuple(within) if isinstance(within, Iterable) else (within,)
+def _several(limits: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
+    return tuple(limits) if isinstance(limits, Iterable) else (limits,)
 
 
 def _knee() -> Rule:

@@ -1,6 +1,6 @@
 """How long does advice for a whole queue take, once the model is fitted?
 
-    python benchmarks/advise.py [--jobs 10000] [--kind forest] [--json]
+    python benchmarks/decide.py [--jobs 10000] [--kind forest] [--json]
 
 A generated log teaches a model; then every job of a queue is advised over 16 settings, the knee
 within its own limit.  Time covers prediction, rules, savings with intervals and reasons.
@@ -17,7 +17,7 @@ import numpy as np
 
 from rheostat.core.jobs import Moment
 from rheostat.core.space import Knob
-from rheostat.decision.advise import advise
+from rheostat.decision.decide import decide
 from rheostat.measurement.synthetic.world import World
 from rheostat.recipes.nodecount import model, prepared
 from rheostat.tradeoff.rules import Deadline, Knee
@@ -34,7 +34,7 @@ def measure(n_jobs: int, kind: str, seed: int) -> dict[str, object]:
     seconds = []
     for _ in range(3):
         began = time.perf_counter()
-        advice = advise(queue, fitted, Knob("nodes", NODES), Knee(), Deadline("24h", 0.9))
+        advice = decide(queue, fitted, Knob("nodes", NODES), Knee(), Deadline("24h", 0.9))
         seconds.append(time.perf_counter() - began)
     return {
         "schema": "rheostat.bench-advise/1",
