@@ -133,7 +133,7 @@ class Program:
     def __init__(self, program):
         self.program = program
 
-    def measure(self, jobs):
+    def __call__(self, jobs):
         return measure(jobs)
 
 
