@@ -47,14 +47,14 @@ def noisy(*seconds) -> Surface:
 def test_a_slowdown_bound_holds_with_the_probability_asked_for() -> None:
     """The mean slowdown is 4 %, but in one run of ten it is 40 %."""
     surface = noisy(*[10.0] * 9, 14.0)
-    for wish, lowest in (
+    for objective, lowest in (
         (BudgetObjective(slowdown=0.05), 0.0),
         (BudgetObjective(slowdown=0.05, risk=0.95), -np.inf),
         (BudgetObjective(slowdown=0.05, risk=0.5), 0.0),
         (BudgetObjective(slowdown=0.41, risk=0.95), 0.0),
         (BudgetObjective(), 0.0),
     ):
-        assert forbidden(surface, 1, wish).tolist() == [lowest, 0.0, 0.0]
+        assert forbidden(surface, 1, objective).tolist() == [lowest, 0.0, 0.0]
     f = fleet(pl.DataFrame({"app": ["app"], "cap_w": [200.0]}), {"app": surface})
     bold = allocate_power(f, 300.0, BudgetObjective("energy", slowdown=0.05))
     safe = allocate_power(f, 300.0, BudgetObjective("energy", slowdown=0.05, risk=0.95))

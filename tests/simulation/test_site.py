@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.core.machine import Failures, Machine, Partition
+from rheostat.core.machine import Machine, Partition, RandomFailures
 from rheostat.core.vocabulary import table
 from rheostat.decision.policies.batch_policy import BACKFILLING, OVERDUE, batch_policy
 from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
@@ -171,7 +171,7 @@ def test_random_failures_follow_their_seed():
     )
 
     def ends(seed):
-        machine = Machine(6, failures=Failures(mtbf_s=400.0, repair_s=30.0, seed=seed))
+        machine = Machine(6, random_failures=RandomFailures(mtbf_s=400.0, repair_s=30.0, seed=seed))
         return simulate_run(jobs, "easy", machine).jobs.numpy("end_s").tolist()
 
     assert ends(1) == ends(1) != ends(2)

@@ -91,9 +91,9 @@ def learner(estimates: Any) -> Any:
     if estimates == "last2":
         return None
     if estimates == "boost":
-        from rheostat.simulation.quantile_boosting import Boosted
+        from rheostat.simulation.quantile_boosting import QuantileBoosting
 
-        return Boosted()
+        return QuantileBoosting()
     if estimates in KINDS:
         from rheostat.prediction.surrogate import Surrogate
 
