@@ -110,6 +110,18 @@ def test_alternatives_are_taken_in_order_of_preference():
     assert alone["alternative"].to_list() == [0]
 
 
+def test_alternatives_that_cannot_be_are_refused_and_those_of_other_jobs_noted():
+    jobs = trace([0, 0], [9, 1], [4, 1])
+    other = {"job_id": [2, 7], "cores": [4, 1], "runtime_s": [2.0, 8.0]}
+    found = simulate_run(jobs, "easy", 4, alternatives=table(other)).jobs.notes
+    assert [n.count for n in found if n.message.startswith("alternatives of jobs not in")] == [1]
+    bad = other | {"time_limit_s": [-1.0, 5.0], "power_w": [1.0, np.inf]}
+    with pytest.raises(DataError, match=r"rows 0: expected time_limit_s.*rows 1: expected power_w"):
+        simulate_run(jobs, "easy", 4, alternatives=table(bad))
+    none = table(other | {"time_limit_s": [np.nan, 5.0]})
+    assert simulate_run(jobs, "easy", 4, alternatives=none).jobs.frame["start_s"].len() == 2
+
+
 def test_a_job_waits_for_its_preferred_way_when_no_way_fits():
     jobs = trace([0, 0], [9, 1], [4, 1])
     other = table({"job_id": [2, 2], "cores": [4, 1], "runtime_s": [2.0, 8.0]})

@@ -38,6 +38,8 @@ from rheostat.decision.budget.price import price_draws
 from rheostat.errors import DataError
 
 Interval = tuple[float, float, float]
+MOST_W = 1e12
+"""More than all the world's power stations give."""
 _LEVEL = 0.9
 
 
@@ -51,6 +53,20 @@ class PowerLimits:
 
     total_w: float
     groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        every = {"total": self.total_w} | {
+            f"{level} {name}": watts
+            for level, budgets in self.groups.items()
+            for name, watts in budgets.items()
+        }
+        problems = [
+            f"{name}: expected at most {MOST_W:g} W, got {watts:g} W"
+            for name, watts in every.items()
+            if not watts <= MOST_W
+        ]
+        if problems:
+            raise DataError("limits", problems)
 
     def levels(self, fleet: NodeFleet) -> list[Level]:
         """As levels over the fleet's nodes; a group that no node is in is a `DataError`."""
