@@ -47,12 +47,13 @@ _MODULES = {
     "Command": "measurement.command",
     "read": "measurement.read",
     "compare": "prediction.compare",
+    "load": "prediction.persist",
+    "save": "prediction.persist",
     "LawGP": "prediction.scaling_law",
     "Surrogate": "prediction.surrogate",
     "coschedule": "recipes.ecosched",
     "node_fleet": "recipes.ecoshift",
     "prepared": "recipes.nodecount",
-    "save": "recipes.nodecount",
     "next_settings": "recipes.search_defaults",
     "proposer": "recipes.search_defaults",
     "QuantileBoosting": "simulation.quantile_boosting",
@@ -107,12 +108,13 @@ if TYPE_CHECKING:
     from rheostat.measurement.command import Command as Command
     from rheostat.measurement.read import read as read
     from rheostat.prediction.compare import compare as compare
+    from rheostat.prediction.persist import load as load
+    from rheostat.prediction.persist import save as save
     from rheostat.prediction.scaling_law import LawGP as LawGP
     from rheostat.prediction.surrogate import Surrogate as Surrogate
     from rheostat.recipes.ecosched import coschedule as coschedule
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.nodecount import prepared as prepared
-    from rheostat.recipes.nodecount import save as save
     from rheostat.recipes.search_defaults import next_settings as next_settings
     from rheostat.recipes.search_defaults import proposer as proposer
     from rheostat.simulation.quantile_boosting import QuantileBoosting as QuantileBoosting
