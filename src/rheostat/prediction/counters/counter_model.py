@@ -138,7 +138,9 @@ class CounterModel:
             seen = fold != f
             part, out = jobs.rows(seen[code]), jobs.rows(~seen[code])
             rows, y = _shown(method, part, runs.rows(seen), target, truth[seen])
-            fitted = CounterFit(method.fit(rows, y, groups_of(rows, self.group_by)), np.zeros(1), 0.0)
+            fitted = CounterFit(
+                method.fit(rows, y, groups_of(rows, self.group_by)), np.zeros(1), 0.0
+            )
             unseen[~seen] = self._runs(fitted, out)
         return unseen
 
