@@ -118,10 +118,10 @@ def swf(path: Path) -> None:
 
 
 def page(path: Path) -> None:
-    from rheostat.cli.output import write_page
+    from rheostat.cli.output import write_files
     from rheostat.core.report import Report
 
-    write_page(Report("x", ()), path)
+    write_files(Report("x", ()), path)
 
 
 @pytest.mark.parametrize("write", [law, ranker, jobs, swf, page])

@@ -61,13 +61,12 @@ def apply(
     from rheostat.decision.actuate.cap_journal import CapJournal as Book
 
     todo, panel, _ = _todo(file, node, tree, rapl, gpu)
-    book = Book(journal)
-    check(todo, panel, book)
+    check(todo, panel)
     _tell_steps(todo, json, "rheostat.apply/1")
     if dry_run:
         tell("dry run: nothing was changed")
         return
-    done = run(todo, panel, book, settle_s=settle)
+    done = run(todo, panel, Book(journal), settle_s=settle)
     tell(f"{done} caps set; rheostat budget restore --journal {journal} puts them back")
 
 
@@ -118,10 +117,9 @@ def run(
     from rheostat.decision.actuate.apply import apply as set_caps
     from rheostat.decision.actuate.apply import check
     from rheostat.decision.actuate.cap_journal import CapJournal as Book
-    from rheostat.errors import RheostatError
 
     todo, panel, where = _todo(file, node, tree, rapl, gpu)
-    check(todo, panel, Book(journal))
+    check(todo, panel)
     watcher = guard.start(journal, where, settle)
     try:
         done = set_caps(todo, panel, Book(journal), settle_s=settle)
@@ -129,11 +127,8 @@ def run(
         code = subprocess.run(command, check=False).returncode
     finally:
         _, _ = watcher.communicate()
-    if watcher.returncode:
-        hint = f"rheostat budget restore --journal {journal}"
-        raise RheostatError(f"the caps could not all be put back: {hint} (the command: {code})")
-    tell("caps put back")
-    raise typer.Exit(code)
+    tell("caps put back" if watcher.returncode == 0 else "the caps could not all be put back")
+    raise typer.Exit(code or watcher.returncode)
 
 
 def slurm(

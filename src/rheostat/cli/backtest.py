@@ -20,6 +20,7 @@ def backtest(
     within: o.Within = None,
     kind: o.Kind = "auto",
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -30,7 +31,7 @@ def backtest(
     What really ran is compared with its forecast; what the advised settings would have cost is a
     forecast and is called one.
     """
-    from rheostat.cli.output import put_json, put_report, working, write_page
+    from rheostat.cli.output import put_json, put_report, working, write_files
     from rheostat.decision.backtest import backtest as run
     from rheostat.explanation.narrate import explain
     from rheostat.recipes.nodecount import model
@@ -55,5 +56,4 @@ def backtest(
         put_json("rheostat.backtest/1", report.facts)
     else:
         put_report(report)
-    if html is not None:
-        write_page(report, html)
+    write_files(report, html, figure)

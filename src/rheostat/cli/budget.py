@@ -12,7 +12,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.decision.budget.allocate_power import PowerLimits
+    from rheostat.decision.budget.allocate_power import Limits
     from rheostat.decision.budget.nodes import NodeFleet
 
 budget = typer.Typer(
@@ -77,6 +77,7 @@ def plan(
     where: o.Where = None,
     by: o.By = "",
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -86,7 +87,7 @@ def plan(
 
     FILE has app, runtime_s and cpu_cap_w, gpu_cap_w or cap_w; power_w or energy_j where measured.
     """
-    from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_page
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_files
     from rheostat.core.files import replace_file
     from rheostat.decision.budget.allocate_power import allocate_power
     from rheostat.decision.budget.cap_plan import SCHEMA, facts
@@ -112,8 +113,7 @@ def plan(
         put_json(SCHEMA, told)
     else:
         put_report(budget_report(plain(told)), budget_grid(plain(told)))
-    if html is not None:
-        write_page(budget_report(plain(told), full=True), html)
+    write_files(budget_report(plain(told), full=True), html, figure)
 
 
 def _over_one(slowdown: float) -> float:
@@ -124,10 +124,10 @@ def _over_one(slowdown: float) -> float:
 
 def _fleet(runs: JobTable, nodes: Path | None, count: int, start: Any, seed: int) -> NodeFleet:
     from rheostat.measurement.tables import read_table
-    from rheostat.recipes.ecoshift import node_fleet
+    from rheostat.recipes.ecoshift import made_fleet
 
     table = None if nodes is None else read_table(nodes)
-    return node_fleet(runs, table, count=count, start=start, seed=seed)
+    return made_fleet(runs, table, count=count, start=start, seed=seed)
 
 
 def _start(text: str, nodes: Path | None, tree: str, rapl: str, gpu: str) -> Any:
@@ -161,9 +161,9 @@ def _caps(text: str) -> dict[str, float]:
 
 def _limits(
     fleet: NodeFleet, total: str, extra: float | None, limits: Path | None, at: str
-) -> PowerLimits:
+) -> Limits:
     from rheostat.core.units import parse_duration, parse_quantity
-    from rheostat.decision.budget.allocate_power import PowerLimits
+    from rheostat.decision.budget.allocate_power import Limits
     from rheostat.recipes.ecoshift import limits_file
 
     given = [total != "", extra is not None, limits is not None]
@@ -172,8 +172,8 @@ def _limits(
     if limits is not None:
         return limits_file(limits, parse_duration(at))
     if extra is not None:
-        return PowerLimits(float(fleet.now_w.sum()) + extra * len(fleet))
-    return PowerLimits(parse_quantity(total, "W"))
+        return Limits(float(fleet.now_w.sum()) + extra * len(fleet))
+    return Limits(parse_quantity(total, "W"))
 
 
 @budget.command()

@@ -41,6 +41,7 @@ def caps(
     where: o.Where = None,
     by: o.By = "",
     html: o.Html = None,
+    figure: o.Figure = None,
     form: o.Form = "",
     mapped: o.Map = None,
     column: o.Columns = None,
@@ -61,16 +62,16 @@ def caps(
     the highest caps; the others are asked for in turn. Beside the answer stand a line between the
     same runs, bilinear interpolation of the corners, and a Gaussian process's lower bound.
     """
-    from rheostat.cli.output import put_json, put_report, tell, working, write_page
+    from rheostat.cli.output import put_json, put_report, tell, working, write_files
     from rheostat.core.files import replacing
-    from rheostat.decision.caps import as_runs, choose_caps
+    from rheostat.decision.caps import advise_caps, as_runs
     from rheostat.explanation.caps import caps_grid, caps_report
 
     runs = o.capped(known, where, by, form, mapped, column)
     own = runs if tried is None else o.capped(tried, None, by, form, mapped, column)
     asked = o.space(knob).knobs if knob else ()
     with working("learning from the known applications"):
-        found = choose_caps(runs, own, app, loss=loss, risk=risk, knobs=asked)
+        found = advise_caps(runs, own, app, loss=loss, risk=risk, asked=asked)
     for note in found.notes:
         tell(f"note: {note}")
     facts = _facts(found, loss, risk)
@@ -85,8 +86,7 @@ def caps(
         with replacing(out) as draft:
             as_runs(found).frame.write_csv(draft)
         tell(f"wrote {out}")
-    if html is not None:
-        write_page(caps_report(facts), html)
+    write_files(caps_report(facts), html, figure)
 
 
 def _facts(found: CapAdvice, loss: float, risk: float) -> dict[str, Any]:

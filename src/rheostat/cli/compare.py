@@ -74,6 +74,7 @@ def compare(
         Path | None, typer.Option(help="Finished runs, kept here; done ones are not done again.")
     ] = None,
     html: o.Html = None,
+    figure: o.Figure = None,
     form: o.Form = "",
     mapped: o.Map = None,
     json: o.Json = False,
@@ -96,7 +97,7 @@ def compare(
         compare_policies(
             policies, traces, heuristics=heuristics, fitted=fitted or (), max_wait=max_wait,
             seed=seed, processes=processes, dask=dask, slurm=slurm, workers=workers,
-            memory=memory, results=results, html=html, json=json,
+            memory=memory, results=results, html=html, figure=figure, json=json,
             split=0.5 if split is None else split, **how,
         )  # fmt: skip
         return
@@ -108,6 +109,7 @@ def compare(
         0.8 if split is None else split,
         seed,
         html=html,
+        figure=figure,
         form=form,
         mapped=mapped,
         json=json,
@@ -121,11 +123,12 @@ def _methods(
     seed: int,
     *,
     html: Path | None,
+    figure: Path | None,
     form: str,
     mapped: Path | None,
     json: bool,
 ) -> None:
-    from rheostat.cli.output import put_json, put_report, tell, working, write_page
+    from rheostat.cli.output import put_json, put_report, tell, working, write_files
     from rheostat.decision.backtest import divided
     from rheostat.explanation.narrate import explain
     from rheostat.prediction.compare import compare as run
@@ -144,8 +147,7 @@ def _methods(
         put_report(report, report.sections[0].grid)
     for name, seconds in _times(rows).items():
         tell(f"{name}: learnt in {seconds:.1f} s")
-    if html is not None:
-        write_page(report, html)
+    write_files(report, html, figure)
 
 
 def _times(rows: list[Row]) -> dict[str, float]:

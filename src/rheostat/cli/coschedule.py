@@ -64,6 +64,7 @@ def coschedule(
         typer.Option(help="Write the best schedule here, as CSV.", writable=True, dir_okay=False),
     ] = None,
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> None:
@@ -73,13 +74,12 @@ def coschedule(
     Runtimes are those profiled, slowed by neighbours; energy is that of the GPUs, idle ones
     included.  Nothing is started: the schedule is a plan.
     """
-    from rheostat.cli.output import put_json, put_report, tell, working, write_page
+    from rheostat.cli.output import put_json, put_report, tell, working, write_files
     from rheostat.core.files import replacing
     from rheostat.core.units import parse_quantity
     from rheostat.decision.coschedule.files import read_profiles, read_queue
     from rheostat.decision.coschedule.profile import has_signals
-    from rheostat.recipes.ecosched import POLICIES
-    from rheostat.recipes.ecosched import coschedule as compare
+    from rheostat.recipes.ecosched import POLICIES, compare
 
     if exact and nodes > 1:
         raise typer.BadParameter(f"--exact plans one node, got --nodes {nodes}")
@@ -114,8 +114,7 @@ def coschedule(
         put_json("rheostat.coschedule/1", facts)
     else:
         put_report(report, _compared(facts), _schedule(facts))
-    if html is not None:
-        write_page(report, html)
+    write_files(report, html, figure)
 
 
 def _pairs(flags: list[str]) -> dict[str, str]:

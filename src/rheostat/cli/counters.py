@@ -51,6 +51,7 @@ def counters(
         typer.Option(metavar="FILE", help="Also predict the runs of this file, metered or not."),
     ] = None,
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     json: o.Json = False,
@@ -60,7 +61,7 @@ def counters(
     The mean per power cap is always in the table: a method that does not beat it has learnt
     nothing.  Files of several intervals per run are best: power bends at a cap.
     """
-    from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_page
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_files
     from rheostat.recipes import mummi
 
     chosen = tuple(n for m in o.names(methods) for n in (mummi.TEN if m == "ten" else (m,)))
@@ -79,8 +80,7 @@ def counters(
         put_json("rheostat.counters/1", facts)
     else:
         put_report(report, None if factors or predict else _marks(facts))
-    if html is not None:
-        write_page(report, html)
+    write_files(report, html, figure)
 
 
 def _used(facts: dict[str, Any]) -> tuple[str, ...]:

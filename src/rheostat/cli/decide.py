@@ -32,6 +32,7 @@ def decide(
         ),
     ] = None,
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -44,7 +45,7 @@ def decide(
     A slowdown limit refers to what each job asked for. Without --model or --past the forecast
     learns from the finished jobs of FILE itself, and says so.
     """
-    from rheostat.cli.output import put_json, put_report, tell, working, write_page
+    from rheostat.cli.output import put_json, put_report, tell, working, write_files
     from rheostat.decision.decide import decide
     from rheostat.explanation.narrate import explain
 
@@ -67,8 +68,7 @@ def decide(
         put_json("rheostat.decide/1", {"learnt_from_these_jobs": seen, **answer, **report.facts})
     else:
         put_report(report, _full(advice))
-    if html is not None:
-        write_page(report, html)
+    write_files(report, html, figure)
 
 
 def _can_answer(learner: Any) -> dict[str, Any]:

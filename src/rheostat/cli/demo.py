@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rheostat.cli import options as o
+
 
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the generated log and of all draws.")] = 0,
@@ -15,13 +17,14 @@ def demo(
         Path | None,
         typer.Option(help="Also write an HTML report here.", writable=True, dir_okay=False),
     ] = None,
+    figure: o.Figure = None,
     kind: Annotated[
         str, typer.Option(help="Model: auto, law, forest, xgboost, lightgbm.")
     ] = "auto",
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Show the main job on a generated log whose truth is known: under a minute, no network."""
-    from rheostat.cli.output import put_json, put_report, working, write_page
+    from rheostat.cli.output import put_json, put_report, working, write_files
 
     with working("generating a log, learning from it, choosing"):
         from rheostat.recipes.demo import demonstrate
@@ -32,5 +35,5 @@ def demo(
         put_json("rheostat.demo/1", facts(found))
     else:
         put_report(short(found))
-    if html is not None:
-        write_page(complete(found), html)
+    if html or figure:
+        write_files(complete(found), html, figure)

@@ -9,12 +9,10 @@ import typer
 
 from rheostat.cli import options as o
 from rheostat.cli.simulate import MachineSize
-from rheostat.core.archive import kind_in
 
 if TYPE_CHECKING:
     from rheostat.decision.policies.priority_tree import PriorityTree
 
-AGENTS = ("dras-agent", "actor-critic-agent", "learned-priority")
 LANGUAGES = ("python", "c", "lua", "slurm")
 
 
@@ -62,6 +60,7 @@ def explain(
         ),
     ] = None,
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     json: o.Json = False,
@@ -83,18 +82,25 @@ def explain(
 
         tree.save(save)
         tell(f"wrote {save}")
-    _show(tree, policy, export, out, html=html, json=json)
+    _show(tree, policy, export, out, html=html, figure=figure, json=json)
 
 
 def _show(
-    tree: PriorityTree, policy: str, export: str, out: Path | None, *, html: Path | None, json: bool
+    tree: PriorityTree,
+    policy: str,
+    export: str,
+    out: Path | None,
+    *,
+    html: Path | None,
+    figure: Path | None,
+    json: bool,
 ) -> None:
-    from rheostat.cli.output import put_json, put_report, write_page
+    from rheostat.cli.output import put_json, put_report, write_files
     from rheostat.explanation.tree import rule_grid, tree_facts, tree_report
 
     name = Path(policy.removeprefix("tree:")).stem
-    if html is not None:
-        write_page(tree_report(tree, name, page=True), html)
+    if html or figure:
+        write_files(tree_report(tree, name, page=True), html, figure)
     if export:
         from rheostat.decision.policies.export import export as source
 
@@ -127,12 +133,19 @@ def _file(policy: str) -> Path:
 
 def _is_tree(policy: str) -> bool:
     """Is it a file that is no learned order's and no agent's?  Reading it will tell the rest."""
-    return _file(policy).is_file() and kind_in(_file(policy)) not in AGENTS
+    return (
+        _file(policy).is_file() and not _is_agent(policy) and b"rheostat.rank/" not in _head(policy)
+    )
 
 
 def _is_agent(policy: str) -> bool:
-    """Is it the file of an agent or of a learned priority?"""
-    return kind_in(_file(policy)) in AGENTS
+    """Is it the file of an agent: safetensors, whose first entry is the agent's?"""
+    return _file(policy).is_file() and b'{"__metadata__":{"agent":' in _head(policy)[:64]
+
+
+def _head(policy: str) -> bytes:
+    with _file(policy).open("rb") as file:
+        return file.read(4096)
 
 
 def _tree(

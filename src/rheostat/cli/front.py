@@ -29,6 +29,7 @@ def front(
     model: o.Saved = None,
     kind: o.Kind = "auto",
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -69,9 +70,9 @@ def front(
     try:
         choice = found.choose(chosen_by, limits)
     except Infeasible as stop:
-        _show(found, None, request, json=json, html=html, stop=stop)
+        _show(found, None, request, json=json, html=html, figure=figure, stop=stop)
         raise
-    _show(found, choice, request, json=json, html=html)
+    _show(found, choice, request, json=json, html=html, figure=figure)
 
 
 def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
@@ -99,9 +100,10 @@ def _show(
     *,
     json: bool,
     html: Any,
+    figure: Any,
     stop: Infeasible | None = None,
 ) -> None:
-    from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_page
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
     from rheostat.explanation.choice import explain_choice, explain_front, front_table, row_of
     from rheostat.explanation.narrate import Narrative
 
@@ -122,8 +124,7 @@ def _show(
         tell_notes(found.outcome.notes)
         if choice is not None and not _terminal():
             tell(sections[1].sentences[0])
-    if html is not None:
-        write_page(report, html)
+    write_files(report, html, figure)
 
 
 def _terminal() -> bool:

@@ -25,6 +25,8 @@ def train_ours(
     held_out: float = 0.2,
     seed: int = 0,
     json: bool = False,
+    html: Path | None = None,
+    figure: Path | None = None,
 ) -> None:
     """Learn from the jobs that are not held out; compare on the others; show."""
     from rheostat.cli.progress import watched
@@ -48,7 +50,7 @@ def train_ours(
                     for k, row in enumerate(ranker.trained["losses"])],
         "held_out": _judged(jobs, place, ranker, held_out),
     }  # fmt: skip
-    _show(facts, json=json)
+    _show(facts, json=json, html=html, figure=figure)
 
 
 def _weights(objective: str) -> dict[str, float] | None:
@@ -94,18 +96,30 @@ def _judged(
     return rows
 
 
-def _show(facts: dict[str, Any], *, json: bool) -> None:
-    from rheostat.cli.output import put_json, put_report
-    from rheostat.core.report import Grid, Report, Section
+def _show(facts: dict[str, Any], *, json: bool, html: Path | None, figure: Path | None) -> None:
+    from rheostat.cli.output import put_json, put_report, write_files
+    from rheostat.core.report import Chart, Grid, Report, Section
 
+    names = ("policy", "jobs", "mean_bounded_slowdown", "mean_wait_s", "max_wait_s")
+    grid = Grid(names, tuple(tuple(row[n] for n in names) for row in facts["held_out"]))
+    history = facts["history"]
+    last = history[-1]
+    told = (
+        f"{len(history)} generations on {len(facts['cases'])} cases: mean log ratio to "
+        f"the best simple order {last['mean_loss']:.3f}, best of the last {last['best_loss']:.3f}.",
+    )
+    generations = [row["generation"] for row in history]
+    curves = tuple(
+        {"name": word, "x": generations, "y": [h[f"{word}_loss"] for h in history]}
+        for word in ("mean", "best")
+    )
+    curve = Chart("line", curves, ("generation", "log ratio to the best simple order"))
+    held_out = Section("held out", told, grid)
+    sections = [Section("learning", told, None, curve), Section("held out", (), grid)]
+    write_files(
+        Report(f"An order learned from {Path(facts['trace']).name}", sections), html, figure
+    )
     if json:
         put_json("rheostat.train/1", facts)
         return
-    names = ("policy", "jobs", "mean_bounded_slowdown", "mean_wait_s", "max_wait_s")
-    grid = Grid(names, tuple(tuple(row[n] for n in names) for row in facts["held_out"]))
-    last = facts["history"][-1]
-    told = (
-        f"{len(facts['history'])} generations on {len(facts['cases'])} cases: mean log ratio to "
-        f"the best simple order {last['mean_loss']:.3f}, best of the last {last['best_loss']:.3f}.",
-    )
-    put_report(Report("", [Section("held out", told, grid)]), grid)
+    put_report(Report("", [held_out]), grid)

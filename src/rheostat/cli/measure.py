@@ -48,7 +48,7 @@ def measure(
     A domain is measured, derived, estimated or unavailable, and the reason is said.  Without any
     meter the time is told and power is unavailable.  Leaves with the status of the command.
     """  # fmt: skip
-    from rheostat.cli.output import put_json, put_report, tell, write_page
+    from rheostat.cli.output import put_json, put_report, tell, write_files
 
     if (command is None) == (replay is None):
         raise typer.BadParameter("expected a command after --, or --replay with a recording")
@@ -61,19 +61,13 @@ def measure(
         how = {"interval": interval, "root": rapl_root, "record": record}
         told = _run(command or [], o.names(meters), o.names(perf), quiet=json, **how)
         status, measured, counted = told
-    for r in measured.readings:
-        if r.glitches:
-            every = r.samples + r.glitches
-            tell(f"note: {r.meter} {r.domain}: {r.glitches} of {every} samples cannot be right "
-                 "and are not counted")  # fmt: skip
     facts = {"command": command or [], "status": status, **_facts(measured), "counters": counted}
     report = _report(facts)
     if json:
         put_json("rheostat.measure/1", facts)
     else:
         put_report(report)
-    if html is not None:
-        write_page(report, html)
+    write_files(report, html)
     if status:
         tell(f"the command left with status {status}")
         raise typer.Exit(status)

@@ -54,6 +54,28 @@ Seed = Annotated[int, typer.Option(help="Seed of everything that draws.")]
 Html = Annotated[
     Path | None, typer.Option(help="Also write an HTML report here.", writable=True, dir_okay=False)
 ]
+
+
+def _can_be_drawn(figure: Path | None) -> Path | None:
+    """Refuses a name of no known ending, and a figure without matplotlib, before work begins."""
+    if figure is not None:
+        from rheostat._optional import require
+        from rheostat.explanation.figure import ending_of
+
+        ending_of(figure)
+        require("matplotlib", extra="figures")
+    return figure
+
+
+Figure = Annotated[
+    Path | None,
+    typer.Option(
+        help="Also write the picture here, for papers: .svg, .pdf or .png; further ones beside it.",
+        writable=True,
+        dir_okay=False,
+        callback=_can_be_drawn,
+    ),
+]
 Where = Annotated[list[str] | None, typer.Option(help="Only rows with column=value. Repeatable.")]
 By = Annotated[
     str, typer.Option(help="Columns that make runs the same application, as app,batch_size.")
@@ -248,11 +270,10 @@ def fitted(
 ) -> Predictor:
     """The saved model, or a new one that learns from ``jobs``; see `nodecount.model`."""
     from rheostat.cli.output import working
-    from rheostat.prediction.persist import PREDICTORS, load
     from rheostat.recipes import nodecount
 
     if model is not None:
-        return load(model, PREDICTORS)
+        return nodecount.saved(model)
     new = nodecount.model(kind, jobs, knobs=knobs, by=by, seed=seed)
     with working(f"learning from {len(jobs):,} jobs"):
         return new.fit(jobs)

@@ -123,13 +123,25 @@ def working(what: str) -> Iterator[None]:
             COMPILING.spinner = None
 
 
-def write_page(report: Report, html: Path) -> None:
-    """Write the HTML page and say where; without a title of its own the command heads it."""
-    from rheostat.core.files import replace_file
-    from rheostat.explanation.html import page
+def write_files(report: Report, html: Path | None, figure: Path | None = None) -> None:
+    """Write the HTML page and the figures that were asked for and say where.
 
-    replace_file(html, page(report, " ".join(ASKED[1:3]), _how_and_when()))
-    tell(f"wrote {html}")
+    A page without a title of its own is headed by the command.
+    """
+    from rheostat.core.files import replace_file
+
+    if html is not None:
+        from rheostat.explanation.html import page
+
+        replace_file(html, page(report, " ".join(ASKED[1:3]), _how_and_when()))
+        tell(f"wrote {html}")
+    if figure is not None:
+        from rheostat.explanation.draw import drawing
+        from rheostat.explanation.figure import ending_of, figure_bytes, figure_charts
+
+        for path, chart in figure_charts(report, figure).items():
+            replace_file(path, figure_bytes(drawing(chart), ending_of(path)))
+            tell(f"wrote {path}")
 
 
 def _how_and_when() -> str:

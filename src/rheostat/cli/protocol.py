@@ -25,12 +25,13 @@ def compare_policies(
     memory: str,
     results: Path | None,
     html: Path | None,
+    figure: Path | None,
     json: bool,
     **how: Any,
 ) -> None:
     """Run what is not in ``results`` yet, judge, print."""
     from rheostat.cli.large import progress_bars, workers_of
-    from rheostat.cli.output import put_json, put_report, tell, write_page
+    from rheostat.cli.output import put_json, put_report, tell, write_files
     from rheostat.explanation.schedule_protocol import claims, protocol_report, sweep_grid
     from rheostat.simulation.estimates import overdue_of
     from rheostat.simulation.protocol import (
@@ -63,10 +64,6 @@ def compare_policies(
             results=results,
             progress=progress,
         )
-    for note in dict.fromkeys(
-        f"{trace_name(t.trace)}: {n}" for t in found for n in found[t]["notes"]
-    ):
-        tell(f"note: {note}")
     facts = judge(found, rules)
     if json:
         put_json("rheostat.compare-policies/1", facts)
@@ -74,8 +71,7 @@ def compare_policies(
         put_report(protocol_report(facts), sweep_grid(facts))
         for line in () if _on_terminal() else claims(facts):
             tell(line)
-    if html is not None:
-        write_page(protocol_report(facts, full=True), html)
+    write_files(protocol_report(facts, full=True), html, figure)
 
 
 def cores() -> int:

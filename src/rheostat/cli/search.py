@@ -36,6 +36,7 @@ def search(
     rule: o.RuleText = "knee",
     within: o.Within = None,
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> None:
@@ -74,7 +75,7 @@ def search(
     for note in (*found.outcome.notes, *meter.notes):
         tell(f"note: {note.message}")
     shown = found if at_hand is None else asker.front
-    _show(shown, asker, chosen_by, limits, json=json, html=html)
+    _show(shown, asker, chosen_by, limits, json=json, html=html, figure=figure)
 
 
 def _progress(*, json: bool) -> Any:
@@ -88,10 +89,17 @@ def _progress(*, json: bool) -> Any:
 
 
 def _show(
-    found: Front, asker: Any, rule: Any, limits: tuple[Any, ...], *, json: bool, html: Any
+    found: Front,
+    asker: Any,
+    rule: Any,
+    limits: tuple[Any, ...],
+    *,
+    json: bool,
+    html: Any,
+    figure: Any,
 ) -> None:
     from rheostat.cli.next import best, best_words
-    from rheostat.cli.output import put_json, put_report, write_page
+    from rheostat.cli.output import put_json, put_report, write_files
     from rheostat.core.report import Section
     from rheostat.errors import Infeasible
     from rheostat.explanation.choice import explain_choice, explain_front, front_table
@@ -117,7 +125,6 @@ def _show(
         put_json("rheostat.search/1", facts)
     else:
         put_report(report, front_table(found, None if choice is None else choice.index, None))
-    if html is not None:
-        write_page(report, html)
+    write_files(report, html, figure)
     if stop is not None:
         raise stop

@@ -97,6 +97,7 @@ def simulate(
         ),
     ] = False,
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     json: o.Json = False,
@@ -107,7 +108,7 @@ def simulate(
     out; nothing else is changed.  Differences from the first policy are paired, job by job; their
     intervals are drawn with --seed.
     """
-    from rheostat.cli.output import put_json, put_report, tell, write_page
+    from rheostat.cli.output import put_json, put_report, tell, write_files
     from rheostat.cli.protocol import check
     from rheostat.explanation.schedule import flat_grid, schedule_report, schedule_text
     from rheostat.simulation.estimates import overdue_of
@@ -126,14 +127,14 @@ def simulate(
     runs = run_all(jobs, names, machine, seed=seed, **how, **site)
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)
-    deep = json or html is not None
+    deep = json or bool(html or figure)
     how["overdue"] = overdue_of(overdue, estimates)
     facts = told(str(trace), runs, how, read=jobs, seed=seed, deep=deep)
     near = _replayed(jobs, runs[0], facts)
-    if html is not None:
+    if html or figure:
         from rheostat.simulation.report_series import picture
 
-        write_page(schedule_report(facts, picture(runs), near), html)
+        write_files(schedule_report(facts, picture(runs), near), html, figure)
     if json:
         put_json("rheostat.simulate/1", facts)
         return
@@ -159,10 +160,9 @@ def _predicted(path: Path, jobs: JobTable) -> Outcome:
     """What the model says at submission."""
     from rheostat.core.jobs import Moment
     from rheostat.errors import DataError
-    from rheostat.prediction.persist import PREDICTORS, load
-    from rheostat.recipes.nodecount import prepared
+    from rheostat.recipes.nodecount import prepared, saved
 
-    found = load(path, PREDICTORS).predict(prepared(jobs).known_at(Moment.SUBMIT))
+    found = saved(path).predict(prepared(jobs).known_at(Moment.SUBMIT))
     if "power_w" not in found.names:
         told = f"expected a model of power_w, got one of {', '.join(found.names)}"
         raise DataError(str(path), [told])

@@ -83,6 +83,7 @@ def train(
         typer.Option(help="What planning believes of run times: user, or perfect (clairvoyant)."),
     ] = "user",
     html: o.Html = None,
+    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     json: o.Json = False,
@@ -111,6 +112,7 @@ def train(
         from rheostat.cli.learned_priority import train_ours
 
         told: dict[str, Any] = {"objective": objective, "generations": updates, "json": json}
+        told |= {"html": html, "figure": figure}
         train_ours(jobs, place, trace=str(trace), out=out, held_out=held_out, seed=seed, **told)
         return
     course = Curriculum(
@@ -123,9 +125,9 @@ def train(
         course = replace(course, switches=course.switches | _searched(course, search, out))
     learned = _learn(course, out)
     facts = _facts(course, learned, str(trace))
-    if course.unseen is not None and html is not None:
-        _page(facts, html)  # what follows may be cut off
-    _show(facts | _judged(course, learned, str(trace)), json=json, html=html)
+    if course.unseen is not None:
+        _draw(facts, html, figure)  # what follows may be cut off
+    _show(facts | _judged(course, learned, str(trace)), json=json, html=html, figure=figure)
 
 
 def _phases(text: str) -> Any:
@@ -227,22 +229,22 @@ def _judged(course: Curriculum, learned: TrainingResult, trace: str) -> dict[str
         return held_out(course, learned, trace, progress=progress)
 
 
-def _show(facts: dict[str, Any], *, json: bool, html: Path | None) -> None:
+def _show(facts: dict[str, Any], *, json: bool, html: Path | None, figure: Path | None) -> None:
     from rheostat.cli.output import put_json, put_report, tell
     from rheostat.explanation.train import history_grid, learning_text
 
     if facts["clairvoyant"]:
         tell("note: clairvoyant, planned with true run times; --set plans=requested is not (DRAS)")
-    if html is not None:
-        _page(facts, html)
+    _draw(facts, html, figure)
     if json:
         put_json("rheostat.train/1", facts)
         return
     put_report(learning_text(facts), history_grid(facts["history"]))
 
 
-def _page(facts: dict[str, Any], html: Path) -> None:
-    from rheostat.cli.output import write_page
+def _draw(facts: dict[str, Any], html: Path | None, figure: Path | None) -> None:
+    from rheostat.cli.output import write_files
     from rheostat.explanation.train import learning_report
 
-    write_page(learning_report(facts), html)
+    if html or figure:
+        write_files(learning_report(facts), html, figure)

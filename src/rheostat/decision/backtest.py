@@ -88,7 +88,7 @@ def backtest(
     return Backtest(
         advice,
         accuracy(ran, recent, [n for n in names if n in ran]),
-        _by_user(advice),
+        changes_by(advice, "user"),
         len(past),
         unfinished,
         float(recent.frame["submit_s"].min()),  # type: ignore[arg-type]
@@ -133,10 +133,25 @@ def end_s(jobs: JobTable) -> Array:
     return found.fill_null(np.nan).to_numpy()
 
 
-def _by_user(advice: Advice) -> pl.DataFrame:
-    """One row per user, largest predicted energy first; one row in all without a user column."""
+def changes_by(advice: Advice, column: str) -> pl.DataFrame:
+    """What an advice changes for each group of jobs, as ``user`` or ``app``.
+
+    Parameters
+    ----------
+    advice : Advice
+        A setting for every job.
+    column : str
+        The column that names the groups.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per group, largest predicted energy first; one row in all without that column.
+        Columns: the group, jobs, changed, and per quantity the sums as requested and as advised
+        and the relative change, null where no job has a prediction.
+    """
     frame = advice.table.frame
-    user = pl.col("user") if "user" in frame.columns else pl.lit("all").alias("user")
+    group = pl.col(column) if column in frame.columns else pl.lit("all").alias(column)
     quantities = [q for q in ("runtime_s", "energy_j") if f"{q}_advised" in frame.columns]
     both = {q: pl.col(f"{q}_advised") + 0 * pl.col(f"{q}_requested") for q in quantities}
     sums = [both[q].sum().alias(f"{q}_advised") for q in quantities]
@@ -144,7 +159,7 @@ def _by_user(advice: Advice) -> pl.DataFrame:
         (pl.col(f"{q}_requested") + 0 * pl.col(f"{q}_advised")).sum().alias(f"{q}_requested")
         for q in quantities
     ]
-    grouped = frame.group_by(user).agg(
+    grouped = frame.group_by(group).agg(
         pl.len().alias("jobs"), (pl.col("status") == "advised").sum().alias("changed"), *sums
     )
     ratios = [
@@ -152,7 +167,7 @@ def _by_user(advice: Advice) -> pl.DataFrame:
         for q in quantities
     ]
     order = [f"{q}_requested" for q in reversed(quantities)][:1] or ["jobs"]
-    return grouped.with_columns(ratios).sort([*order, "user"], descending=[True, False])
+    return grouped.with_columns(ratios).sort([*order, column], descending=[True, False])
 
 
 def _true_change(recent: JobTable, advice: Advice, truth: Truth) -> dict[str, Change]:

@@ -68,50 +68,45 @@ class CapAdvice:
         return bool(np.isfinite(self.default_s))
 
 
-def choose_caps(
-    others: JobTable,
-    runs: JobTable,
+def advise_caps(
+    known: JobTable,
+    tried: JobTable,
     app: str,
     *,
     loss: float = LOSS,
     risk: float = RISK,
-    knobs: Sequence[Knob] = (),
+    asked: Sequence[Knob] = (),
 ) -> CapAdvice:
-    """Caps for one application, from a few of its runs and the runs of others.
+    """Complete the row of ``app`` from its runs ``tried``, taught by the others in ``known``.
 
     Parameters
     ----------
-    others : JobTable
-        Runs of other applications: app, runtime_s, caps in watts, counts of GPUs or nodes.
-    runs : JobTable
-        Runs of the application; its caps may be others, between those of ``others``.
+    known : JobTable
+        Runs of applications: app, runtime_s, caps in watts, counts of GPUs or nodes that vary.
+    tried : JobTable
+        Runs of the application; its caps may be others, between those of ``known``.
     app : str
         Its name.
     loss : float
         Share of speed that may be lost.
     risk : float
         Probability with which the setting kept must hold that.
-    knobs : sequence of Knob
-        Values to predict where they are to be others than those of ``others``.
-
-    Returns
-    -------
-    CapAdvice
-        The setting to keep, the one to measure next, and the speed expected at each.
+    asked : sequence of Knob
+        Values to predict where they are to be others than those of ``known``.
 
     Raises
     ------
     DataError
         Fewer than two known applications, columns that are missing, knobs beyond what is known.
     """
-    complete, notes = _with_default(others.rows(pl.col("app").cast(pl.String) != app))
-    if complete.frame["app"].n_unique() < 2:
+    others, notes = _with_default(known.rows(pl.col("app").cast(pl.String) != app))
+    if others.frame["app"].n_unique() < 2:
         raise DataError("known applications", [f"expected two or more beside {app}"])
-    learnt = cap_table(complete)
-    measured, outside = _runs(learnt, runs, app)
-    learnt, between = _between(learnt, [*measured, *_grid(learnt, knobs)])
+    learnt = cap_table(others)
+    runs, outside = _runs(learnt, tried, app)
+    learnt, between = _between(learnt, [*runs, *_grid(learnt, asked)])
     runtime = np.full(len(learnt.values), np.nan)
-    for setting, seconds in measured.items():
+    for setting, seconds in runs.items():
         runtime[learnt.index(setting)] = seconds
     first = float(runtime[learnt.default])
     model = CapModel().fit(learnt)

@@ -61,7 +61,7 @@ class Advice:
     decision: Decision
     totals: Mapping[str, Change]
     rule: str
-    limits: tuple[str, ...]
+    constraints: tuple[str, ...]
     knobs: tuple[str, ...]
     objectives: tuple[str, ...]
 

@@ -9,26 +9,46 @@ import polars as pl
 
 from rheostat.core.report import Chart, Grid, Section
 from rheostat.decision.accuracy import Accuracy, accuracy_facts
-from rheostat.decision.backtest import Backtest
+from rheostat.decision.backtest import Backtest, changes_by
 from rheostat.decision.decide import Advice, Change
 from rheostat.explanation.number_words import plain_name, quantity, share, unit_of
 
 Told = tuple[list[Section], dict[str, Any]]
-SHOWN = 20
+SHOWN, GROUPS = 20, 12
 
 
 def explain_advice(advice: Advice, shown: int = SHOWN) -> Told:
     """How many jobs change, what that saves, and the first jobs in a table."""
     counts = advice.counts()
     section = Section("decide", tuple(_sums(advice, counts)), advice_grid(advice, shown))
-    return [section], {**advice_facts(advice), "jobs": advice_rows(advice)}
+    return [section, *_by_group(advice)], {**advice_facts(advice), "jobs": advice_rows(advice)}
+
+
+def _by_group(advice: Advice) -> list[Section]:
+    """A picture of what changes for each application, or for each user where none is known."""
+    column = next((c for c in ("app", "user") if c in advice.table.columns), "app")
+    frame = changes_by(advice, column)
+    names = [q for q in CHECKED if f"{q}_change" in frame.columns]
+    known = frame.filter(pl.any_horizontal(pl.col(f"{q}_change").is_not_null() for q in names))
+    if not names or not len(known):
+        return []
+    drawn = known.head(GROUPS)
+    groups = ["unknown" if v is None else str(v) for v in drawn[column]]
+    series = tuple(
+        {"name": plain_name(q), "x": groups, "y": drawn[f"{q}_change"].to_list()} for q in names
+    )
+    what = {"app": "application"}.get(column, column)
+    chart = Chart("bar", series, (what, "predicted change"), units=("", "share"))
+    left = f" The first {GROUPS} of {len(known)}." if len(known) > GROUPS else ""
+    said = f"Change of the sums over each {what}'s jobs, largest predicted energy first.{left}"
+    return [Section(f"by {what}", (said,), None, chart)]
 
 
 def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
-    limits = f" within {' and '.join(advice.limits)}" if advice.limits else ""
+    limits = f" within {' and '.join(advice.constraints)}" if advice.constraints else ""
     said = [
-        f"{counts['advised']} of {len(advice)} jobs should change, {counts['kept']} stay as asked"
-        f" (rule: {advice.rule}{limits})."
+        f"{counts['advised']:,} of {len(advice):,} jobs should change, {counts['kept']:,} stay as"
+        f" asked (rule: {advice.rule}{limits})."
     ]
     if advice.totals and counts["advised"]:
         totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
@@ -83,7 +103,7 @@ def advice_facts(advice: Advice) -> dict[str, Any]:
     """Everything but the jobs, as data."""
     return {
         "rule": advice.rule,
-        "constraints": list(advice.limits),
+        "constraints": list(advice.constraints),
         "knobs": list(advice.knobs),
         "objectives": list(advice.objectives),
         "counts": advice.counts(),
@@ -123,6 +143,7 @@ def explain_backtest(result: Backtest) -> Told:
         ),
         Section("predicted", (*_sums(result.advice, result.advice.counts()), UNMEASURED)),
         Section("by user", ("Largest predicted energy first.",), _user_grid(result)),
+        *_by_group(result.advice),
     ]
     if result.true is not None:
         said = "; ".join(_true(q, t) for q, t in result.true.items() if q in CHECKED)
@@ -166,13 +187,15 @@ def accuracy_words(name: str, found: Accuracy) -> str:
 
 
 def calibration_chart(found: dict[str, Accuracy] | Any) -> Chart | None:
-    """Promised against found coverage, one line per quantity."""
+    """Nominal against observed coverage of intervals, one line per quantity."""
     series = tuple(
         {"name": plain_name(q), "x": [p[0] for p in a.curve], "y": [p[1] for p in a.curve]}
         for q, a in found.items()
         if a.curve
     )
-    return Chart("calibration", series, ("promised", "found")) if series else None
+    return (
+        Chart("calibration", series, ("nominal coverage", "observed coverage")) if series else None
+    )
 
 
 def _user_grid(result: Backtest, most: int = 10) -> Grid:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rheostat.core.report import Grid, Report, Section
+from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.core.units import format_quantity
+from rheostat.explanation.number_words import MINUS
 
 _SHOWN = 40
 
@@ -17,11 +18,11 @@ def budget_report(facts: Mapping[str, Any], *, full: bool = False) -> Report:
         facts["nodes"], key=lambda n: -abs(n["watts_after"] - n["watts_before"])
     )[: None if full else _SHOWN]  # fmt: skip
     grid = Grid(
-        ("node", "application", "caps before, W", "caps after, W", "speed"),
+        ("node", "application", "caps before (W)", "caps after (W)", "gain in speed"),
         tuple(_row(n) for n in nodes),
     )
     sections = [
-        Section("The plan", _sentences(facts)),
+        Section("The plan", _sentences(facts), None, _chart(facts)),
         Section("Nodes", grid=grid),
     ]
     if facts.get("rivals"):
@@ -30,6 +31,28 @@ def budget_report(facts: Mapping[str, Any], *, full: bool = False) -> Report:
         sections.insert(1, Section("The same watts, shared otherwise", grid=Grid(
             ("rule", "mean gain in speed"), tuple(rows), marked=0)))  # fmt: skip
     return Report("A power budget, spent", sections, facts)
+
+
+def _chart(facts: Mapping[str, Any]) -> Chart:
+    """Watts of caps before and after, by the innermost level with limits, else by application."""
+    levels = facts["limits"]["groups"]
+    level = next(iter(levels), "app")
+    nodes = facts["nodes"]
+    names = list(dict.fromkeys(str(n[level]) for n in nodes))
+
+    def sums(key: str) -> dict[str, Any]:
+        watts = dict.fromkeys(names, 0.0)
+        for n in nodes:
+            watts[str(n[level])] += n[key]
+        return {"x": names, "y": list(watts.values())}
+
+    colours = {"before": "mute", "after": "one"}
+    series = [{"name": k, "colour": c, **sums(f"watts_{k}")} for k, c in colours.items()]
+    if levels:
+        most = [levels[level].get(name) for name in names]
+        series.append({"name": "limit", "colour": "two", "x": names, "y": most})
+    what = "application" if level == "app" else level
+    return Chart("bar", tuple(series), (what, "sum of caps"), units=("", "W"))
 
 
 def budget_grid(facts: Mapping[str, Any]) -> Grid:
@@ -96,7 +119,7 @@ def _row(node: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:+.1f} %"
+    return "-" if share is None else f"{100 * share:+.1f} %".replace("-", MINUS)
 
 
 def _w(watts: float) -> str:

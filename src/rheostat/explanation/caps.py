@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rheostat.core.report import Grid, Report, Section
+from rheostat.core.report import Chart, Grid, Report, Section
+from rheostat.explanation.number_words import MINUS, setting_words
 
 BASELINES = {
     "line": "A line between the same runs",
@@ -20,8 +21,52 @@ def caps_report(facts: Mapping[str, Any]) -> Report:
     """The facts of ``rheostat caps`` as a report."""
     sections = [Section("Caps", _sentences(facts))]
     if facts["settings"]:
+        sections.append(Section("Loss against watts", (PICTURE,), None, _chart(facts)))
         sections.append(Section("Settings", grid=_table(facts)))
     return Report(f"Caps for {facts['app']}", sections, facts)
+
+
+PICTURE = (
+    "Every setting, relative to the highest caps; a bar reaches to the loss that is exceeded only "
+    "with the risk allowed."
+)
+
+
+def _chart(facts: Mapping[str, Any]) -> Chart:
+    """Loss of speed over watts saved: measured and predicted settings, the bound, the choice."""
+    settings = facts["settings"]
+    kept = [s for s in settings if s["caps"] == facts["keep"]["caps"]]
+    rest = [s for s in settings if s not in kept]
+    series = [
+        _dots("predicted", [s for s in rest if not s["tried"]], "mute", filled=False),
+        _dots("measured", [s for s in rest if s["tried"]], "one"),
+        _dots("keep", kept, "three", symbol="diamond", size=12.0, named=True),
+    ]
+    ends = [min(s["saved_w"] for s in settings), max(s["saved_w"] for s in settings)]
+    bound = {"name": "bound", "x": ends, "y": [facts["loss"]] * 2, "line": True}
+    drawn = (*(s for s in series if s["x"]), bound)
+    return Chart("scatter", drawn, ("caps saved", "loss of speed"), units=("W", "share"))
+
+
+def _dots(
+    name: str,
+    settings: Sequence[Mapping[str, Any]],
+    colour: str,
+    *,
+    named: bool = False,
+    **style: Any,
+) -> dict[str, Any]:
+    words = [setting_words(s["caps"]) for s in settings]
+    y, high = ([s[key] for s in settings] for key in ("loss", "loss_high"))
+    hover = [
+        f"<b>{w}</b><br>{s['saved_w']:g} W saved<br>{_percent(s['loss'])} slower, "
+        f"at worst {_percent(s['loss_high'])}"
+        for w, s in zip(words, settings, strict=True)
+    ]
+    ends = {"low": y, "high": high} if y != high else {}
+    x, text = [s["saved_w"] for s in settings], words if named else []
+    look = {"name": name, "colour": colour, "hover": hover, "text": text}
+    return {"x": x, "y": y, **look, **ends, **style}
 
 
 def caps_grid(facts: Mapping[str, Any]) -> Grid:
@@ -85,19 +130,20 @@ def _table(facts: Mapping[str, Any]) -> Grid:
     rows = sorted(facts["settings"], key=lambda s: -s["saved_w"])
     plain = [b["name"] for b in facts["baselines"]]
     return Grid(
-        (", ".join(facts["knobs"]), "saved, W", "slower", "at worst", "within the bound", "tried",
+        (*facts["knobs"], "saved (W)", "loss", "at worst", "within the bound", "measured",
          *(SHORT[name] for name in plain)),
         tuple(
-            (" + ".join(f"{w:g}" for w in s["caps"].values()), s["saved_w"],
-             _percent(s["loss"]), _percent(s["loss_high"]), f"{s['probability']:.2f}",
-             "yes" if s["tried"] else "", *(_percent(s["baselines"][name]) for name in plain))
+            (*s["caps"].values(), s["saved_w"], s["loss"], s["loss_high"],
+             round(s["probability"], 2), "yes" if s["tried"] else "",
+             *(s["baselines"][name] for name in plain))
             for s in rows
         ),
+        (*("" for _ in facts["knobs"]), "", "rate", "rate", "", "", *("rate" for _ in plain)),
     )  # fmt: skip
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f} %".replace("-", MINUS)
 
 
 def _caps(caps: Mapping[str, float]) -> str:

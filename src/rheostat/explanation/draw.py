@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from rheostat.core.report import Chart
 from rheostat.explanation import draw_schedule, draw_tree
 from rheostat.explanation.axes import axis_of, names_axis
-from rheostat.explanation.drawing import PALETTE, Axis, Bars, Drawing, Line, Mark, Points
+from rheostat.explanation.drawing import (
+    PALETTE,
+    Axis,
+    Bars,
+    Drawing,
+    Line,
+    Mark,
+    Numbers,
+    Points,
+)
 from rheostat.explanation.labels import NARROW, WIDE, Label, placed
 from rheostat.explanation.number_words import chart_unit, number_words, plain_name
 
@@ -62,23 +72,19 @@ def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Mark]:
     named = [i for i in known if len(known) <= FEW or s["kinds"][i] in WEIGHTS]
     wanted = [Label(known.index(i), text[i], WEIGHTS.get(s["kinds"][i], 0.0)) for i in named]
     spots = [_pick(s[k], known) for k in "xy"]
-    wide, narrow = (dict(zip(known, placed(*spots, wanted, axes, a), strict=True))  # type: ignore[arg-type]
+    wide, narrow = (dict(zip(known, placed(spots[0], spots[1], wanted, axes, a), strict=True))
                     for a in (WIDE, NARROW))  # fmt: skip
     for kind, name, colour, symbol, filled in KINDS:
         rows = [i for i in known if s["kinds"][i] == kind]
         if rows:
-            ends = {
-                ours: _pick(s[theirs], rows)
-                for ours, theirs in (("x_low", "x_low"), ("x_high", "x_high"),
-                                     ("y_low", "low"), ("y_high", "high"))
-                if s.get(theirs)
-            }  # fmt: skip
+            x_low, x_high = _interval(s, "x_low", "x_high", rows)
+            y_low, y_high = _interval(s, "low", "high", rows)
             marks.append(
                 Points(
                     _pick(s["x"], rows), _pick(s["y"], rows), name, colour, symbol, filled,
-                    size=13.0 if kind == "chosen" else 9.0, labels=tuple(text[i] for i in rows),
-                    at=tuple(wide[i] for i in rows), at_narrow=tuple(narrow[i] for i in rows),
-                    hover=tuple(hover[i] for i in rows), **ends,
+                    13.0 if kind == "chosen" else 9.0, x_low, x_high, y_low, y_high,
+                    tuple(text[i] for i in rows), tuple(wide[i] for i in rows),
+                    tuple(narrow[i] for i in rows), tuple(hover[i] for i in rows),
                 )
             )  # fmt: skip
     return marks
@@ -90,26 +96,30 @@ def _truth(chart: Chart, s: Series) -> Points:
 
 
 def scatter(chart: Chart) -> Drawing:
-    """Points of several kinds, each with its name; lines at values are series with ``line``."""
+    """Points of several kinds, each with its name; lines at values are series with ``line``.
+
+    The labels of later series are placed first, and none covers a point of any series.
+    """
     axes = both_axes(chart)
+    dots = [(k, s) for k, s in enumerate(chart.series) if not s.get("line")]
+    x, y = ([v for _, s in dots for v in s[key]] for key in "xy")
+    every = [(k, t) for k, s in dots for t in s.get("text") or [""] * len(s["x"])]
+    labels = [Label(i, t, float(k)) for i, (k, t) in enumerate(every) if t]
+    wide, narrow = (iter(placed(x, y, labels, axes, area)) for area in (WIDE, NARROW))
     marks: list[Mark] = []
     for k, s in enumerate(chart.series):
         if s.get("line"):
-            dashed = Line(tuple(s["x"]), tuple(s["y"]), s["name"], "soft", "dash", 1.2)
-            marks.append(dashed)
+            marks.append(Line(tuple(s["x"]), tuple(s["y"]), s["name"], "soft", "dash", 1.2))
             continue
-        weighed = [Label(i, t, float(k)) for i, t in enumerate(s.get("text") or ()) if t]
-        wide, narrow = (placed(s["x"], s["y"], weighed, axes, a) for a in (WIDE, NARROW))
-        ends = {
-            "y_low": tuple(s.get("low") or ()),
-            "y_high": tuple(s.get("high") or ()),
-        }
+        n = len(s["x"])
         marks.append(
             Points(
                 tuple(s["x"]), tuple(s["y"]), s["name"], s.get("colour", PALETTE[k]),
                 s.get("symbol", "circle"), s.get("filled", True), s.get("size", 8.0),
-                labels=tuple(s.get("text") or ()), at=tuple(wide), at_narrow=tuple(narrow),
-                hover=tuple(s.get("hover") or hover_words(chart, s)), **ends,
+                y_low=tuple(s.get("low") or ()), y_high=tuple(s.get("high") or ()),
+                labels=tuple(s.get("text") or ()), at=tuple(islice(wide, n)),
+                at_narrow=tuple(islice(narrow, n)),
+                hover=tuple(s.get("hover") or hover_words(chart, s)),
             )
         )  # fmt: skip
     return Drawing(*axes, tuple(marks), height=400)
@@ -126,10 +136,10 @@ def lines(chart: Chart) -> Drawing:
 
 
 def calibration(chart: Chart) -> Drawing:
-    """Promised against found, both as shares; on the dotted line a promise is kept."""
+    """Nominal against observed coverage, both as shares; on the dotted line they are the same."""
     drawn = lines(Chart("line", chart.series, chart.axes, units=("share", "share")))
     x, y = (axis_of(a, [0.0, 1.0], "share") for a in chart.axes)
-    diagonal = Line((0.0, 1.0), (0.0, 1.0), "as promised", "mute", "dot")
+    diagonal = Line((0.0, 1.0), (0.0, 1.0), "nominal", "mute", "dot")
     return Drawing(x, y, (diagonal, *drawn.marks), height=420)
 
 
@@ -177,6 +187,14 @@ def hover_words(chart: Chart, s: Series) -> list[str]:
             parts[-1] += f" [{low} to {high}]"
         said.append(f"<b>{name}</b><br>{'<br>'.join(parts)}")
     return said
+
+
+def _interval(s: Series, low: str, high: str, rows: Sequence[int]) -> tuple[Numbers, Numbers]:
+    """Both ends of these rows' intervals; nothing where none has a length."""
+    if not s.get(low):
+        return (), ()
+    ends = _pick(s[low], rows), _pick(s[high], rows)
+    return ends if ends[0] != ends[1] else ((), ())
 
 
 def _pick(values: Sequence[Any], rows: Sequence[int]) -> tuple[Any, ...]:

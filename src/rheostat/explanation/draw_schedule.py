@@ -74,7 +74,7 @@ def occupancy(chart: Chart) -> Drawing:
         tuple(s["x"]), tuple(map(float, range(len(rows)))), shade, scale, y_words=tuple(rows)
     )
     x = axis_of(chart.axes[0], s["x"], chart_unit(chart, 0), zero=True)
-    height = 120 + 26 * len(rows)
+    height = max(230, 120 + 26 * len(rows))
     return Drawing(x, names_axis(chart.axes[1], rows, downward=True), (cells,), height)
 
 

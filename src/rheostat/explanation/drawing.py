@@ -2,7 +2,7 @@
 
 Everything that a reader sees is decided before it is drawn: what an axis is called, its unit, its
 ticks and how far it reaches, which points have a label and where.  `templates/charts.js` and
-`explain.figure` only put marks on paper, in the order given.
+`explanation.figure` only put marks on paper, in the order given.
 
 Notation
 --------
@@ -63,8 +63,8 @@ class Line:
 class Points:
     """Symbols with intervals; a label stands where ``at`` says, or nowhere.
 
-    ``at`` is "top", "bottom", "right" or "left" of each point, or empty; ``at_narrow`` is that on
-    half the width.
+    ``at`` is a side of each point as in `labels.SIDES`, or empty; ``at_narrow`` is that on half the
+    width.
     """
 
     x: Numbers

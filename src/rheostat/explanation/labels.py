@@ -1,7 +1,8 @@
 """Where the labels of points stand, so that none covers another label or a point.
 
-Greedy: labels take a place in order of their weight, the first of above, below, right and left that
-is free; where none is, the point goes without, and a table or a hover text has its name.
+Greedy: labels take a place in order of their weight, the first of above, below, right, left and the
+corners that is free; where none is, the point goes without, and a table or a hover text has its
+name.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ LETTER, LINE, MARK = 6.4, 14.0, 7.0
 SPARE = 30.0
 """Pixels by which a label may stand out beside the axes."""
 FORCED = 3.0
-"""A label of this weight is placed even where it covers others."""
+"""A label of this weight is placed even where no place is free."""
+SIDES = ("top", "bottom", "right", "left", "top right", "bottom right", "top left", "bottom left")
 WIDE, NARROW = (800.0, 300.0), (330.0, 300.0)
 """The plotting area on a desk and on a telephone, pixels."""
 
@@ -39,9 +41,22 @@ def placed(
     axes: tuple[Axis, Axis],
     area: tuple[float, float],
 ) -> list[str]:
-    """For each point "top", "bottom", "right", "left", or "" for no label.
+    """For each point one of `SIDES`, or "" for no label.
 
-    ``x`` and ``y`` are the places of all points, which no label may cover.
+    Parameters
+    ----------
+    x, y : sequence of float, shape (n,)
+        The places of all points, which no label may cover, in base units.
+    labels : sequence of Label
+        At most one per point.
+    axes : tuple of two Axis
+        What the places are on.
+    area : tuple of two float
+        Width and height of the plotting area, pixels.
+
+    Returns
+    -------
+    list of str, length n
 
     >>> axes = Axis("", 0.0, 1.0), Axis("", 0.0, 1.0)
     >>> both = [Label(0, "first", 1.0), Label(1, "second", 2.0)]
@@ -54,19 +69,18 @@ def placed(
     spots = [
         (_at(a, axes[0]) * area[0], _at(b, axes[1]) * area[1]) for a, b in zip(x, y, strict=True)
     ]
-    found = [""] * len(spots)
+    sides = [""] * len(spots)
     taken: list[Box] = [(a - MARK, b - MARK, a + MARK, b + MARK) for a, b in spots]
     for label in sorted(labels, key=lambda one: -one.weight):
-        own = spots[label.point]
-        for side in ("top", "bottom", "right", "left"):
-            box = _box(own, len(label.text) * LETTER, side)
-            inside = box[0] >= -SPARE and box[2] <= area[0] + SPARE and box[3] <= area[1] + LINE
-            free = label.weight >= FORCED or not any(_meet(box, other) for other in taken)
-            if inside and free:
-                found[label.point] = side
-                taken.append(box)
-                break
-    return found
+        boxes = {s: _box(spots[label.point], len(label.text) * LETTER, s) for s in SIDES}
+        inside = [s for s, box in boxes.items() if _inside(box, area)]
+        free = [s for s in inside if not any(_meet(boxes[s], other) for other in taken)]
+        if not free and label.weight >= FORCED:
+            free = inside
+        if free:
+            sides[label.point] = free[0]
+            taken.append(boxes[free[0]])
+    return sides
 
 
 def _at(value: float, axis: Axis) -> float:
@@ -80,11 +94,16 @@ def _at(value: float, axis: Axis) -> float:
 
 def _box(spot: tuple[float, float], width: float, side: str) -> Box:
     x, y = spot
-    if side in ("top", "bottom"):
-        bottom = y + MARK if side == "top" else y - MARK - LINE
-        return (x - width / 2, bottom, x + width / 2, bottom + LINE)
-    left = x + MARK + 2 if side == "right" else x - MARK - 2 - width
-    return (left, y - LINE / 2, left + width, y + LINE / 2)
+    left, bottom = x - width / 2, y - LINE / 2
+    if "right" in side or "left" in side:
+        left = x + MARK + 2 if "right" in side else x - MARK - 2 - width
+    if "top" in side or "bottom" in side:
+        bottom = y + MARK if "top" in side else y - MARK - LINE
+    return (left, bottom, left + width, bottom + LINE)
+
+
+def _inside(box: Box, area: tuple[float, float]) -> bool:
+    return box[0] >= -SPARE and box[2] <= area[0] + SPARE and box[3] <= area[1] + LINE
 
 
 def _meet(a: Box, b: Box) -> bool:

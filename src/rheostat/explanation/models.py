@@ -81,7 +81,30 @@ def explain_comparison(rows: list[Row]) -> Told:
     )
     said = [s for q in dict.fromkeys(r.quantity for r in rows) for s in _best(rows, q)]
     said.append("median error: half of the forecasts are nearer; [5 %, 95 %] over resampled jobs.")
-    return [Section("compare", tuple(said), grid)], {"rows": [_facts(r) for r in rows]}
+    return [Section("compare", tuple(said), grid, _errors(rows))], {
+        "rows": [_facts(r) for r in rows]
+    }
+
+
+def _errors(rows: list[Row]) -> Chart | None:
+    """The median error of each method, for each quantity, over all jobs."""
+    here = [r for r in rows if r.group == "all" and r.jobs]
+    methods = list(dict.fromkeys(r.method for r in here))
+    series = []
+    for quantity in dict.fromkeys(r.quantity for r in here):
+        own = {r.method: r.marks["median_abs_log_error"] for r in here if r.quantity == quantity}
+        ends = [[_error(v) for v in own.get(m, (None,) * 3)] for m in methods]
+        y, low, high = zip(*ends, strict=True)
+        name = plain_name(quantity)
+        series.append({"name": name, "x": methods, "y": y, "low": low, "high": high})
+    if not series:
+        return None
+    return Chart("bar", tuple(series), ("method", "median error"), units=("", "share"))
+
+
+def _error(log_error: float | None) -> float | None:
+    """A relative error from that of logarithms."""
+    return math.expm1(log_error) if log_error is not None and math.isfinite(log_error) else None
 
 
 def _order(row: Row) -> tuple[str, str, float]:
@@ -90,10 +113,10 @@ def _order(row: Row) -> tuple[str, str, float]:
 
 def _marks(row: Row) -> tuple[Any, ...]:
     error = tuple(math.expm1(v) for v in row.marks["median_abs_log_error"])
-    r2, held = row.marks["r2_log"][0], row.marks["coverage"][0]
-    r2 = round(r2, 3) if math.isfinite(r2) else None
+    r2, coverage = row.marks["r2_log"][0], row.marks["coverage"][0]
+    shown = round(r2, 3) if math.isfinite(r2) else None
     name = plain_name(row.quantity)
-    return (name, row.group, row.method, row.jobs, error, r2, held, row.abstained)
+    return (name, row.group, row.method, row.jobs, error, shown, coverage, row.abstained)
 
 
 def _best(rows: list[Row], quantity: str) -> list[str]:

@@ -174,10 +174,10 @@ def signed(ratio: float) -> str:
 def share(ratio: float, digits: int = 0) -> str:
     """A share of one as percent.
 
-    >>> share(0.892, 1), share(float("nan"))
-    ('89.2 %', '-')
+    >>> share(0.892, 1), share(-0.012, 1), share(float("nan"))
+    ('89.2 %', '−1.2 %', '-')
     """
-    return f"{100 * ratio:.{digits}f} %" if math.isfinite(ratio) else "-"
+    return f"{100 * ratio:.{digits}f} %".replace("-", MINUS) if math.isfinite(ratio) else "-"
 
 
 def more_or_less(ratio: float, what: str) -> str:

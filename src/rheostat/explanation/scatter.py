@@ -87,9 +87,17 @@ def _label(value: float, unit: str) -> str:
 
 
 def bars(chart: Chart, width: int) -> list[str]:
-    """Horizontal bars with their signed values, one per name, the longest of full width."""
-    series = chart.series[0]
-    names, values = [str(n) for n in series["x"]], [float(v) for v in series["y"]]
+    """Horizontal bars with their signed values, one per name, the longest of full width.
+
+    Of several series the bars of one name stand together, each with the name of its series.
+    """
+    rows = [
+        (f"{name} {s['name']}" if len(chart.series) > 1 else str(name), s["y"][i])
+        for i, name in enumerate(chart.series[0]["x"])
+        for s in chart.series
+    ]
+    names = [name for name, _ in rows]
+    values = [math.nan if v is None else float(v) for _, v in rows]
     top = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     margin = max((len(n) for n in names), default=0)
     room = max(10, width - margin - 12)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from rheostat.core.report import Grid, Report, Section
+from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.explanation.number_words import listed, share
 
 Facts = Mapping[str, Any]
@@ -16,11 +17,32 @@ def protocol_grid(facts: Facts) -> Grid:
     """A row per policy: ratios to the best heuristic under EASY, and the longest wait."""
     rows = []
     for name, p in facts["policies"].items():
-        parts = [_triple(p[k]) for k in ("whole", "later", "unseen")]
+        parts = [_triple(p[k]) for k in PARTS]
         failed = ", ".join(p["failed"]) or "none"
         rows.append((name, *parts, p["max_wait_ratio"], failed))
-    heads = ("policy", "all traces", "later part", "unseen", "max wait x", "failed gates")
+    heads = ("policy", *PARTS.values(), "max wait x", "failed gates")
     return Grid(heads, tuple(rows), ("", "1", "1", "1", "", ""))
+
+
+PARTS = {"whole": "all traces", "later": "later part", "unseen": "unseen"}
+
+
+def _ratios(facts: Facts) -> Chart:
+    """Each policy's ratio over all traces, their later parts and those it was not fitted on."""
+    names = list(facts["policies"])
+    series = []
+    for part, words in PARTS.items():
+        found = [facts["policies"][name][part] for name in names]
+        ends = {
+            ours: [_finite(None if f is None else f[theirs]) for f in found]
+            for ours, theirs in (("y", "ratio"), ("low", "low"), ("high", "high"))
+        }
+        series.append({"name": words, "x": names, **ends})
+    return Chart("bar", tuple(series), ("policy", "ratio to the best simple order"))
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _triple(part: Facts | None) -> tuple[float, float, float] | None:
@@ -35,7 +57,8 @@ def trace_grid(facts: Facts) -> Grid:
         best = [whole["best"], whole["best_slowdown"]]
         held = [whole["best_within_limit"], whole["best_within_limit_slowdown"]]
         rows.append((name, t["jobs"], t["procs"], whole["base_slowdown"], *best, *held))
-    heads = ("trace", "jobs", "processors", "EASY", "best order", "its", "best in limit", "its")
+    heads = ("trace", "jobs", "processors", "EASY", "best order", "its slowdown",
+             "best in limit", "its slowdown")  # fmt: skip
     return Grid(heads, tuple(rows))
 
 
@@ -63,7 +86,7 @@ def protocol_report(facts: Facts, *, full: bool = False) -> Report:
     )
     sections = [
         Section("claims", short_claims(facts)),
-        Section("ratios", ratios, protocol_grid(facts)),
+        Section("ratios", ratios, protocol_grid(facts), _ratios(facts) if full else None),
         Section("traces", ("Mean bounded slowdowns of whole traces.",), trace_grid(facts)),
     ]
     if full:

@@ -86,9 +86,9 @@ def failures(machine: Machine, begin: float, end: float) -> dict[str, Array]:
     names = [p.name for p in machine.parts]
     rows = [
         (f.at_s, names.index(f.partition) if f.partition else 0, f.procs, f.repair_s)
-        for f in machine.failures
+        for f in machine.failure
     ]
-    chance = machine.random_failures
+    chance = machine.failures
     seed = 0 if chance is None else chance.seed
     if chance is not None:
         for k, part in enumerate(machine.parts):

@@ -3,7 +3,7 @@
   const NAMES = ["ink", "soft", "line", "card", "wash", "one", "two", "three", "four", "five", "six", "mute"];
   const NARROW = 600;
   const SYMBOLS = { circle: "circle", square: "square", diamond: "diamond", cross: "x-thin" };
-  const SIDES = { top: "top center", bottom: "bottom center", right: "middle right", left: "middle left", "": "top center" };
+  const SIDES = { top: "top center", bottom: "bottom center", right: "middle right", left: "middle left" };
 
   function colours() {
     const style = getComputedStyle(document.documentElement);
@@ -23,7 +23,7 @@
     if (!low || !low.length) return undefined;
     return {
       type: "data", symmetric: false, thickness: 1, width: 3, color: colour,
-      array: high.map((h, i) => h - value[i]), arrayminus: low.map((l, i) => value[i] - l),
+      array: high.map((h, i) => h === null ? 0 : h - value[i]), arrayminus: low.map((l, i) => l === null ? 0 : value[i] - l),
     };
   }
 
@@ -42,7 +42,7 @@
       const colour = c[m.colour];
       return {
         x: m.x, y: m.y, mode: at.length ? "markers+text" : "markers", ...hovered(m),
-        text: at.map((side, i) => side ? m.labels[i] : ""), textposition: at.map((side) => SIDES[side]),
+        text: at.map((side, i) => side ? m.labels[i] : ""), textposition: at.map((side) => SIDES[side] || side || "top center"),
         textfont: { size: 11, color: c.ink }, cliponaxis: false,
         marker: {
           symbol: SYMBOLS[m.symbol] + (m.filled || m.symbol === "cross" ? "" : "-open"), size: m.size,

@@ -30,9 +30,7 @@ FLOOR = 1e-3
 
 
 @dataclass(frozen=True)
-class CounterFit:
-    """One target: the fitted method, log errors it is likely to make (K,), the least truth."""
-
+class _Fitted:
     method: Method
     scores: Array
     least: float
@@ -92,7 +90,7 @@ class CounterModel:
             draws[t] = np.maximum(mu, fitted.least) * np.exp(fitted.scores)[:, None]
         return Outcome(draws)
 
-    def _known(self, target: str) -> CounterFit:
+    def _known(self, target: str) -> _Fitted:
         if not hasattr(self, "fitted_"):
             raise NotFitted(self)
         return self.fitted_[target]
@@ -101,7 +99,7 @@ class CounterModel:
         return self._known(target).method.predict(jobs)
 
     @staticmethod
-    def _runs(fitted: CounterFit, jobs: JobTable) -> Array:
+    def _runs(fitted: _Fitted, jobs: JobTable) -> Array:
         if fitted.method.by_interval:
             return averaged(jobs, fitted.method.predict(jobs))
         return fitted.method.predict(runs_of(jobs))
@@ -110,7 +108,7 @@ class CounterModel:
         features = None if self.features is None else tuple(self.features)
         return make_method(self.method, target, features, self.seed)
 
-    def _fit(self, jobs: JobTable, target: str) -> CounterFit:
+    def _fit(self, jobs: JobTable, target: str) -> _Fitted:
         runs = runs_of(jobs)
         truth = target_values(runs, (target,))[:, 0]
         odd = int((~(truth > 0)).sum())
@@ -126,7 +124,7 @@ class CounterModel:
             unseen = self._unseen(jobs, runs, target, truth)
         least = FLOOR * float(truth.min())
         errors = np.log(truth / np.maximum(unseen, least))
-        return CounterFit(method, equal_quantiles(errors, groups, self.n_draws), least)
+        return _Fitted(method, equal_quantiles(errors, groups, self.n_draws), least)
 
     def _unseen(self, jobs: JobTable, runs: JobTable, target: str, truth: Array) -> Array:
         """Predictions (r,) of each run by a model that did not see its application."""
@@ -138,9 +136,7 @@ class CounterModel:
             seen = fold != f
             part, out = jobs.rows(seen[code]), jobs.rows(~seen[code])
             rows, y = _shown(method, part, runs.rows(seen), target, truth[seen])
-            fitted = CounterFit(
-                method.fit(rows, y, groups_of(rows, self.group_by)), np.zeros(1), 0.0
-            )
+            fitted = _Fitted(method.fit(rows, y, groups_of(rows, self.group_by)), np.zeros(1), 0.0)
             unseen[~seen] = self._runs(fitted, out)
         return unseen
 

@@ -36,31 +36,7 @@ Columns = Callable[[pl.Series], Array]
 
 
 @dataclass(frozen=True)
-class BentLine:
-    """Two columns of a number: its logarithm less ``centre``, and half its square."""
-
-    centre: float
-
-    def __call__(self, values: pl.Series) -> Array:
-        """(n, 2)."""
-        x = logs(values) - self.centre
-        return np.stack([x, x * x / 2], axis=-1)
-
-
-@dataclass(frozen=True)
-class OneHot:
-    """A column for each of ``names``."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, values: pl.Series) -> Array:
-        """(n, p)."""
-        text, shape = values.cast(pl.String).to_numpy(), (len(values), len(self.names))
-        return np.stack([(text == n).astype(float) for n in self.names], -1).reshape(shape)
-
-
-@dataclass(frozen=True)
-class ShapeCurve:
+class Curve:
     """Columns of a setting's effect on one quantity.
 
     ``mean`` and ``scale`` (p,) are those of their weights before any data.
@@ -84,11 +60,11 @@ class Shape:
 
     name: str
     request: Columns
-    plain: ShapeCurve
+    plain: Curve
     parallel: bool = False
     logarithmic: bool = True
 
-    def curve(self, quantity: str) -> ShapeCurve:
+    def curve(self, quantity: str) -> Curve:
         """The columns for a quantity."""
         if not self.parallel:
             return self.plain
@@ -97,7 +73,7 @@ class Shape:
         def departure(v: pl.Series) -> Array:
             return np.stack([np.interp(logs(v), grid, c) for c in columns], axis=-1)
 
-        return ShapeCurve(departure, mean, np.ones(SHAPES))
+        return Curve(departure, mean, np.ones(SHAPES))
 
     def exponent(self, quantity: str) -> float:
         """What `log` (quantity) over `log` (knob) is before any departure."""
@@ -109,8 +85,13 @@ def shape_of(values: pl.Series) -> Shape:
     numeric = values.dtype.is_numeric() and float(values.min() or 0) > 0  # type: ignore[arg-type]
     if not numeric:
         return _named(values)
-    bent = BentLine(float(np.mean(logs(values))))
-    plain = ShapeCurve(bent, np.zeros(2), np.full(2, 0.5))
+    centre = float(np.mean(logs(values)))
+
+    def bent(v: pl.Series) -> Array:
+        x = logs(v) - centre
+        return np.stack([x, x * x / 2], axis=-1)
+
+    plain = Curve(bent, np.zeros(2), np.full(2, 0.5))
     return Shape(values.name, bent, plain, parallel=values.name in PARALLEL)
 
 
@@ -123,8 +104,12 @@ def logs(values: pl.Series) -> Array:
 def _named(values: pl.Series) -> Shape:
     count = values.cast(pl.String).value_counts(sort=True)
     names = count[count.columns[0]].drop_nulls().to_list()[1:]
-    hot = OneHot(tuple(names))
-    plain = ShapeCurve(hot, np.zeros(len(names)), np.full(len(names), 0.5))
+
+    def hot(v: pl.Series) -> Array:
+        text = v.cast(pl.String).to_numpy()
+        return np.stack([(text == n).astype(float) for n in names], -1).reshape(len(v), len(names))
+
+    plain = Curve(hot, np.zeros(len(names)), np.full(len(names), 0.5))
     return Shape(values.name, hot, plain, logarithmic=False)
 
 
