@@ -16,7 +16,7 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.core.space import Knob, powers_of_two
 from rheostat.decision.decide import Advice
-from rheostat.decision.trial import plan
+from rheostat.decision.trial import plan_trial
 from rheostat.measurement.synthetic.confounded import ConfoundedSite, Month
 
 LIMIT = 1.25
@@ -50,7 +50,7 @@ class Case:
         past, month = site.month(JOBS, seed=0), site.month(JOBS, seed=1)
         if not dials.trial:
             return cls(dials, seed, past.run(), month)
-        trial = plan(past.requests, dials.trial, "nodes", seed=seed)
+        trial = plan_trial(past.requests, dials.trial, "nodes", seed=seed)
         return cls(dials, seed, past.run(trial.table.frame["nodes"].to_numpy()), month)
 
     def cost(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

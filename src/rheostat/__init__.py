@@ -11,56 +11,130 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_WHERE = {
+# Twice, for those who run and for type checkers; a test compares the two.
+_MODULES = {
+    "Constraint": "core.front",
+    "Front": "core.front",
+    "Objective": "core.front",
+    "Rule": "core.front",
     "Column": "core.jobs",
     "JobTable": "core.jobs",
-    "Machine": "core.machine",
     "Moment": "core.jobs",
+    "Machine": "core.machine",
+    "Outcome": "core.outcome",
+    "Predictor": "core.outcome",
     "Series": "core.series",
     "Knob": "core.space",
     "Space": "core.space",
     "powers_of_two": "core.space",
-    "Outcome": "core.outcome",
-    "Front": "core.front",
-    "Objective": "core.front",
     "table": "core.vocabulary",
-    "read": "measurement.read",
-    "Surrogate": "prediction.surrogate",
-    "LawGP": "prediction.scaling_law",
-    "front": "tradeoff.all_settings",
-    "search": "tradeoff.search",
-    "Knee": "tradeoff.rules",
-    "Deadline": "tradeoff.rules",
-    "PowerCap": "tradeoff.rules",
-    "EnergyBudget": "tradeoff.rules",
-    "NodeHours": "tradeoff.rules",
-    "MaxSlowdown": "tradeoff.rules",
-    "Weighted": "tradeoff.rules",
+    "backtest": "decision.backtest",
+    "PowerLimits": "decision.budget.allocate_power",
+    "allocate_power": "decision.budget.allocate_power",
+    "BudgetObjective": "decision.budget.node_options",
+    "NodeFleet": "decision.budget.nodes",
+    "choose_caps": "decision.caps",
+    "read_profiles": "decision.coschedule.files",
+    "read_queue": "decision.coschedule.files",
+    "Node": "decision.coschedule.shared_node",
+    "Advice": "decision.decide",
     "decide": "decision.decide",
+    "BatchPolicy": "decision.policies.batch_policy",
+    "batch_policy": "decision.policies.batch_policy",
+    "plan_trial": "decision.trial",
+    "Narrative": "explanation.narrate",
     "explain": "explanation.narrate",
+    "Command": "measurement.command",
+    "read": "measurement.read",
+    "compare": "prediction.compare",
+    "load": "prediction.persist",
+    "save": "prediction.persist",
+    "LawGP": "prediction.scaling_law",
+    "Surrogate": "prediction.surrogate",
+    "coschedule": "recipes.ecosched",
+    "node_fleet": "recipes.ecoshift",
+    "prepared": "recipes.nodecount",
+    "next_settings": "recipes.search_defaults",
+    "proposer": "recipes.search_defaults",
+    "QuantileBoosting": "simulation.quantile_boosting",
+    "metrics": "simulation.schedule_metrics",
     "simulate": "simulation.simulate",
+    "front": "tradeoff.all_settings",
+    "Proposer": "tradeoff.propose.base",
+    "Deadline": "tradeoff.rules",
+    "EnergyBudget": "tradeoff.rules",
+    "Knee": "tradeoff.rules",
+    "MaxSlowdown": "tradeoff.rules",
+    "NodeHours": "tradeoff.rules",
+    "PowerCap": "tradeoff.rules",
+    "Weighted": "tradeoff.rules",
+    "search": "tradeoff.search",
 }
 
-__all__ = ["__version__", *_WHERE]  # noqa: PLE0604
+__all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from rheostat.core.front import Constraint as Constraint
     from rheostat.core.front import Front as Front
     from rheostat.core.front import Objective as Objective
+    from rheostat.core.front import Rule as Rule
     from rheostat.core.jobs import Column as Column
     from rheostat.core.jobs import JobTable as JobTable
     from rheostat.core.jobs import Moment as Moment
     from rheostat.core.machine import Machine as Machine
     from rheostat.core.outcome import Outcome as Outcome
+    from rheostat.core.outcome import Predictor as Predictor
     from rheostat.core.series import Series as Series
     from rheostat.core.space import Knob as Knob
     from rheostat.core.space import Space as Space
     from rheostat.core.space import powers_of_two as powers_of_two
     from rheostat.core.vocabulary import table as table
+    from rheostat.decision.backtest import backtest as backtest
+    from rheostat.decision.budget.allocate_power import PowerLimits as PowerLimits
+    from rheostat.decision.budget.allocate_power import allocate_power as allocate_power
+    from rheostat.decision.budget.node_options import BudgetObjective as BudgetObjective
+    from rheostat.decision.budget.nodes import NodeFleet as NodeFleet
+    from rheostat.decision.caps import choose_caps as choose_caps
+    from rheostat.decision.coschedule.files import read_profiles as read_profiles
+    from rheostat.decision.coschedule.files import read_queue as read_queue
+    from rheostat.decision.coschedule.shared_node import Node as Node
+    from rheostat.decision.decide import Advice as Advice
+    from rheostat.decision.decide import decide as decide
+    from rheostat.decision.policies.batch_policy import BatchPolicy as BatchPolicy
+    from rheostat.decision.policies.batch_policy import batch_policy as batch_policy
+    from rheostat.decision.trial import plan_trial as plan_trial
+    from rheostat.explanation.narrate import Narrative as Narrative
+    from rheostat.explanation.narrate import explain as explain
+    from rheostat.measurement.command import Command as Command
+    from rheostat.measurement.read import read as read
+    from rheostat.prediction.compare import compare as compare
+    from rheostat.prediction.persist import load as load
+    from rheostat.prediction.persist import save as save
+    from rheostat.prediction.scaling_law import LawGP as LawGP
+    from rheostat.prediction.surrogate import Surrogate as Surrogate
+    from rheostat.recipes.ecosched import coschedule as coschedule
+    from rheostat.recipes.ecoshift import node_fleet as node_fleet
+    from rheostat.recipes.nodecount import prepared as prepared
+    from rheostat.recipes.search_defaults import next_settings as next_settings
+    from rheostat.recipes.search_defaults import proposer as proposer
+    from rheostat.simulation.quantile_boosting import QuantileBoosting as QuantileBoosting
+    from rheostat.simulation.schedule_metrics import metrics as metrics
+    from rheostat.simulation.simulate import simulate as simulate
+    from rheostat.tradeoff.all_settings import front as front
+    from rheostat.tradeoff.propose.base import Proposer as Proposer
+    from rheostat.tradeoff.rules import Deadline as Deadline
+    from rheostat.tradeoff.rules import EnergyBudget as EnergyBudget
+    from rheostat.tradeoff.rules import Knee as Knee
+    from rheostat.tradeoff.rules import MaxSlowdown as MaxSlowdown
+    from rheostat.tradeoff.rules import NodeHours as NodeHours
+    from rheostat.tradeoff.rules import PowerCap as PowerCap
+    from rheostat.tradeoff.rules import Weighted as Weighted
+    from rheostat.tradeoff.search import search as search
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(f"rheostat.{_WHERE[name]}"), name)
+    if name in _MODULES:
+        return getattr(import_module(f"rheostat.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'rheostat' has no attribute {name!r}")
 
 

@@ -71,7 +71,7 @@ class MeterUnavailable(RheostatError):
     """A meter cannot measure on this machine; the message says why and what would help."""
 
 
-class ModelFileError(RheostatError):
+class ModelFileError(DataError):
     """A saved model is damaged, foreign, or of a version that this release does not read."""
 
 

@@ -345,6 +345,8 @@ def poisoned(base: str, text: str) -> Iterator[tuple[str, str]]:
             continue
         name = str(k) if base in LOOKED_AT else names[k]
         for value in CHANGED:
+            if value in ("inf", "1e999") and (base, name) == ("recording.csv", "range_j"):
+                continue  # a counter that never begins again
             if value == "-1e9" and (name in INSTANTS or (base, name) == ("trace.swf", "1")):
                 continue
             row = mark.join([*cells[:k], value, *cells[k + 1 :]])

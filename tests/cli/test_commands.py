@@ -386,12 +386,33 @@ def test_a_terminal_of_80_columns_gets_a_table_and_honours_no_color(front, colou
     assert "◆" in plain
 
 
-def test_interrupted_is_130(monkeypatch, log, capsys):
+def test_interrupted_is_130_and_says_what_is_kept(monkeypatch, log, capsys):
     def stop(*_args, **_options):
-        raise KeyboardInterrupt
+        interrupt = KeyboardInterrupt()
+        interrupt.add_note("3 of 9 results are kept")
+        raise interrupt
 
     monkeypatch.setattr("rheostat.cli.options.load", stop)
-    assert told(capsys, "front", log, "--job", JOB)[0] == 130
+    code, out, err = told(capsys, "front", log, "--job", JOB)
+    assert (code, out, err) == (130, "", "rheostat: interrupted; 3 of 9 results are kept\n")
+
+
+@pytest.mark.parametrize("module", ["typer", "rheostat.cli.train", "rheostat.measurement.read"])
+def test_a_signal_while_a_module_loads_is_130(module, log):
+    """Inside exec, too, where Python itself would end by the signal."""
+    code = f"""
+import sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            exec("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+sys.meta_path.insert(0, Finder())
+from rheostat.cli import main
+main(["read", {str(log)!r}])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "rheostat: interrupted\n"
 
 
 def test_the_command_line_loads_nothing_heavy():

@@ -345,7 +345,7 @@ def test_a_table_must_have_what_its_schema_names() -> None:
 def test_plain_values_say_nothing_unless_told() -> None:
     made = Assignment(None, {}, Because("any"))
     assert made.index == -1  # of no front
-    assert (made.because.constraints, made.because.runner_up, made.because.support) == (
+    assert (made.because.limits, made.because.runner_up, made.because.support) == (
         (), None, None)  # fmt: skip
     assert len(Decision()) == 0
     chart = Chart("line", (), ("x", "y"))

@@ -93,7 +93,7 @@ def test_choice_is_the_best_allowed_row_and_says_why() -> None:
     assert (choice.job, choice.setting, choice.index) == (7, {"nodes": 2}, 1)
     assert choice.because.runner_up == {"nodes": 1}
     assert choice.because.compared["runtime_s"] == pytest.approx(5 / 9)
-    assert choice.because.constraints == ("power_w <= 3.0",)
+    assert choice.because.limits == ("power_w <= 3.0",)
 
 
 def test_infeasible_names_the_nearest_row() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rheostat.core.machine import Failures, Machine, Partition, Rules, Window
+from rheostat.core.machine import Machine, Partition, RandomFailures, Rules, Window
 from rheostat.core.series import Series
 from rheostat.errors import DataError
 
@@ -56,7 +56,7 @@ def test_a_file_becomes_a_site(tmp_path):
     assert site.cap_w.at(np.array([0.0, 60.0, 120.0])).tolist() == [900.0, 700.0, 900.0]
     assert site.tariff_per_kwh == Series.of(0.2)
     assert site.maintenance == (Window(10, 20, "b"),)
-    assert site.failures == Failures(1e6, 60)
+    assert site.random_failures == RandomFailures(1e6, 60)
     assert site.rules == Rules(kill="limit", arrays=True)
 
 

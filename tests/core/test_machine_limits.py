@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rheostat.core.machine import KEYS, Failure, Failures, Machine, Partition, Rules, Window
+from rheostat.core.machine import KEYS, Failure, Machine, Partition, RandomFailures, Rules, Window
 from rheostat.core.series import Series
 from rheostat.errors import DataError
 
@@ -24,7 +24,7 @@ FITS = [
     (Partition, {"procs": 1, "sleep_after_s": INF}),
     (Window, {"from_s": -1.0, "to_s": 0.0}),
     (Failure, {"at_s": -5.0, "repair_s": 0.0}),
-    (Failures, {"mtbf_s": 1e-3, "repair_s": 0.0, "seed": 0}),
+    (RandomFailures, {"mtbf_s": 1e-3, "repair_s": 0.0, "seed": 0}),
     (Rules, {"kill": "limit", "requeue": 0, "array_limit": 0}),
 ]
 REFUSED = [
@@ -38,7 +38,7 @@ REFUSED = [
     (Machine, {"procs": 3, "partitions": (Partition(2),)}, "sum of the partitions, got 3"),
     (Machine, {"procs": 4, "partitions": (Partition(2, "a"),) * 2}, "different names, got a, a"),
     (Machine, {"procs": 2, "maintenance": (Window(0, 1, "b"),)}, "partition b is not one of"),
-    (Machine, {"procs": 2, "failure": (Failure(0, 1, "b"),)}, "partition b is not one of"),
+    (Machine, {"procs": 2, "failures": (Failure(0, 1, "b"),)}, "partition b is not one of"),
     (Partition, {"procs": 0}, "procs"),
     (Partition, {"procs": 1, "gpus": -1}, "gpus: expected a whole number of at least 0, got -1"),
     *((Partition, {"procs": 1, w: -0.5}, f"{w}: expected watts")
@@ -53,11 +53,11 @@ REFUSED = [
     (Failure, {"at_s": INF, "repair_s": 1.0}, "at_s: expected a time"),
     (Failure, {"at_s": 0.0, "repair_s": -1.0}, "repair_s"),
     (Failure, {"at_s": 0.0, "repair_s": 1.0, "procs": 0}, "procs"),
-    (Failures, {"mtbf_s": 0, "repair_s": 1}, "mtbf_s: expected seconds above 0, got 0"),
-    (Failures, {"mtbf_s": -1, "repair_s": 1}, "mtbf_s"),
-    (Failures, {"mtbf_s": 1, "repair_s": -1}, "repair_s"),
-    (Failures, {"mtbf_s": 1, "repair_s": 1, "procs": 0}, "procs"),
-    (Failures, {"mtbf_s": 1, "repair_s": 1, "seed": -1}, "seed"),
+    (RandomFailures, {"mtbf_s": 0, "repair_s": 1}, "mtbf_s: expected seconds above 0, got 0"),
+    (RandomFailures, {"mtbf_s": -1, "repair_s": 1}, "mtbf_s"),
+    (RandomFailures, {"mtbf_s": 1, "repair_s": -1}, "repair_s"),
+    (RandomFailures, {"mtbf_s": 1, "repair_s": 1, "procs": 0}, "procs"),
+    (RandomFailures, {"mtbf_s": 1, "repair_s": 1, "seed": -1}, "seed"),
     (Rules, {"requeue": -1}, "requeue"),
     (Rules, {"array_limit": -1}, "array_limit"),
     (Rules, {"kill": "no"}, "kill: expected never or limit, got 'no'"),
@@ -87,8 +87,8 @@ def test_nothing_is_enforced_or_assumed_unless_asked_for() -> None:
     assert (part.gpus, part.gpu_idle_w, part.gpu_busy_w, part.sleep_w, part.wake_s) == (0,) * 5
     assert part.sleep_after_s == INF
     assert np.isnan([part.idle_w, part.busy_w, part.wake_w]).all()
-    assert (Window(0, 1).procs, Failure(0, 1).procs, Failures(1, 1).procs) == (0, 1, 1)
-    assert Failures(1, 1).seed == 0
+    assert (Window(0, 1).procs, Failure(0, 1).procs, RandomFailures(1, 1).procs) == (0, 1, 1)
+    assert RandomFailures(1, 1).seed == 0
 
 
 def test_a_plain_machine_is_one_part_with_its_watts() -> None:
@@ -103,8 +103,8 @@ def test_a_plain_machine_is_one_part_with_its_watts() -> None:
     [
         {"partitions": (Partition(8, "a"),)},
         {"maintenance": (Window(0, 1),)},
-        {"failure": (Failure(0, 1),)},
-        {"failures": Failures(1, 1)},
+        {"failures": (Failure(0, 1),)},
+        {"random_failures": RandomFailures(1, 1)},
         {"cap_w": Series.of(100.0), "idle_w": 1.0},
         {"rules": Rules(arrays=True)},
     ],
@@ -160,7 +160,7 @@ def test_a_mapping_is_read_and_not_changed() -> None:
     }
     made = Machine.from_mapping(facts)
     assert made.carbon_g_per_kwh == Series.of(300)
-    assert made.failures == Failures(9, 1)
+    assert made.random_failures == RandomFailures(9, 1)
     assert set(facts) == {"procs", "power", "failures"}
     assert Machine.from_mapping({"procs": 3}) == Machine(3)
     both = Machine.from_mapping({"procs": 3, "partition": [{"procs": 1, "name": "a"},

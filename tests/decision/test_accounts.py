@@ -101,7 +101,7 @@ def test_many_rows_are_noted_with_their_number_and_the_first_twenty() -> None:
     tight = decide(queue().rows([0, 1]), Halves(), Knob("nodes", [2]), limits=(Deadline(1),))
     assert tight.counts()["infeasible"] == 2
     assert "no setting meets runtime at most 1 s" in tight.table.notes[0].message
-    assert tight.constraints == ("runtime at most 1 s",)
+    assert tight.limits == ("runtime at most 1 s",)
     assert len(tight.decision) == 0
 
 

@@ -70,6 +70,32 @@ def test_a_plan_is_applied_and_put_back_to_the_microwatt(tree, tmp_path) -> None
         restore(book, panel(tree), sleep=asleep)
 
 
+@pytest.mark.parametrize(
+    "content", [b"somebody else's notes", b"x\n", b'{"schema": "rheostat.journal/1"}\n', b"\0" * 9]
+)
+def test_a_journal_is_never_begun_in_a_file_of_something_else(tree, tmp_path, content) -> None:
+    before, file = contents(tree), tmp_path / "journal"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match="is no journal of caps"):
+        apply(steps(PLAN, panel(tree)), panel(tree), CapJournal(file), sleep=asleep)
+    assert (contents(tree), file.read_bytes()) == (before, content)
+
+
+def test_nothing_is_changed_while_the_journal_could_not_be_restored_from(tree, tmp_path) -> None:
+    before, file = contents(tree), tmp_path / "journal"
+    apply(steps(PLAN, panel(tree)), panel(tree), CapJournal(file), sleep=asleep)
+    whole, after = file.read_bytes(), contents(tree)
+    assert after != before
+    back = [CapPlan(n.node, n.after, n.before) for n in PLAN]
+    file.write_bytes(whole.replace(b"n1|", b"n3|", 1))
+    with pytest.raises(DataError, match=r"line 2: is not what was written.*restore from it first"):
+        apply(steps(back, panel(tree)), panel(tree), CapJournal(file), sleep=asleep)
+    assert contents(tree) == after
+    file.write_bytes(whole[:-5])  # the last line is torn, as by a kill: its cap was not set yet
+    apply(steps(back, panel(tree)), panel(tree), CapJournal(file), sleep=asleep)
+    assert contents(tree) == before
+
+
 def test_two_plans_in_a_row_go_back_to_the_beginning(tree, tmp_path) -> None:
     before, book = contents(tree), CapJournal(tmp_path / "journal")
     apply(steps(PLAN, panel(tree)), panel(tree), book, sleep=asleep)

@@ -8,7 +8,7 @@ import pytest
 
 from rheostat.core.outcome import Outcome
 from rheostat.decision.budget.allocate import allocate, check, spend_rest, whole
-from rheostat.decision.budget.allocate_power import allocate_power
+from rheostat.decision.budget.allocate_power import Limits, allocate_power
 from rheostat.decision.budget.hull import Level
 from rheostat.decision.budget.node_options import BudgetObjective, bounded, forbidden
 from rheostat.decision.budget.nodes import fleet
@@ -16,6 +16,11 @@ from rheostat.errors import DataError, Infeasible
 from rheostat.prediction.surface import Surface
 
 TWO_RACKS = Level(np.array([0, 0, 1, -1]), np.array([100.0, 50.0]))
+
+
+def test_a_budget_beyond_all_power_stations_is_refused_by_its_name() -> None:
+    with pytest.raises(DataError, match=r"total: expected at most 1e\+12 W.*; rack r1: expected"):
+        Limits(1e308, {"rack": {"r1": float("nan"), "r2": 5.0}})
 
 
 @pytest.mark.parametrize("over_w", [0.01, 0.5, 1.0])
@@ -47,14 +52,14 @@ def noisy(*seconds) -> Surface:
 def test_a_slowdown_bound_holds_with_the_probability_asked_for() -> None:
     """The mean slowdown is 4 %, but in one run of ten it is 40 %."""
     surface = noisy(*[10.0] * 9, 14.0)
-    for wish, lowest in (
+    for objective, lowest in (
         (BudgetObjective(slowdown=0.05), 0.0),
         (BudgetObjective(slowdown=0.05, risk=0.95), -np.inf),
         (BudgetObjective(slowdown=0.05, risk=0.5), 0.0),
         (BudgetObjective(slowdown=0.41, risk=0.95), 0.0),
         (BudgetObjective(), 0.0),
     ):
-        assert forbidden(surface, 1, wish).tolist() == [lowest, 0.0, 0.0]
+        assert forbidden(surface, 1, objective).tolist() == [lowest, 0.0, 0.0]
     f = fleet(pl.DataFrame({"app": ["app"], "cap_w": [200.0]}), {"app": surface})
     bold = allocate_power(f, 300.0, BudgetObjective("energy", slowdown=0.05))
     safe = allocate_power(f, 300.0, BudgetObjective("energy", slowdown=0.05, risk=0.95))

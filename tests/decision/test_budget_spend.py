@@ -10,7 +10,7 @@ import pytest
 
 from rheostat.core.outcome import Outcome
 from rheostat.core.series import Series
-from rheostat.decision.budget.allocate_power import Limits, allocate_power, gains
+from rheostat.decision.budget.allocate_power import PowerLimits, allocate_power, gains
 from rheostat.decision.budget.changing_budget import follow, planned
 from rheostat.decision.budget.node_options import BudgetObjective
 from rheostat.decision.budget.nodes import fleet
@@ -19,7 +19,7 @@ from rheostat.errors import DataError, Infeasible
 from rheostat.measurement.read import read
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.prediction.surface import Surface, surfaces
-from rheostat.recipes.ecoshift import limits_file, made_fleet
+from rheostat.recipes.ecoshift import limits_file, node_fleet
 
 
 def surface(app, seconds, power=None, caps=(100.0, 200.0, 300.0)):
@@ -97,20 +97,20 @@ def test_hysteresis_leaves_small_gains_alone() -> None:
 
 def test_racks_hold_and_unknown_ones_are_told() -> None:
     f = nodes(node=["a", "b"], app=["hungry"] * 2, rack=["r1", "r2"])
-    spent = allocate_power(f, Limits(600.0, {"rack": {"r1": 200.0, "r2": 900.0}}))
+    spent = allocate_power(f, PowerLimits(600.0, {"rack": {"r1": 200.0, "r2": 900.0}}))
     assert spent.after.now_w.tolist() == [200.0, 300.0]
     assert spent.certificate.exact
     with pytest.raises(DataError, match="no node is in rack r9"):
-        allocate_power(f, Limits(600.0, {"rack": {"r9": 200.0}}))
+        allocate_power(f, PowerLimits(600.0, {"rack": {"r9": 200.0}}))
     with pytest.raises(DataError, match="have no column row"):
-        allocate_power(f, Limits(600.0, {"row": {"r1": 200.0}}))
+        allocate_power(f, PowerLimits(600.0, {"row": {"r1": 200.0}}))
     with pytest.raises(Infeasible, match="need 200 W, the budget is 150 W"):
         allocate_power(f, 150.0)
 
 
 def test_levels_that_cross_are_refused() -> None:
     f = nodes(node=list("abcd"), app=["hungry"] * 4, rack=["1", "1", "2", "3"], row=list("xyxy"))
-    limits = Limits(900.0, {"rack": {"1": 400.0, "2": 300.0, "3": 300.0},
+    limits = PowerLimits(900.0, {"rack": {"1": 400.0, "2": 300.0, "3": 300.0},
                             "row": {"x": 500.0, "y": 500.0}})  # fmt: skip
     with pytest.raises(DataError, match="two levels cross"):
         allocate_power(f, limits)
@@ -122,7 +122,7 @@ def test_weights_count() -> None:
 
 
 def test_the_price_of_a_watt_has_an_interval_that_holds_it() -> None:
-    f = made_fleet(capped_runs(6, repeats=3, noise=0.02, seed=1), start="lowest", seed=0)
+    f = node_fleet(capped_runs(6, repeats=3, noise=0.02, seed=1), start="lowest", seed=0)
     value, low, high = allocate_power(f, float(f.now_w.sum()) + 25 * len(f)).price
     assert low <= value <= high
     assert low < high
@@ -141,7 +141,7 @@ def test_a_falling_budget_is_kept_before_it_falls() -> None:
 def test_limits_come_from_toml_and_every_mistake_is_told(tmp_path) -> None:
     path = tmp_path / "limits.toml"
     path.write_text('[site]\ntotal = {from_s = [0, 60], value = [900, 500]}\n[rack]\nr1 = "0.3kW"')
-    assert limits_file(path, 10.0) == Limits(900.0, {"rack": {"r1": 300.0}})
+    assert limits_file(path, 10.0) == PowerLimits(900.0, {"rack": {"r1": 300.0}})
     assert limits_file(path, 70.0).total_w == 500.0
     path.write_text('[rack]\nr1 = "much"\n')
     with pytest.raises(DataError) as told:

@@ -15,7 +15,13 @@ from scipy.optimize import linprog
 from rheostat.core.outcome import Outcome
 from rheostat.core.series import Series
 from rheostat.decision.budget.allocate import Allocation, allocate, room, spend_rest, whole
-from rheostat.decision.budget.allocate_power import Limits, allocate_power, gains, reclaimed, slopes
+from rheostat.decision.budget.allocate_power import (
+    PowerLimits,
+    allocate_power,
+    gains,
+    reclaimed,
+    slopes,
+)
 from rheostat.decision.budget.branch_and_bound import frontier, improve_exactly
 from rheostat.decision.budget.changing_budget import planned
 from rheostat.decision.budget.hull import Level, fill, hull
@@ -281,19 +287,19 @@ def test_equal_slowdown_gives_all_the_same_slowdown_that_the_budget_allows() -> 
 
 def test_limits_name_groups_that_are_there_and_nest() -> None:
     f = nodes([100.0] * 4, ["hungry"] * 4, rack=["a", "a", "b", "b"], row=["x"] * 4)
-    levels = Limits(900.0, {"row": {"x": 800.0}, "rack": {"a": 300.0, "b": 500.0}}).levels(f)
+    levels = PowerLimits(900.0, {"row": {"x": 800.0}, "rack": {"a": 300.0, "b": 500.0}}).levels(f)
     assert [len(level.budget_w) for level in levels] == [2, 1, 1]  # the finest first
     assert levels[0].member.tolist() == [0, 0, 1, 1]
     assert levels[2].budget_w.tolist() == [900.0]
-    spent = allocate_power(f, Limits(900.0, {"rack": {"a": 300.0}}))
+    spent = allocate_power(f, PowerLimits(900.0, {"rack": {"a": 300.0}}))
     assert spent.after.now_w[:2].sum() <= 300.0
     assert spent.after.now_w.sum() <= 900.0
     with pytest.raises(DataError) as caught:
-        Limits(1.0, {"rack": {"c": 1.0}, "hall": {"h": 1.0}}).levels(f)
+        PowerLimits(1.0, {"rack": {"c": 1.0}, "hall": {"h": 1.0}}).levels(f)
     assert caught.value.problems == (
         "no node is in rack c", "the nodes have no column hall (columns: rack, row)")  # fmt: skip
     with pytest.raises(Infeasible) as none:
-        allocate_power(f, Limits(900.0, {"rack": {"a": 150.0}}))
+        allocate_power(f, PowerLimits(900.0, {"rack": {"a": 150.0}}))
     assert none.value.nearest == 0
 
 

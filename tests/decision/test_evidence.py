@@ -7,7 +7,7 @@ import pytest
 
 from rheostat.cli import run
 from rheostat.decision.decide import decide
-from rheostat.decision.trial import plan
+from rheostat.decision.trial import plan_trial
 from rheostat.explanation.identification import identification_words
 from rheostat.measurement.synthetic.confounded import ConfoundedSite
 from rheostat.prediction.effects import WithinApplication
@@ -23,7 +23,7 @@ def months(seed, proxy, share):
     """A log of users who give larger problems more nodes, and the month to advise."""
     site = ConfoundedSite(seed, between=0.5, within=1.0, proxy=proxy)
     past, after = site.month(2000, seed=0), site.month(1000, seed=1)
-    nodes = plan(past.requests, share, "nodes", seed=seed).table.frame["nodes"]
+    nodes = plan_trial(past.requests, share, "nodes", seed=seed).table.frame["nodes"]
     return past.run(nodes.to_numpy()) if share else past.run(), after
 
 
@@ -71,14 +71,14 @@ def test_advised_jobs_hold_their_limit_where_the_log_can_tell(proxy, share, by):
 
 def test_a_trial_is_drawn_by_the_job_and_the_seed_alone():
     jobs = table({"job_id": list(range(4000)), "nodes": [8] * 4000})
-    one = plan(jobs, 0.05).table.frame
+    one = plan_trial(jobs, 0.05).table.frame
     assert one["takes_part"].sum() == pytest.approx(200, abs=3 * np.sqrt(190))
     assert set(one.filter(one["takes_part"])["nodes"]) == {2, 32}
     assert (one["nodes_requested"] == 8).all()
-    assert plan(jobs, 0.05).table.frame.equals(one)
-    backwards = plan(jobs.rows(np.arange(4000)[::-1]), 0.05).table.frame.sort("job_id")
+    assert plan_trial(jobs, 0.05).table.frame.equals(one)
+    backwards = plan_trial(jobs.rows(np.arange(4000)[::-1]), 0.05).table.frame.sort("job_id")
     assert backwards["nodes"].equals(one["nodes"])
-    assert not plan(jobs, 0.05, seed=1).table.frame["nodes"].equals(one["nodes"])
+    assert not plan_trial(jobs, 0.05, seed=1).table.frame["nodes"].equals(one["nodes"])
 
 
 def test_the_trial_of_the_command_line_keeps_what_was_asked_for(tmp_path, capsys):

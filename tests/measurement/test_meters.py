@@ -228,6 +228,25 @@ def test_a_recording_adds_up_to_the_same(tree, tmp_path):
         replay(tmp_path / "x.csv")
 
 
+def test_a_recording_says_which_samples_it_does_not_count(tmp_path, capsys):
+    lines = ["t_s,meter,domain,kind,range_j,least_window_s,most_w,part_of,value"]
+    lines += [f"{k},rapl,package-0,energy,inf,0.05,100.0,,{10 * k}" for k in range(6)]
+    lines[3] = lines[3].replace(",20", ",20000")
+    file = tmp_path / "r.csv"
+    file.write_text("\n".join([*lines, "6,rapl,package-0,energy,inf,0.05,100.0,,nan"]) + "\n")
+    assert run(["measure", "--replay", str(file)]) == 0
+    assert "note: rapl package-0: 1 of 6 samples cannot be right" in capsys.readouterr().err
+    assert replay(file).energy_j == 50.0
+    lines[2] = lines[2].replace("1,", "-4,", 1).replace("100.0", "-1")
+    lines[5] = lines[5].replace("0.05", "1e308").replace("energy", "joy")
+    file.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError, match=r"row 2: most_w: .* got -1; row 5: least_window_s.*1e308"):
+        replay(file)
+    file.write_text("\n".join([lines[0], lines[4], lines[1]]))
+    with pytest.raises(DataError, match="row 2: t_s falls from 3 to 0: is this one recording"):
+        replay(file)
+
+
 def test_the_command_line_without_a_meter_tells_time_and_says_why_no_power(tmp_path, capfd):
     argv = ["measure", "--rapl-root", str(tmp_path), "--meters", "rapl,slurm", "--json", "--"]
     assert run([*argv, sys.executable, "-c", "print('hello')"]) == 0

@@ -11,7 +11,7 @@ from rheostat.cli import run
 from rheostat.cli.large import words, workers_of
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.large_model import ScaleModel
-from rheostat.prediction.out_of_core.large_model_file import load_any
+from rheostat.prediction.persist import load
 
 from .scale_months import write_months
 
@@ -27,7 +27,7 @@ def test_many_files_are_fitted_marked_saved_and_used(tmp_path, capsys):
     assert facts["rows"] == 4000  # months 0 and 1; 2 calibrates, 3 is marked on
     assert facts["accuracy"]["runtime_s"]["rows"] > 1800
     assert 0.8 < facts["accuracy"]["runtime_s"]["coverage"] < 0.97
-    assert type(load_any(out)) is ScaleModel
+    assert type(load(out)) is ScaleModel
     assert run(["predict", paths[3], "--model", out, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert len(told["jobs"]) == 2000

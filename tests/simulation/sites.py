@@ -43,7 +43,7 @@ def case(seed: int, *features: str, n: int = 14, span: int = 40) -> Case:
     if "windows" in features:
         machine = replace(machine, maintenance=_windows(rng, machine, span))
     if "failures" in features:
-        machine = replace(machine, failure=_failures(rng, machine, span))
+        machine = replace(machine, failures=_failures(rng, machine, span))
     if "cap" in features:
         machine = replace(machine, cap_w=_cap(rng, machine, span))
     other = _ways(rng, jobs, machine) if "ways" in features else None

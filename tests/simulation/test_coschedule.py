@@ -22,7 +22,7 @@ from rheostat.decision.coschedule.shared_node import (
 )
 from rheostat.decision.coschedule.simple_policies import Marble, Sequential, near_fastest
 from rheostat.errors import DataError
-from rheostat.recipes.ecosched import POLICIES, compare
+from rheostat.recipes.ecosched import POLICIES, coschedule
 from rheostat.simulation.coschedule.interference import Truth
 from rheostat.simulation.coschedule.log_replay import Recorded
 from rheostat.simulation.coschedule.node_simulation import run_queue
@@ -132,7 +132,7 @@ def test_packed_runs_one_at_a_time_where_gpus_are_not_wasted(jobs, crowd):
 @given(worlds(), st.sampled_from([0.0, 0.05, 0.5]), st.sampled_from(OBJECTIVES), st.integers(1, 2))
 def test_the_best_of_all_candidates_comes_first(world, crowd, objective, nodes):
     profiles, queue = world
-    runs = compare(queue, profiles, NODE, objective=objective, crowd=crowd, nodes=nodes)
+    runs = coschedule(queue, profiles, NODE, objective=objective, crowd=crowd, nodes=nodes)
     assert {r.policy for r in runs} == set(POLICIES)
     costs = [cost(objective, r.makespan_s, r.energy_j) for r in runs]
     assert costs[0] == min(costs)

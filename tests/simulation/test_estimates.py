@@ -127,7 +127,7 @@ def test_what_cannot_be_learned_is_said():
 
 
 def test_a_surrogate_learns_as_time_goes_and_a_saved_one_is_used_as_it_is(tmp_path):
-    from rheostat.prediction.store import save
+    from rheostat.prediction.persist import save
     from rheostat.prediction.surrogate import Surrogate
 
     jobs = busy(n=900, span=50 * 86_400)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.core.machine import Failures, Machine, Partition
+from rheostat.core.machine import Machine, Partition, RandomFailures
 from rheostat.core.vocabulary import table
 from rheostat.decision.policies.batch_policy import BACKFILLING, OVERDUE, batch_policy
 from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
@@ -110,6 +110,18 @@ def test_alternatives_are_taken_in_order_of_preference():
     assert alone["alternative"].to_list() == [0]
 
 
+def test_alternatives_that_cannot_be_are_refused_and_those_of_other_jobs_noted():
+    jobs = trace([0, 0], [9, 1], [4, 1])
+    other = {"job_id": [2, 7], "cores": [4, 1], "runtime_s": [2.0, 8.0]}
+    found = simulate_run(jobs, "easy", 4, alternatives=table(other)).jobs.notes
+    assert [n.count for n in found if n.message.startswith("alternatives of jobs not in")] == [1]
+    bad = other | {"time_limit_s": [-1.0, 5.0], "power_w": [1.0, np.inf]}
+    with pytest.raises(DataError, match=r"rows 0: expected time_limit_s.*rows 1: expected power_w"):
+        simulate_run(jobs, "easy", 4, alternatives=table(bad))
+    none = table(other | {"time_limit_s": [np.nan, 5.0]})
+    assert simulate_run(jobs, "easy", 4, alternatives=none).jobs.frame["start_s"].len() == 2
+
+
 def test_a_job_waits_for_its_preferred_way_when_no_way_fits():
     jobs = trace([0, 0], [9, 1], [4, 1])
     other = table({"job_id": [2, 2], "cores": [4, 1], "runtime_s": [2.0, 8.0]})
@@ -171,7 +183,7 @@ def test_random_failures_follow_their_seed():
     )
 
     def ends(seed):
-        machine = Machine(6, failures=Failures(mtbf_s=400.0, repair_s=30.0, seed=seed))
+        machine = Machine(6, random_failures=RandomFailures(mtbf_s=400.0, repair_s=30.0, seed=seed))
         return simulate_run(jobs, "easy", machine).jobs.numpy("end_s").tolist()
 
     assert ends(1) == ends(1) != ends(2)

@@ -104,7 +104,7 @@ def test_a_failure_kills_requeues_and_is_accounted(seed):
     c = case(seed, "failures", "partitions", n=30, span=40)
     found = _run(c)
     runs, tries = found.account.runs, c.machine.rules.requeue
-    at = {f.at_s for f in c.machine.failure}
+    at = {f.at_s for f in c.machine.failures}
     assert set(runs.end_s[runs.killed]) <= at
     times = np.bincount(runs.job[runs.killed], minlength=len(c.jobs))
     rows = found.jobs.frame
@@ -122,7 +122,7 @@ def test_a_failure_kills_requeues_and_is_accounted(seed):
 
 
 def down(requeue):
-    machine = Machine(4, idle_w=10.0, busy_w=100.0, failure=(Failure(4.0, 3.0),),
+    machine = Machine(4, idle_w=10.0, busy_w=100.0, failures=(Failure(4.0, 3.0),),
                       rules=Rules(requeue=requeue))  # fmt: skip
     return simulate_run(trace([0, 0], [10, 2], [4, 3]), "fcfs", machine)
 
@@ -146,7 +146,7 @@ def test_without_another_try_the_job_is_over():
 
 
 def test_a_failure_on_idle_processors_kills_nobody():
-    machine = Machine(4, failure=(Failure(4.0, 30.0, procs=4),))
+    machine = Machine(4, failures=(Failure(4.0, 30.0, procs=4),))
     found = simulate_run(trace([0, 5], [2, 2], [4, 4]), "fcfs", machine)
     assert found.jobs.frame["start_s"].to_list() == [0.0, 34.0]
     assert found.account.restarts == 0

@@ -35,6 +35,14 @@ def jobs_of(seed, n=300):
     return trace(submit, run, rng.integers(1, 17, n), run * rng.integers(1, 4, n))
 
 
+def test_the_key_of_a_result_depends_on_the_code_that_made_it(monkeypatch):
+    """Results of another release are made anew: every folder that decides them is in the digest."""
+    seen = []
+    monkeypatch.setattr(sweeping, "_bytes", lambda path: seen.append(path.parent.name) or "")
+    sweeping._code.__wrapped__()
+    assert {"measurement", "policies", "simulation", "engine"} <= set(seen)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("traces")

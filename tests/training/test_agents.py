@@ -179,7 +179,7 @@ def test_a_file_of_another_training_is_refused_and_every_difference_told(jobsets
         assert word in str(told.value)
     (tmp_path / "other").write_bytes(b"not a model")
     for name in ("other", "missing"):
-        with pytest.raises(DataError, match="expected an agent saved by rheostat train"):
+        with pytest.raises(DataError, match="expected a DRAS agent"):
             Agent.load(tmp_path / name)
 
 

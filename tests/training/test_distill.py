@@ -309,7 +309,8 @@ def test_a_file_that_is_no_tree_is_refused(tmp_path, change, message):
     good = PriorityTree.of([TreeFeature("a")], feature=[0, -1, -1], threshold=[1.0, 0, 0], left=[1,
                    -1, -1], right=[2, -1, -1], value=[0.0, 1.0, 0.0])  # fmt: skip
     good.save(tmp_path / "t.json")
-    facts = unsealed(json.loads((tmp_path / "t.json").read_text()), "t.json") | change
+    facts = unsealed(json.loads((tmp_path / "t.json").read_text()), "t.json")
+    facts["contents"] |= change
     (tmp_path / "t.json").write_text(json.dumps(seal(facts)))
     with pytest.raises(DataError, match=message):
         PriorityTree.load(tmp_path / "t.json")

@@ -61,12 +61,13 @@ def apply(
     from rheostat.decision.actuate.cap_journal import CapJournal as Book
 
     todo, panel, _ = _todo(file, node, tree, rapl, gpu)
-    check(todo, panel)
+    book = Book(journal)
+    check(todo, panel, book)
     _tell_steps(todo, json, "rheostat.apply/1")
     if dry_run:
         tell("dry run: nothing was changed")
         return
-    done = run(todo, panel, Book(journal), settle_s=settle)
+    done = run(todo, panel, book, settle_s=settle)
     tell(f"{done} caps set; rheostat budget restore --journal {journal} puts them back")
 
 
@@ -117,9 +118,10 @@ def run(
     from rheostat.decision.actuate.apply import apply as set_caps
     from rheostat.decision.actuate.apply import check
     from rheostat.decision.actuate.cap_journal import CapJournal as Book
+    from rheostat.errors import RheostatError
 
     todo, panel, where = _todo(file, node, tree, rapl, gpu)
-    check(todo, panel)
+    check(todo, panel, Book(journal))
     watcher = guard.start(journal, where, settle)
     try:
         done = set_caps(todo, panel, Book(journal), settle_s=settle)
@@ -127,8 +129,11 @@ def run(
         code = subprocess.run(command, check=False).returncode
     finally:
         _, _ = watcher.communicate()
-    tell("caps put back" if watcher.returncode == 0 else "the caps could not all be put back")
-    raise typer.Exit(code or watcher.returncode)
+    if watcher.returncode:
+        hint = f"rheostat budget restore --journal {journal}"
+        raise RheostatError(f"the caps could not all be put back: {hint} (the command: {code})")
+    tell("caps put back")
+    raise typer.Exit(code)
 
 
 def slurm(

@@ -12,7 +12,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.decision.budget.allocate_power import Limits
+    from rheostat.decision.budget.allocate_power import PowerLimits
     from rheostat.decision.budget.nodes import NodeFleet
 
 budget = typer.Typer(
@@ -124,10 +124,10 @@ def _over_one(slowdown: float) -> float:
 
 def _fleet(runs: JobTable, nodes: Path | None, count: int, start: Any, seed: int) -> NodeFleet:
     from rheostat.measurement.tables import read_table
-    from rheostat.recipes.ecoshift import made_fleet
+    from rheostat.recipes.ecoshift import node_fleet
 
     table = None if nodes is None else read_table(nodes)
-    return made_fleet(runs, table, count=count, start=start, seed=seed)
+    return node_fleet(runs, table, count=count, start=start, seed=seed)
 
 
 def _start(text: str, nodes: Path | None, tree: str, rapl: str, gpu: str) -> Any:
@@ -161,9 +161,9 @@ def _caps(text: str) -> dict[str, float]:
 
 def _limits(
     fleet: NodeFleet, total: str, extra: float | None, limits: Path | None, at: str
-) -> Limits:
+) -> PowerLimits:
     from rheostat.core.units import parse_duration, parse_quantity
-    from rheostat.decision.budget.allocate_power import Limits
+    from rheostat.decision.budget.allocate_power import PowerLimits
     from rheostat.recipes.ecoshift import limits_file
 
     given = [total != "", extra is not None, limits is not None]
@@ -172,8 +172,8 @@ def _limits(
     if limits is not None:
         return limits_file(limits, parse_duration(at))
     if extra is not None:
-        return Limits(float(fleet.now_w.sum()) + extra * len(fleet))
-    return Limits(parse_quantity(total, "W"))
+        return PowerLimits(float(fleet.now_w.sum()) + extra * len(fleet))
+    return PowerLimits(parse_quantity(total, "W"))
 
 
 @budget.command()

@@ -64,14 +64,14 @@ def caps(
     """
     from rheostat.cli.output import put_json, put_report, tell, working, write_files
     from rheostat.core.files import replacing
-    from rheostat.decision.caps import advise_caps, as_runs
+    from rheostat.decision.caps import as_runs, choose_caps
     from rheostat.explanation.caps import caps_grid, caps_report
 
     runs = o.capped(known, where, by, form, mapped, column)
     own = runs if tried is None else o.capped(tried, None, by, form, mapped, column)
     asked = o.space(knob).knobs if knob else ()
     with working("learning from the known applications"):
-        found = advise_caps(runs, own, app, loss=loss, risk=risk, asked=asked)
+        found = choose_caps(runs, own, app, loss=loss, risk=risk, knobs=asked)
     for note in found.notes:
         tell(f"note: {note}")
     facts = _facts(found, loss, risk)

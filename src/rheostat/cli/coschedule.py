@@ -79,7 +79,8 @@ def coschedule(
     from rheostat.core.units import parse_quantity
     from rheostat.decision.coschedule.files import read_profiles, read_queue
     from rheostat.decision.coschedule.profile import has_signals
-    from rheostat.recipes.ecosched import POLICIES, compare
+    from rheostat.recipes.ecosched import POLICIES
+    from rheostat.recipes.ecosched import coschedule as compare
 
     if exact and nodes > 1:
         raise typer.BadParameter(f"--exact plans one node, got --nodes {nodes}")

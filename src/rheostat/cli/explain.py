@@ -9,10 +9,12 @@ import typer
 
 from rheostat.cli import options as o
 from rheostat.cli.simulate import MachineSize
+from rheostat.core.archive import kind_in
 
 if TYPE_CHECKING:
     from rheostat.decision.policies.priority_tree import PriorityTree
 
+AGENTS = ("dras-agent", "actor-critic-agent", "learned-priority")
 LANGUAGES = ("python", "c", "lua", "slurm")
 
 
@@ -133,19 +135,12 @@ def _file(policy: str) -> Path:
 
 def _is_tree(policy: str) -> bool:
     """Is it a file that is no learned order's and no agent's?  Reading it will tell the rest."""
-    return (
-        _file(policy).is_file() and not _is_agent(policy) and b"rheostat.rank/" not in _head(policy)
-    )
+    return _file(policy).is_file() and kind_in(_file(policy)) not in AGENTS
 
 
 def _is_agent(policy: str) -> bool:
-    """Is it the file of an agent: safetensors, whose first entry is the agent's?"""
-    return _file(policy).is_file() and b'{"__metadata__":{"agent":' in _head(policy)[:64]
-
-
-def _head(policy: str) -> bytes:
-    with _file(policy).open("rb") as file:
-        return file.read(4096)
+    """Is it the file of an agent or of a learned priority?"""
+    return kind_in(_file(policy)) in AGENTS
 
 
 def _tree(

@@ -59,7 +59,8 @@ def fit(
     from rheostat.core.report import Report, Section
     from rheostat.decision.accuracy import accuracy_facts
     from rheostat.explanation.advice import accuracy_words
-    from rheostat.recipes.nodecount import kind_of, marks, save, targets_in
+    from rheostat.prediction.persist import save
+    from rheostat.recipes.nodecount import kind_of, marks, targets_in
     from rheostat.recipes.nodecount import model as new_model
 
     if len(files) > 1 or out_of_core or dask or slurm:

@@ -56,7 +56,7 @@ def fit_files(
     from rheostat.cli.output import tell, tell_notes
     from rheostat.prediction.out_of_core.boosters import Settings
     from rheostat.prediction.out_of_core.large import LargeFit, fit_large
-    from rheostat.prediction.out_of_core.large_model_file import save
+    from rheostat.prediction.persist import save
 
     chosen = "xgboost" if kind == "auto" else kind
     read = partial(read_batches, form=form, mapped=mapped)

@@ -61,6 +61,11 @@ def measure(
         how = {"interval": interval, "root": rapl_root, "record": record}
         told = _run(command or [], o.names(meters), o.names(perf), quiet=json, **how)
         status, measured, counted = told
+    for r in measured.readings:
+        if r.glitches:
+            every = r.samples + r.glitches
+            tell(f"note: {r.meter} {r.domain}: {r.glitches} of {every} samples cannot be right "
+                 "and are not counted")  # fmt: skip
     facts = {"command": command or [], "status": status, **_facts(measured), "counters": counted}
     report = _report(facts)
     if json:

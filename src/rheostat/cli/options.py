@@ -270,10 +270,11 @@ def fitted(
 ) -> Predictor:
     """The saved model, or a new one that learns from ``jobs``; see `nodecount.model`."""
     from rheostat.cli.output import working
+    from rheostat.prediction.persist import PREDICTORS, load
     from rheostat.recipes import nodecount
 
     if model is not None:
-        return nodecount.saved(model)
+        return load(model, PREDICTORS)
     new = nodecount.model(kind, jobs, knobs=knobs, by=by, seed=seed)
     with working(f"learning from {len(jobs):,} jobs"):
         return new.fit(jobs)

@@ -29,9 +29,9 @@ def predict(
     from rheostat.cli.output import put_json, put_report, tell_notes
     from rheostat.core.jobs import Moment
     from rheostat.core.report import Report, Section
-    from rheostat.prediction.out_of_core.large_model_file import load_any
+    from rheostat.prediction.persist import PREDICTORS, load
 
-    learner = load_any(model)
+    learner = load(model, PREDICTORS)
     jobs = o.load(file, form, mapped).known_at(Moment.SUBMIT)
     outcome = learner.predict(jobs)
     grid = _grid(jobs, outcome)

@@ -64,6 +64,10 @@ def compare_policies(
             results=results,
             progress=progress,
         )
+    for note in dict.fromkeys(
+        f"{trace_name(t.trace)}: {n}" for t in found for n in found[t]["notes"]
+    ):
+        tell(f"note: {note}")
     facts = judge(found, rules)
     if json:
         put_json("rheostat.compare-policies/1", facts)

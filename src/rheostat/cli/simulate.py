@@ -160,9 +160,10 @@ def _predicted(path: Path, jobs: JobTable) -> Outcome:
     """What the model says at submission."""
     from rheostat.core.jobs import Moment
     from rheostat.errors import DataError
-    from rheostat.recipes.nodecount import prepared, saved
+    from rheostat.prediction.persist import PREDICTORS, load
+    from rheostat.recipes.nodecount import prepared
 
-    found = saved(path).predict(prepared(jobs).known_at(Moment.SUBMIT))
+    found = load(path, PREDICTORS).predict(prepared(jobs).known_at(Moment.SUBMIT))
     if "power_w" not in found.names:
         told = f"expected a model of power_w, got one of {', '.join(found.names)}"
         raise DataError(str(path), [told])

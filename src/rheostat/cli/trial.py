@@ -31,9 +31,9 @@ def trial(
     from rheostat.cli.output import put_json, put_report, tell
     from rheostat.core.files import replace_file
     from rheostat.core.report import Grid, Report, Section
-    from rheostat.decision.trial import plan
+    from rheostat.decision.trial import plan_trial
 
-    planned = plan(o.load(file, form, mapped), share, knob, high=largest, seed=seed)
+    planned = plan_trial(o.load(file, form, mapped), share, knob, high=largest, seed=seed)
     frame = planned.table.frame
     part = frame.filter(frame["takes_part"])
     if out is not None:

@@ -17,7 +17,7 @@ class Because:
 
     rule: str
     numbers: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    constraints: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
     runner_up: Mapping[str, Any] | None = None
     compared: Mapping[str, float] = field(default_factory=dict)
     support: float | None = None

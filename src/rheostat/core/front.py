@@ -277,7 +277,7 @@ def _because(
     return Because(
         rule=str(rule),
         numbers=numbers,
-        constraints=tuple(str(c) for c in limits),
+        limits=tuple(str(c) for c in limits),
         runner_up=None if second is None else front.setting(second),
         compared=compared,
         support=None if front.outcome.support is None else float(front.outcome.support[best]),

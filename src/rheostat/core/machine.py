@@ -104,7 +104,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Failures:
+class RandomFailures:
     """Failures at random: each unit of ``procs`` processors fails every ``mtbf_s`` on average."""
 
     mtbf_s: float
@@ -171,8 +171,8 @@ class Machine:
     tariff_per_kwh: Series | None = None
     carbon_g_per_kwh: Series | None = None
     maintenance: tuple[Window, ...] = ()
-    failure: tuple[Failure, ...] = ()
-    failures: Failures | None = None
+    failures: tuple[Failure, ...] = ()
+    random_failures: RandomFailures | None = None
     rules: Rules = Rules()
 
     def __post_init__(self) -> None:
@@ -182,7 +182,7 @@ class Machine:
             problems.append(f"procs: expected the sum of the partitions, got {self.procs}")
         if len(set(names)) < len(names):
             problems.append(f"partitions: expected different names, got {', '.join(names)}")
-        named = [*(w.partition for w in self.maintenance), *(f.partition for f in self.failure)]
+        named = [*(w.partition for w in self.maintenance), *(f.partition for f in self.failures)]
         problems += [
             f"partition {n} is not one of {', '.join(names)}"
             for n in named
@@ -205,7 +205,9 @@ class Machine:
     @property
     def plain(self) -> bool:
         """Nothing but processors that any job may use: watts are then counted, not planned."""
-        things = self.partitions, self.maintenance, self.failure, self.failures, self.cap_w
+        things = (
+            self.partitions, self.maintenance, self.failures, self.random_failures, self.cap_w
+        )  # fmt: skip
         return not any(things) and self.rules == Rules()
 
     @classmethod
@@ -227,9 +229,9 @@ class Machine:
         made: dict[str, Any] = {}
         for key, (field, kind) in _MANY.items():
             made[field] = _several(facts.pop(key, []), key, kind, problems)
-        for key, kind in (("failures", Failures), ("rules", Rules)):
+        for key, (field, kind) in _ONE.items():
             if key in facts:
-                made[key] = _one(facts.pop(key), key, kind, problems)
+                made[field] = _one(facts.pop(key), key, kind, problems)
         power = facts.pop("power", {})
         if isinstance(power, Mapping):
             problems += [f"power: {k} is not known" for k in power if k not in _POWER]
@@ -254,10 +256,14 @@ class Machine:
 _MANY: dict[str, tuple[str, Callable[..., Any]]] = {
     "partition": ("partitions", Partition),
     "maintenance": ("maintenance", Window),
-    "failure": ("failure", Failure),
+    "failure": ("failures", Failure),
+}
+_ONE: dict[str, tuple[str, Callable[..., Any]]] = {
+    "failures": ("random_failures", RandomFailures),
+    "rules": ("rules", Rules),
 }
 _POWER = ("cap_w", "tariff_per_kwh", "carbon_g_per_kwh")
-KEYS = ("procs", "name", "idle_w", "busy_w", *_MANY, "failures", "rules", "power")
+KEYS = ("procs", "name", "idle_w", "busy_w", *_MANY, *_ONE, "power")
 
 
 def _several(given: Any, key: str, kind: Any, problems: list[str]) -> tuple[Any, ...]:

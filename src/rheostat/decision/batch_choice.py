@@ -177,7 +177,7 @@ def assignments(
         because = Because(
             rule=said,
             numbers={q: tuple(float(v[j]) for v in chosen.advised[q]) for q in wanted},  # type: ignore[misc]
-            constraints=told,
+            limits=told,
             runner_up=None if alone else runner[j],
             compared={} if alone else {q: float(r[j]) for q, r in ratio.items()},
             support=None if np.isnan(chosen.support[j]) else float(chosen.support[j]),

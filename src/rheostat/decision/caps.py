@@ -68,45 +68,50 @@ class CapAdvice:
         return bool(np.isfinite(self.default_s))
 
 
-def advise_caps(
-    known: JobTable,
-    tried: JobTable,
+def choose_caps(
+    others: JobTable,
+    runs: JobTable,
     app: str,
     *,
     loss: float = LOSS,
     risk: float = RISK,
-    asked: Sequence[Knob] = (),
+    knobs: Sequence[Knob] = (),
 ) -> CapAdvice:
-    """Complete the row of ``app`` from its runs ``tried``, taught by the others in ``known``.
+    """Caps for one application, from a few of its runs and the runs of others.
 
     Parameters
     ----------
-    known : JobTable
-        Runs of applications: app, runtime_s, caps in watts, counts of GPUs or nodes that vary.
-    tried : JobTable
-        Runs of the application; its caps may be others, between those of ``known``.
+    others : JobTable
+        Runs of other applications: app, runtime_s, caps in watts, counts of GPUs or nodes.
+    runs : JobTable
+        Runs of the application; its caps may be others, between those of ``others``.
     app : str
         Its name.
     loss : float
         Share of speed that may be lost.
     risk : float
         Probability with which the setting kept must hold that.
-    asked : sequence of Knob
-        Values to predict where they are to be others than those of ``known``.
+    knobs : sequence of Knob
+        Values to predict where they are to be others than those of ``others``.
+
+    Returns
+    -------
+    CapAdvice
+        The setting to keep, the one to measure next, and the speed expected at each.
 
     Raises
     ------
     DataError
         Fewer than two known applications, columns that are missing, knobs beyond what is known.
     """
-    others, notes = _with_default(known.rows(pl.col("app").cast(pl.String) != app))
-    if others.frame["app"].n_unique() < 2:
+    complete, notes = _with_default(others.rows(pl.col("app").cast(pl.String) != app))
+    if complete.frame["app"].n_unique() < 2:
         raise DataError("known applications", [f"expected two or more beside {app}"])
-    learnt = cap_table(others)
-    runs, outside = _runs(learnt, tried, app)
-    learnt, between = _between(learnt, [*runs, *_grid(learnt, asked)])
+    learnt = cap_table(complete)
+    measured, outside = _runs(learnt, runs, app)
+    learnt, between = _between(learnt, [*measured, *_grid(learnt, knobs)])
     runtime = np.full(len(learnt.values), np.nan)
-    for setting, seconds in runs.items():
+    for setting, seconds in measured.items():
         runtime[learnt.index(setting)] = seconds
     first = float(runtime[learnt.default])
     model = CapModel().fit(learnt)

@@ -61,7 +61,7 @@ class Advice:
     decision: Decision
     totals: Mapping[str, Change]
     rule: str
-    constraints: tuple[str, ...]
+    limits: tuple[str, ...]
     knobs: tuple[str, ...]
     objectives: tuple[str, ...]
 

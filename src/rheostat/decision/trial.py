@@ -50,7 +50,7 @@ class Trial:
         return int(self.table.frame["takes_part"].sum())
 
 
-def plan(
+def plan_trial(
     jobs: JobTable,
     share: float = 0.05,
     knob: str = "nodes",
@@ -86,7 +86,7 @@ def plan(
     --------
     >>> from rheostat import table
     >>> queue = table({"job_id": list(range(2000)), "nodes": [4, 16] * 1000})
-    >>> trial = plan(queue, share=0.05)
+    >>> trial = plan_trial(queue, share=0.05)
     >>> 70 < trial.taking_part < 130, sorted(set(trial.table.frame["nodes"]))
     (True, [1, 4, 16, 64])
     """

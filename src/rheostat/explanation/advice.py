@@ -45,7 +45,7 @@ def _by_group(advice: Advice) -> list[Section]:
 
 
 def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
-    limits = f" within {' and '.join(advice.constraints)}" if advice.constraints else ""
+    limits = f" within {' and '.join(advice.limits)}" if advice.limits else ""
     said = [
         f"{counts['advised']:,} of {len(advice):,} jobs should change, {counts['kept']:,} stay as"
         f" asked (rule: {advice.rule}{limits})."
@@ -103,7 +103,7 @@ def advice_facts(advice: Advice) -> dict[str, Any]:
     """Everything but the jobs, as data."""
     return {
         "rule": advice.rule,
-        "constraints": list(advice.constraints),
+        "constraints": list(advice.limits),
         "knobs": list(advice.knobs),
         "objectives": list(advice.objectives),
         "counts": advice.counts(),

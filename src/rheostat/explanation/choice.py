@@ -255,7 +255,7 @@ def bought(ratio: float, what: str) -> str:
 def _reasons(choice: Assignment, front: Front | None) -> list[str]:
     because = choice.because
     rule = f"It is the {because.rule}" if because.rule.startswith("knee") else because.rule
-    limits = f", among settings with {listed(because.constraints)}" if because.constraints else ""
+    limits = f", among settings with {listed(because.limits)}" if because.limits else ""
     said = [f"{rule[:1].upper()}{rule[1:]}{limits}."]
     if front is not None:
         said += [s for s in (_flattens(front), _sureness(front, choice.index)) if s]
@@ -311,7 +311,7 @@ def because_facts(choice: Assignment) -> dict[str, Any]:
     b = choice.because
     return {
         "rule": b.rule,
-        "constraints": list(b.constraints),
+        "constraints": list(b.limits),
         "runner_up": None if b.runner_up is None else dict(b.runner_up),
         "compared": dict(b.compared),
         "support": b.support,

@@ -25,6 +25,8 @@ TRUSTED = (
     "sklearn._loss.link.Interval",
     "sklearn._loss._loss.CyHalfSquaredError",
     "sklearn._loss.loss.HalfSquaredError",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
 )
 """Types a model file may hold beyond those skops trusts itself: they only hold data."""
 
@@ -69,6 +71,14 @@ def unpack(kind: str, facts: Mapping[str, Any], files: Mapping[str, bytes]) -> A
             f"unknown part {kind!r}: written by a newer release, or not by rheostat"
         )
     return _READERS[kind](facts, files)
+
+
+def libraries_of(kind: str, facts: Mapping[str, Any]) -> set[str]:
+    """Names of the libraries whose format `pack` used."""
+    if kind == "embedded":
+        roles = (facts["embedding_"], facts["regressor_"])
+        return set().union(*(libraries_of(r["kind"], r["facts"]) for r in roles))
+    return {{"sklearn": "scikit-learn", "network": "torch"}.get(kind, kind)}
 
 
 def _is_lightgbm(thing: Any) -> bool:

@@ -47,7 +47,7 @@ FEWEST_KNOWN = 20
 HIDDEN_FOLDS, HIDDEN = 5, 2
 """Groups are dealt into five folds; two of them (one if slow) are hidden in turn."""
 ATTENTION = ("xgboost", "attention")
-"""What ``kind="attention"`` means: these trees, fed by this embedding."""
+"""What ``method="attention"`` means: these trees, fed by this embedding."""
 
 
 DECIMALS = 9
@@ -73,7 +73,7 @@ class Surrogate:
 
     Parameters
     ----------
-    kind : str or scikit-learn regressor
+    method : str or scikit-learn regressor
         "forest", "xgboost", "lightgbm", "tabnet", "attention" (an attention embedding feeding
         trees), or any regressor.
     targets : quantities to predict, positive, in SI units; derived ones (energy) need not be named.
@@ -102,9 +102,9 @@ class Surrogate:
     `DataError` naming all that are missing; a category never seen is predicted as an average one.
     """
 
-    def __init__(  # noqa: PLR0913 - options of one model, all but the kind by keyword
+    def __init__(  # noqa: PLR0913 - options of one model, all but the method by keyword
         self,
-        kind: Any = "forest",
+        method: Any = "forest",
         *,
         targets: Sequence[str] = ("runtime_s", "power_w"),
         embedding: str | None = None,
@@ -118,7 +118,7 @@ class Surrogate:
         n_draws: int = 64,
         seed: int = 0,
     ) -> None:
-        self.kind = kind
+        self.method = method
         self.targets = tuple(targets)
         self.embedding = embedding
         self.features = features
@@ -237,7 +237,7 @@ class Surrogate:
         )
 
     def _regressor(self, seed: int) -> Any:
-        kind, embedding = ATTENTION if self.kind == "attention" else (self.kind, self.embedding)
+        kind, embedding = ATTENTION if self.method == "attention" else (self.method, self.embedding)
         if embedding is None:
             return make_regressor(kind, seed)
         from rheostat.prediction.embedding import EmbeddedRegressor, make_embedding
@@ -252,7 +252,7 @@ class Surrogate:
 
     def _slow(self) -> bool:
         """Whether fitting trains a network: then fewer fits go into the calibration."""
-        return self.embedding is not None or self.kind in ("attention", "tabnet")
+        return self.embedding is not None or self.method in ("attention", "tabnet")
 
     def _calibrate(
         self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator

@@ -47,7 +47,7 @@ def make_policy(name: str, profiles: Profiles, idle_w: float, **options: Any) ->
     raise DataError("--policy", [f"expected one of {', '.join(POLICIES)}, got {name!r}"])
 
 
-def compare(  # noqa: PLR0913 - what a node is and what is wanted, all but three by keyword
+def coschedule(  # noqa: PLR0913 - what a node is and what is wanted, all but three by keyword
     queue: Sequence[Waiting],
     profiles: Profiles,
     node: Node,

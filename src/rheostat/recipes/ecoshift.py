@@ -26,7 +26,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.series import Series
 from rheostat.core.units import parse_quantity
 from rheostat.decision.actuate.actuators import DeviceAddress
-from rheostat.decision.budget.allocate_power import Limits
+from rheostat.decision.budget.allocate_power import PowerLimits
 from rheostat.decision.budget.nodes import NodeFleet, fleet
 from rheostat.errors import DataError
 from rheostat.prediction.surface import CAPS, COUNTS, Surface, surfaces
@@ -79,8 +79,8 @@ def drawn(nodes: NodeFleet) -> NodeFleet:
     return replace(nodes, draw_w=draw)
 
 
-def limits_file(path: Path, at_s: float = 0.0) -> Limits:
-    """Limits from TOML: ``[site] total = "12 kW"`` and a table per level, such as ``[rack]``.
+def limits_file(path: Path, at_s: float = 0.0) -> PowerLimits:
+    """Power limits from TOML: ``[site] total = "12 kW"`` and a table per level, such as ``[rack]``.
 
     The total may change with time: ``total = {from_s = [0, 3600], value = [12000, 9000]}``.
     """
@@ -95,7 +95,7 @@ def limits_file(path: Path, at_s: float = 0.0) -> Limits:
     groups = {k: _watts(k, v, problems) for k, v in given.items()}
     if problems or total is None:
         raise DataError(str(path), problems)
-    return Limits(total, groups)
+    return PowerLimits(total, groups)
 
 
 def budget_series(path: Path) -> Series:
@@ -128,7 +128,7 @@ def _watts(level: str, given: Any, problems: list[str]) -> dict[str, float]:
     return found
 
 
-def made_fleet(
+def node_fleet(
     runs: JobTable,
     nodes: pl.DataFrame | None = None,
     *,

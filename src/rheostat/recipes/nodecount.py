@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,6 @@ from rheostat.decision.accuracy import Accuracy, accuracy
 from rheostat.decision.backtest import divided, end_s
 from rheostat.errors import DataError
 from rheostat.measurement.repairs import TOTALS, per_node_requests
-from rheostat.prediction.archive import holds
 
 OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
@@ -155,24 +153,6 @@ def model(
     if kind == "attention":
         return Surrogate("xgboost", embedding="attention", targets=targets, group_by=by, seed=seed)
     return Surrogate(kind, targets=targets, group_by=by, seed=seed)
-
-
-def saved(path: Path) -> Predictor:
-    """A model from a file, whichever kind it is."""
-    if holds(path, "law.json"):
-        from rheostat.prediction.scaling_law import LawGP
-
-        return LawGP.load(path)
-    from rheostat.prediction.store import load
-
-    return load(path)
-
-
-def save(fitted: Any, path: Path) -> Path:
-    """Keep a fitted model in a file that is safe to open."""
-    from rheostat.prediction import store
-
-    return fitted.save(path) if hasattr(fitted, "save") else store.save(fitted, path)
 
 
 def reconstruction(

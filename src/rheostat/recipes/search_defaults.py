@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
-from typing import Any
 
 from rheostat.core.jobs import JobTable
-from rheostat.core.space import Space
+from rheostat.core.space import Knob, Space
 from rheostat.errors import DataError
+from rheostat.tradeoff.measured_cells import tell_runs
 from rheostat.tradeoff.propose import PROPOSERS
+from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.law_guided import limitable
+from rheostat.tradeoff.rules import Limit
 
 LAWS = frozenset({"runtime_s", "power_w", "energy_j"})
 
@@ -20,12 +22,41 @@ def proposer(
     space: Space,
     objectives: Sequence[str],
     *,
-    limits: Sequence[Any] = (),
+    limits: Sequence[Limit] = (),
     prior: JobTable | None = None,
     budget: int | None = None,
     seed: int = 0,
-) -> Any:
-    """The proposer of this name; "auto" is the best one for the space and what is installed."""
+) -> Searcher:
+    """The proposer of this name, for `rheostat.search`.
+
+    Parameters
+    ----------
+    method : str
+        "auto" (the best for the space and what is installed), "law" or a key of
+        `rheostat.tradeoff.propose.PROPOSERS`.
+    space : Space
+        Knobs and constraints.
+    objectives : sequence of str
+        Quantities to minimise.
+    limits : sequence of Limit
+        What the setting to be found must hold.
+    prior : JobTable, optional
+        Runs of other applications, for "law".
+    budget : int, optional
+        Measurements that are planned in all, for "law".
+    seed : int
+        Of everything that is drawn.
+
+    Returns
+    -------
+    Searcher
+        With ``ask(n)`` and ``tell(jobs, outcome)``.
+
+    Raises
+    ------
+    DataError
+        No method has this name.
+    """
     name = automatic(space, objectives, limits) if method == "auto" else method
     if name == "law":
         from rheostat.tradeoff.propose.law_guided import LawGuided
@@ -38,7 +69,59 @@ def proposer(
     return PROPOSERS[name](space, objectives, limits=limits, seed=seed)
 
 
-def automatic(space: Space, objectives: Sequence[str], limits: Sequence[Any] = ()) -> str:
+def next_settings(
+    runs: JobTable,
+    knobs: Space | Knob | Iterable[Knob],
+    objectives: Sequence[str] = ("runtime_s", "energy_j"),
+    *,
+    count: int = 1,
+    method: str = "auto",
+    limits: Sequence[Limit] = (),
+    prior: JobTable | None = None,
+    seed: int = 0,
+) -> JobTable:
+    """Which settings to measure next, from the results at hand.
+
+    Parameters
+    ----------
+    runs : JobTable
+        Measured runs of one application, with the knobs and the objectives.
+    knobs : Space, Knob or several Knobs
+        What may be turned.
+    objectives : sequence of str
+        Quantities to minimise.
+    count : int
+        Settings to name.
+    method, limits, prior, seed
+        As for `proposer`.
+
+    Returns
+    -------
+    JobTable
+        At most ``count`` rows with the knobs; none where every setting is measured.
+
+    Raises
+    ------
+    DataError
+        A knob is no column of ``runs``, or no method has this name.
+
+    Examples
+    --------
+    >>> from rheostat import Knob, table
+    >>> runs = table({"nodes": [1, 4], "runtime_s": [90.0, 30.0], "energy_j": [9e3, 12e3]})
+    >>> next_settings(runs, Knob("nodes", [1, 2, 4]), method="sobol").frame["nodes"].to_list()
+    [2]
+    """
+    space = Space.of(knobs)
+    planned = distinct(runs, space) + count
+    asker = proposer(
+        method, space, objectives, limits=limits, prior=prior, budget=planned, seed=seed
+    )
+    tell_runs(asker, runs)
+    return asker.ask(count)
+
+
+def automatic(space: Space, objectives: Sequence[str], limits: Sequence[Limit] = ()) -> str:
     """Laws where they apply, else expected hypervolume, else (without torch) Sobol points.
 
     >>> from rheostat.core.space import Knob

@@ -86,9 +86,9 @@ def failures(machine: Machine, begin: float, end: float) -> dict[str, Array]:
     names = [p.name for p in machine.parts]
     rows = [
         (f.at_s, names.index(f.partition) if f.partition else 0, f.procs, f.repair_s)
-        for f in machine.failure
+        for f in machine.failures
     ]
-    chance = machine.failures
+    chance = machine.random_failures
     seed = 0 if chance is None else chance.seed
     if chance is not None:
         for k, part in enumerate(machine.parts):

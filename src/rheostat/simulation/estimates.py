@@ -91,18 +91,18 @@ def learner(estimates: Any) -> Any:
     if estimates == "last2":
         return None
     if estimates == "boost":
-        from rheostat.simulation.quantile_boosting import Boosted
+        from rheostat.simulation.quantile_boosting import QuantileBoosting
 
-        return Boosted()
+        return QuantileBoosting()
     if estimates in KINDS:
         from rheostat.prediction.surrogate import Surrogate
 
         # no knob is turned here: the request and the size may be learned from
         return Surrogate(estimates, targets=("runtime_s",), turned=None, scaled=False)
     if Path(str(estimates)).is_file():
-        from rheostat.prediction.store import load
+        from rheostat.prediction.persist import PREDICTORS, load
 
-        return SavedEstimate(load(estimates))
+        return SavedEstimate(load(estimates, PREDICTORS))
     raise DataError(f"estimates {estimates}", [f"expected {NAMES}"])
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.core.machine import Machine
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
@@ -110,15 +110,22 @@ def _given(jobs: JobTable, load: Workload, alternatives: JobTable) -> JobOptions
     """The rows of the table that belong to a job of the workload, in the table's order."""
     alternatives.require("job_id", "runtime_s")
     run, procs = alternatives.numpy("runtime_s"), sizes(alternatives)
-    limit = numbers(alternatives, "time_limit_s")
-    bad = ~((run >= 0) & (run < LONGEST_S)) | ~((procs > 0) & (procs < 2**31))
-    bad |= procs != np.floor(procs)
-    if bad.any():
-        rows = ", ".join(map(str, np.flatnonzero(bad)[:5]))
-        raise DataError(
-            "alternatives",
-            [f"rows {rows}: expected runtime_s from 0 to a century and a whole number of cores"],
-        )
+    limit, power = (numbers(alternatives, name) for name in ("time_limit_s", "power_w"))
+    wrong = {
+        "runtime_s from 0 to a century": ~((run >= 0) & (run < LONGEST_S)),
+        "a whole number of cores": ~((procs > 0) & (procs < 2**31)) | (procs != np.floor(procs)),
+        "time_limit_s above 0, up to a century, or empty for none": ~np.isnan(limit)
+        & ~((limit > 0) & (limit < LONGEST_S)),
+        "power_w from 0 to a gigawatt, or empty": ~np.isnan(power)
+        & ~((power >= 0) & (power < 1e9)),
+    }
+    problems = [
+        f"rows {', '.join(map(str, np.flatnonzero(bad)[:5]))}: expected {what}"
+        for what, bad in wrong.items()
+        if bad.any()
+    ]
+    if problems:
+        raise DataError("alternatives", problems)
     place = index_of(jobs.frame["job_id"][load.row], alternatives.frame["job_id"])
     own = counts(jobs, "gpus")[load.row][place]
     made = JobOptions(
@@ -126,14 +133,24 @@ def _given(jobs: JobTable, load: Workload, alternatives: JobTable) -> JobOptions
         procs.astype(np.int64),
         counts(alternatives, "gpus") if "gpus" in alternatives.schema else own,
         run,
-        np.where(limit > 0, limit, np.nan),
-        numbers(alternatives, "power_w"),
+        limit,
+        power,
         np.arange(len(alternatives)),
         np.zeros(len(alternatives), bool),
         np.full(len(alternatives), np.nan),
         np.full(len(alternatives), np.nan),
     )
     return made.only(place >= 0)
+
+
+def unmatched(jobs: JobTable, alternatives: JobTable) -> tuple[Note, ...]:
+    """A note on alternatives of jobs that the trace does not have."""
+    ids = alternatives.frame["job_id"].filter(
+        index_of(jobs.frame["job_id"], alternatives.frame["job_id"]) < 0
+    )
+    few = ", ".join(str(i)[:20] for i in ids.unique(maintain_order=True)[:3])
+    note = Note(f"alternatives of jobs not in the trace ({few}): unused", (), len(ids))
+    return (note,) if len(ids) else ()
 
 
 def index_of(among: pl.Series, wanted: pl.Series) -> Array:

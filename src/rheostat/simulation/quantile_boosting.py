@@ -15,7 +15,7 @@ from rheostat.simulation.workload import Array
 FEATURES = ("ask_s", "procs", "last_run_s", "before_run_s", "mean_run_s")
 
 
-class Boosted:
+class QuantileBoosting:
     """A `Predictor` of ``runtime_s`` from the request, the size and the user's history.
 
     ``quantile`` of the run times should lie below the estimate; ``buffer`` is a factor on top.
@@ -24,7 +24,7 @@ class Boosted:
     def __init__(self, quantile: float = 0.7, buffer: float = 1.1, seed: int = 0) -> None:
         self.quantile, self.buffer, self.seed = quantile, buffer, seed
 
-    def fit(self, jobs: JobTable) -> Boosted:
+    def fit(self, jobs: JobTable) -> QuantileBoosting:
         """Learn from ended jobs."""
         from sklearn.ensemble import HistGradientBoostingRegressor
 

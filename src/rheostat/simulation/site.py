@@ -17,7 +17,7 @@ from rheostat.core.outcome import Outcome
 from rheostat.decision.policies.batch_policy import BatchPolicy
 from rheostat.errors import DataError
 from rheostat.simulation.dispatch import shared
-from rheostat.simulation.moldable import JobOptions, choices
+from rheostat.simulation.moldable import JobOptions, choices, unmatched
 from rheostat.simulation.planning_estimates import asked_seconds, believed_watts, planned_watts
 from rheostat.simulation.simulate import Simulation
 from rheostat.simulation.site_jobs import (
@@ -61,8 +61,11 @@ def simulate_site(
     load = placed(jobs, site_workload(jobs, machine), machine, alternatives)
     ways = choices(jobs, load, alternatives, machine.rules.kill == "limit")
     advice: tuple[Note, ...] = ()
-    if alternatives is not None and sized_by is not None:
-        ways, advice = _advised(ways, jobs, alternatives, sized_by)
+    if alternatives is not None:
+        advice = unmatched(jobs, alternatives)
+        if sized_by is not None:
+            ways, more = _advised(ways, jobs, alternatives, sized_by)
+            advice += more
     part = partitions(jobs, machine)[load.row]
     believed = believed_watts(power_w, len(jobs))
     load, ways, part = possible(load, ways, part, machine, believed)

@@ -110,7 +110,7 @@ def _extra(
         made["energy_j"] = spent.fill_nan(None)
     if rules.dependencies:
         made["eligible_s"] = told.eligible[back]
-    if machine.failure or machine.failures is not None:
+    if machine.failures or machine.random_failures is not None:
         lost = np.zeros(n)
         np.add.at(lost, runs.job, runs.killed * (runs.end_s - runs.start_s).clip(0.0))
         made["lost_s"], made["restarts"] = lost[back], told.again[back]

@@ -64,7 +64,7 @@ class Task:
 def _code() -> str:
     """Digest of what reads, orders and simulates: another release does its own runs."""
     here = Path(__file__).parents[1]
-    parts = (here / "measure", here / "decide" / "queue", here / "simulate")
+    parts = (here / "measurement", here / "decision" / "policies", here / "simulation")
     return _digest(*(_bytes(f) for p in parts for f in sorted(p.rglob("*.py"))))
 
 
@@ -151,6 +151,7 @@ def perform(task: Task) -> dict[str, Any]:
 
 def _performed(task: Task) -> dict[str, Any]:
     from rheostat.decision.policies.batch_policy import batch_policy
+    from rheostat.simulation.note_numbers import noted
     from rheostat.simulation.policy_files import plays
     from rheostat.simulation.simulate import simulate_run
     from rheostat.simulation.trace_header import machine_of
@@ -173,6 +174,7 @@ def _performed(task: Task) -> dict[str, Any]:
         "whole": _summed(run.jobs, run.machine.procs),
         "later": _summed(_later(run.jobs, task), run.machine.procs),
         "cpu_s": run.cpu_s,
+        "notes": [n["text"] for n in noted(jobs, [run]) if n["text"]],
     }
 
 

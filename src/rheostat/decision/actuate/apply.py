@@ -78,8 +78,17 @@ def _moved(panel: Actuators, node: CapPlan, knob: str) -> float | None:
     return None if as_planned else max(found)
 
 
-def check(todo: CapChanges, panel: Actuators) -> None:
-    """Raise `NotPermitted` with every reason why some step could not be made or undone."""
+def check(todo: CapChanges, panel: Actuators, journal: CapJournal) -> None:
+    """Raise if some step could not be made, journalled or undone; changes nothing.
+
+    Raises
+    ------
+    NotPermitted
+        Every reason why a place cannot be written, or could not be put back.
+    DataError, OSError
+        The journal cannot be written, or what is there could not be restored from.
+    """
+    journal.check()
     problems = [
         reason
         for s in (*todo.lower, *todo.higher)
@@ -106,7 +115,7 @@ def apply(
     OSError
         A write failed halfway: what was changed has been put back, and the error says so.
     """
-    check(todo, panel)
+    check(todo, panel, journal)
     done: list[CapChange] = []
     try:
         for group in (todo.lower, todo.higher):

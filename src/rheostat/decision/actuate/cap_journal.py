@@ -8,6 +8,7 @@ Every line carries a checksum: one that is damaged is told and left out, the oth
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -58,6 +59,32 @@ class CapJournal:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
 
+    def check(self) -> None:
+        """Raise unless a journal can begin at this path or go on: asked before a cap is changed.
+
+        Raises
+        ------
+        DataError
+            The file is no journal, or has damaged lines, from which nothing could be restored.
+        OSError
+            No file can be made there.
+        """
+        try:
+            self.path.lstat()
+        except FileNotFoundError:
+            folder = next(p for p in self.path.absolute().parents if p.exists())
+            if not os.access(folder, os.W_OK):
+                raise PermissionError(
+                    errno.EACCES, os.strerror(errno.EACCES), str(folder)
+                ) from None
+            return
+        begun = ordinary_file(self.path, new=True).read_bytes()[: len(_HEAD) + 1]
+        if not f"{_HEAD}\n".encode().startswith(begun):
+            raise DataError(str(self.path), ["is no journal of caps: name another file"])
+        if problems := self.entries()[1]:
+            hint = "restore from it first (rheostat budget restore), or name another file"
+            raise DataError(str(self.path), [*problems, hint])
+
     def write(self, entry: CapEntry) -> None:
         """Append and sync one line; the first also writes the header and syncs the folder."""
         new = not self.path.exists()
@@ -75,8 +102,6 @@ class CapJournal:
 
     def _mend(self) -> None:
         """Cut off a line that a kill left unfinished."""
-        if not self.path.is_file():
-            raise DataError(str(self.path), ["expected a file to write the journal to"])
         with self.path.open("rb+") as file:
             whole = file.read()
             end = whole.rfind(b"\n") + 1

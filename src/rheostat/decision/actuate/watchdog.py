@@ -44,10 +44,10 @@ def watch(journal: Path, where: DeviceAddress, settle_s: float) -> int:
     sys.stdout.flush()
     while sys.stdin.buffer.read(4096):
         continue
-    if not journal.exists():
-        return 0  # nothing was ever changed, or somebody restored already
     book = CapJournal(journal)
     try:
+        if not journal.exists():
+            return 0  # nothing was ever changed, or somebody restored already
         problems = restore(book, panel_of(book, where), settle_s=settle_s).problems
     except (RheostatError, OSError) as error:
         problems = (str(error),)

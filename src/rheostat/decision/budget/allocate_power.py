@@ -38,19 +38,35 @@ from rheostat.decision.budget.price import price_draws
 from rheostat.errors import DataError
 
 Interval = tuple[float, float, float]
+MOST_W = 1e12
+"""More than all the world's power stations give."""
 _LEVEL = 0.9
 
 
 @dataclass(frozen=True)
-class Limits:
+class PowerLimits:
     """Watts for all (``total_w``) and for groups at each level, the finest level first.
 
-    >>> Limits(1000.0, {"rack": {"r1": 400.0}}).total_w
+    >>> PowerLimits(1000.0, {"rack": {"r1": 400.0}}).total_w
     1000.0
     """
 
     total_w: float
     groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        every = {"total": self.total_w} | {
+            f"{level} {name}": watts
+            for level, budgets in self.groups.items()
+            for name, watts in budgets.items()
+        }
+        problems = [
+            f"{name}: expected at most {MOST_W:g} W, got {watts:g} W"
+            for name, watts in every.items()
+            if not watts <= MOST_W
+        ]
+        if problems:
+            raise DataError("limits", problems)
 
     def levels(self, fleet: NodeFleet) -> list[Level]:
         """As levels over the fleet's nodes; a group that no node is in is a `DataError`."""
@@ -93,8 +109,8 @@ class BudgetPlan:
 
     fleet: NodeFleet
     rows: Ints
-    wish: BudgetObjective
-    limits: Limits
+    objective: BudgetObjective
+    limits: PowerLimits
     certificate: Allocation
     price: Interval
     gain: tuple[Array, Array, Array]
@@ -115,8 +131,8 @@ class BudgetPlan:
 
 def allocate_power(
     fleet: NodeFleet,
-    limits: Limits | float,
-    wish: BudgetObjective | None = None,
+    limits: PowerLimits | float,
+    objective: BudgetObjective | None = None,
     *,
     reclaim_w: float | None = None,
     most_changes: int | None = None,
@@ -127,9 +143,9 @@ def allocate_power(
     ----------
     fleet : NodeFleet
         Nodes, what they run, how their caps stand.
-    limits : Limits or float
+    limits : PowerLimits or float
         Watts of caps in total, or for nested groups too.
-    wish : BudgetObjective
+    objective : BudgetObjective
         Objective, risk, slowdown bound, hysteresis; by default the mean gain in speed.
     reclaim_w : float or None
         Take only what devices do not draw, less this margin (the published way).
@@ -141,8 +157,8 @@ def allocate_power(
     Infeasible
         The lowest caps allowed exceed a limit.
     """
-    wish = wish or BudgetObjective()
-    limits = limits if isinstance(limits, Limits) else Limits(float(limits))
+    objective = objective or BudgetObjective()
+    limits = limits if isinstance(limits, PowerLimits) else PowerLimits(float(limits))
     levels = limits.levels(fleet)
     donors = np.zeros(0, dtype=np.int64)
     allowed = None
@@ -152,24 +168,24 @@ def allocate_power(
         def allowed(node: int) -> Array:
             return not_below(fleet, node, floors[node])
 
-    choices = menu(fleet, wish, allowed)
-    found = _allocated(choices, levels, wish, fleet, most_changes)
+    choices = menu(fleet, objective, allowed)
+    found = _allocated(choices, levels, objective, fleet, most_changes)
     rows = choices.rows(found.choice)
-    price = _interval(price_draws(fleet, choices, wish, levels), found.price)
+    price = _interval(price_draws(fleet, choices, objective, levels), found.price)
     why = slopes(choices, found.choice)
     gain = gains(fleet, rows)
-    return BudgetPlan(fleet, rows, wish, limits, found, price, gain, donors, why, fleet.notes)
+    return BudgetPlan(fleet, rows, objective, limits, found, price, gain, donors, why, fleet.notes)
 
 
 def _allocated(
     choices: NodeOptions,
     levels: list[Level],
-    wish: BudgetObjective,
+    objective: BudgetObjective,
     fleet: NodeFleet,
     most_changes: int | None,
 ) -> Allocation:
     watts, value = choices.watts, choices.value
-    if wish.objective == "max-min":
+    if objective.objective == "max-min":
         return lift_worst(watts, value, levels)
     if most_changes is None:
         return allocate(watts, value, levels)

@@ -53,9 +53,9 @@ def facts(spent: BudgetPlan, *, rivals: bool = True) -> dict[str, Any]:
     n = len(fleet)
     price = dict(zip(("value", "low", "high"), spent.price, strict=True))
     found: dict[str, Any] = {
-        "objective": spent.wish.objective,
-        "risk": spent.wish.risk,
-        "slowdown": spent.wish.slowdown,
+        "objective": spent.objective.objective,
+        "risk": spent.objective.risk,
+        "slowdown": spent.objective.slowdown,
         "limits": {
             "total_w": spent.limits.total_w,
             "groups": {k: dict(v) for k, v in spent.limits.groups.items()},

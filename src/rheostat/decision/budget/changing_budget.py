@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rheostat.core.series import Series
-from rheostat.decision.budget.allocate_power import BudgetPlan, Limits, allocate_power
+from rheostat.decision.budget.allocate_power import BudgetPlan, PowerLimits, allocate_power
 from rheostat.decision.budget.node_options import BudgetObjective
 from rheostat.decision.budget.nodes import NodeFleet
 
@@ -54,12 +54,12 @@ def planned(
 def follow(
     fleet: NodeFleet,
     budget: Series,
-    wish: BudgetObjective,
+    objective: BudgetObjective,
     *,
     end_s: float,
     begin_s: float = 0.0,
     lead_s: float = 2.0,
-    limits: Limits | None = None,
+    limits: PowerLimits | None = None,
     most_changes: int | None = None,
 ) -> Iterator[BudgetAt]:
     """A plan for every moment at which the budget changes, each from the one before.
@@ -69,7 +69,7 @@ def follow(
     base = fleet
     groups = {} if limits is None else limits.groups
     for at_s, watts in planned(budget, begin_s, end_s, lead_s):
-        allowed = Limits(watts, groups)
-        spent = allocate_power(fleet, allowed, wish, most_changes=most_changes)
+        allowed = PowerLimits(watts, groups)
+        spent = allocate_power(fleet, allowed, objective, most_changes=most_changes)
         yield BudgetAt(at_s, watts, spent)
         fleet = replace(spent.after, notes=base.notes)

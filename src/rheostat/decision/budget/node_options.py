@@ -90,14 +90,16 @@ def bounded(draws: Array, risk: float | None) -> Array:
     return np.asarray(np.quantile(draws, 1.0 - risk, axis=0))
 
 
-def worth(surface: Surface, now: int, wish: BudgetObjective) -> Array:
+def worth(surface: Surface, now: int, objective: BudgetObjective) -> Array:
     """Value of each setting, (s,); -inf where the slowdown bound is broken."""
-    return bounded(worth_draws(surface, now, wish), wish.risk) + forbidden(surface, now, wish)
+    return bounded(worth_draws(surface, now, objective), objective.risk) + forbidden(
+        surface, now, objective
+    )
 
 
-def worth_draws(surface: Surface, now: int, wish: BudgetObjective) -> Array:
+def worth_draws(surface: Surface, now: int, objective: BudgetObjective) -> Array:
     """Value of each setting, draw by draw, (d, s)."""
-    if wish.objective != "energy":
+    if objective.objective != "energy":
         return surface.gain(now)
     if "energy_j" not in surface.outcome and surface.app[:1] != "(":
         raise DataError(f"surface of {surface.app}", ["has no power, so energy cannot be saved"])
@@ -107,17 +109,21 @@ def worth_draws(surface: Surface, now: int, wish: BudgetObjective) -> Array:
     return 1.0 - energy / energy[:, [now]]
 
 
-def forbidden(surface: Surface, now: int, wish: BudgetObjective) -> Array:
+def forbidden(surface: Surface, now: int, objective: BudgetObjective) -> Array:
     """0 where the slowdown bound holds, else -inf, (s,); the present setting always holds."""
-    if wish.slowdown is None:
+    if objective.slowdown is None:
         return np.zeros(len(surface.values))
     slower = surface.outcome["runtime_s"] / surface.outcome["runtime_s"][:, [now]]
-    high = slower.mean(axis=0) if wish.risk is None else np.quantile(slower, wish.risk, axis=0)
-    return np.where(high <= 1.0 + wish.slowdown + 1e-12, 0.0, -np.inf)
+    high = (
+        slower.mean(axis=0)
+        if objective.risk is None
+        else np.quantile(slower, objective.risk, axis=0)
+    )
+    return np.where(high <= 1.0 + objective.slowdown + 1e-12, 0.0, -np.inf)
 
 
 def menu(
-    fleet: NodeFleet, wish: BudgetObjective, allowed: Callable[[int], Array] | None = None
+    fleet: NodeFleet, objective: BudgetObjective, allowed: Callable[[int], Array] | None = None
 ) -> NodeOptions:
     """The options of every node.
 
@@ -132,7 +138,7 @@ def menu(
         [fleet.app, fleet.now, fleet.weight, fleet.now_w, fixed, [codes[m] for m in masks]]
     )
     _, representative, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    tables = [_class(fleet, int(i), wish, fixed[i], allowed) for i in representative]
+    tables = [_class(fleet, int(i), objective, fixed[i], allowed) for i in representative]
     most = max(len(t[0]) for t in tables)
     watts = np.full((len(tables), most), np.inf)
     value = np.full((len(tables), most), -np.inf)
@@ -145,7 +151,7 @@ def menu(
 def _class(
     fleet: NodeFleet,
     node: int,
-    wish: BudgetObjective,
+    objective: BudgetObjective,
     fixed: bool,
     allowed: Callable[[int], Array] | None,
 ) -> tuple[Array, Array, Ints]:
@@ -154,10 +160,10 @@ def _class(
     if fixed:
         return fleet.now_w[[node]], np.zeros(1), np.array([now])
     surface = fleet.surfaces[fleet.app[node]]
-    value = fleet.weight[node] * worth(surface, now, wish)
+    value = fleet.weight[node] * worth(surface, now, objective)
     if allowed is not None:
         value = value + allowed(node)
-    value[now] += wish.change
+    value[now] += objective.change
     watts = surface.total_w.copy()
     order = np.lexsort((-value, watts))
     best = np.concatenate([[True], value[order][1:] > np.maximum.accumulate(value[order])[:-1]])

@@ -25,13 +25,13 @@ _WORK = 20_000  # rows times draws
 
 
 def price_draws(
-    fleet: NodeFleet, menu: NodeOptions, wish: BudgetObjective, levels: Sequence[Level]
+    fleet: NodeFleet, menu: NodeOptions, objective: BudgetObjective, levels: Sequence[Level]
 ) -> Array:
     """Value of one more watt for the whole fleet, one per draw; empty if no surface is unsure."""
     members = np.column_stack([menu.kind, *(level.member for level in levels)])
     rows, count = np.unique(members, axis=0, return_counts=True)
     nested = [Level(rows[:, i + 1], level.budget_w) for i, level in enumerate(levels)]
-    draws = _class_draws(fleet, menu, wish, max(2, min(_DRAWS, _WORK // len(rows))))
+    draws = _class_draws(fleet, menu, objective, max(2, min(_DRAWS, _WORK // len(rows))))
     if draws is None:
         return np.zeros(0)
     watts = menu.class_watts[rows[:, 0]]
@@ -46,7 +46,7 @@ def price_draws(
 
 
 def _class_draws(
-    fleet: NodeFleet, menu: NodeOptions, wish: BudgetObjective, most: int
+    fleet: NodeFleet, menu: NodeOptions, objective: BudgetObjective, most: int
 ) -> Array | None:
     """Values of the menu's options, draw by draw, (d, C, K); None where all draws agree."""
     classes, options = menu.class_watts.shape
@@ -58,7 +58,7 @@ def _class_draws(
             result[:, c, there] = 0.0
             continue
         surface = fleet.surfaces[fleet.app[node]]
-        drawn = fleet.weight[node] * worth_draws(surface, int(fleet.now[node]), wish)
+        drawn = fleet.weight[node] * worth_draws(surface, int(fleet.now[node]), objective)
         drawn = drawn[:, menu.class_row[c, there]]
         unsure |= bool(np.ptp(drawn, axis=0).max() > 0)
         result[:, c, there] = drawn[np.arange(most) % len(drawn)]

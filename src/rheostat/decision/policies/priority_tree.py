@@ -28,7 +28,6 @@ with continuous classes", 1992 (a line in each leaf).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,10 +35,10 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.files import read_json, replace_file, seal, unsealed
+from rheostat.core.archive import Archive
 from rheostat.errors import DataError
+from rheostat.prediction.persist import load, save
 
-KIND = "rheostat.tree/2"
 WINDOW = "window"  # facts["plays"] of a tree of an agent's values
 Array = np.ndarray
 WHOLE = ("feature", "left", "right", "support", "slope")
@@ -161,23 +160,26 @@ class PriorityTree:
 
     def save(self, path: Path | str) -> None:
         """Write as JSON: the same tree gives the same bytes."""
-        arrays = {n: getattr(self, n).tolist() for n in (*WHOLE, *REAL)}
-        named = [{"name": f.name, "unit": f.unit, "words": f.words} for f in self.features]
-        told = {"schema": KIND, "features": named, **arrays, "facts": dict(self.facts)}
-        replace_file(path, json.dumps(seal(told), sort_keys=True) + "\n")
+        save(self, path)
 
     @classmethod
     def load(cls, path: Path | str) -> PriorityTree:
         """A tree that was saved."""
-        told = unsealed(read_json(path), path)
-        try:
-            if not isinstance(told, dict) or told.get("schema") != KIND:
-                told = f"expected {KIND}, got another kind; an older tree has to be learned anew"
-                raise DataError(str(path), [told])
-            named = [TreeFeature(**f) for f in told["features"]]
-            return cls.of(named, told["facts"], **{n: told[n] for n in (*WHOLE, *REAL)})
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(str(path), [f"not a tree that can be read: {error}"]) from error
+        tree: PriorityTree = load(path, ["priority-tree"])
+        return tree
+
+    def to_archive(self) -> Archive:
+        """All of it as JSON values."""
+        arrays = {n: getattr(self, n).tolist() for n in (*WHOLE, *REAL)}
+        named = [{"name": f.name, "unit": f.unit, "words": f.words} for f in self.features]
+        return Archive("", 0, {"features": named, **arrays, "facts": dict(self.facts)})
+
+    @classmethod
+    def from_archive(cls, archive: Archive) -> PriorityTree:
+        """What `to_archive` gave."""
+        given = archive.contents
+        named = [TreeFeature(**f) for f in given["features"]]
+        return cls.of(named, given["facts"], **{n: given[n] for n in (*WHOLE, *REAL)})
 
 
 def plays_window(path: Path) -> bool:

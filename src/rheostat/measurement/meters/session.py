@@ -11,7 +11,7 @@ import csv
 import math
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -158,26 +158,45 @@ def replay(path: str | Path) -> Measured:
         raise DataError(str(path), [f"column {c} is missing" for c in missing]
                         + ["expected a recording of rheostat measure --record"])  # fmt: skip
     sums: dict[tuple[str, str], EnergyAccumulator] = {}
-    times = []
-    for i, row in enumerate(rows):
+    times: list[float] = []
+    problems = []
+    for i, row in enumerate(rows, 1):
         try:
-            domain = Domain(row["domain"], row["kind"], float(row["range_j"]),
-                            float(row["least_window_s"]), float(row["most_w"]),
-                            row["part_of"])  # fmt: skip
-            t, value = _finite(row["t_s"]), _finite(row["value"])
+            domain, t, value = _recorded(row, times[-1] if times else -math.inf)
         except (TypeError, ValueError) as error:
-            raise DataError(str(path), [f"row {i + 1}: {error}"]) from error
+            problems.append(f"row {i}: {error}")
+            continue
         sums.setdefault((row["meter"], row["domain"]), EnergyAccumulator(domain)).add(t, value)
         times.append(t)
-    seconds = max(times) - min(times)
+    if problems:
+        raise DataError(str(path), problems)
+    seconds = times[-1] - times[0]
     return Measured(seconds, tuple(_readings(sums, seconds)))
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"expected a finite number, got {text}")
-    return value
+def _recorded(row: Mapping[str, str], before_s: float) -> tuple[Domain, float, float]:
+    """One sample of a recording; a `ValueError` says which number cannot be one of `write`."""
+    numbers = {}
+    for name, (low, high) in _BETWEEN.items():
+        numbers[name] = float(row[name])
+        if not (low <= numbers[name] <= high or (name, row[name]) == ("range_j", "inf")):
+            raise ValueError(f"{name}: expected {low:g} to {high:g}, got {row[name][:20]}")
+    t, value = numbers.pop("t_s"), float(row["value"])
+    if t < before_s:
+        raise ValueError(f"t_s falls from {before_s:g} to {t:g}: is this one recording?")
+    if math.isinf(value):
+        raise ValueError(f"value: expected a finite number, or nan for none, got {row['value']}")
+    if row["kind"] not in ("energy", "power"):
+        raise ValueError(f"kind: expected energy or power, got {row['kind'][:20]!r}")
+    return Domain(row["domain"], row["kind"], **numbers, part_of=row["part_of"]), t, value
+
+
+_BETWEEN = {
+    "t_s": (-1e10, 1e10),
+    "range_j": (0.0, 1e15),
+    "least_window_s": (0.0, 1e6),
+    "most_w": (0.0, 1e9),
+}
 
 
 def _readings(sums: dict[tuple[str, str], EnergyAccumulator], seconds: float) -> Iterable[Reading]:

@@ -48,7 +48,7 @@ _STRICTER = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.5)  # in standard deviat
 
 
 @dataclass(frozen=True)
-class _Ways:
+class CompletionWays:
     """What some known applications teach: the mixture, the cost of each knob, their rows."""
 
     mixture: CapMixture
@@ -71,7 +71,7 @@ class _Ways:
 
 
 @dataclass(frozen=True)
-class _LeftOut:
+class LeftOutApplications:
     """Known applications as if they were new, after runs at the same settings.
 
     ``beliefs`` of each, its ``truth`` (A, p), the ``weight`` (E,) of each way over all of them.
@@ -112,15 +112,15 @@ class CapModel:
         alone = len(every) < 2
         self.left_ = every[:0] if alone else np.unique(np.linspace(0, every[-1], _MOST).astype(int))
         self.without_ = [self._ways(mixture.without(i), np.delete(every, i)) for i in self.left_]
-        self.seen_: dict[tuple[float, ...], _LeftOut] = {}
+        self.seen_: dict[tuple[float, ...], LeftOutApplications] = {}
         self.first_: dict[bytes, int] = {}
         return self
 
-    def _ways(self, mixture: CapMixture, rows: Array) -> _Ways:
+    def _ways(self, mixture: CapMixture, rows: Array) -> CompletionWays:
         mean = self.rows_[rows].mean(axis=0)
         mean = mean - mean[self.start_]
         falling = [j for j, knob in enumerate(self.known_.knobs) if knob in CAPS]
-        return _Ways(mixture, costs(mean, mixture.depth_, falling), self.rows_[rows])
+        return CompletionWays(mixture, costs(mean, mixture.depth_, falling), self.rows_[rows])
 
     def complete(
         self, tried: Sequence[int], speed: Array, *, noise: float = 0.0, level: float = 0.9
@@ -195,14 +195,14 @@ class CapModel:
         """Settings that are known exactly."""
         return [*(tried if noise == 0.0 else []), *([self.start_] if self.by_default else [])]
 
-    def _left_out(self, tried: list[int], noise: float) -> _LeftOut:
+    def _left_out(self, tried: list[int], noise: float) -> LeftOutApplications:
         """Every application as if it were new; remembered."""
         key = (*sorted(tried), noise)
         if key not in self.seen_:
             self.seen_[key] = self._leave_out(sorted(tried), noise)
         return self.seen_[key]
 
-    def _leave_out(self, tried: list[int], noise: float) -> _LeftOut:
+    def _leave_out(self, tried: list[int], noise: float) -> LeftOutApplications:
         filled, beliefs = [], []
         for i, ways in zip(self.left_, self.without_, strict=True):
             wobble = noise * np.random.default_rng([i, len(tried)]).standard_normal(len(tried))
@@ -212,7 +212,7 @@ class CapModel:
             beliefs.append(belief)
         truth = np.log(self.known_.speed[self.left_])
         if not beliefs:
-            return _LeftOut([], truth, _weights(np.zeros((0, len(WAYS)))))
+            return LeftOutApplications([], truth, _weights(np.zeros((0, len(WAYS)))))
         errors = np.abs(np.array(filled) - truth[:, None])
         errors[..., [*tried, *([self.start_] if self.by_default else [])]] = np.nan
         errors = np.nansum(errors, axis=2) / np.maximum(np.isfinite(errors).sum(axis=2), 1)
@@ -221,7 +221,7 @@ class CapModel:
             _centred(belief, _weights(np.delete(errors, i, axis=0)) @ filled[i], fixed)
             for i, belief in enumerate(beliefs)
         ]
-        return _LeftOut(joined, truth, _weights(errors))
+        return LeftOutApplications(joined, truth, _weights(errors))
 
     def _spread(self, tried: list[int], noise: float, level: float) -> float:
         """The factor on spreads with which lower bounds hold for applications left out."""

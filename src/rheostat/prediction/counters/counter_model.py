@@ -30,7 +30,9 @@ FLOOR = 1e-3
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class CounterFit:
+    """One target: the fitted method, log errors it is likely to make (K,), the least truth."""
+
     method: Method
     scores: Array
     least: float
@@ -90,7 +92,7 @@ class CounterModel:
             draws[t] = np.maximum(mu, fitted.least) * np.exp(fitted.scores)[:, None]
         return Outcome(draws)
 
-    def _known(self, target: str) -> _Fitted:
+    def _known(self, target: str) -> CounterFit:
         if not hasattr(self, "fitted_"):
             raise NotFitted(self)
         return self.fitted_[target]
@@ -99,7 +101,7 @@ class CounterModel:
         return self._known(target).method.predict(jobs)
 
     @staticmethod
-    def _runs(fitted: _Fitted, jobs: JobTable) -> Array:
+    def _runs(fitted: CounterFit, jobs: JobTable) -> Array:
         if fitted.method.by_interval:
             return averaged(jobs, fitted.method.predict(jobs))
         return fitted.method.predict(runs_of(jobs))
@@ -108,7 +110,7 @@ class CounterModel:
         features = None if self.features is None else tuple(self.features)
         return make_method(self.method, target, features, self.seed)
 
-    def _fit(self, jobs: JobTable, target: str) -> _Fitted:
+    def _fit(self, jobs: JobTable, target: str) -> CounterFit:
         runs = runs_of(jobs)
         truth = target_values(runs, (target,))[:, 0]
         odd = int((~(truth > 0)).sum())
@@ -124,7 +126,7 @@ class CounterModel:
             unseen = self._unseen(jobs, runs, target, truth)
         least = FLOOR * float(truth.min())
         errors = np.log(truth / np.maximum(unseen, least))
-        return _Fitted(method, equal_quantiles(errors, groups, self.n_draws), least)
+        return CounterFit(method, equal_quantiles(errors, groups, self.n_draws), least)
 
     def _unseen(self, jobs: JobTable, runs: JobTable, target: str, truth: Array) -> Array:
         """Predictions (r,) of each run by a model that did not see its application."""
@@ -136,7 +138,9 @@ class CounterModel:
             seen = fold != f
             part, out = jobs.rows(seen[code]), jobs.rows(~seen[code])
             rows, y = _shown(method, part, runs.rows(seen), target, truth[seen])
-            fitted = _Fitted(method.fit(rows, y, groups_of(rows, self.group_by)), np.zeros(1), 0.0)
+            fitted = CounterFit(
+                method.fit(rows, y, groups_of(rows, self.group_by)), np.zeros(1), 0.0
+            )
             unseen[~seen] = self._runs(fitted, out)
         return unseen
 

@@ -61,7 +61,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Coding:
+class EffectCoding:
     """How the columns of a log become `Rows`; ``apps`` and ``cells`` are the groups seen."""
 
     by: tuple[str, ...]
@@ -140,7 +140,7 @@ def fit_coding(
     by: Sequence[str] | None,
     sizes: Sequence[str],
     problem: str | None,
-) -> Coding:
+) -> EffectCoding:
     """Learn groups, curve columns and typical values from a log.
 
     ``by`` names what makes jobs the same application: the application, else the user, unless said.
@@ -151,7 +151,7 @@ def fit_coding(
     measured = [c for c in (*sizes, *GUESSES) if c in frame.columns and _varies(frame[c], knobs)]
     guesses = tuple(c for c in measured if c in GUESSES and c not in sizes)
     sized = tuple(c for c in measured if c in sizes)
-    return Coding(
+    return EffectCoding(
         of,
         within,
         tuple(knobs),

@@ -34,10 +34,10 @@ from rheostat.core.outcome import Array
 Ints = NDArray[np.int64]
 NOISE_WORTH = 8.0
 """Runs that the noise of all applications weighs in the noise of one."""
-PRIOR_WORTH = float(__import__("os").environ.get("PW", "4"))
+PRIOR_WORTH = 4.0
 """Applications that the prior weighs in the spread between applications."""
 ROUNDS, AGAIN = 40, 8
-TAIL = float(__import__("os").environ.get("TAIL", "5"))
+TAIL = 5.0
 """Degrees of freedom of an application's departure: some codes are like no other."""
 
 

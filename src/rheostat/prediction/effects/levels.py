@@ -1,4 +1,4 @@
-"""Where does an application's curve lie?  Levels of groups, pulled to those of wider groups.
+"""Where does an application's curve lie?  EffectLevels of groups, pulled to those of wider groups.
 
 Differences between settings come from `hierarchy`; a level is what remains of a group's rows when
 their columns are accounted for.  A user of an application with few runs is taken as a usual user of
@@ -25,7 +25,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Levels:
+class EffectLevels:
     """Anchors of cells, then applications, then all: ``y`` (C + A + 1,), ``x`` (C + A + 1, q).
 
     ``sd`` is how far a level may be off, ``app_of`` the application of each cell.
@@ -44,7 +44,7 @@ class Levels:
 
 def fit_levels(
     x: Array, y: Array, cell: Ints, app: Ints, weights: Array, noise: Array, shared: float
-) -> Levels:
+) -> EffectLevels:
     """Anchors from rows ``x`` (n, q), ``y`` (n,), given point ``weights`` (A, q), ``noise`` (A,).
 
     ``shared`` is the part of the noise that runs of one time have in common, see `drift`.
@@ -63,7 +63,7 @@ def fit_levels(
     levels_x = ax[of] + own[:, None] * (cx - ax[of])
     wide = float(np.std(ay)) if apps > 1 else 1.0
     sd = np.concatenate([np.sqrt(own * error), np.full(apps, np.sqrt(between)), [wide]])
-    return Levels(
+    return EffectLevels(
         np.concatenate([levels_y, ay, [ay.mean()]]),
         np.concatenate([levels_x, ax, ax.mean(axis=0)[None]]),
         sd,

@@ -30,7 +30,7 @@ from rheostat.errors import NotFitted
 from rheostat.prediction.effects.coding import PROBLEM, SIZES, Rows, fit_coding
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
 from rheostat.prediction.effects.identification import identify
-from rheostat.prediction.effects.levels import Levels, centred, drift, fit_levels
+from rheostat.prediction.effects.levels import EffectLevels, centred, drift, fit_levels
 from rheostat.prediction.intervals import PERMUTATIONS, row_hash
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.support import fit_support
@@ -40,14 +40,14 @@ SIZE_SD, SIZE_SPREAD = 2.0, 0.2
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class QuantityEffects:
     """One quantity: weights of every application, levels, exponents of perfect scaling.
 
     ``drift`` is the share of the noise that runs of one time have in common.
     """
 
     weights: Hierarchy
-    levels: Levels
+    levels: EffectLevels
     exponents: Array
     drift: float
 
@@ -167,7 +167,7 @@ class WithinApplication:
         lost = np.bincount(
             np.unique(np.stack([rows.app, cell]), axis=1)[0], minlength=len(self.coding_.apps)
         ).astype(float)
-        self.fitted_: dict[str, _Fitted] = {}
+        self.fitted_: dict[str, QuantityEffects] = {}
         for i, target in enumerate(self.targets):
             whole = self._columns(rows, target)
             x, p = whole.copy(), rows.effect[target].shape[1]
@@ -191,7 +191,7 @@ class WithinApplication:
             rest = centred(left - np.einsum("nq,nq->n", whole, point[rows.app]), cell)
             common = 0.0 if designed else drift(rest, cell)
             levels = fit_levels(whole, left, cell, rows.app, point, found.noise[:-1], common)
-            self.fitted_[target] = _Fitted(found, levels, exponents, common)
+            self.fitted_[target] = QuantityEffects(found, levels, exponents, common)
 
     def _prior(self, target: str, q: int, p: int, s: int) -> Prior:
         """Effects as the shapes have them, requests as the log can be told, sizes wide."""

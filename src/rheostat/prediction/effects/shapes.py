@@ -36,7 +36,31 @@ Columns = Callable[[pl.Series], Array]
 
 
 @dataclass(frozen=True)
-class Curve:
+class BentLine:
+    """Two columns of a number: its logarithm less ``centre``, and half its square."""
+
+    centre: float
+
+    def __call__(self, values: pl.Series) -> Array:
+        """(n, 2)."""
+        x = logs(values) - self.centre
+        return np.stack([x, x * x / 2], axis=-1)
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """A column for each of ``names``."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, values: pl.Series) -> Array:
+        """(n, p)."""
+        text, shape = values.cast(pl.String).to_numpy(), (len(values), len(self.names))
+        return np.stack([(text == n).astype(float) for n in self.names], -1).reshape(shape)
+
+
+@dataclass(frozen=True)
+class ShapeCurve:
     """Columns of a setting's effect on one quantity.
 
     ``mean`` and ``scale`` (p,) are those of their weights before any data.
@@ -60,11 +84,11 @@ class Shape:
 
     name: str
     request: Columns
-    plain: Curve
+    plain: ShapeCurve
     parallel: bool = False
     logarithmic: bool = True
 
-    def curve(self, quantity: str) -> Curve:
+    def curve(self, quantity: str) -> ShapeCurve:
         """The columns for a quantity."""
         if not self.parallel:
             return self.plain
@@ -73,7 +97,7 @@ class Shape:
         def departure(v: pl.Series) -> Array:
             return np.stack([np.interp(logs(v), grid, c) for c in columns], axis=-1)
 
-        return Curve(departure, mean, np.ones(SHAPES))
+        return ShapeCurve(departure, mean, np.ones(SHAPES))
 
     def exponent(self, quantity: str) -> float:
         """What `log` (quantity) over `log` (knob) is before any departure."""
@@ -85,13 +109,8 @@ def shape_of(values: pl.Series) -> Shape:
     numeric = values.dtype.is_numeric() and float(values.min() or 0) > 0  # type: ignore[arg-type]
     if not numeric:
         return _named(values)
-    centre = float(np.mean(logs(values)))
-
-    def bent(v: pl.Series) -> Array:
-        x = logs(v) - centre
-        return np.stack([x, x * x / 2], axis=-1)
-
-    plain = Curve(bent, np.zeros(2), np.full(2, 0.5))
+    bent = BentLine(float(np.mean(logs(values))))
+    plain = ShapeCurve(bent, np.zeros(2), np.full(2, 0.5))
     return Shape(values.name, bent, plain, parallel=values.name in PARALLEL)
 
 
@@ -104,12 +123,8 @@ def logs(values: pl.Series) -> Array:
 def _named(values: pl.Series) -> Shape:
     count = values.cast(pl.String).value_counts(sort=True)
     names = count[count.columns[0]].drop_nulls().to_list()[1:]
-
-    def hot(v: pl.Series) -> Array:
-        text = v.cast(pl.String).to_numpy()
-        return np.stack([(text == n).astype(float) for n in names], -1).reshape(len(v), len(names))
-
-    plain = Curve(hot, np.zeros(len(names)), np.full(len(names), 0.5))
+    hot = OneHot(tuple(names))
+    plain = ShapeCurve(hot, np.zeros(len(names)), np.full(len(names), 0.5))
     return Shape(values.name, hot, plain, logarithmic=False)
 
 

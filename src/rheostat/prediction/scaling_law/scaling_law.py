@@ -13,7 +13,6 @@ n  rows asked     S  draws     D  knob coordinates     c  context numbers
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from scipy.special import ndtri
 
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
-from rheostat.errors import DataError, ModelFileError, NotFitted
+from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.encode import joined
 from rheostat.prediction.model_columns import is_category, learnable
 from rheostat.prediction.scaling_law.coordinates import Array, Basis, Scale, spread_out
@@ -240,26 +239,6 @@ class LawGP:
         distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
         near = (np.abs(distinct[:, None] - self.units_[None]) <= 1 / 3).all(axis=2)
         return np.asarray((near @ self.counts_).astype(float)[back.ravel()])
-
-    def save(self, path: str | Path) -> Path:
-        """Write the fitted model as plain arrays and JSON; reading runs no code."""
-        from rheostat.prediction.scaling_law.law_file import write
-
-        if not hasattr(self, "pooled_"):
-            raise NotFitted(self)
-        return write(self, Path(path))
-
-    @classmethod
-    def load(cls, path: str | Path) -> LawGP:
-        """A model written by `save`; `ModelFileError` where the file is something else."""
-        from rheostat.prediction.scaling_law.law_file import read
-
-        try:
-            return read(cls, Path(path))
-        except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
-            raise ModelFileError(
-                f"{path}: not a law model this release can read: {error}"
-            ) from error
 
 
 def _key(frame: pl.DataFrame, by: Sequence[str]) -> pl.Series:

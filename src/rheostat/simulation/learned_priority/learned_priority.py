@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.files import read_json, replace_file, seal, unsealed
+from rheostat.core.archive import Archive, kind_in
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decision.policies.batch_policy import BatchPolicy
 from rheostat.decision.policies.priority_functions import priority_function
 from rheostat.errors import DataError
+from rheostat.prediction.persist import load, save
 from rheostat.simulation.dispatch import StartPlan, users
 from rheostat.simulation.learned_priority.planning_weights import TERMS
 from rheostat.simulation.learned_priority.queue_features import NAMES
@@ -24,7 +24,6 @@ from rheostat.simulation.learned_priority.scoring_network import length
 from rheostat.simulation.simulate import Simulation, account_of, run_table
 from rheostat.simulation.workload import Workload, workload
 
-KIND = "rheostat.rank/2"
 LIMIT, PART, LATE = 1.0, 0.12, 0.9
 SHIPPED = Path(__file__).with_name("ours.json")
 
@@ -105,26 +104,29 @@ class LearnedPriority:
 
     def save(self, path: Path) -> None:
         """Write the file: the old one or the new, never half."""
-        facts = {"kind": KIND, "features": list(NAMES), **asdict(self)}
-        facts["limit"] = None if np.isinf(self.limit) else self.limit
-        replace_file(path, json.dumps(seal(facts), indent=1, sort_keys=True) + "\n")
+        save(self, path)
 
     @classmethod
     def load(cls, path: Path | str) -> LearnedPriority:
         """A file written by `save`."""
-        facts = unsealed(read_json(path), path)
-        if not isinstance(facts, dict) or facts.get("kind") != KIND:
-            raise DataError(str(path), [f"expected a file of kind {KIND}"])
-        if facts.get("features") != list(NAMES):
-            raise DataError(str(path), ["it was trained on other features: train it anew"])
-        try:
-            weights, trust, held = (
-                tuple(map(float, facts[k])) for k in ("weights", "trust", "held")
-            )
-            limit = np.inf if facts["limit"] is None else float(facts["limit"])
-            return cls(weights, limit, trust, held, bool(facts["history"]), dict(facts["trained"]))  # type: ignore[arg-type]
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(str(path), [f"is damaged: {error!r}"[:200]]) from error
+        made: LearnedPriority = load(path, ["learned-priority"])
+        return made
+
+    def to_archive(self) -> Archive:
+        """All of it as JSON values."""
+        facts = {"features": list(NAMES), **asdict(self)}
+        facts["limit"] = None if np.isinf(self.limit) else self.limit
+        return Archive("", 0, facts)
+
+    @classmethod
+    def from_archive(cls, archive: Archive) -> LearnedPriority:
+        """What `to_archive` gave."""
+        facts = archive.contents
+        if facts["features"] != list(NAMES):
+            raise DataError("features", ["it was trained on other features: train it anew"])
+        weights, trust, held = (tuple(map(float, facts[k])) for k in ("weights", "trust", "held"))
+        limit = np.inf if facts["limit"] is None else float(facts["limit"])
+        return cls(weights, limit, trust, held, bool(facts["history"]), dict(facts["trained"]))  # type: ignore[arg-type]
 
 
 def together(rankers: Sequence[LearnedPriority]) -> LearnedPriority:
@@ -157,11 +159,7 @@ def file_of(spec: str) -> Path:
 
 def saved_here(spec: str) -> bool:
     """Is ``agent:FILE`` a learned order, rather than a network that plays?"""
-    path = file_of(spec)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(1) == b"{"
+    return kind_in(file_of(spec)) == "learned-priority"
 
 
 def simulate_saved(

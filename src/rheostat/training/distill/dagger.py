@@ -26,7 +26,11 @@ from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE, is_site
 from rheostat.errors import DataError
 from rheostat.simulation.dispatch import users
-from rheostat.simulation.learned_priority.learned_priority import KIND, LearnedPriority, file_of
+from rheostat.simulation.learned_priority.learned_priority import (
+    LearnedPriority,
+    file_of,
+    saved_here,
+)
 from rheostat.training.distill.decision_states import (
     FULL,
     States,
@@ -91,11 +95,7 @@ class TrainingState:
 
 def is_ranker(spec: str) -> bool:
     """Is this a learned order, ``agent:FILE`` or its file?"""
-    path = file_of(spec)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return KIND.encode() in file.read(4096)
+    return saved_here(spec)
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,16 @@ import numpy as np
 
 from rheostat._optional import require
 from rheostat._threads import one_thread
+from rheostat.core.archive import Archive
+from rheostat.prediction import persist
 from rheostat.simulation.engine.env_layout import STARTED
 from rheostat.training.env.batch import Batch
 from rheostat.training.env.episode_trace import EpisodeTrace
-from rheostat.training.rl import agent_file as store
+from rheostat.training.rl import agent_file
 from rheostat.training.rl.actor_critic_config import ActorCriticConfig
 from rheostat.training.rl.actor_net import ActorNetwork, Observation
 
 torch = require("torch", extra="deep")
-KIND = "rheostat.actor/1"
 Progress = Callable[[int, int, dict[str, Any]], None]
 
 
@@ -52,6 +53,7 @@ class Actor:
         self.setup, self.seed, self.watts = setup, seed, watts
         self.network = ActorNetwork(setup, seed)
         self.history: list[dict[str, Any]] = []
+        self.moments: dict[str, Any] = {}
         self.scale = 0.0
 
     @one_thread()
@@ -75,19 +77,31 @@ class Actor:
         return PlayedTrace(batch, trace.clairvoyant)
 
     def save(self, path: Path, moments: Mapping[str, Any]) -> None:
-        """Write the actor and the optimiser's ``moments``."""
-        facts = {"kind": KIND, "setup": asdict(self.setup), "seed": self.seed}
-        facts |= {"history": self.history, "scale": self.scale, "watts": self.watts}
-        tensors = {f"network.{k}": v for k, v in self.network.state_dict().items()}
-        store.write(path, facts, tensors | dict(moments))
+        """Write the actor and the optimiser's ``moments``: the old file or the new, never half."""
+        self.moments = dict(moments)
+        persist.save(self, path)
 
     @classmethod
     def load(cls, path: Path | str) -> tuple[Actor, dict[str, Any]]:
-        """An actor that was saved, and the moments of its optimiser."""
-        facts, tensors = store.read(Path(path), KIND)
+        """The actor that was saved, and the moments of its optimiser."""
+        actor: Actor = persist.load(path, ["actor-critic-agent"])
+        return actor, actor.moments
+
+    def to_archive(self) -> Archive:
+        """Facts as JSON, weights and moments as tensors."""
+        facts = {"setup": asdict(self.setup), "seed": self.seed}
+        facts |= {"history": self.history, "scale": self.scale, "watts": self.watts}
+        tensors = {f"network.{k}": v for k, v in self.network.state_dict().items()}
+        return agent_file.to_archive(facts, tensors | self.moments)
+
+    @classmethod
+    def from_archive(cls, archive: Archive) -> Actor:
+        """What `to_archive` gave."""
+        facts, tensors = agent_file.from_archive(archive)
         told = facts["setup"] | {"hidden": tuple(facts["setup"]["hidden"])}
         actor = cls(ActorCriticConfig(**told), seed=facts["seed"], watts=facts["watts"])
         actor.history, actor.scale = facts["history"], facts["scale"]
         saved = {k[8:]: tensors.pop(k) for k in list(tensors) if k.startswith("network.")}
         actor.network.load_state_dict(saved)
-        return actor, tensors
+        actor.moments = tensors
+        return actor

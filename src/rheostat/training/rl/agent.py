@@ -11,9 +11,11 @@ import numpy as np
 
 from rheostat._optional import require
 from rheostat._threads import one_thread
+from rheostat.core.archive import Archive
 from rheostat.errors import DataError
+from rheostat.prediction import persist
 from rheostat.training.env.episode_trace import EpisodeTrace
-from rheostat.training.rl import agent_file as store
+from rheostat.training.rl import agent_file
 from rheostat.training.rl.dras_config import DrasConfig
 from rheostat.training.rl.episode import Episode, WindowView
 from rheostat.training.rl.first_layer import LARGE, FirstLayerCache
@@ -21,7 +23,6 @@ from rheostat.training.rl.networks import Network
 
 torch = require("torch", extra="deep")
 
-KIND = "rheostat.agent/1"
 Progress = Callable[[int, int, dict[str, Any]], None]
 
 
@@ -37,6 +38,7 @@ class Agent:
         self.setup, self.nodes, self.seed = setup, nodes, seed
         self.network = Network(setup, nodes, seed)
         self.history: list[dict[str, Any]] = []
+        self.moments: dict[str, Any] = {}
         self.explore, self.uniform, self.floor = setup.explore, 0, FirstLayerCache()
 
     def pick(
@@ -103,19 +105,31 @@ class Agent:
 
     def save(self, path: Path, moments: Mapping[str, Any]) -> None:
         """Write the agent and the optimiser's ``moments``: the old file or the new, never half."""
-        facts = {"kind": KIND, "setup": asdict(self.setup), "nodes": self.nodes, "seed": self.seed}
-        facts |= {"history": self.history, "explore": self.explore}
-        tensors = {f"network.{k}": v.detach() for k, v in self.network.named_parameters()}
-        store.write(path, facts, tensors | dict(moments))
+        self.moments = dict(moments)
+        persist.save(self, path)
 
     @classmethod
     def load(cls, path: Path | str) -> tuple[Agent, dict[str, Any]]:
-        """An agent that was saved, and the moments of its optimiser."""
-        facts, tensors = store.read(Path(path), KIND)
+        """The agent that was saved, and the moments of its optimiser."""
+        agent: Agent = persist.load(path, ["dras-agent"])
+        return agent, agent.moments
+
+    def to_archive(self) -> Archive:
+        """Facts as JSON, weights and moments as tensors."""
+        facts = {"setup": asdict(self.setup), "nodes": self.nodes, "seed": self.seed}
+        facts |= {"history": self.history, "explore": self.explore}
+        tensors = {f"network.{k}": v.detach() for k, v in self.network.named_parameters()}
+        return agent_file.to_archive(facts, tensors | self.moments)
+
+    @classmethod
+    def from_archive(cls, archive: Archive) -> Agent:
+        """What `to_archive` gave."""
+        facts, tensors = agent_file.from_archive(archive)
         told = facts["setup"] | {"hidden": tuple(facts["setup"]["hidden"])}
         agent = cls(DrasConfig(**told), facts["nodes"], seed=None)
         agent.seed, agent.history = facts["seed"], facts["history"]
         agent.explore = facts["explore"]
         weights = {k[8:]: tensors.pop(k) for k in list(tensors) if k.startswith("network.")}
         agent.network.load_state_dict(weights)
-        return agent, tensors
+        agent.moments = tensors
+        return agent
