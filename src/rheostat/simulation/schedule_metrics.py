@@ -61,7 +61,7 @@ def spread(values: Array) -> dict[str, float]:
     }
 
 
-def metrics(jobs: JobTable, procs: int) -> dict[str, object]:
+def metrics(jobs: JobTable, procs: int) -> dict[str, Any]:
     """Of a simulated table on a machine of ``procs`` processors.
 
     ``utilisation`` is processor-seconds used over those there from the first submission to the

@@ -21,6 +21,7 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
+from rheostat.decision.policies.priority_functions import PriorityFunction
 from rheostat.decision.policies.priority_functions import priority_function as order_of
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE, is_site
@@ -163,7 +164,7 @@ class DistillConfig:
 
 
 def imitate(
-    teacher: str | BatchPolicy | LearnedPriority | TrainingState,
+    teacher: str | BatchPolicy | PriorityFunction | LearnedPriority | TrainingState,
     jobs: JobTable,
     machine: Machine | int,
     *,
