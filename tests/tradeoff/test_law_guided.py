@@ -68,5 +68,5 @@ def test_past_applications_are_curves_and_short_ones_are_left_out():
 
 
 def test_what_does_not_fit_is_said_at_once():
-    with pytest.raises(DataError, match=r"compiler: expected a list of numbers; objectives"):
+    with pytest.raises(DataError, match=r"compiler: expected numbers; objectives"):
         LawGuided(Knob("compiler", ["a", "b"]), ("runtime_s", "edp_js"))

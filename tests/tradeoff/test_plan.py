@@ -9,7 +9,10 @@ import pytest
 
 pytest.importorskip("gpytorch")
 
-from rheostat.tradeoff.lookahead import LawSearch, least_regret, plan, scaled
+from rheostat import Knob, Outcome, table
+from rheostat.tradeoff.lookahead import least_regret, plan, scaled
+from rheostat.tradeoff.propose.law_guided import LawGuided
+from rheostat.tradeoff.rules import Deadline
 
 
 def dominated_area(points: np.ndarray, samples: np.ndarray) -> float:
@@ -64,47 +67,48 @@ def test_least_regret_with_no_feasible_setting_takes_the_nearest():
 
 
 def past(rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    nodes = np.arange(1.0, 17.0)[:, None]
-    x = np.log(nodes[:, 0])
+    nodes = np.arange(1, 17)
+    x = np.log(nodes)
     return [
         (nodes, rng.normal(7, 1) + rng.normal(-0.8, 0.1) * x, 5.5 + rng.normal(0.9, 0.03) * x)
         for _ in range(6)
     ]
 
 
+def prior_of(jobs):
+    nodes, t, p = (np.concatenate(column) for column in zip(*jobs, strict=True))
+    app = np.repeat([f"app{i}" for i in range(len(jobs))], 16)
+    return table({"app": app, "nodes": nodes, "runtime_s": np.exp(t), "power_w": np.exp(p)})
+
+
+def told(search, nodes, t, p) -> None:
+    """Tell the search what these node counts cost."""
+    at = np.asarray(nodes) - 1
+    rows = search.space.alternatives(None, [{"nodes": int(n)} for n in nodes])
+    search.tell(rows, Outcome({"runtime_s": np.exp(t[None, at]), "power_w": np.exp(p[None, at])}))
+
+
 def test_four_evaluations_show_nearly_all_that_four_can():
-    rng = np.random.default_rng(3)
-    jobs = past(rng)
+    jobs = past(np.random.default_rng(3))
     nodes, t, p = jobs[0]
-    search = LawSearch(nodes, ["nodes"], jobs[1:], objectives=("runtime", "power"))
-    for left in (4, 3, 2, 1):
-        i = search.ask(left)
-        search.tell(i, np.exp(t[i]), np.exp(p[i]))
-    y = scaled(np.stack([t, p], axis=1)[None])
-    samples = np.random.default_rng(4).uniform(0, 1.1, size=(1500, 2))
-    attained = dominated_area(y[0][search.model.measured], samples)
-    best = max(dominated_area(y[0][list(s)], samples) for s in itertools.combinations(range(16), 4))
-    assert attained >= 0.95 * best
-
-
-def test_every_setting_is_asked_once_and_then_it_says_so():
-    nodes, t, p = past(np.random.default_rng(5))[0]
-    search = LawSearch(nodes[:4], ["nodes"])
+    search = LawGuided(
+        Knob("nodes", nodes), ("runtime_s", "power_w"), prior=prior_of(jobs[1:]), budget=4
+    )
     asked = []
     for _ in range(4):
-        asked.append(search.ask())
-        search.tell(asked[-1], np.exp(t[asked[-1]]), np.exp(p[asked[-1]]))
-    assert sorted(asked) == [0, 1, 2, 3]
-    with pytest.raises(IndexError, match="measured"):
-        search.ask()
+        asked += search.ask().frame["nodes"].to_list()
+        told(search, asked[-1:], t, p)
+    y = scaled(np.stack([t, p], axis=1)[None])
+    samples = np.random.default_rng(4).uniform(0, 1.1, size=(1500, 2))
+    attained = dominated_area(y[0][np.array(asked) - 1], samples)
+    best = max(dominated_area(y[0][list(s)], samples) for s in itertools.combinations(range(16), 4))
+    assert attained >= 0.95 * best
 
 
 def test_recommends_the_oracle_setting_once_the_law_is_known():
     jobs = past(np.random.default_rng(6))
     nodes, t, p = jobs[0]
-    search = LawSearch(nodes, ["nodes"], jobs[1:])
-    for i in (0, 7, 15):
-        search.tell(i, np.exp(t[i]), np.exp(p[i]))
-    deadline = (t[8] + t[9]) / 2
-    chosen = search.recommend("power", "runtime", np.exp(deadline))
-    assert abs(chosen - 9) <= 1
+    search = LawGuided(Knob("nodes", nodes), prior=prior_of(jobs[1:]))
+    told(search, [1, 8, 16], t, p)
+    deadline = Deadline(float(np.exp((t[8] + t[9]) / 2)))
+    assert abs(search.recommend("power_w", deadline)["nodes"] - 10) <= 1

@@ -7,7 +7,12 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
-PARTS = ("prediction/scaling_law", "tradeoff/lookahead.py", "tradeoff/acquisition.py")
+PARTS = (
+    "prediction/scaling_law",
+    "tradeoff/lookahead.py",
+    "tradeoff/acquisition.py",
+    "tradeoff/propose/law_guided.py",
+)
 
 
 def code_version() -> str:

@@ -72,9 +72,23 @@ def non_dominated(y: Array) -> Mask:
     """
     y = np.asarray(y, dtype=float)
     mask: Mask = np.asarray(np.isfinite(y).all(axis=1))
+    if y.shape[1] == 2:
+        mask[mask] = _non_dominated_2d(y[mask])
+        return mask
     for i in np.flatnonzero(mask):
         others = y[mask]
         mask[i] = not np.any((others <= y[i]).all(axis=1) & (others < y[i]).any(axis=1))
+    return mask
+
+
+def _non_dominated_2d(y: Array) -> Mask:
+    """The same for finite rows of two objectives, by sorting: large spaces have many rows."""
+    order = np.lexsort((y[:, 1], y[:, 0]))
+    first, second = y[order].T
+    start = np.searchsorted(first, first)  # the least second objective of those with equal first
+    least = np.concatenate([[np.inf], np.minimum.accumulate(second)])[start]  # of a smaller first
+    mask = np.empty(len(y), dtype=bool)
+    mask[order] = (second < least) & (second == second[start])
     return mask
 
 

@@ -14,8 +14,6 @@ from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.law_guided import limitable
 from rheostat.tradeoff.rules import Limit
 
-LAWS = frozenset({"runtime_s", "power_w", "energy_j"})
-
 
 def proposer(
     method: str,
@@ -131,9 +129,9 @@ def automatic(space: Space, objectives: Sequence[str], limits: Sequence[Limit] =
     """
     if find_spec("botorch") is None:
         return "sobol"
-    lists = space.finite and all(k.numeric for k in space.knobs)
-    steered = {x.quantity for x in limits} <= set(limitable(space.names))
-    if lists and steered and len(objectives) == 2 and set(objectives) <= LAWS:
+    known = set(limitable(space.names))
+    steered = {*objectives, *(x.quantity for x in limits)} <= known
+    if steered and len(objectives) == 2 and all(k.numeric for k in space.knobs):
         return "law"
     return {1: "improvement", 2: "hypervolume"}.get(len(objectives), "nehvi")
 

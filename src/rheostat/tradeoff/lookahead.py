@@ -26,12 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.outcome import Array
-from rheostat.prediction.scaling_law import Job, LawEnsemble, structures
 from rheostat.tradeoff.acquisition import hypervolume_improvement
 
 REFERENCE = np.array([1.1, 1.1])
-_ENTRIES = 40_000
-QUANTITIES = ("runtime", "power", "energy")
 
 
 def scaled(y: Array) -> Array:
@@ -87,66 +84,3 @@ def least_regret(objective: Array, limited: Array, limit: float) -> int:
     best = np.where(excess <= nearest, objective, np.inf).min(axis=1, keepdims=True)
     loss = np.maximum(objective - best, 0.0) + excess
     return int(loss.mean(axis=0).argmin())
-
-
-class LawSearch:
-    """Ask which setting of a finite space to measure next; told results sharpen the model.
-
-    Parameters
-    ----------
-    settings : (N, k) knob values
-    knobs : names of the k knobs
-    prior : list of (settings (n, k), log runtime (n,), log power (n,)) of other applications
-    objectives : two of "runtime", "power", "energy"
-    seed : int
-    draws : model draws behind each decision; None: more on small spaces, where they are cheap
-    horizon : evaluations planned ahead at most
-    """
-
-    def __init__(
-        self,
-        settings: Array,
-        knobs: Sequence[str],
-        prior: Sequence[tuple[Array, Array, Array]] = (),
-        *,
-        objectives: Sequence[str] = ("runtime", "energy"),
-        seed: int = 0,
-        draws: int | None = None,
-        horizon: int = 6,
-    ) -> None:
-        jobs = [Job(np.asarray(x, dtype=float), np.stack([t, p])) for x, t, p in prior]
-        ways = structures(np.asarray(settings, dtype=float), knobs, jobs)
-        self.model = LawEnsemble(ways, seed=seed)
-        self.objectives = tuple(objectives)
-        self._draws = draws or int(np.clip(_ENTRIES // len(settings), 128, 512))
-        self._horizon = horizon
-        self._cached: tuple[int, dict[str, Array]] = (-1, {})
-
-    def ask(self, remaining: int | None = None) -> int:
-        """The next setting; ``remaining`` counts the evaluations left, this one included."""
-        count = min(max(1, remaining or 1), self._horizon)
-        found = plan(scaled(self._objective_draws()), self.model.measured, count)
-        if not found:
-            raise IndexError("every setting of the space has been measured")
-        return found[0]
-
-    def tell(self, index: int, runtime_s: float, power_w: float) -> None:
-        """Take the measurement of setting ``index``."""
-        self.model.tell(index, float(np.log(runtime_s)), float(np.log(power_w)))
-
-    def recommend(self, objective: str, limited: str, limit: float) -> int:
-        """The setting to run for the least ``objective`` with ``limited`` at most ``limit``."""
-        values = self._quantities(2 * self._draws)
-        return least_regret(values[objective], values[limited], float(np.log(limit)))
-
-    def _objective_draws(self) -> Array:
-        values = self._quantities(self._draws)
-        return np.stack([values[name] for name in self.objectives], axis=2)
-
-    def _quantities(self, count: int) -> dict[str, Array]:
-        """Log draws of the three quantities, kept until the next measurement."""
-        known, values = self._cached
-        if known != len(self.model.measured) or len(values["runtime"]) < count:
-            t, p = self.model.draws(count)
-            self._cached = (len(self.model.measured), {"runtime": t, "power": p, "energy": t + p})
-        return self._cached[1]

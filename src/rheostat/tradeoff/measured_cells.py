@@ -201,8 +201,8 @@ def expected_front(searcher: Searcher) -> Front | None:
 
     None where the space is not listed, nothing was measured, or the method has no model yet.
     """
-    settings = searcher.listed()
-    if not settings or not len(searcher.history):
+    settings = searcher.considered() if len(searcher.history) else None
+    if not settings:
         return None
     place = {searcher.key(s): i for i, s in enumerate(settings)}
     told = searcher.front

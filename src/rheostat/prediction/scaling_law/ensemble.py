@@ -22,6 +22,7 @@ Wilson et al.: Efficiently sampling functions from Gaussian process posteriors (
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ FREE = 0.15
 
 _ENTRIES, _FEWEST = 1_000_000, 16
 """Covariance entries worked on for one set of draws: fewer distinct members on larger spaces."""
+_BLOCK = 2_000
+"""Settings looked at together where each is looked at alone."""
 
 
 class LawEnsemble:
@@ -118,64 +121,118 @@ class LawEnsemble:
             self.log_weight = -own
             self._reweigh()
 
-    def draws(self, count: int) -> tuple[Array, Array]:
-        """``count`` joint draws of log runtime and log power at all settings, each (count, N).
+    def copy(self) -> LawEnsemble:
+        """The same belief, to be told more without changing this one; structures are shared."""
+        twin = copy(self)
+        twin.rng = deepcopy(self.rng)
+        twin.measured, twin.logs = list(self.measured), list(self.logs)
+        return twin
 
-        Measured settings have their measured value in every draw.
+    def draws(self, count: int, at: Index | None = None) -> tuple[Array, Array]:
+        """Joint draws of log runtime and log power.
+
+        Parameters
+        ----------
+        count : int
+            How many draws, d.
+        at : (n,) int, optional
+            Settings, ascending; those measured must be among them.  Default: all.
+
+        Returns
+        -------
+        (d, n) and (d, n)
+            Measured settings have their measured value in every draw.
         """
         torch = require("torch", extra="bo")
+        at = np.arange(self.n) if at is None else at
         parts = []
-        most = max(_FEWEST, _ENTRIES // (2 * self.n) ** 2)
+        most = max(_FEWEST, _ENTRIES // (2 * len(at)) ** 2)
         distinct = self._resample(self.weights, min(count, most))
         share = np.bincount(distinct[np.arange(count) % len(distinct)], minlength=len(self.z))
-        for members, means, spread in self._posteriors(np.flatnonzero(share)):
+        for members, means, spread in self._posteriors(np.flatnonzero(share), at):
             factors = torch.linalg.cholesky(spread).numpy()
             for row, i in enumerate(members):
                 of = self.rng.choice(means.shape[1], share[i], p=self._components[i])
-                noise = self.rng.normal(size=(share[i], 2 * self.n))
+                noise = self.rng.normal(size=(share[i], 2 * len(at)))
                 parts.append(means[row, of] + noise @ factors[row].T)
         out = np.vstack(parts)[self.rng.permutation(count)]
-        out[:, self._rows()] = self._values()
-        return out[:, : self.n], out[:, self.n :]
+        out[:, self._rows(at)] = self._values()
+        return out[:, : len(at)], out[:, len(at) :]
 
-    def moments(self) -> tuple[Array, Array, Array]:
-        """Mixture weights (K,), means (K, 2N) and variances (K, 3, N) of log t, log p, log e."""
-        weights, means, variances = [], [], []
-        n = self.n
-        for members, mean, spread in self._posteriors(np.flatnonzero(self.weights > 1e-5)):
-            v = spread.diagonal(dim1=1, dim2=2).numpy()
-            cross = spread[:, :n, n:].diagonal(dim1=1, dim2=2).numpy()
-            energy = np.maximum(v[:, :n] + v[:, n:] + 2 * cross, 1e-9)
-            var = np.stack([v[:, :n], v[:, n:], energy], axis=1)
-            for row, i in enumerate(members):
-                for c in np.flatnonzero(self._components[i] > 1e-4):
-                    weights.append(self.weights[i] * self._components[i][c])
-                    means.append(mean[row, c])
-                    variances.append(var[row])
-        total = np.array(weights)
-        return total / total.sum(), np.array(means), np.array(variances)
+    def marginals(self) -> tuple[Array, Array]:
+        """Mean and standard deviation (3, N) of log runtime, power and energy at each setting.
 
-    def _posteriors(self, members: Index) -> Iterator[tuple[Index, Array, Any]]:
-        """Members sharing a structure, their means (m, C, 2N) and covariances (m, 2N, 2N)."""
+        Without the joint covariance, so that large spaces are cheap.  While nothing is measured
+        they are relative to the most central setting, whose level says nothing about the others.
+        """
+        middle = int(((units := self.structures[0].target.units) ** 2).sum(axis=1).argmin())
+        known = np.array(self.measured or [middle], dtype=np.int64)
+        order = np.argsort(self.structure, kind="stable")
+        even = (np.arange(_FEWEST) + 0.5) / _FEWEST  # members in proportion to their weights
+        place = np.searchsorted(np.cumsum(self.weights[order]), even)
+        members, times = np.unique(order[np.minimum(place, len(order) - 1)], return_counts=True)
+        first, second = np.zeros((3, len(units))), np.zeros((3, len(units)))
+        for s in range(len(self.structures)):
+            here = self.structure[members] == s
+            these, counts = members[here], times[here]
+            for start in range(0, len(units) if len(these) else 0, _BLOCK):
+                rows = np.arange(start, min(start + _BLOCK, len(units)))
+                means, var = self._marginal(self.structures[s].target, these, known, rows)
+                for row, (i, count) in enumerate(zip(these, counts, strict=True)):
+                    share = count / _FEWEST * self._components[i][:, None, None]
+                    first[:, rows] += (share * means[row]).sum(axis=0)
+                    second[:, rows] += (share * (means[row] ** 2 + var[row])).sum(axis=0)
+        return first, np.sqrt(np.maximum(second - first**2, 0.0))
+
+    def _marginal(
+        self, curve: hyper.Curve, members: Index, known: Index, rows: Index
+    ) -> tuple[Array, Array]:
+        """Means (m, C, 3, n) and variances (m, 3, n) at ``rows`` given what is ``known``."""
         torch = require("torch", extra="bo")
-        at, y = torch.as_tensor(self._rows()), torch.as_tensor(self._values())
+        both = np.concatenate([known, self.n + known])
+        prior = curve.means[:, both]
+        told = self._values() if self.measured else prior
+        with torch.no_grad():
+            z = self.z[members]
+            gain = torch.linalg.solve(
+                hyper.covariance(curve, z, known), cross := hyper.covariance(curve, z, known, rows)
+            )
+            pulled = (torch.as_tensor(told - prior) @ gain).numpy()
+            gone = (cross * gain).numpy().sum(axis=1)
+            n = len(rows)
+            shared = (cross[:, :, :n] * gain[:, :, n:]).numpy().sum(axis=1)
+        means = np.stack([curve.means[:, rows], curve.means[:, self.n + rows]], axis=1)
+        means = means + pulled.reshape(len(members), len(prior), 2, n)
+        if not self.measured:
+            means = means - prior.reshape(len(prior), 2, 1)
+        var = hyper.variances(curve, z, rows) - np.stack([gone[:, :n], gone[:, n:], shared], axis=1)
+        t, p, tp = var[:, 0], var[:, 1], var[:, 2]
+        means = np.concatenate([means, means.sum(axis=2, keepdims=True)], axis=2)
+        return means, np.maximum(np.stack([t, p, t + p + 2 * tp], axis=1), 0.0)
+
+    def _posteriors(self, members: Index, at: Index) -> Iterator[tuple[Index, Array, Any]]:
+        """Members sharing a structure, means (m, C, 2n) and covariances (m, 2n, 2n) ``at`` some."""
+        torch = require("torch", extra="bo")
+        known, y = torch.as_tensor(self._rows(at)), torch.as_tensor(self._values())
+        both = np.concatenate([at, self.n + at])
         for s, structure in enumerate(self.structures):
             these = members[self.structure[members] == s]
             if not len(these):
                 continue
             with torch.no_grad():
-                k = hyper.covariance(structure.target, self.z[these])
-                means = structure.target.tensors()["means"].expand(len(these), -1, -1)
+                k = hyper.covariance(structure.target, self.z[these], at)
+                means = structure.target.tensors()["means"][:, both].expand(len(these), -1, -1)
                 if self.measured:
-                    gain = torch.linalg.solve(k[:, at][:, :, at], k[:, at])
-                    means = means + (y - means[:, :, at]) @ gain
-                    k = k - k[:, :, at] @ gain
+                    gain = torch.linalg.solve(k[:, known][:, :, known], k[:, known])
+                    means = means + (y - means[:, :, known]) @ gain
+                    k = k - k[:, :, known] @ gain
                     k = (k + k.mT) / 2 + 1e-8 * torch.eye(k.shape[1], dtype=k.dtype)
             yield these, means.numpy(), k
 
-    def _rows(self) -> Index:
-        at = np.array(self.measured, dtype=np.int64)
-        return np.concatenate([at, self.n + at])
+    def _rows(self, at: Index) -> Index:
+        """Places of what was measured in a vector of log runtimes and log powers at ``at``."""
+        place = np.searchsorted(at, np.array(self.measured, dtype=np.int64))
+        return np.concatenate([place, len(at) + place])
 
     def _values(self) -> Array:
         return np.array(self.logs, dtype=float).reshape(-1, 2).T.ravel()

@@ -33,39 +33,73 @@ from numpy.typing import NDArray
 
 from rheostat._optional import require
 from rheostat.prediction.scaling_law.coordinates import Array, law, law_scales
+from rheostat.prediction.scaling_law.population import Population
 
 Index = NDArray[np.int64]
 _JITTER = 1e-6
+DENSE = 512
+"""Settings up to which matrices over all of them are kept."""
 SHARED = 10
 """Entries of z beside one length scale per coordinate."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One job over its settings: coordinates, population curve (None: structure without), data."""
+    """One job over its settings: coordinates, what past jobs have in common, data.
+
+    ``features`` (N, q) and ``population`` are None in structures without a population.
+    """
 
     units: Array
     numeric: NDArray[np.bool_]
     means: Array
-    covariance: Array | None = None
+    features: Array | None = None
+    population: Population | None = None
+    width: float = 1.0
     level_variance: tuple[float, float] = (0.1, 0.01)
     slack: float = 1.0
     y: Array | None = None
     _cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def tensors(self) -> dict[str, Any]:
-        """Torch copies of the arrays, made once."""
+        """Torch copies of the arrays, made once; matrices over all settings where these are few."""
         if not self._cache:
             torch = require("torch", extra="bo")
             features = law(self.units, self.numeric)
             slopes = features * law_scales(self.numeric, 0.0, 1.0, 0.3)
             self._cache.update(
                 units=torch.as_tensor(self.units),
-                law=torch.as_tensor(slopes @ slopes.T),
+                slopes=torch.as_tensor(slopes),
                 means=torch.as_tensor(self.means),
-                covariance=None if self.covariance is None else torch.as_tensor(self.covariance),
             )
+            if len(self.units) <= DENSE:
+                every = np.arange(len(self.units))
+                self._cache.update(
+                    law=torch.as_tensor(slopes @ slopes.T), shared=self._shared(every, every)
+                )
         return self._cache
+
+    def law(self, rows: Index, columns: Index) -> Any:
+        """Covariance (n, m) of unit slopes and bends between two sets of settings."""
+        data = self.tensors()
+        if "law" in data:
+            return data["law"][rows][:, columns]
+        return data["slopes"][rows] @ data["slopes"][columns].T
+
+    def shared(self, rows: Index, columns: Index) -> Any:
+        """Covariance (2n, 2m) of the population between two sets of settings; None without one."""
+        data, n = self.tensors(), len(self.units)
+        if "shared" not in data:
+            return self._shared(rows, columns)
+        every = data["shared"]
+        return None if every is None else every[_both(rows, n)][:, _both(columns, n)]
+
+    def _shared(self, rows: Index, columns: Index) -> Any:
+        if self.population is None or self.features is None:
+            return None
+        pair = self.features[rows], self.features[columns]
+        found = self.population.covariance_between(*pair, self.width)
+        return require("torch", extra="bo").as_tensor(found)
 
 
 def named(z: Array) -> dict[str, Array]:
@@ -86,17 +120,19 @@ def named(z: Array) -> dict[str, Array]:
     }
 
 
-def covariance(curve: Curve, z: Array, rows: Index | None = None) -> Any:
-    """Prior covariance (M, 2n, 2n) of a job's curve at ``rows`` of its settings."""
+def covariance(
+    curve: Curve, z: Array, rows: Index | None = None, columns: Index | None = None
+) -> Any:
+    """Prior covariance (M, 2n, 2m) of a job's curve between settings, by default all with all."""
     torch = require("torch", extra="bo")
+    rows = np.arange(len(curve.units)) if rows is None else np.asarray(rows)
+    columns = rows if columns is None else np.asarray(columns)
     data, h = curve.tensors(), {k: torch.as_tensor(v) for k, v in named(z).items()}
-    at = slice(None) if rows is None else torch.as_tensor(rows)
-    units = data["units"][at]
-    n = len(units)
-    local = _local(units / h["length"][:, None, :], h["additive"])
-    slopes = data["law"][at][:, at] if rows is not None else data["law"]
+    scaled = data["units"][rows] / h["length"][:, None, :]
+    other = scaled if columns is rows else data["units"][columns] / h["length"][:, None, :]
+    local, slopes = _local(scaled, other, h["additive"]), curve.law(rows, columns)
     col = lambda v: v[:, None, None]  # noqa: E731
-    eye = torch.eye(n, dtype=torch.float64)
+    eye = torch.as_tensor((rows[:, None] == columns).astype(float))
     b2, ratio = (h["slope"] * curve.slack) ** 2, h["slope_ratio"]
     top, bottom = curve.level_variance
     tt = col(h["local_t"] ** 2) * local + col(b2) * slopes + col(h["rough_t"] ** 2) * eye + top
@@ -105,19 +141,40 @@ def covariance(curve: Curve, z: Array, rows: Index | None = None) -> Any:
     tp = col(h["local_rho"] * h["local_t"] * h["local_p"]) * local
     tp = tp + col(h["slope_rho"] * b2 * ratio) * slopes
     k = torch.cat([torch.cat([tt, tp], dim=2), torch.cat([tp, pp], dim=2)], dim=1)
-    if data["covariance"] is not None:
-        both_at = _both(rows, len(curve.units))
-        k = k + col(h["follow"]) * data["covariance"][both_at][:, both_at]
-    return k + _JITTER * torch.eye(2 * n, dtype=torch.float64)
+    shared = curve.shared(rows, columns)
+    if shared is not None:
+        k = k + col(h["follow"]) * shared
+    return k + _JITTER * torch.kron(torch.eye(2, dtype=torch.float64), eye)
 
 
-def _local(scaled: Any, additive: Any) -> Any:
-    """Correlation (M, n, n): a share of sums of one-knob curves, the rest of joint ones."""
-    joint = _unit_matern().forward(scaled, scaled)
+def variances(curve: Curve, z: Array, rows: Index) -> Array:
+    """Prior variances (M, 3, n) at ``rows``: of log runtime, log power, and their covariance."""
+    h, slopes = named(z), curve.tensors()["slopes"][rows].numpy()
+    line = (slopes**2).sum(axis=1)
+    b2, ratio = (h["slope"] * curve.slack) ** 2, h["slope_ratio"]
+    top, bottom = curve.level_variance
+    alone = (
+        h["local_t"] ** 2 + h["rough_t"] ** 2 + top + _JITTER,
+        h["local_p"] ** 2 + h["rough_p"] ** 2 + bottom + _JITTER,
+        h["local_rho"] * h["local_t"] * h["local_p"],
+    )
+    bends = (b2, b2 * ratio**2, h["slope_rho"] * b2 * ratio)
+    own = np.stack([a[:, None] + np.outer(b, line) for a, b in zip(alone, bends, strict=True)], 1)
+    if curve.population is None or curve.features is None:
+        return own
+    shared = curve.population.variances(curve.features[rows], curve.width)
+    return np.asarray(own + h["follow"][:, None, None] * shared)
+
+
+def _local(scaled: Any, other: Any, additive: Any) -> Any:
+    """Correlation (M, n, m): a share of sums of one-knob curves, the rest of joint ones."""
+    joint = _unit_matern().forward(scaled, other)
     size = scaled.shape[2]
     if size == 1:
         return joint
-    alone = sum(_unit_matern().forward(*[scaled[:, :, j : j + 1]] * 2) for j in range(size))
+    alone = sum(
+        _unit_matern().forward(scaled[:, :, j : j + 1], other[:, :, j : j + 1]) for j in range(size)
+    )
     share = additive[:, None, None]
     return share * alone / size + (1 - share) * joint
 

@@ -47,8 +47,8 @@ class Population:
     weights: Array
     levels: Array
 
-    def curves(self, features: Array, width: float) -> tuple[Array, Array]:
-        """Components' means (C, 2N) and their common covariance (2N, 2N) at ``features`` (N, q).
+    def means(self, features: Array, width: float) -> Array:
+        """Components' means (C, 2N) at ``features`` (N, q).
 
         ``width`` 1 is the normal population; smaller ones put a component at each past job's shape,
         pulled to the mean so that mean and covariance stay; levels are never taken from one job.
@@ -56,14 +56,34 @@ class Population:
         n = len(features)
         f = both(features)
         base = f @ self.mean + np.repeat(self.levels.mean(axis=0), n)
-        covariance = f @ self.covariance @ f.T
         if width >= 1.0:
-            return base[None], covariance
+            return base[None]
         shapes = ((self.weights - self.mean) @ f.T) * np.sqrt(1 - width**2)
         for part in (slice(0, n), slice(n, 2 * n)):
             shapes[:, part] -= shapes[:, part].mean(axis=1, keepdims=True)
-        levels = np.kron(self._level_covariance() * (1 - width**2), np.ones((n, n)))
-        return base + shapes, width**2 * covariance + levels
+        return np.asarray(base + shapes)
+
+    def covariance_between(self, features: Array, others: Array, width: float) -> Array:
+        """The components' covariance (2n, 2m) between settings, features (n, q) and (m, q)."""
+        covariance = both(features) @ self.covariance @ both(others).T
+        if width >= 1.0:
+            return np.asarray(covariance)
+        levels = self._level_covariance() * (1 - width**2)
+        apart = np.kron(levels, np.ones((len(features), len(others))))
+        return np.asarray(width**2 * covariance + apart)
+
+    def variances(self, features: Array, width: float) -> Array:
+        """Diagonal of `covariance_between`, (3, n): runtime, power, runtime with power."""
+        q = features.shape[1]
+        runtime, power = slice(0, q), slice(q, 2 * q)
+        blocks = ((runtime, runtime), (power, power), (runtime, power))
+        own = np.stack(
+            [((features @ self.covariance[a, b]) * features).sum(axis=1) for a, b in blocks]
+        )
+        if width >= 1.0:
+            return own
+        levels = self._level_covariance() * (1 - width**2)
+        return np.asarray(width**2 * own + levels[[0, 1, 0], [0, 1, 1]][:, None])
 
     def _level_covariance(self) -> Array:
         centred = self.levels - self.levels.mean(axis=0)

@@ -14,7 +14,7 @@ target : `Curve` of the job in question     left_out[j] : of past job j given th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,16 +99,19 @@ def _informed(
     every = list(range(len(jobs)))
     whole = population(every)
     others = [population([i for i in every if i != j]) for j in every] if len(jobs) > 1 else []
-    found = []
+
+    def curve(units: Array, features: Array, learned: Population, width: float) -> Curve:
+        means = learned.means(features, width)
+        return Curve(units, numeric, means, features, learned, width)
+
+    found, own = [], basis(target)
     for width in WIDTHS if len(jobs) > 1 else WIDTHS[:1]:
         left_out = []
         for j, rest in enumerate(others):
             at = spread_out(units[j], JUDGED)
-            curve = Curve(units[j][at], numeric, *rest.curves(basis(units[j][at]), width))
-            left_out.append(_with(curve, jobs[j].logs[:, at].ravel()))
-        found.append(
-            Structure(Curve(target, numeric, *whole.curves(basis(target), width)), tuple(left_out))
-        )
+            past = curve(units[j][at], basis(units[j][at]), rest, width)
+            left_out.append(replace(past, y=jobs[j].logs[:, at].ravel()))
+        found.append(Structure(curve(target, own, whole, width), tuple(left_out)))
     return found
 
 
@@ -134,7 +137,8 @@ def _generic(
         for j, job in enumerate(jobs) if len(jobs) > 1 else ():
             at = spread_out(Scale.of(job.settings, named).unit(job.settings), JUDGED)
             level = np.delete(levels, j, axis=0).mean(axis=0)
-            left_out.append(_with(curve(job.settings[at], level), job.logs[:, at].ravel()))
+            past = curve(job.settings[at], level)
+            left_out.append(replace(past, y=job.logs[:, at].ravel()))
         found.append(Structure(curve(settings, levels.mean(axis=0)), tuple(left_out)))
     return found
 
@@ -161,15 +165,3 @@ def _physical(x: Array, scale: Scale, knobs: Sequence[str], named: Sequence[int]
             v = np.log(x[:, j])
             shift += np.outer(_EXPONENTS[role], v - v.mean())
     return shift.ravel()
-
-
-def _with(curve: Curve, y: Array) -> Curve:
-    return Curve(
-        curve.units,
-        curve.numeric,
-        curve.means,
-        curve.covariance,
-        curve.level_variance,
-        curve.slack,
-        y,
-    )

@@ -16,7 +16,7 @@ import numpy as np
 
 from rheostat._threads import one_thread
 from rheostat.core.front import Front, Objective
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
@@ -100,6 +100,11 @@ class Searcher(ABC):
         return None
 
     @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a user should know of the method on this space."""
+        return ()
+
+    @property
     def front(self) -> Front:
         """What was told, as a `Front`."""
         return self.history.front
@@ -124,6 +129,10 @@ class Searcher(ABC):
             size = math.prod(len(k.values) for k in self.space.knobs)
             self._listed = self.space.settings() if size <= LISTED else None
         return self._listed
+
+    def considered(self) -> list[dict[str, Any]] | None:
+        """Listed settings that are worth a forecast; None where the space is not listed."""
+        return self.listed()
 
     def free(self) -> list[dict[str, Any]] | None:
         """Listed settings that are not taken; None where the space is not listed."""

@@ -1,31 +1,46 @@
 """`LawGuided`: plan the evaluations left with scaling laws, learnt from other applications.
 
-The most frugal proposer where the knobs are lists of numbers and runtime, power or energy are
+The most frugal proposer where the knobs are numbers and runtime, power, energy or node-hours are
 wanted: it knows how such curves usually look, from the runs of other applications where there are
 any (``prior``), and chooses the next setting as the first of a plan for the whole budget.
+
+Up to `EXACT` settings are drawn jointly.  Of more, up to `LISTED`, each is looked at alone first,
+and a few hundred candidates are drawn jointly.  Of a larger space, or one with a range, an even
+sample is looked at, and ``notes`` says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
+from math import prod
 from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from rheostat._optional import require
 from rheostat.core.front import Objective
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.prediction.scaling_law import Job, LawEnsemble, structures
-from rheostat.tradeoff.lookahead import REFERENCE, plan, scaled
+from rheostat.tradeoff.candidates import promising
+from rheostat.tradeoff.lookahead import REFERENCE, least_regret, plan, scaled
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.modelled import Shared
+from rheostat.tradeoff.rules import Limit
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
-DRAWS, HORIZON = 128, 6
+HORIZON = 6
+DRAWS, ENTRIES = (128, 512), 40_000
+"""Model draws behind a decision: within these bounds, so many that draws x settings is this."""
+EXACT, CANDIDATES = 256, 256
+"""Settings up to which all are drawn jointly, and how many of a larger space are."""
+LISTED, SAMPLED = 20_000, 4_096
+"""Settings up to which all are looked at, and how many of a larger space are."""
+Index = NDArray[np.int64]
 FEWEST = 3
 """Settings that an application of the past must have been run at to teach a curve."""
 
@@ -36,8 +51,9 @@ class LawGuided(Searcher):
     Parameters
     ----------
     space, objectives, job, limits, seed
-        As for `Searcher`; knobs are lists of numbers, objectives are two of runtime_s, power_w and
-        energy_j, minimised.  In a draw where a setting misses a limit it adds nothing to the plan.
+        As for `Searcher`; knobs are numbers, objectives are two of runtime_s, power_w, energy_j
+        and, where nodes are a knob, node_hours, minimised.  In a draw where a setting misses a
+        limit it adds nothing to the plan.
     prior : JobTable, optional
         Runs of other applications with the knobs, runtime_s and power_w.
     by : columns that tell the applications of ``prior`` apart
@@ -58,28 +74,77 @@ class LawGuided(Searcher):
         super().__init__(space, objectives, **shared)
         _refuse(self)
         self.budget = budget
-        points = np.array([list(s.values()) for s in self._settings()], dtype=float)
         self._jobs = [] if prior is None else past_jobs(prior, self.space.names, by)
-        self._fresh = LawEnsemble(structures(points, self.space.names, self._jobs), seed=self.seed)
+        self._fresh: tuple[int, LawEnsemble] | None = None
+        self._drawn: tuple[tuple[int, int], Index, dict[str, Array]] | None = None
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a user should know of the method on this space."""
+        if self._whole():
+            return ()
+        text = f"a sample of {SAMPLED:,} settings is searched: the space has a range, or too many"
+        return (Note(text),)
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The settings looked at: all, or an even sample and whatever was told or is pending."""
+        if self._listed is None:
+            self._listed = self.space.settings() if self._whole() else self._sample()
+        if self._whole():
+            return self._listed
+        here = {self.key(s) for s in self._listed}
+        told = self.front.alternatives.select(self.space.names).frame.rows(named=True)
+        others = {self.key(s): s for s in (*told, *self.pending)}
+        return [*self._listed, *(others[k] for k in sorted(set(others) - here))]
+
+    def considered(self) -> list[dict[str, Any]]:
+        """The settings that can matter after what was told: all of a small space."""
+        settings = self.listed()
+        return [settings[i] for i in self._logs(settings)[0]]
 
     def propose(self, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
         """The best ``n`` settings of the plan; what is pending counts as measured."""
-        settings = self._settings()
-        taken = [i for i, s in enumerate(settings) if self.taken(s)]
-        left = HORIZON if self.budget is None else self.budget - len(taken)
+        settings = self.listed()
+        at, logs = self._logs(settings)
+        every = sum(self.taken(s) for s in settings)
+        taken = [i for i, s in enumerate(at) if self.taken(settings[s])]
+        left = HORIZON if self.budget is None else self.budget - every
         count = min(max(n, left), max(n, HORIZON))
-        logs = self._logs(settings)
         y = scaled(np.stack([logs[o.name] for o in self.objectives], axis=2))
         chosen = plan(self._limited(y, logs), taken, count)
-        return [settings[i] for i in chosen[:n]]
+        return [settings[at[i]] for i in chosen[:n]]
 
     def forecast(self, settings: Sequence[Setting]) -> Outcome:
         """Runtime and power of listed settings, as the laws have them after what was told."""
-        every = self._settings()
+        every = self.listed()
         place = {self.key(s): i for i, s in enumerate(every)}
-        at = [place[self.key(s)] for s in settings]
-        logs = self._logs(every)
-        return Outcome({q: np.exp(logs[q][:, at]) for q in ("runtime_s", "power_w")})
+        asked = np.array([place[self.key(s)] for s in settings], dtype=np.int64)
+        at, logs = self._logs(every)
+        if not np.isin(asked, at).all():
+            at = np.union1d(at, asked)
+            logs = self._joint(every, at, self._informed(every))
+        rows = np.searchsorted(at, asked)
+        return Outcome({q: np.exp(logs[q][:, rows]) for q in ("runtime_s", "power_w")})
+
+    def recommend(self, objective: str, limit: Limit) -> dict[str, Any]:
+        """The setting to run for the least expected regret under one limit.
+
+        Parameters
+        ----------
+        objective : str
+            Quantity to be minimised.
+        limit : Limit
+            A quantity and the most it may be.
+
+        Returns
+        -------
+        dict
+            Knob values; measured or not.
+        """
+        settings = self.listed()
+        at, logs = self._logs(settings)
+        best = least_regret(logs[objective], logs[limit.quantity], float(np.log(limit.most)))
+        return dict(settings[int(at[best])])
 
     def _limited(self, y: Array, logs: Mapping[str, Array]) -> Array:
         """Settings that miss a limit lie at the reference, draw by draw, where any meets them all.
@@ -96,25 +161,76 @@ class LawGuided(Searcher):
             y[draw, ~feasible] = REFERENCE
         return y
 
-    def _logs(self, settings: Sequence[Setting]) -> dict[str, Array]:
-        """Log draws of every quantity at all settings, each (d, N), given what was told."""
-        model, place = deepcopy(self._fresh), {self.key(s): i for i, s in enumerate(settings)}
+    def _logs(self, settings: Sequence[Setting]) -> tuple[Index, dict[str, Array]]:
+        """Candidates (n,) among ``settings``, and log draws (d, n) of every quantity there."""
+        state = len(self.history), len(self._pending) if len(settings) > EXACT else 0
+        if self._drawn is None or self._drawn[0] != state:
+            model = self._informed(settings)
+            at = self._candidates(settings, model)
+            self._drawn = (state, at, self._joint(settings, at, model))
+        return self._drawn[1:]
+
+    def _informed(self, settings: Sequence[Setting]) -> LawEnsemble:
+        """The model after what was told, in an order that the telling does not change."""
+        if self._fresh is None or self._fresh[0] != len(settings):
+            points = np.array([list(s.values()) for s in settings], dtype=float)
+            ways = structures(points, self.space.names, self._jobs)
+            self._fresh = (len(settings), LawEnsemble(ways, seed=self.seed))
+        model, place = self._fresh[1].copy(), {self.key(s): i for i, s in enumerate(settings)}
         front = self.front
         if len(front):
             t, p = np.log(front.mean("runtime_s")), np.log(front.mean("power_w"))
             rows = front.alternatives.select(self.space.names).frame.rows()
+            runs: dict[int, list[tuple[float, float]]] = {}
             for row, runtime, power in zip(rows, t, p, strict=True):
                 if row in place and np.isfinite(runtime) and np.isfinite(power):
-                    model.tell(place[row], float(runtime), float(power))
-        t, p = model.draws(DRAWS)
-        known = {"runtime_s": t, "power_w": p, "energy_j": t + p}
+                    runs.setdefault(place[row], []).append((float(runtime), float(power)))
+            for at, logs in runs.items():
+                model.tell(at, *np.mean(logs, axis=0).tolist())
+        return model
+
+    def _candidates(self, settings: Sequence[Setting], model: LawEnsemble) -> Index:
+        """Settings to be drawn jointly: all of a small space, else those that can matter."""
+        if len(settings) <= EXACT:
+            return np.arange(len(settings))
+        mean, spread = (self._every(settings, *x) for x in model.marginals())
+        wanted = [o.name for o in self.objectives]
+        middle, width = (np.stack([x[q] for q in wanted], axis=1) for x in (mean, spread))
+        excess = None
+        for limit in self.limits if model.measured else ():
+            over = mean[limit.quantity] - 2 * spread[limit.quantity] - np.log(limit.most)
+            excess = over if excess is None else np.maximum(excess, over)
+        chosen = promising(middle, width, CANDIDATES, excess=excess, seed=self.seed)
+        taken = [i for i, s in enumerate(settings) if self.taken(s)]
+        return np.union1d(chosen, np.array(taken, dtype=np.int64))
+
+    def _joint(
+        self, settings: Sequence[Setting], at: Index, model: LawEnsemble
+    ) -> dict[str, Array]:
+        t, p = model.draws(int(np.clip(ENTRIES // len(at), *DRAWS)), at)
+        return self._every([settings[i] for i in at], t, p, t + p)
+
+    def _every(
+        self, settings: Sequence[Setting], runtime: Array, power: Array, energy: Array
+    ) -> dict[str, Array]:
+        """Every quantity by its name; of node-hours, the nodes are known."""
+        known = {"runtime_s": runtime, "power_w": power, "energy_j": energy}
         if "nodes" in self.space.names:
             nodes = np.array([float(s["nodes"]) for s in settings])
-            known["node_hours"] = t + np.log(nodes / 3600.0)
+            known["node_hours"] = runtime + np.log(nodes / 3600.0)
         return known
 
-    def _settings(self) -> list[dict[str, Any]]:
-        return self.listed() or []
+    def _whole(self) -> bool:
+        """Whether all settings are looked at."""
+        sizes = [len(k.values) for k in self.space.knobs]
+        return self.space.finite and prod(sizes) <= LISTED
+
+    def _sample(self) -> list[dict[str, Any]]:
+        points = require("scipy.stats.qmc", extra="core").Sobol(
+            len(self.space.knobs), scramble=True, rng=self.seed
+        )
+        found = self.space.sample(points.random(SAMPLED))
+        return list({self.key(s): s for s in found}.values())
 
 
 def limitable(knobs: Sequence[str]) -> tuple[str, ...]:
@@ -124,22 +240,18 @@ def limitable(knobs: Sequence[str]) -> tuple[str, ...]:
 
 def _refuse(searcher: LawGuided) -> None:
     """Raise a `DataError` that says all that does not fit."""
-    problems = [
-        f"{k.name}: expected a list of numbers"
-        for k in searcher.space.knobs
-        if not (k.finite and k.numeric)
-    ]
-    names = [o.name for o in searcher.objectives if o.sense == "min"]
-    if len(names) != 2 or not set(names) <= set(QUANTITIES):
-        problems.append(f"objectives: expected two of {', '.join(QUANTITIES)}, got {names}")
+    problems = [f"{k.name}: expected numbers" for k in searcher.space.knobs if not k.numeric]
     knobs = searcher.space.names
+    names, known = [o.name for o in searcher.objectives if o.sense == "min"], limitable(knobs)
+    if len(names) != 2 or not set(names) <= set(known):
+        problems.append(f"objectives: expected two of {', '.join(known)}, got {names}")
     problems += [
         f"limit on {x.quantity}: expected one of {', '.join(limitable(knobs))}"
         for x in searcher.limits
         if x.quantity not in limitable(knobs)
     ]
     if not problems and not searcher.listed():
-        problems.append("the space has no setting, or too many to list")
+        problems.append("the space has no setting that its constraints allow")
     if problems:
         raise DataError("LawGuided", problems)
 
