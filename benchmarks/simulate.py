@@ -101,11 +101,12 @@ def engine(runs: int) -> list[dict[str, Any]]:
 
 
 def deep_queues(n: int, runs: int) -> list[dict[str, Any]]:
-    """A queue of 200,000 on 100,000 processors."""
+    """A queue of 200,000 on 100,000 processors; of 20,000 where every waiting job counts."""
     return [
-        {"trace": kind, **rate(deep(kind, n, seed=0), policy, 100_000, runs)}
+        {"trace": kind, **rate(deep(kind, depth, seed=0), policy, 100_000, runs)}
+        for depth, policies in ((n, ("easy", "sjf+easy")), (20_000, ("conservative", "wfp3+easy")))
         for kind in DEEP
-        for policy in ("easy", "sjf+easy")
+        for policy in policies
     ]
 
 

@@ -69,8 +69,10 @@ def _run(
     score = zero if plain else rule.order.score
     if rule.backfill == "conservative":
         made = compiled_score(score)
-        told = (made, share, size, not rule.order.fixed, ties, late)
-        return checked(made, conservative.run_conservative(*job, rank, *told))
+        sizes, which = np.unique(job[2], return_inverse=True)
+        jobs, index = (*job, rank, which), depth.index(job[2])
+        settings = (made, share, not rule.order.fixed, ties, late)
+        return checked(made, conservative.run_conservative(jobs, size, sizes, index, *settings))
     easy = rule.backfill == "easy"
     if not rule.order.fixed:
         made = compiled_score(score)

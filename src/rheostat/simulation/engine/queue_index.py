@@ -8,9 +8,11 @@ jumps to the group that holds it.  A short queue does without: reading it is fas
     Symbol  Shape      Meaning
     edge    (g + 1,)   group ``i`` holds ranks from ``edge[i]`` to below ``edge[i + 1]``
     kind    (n,)       class of each job
+    sizes   (c,)       fewest processors of each class, ascending
     short   (2 g, c)   row ``g + i``: no job of group ``i`` and this class is shorter, s; inf: none
     small   (2 g, c)   and none has fewer processors
     found   (2, c)     room to work in
+    slack   (c,)       room to work in: jobs of the class that are as long cannot start, s
 
 Row ``k`` below ``g`` is the minimum of rows ``2 k`` and ``2 k + 1``: for each class a tree over the
 groups, row 1 its root.  All are bounds: jobs leave without a word, and a group searched in vain is
@@ -38,7 +40,8 @@ from rheostat.simulation.engine.sorted_blocks import (
     used,
 )
 
-GROUPS, CLASSES = 2048, 64
+GROUPS = 2048
+CLASSES = 64
 DEEP = 48
 """Blocks of the queue above which the index is kept; below half of them it is given up."""
 
@@ -48,9 +51,11 @@ class Index(NamedTuple):
 
     edge: np.ndarray
     kind: np.ndarray
+    sizes: np.ndarray
     short: np.ndarray
     small: np.ndarray
     found: np.ndarray
+    slack: np.ndarray
 
 
 def index(procs, rank=None) -> Index:
@@ -71,7 +76,9 @@ def index(procs, rank=None) -> Index:
         sizes = sizes[np.unique(np.geomspace(1, len(sizes), CLASSES).astype(np.int64) - 1)]
     kinds = np.searchsorted(sizes, np.arange(procs.max() + 1), side="right") - 1
     short, small = (np.empty((2 * GROUPS, len(sizes))) for _ in range(2))
-    return Index(edge, kinds[procs], short, small, np.empty((2, len(sizes))))
+    return Index(
+        edge, kinds[procs], sizes, short, small, np.empty((2, len(sizes))), np.empty(len(sizes))
+    )
 
 
 @compiled
@@ -106,35 +113,41 @@ def rebuild(index, waiting):
 def _may(index, k, c, free, extra, slack):
     """May a job below row ``k`` start: small enough for good, or small and short enough?"""
     small = index.small[k, c]
-    return small <= extra or (small <= free and index.short[k, c] <= slack)
+    return (small <= extra) | ((small <= free) & (index.short[k, c] < slack[c]))
+
+
+@borrowed(forceinline=True)
+def _any(index, k, free, extra, slack):
+    """May a job of any class below row ``k``?"""
+    found = False
+    for c in range(index.small.shape[1]):  # without a way out: all classes at once
+        found |= _may(index, k, c, free, extra, slack)
+    return found
 
 
 @borrowed
 def _group(index, first, free, extra, slack):
     """First group from ``first`` on that may hold a job that could start; `GROUPS` if none."""
-    found = GROUPS
-    for c in range(index.small.shape[1]):
-        if not _may(index, 1, c, free, extra, slack):
+    k = GROUPS + first
+    while k:
+        if _any(index, k, free, extra, slack):
+            if k >= GROUPS:
+                return k - GROUPS
+            k *= 2
             continue
-        k = GROUPS + first
-        while k:
-            if _may(index, k, c, free, extra, slack):
-                if k >= GROUPS:
-                    found = min(found, k - GROUPS)
-                    break
-                k *= 2
-                continue
-            while k & 1:  # done with a right-hand side: up
-                k >>= 1
-            k += k > 0
-        if found == first:
-            break
-    return found
+        while k & 1:  # done with a right-hand side: up
+            k >>= 1
+        k += k > 0
+    return GROUPS
 
 
 @borrowed
 def next_deep(index, waiting, place, k, free, extra, slack):
-    """As `fixed._next`: (place, k) of the next entry worth a look, past the end if none is."""
+    """As `fixed._next`: (place, k) of the next entry worth a look, past the end if none is.
+
+    ``slack`` is one of each class, which does not rise with the size.
+    """
+    begun = GROUPS  # the group to begin with, which is not read from its first job on
     while place < used(waiting):
         block = block_at(waiting, place)
         k = max(k, int(waiting[block, FROM]))
@@ -142,35 +155,38 @@ def next_deep(index, waiting, place, k, free, extra, slack):
             place, k = place + 1, 0
             continue
         here = _group_of(index, waiting[block, KEY + k])
+        begun = min(begun, here)
         g = _group(index, here, free, extra, slack)
         if g == GROUPS:
             break
         if g > here:
             place, k = _first(waiting, index.edge[g], False), 0
-        place, k, hit = _look(waiting, place, k, index.edge, g, (free, extra, slack))
+        place, k, hit = _look(index, waiting, place, k, g, (free, extra, slack))
         if hit:
             return place, k
-        _tighten(index, waiting, g)
+        if g > begun:
+            _tighten(index, waiting, g)
     return used(waiting), 0
 
 
 @borrowed
-def _look(waiting, place, k, edge, g, room):
+def _look(index, waiting, place, k, g, room):
     """(place, k, found?) of an entry of group ``g`` worth a look, else of the group behind."""
     free, extra, slack = room
-    low, high = edge[g], edge[g + 1]
+    low, high, longest = index.edge[g], index.edge[g + 1], slack[0]
     while place < used(waiting):
         block = block_at(waiting, place)
         k, end = max(k, int(waiting[block, FROM])), int(waiting[block, TO])
         least = waiting[block, LEAST]
-        if least <= extra or (least <= free and waiting[block, SHORT] <= slack):
+        if least <= extra or (least <= free and waiting[block, SHORT] < longest):
             for m in range(k, end):
                 key, p = waiting[block, KEY + m], waiting[block, PROCS + m]
                 if key >= high:
                     return place, m, False
-                if key >= low and (
-                    p <= extra or (p <= free and waiting[block, LENGTH + m] <= slack)
-                ):
+                if key < low or p > free:
+                    continue
+                c = index.kind[int(waiting[block, ITEM + m])]
+                if p <= extra or waiting[block, LENGTH + m] < slack[c]:
                     return place, m, True
         elif waiting[block, KEY + end - 1] >= high:
             while waiting[block, KEY + k] < high:

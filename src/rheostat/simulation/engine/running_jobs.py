@@ -63,6 +63,15 @@ def next_end(few, ends):
 
 
 @borrowed(forceinline=True)
+def first_expected(few, running):
+    """When the next job is expected to end, s; inf if none runs."""
+    if few[HEAD, 1] > 0:
+        return many.first_key(running)
+    m = int(few[HEAD, 0])
+    return few[EXPECTED, m - 1] if m > 0 else np.inf
+
+
+@borrowed(forceinline=True)
 def begin(few, ends, running, j, end, expected, procs, by_expected):
     """Job ``j`` runs; of jobs that end together the one started first goes, or the least due."""
     m = int(few[HEAD, 0])

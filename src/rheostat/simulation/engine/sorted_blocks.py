@@ -165,6 +165,19 @@ def _first(b, key, above):
 
 
 @borrowed
+def seek(b, key):
+    """(place, k) of the first entry whose key is not below ``key``; past the end if none is."""
+    place = _first(b, key, False)
+    if place == used(b):
+        return place, 0
+    block = block_at(b, place)
+    k = int(b[block, FROM])
+    while b[block, KEY + k] < key:
+        k += 1
+    return place, k
+
+
+@borrowed
 def _slide(b, block):
     """Move the entries of a block to its beginning."""
     low, high = span(b, block)

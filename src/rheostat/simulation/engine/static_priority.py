@@ -23,6 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulation.engine.jit import borrowed, compiled
+from rheostat.simulation.engine.profile import bound
 from rheostat.simulation.engine.queue_index import DEEP, enter, next_deep, rebuild
 from rheostat.simulation.engine.running_jobs import (
     NOW,
@@ -164,10 +165,11 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, late, learn):
         until, extra = shadow(few, running, procs, free, need, least)
         known = True
         place, k = 0, 1 + int(waiting[block_at(waiting, 0), FROM])  # behind the head
+        slack = bound(until - now)
+        index.slack[:] = slack
         while free > 0:
-            slack = (until - now) * (1 + 1e-12) + 1e-6  # a bound: rounding must not hide a job
             if deep:
-                place, k = next_deep(index, waiting, place, k, free, min(extra, free), slack)
+                place, k = next_deep(index, waiting, place, k, free, min(extra, free), index.slack)
             else:
                 place, k = _next(waiting, place, k, free, min(extra, free), slack)
             if place == used(waiting):
