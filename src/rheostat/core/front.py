@@ -42,7 +42,24 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Objective:
-    """What is wanted: a quantity, "min" or "max", its unit, and what a table means by it."""
+    """What is wanted: a quantity, "min" or "max", its unit, and what a table means by it.
+
+    Parameters
+    ----------
+    name : str
+        A quantity of the outcome, or a column of the alternatives.
+    sense : str
+        "min" or "max".
+    unit : str
+        SI unit; empty for numbers.
+    meaning : str
+        What it is, for reports.
+
+    Raises
+    ------
+    DataError
+        ``sense`` is neither.
+    """
 
     name: str
     sense: str = "min"
@@ -134,7 +151,18 @@ class Rule(Protocol):
     """Chooses a row of a front among those ``allowed``; lower ``score`` is better."""
 
     def score(self, front: Front) -> Array:
-        """(n,) what the rule minimises; rows it cannot judge are NaN or inf."""
+        """Value of each row that the rule minimises.
+
+        Parameters
+        ----------
+        front : Front
+            n rows.
+
+        Returns
+        -------
+        array
+            (n,) scores; NaN or inf for rows that the rule cannot judge.
+        """
         ...
 
 
@@ -143,7 +171,18 @@ class Constraint(Protocol):
     """Says by how much each row misses a limit."""
 
     def excess(self, front: Front) -> Array:
-        """(n,) relative miss, <= 0 where the limit holds, NaN where unknown."""
+        """How much each row misses the limit.
+
+        Parameters
+        ----------
+        front : Front
+            n rows.
+
+        Returns
+        -------
+        array
+            (n,) relative miss, <= 0 where the limit holds, NaN where unknown.
+        """
         ...
 
 
@@ -151,6 +190,22 @@ class Constraint(Protocol):
 class Front:
     """Alternatives (n rows), their outcome, and the objectives; see `choose`.
 
+    Parameters
+    ----------
+    alternatives : JobTable
+        n rows, one per setting.
+    outcome : Outcome
+        Draws of n rows.
+    objectives : sequence of str or Objective
+        At least one; names are minimised.
+
+    Raises
+    ------
+    DataError
+        The two have different numbers of rows.
+
+    Examples
+    --------
     >>> from rheostat.core.vocabulary import table
     >>> draws = {"runtime_s": np.array([[9.0, 4.0, 5.0]]), "power_w": np.array([[1.0, 2.0, 3.0]])}
     >>> f = Front(table({"nodes": [1, 2, 3]}), Outcome(draws), ("runtime_s", "power_w"))

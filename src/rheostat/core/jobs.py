@@ -32,7 +32,19 @@ class Moment(IntEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """What a column means: ``unit`` in SI ("s", "W", "J", "" for counts and names), when known."""
+    """What a column means: ``unit`` in SI ("s", "W", "J", "" for counts and names), when known.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the frame.
+    unit : str
+        SI unit; empty for counts and names.
+    known : Moment
+        When its values become known.
+    meaning : str
+        What it holds.
+    """
 
     name: str
     unit: str
@@ -84,6 +96,22 @@ class JobTable:
 
     Every column of the frame has a `Column` in the schema and the reverse.
 
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        A row per job, a column per quantity.
+    schema : Schema
+        A `Column` for each column of the frame.
+    notes : tuple of Note
+        What a reader left out, repaired or assumed.
+
+    Raises
+    ------
+    DataError
+        Frame and schema have different columns.
+
+    Examples
+    --------
     >>> from rheostat.core.vocabulary import table
     >>> jobs = table({"job_id": [1, 2], "nodes": [4, 8], "runtime_s": [60.0, 40.0]})
     >>> jobs.known_at(Moment.SUBMIT).columns

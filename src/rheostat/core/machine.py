@@ -154,6 +154,36 @@ class Machine:
     With ``partitions`` the processors and watts are theirs.  ``cap_w`` is the power that the whole
     site may draw, ``tariff_per_kwh`` and ``carbon_g_per_kwh`` what a kilowatt-hour costs and emits.
 
+    Parameters
+    ----------
+    procs : int
+        Processors, the sum of the partitions where there are any.
+    name : str
+        For reports.
+    idle_w, busy_w : float
+        Watts of one processor without and with a job; NaN unknown.
+    partitions : tuple of Partition
+        Parts with processors, watts, GPUs and sleep of their own.
+    cap_w : Series, optional
+        Watts that the site may draw.
+    tariff_per_kwh, carbon_g_per_kwh : Series, optional
+        Price and grams of CO2 of a kilowatt-hour.
+    maintenance : tuple of Window
+        Processors that are away, planned.
+    failures : tuple of Failure
+        Processors that fail at stated moments, not planned.
+    random_failures : RandomFailures, optional
+        Failures drawn at random.
+    rules : Rules
+        Limits, dependencies, arrays, requeueing.
+
+    Raises
+    ------
+    DataError
+        Numbers out of range, unknown or repeated partitions; all at once.
+
+    Examples
+    --------
     >>> Machine.load("128").procs
     128
     >>> Machine(0)

@@ -38,13 +38,31 @@ DERIVED: Mapping[str, tuple[tuple[str, ...], Callable[..., Array]]] = {
 class Outcome:
     """Draws of named quantities for n rows, with how many similar runs support each row.
 
-    >>> o = Outcome({"runtime_s": np.array([[10.0], [12.0]]), "power_w": np.array([[5.0], [5.0]])})
-    >>> o.mean("energy_j"), o.names
-    (array([55.]), ('runtime_s', 'power_w'))
-
     A row of NaN draws is an abstention: the model has no support there and says so in ``notes``;
     every summary of it is NaN.  A quantity that is neither given nor derivable is a `DataError`.
     ``grade`` (n,) holds places in `GRADES`, or None where nobody graded the rows.
+
+    Parameters
+    ----------
+    draws : mapping of str to array
+        For each quantity an array (d, n): d draws of n rows, in SI units.
+    support : array, optional
+        (n,) number of similar past runs behind each row.
+    notes : tuple of Note
+        What the model says of rows, such as why it abstains.
+    grade : array, optional
+        (n,) places in `GRADES`.
+
+    Raises
+    ------
+    DataError
+        Arrays are not of shape (draws, rows) with equal rows.
+
+    Examples
+    --------
+    >>> o = Outcome({"runtime_s": np.array([[10.0], [12.0]]), "power_w": np.array([[5.0], [5.0]])})
+    >>> o.mean("energy_j"), o.names
+    (array([55.]), ('runtime_s', 'power_w'))
     """
 
     draws: Mapping[str, Array]
@@ -135,9 +153,31 @@ class Predictor(Protocol):
     """Learns from jobs, predicts jobs.  Searches ask nothing else of a model."""
 
     def fit(self, jobs: JobTable) -> Predictor:
-        """Learn; returns itself."""
+        """Learn.
+
+        Parameters
+        ----------
+        jobs : JobTable
+            Finished jobs.
+
+        Returns
+        -------
+        Predictor
+            Itself.
+        """
         ...
 
     def predict(self, jobs: JobTable) -> Outcome:
-        """Draws for each row, in row order."""
+        """Predict jobs at their settings.
+
+        Parameters
+        ----------
+        jobs : JobTable
+            n rows; only columns known at submission are used.
+
+        Returns
+        -------
+        Outcome
+            Draws (d, n) in row order; NaN and a note where the model abstains.
+        """
         ...

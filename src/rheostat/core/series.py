@@ -17,6 +17,22 @@ class Series:
 
     With ``repeat_s`` the pattern comes again and again, in both directions.
 
+    Parameters
+    ----------
+    from_s : tuple of float
+        Moments from which the values hold, s, ascending.
+    values : tuple of float
+        As many values.
+    repeat_s : float
+        Length of the pattern, s; 0 does not repeat.
+
+    Raises
+    ------
+    DataError
+        Different lengths, moments not in order, or numbers that are none.
+
+    Examples
+    --------
     >>> night = Series((0.0, 21600.0, 79200.0), (0.1, 0.3, 0.1), repeat_s=86400.0)
     >>> night.at(np.array([3600.0, 43200.0, 86400.0 + 82800.0])).tolist()
     [0.1, 0.3, 0.1]

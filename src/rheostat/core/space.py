@@ -31,15 +31,33 @@ Setting = Mapping[str, Any]
 class Knob:
     """A column and its values: a finite list, or a range ``low``..``high``.
 
+    Numeric values are sorted and made unique; names keep their order.  ``log`` scales the knob
+    by ratio; by default a positive numeric knob that spans a factor of 4 or more does.
+
+    Parameters
+    ----------
+    name : str
+        The column that is turned.
+    values : iterable, optional
+        Numbers or names that it can take.
+    low, high : float
+        Ends of a range, instead of values.
+    log : bool, optional
+        Whether ratios or differences count.
+
+    Raises
+    ------
+    DataError
+        Neither values nor a range, or a value that is no number and no name.
+
+    Examples
+    --------
     >>> Knob("nodes", [4, 1, 2, 2]).values
     (1, 2, 4)
     >>> Knob("cap_w", low=100, high=300).finite
     False
     >>> Knob("compiler", ["gcc", "icx"]).numeric
     False
-
-    Numeric values are sorted and made unique; names keep their order.  ``log`` scales the knob
-    by ratio; by default a positive numeric knob that spans a factor of 4 or more does.
     """
 
     name: str
@@ -121,6 +139,18 @@ class Knob:
 def powers_of_two(low: int, high: int) -> tuple[int, ...]:
     """Powers of two from ``low`` to ``high``.
 
+    Parameters
+    ----------
+    low, high : int
+        Smallest and largest number, both included.
+
+    Returns
+    -------
+    tuple of int
+        Ascending.
+
+    Examples
+    --------
     >>> powers_of_two(3, 40)
     (4, 8, 16, 32)
     """
@@ -131,6 +161,15 @@ def powers_of_two(low: int, high: int) -> tuple[int, ...]:
 class Space:
     """Knobs together; ``constraints`` are predicates on a setting (a mapping knob -> value).
 
+    Parameters
+    ----------
+    knobs : tuple of Knob
+        What may be turned.
+    constraints : tuple of callable
+        Predicates on a setting; all must hold.
+
+    Examples
+    --------
     >>> knobs = (Knob("nodes", [1, 2]), Knob("cap_w", [200, 300]))
     >>> s = Space(knobs, (lambda s: s["nodes"] * s["cap_w"] <= 500,))
     >>> [tuple(x.values()) for x in s.settings()]

@@ -73,12 +73,28 @@ def table(
 ) -> JobTable:
     """A `JobTable` from plain columns; ``columns`` describe names that the vocabulary lacks.
 
+    A name that neither knows is taken as known at submission with no unit: say otherwise.
+
+    Parameters
+    ----------
+    data : mapping or polars.DataFrame
+        Columns by name, values in SI units.
+    columns : iterable of Column
+        Descriptions of names that the vocabulary lacks.
+    notes : iterable of Note
+        Kept with the table.
+
+    Returns
+    -------
+    JobTable
+        With a described column for each.
+
+    Examples
+    --------
     >>> tile = Column("tile", "", Moment.SUBMIT, "tile edge")
     >>> t = table({"nodes": [1, 2], "tile": [16, 32]}, [tile])
     >>> t.schema["nodes"].known.name, t.schema["tile"].meaning
     ('SUBMIT', 'tile edge')
-
-    A name that neither knows is taken as known at submission with no unit: say otherwise.
     """
     frame = data if isinstance(data, pl.DataFrame) else pl.DataFrame(dict(data))
     own = {c.name: c for c in columns}

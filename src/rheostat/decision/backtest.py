@@ -75,6 +75,12 @@ def backtest(
     truth : callable, optional
         The true outcome of any row at its setting, where it is known.
 
+    Returns
+    -------
+    Backtest
+        The advice for the recent jobs; errors and coverage for the settings that ran; the true
+        change where ``truth`` is given.
+
     Raises
     ------
     DataError

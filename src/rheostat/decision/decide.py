@@ -55,6 +55,23 @@ class Advice:
     ``runtime_s_change`` (-0.29 is 29 % less) with its interval, the number of similar past runs
     (``support``) and a ``status``: advised, kept (the request is best), infeasible or abstained.
     ``totals`` sums over the jobs that can be compared; ``decision`` has the reasons.
+
+    Parameters
+    ----------
+    table : JobTable
+        One row per job.
+    decision : Decision
+        The choice for each job, with its reasons.
+    totals : mapping
+        Sums by quantity before and after, with the relative change.
+    rule : str
+        The rule that chose.
+    limits : tuple of str
+        Limits that held.
+    knobs : tuple of str
+        Columns that were turned.
+    objectives : tuple of str
+        Quantities of the fronts.
     """
 
     table: JobTable
@@ -105,6 +122,11 @@ def decide(
         What the front is made of.
     level : float
         Level of the intervals.
+
+    Returns
+    -------
+    Advice
+        A row per job, totals, and the reasons.
 
     Raises
     ------

@@ -77,6 +77,11 @@ def plan_trial(
     seed : int
         Of the draw.
 
+    Returns
+    -------
+    Trial
+        A row per job: setting requested, setting to run at, probability, whether it takes part.
+
     Raises
     ------
     DataError

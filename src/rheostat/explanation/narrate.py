@@ -19,7 +19,19 @@ from rheostat.errors import DataError
 
 @dataclass(frozen=True)
 class Narrative(Report):
-    """A report that knows how to print itself."""
+    """A report that knows how to print itself.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    sections : sequence of Section
+        Sentences, tables and charts in reading order.
+    facts : mapping
+        The same as data.
+    next_commands : tuple of str
+        What to run next.
+    """
 
     def __str__(self) -> str:
         from rheostat.explanation.text import render
@@ -51,6 +63,16 @@ def explain(
         The job's row; its knob values are what was asked for.
     requested : mapping, optional
         The setting asked for, where it is not in ``job``.
+
+    Returns
+    -------
+    Narrative
+        Prints itself as text, shows itself in a notebook, and has ``facts``.
+
+    Raises
+    ------
+    DataError
+        Nothing is known about such an object.
 
     Examples
     --------

@@ -40,6 +40,18 @@ def read_adastra(path: str | Path, zone: str = "Europe/Paris") -> JobTable:
     ``time_limit_s`` is known only where the file's instant lies after the start; the rows where it
     does not (it then is the submission) are null and noted.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+    zone : str
+        Time zone of the clock.
+
+    Returns
+    -------
+    JobTable
+        A row per job, SI units; energy in J as measured.
+
     Raises
     ------
     DataError

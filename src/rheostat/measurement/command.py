@@ -28,14 +28,34 @@ from rheostat.measurement.meters.session import Measured, Session
 class Command:
     r"""Measure settings by running ``template`` with ``{knob}`` replaced by its value.
 
+    Braces of the shell's own are doubled, as in Python's format strings.  The values are quoted.
+    With ``meters`` (see `measure.meters`) the energy of a run that prints neither joules nor watts
+    is what they read, if they can; how it is known is noted once.
+
+    Parameters
+    ----------
+    template : str
+        Command line for the shell.
+    wanted : sequence of str
+        Quantities that each run must give.
+    repeat : int
+        Runs of each setting.
+    timeout_s : float
+        Longest run, s; a longer one is ended and noted.
+    meters : sequence of EnergyMeter
+        What measures joules where the command prints none.
+
+    Raises
+    ------
+    DataError
+        When called: the template names a knob that is not there, or a quantity is missing.
+
+    Examples
+    --------
     >>> from rheostat import table
     >>> measure = Command("echo '{{\"runtime_s\": {nodes}, \"power_w\": 50}}'", ["energy_j"])
     >>> measure(table({"nodes": [4, 8]})).mean("energy_j")
     array([200., 400.])
-
-    Braces of the shell's own are doubled, as in Python's format strings.  The values are quoted.
-    With ``meters`` (see `measure.meters`) the energy of a run that prints neither joules nor watts
-    is what they read, if they can; how it is known is noted once.
     """
 
     def __init__(

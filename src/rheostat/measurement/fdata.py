@@ -37,6 +37,21 @@ def read_fdata(path: str | Path) -> JobTable:
 
     memory_b is the limit per node times the nodes asked for, null where there was no limit.
     ``censored`` marks jobs that did not end as "completed".
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    JobTable
+        A row per job, SI units.
+
+    Raises
+    ------
+    DataError
+        The file is cut, damaged, of another format, or lacks columns; all named at once.
     """
     _, types = scan(path)
     wanted = _fields(types)

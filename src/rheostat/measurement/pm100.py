@@ -104,6 +104,16 @@ def read_pm100(path: str | Path) -> JobTable:
     cut (`rheostat.measurement.repairs.complete_only` leaves them out).
     Memory is GiB in the file and bytes here, limits minutes and seconds.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    JobTable
+        A row per job, SI units; mean and maximum power of the whole job in W.
+
     Raises
     ------
     DataError

@@ -132,6 +132,23 @@ def _table(head: Head) -> bool:
 
 
 def _read_own(path: str | Path) -> JobTable:
+    """A table that `JobTable.write_parquet` wrote; `DataError` where it is damaged.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    JobTable
+        As it was written.
+
+    Raises
+    ------
+    DataError
+        The file is damaged.
+    """
     scan(path)  # a cut or missing file is told apart here
     try:
         return JobTable.read_parquet(path)

@@ -49,6 +49,23 @@ def read_swf(path: str | Path, *, procs_per_node: int | None = None) -> JobTable
     ``cores`` is the number of processors *asked for* and stays null where the log has none: it is
     not filled from ``cores_alloc``.  ``nodes`` is there only when ``procs_per_node`` is given or
     the header's MaxProcs is a multiple of its MaxNodes, and a note says so.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    procs_per_node : int, optional
+        Processors of a node, to count nodes.
+
+    Returns
+    -------
+    JobTable
+        A row per job, times in s; lines of the header are notes.
+
+    Raises
+    ------
+    DataError
+        The file is cut, damaged, of another format, or lacks columns; all named at once.
     """
     values, comments = _plain_numbers(path)
     rows: Sequence[int] = range(len(values))

@@ -60,6 +60,26 @@ def compare(
 
     Groups are "all", and where there are users: "known users" and "new users".  Every method is
     marked on the same jobs that it answered; read the share it abstained on beside the marks.
+
+    Parameters
+    ----------
+    methods : mapping of str to Predictor
+        Models to be fitted, by name.
+    past, recent : JobTable
+        Jobs to learn from, and finished later jobs to judge on.
+    targets : sequence of str
+        Quantities to judge.
+    level : float
+        Level of the intervals whose coverage is counted.
+    resamples : int
+        Resamples of the recent jobs for the intervals of the scores.
+    seed : int
+        Of the resampling.
+
+    Returns
+    -------
+    list of Row
+        One per method, quantity and group of jobs; scores are (value, low, high).
     """
     recent, _, _ = learnable(recent, targets)
     groups = _groups(past, recent)

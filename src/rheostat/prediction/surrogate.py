@@ -76,15 +76,29 @@ class Surrogate:
     method : str or scikit-learn regressor
         "forest", "xgboost", "lightgbm", "tabnet", "attention" (an attention embedding feeding
         trees), or any regressor.
-    targets : quantities to predict, positive, in SI units; derived ones (energy) need not be named.
-    embedding : None, "tabnet" or "attention": learned features put beside the plain ones.
-    features : columns to look at; None takes all that are known at ``asked_at`` and can teach.
-    sample : how to choose the rows to learn from; None takes all (see `predict.loss_sampling`).
-    min_support : fewest similar past runs for an answer; 0 answers everywhere.
-    group_by : columns that make runs similar; None: the application, else the user.
-    turned : the column to be turned afterwards; features=None then leaves out the columns that only
-        follow it (cores, time limit: `knob_dependent_columns`).  None: predict jobs as submitted.
-    scaled : learn the departure from perfect scaling with the node count instead of the totals.
+    targets : sequence of str
+        Quantities to predict, positive, in SI units; derived ones (energy) need not be named.
+    embedding : str, optional
+        "tabnet" or "attention": learned features beside the plain ones.
+    features : sequence of str, optional
+        Columns to look at; None takes all that are known at ``asked_at`` and can teach.
+    asked_at : Moment
+        When predictions will be asked for; columns known later are refused.
+    sample : object, optional
+        How to choose the rows to learn from; None takes all (see `prediction.loss_sampling`).
+    min_support : int
+        Fewest similar past runs for an answer; 0 answers everywhere.
+    group_by : sequence of str, optional
+        Columns that make runs similar; None: the application, else the user.
+    turned : str, optional
+        The column to be turned afterwards; features=None then leaves out the columns that only
+        follow it (cores, time limit).  None: predict jobs as submitted.
+    scaled : bool
+        Learn the departure from perfect scaling with the node count instead of the totals.
+    n_draws : int
+        Draws of each prediction.
+    seed : int
+        Of everything that is drawn.
 
     Examples
     --------

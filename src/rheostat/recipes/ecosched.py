@@ -64,21 +64,34 @@ def coschedule(  # noqa: PLR0913 - what a node is and what is wanted, all but th
 
     Parameters
     ----------
-    queue, profiles, node
-        Jobs, what is known of their applications, and the node they run on.
-    candidates, plans
-        Names out of `POLICIES`, and plans made elsewhere for one node.
-    objective
+    queue : sequence of Waiting
+        Jobs, in order of submission.
+    profiles : mapping
+        Modes of each application.
+    node : Node
+        What they run on.
+    candidates : sequence of str
+        Names out of `POLICIES`.
+    plans : sequence of Planned
+        Plans made elsewhere for one node.
+    objective : str
         "edp" (energy times makespan), "makespan" or "energy".
-    nodes
+    nodes : int
         With several, packed matches jobs to nodes.
-    tenants
+    tenants : int
         Most jobs on a node at once, for packed.
-    crowd
+    crowd : float
         Slowdown of a job per neighbour, 0.05 is 5 %.
-    seed
+    seed : int
         Of what packed draws.
 
+    Returns
+    -------
+    list of NodeRun
+        Schedules with makespan in s and energy in J, the best first.
+
+    Notes
+    -----
     Where a mode has no signal, EcoSched is given profiled runtimes instead.  The whole queue is
     known when the best is picked, later arrivals included.
     """

@@ -140,6 +140,24 @@ def node_fleet(
 
     ``start`` are the caps of nodes whose table has none: watts by knob, "lowest", or devices to
     read them from.
+
+    Parameters
+    ----------
+    runs : JobTable
+        Runs under caps: app, runtime_s, cpu_cap_w, gpu_cap_w or cap_w.
+    nodes : polars.DataFrame, optional
+        A row per node: node, app, caps now, weight, groups.
+    count : int
+        Without ``nodes``: how many, which run the applications in turn; 0: one per application.
+    start : mapping, str or DeviceAddress, optional
+        Caps of nodes whose table has none: watts by knob, "lowest", or devices to read.
+    seed : int
+        Of the surfaces' draws.
+
+    Returns
+    -------
+    NodeFleet
+        For `allocate_power`.
     """
     known = capped_surfaces(runs, seed=seed)
     frame = dealt(known, count) if nodes is None else nodes

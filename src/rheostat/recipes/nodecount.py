@@ -45,7 +45,18 @@ def knob(largest: int = 256) -> Knob:
 
 
 def prepared(jobs: JobTable) -> JobTable:
-    """Amounts that go out of date when nodes are turned (cores, GPUs, tasks), per node instead."""
+    """Amounts that go out of date when nodes are turned (cores, GPUs, tasks), per node instead.
+
+    Parameters
+    ----------
+    jobs : JobTable
+        As read.
+
+    Returns
+    -------
+    JobTable
+        With the amounts per node where there are nodes.
+    """
     if "nodes" in jobs.columns and set(TOTALS) & set(jobs.columns):
         return per_node_requests(jobs)
     return jobs

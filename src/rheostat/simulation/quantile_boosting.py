@@ -19,6 +19,15 @@ class QuantileBoosting:
     """A `Predictor` of ``runtime_s`` from the request, the size and the user's history.
 
     ``quantile`` of the run times should lie below the estimate; ``buffer`` is a factor on top.
+
+    Parameters
+    ----------
+    quantile : float
+        Share of jobs whose run time should lie below the estimate.
+    buffer : float
+        Factor on top.
+    seed : int
+        Of the boosting.
     """
 
     def __init__(self, quantile: float = 0.7, buffer: float = 1.1, seed: int = 0) -> None:

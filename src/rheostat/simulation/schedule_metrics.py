@@ -66,6 +66,19 @@ def metrics(jobs: JobTable, procs: int) -> dict[str, Any]:
 
     ``utilisation`` is processor-seconds used over those there from the first submission to the
     last end; ``starvation_rate`` as in `starved`.
+
+    Parameters
+    ----------
+    jobs : JobTable
+        What `rheostat.simulate` returned: submit_s, wait_s, runtime_s, end_s, procs, estimate_s.
+    procs : int
+        Processors of the machine.
+
+    Returns
+    -------
+    dict
+        jobs, wait_s, bounded_slowdown and response_s (mean, quantiles, max), utilisation,
+        makespan_s, throughput_per_h, starvation_rate, fairness_jain.
     """
     wait, run, size = jobs.numpy("wait_s"), jobs.numpy("runtime_s"), jobs.numpy("procs")
     begin, end = jobs.numpy("submit_s").min(), jobs.numpy("end_s").max()

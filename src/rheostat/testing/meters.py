@@ -26,9 +26,23 @@ def check_meter(
 ) -> None:
     """Check the meter that ``make`` gives, on hardware or on a recording of it.
 
-    ``spend`` moves the hardware by ``energy_j`` joules, over all domains that are part of no other;
-    ``closed`` gives the same meter where it cannot read anything.  Raises `AssertionError` that
-    names everything the meter breaks, all at once.
+    Parameters
+    ----------
+    make : callable
+        Gives the meter.
+    spend : callable
+        Moves the hardware by ``energy_j`` joules, over all domains that are part of no other.
+    energy_j : float
+        Joules that ``spend`` moves.
+    closed : callable, optional
+        Gives the same meter where it cannot read anything.
+    window_s : float
+        Seconds that are measured.
+
+    Raises
+    ------
+    AssertionError
+        Names everything the meter breaks, all at once.
     """
     meter = make()
     problems = [f"cannot be read: {why}"] if (why := meter.why()) else []

@@ -37,6 +37,20 @@ SUFFIX_UNITS = {"_s": "s", "_w": "W", "_j": "J", "_b": "B", "_hz": "Hz"}
 def check_reader(reader: Callable[..., JobTable], path: str | Path, *, rows: int) -> JobTable:
     """Check ``reader`` on the file at ``path``, which holds ``rows`` records; returns its table.
 
+    Parameters
+    ----------
+    reader : callable
+        From a path to a `JobTable`.
+    path : path
+        A file of the format.
+    rows : int
+        Records in it.
+
+    Returns
+    -------
+    JobTable
+        What the reader gave.
+
     Raises
     ------
     AssertionError

@@ -52,6 +52,11 @@ def front(
         Measured runs of this very application.  A setting they hold shows their mean and spread;
         the model fills the others.
 
+    Returns
+    -------
+    Front
+        A row per setting.
+
     Raises
     ------
     DataError

@@ -119,6 +119,15 @@ class Limit:
 class Deadline(Limit):
     """The job ends within this time of its start; as a rule: the least of the other objective.
 
+    Parameters
+    ----------
+    runtime : str or float
+        Seconds, or a duration: "2h", "1-00:00:00".
+    confidence : float
+        Probability with which the limit must hold, between 0 and 1.
+
+    Examples
+    --------
     >>> str(Deadline("2h", confidence=0.9)), Deadline(90).most
     ('runtime at most 2h 0m 0s with 90 % confidence', 90.0)
     """
@@ -130,6 +139,15 @@ class Deadline(Limit):
 class PowerCap(Limit):
     """The job's mean power stays at or under this; as a rule: the fastest that does.
 
+    Parameters
+    ----------
+    power : str or float
+        Watts, or a text with a unit: "15kW".
+    confidence : float
+        Probability with which the limit must hold, between 0 and 1.
+
+    Examples
+    --------
     >>> str(PowerCap("15kW"))
     'power at most 15 kW'
     """
@@ -141,6 +159,15 @@ class PowerCap(Limit):
 class EnergyBudget(Limit):
     """The job uses at most this energy; as a rule: the fastest that does.
 
+    Parameters
+    ----------
+    energy : str or float
+        Joules, or a text with a unit: "1 kWh".
+    confidence : float
+        Probability with which the limit must hold, between 0 and 1.
+
+    Examples
+    --------
     >>> str(EnergyBudget("1 kWh"))
     'energy at most 3.6 MJ'
     """
@@ -152,6 +179,15 @@ class EnergyBudget(Limit):
 class NodeHours(Limit):
     """The job is charged at most this many node-hours; as a rule: the fastest that is.
 
+    Parameters
+    ----------
+    node_hours : str or float
+        Node-hours.
+    confidence : float
+        Probability with which the limit must hold, between 0 and 1.
+
+    Examples
+    --------
     >>> str(NodeHours(40))
     'node-hours at most 40'
     """
@@ -168,6 +204,22 @@ class MaxSlowdown:
     of jobs "requested" means what each of them asked for.  The ratio is taken draw by draw, so what
     the model is unsure about for both settings cancels.
 
+    Parameters
+    ----------
+    factor : float
+        At least 1.
+    against : mapping, "requested" or None
+        The setting compared with.
+    confidence : float
+        Probability with which the limit must hold, between 0 and 1.
+
+    Raises
+    ------
+    DataError
+        A factor below 1, or a confidence not between 0 and 1.
+
+    Examples
+    --------
     >>> str(MaxSlowdown(1.2, against={"nodes": 64}))
     'at most 1.2 times the runtime at nodes=64'
     """
@@ -244,6 +296,18 @@ class Weighted:
     A weight says how many per cent of one quantity are worth one per cent of another, whatever the
     units.  A quantity that is a maximised objective of the front counts against.
 
+    Parameters
+    ----------
+    weights : mapping of str to float
+        Exponent of each quantity, at least 0.
+
+    Raises
+    ------
+    DataError
+        A negative weight, or none above 0.
+
+    Examples
+    --------
     >>> str(Weighted({"runtime_s": 2, "energy_j": 1}))
     'least runtime^2 x energy'
     """

@@ -66,6 +66,8 @@ def search(
 
     Raises
     ------
+    DataError
+        A number below 1, or an outcome of another length than its row.
     KeyboardInterrupt
         After Ctrl-C, with the journal closed and complete; the same call continues.
 

@@ -47,6 +47,15 @@ _LEVEL = 0.9
 class PowerLimits:
     """Watts for all (``total_w``) and for groups at each level, the finest level first.
 
+    Parameters
+    ----------
+    total_w : float
+        Watts of all caps together.
+    groups : mapping
+        Watts by level and group: ``{"rack": {"r1": 400.0}}``.
+
+    Examples
+    --------
     >>> PowerLimits(1000.0, {"rack": {"r1": 400.0}}).total_w
     1000.0
     """
@@ -151,6 +160,12 @@ def allocate_power(
         Take only what devices do not draw, less this margin (the published way).
     most_changes : int or None
         Change the caps of at most so many nodes.
+
+    Returns
+    -------
+    BudgetPlan
+        Caps per node, the expected gain with its interval, the price of a watt, and a bound on what
+        the best plan could reach.
 
     Raises
     ------

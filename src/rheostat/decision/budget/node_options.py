@@ -34,6 +34,22 @@ class BudgetObjective:
     ``risk`` is the probability with which the worth must be reached (None: the mean); ``slowdown``
     the most that any node's runtime may grow over its present caps (0.05: by 5 %), at the same
     risk; ``change`` what a change of caps must be worth before it is made (hysteresis).
+
+    Parameters
+    ----------
+    objective : str
+        "mean" (gain in speed), "max-min" (gain of the worst) or "energy".
+    risk : float, optional
+        Probability with which the value must be reached, from 0.5; None: the mean.
+    slowdown : float, optional
+        Most that a node's runtime may grow, as a share: 0.05 is 5 %.
+    change : float
+        Least gain for which a node's caps are changed.
+
+    Raises
+    ------
+    DataError
+        A number out of range, or "energy" without a bound on the slowdown.
     """
 
     objective: str = "mean"

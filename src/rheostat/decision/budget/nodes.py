@@ -36,6 +36,29 @@ class NodeFleet:
     ``now_w`` are the watts that the caps allow as they stand, ``draw_w`` the measured watts under
     each cap, NaN where not known.  ``fixed`` are nodes that keep their caps: nobody knows what
     another cap would do to them.
+
+    Parameters
+    ----------
+    names : tuple of str
+        N nodes.
+    surfaces : tuple of Surface
+        Runtime over caps, one per application.
+    app : array of int
+        (N,) the surface of each node.
+    now : array of int
+        (N,) the setting of the surface at which each node stands.
+    now_w : array
+        (N,) watts that the caps allow as they stand.
+    weight : array
+        (N,) share of each node in the objective.
+    draw_w : array
+        (N, caps) watts measured under each cap, NaN unknown.
+    groups : mapping
+        Names of the group of each node, by level.
+    fixed : array of int
+        Nodes that keep their caps.
+    notes : tuple of Note
+        What was assumed.
     """
 
     names: tuple[str, ...]

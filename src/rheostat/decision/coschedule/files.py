@@ -29,6 +29,23 @@ def read_profiles(path: str | Path, where: Mapping[str, str] | None = None) -> P
     """Profiles from a CSV or parquet file, rows limited to ``where`` (column = value).
 
     Wanted are app, gpus (or gpu_count), runtime_s and power_w, the watts of all its GPUs.
+
+    Parameters
+    ----------
+    path : path
+        CSV or parquet.
+    where : mapping, optional
+        Column and value of the rows to take.
+
+    Returns
+    -------
+    dict
+        Modes (GPUs, runtime in s, power in W) of each application.
+
+    Raises
+    ------
+    DataError
+        Columns are missing, no row is left, or rows are of several machines.
     """
     frame = read_table(path)
     missing = [c for c in where or {} if c not in frame.columns]
@@ -66,6 +83,25 @@ def read_queue(text: str, profiles: Profiles) -> list[Waiting]:
 
     Nothing at all is every application once; what is no list of applications may be a file.
 
+    Parameters
+    ----------
+    text : str
+        Names with counts, or a path.
+    profiles : mapping
+        What `read_profiles` gave.
+
+    Returns
+    -------
+    list of Waiting
+        Jobs in order of submission.
+
+    Raises
+    ------
+    DataError
+        Applications without a profile, counts below 1; all at once.
+
+    Examples
+    --------
     >>> [w.name for w in read_queue("a*2,b", {"a": (), "b": ()})]
     ['a#1', 'a#2', 'b']
     """

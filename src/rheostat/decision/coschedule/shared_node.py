@@ -16,7 +16,15 @@ from rheostat.errors import DataError
 
 @dataclass(frozen=True)
 class Node:
-    """GPUs by domain, and what a GPU draws when nobody is on it."""
+    """GPUs by domain, and what a GPU draws when nobody is on it.
+
+    Parameters
+    ----------
+    domains : tuple of tuple of int
+        GPU numbers by NUMA domain.
+    idle_w : float
+        Watts of a GPU without a job.
+    """
 
     domains: tuple[tuple[int, ...], ...] = ((0, 1), (2, 3))
     idle_w: float = 60.0

@@ -40,7 +40,30 @@ OVERDUE = ("past", "now", "extend")
 
 @dataclass(frozen=True)
 class BatchPolicy:
-    """Made by `policy`; ``name`` is what it is called in tables."""
+    """Made by `policy`; ``name`` is what it is called in tables.
+
+    Parameters
+    ----------
+    order : PriorityFunction
+        Who is first.
+    backfill : str
+        "none", "easy" or "conservative".
+    semantics : str
+        "textbook" or "cqsim".
+    ties : str
+        Decisions after each "event", or after each "batch" of events at one moment.
+    name : str
+        For tables.
+    ends : str
+        Whether a shadow time counts from the "start" or from the "expected" end.
+    overdue : str, optional
+        What becomes of jobs beyond their estimate: "past", "now" or "extend".
+
+    Raises
+    ------
+    DataError
+        A word that is not one of these.
+    """
 
     order: PriorityFunction
     backfill: str = "easy"
@@ -81,6 +104,27 @@ def batch_policy(
     does not backfill.  A callable, a `Multifactor` or a `PriorityTree` is an order under EASY.
     ``backfill`` says it for those and for the name of an order.
 
+    Parameters
+    ----------
+    spec : str, callable or policy
+        A name, or an order.
+    backfill : str, optional
+        "none", "easy" or "conservative", for an order.
+    semantics, ties, ends, overdue
+        As for `BatchPolicy`.
+
+    Returns
+    -------
+    BatchPolicy
+        Ready for `rheostat.simulate`.
+
+    Raises
+    ------
+    DataError
+        An unknown name, or a name that says already how far it backfills.
+
+    Examples
+    --------
     >>> batch_policy("sjf+easy").order.name, batch_policy("sjf").backfill
     ('sjf', 'none')
     >>> batch_policy("EASY").name, batch_policy("multifactor").name

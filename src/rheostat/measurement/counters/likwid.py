@@ -58,7 +58,25 @@ class _Part:
 
 
 def read_likwid(path: str | Path, *, app: str = "", run_id: str = "") -> JobTable:
-    """Regions as rows; a file without a table of metrics is a `DataError`."""
+    """Regions as rows; a file without a table of metrics is a `DataError`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    app, run_id : str
+        Names of the application and the run, where the file has none.
+
+    Returns
+    -------
+    JobTable
+        A row per region: runtime in s, rates per second, power in W.
+
+    Raises
+    ------
+    DataError
+        The file is cut, damaged, of another format, or lacks columns; all named at once.
+    """
     records = Records(path)
     cells = Cells()
     parts = [p for p in _parts([line for _, line in records], cells) if p.threads or p.statistic]

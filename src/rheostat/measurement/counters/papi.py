@@ -42,7 +42,25 @@ NOT_COUNTS = ("name", "parent_region_id", "region_count", "real_time_nsec")
 
 
 def read_papi(path: str | Path, *, app: str = "", run_id: str = "") -> JobTable:
-    """Regions as rows; a region without time is left out with a note."""
+    """Regions as rows; a region without time is left out with a note.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    app, run_id : str
+        Names of the application and the run, where the file has none.
+
+    Returns
+    -------
+    JobTable
+        A row per region: runtime in s, rates per second.
+
+    Raises
+    ------
+    DataError
+        The file is cut, damaged, of another format, or lacks columns; all named at once.
+    """
     try:
         facts = parse_json(whole(ordinary_file(path)))
     except ValueError as error:

@@ -50,7 +50,25 @@ UNUSED = {"Date", "Time", "FREQ", "AFREQ", "L3HIT", "L2HIT", "L3MPI", "L2MPI", "
 
 
 def read_pcm(path: str | Path, *, app: str = "", run_id: str = "") -> JobTable:
-    """Intervals as rows; ``app`` and ``run_id`` name the run where the file does not."""
+    """Intervals as rows; ``app`` and ``run_id`` name the run where the file does not.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    app, run_id : str
+        Names of the application and the run, where the file has none.
+
+    Returns
+    -------
+    JobTable
+        A row per interval: runtime in s, rates per second, power in W.
+
+    Raises
+    ------
+    DataError
+        The file is cut, damaged, of another format, or lacks columns; all named at once.
+    """
     records = Records(path)
     lines = [(i, line) for i, line in records]
     heads, first = _heads(path, lines)

@@ -104,6 +104,25 @@ def read_perf(
 
     CSV and JSON do not tell the elapsed time of a run without ``-I``: the event ``duration_time``
     does (nanoseconds), or ``runtime_s`` given here; with neither this is a `DataError`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    app, run_id : str
+        Names of the application and the run, where the file has none.
+    runtime_s : float, optional
+        Elapsed time of the run, s, where the file does not tell.
+
+    Returns
+    -------
+    JobTable
+        A row per run or interval: runtime in s, rates per second.
+
+    Raises
+    ------
+    DataError
+        The file is cut, damaged, of another format, or lacks columns; all named at once.
     """
     records = Records(path)
     recordings, unread = _recordings([line for _, line in records])

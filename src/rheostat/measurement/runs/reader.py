@@ -89,6 +89,11 @@ def read_runs(
     encoding
         Of a CSV file.
 
+    Returns
+    -------
+    JobTable
+        A row per run, SI units.
+
     Raises
     ------
     DataError

@@ -65,6 +65,29 @@ def read_sacct(
 
     Needs JobID (or JobIDRaw), State, Submit and Elapsed (or ElapsedRaw); more is better.  ``zone``
     is the site's time zone: sacct prints local time without one.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    delimiter : str
+        Between fields.
+    zone : str
+        Time zone of the site.
+    rejoin : str or sequence of str
+        Fields whose values may hold the delimiter.
+    encoding : str
+        Of the file.
+
+    Returns
+    -------
+    JobTable
+        A row per job, SI units, steps folded in, energy counted once.
+
+    Raises
+    ------
+    DataError
+        The file is cut, damaged, of another format, or lacks columns; all named at once.
     """
     records = Records(path, encoding=encoding, header=1)
     lines = iter(records)

@@ -37,7 +37,23 @@ def unwrap(value: Any) -> Any:
 
 
 def read_sacct_json(path: str | Path) -> JobTable:
-    """Read ``sacct --json``; jobs whose record is not an object are noted and left out."""
+    """Read ``sacct --json``; jobs whose record is not an object are noted and left out.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    JobTable
+        A row per job, SI units, steps folded in.
+
+    Raises
+    ------
+    DataError
+        The file is cut, damaged, of another format, or lacks columns; all named at once.
+    """
     path = ordinary_file(path)
     try:
         document = parse_json(path.read_bytes())

@@ -42,12 +42,16 @@ class LawGP:
 
     Parameters
     ----------
-    knobs : names of numeric columns that may be turned
-    group_by : columns that make runs the same application; None: "app", else "user", where present
-    context : numeric or named columns (or the columns of an embedding) that make applications
-        similar; () for none
+    knobs : sequence of str
+        Names of numeric columns that may be turned.
+    group_by : sequence of str, optional
+        Columns that make runs the same application; None: "app", else "user", where present.
+    context : sequence of str
+        Numeric or named columns that make applications similar; () for none.
     n_draws : int
+        Draws of each prediction.
     seed : int
+        Of the draws.
 
     Examples
     --------

@@ -33,11 +33,30 @@ class Proposer(Protocol):
     objectives: tuple[Objective, ...]
 
     def ask(self, n: int = 1) -> JobTable:
-        """At most ``n`` settings worth measuring; none when there is nothing left."""
+        """Settings to measure next.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+
+        Returns
+        -------
+        JobTable
+            At most ``n`` rows; none when nothing is left.
+        """
         ...
 
     def tell(self, jobs: JobTable, outcome: Outcome) -> None:
-        """What these settings cost; also results that were never asked for."""
+        """Take results in, also those that were never asked for.
+
+        Parameters
+        ----------
+        jobs : JobTable
+            n settings.
+        outcome : Outcome
+            Draws (d, n), one per repetition; NaN where a run gave no value.
+        """
         ...
 
 
@@ -47,12 +66,15 @@ class Searcher(ABC):
     Parameters
     ----------
     space : Space, Knob or several Knobs
+        What may be turned.
     objectives : sequence of str or Objective
+        Quantities to minimise.
     job : JobTable, optional
         One row: its submit-time columns accompany every setting asked.
-    limits : Limits
-        Outcome constraints (`Deadline`, `PowerCap`, ...): rows that miss one do not count.
+    limits : iterable of Limit
+        Limits on outcomes (`Deadline`, `PowerCap`, ...): rows that miss one do not count.
     seed : int
+        Of everything that is drawn.
     """
 
     def __init__(

@@ -36,6 +36,18 @@ class NSGA2(Searcher):
     """pymoo's NSGA-II over the unit cube, its points snapped to the knob values.
 
     ``population`` is its size; evaluations are counted as settings, a repeated child costs nothing.
+
+    Parameters
+    ----------
+    space, objectives, **shared
+        As for `Searcher`.
+    population : int
+        Size of a generation, at least 2.
+
+    Raises
+    ------
+    DataError
+        A smaller population.
     """
 
     def __init__(

@@ -32,6 +32,16 @@ class ExpectedHypervolume(Modelled):
 
     Exact in every draw, batches and pending settings included, over any `Predictor`.  The area is
     exact for two objectives; for any other number use `NoisyHypervolume`.
+
+    Parameters
+    ----------
+    space, objectives, **options
+        As for `Modelled`.
+
+    Raises
+    ------
+    DataError
+        Other than two objectives.
     """
 
     def __init__(

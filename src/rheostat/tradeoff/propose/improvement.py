@@ -26,7 +26,15 @@ from rheostat.tradeoff.propose.modelled import Modelled, Options
 
 
 class ExpectedImprovement(Modelled):
-    """Expected improvement of one ``quantity`` ("runtime_s", "edp_js", ...), minimised."""
+    """Expected improvement of one ``quantity`` ("runtime_s", "edp_js", ...), minimised.
+
+    Parameters
+    ----------
+    space, objectives, **options
+        As for `Modelled`.
+    quantity : str, optional
+        What is minimised; the first objective by default.
+    """
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class Modelled(Searcher):
 
     Parameters
     ----------
-    space, objectives, job, limits, seed
+    space, objectives, **shared
         As for `Searcher`.
     model : Predictor, optional
         Refitted before every question to ``prior`` and what was told.  Default: a
