@@ -22,6 +22,7 @@ GROUPS = {
         "budget",
         "coschedule",
     ),
+    "Serving": ("llm",),
     "Time passes": ("simulate", "train", "explain"),
 }
 

@@ -11,7 +11,7 @@ import re
 
 from rheostat.errors import DataError
 
-_DURATION_S = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _PREFIX = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _NUMBER = r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)"
 
@@ -19,8 +19,8 @@ _NUMBER = r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)"
 def parse_duration(text: str | float) -> float:
     """Seconds in ``"2h"``, ``"1h30m"``, ``"[D-]HH:MM:SS"`` or a plain number of seconds.
 
-    >>> parse_duration("2h"), parse_duration("1h30m"), parse_duration(90)
-    (7200.0, 5400.0, 90.0)
+    >>> parse_duration("2h"), parse_duration("1h30m"), parse_duration(90), parse_duration("50ms")
+    (7200.0, 5400.0, 90.0, 0.05)
     >>> parse_duration("1-02:00:00"), parse_duration("00:00:01.5")
     (93600.0, 1.5)
     >>> parse_duration("soon")
@@ -45,8 +45,8 @@ def _duration(text: str | float) -> float:
         return d * 86400 + h * 3600 + m * 60 + s
     if re.fullmatch(_NUMBER, plain):
         return float(plain)
-    if re.fullmatch(rf"(?:{_NUMBER}\s*(?:min|[smhd])\s*)+", plain):
-        parts = re.findall(rf"{_NUMBER}\s*(min|[smhd])", plain)
+    if re.fullmatch(rf"(?:{_NUMBER}\s*(?:min|ms|[smhd])\s*)+", plain):
+        parts = re.findall(rf"{_NUMBER}\s*(min|ms|[smhd])", plain)
         return sum(float(n) * _DURATION_S[u] for n, u in parts)
     return math.nan
 

@@ -24,6 +24,8 @@ from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.pm100 import NODE, read_pm100
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
+from rheostat.measurement.serving.mlenergy import is_mlenergy, read_mlenergy
+from rheostat.measurement.serving.runs import is_serving, read_serving
 from rheostat.measurement.slurm.sacct import read_sacct
 from rheostat.measurement.slurm.sacct_json import read_sacct_json
 from rheostat.measurement.swf import read_swf
@@ -126,6 +128,11 @@ def _pcm(head: Head) -> bool:
     return {"Time", "EXEC"} <= cells and bool(cells & {"INST", "CFREQ", "Proc Energy (Joules)"})
 
 
+def _names(head: Head) -> set[str]:
+    first = head.lines[0] if head.types is None and head.lines else ""
+    return {c.strip().strip('"') for c in first.split(",")}
+
+
 def _table(head: Head) -> bool:
     first = head.lines[0] if head.types is None and head.lines else ""
     return head.types is not None or any(first.count(c) for c in ",;\t")
@@ -168,6 +175,8 @@ BUILT_IN = (
     Reader("sacct-json", _json, read_sacct_json, "sacct --json, Slurm 22.05 to 24.11"),
     Reader("sacct", _sacct, read_sacct, "sacct --parsable2"),
     Reader("swf", _swf, read_swf, "Standard Workload Format 2.2"),
+    Reader("mlenergy", lambda h: is_mlenergy(_names(h)), read_mlenergy, "ML.ENERGY tables, CSV"),
+    Reader("serving", lambda h: is_serving(_names(h)), read_serving, "LLM serving runs, CSV"),
     Reader("runs", _table, read_runs, "CSV or parquet of measured runs, columns mapped"),
 )
 READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}

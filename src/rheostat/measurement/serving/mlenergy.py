@@ -1,0 +1,82 @@
+"""ML.ENERGY leaderboard tables, V2 and V3: measured energy, latency and batch of served models.
+
+Source: github.com/ml-energy/leaderboard (V3) and leaderboard-v2.  Energy is of all GPUs of the
+deployment; V2 has none per token, which is then energy per request over the mean output.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from rheostat.core.jobs import JobTable, Note
+from rheostat.core.vocabulary import table
+from rheostat.errors import DataError
+from rheostat.measurement.serving.columns import COLUMNS
+
+V3 = {"model_id": "app", "task": "workload", "gpu_model": "gpu_model", "num_gpus": "gpus",
+      "tensor_parallel": "tp", "expert_parallel": "ep", "data_parallel": "dp",
+      "max_num_seqs": "batch_cap", "weight_precision": "weight_precision",
+      "architecture": "architecture", "avg_batch_size": "batch_mean",
+      "avg_output_len": "output_tokens", "avg_power_watts": "power_w",
+      "energy_per_request_joules": "energy_per_request_j",
+      "energy_per_token_joules": "energy_per_token_j",
+      "output_throughput_tokens_per_sec": "tokens_per_s"}  # fmt: skip
+V2 = {"Model": "app", "task": "workload", "GPU": "gpu_model", "TP": "tp", "PP": "pp",
+      "Max BS (reqs)": "batch_cap", "Avg BS (reqs)": "batch_mean",
+      "Avg Output Tokens": "output_tokens", "Energy/req (J)": "energy_per_request_j",
+      "Avg TPOT (s)": "itl_s", "Token tput (tok/s)": "tokens_per_s"}  # fmt: skip
+MIXTURES = {"8x7b": (46.7e9, 12.9e9), "8x22b": (141e9, 39e9)}
+"""V2 does not say how many parameters are active: all and active ones of Mixtral, by its makers."""
+
+
+def is_mlenergy(columns: set[str]) -> bool:
+    """Whether these are the columns of a leaderboard table."""
+    return set(V3) <= columns or set(V2) <= columns
+
+
+def read_mlenergy(path: str | Path) -> JobTable:
+    """Measured serving configurations, one row each, with the house's names and units.
+
+    Raises `DataError` where the file is neither version's table.
+    """
+    try:
+        frame = pl.read_csv(path, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
+        raise DataError(str(path), [f"is no CSV: {error}"[:300]]) from error
+    if set(V3) <= set(frame.columns):
+        return _v3(frame)
+    if set(V2) <= set(frame.columns):
+        return _v2(frame)
+    missing = sorted(set(V3) - set(frame.columns))
+    raise DataError(str(path), [f"no ML.ENERGY table: {', '.join(missing)} missing"])
+
+
+def _v3(frame: pl.DataFrame) -> JobTable:
+    made = frame.select(
+        pl.col(list(V3)).name.map(V3.__getitem__),
+        params=pl.col("total_params_billions") * 1e9,
+        active_params=pl.col("activated_params_billions") * 1e9,
+        itl_s=pl.col("median_itl_ms") / 1e3,
+    )
+    return table(made, COLUMNS)
+
+
+def _v2(frame: pl.DataFrame) -> JobTable:
+    name = pl.col("Model").str.to_lowercase()
+    size = pl.col("params_B") * 1e9
+    params, active = size, size
+    for key, (every, used) in MIXTURES.items():
+        params = pl.when(name.str.contains(key)).then(every).otherwise(params)
+        active = pl.when(name.str.contains(key)).then(used).otherwise(active)
+    made = frame.select(
+        pl.col(list(V2)).name.map(V2.__getitem__),
+        gpus=pl.col("TP") * pl.col("PP"),
+        params=params,
+        active_params=active,
+        energy_per_token_j=pl.col("Energy/req (J)") / pl.col("Avg Output Tokens"),
+    ).with_columns(power_w=pl.col("energy_per_token_j") * pl.col("tokens_per_s"))
+    silent = made["output_tokens"].null_count()
+    said = "rows without output tokens have no energy per token"
+    return table(made, COLUMNS, [Note(said, count=silent)] if silent else [])

@@ -1,0 +1,98 @@
+"""Serving configurations as arrays: what a law reads of each row, with what it may leave out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError
+from rheostat.prediction.serving_law.accelerators import accelerators
+
+Array = NDArray[np.float64]
+
+NEEDED = ("gpu_model", "gpus", "batch_cap", "params", "app")
+RATES = ("memory_b_per_s", "flop_per_s", "power_w", "link_b_per_s")
+BYTES = {"bfloat16": 2.0, "float16": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0,
+         "mxfp4": 0.53125, "nvfp4": 0.5625, "fp4": 0.5, "int4": 0.5, "float32": 4.0}  # fmt: skip
+"""Bytes of one weight; the block formats carry their scales (8 bits per 32, or per 16 weights)."""
+
+
+@dataclass(frozen=True)
+class Configurations:
+    """Rows of a table of serving runs; every array is (n,)."""
+
+    gpus: Array
+    pp: Array
+    batch: Array
+    params: Array
+    active: Array
+    weight_b: Array
+    memory_b_per_s: Array
+    flop_per_s: Array
+    power_w: Array
+    link_b_per_s: Array
+    gpu: NDArray[np.str_]
+    app: NDArray[np.str_]
+    workload: NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.gpus)
+
+    @staticmethod
+    def of(jobs: JobTable) -> Configurations:
+        """Read ``jobs``; every problem of every column in one `DataError`."""
+        jobs.require(*NEEDED)
+        frame = jobs.frame
+        devices = accelerators(frame["gpu_model"].cast(pl.String).to_list())
+        problems: list[str] = []
+        numbers = {c: _positive(frame, c, problems) for c in ("gpus", "batch_cap", "params")}
+        pp = _positive(frame, "pp", problems, np.ones(len(frame)))
+        active = _positive(frame, "active_params", problems, numbers["params"])
+        width = _width(frame, problems)
+        if problems:
+            raise DataError("serving configurations", problems)
+
+        def names(column: str) -> NDArray[np.str_]:
+            kept = column in frame.columns
+            values = frame[column].cast(pl.String).fill_null("").to_list() if kept else None
+            return np.array(values if values is not None else [""] * len(frame), dtype=np.str_)
+
+        return Configurations(
+            numbers["gpus"], pp, numbers["batch_cap"], numbers["params"],
+            np.minimum(active, numbers["params"]), width,
+            *(np.array([getattr(d, f) for d in devices], dtype=float) for f in RATES),
+            names("gpu_model"), names("app"), names("workload"),
+        )  # fmt: skip
+
+
+def _positive(
+    frame: pl.DataFrame, column: str, problems: list[str], missing: Array | None = None
+) -> Array:
+    """The column as positive numbers; where it is absent or null, ``missing``."""
+    n = len(frame)
+    if column not in frame.columns:
+        return np.ones(n) if missing is None else missing
+    values = frame[column].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    if missing is not None:
+        values = np.where(np.isnan(values), missing, values)
+    odd = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    if len(odd):
+        problems.append(f"{column}: expected numbers above 0, got {values[odd[0]]} in row {odd[0]}")
+    return np.asarray(values, dtype=float)
+
+
+def _width(frame: pl.DataFrame, problems: list[str]) -> Array:
+    """Bytes per weight; 2 where nothing is said."""
+    if "weight_precision" not in frame.columns:
+        return np.full(len(frame), 2.0)
+    said = frame["weight_precision"].cast(pl.String).fill_null("bfloat16").str.to_lowercase()
+    unknown = sorted(set(said) - set(BYTES))
+    if unknown:
+        problems.append(
+            f"weight_precision: expected one of {', '.join(BYTES)}, got {', '.join(unknown)}"
+        )
+    return np.array([BYTES.get(s, 2.0) for s in said])

@@ -1,0 +1,75 @@
+"""The law written out: text for people, LaTeX for papers, Python for programs."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import norm
+
+from rheostat.prediction.serving_law.law import MEDIAN, PARAMETERS, SPREAD, jacobian
+from rheostat.prediction.serving_law.predictor import SCATTER, ServingLaw
+
+TEXT = """t = host + request B + sqrt(t_w^2 + t_c^2) + t_k + log2(G) (sync + exchange B a / L)
+E = G D (static t + moving (bandwidth t_w + t_k) + computing compute t_c) / B
+t_w = W / (G M bandwidth)    t_c = 2 A B / (G F compute)    t_k = B cache a / (G M)
+W = bytes (A + (P - A) (1 - exp(-experts B A / P)))         a = sqrt(A / 1e9)
+t step time, s; E energy per token, J; B requests at once; G GPUs; A, P active and all parameters;
+M, F, L, D a GPU's memory bytes/s, flop/s, link bytes/s and rated watts"""
+
+LATEX = r"""\begin{align}
+t &= h + q B + \sqrt{t_w^2 + t_c^2} + t_k + \log_2 G \,(s + x B a / L) \\
+E &= \frac{G D}{B}\left(p_0 t + p_m (\beta t_w + t_k) + p_c \gamma t_c\right) \\
+t_w &= \frac{W}{G M \beta},\quad t_c = \frac{2 A B}{G F \gamma},\quad t_k = \frac{B k a}{G M} \\
+W &= b\,\bigl(A + (P - A)(1 - e^{-\eta B A / P})\bigr),\quad a = \sqrt{A / 10^9}
+\end{align}"""
+SYMBOLS = dict(zip((p.name for p in PARAMETERS),
+                   ("h", "q", r"\beta", r"\gamma", "k", "s", "x", r"\eta", "p_0", "p_m", "p_c"),
+                   strict=True))  # fmt: skip
+
+PYTHON = '''def step(batch, gpus, active, params, weight_bytes, memory, flops, link, watts):
+    """Step time (s) and energy per token (J); parameters as fitted."""
+    touched = 1 - math.exp(-experts * batch * active / params)
+    root = math.sqrt(active / 1e9)
+    t_w = weight_bytes * (active + (params - active) * touched) / (gpus * memory * bandwidth)
+    t_c = 2 * active * batch / (gpus * flops * compute)
+    t_k = batch * cache * root / (gpus * memory)
+    joined = math.log2(gpus) * (sync + exchange * batch * root / link)
+    t = host + request * batch + math.hypot(t_w, t_c) + t_k + joined
+    busy = moving * (t_w * bandwidth + t_k) + computing * t_c * compute
+    return t, gpus * watts * (static * t + busy) / batch
+'''
+
+
+def intervals(law: ServingLaw, level: float = 0.9) -> dict[str, tuple[float, float, float]]:
+    """Value, low and high of each parameter: the prior narrowed by the measurements."""
+    slopes = jacobian(law.log_parameters_, law.seen_)
+    precision = np.diag(SPREAD**-2) + slopes.T @ slopes / SCATTER**2
+    deviation = np.sqrt(np.diag(np.linalg.inv(precision)))
+    z = float(norm.ppf((1 + level) / 2))
+    at = law.log_parameters_ if len(law.seen_) else MEDIAN
+    return {
+        p.name: (float(np.exp(v)), float(np.exp(v - z * s)), float(np.exp(v + z * s)))
+        for p, v, s in zip(PARAMETERS, at, deviation, strict=True)
+    }
+
+
+def as_text(law: ServingLaw) -> str:
+    """The equation, and each parameter with its unit, 90 % interval and meaning."""
+    units = {p.name: p for p in PARAMETERS}
+    lines = [
+        f"{name:>10} = {value:.3g} [{low:.3g}, {high:.3g}] "
+        f"{units[name].unit:2} {units[name].meaning}"
+        for name, (value, low, high) in intervals(law).items()
+    ]
+    return "\n".join([TEXT, "", *lines])
+
+
+def as_latex(law: ServingLaw) -> str:
+    r"""The equation, and a line with the values: needs ``amsmath``."""
+    values = ", ".join(rf"{SYMBOLS[n]} = {v:.3g}" for n, (v, _, _) in intervals(law).items())
+    return f"{LATEX}\n${values}$"
+
+
+def as_python(law: ServingLaw) -> str:
+    """A function of plain numbers, with the parameters above it; runs by itself."""
+    values = [f"{name} = {value!r}" for name, value in law.parameters_.items()]
+    return "\n".join(["import math", "", *values, "", "", PYTHON])

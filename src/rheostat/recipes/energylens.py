@@ -1,0 +1,141 @@
+"""Which serving configuration takes the least energy per token?  EnergyLens, wired from parts.
+
+The mechanisms are `rheostat.prediction.serving_law` and `rheostat.tradeoff`; here are the settings
+that a table of runs offers, the limits, and the simple rules that every answer is compared with.
+
+References
+----------
+Palladino, Palermo, Papka, Lan: EnergyLens, arXiv 2605.10556 (2026).  Its equation, data and code
+are not public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.front import Front
+from rheostat.core.jobs import JobTable, Schema
+from rheostat.core.space import Knob, Setting, Space
+from rheostat.errors import DataError
+from rheostat.prediction.serving_law import ServingLaw
+from rheostat.prediction.serving_law.accelerators import accelerator
+from rheostat.prediction.serving_law.configurations import Configurations
+from rheostat.tradeoff import all_settings
+from rheostat.tradeoff.decisive import most_decisive
+
+OBJECTIVES = ("itl_s", "energy_per_token_j")
+KNOBS = ("gpu_model", "gpus", "tp", "pp", "ep", "dp", "batch_cap")
+USABLE = 0.9
+"""Share of a GPU's memory that weights and cache may take."""
+CANDIDATES = 1500
+
+
+def of_service(runs: JobTable, app: str, workload: str = "") -> JobTable:
+    """Runs of one language model (and workload); names that do not occur are refused."""
+    wanted = {"app": app, **({"workload": workload} if workload else {})}
+    keep = np.ones(len(runs), dtype=bool)
+    for name, value in wanted.items():
+        runs.require(name)
+        there = (runs.frame[name].cast(pl.String) == value).fill_null(False).to_numpy()
+        if not (keep & there).any():
+            known = runs.frame.filter(pl.Series(keep))[name].unique(maintain_order=True).to_list()
+            raise DataError(name, [f"no run of {value!r}; there are {', '.join(map(str, known))}"])
+        keep &= there
+    return runs.rows(np.flatnonzero(keep))
+
+
+def knobs_in(runs: JobTable) -> tuple[str, ...]:
+    """Knobs of serving that the table has."""
+    return tuple(k for k in KNOBS if k in runs.columns)
+
+
+def offered(runs: JobTable, own: JobTable) -> list[dict[str, Any]]:
+    """Settings to choose from: every placement and batch cap in ``runs`` whose weights fit.
+
+    Placements (type and number of GPUs and how the model is split over them) are those that a
+    model of the same architecture was run on; batch caps those of this model.
+    """
+    names = knobs_in(runs)
+    alike = runs.frame
+    if "architecture" in alike.columns:  # experts are split over GPUs where there are experts
+        alike = alike.filter(pl.col("architecture").eq_missing(own.frame["architecture"][0]))
+    places = alike.select(n for n in names if n != "batch_cap").unique(maintain_order=True)
+    caps = own.frame["batch_cap"].unique().sort().to_list()
+    need_b = float(Configurations.of(own.rows([0])).weight_b[0] * own.numpy("params")[0])
+    fits = [p for p in places.iter_rows(named=True) if need_b <= _memory_b(p)]
+    known = {tuple(r) for r in own.frame.select(places.columns).iter_rows()}
+    fits += [
+        p for p in places.iter_rows(named=True) if p not in fits and tuple(p.values()) in known
+    ]
+    return [{**p, "batch_cap": b} for p in fits for b in caps]
+
+
+def _memory_b(place: Mapping[str, Any]) -> float:
+    return USABLE * accelerator(str(place["gpu_model"])).memory_b * float(place["gpus"])
+
+
+def plan(
+    model: ServingLaw, runs: JobTable, own: JobTable, settings: Sequence[Setting] | None = None
+) -> Front:
+    """Latency and energy of every setting of the service in ``own``: measured, else predicted."""
+    rows = list(settings) if settings is not None else offered(runs, own)
+    names = tuple(dict.fromkeys(k for s in rows for k in s))
+    space = Space(tuple(Knob(n, sorted({s[n] for s in rows}, key=str)) for n in names))
+    return all_settings.front(own.rows([0]), model, space, OBJECTIVES, settings=rows, runs=own)
+
+
+def to_measure(model: ServingLaw, runs: JobTable, number: int) -> JobTable:
+    """Settings of ``runs``' services whose measurement would decide most, energies unknown.
+
+    Each service (model, workload) chooses among its offered settings at each batch cap; of a
+    large table at most `CANDIDATES` settings are looked at, evenly spread.
+    """
+    services = [c for c in ("app", "workload") if c in runs.columns]
+    tables = []
+    for _, rows in runs.frame.with_row_index("_row").group_by(services, maintain_order=True):
+        own = runs.rows(rows["_row"].to_numpy())
+        settings = offered(runs, own)
+        space = Space(
+            tuple(Knob(n, sorted({s[n] for s in settings}, key=str)) for n in settings[0])
+        )
+        tables.append(space.alternatives(own.rows([0]), settings).frame)
+    offer = pl.concat(tables)
+    offer = offer.gather_every(1 + len(offer) // CANDIDATES)
+    frame = offer.select(c for c in runs.columns if runs.schema[c].known.name == "SUBMIT")
+    every = JobTable(frame, Schema(runs.schema[c] for c in frame.columns))
+    mean, covariance = model.posterior(Configurations.of(every), ["energy_per_token_j"])
+    keys = [*services, "batch_cap"]
+    groups = frame.with_row_index("_row").group_by(keys, maintain_order=True).agg(pl.col("_row"))
+    done = runs.frame.select(frame.columns).unique()
+    held = frame.with_row_index("_row").join(done, on=frame.columns, nulls_equal=True)["_row"]
+    chosen = most_decisive(
+        mean, covariance, [g.to_numpy() for g in groups["_row"]], number,
+        measured=set(held.to_list()),
+    )  # fmt: skip
+    return every.rows(np.array(chosen, dtype=np.int64))
+
+
+RULES: Mapping[str, Callable[[Mapping[str, Any]], tuple[float, ...]]] = {
+    "fewest GPUs": lambda s: (s["gpus"], -s["batch_cap"]),
+    "newest GPU, then fewest": lambda s: (
+        -accelerator(s["gpu_model"]).flop_per_s, s["gpus"], -s["batch_cap"]),
+    "most tokens per second and GPU": lambda s: (s["itl_s"] * s["gpus"] / s["batch_cap"],),
+}  # fmt: skip
+"""Simple rules, as what they sort by, least first; the last one asks the same forecast."""
+
+
+def simple_rules(front: Front, allowed: np.ndarray) -> dict[str, int]:
+    """The row each simple rule takes among the ``allowed`` ones."""
+    rows = [
+        {**front.alternatives.frame.row(int(i), named=True), "itl_s": front.mean("itl_s")[i]}
+        for i in np.flatnonzero(allowed)
+    ]
+    places = np.flatnonzero(allowed)
+    return {
+        name: int(places[min(range(len(rows)), key=lambda k: key(rows[k]))])
+        for name, key in RULES.items()
+    }

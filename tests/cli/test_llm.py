@@ -1,0 +1,52 @@
+"""``rheostat llm`` as it is typed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rheostat.cli import run
+from tests.prediction.test_serving_law import runs
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "runs.csv"
+    runs(36, seed=1).frame.write_csv(path)
+    return str(path)
+
+
+def test_the_law_is_printed_with_units_and_intervals(file, capsys):
+    assert run(["llm", "fit", file, "--json", "--next", "2"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["schema"] == "rheostat.llm-law/1"
+    assert len(said["next"]) == 2
+    for p in said["parameters"].values():
+        assert 0 < p["low"] < p["value"] < p["high"]
+    for flag in ("--latex", "--python"):
+        assert run(["llm", "fit", file, flag]) == 0
+    assert "align" in capsys.readouterr().out
+
+
+def test_a_plan_holds_its_limit_and_no_simple_rule_is_better(file, capsys):
+    assert run(["llm", "plan", file, "--app", "m1", "--itl", "50ms", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["schema"] == "rheostat.llm-plan/1"
+    assert said["simple_rules"]
+    assert all(r["energy_ratio"] >= 1 - 1e-9 for r in said["simple_rules"].values())
+
+
+def test_no_configuration_within_the_limit_is_exit_3_and_names_the_nearest(file, capsys):
+    assert run(["llm", "plan", file, "--app", "m1", "--itl", "1ms"]) == 3
+    assert "nearest" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [(["--app", "gpt-9"], "m0"), (["--app", "m1", "--itl", "soon"], "soon"),
+     (["--app", "m1", "--itl", "50ms@x"], "@0.9")],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_one_message(file, capsys, more, word):
+    assert run(["llm", "plan", file, *more]) == 1
+    assert word in capsys.readouterr().err

@@ -1,0 +1,154 @@
+"""The law of a decoding step: physics, priors, and what measurements change."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rheostat import table
+from rheostat.errors import DataError
+from rheostat.prediction.serving_law import ServingLaw, equation
+from rheostat.prediction.serving_law.accelerators import ACCELERATORS, accelerator
+from rheostat.prediction.serving_law.configurations import Configurations
+from rheostat.prediction.serving_law.law import MEDIAN, PARAMETERS, SPREAD, jacobian, step
+
+
+def runs(n: int = 12, seed: int = 0, **more: object):
+    """Configurations with the law's own times and energies, 3 % noise."""
+    rng = np.random.default_rng(seed)
+    made = {
+        "app": [f"m{i % 3}" for i in range(n)],
+        "workload": ["chat"] * n,
+        "params": [(8e9, 14e9, 70e9)[i % 3] for i in range(n)],
+        "gpu_model": [("H100", "B200")[i % 2] for i in range(n)],
+        "gpus": [(1, 2, 4)[i % 3] for i in range(n)],
+        "batch_cap": (2.0 ** rng.integers(3, 9, n)).astype(int).tolist(),
+        **more,
+    }
+    time, energy = step(MEDIAN + 0.5 * SPREAD, Configurations.of(table(made)))
+    made["itl_s"] = np.exp(time + rng.normal(0, 0.03, n))
+    made["energy_per_token_j"] = np.exp(energy + rng.normal(0, 0.03, n))
+    return table(made)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_larger_batch_takes_longer_and_less_energy_per_token(seed):
+    rng = np.random.default_rng(seed)
+    numbers = MEDIAN + rng.normal(0, 1, len(MEDIAN)) * SPREAD
+    both = Configurations.of(
+        table({"app": ["m"] * 2, "params": [7e10] * 2, "active_params": [1e10] * 2,
+               "gpu_model": ["H100"] * 2, "gpus": [4] * 2, "batch_cap": [8, 64]}))  # fmt: skip
+    time, energy = step(numbers, both)
+    assert time[1] >= time[0]
+    assert energy[1] <= energy[0]
+
+
+def test_one_gpu_pays_for_no_exchange_and_the_terms_add_up():
+    one = Configurations.of(table({"app": ["m"], "params": [1e9], "gpu_model": ["V100"],
+                                   "gpus": [1], "batch_cap": [1]}))  # fmt: skip
+    p = dict(zip((q.name for q in PARAMETERS), np.exp(MEDIAN), strict=True))
+    t_w, t_k = 2e9 / 0.9e12 / p["bandwidth"], p["cache"] / 0.9e12
+    t_c = 2e9 / 125e12 / p["compute"]
+    t = p["host"] + p["request"] + math.hypot(t_w, t_c) + t_k
+    busy = p["moving"] * (t_w * p["bandwidth"] + t_k) + p["computing"] * t_c * p["compute"]
+    time, energy = step(MEDIAN, one)
+    assert math.exp(time[0]) == pytest.approx(t)
+    assert math.exp(energy[0]) == pytest.approx(300 * (p["static"] * t + busy))
+
+
+def test_a_mixture_of_experts_touches_few_of_them_alone_and_all_in_a_crowd():
+    """Weights touched grow from the active to all parameters, which the time of a step shows."""
+    numbers = MEDIAN.copy()
+    numbers[[i for i, p in enumerate(PARAMETERS) if p.name in ("host", "request", "cache")]] = -40.0
+    made = {"app": ["m"] * 3, "params": [1e11] * 3, "active_params": [1e9, 1e9, 1e11],
+            "gpu_model": ["H100"] * 3, "gpus": [1] * 3, "batch_cap": [1, 10_000, 1]}  # fmt: skip
+    time, _ = step(numbers, Configurations.of(table(made)))
+    assert math.exp(time[0] - time[2]) == pytest.approx(
+        0.02, rel=0.05
+    )  # one token: two of 100 parts
+    assert math.exp(time[1] - time[2]) >= 1.0
+
+
+def test_slopes_are_the_derivatives_of_the_law():
+    c = Configurations.of(runs(5))
+    slopes, h = jacobian(MEDIAN, c), 1e-3
+    for k in range(len(MEDIAN)):
+        move = np.eye(len(MEDIAN))[k] * h
+        exact = (
+            np.concatenate(step(MEDIAN + move, c)) - np.concatenate(step(MEDIAN - move, c))
+        ) / (2 * h)
+        assert slopes[:, k] == pytest.approx(exact, abs=1e-4)
+
+
+def test_measurements_narrow_the_prior_and_their_own_rows_most():
+    seen = runs(24)
+    prior, fitted = ServingLaw().fit(seen.rows([])), ServingLaw().fit(seen)
+    before = prior.predict(seen).interval("energy_per_token_j")
+    after = fitted.predict(seen).interval("energy_per_token_j")
+    assert np.median(np.log(after[1] / after[0])) < 0.5 * np.median(np.log(before[1] / before[0]))
+    truth = seen.numpy("energy_per_token_j")
+    assert np.median(np.abs(fitted.predict(seen).mean("energy_per_token_j") / truth - 1)) < 0.05
+
+
+def test_parameters_are_recovered_where_the_data_tell_them():
+    law = ServingLaw(residual=False).fit(runs(300, seed=3))
+    for name, wanted in zip(
+        (p.name for p in PARAMETERS), np.exp(MEDIAN + 0.5 * SPREAD), strict=True
+    ):
+        value, low, high = equation.intervals(law)[name]
+        assert low < value < high
+        if name in ("host", "static"):
+            assert value == pytest.approx(wanted, rel=0.3)
+
+
+def test_power_is_energy_per_token_times_tokens_per_second():
+    found = ServingLaw().fit(runs()).predict(asked := runs())
+    power = found["energy_per_token_j"] * asked.numpy("batch_cap") / found["itl_s"]
+    assert found["power_w"] == pytest.approx(power)
+
+
+def test_far_batches_are_not_answered_and_row_order_does_not_matter():
+    seen = runs(12)
+    far = runs(12, batch_cap=[4096] * 12)
+    law = ServingLaw().fit(seen)
+    assert law.predict(far).abstained.all()
+    turned = ServingLaw().fit(seen.rows(np.arange(12)[::-1]))
+    assert turned.posterior(Configurations.of(seen))[0] == pytest.approx(
+        law.posterior(Configurations.of(seen))[0], abs=1e-6)  # fmt: skip
+
+
+def test_what_cannot_be_read_is_named_at_once():
+    bad = {"app": ["m"], "params": [-1.0], "gpu_model": ["H100"], "gpus": [float("nan")],
+           "batch_cap": [8], "weight_precision": ["fp3"]}  # fmt: skip
+    with pytest.raises(DataError) as said:
+        Configurations.of(table(bad))
+    for word in ("params", "gpus", "weight_precision", "fp3"):
+        assert word in str(said.value)
+    with pytest.raises(DataError, match=r"TPU.*") as unknown:
+        Configurations.of(table({**bad, "gpu_model": ["TPU v5"]}))
+    assert "H100" in str(unknown.value)
+
+
+@pytest.mark.parametrize("name", sorted(ACCELERATORS))
+def test_every_known_accelerator_is_found_by_its_own_name(name):
+    assert accelerator(name.lower()) is ACCELERATORS[name]
+
+
+def test_the_python_that_is_written_out_is_the_law():
+    law = ServingLaw().fit(runs())
+    space: dict[str, object] = {}
+    exec(equation.as_python(law), space)
+    d = accelerator("H100")
+    one = {"app": ["m"], "params": [4e10], "active_params": [5e9], "gpu_model": ["H100"]}
+    c = Configurations.of(table({**one, "gpus": [4], "batch_cap": [32]}))
+    wanted = np.exp(np.concatenate(step(law.log_parameters_, c)))
+    rates = (d.memory_b_per_s, d.flop_per_s, d.link_b_per_s, d.power_w)
+    got = space["step"](32, 4, 5e9, 4e10, 2.0, *rates)  # type: ignore[operator]
+    assert got == pytest.approx(tuple(wanted))
+    for name in law.parameters_:
+        assert name in equation.as_text(law)
+    assert equation.as_latex(law).count("=") >= len(PARAMETERS)
