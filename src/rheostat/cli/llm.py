@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,6 +73,7 @@ def plan(
     itl: Annotated[str, typer.Option(help="Most time between tokens, as 50ms or 50ms@0.9.")] = "",
     power: Annotated[str, typer.Option(help="Most power of the deployment, as 2kW@0.9.")] = "",
     html: o.Html = None,
+    figure: o.Figure = None,
     form: o.Form = "",
     mapped: o.Map = None,
     json: o.Json = False,
@@ -95,9 +97,9 @@ def plan(
     try:
         choice = front.choose(rule, limits)
     except Infeasible as stop:
-        _show(front, None, {}, json=json, html=html, stop=stop)
+        _show(front, None, {}, json=json, html=html, figure=figure, stop=stop)
         raise
-    _show(front, choice, _simple(front, limits), json=json, html=html)
+    _show(front, choice, _simple(front, limits), json=json, html=html, figure=figure)
 
 
 def _fitted(
@@ -150,9 +152,10 @@ def _show(
     *,
     json: bool,
     html: Path | None,
+    figure: Path | None,
     stop: Any = None,
 ) -> None:
-    from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_page
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
     from rheostat.explanation.choice import explain_choice, explain_front, front_table
     from rheostat.explanation.narrate import Narrative
 
@@ -174,11 +177,10 @@ def _show(
         put_json("rheostat.llm-plan/1", facts)
     else:
         put_report(report, front_table(front, row, None))
-        if choice is not None:
+        if choice is not None and not sys.stdout.isatty():
             tell(sections[1].sentences[0])
         for name, rule in facts["simple_rules"].items():
             said = ", ".join(f"{k}={v}" for k, v in rule["setting"].items())
             tell(f"{name}: {said}: {100 * (rule['energy_ratio'] - 1):+.1f} % energy per token")
         tell_notes(front.outcome.notes)
-    if html is not None:
-        write_page(report, html)
+    write_files(report, html, figure)
