@@ -355,6 +355,27 @@ def test_search_says_what_the_command_should_have_printed(space, capsys):
     assert "JSON object" in err
 
 
+def test_search_without_a_meter_says_before_the_first_run_what_works(space, capsys, tmp_path):
+    ask = ["search", space, "--measure", "echo 0.{nodes}5", "--budget", "4", "--json"]
+    code, _, err = told(capsys, *ask)
+    assert code == 1
+    first, last = err.index("--objectives runtime_s,node_hours"), err.index("the command gave")
+    assert first < last
+    code, out, err = told(capsys, *ask, "--objectives", "runtime_s,node_hours")
+    assert code == 0
+    assert "nothing here reads energy" not in err
+    assert all(e["node_hours"] == pytest.approx(e["nodes"] * e["runtime_s"] / 3600)
+               for e in json.loads(out)["front"])  # fmt: skip
+    runs, model = tmp_path / "runs.csv", tmp_path / "power.rheo"
+    rows = [f"{n},{100 / n},{200 * n}" for n in (1, 2, 4, 8, 16, 32) for _ in range(5)]
+    runs.write_text("nodes,runtime_s,power_w\n" + "\n".join(rows))
+    assert told(capsys, "fit", runs, "--out", model)[0] == 0
+    code, out, err = told(capsys, *ask, "--power-model", model)
+    assert code == 0, err
+    assert "power is predicted by the model" in err
+    assert all(e["energy_j"] > 0 for e in json.loads(out)["front"])
+
+
 def test_options_may_come_from_the_environment_and_a_file(front, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("RHEOSTAT_FRONT_RULE", "weighted=energy_j:1")
     assert json.loads(told(capsys, *front, "--json")[1])["because"]["rule"] == "least energy"

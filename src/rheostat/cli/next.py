@@ -51,6 +51,8 @@ def next(
         tell(
             f"note: {held - known} of {held} settings run are outside --knob, or lack an objective"
         )
+    for note in asker.notes:
+        tell(f"note: {note.message}")
     asked = asker.ask(count)
     if not len(asked):
         raise DataError("next", [f"all {known} settings of --knob are measured: nothing is left"])

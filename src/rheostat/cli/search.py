@@ -11,6 +11,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.front import Front
+    from rheostat.core.space import Space
 
 
 def search(
@@ -31,6 +32,10 @@ def search(
         Path | None,
         typer.Option("--from", help="Runs of this code at hand: told first, not counted."),
     ] = None,
+    power_model: Annotated[
+        Path | None,
+        typer.Option(help="Power of runs that are not metered: a model saved by rheostat fit."),
+    ] = None,
     timeout: Annotated[str, typer.Option(help="A run that takes longer counts as failed.")] = "1d",
     objectives: o.Objectives = o.RUNTIME_ENERGY,
     rule: o.RuleText = "knee",
@@ -45,12 +50,11 @@ def search(
     SPACE.toml holds [knobs] with lines like nodes = [1, 2, 4] or cap_w = {low = 100, high = 300}.
     The command may print a JSON object such as {"runtime_s": 12.5, "energy_j": 4100} as its last
     line; the wall time stands in for a missing runtime_s, and what RAPL, NVML or Zeus read for
-    missing watts, where they can. A run that fails is not asked again.
+    missing watts, where they can. Without a meter, --objectives runtime_s,node_hours needs no
+    energy, and --power-model predicts it. A run that fails is not asked again.
     """
     from rheostat.cli.output import tell
     from rheostat.core.units import parse_duration
-    from rheostat.measurement.command import Command
-    from rheostat.measurement.meters import meters
     from rheostat.recipes.search_defaults import distinct, proposer
     from rheostat.tradeoff.measured_cells import tell_runs
     from rheostat.tradeoff.search import search as run
@@ -66,16 +70,40 @@ def search(
     )
     if at_hand is not None:
         tell(f"{tell_runs(asker, at_hand)} settings of {known} are measured already")
-    watts = {"energy_j", "power_w", "edp_js"} & set(wanted)
-    sensors = meters(("rapl", "nvml", "zeus")) if watts else []
-    meter = Command(
-        measure, wanted, repeat=repeat, timeout_s=parse_duration(timeout), meters=sensors
-    )
+    for note in asker.notes:
+        tell(f"note: {note.message}")
+    meter = _meter(measure, knobs, wanted, repeat, parse_duration(timeout), model=power_model)
     found = run(asker, meter, budget, journal=journal, progress=_progress(json=json))
     for note in (*found.outcome.notes, *meter.notes):
         tell(f"note: {note.message}")
     shown = found if at_hand is None else asker.front
     _show(shown, asker, chosen_by, limits, json=json, html=html, figure=figure)
+
+
+NO_METER = (
+    "note: nothing here reads energy ({why}): the command must print energy_j or power_w. If it "
+    "cannot: --objectives runtime_s,node_hours needs neither, --power-model predicts power"
+)
+
+
+def _meter(
+    line: str, knobs: Space, wanted: tuple[str, ...], repeat: int, timeout_s: float, *, model: Any
+) -> Any:
+    """What runs the command; before the first run, how its energy will be known."""
+    from rheostat.cli.output import tell
+    from rheostat.measurement.command import Command
+    from rheostat.measurement.meters import meters
+    from rheostat.prediction.persist import PREDICTORS, load
+    from rheostat.recipes.predicted_power import PredictedPower
+
+    watts = {"energy_j", "power_w", "edp_js"} & set(wanted)
+    sensors = meters(("rapl", "nvml", "zeus")) if watts and model is None else []
+    if sensors and all(s.why() for s in sensors):
+        tell(NO_METER.format(why="; ".join(f"{s.name}: {s.why()}" for s in sensors)))
+    derived = {"node_hours"} if "nodes" in knobs.names else set()
+    printed = [q for q in wanted if q not in (watts | derived if model else derived)]
+    run = Command(line, printed, repeat=repeat, timeout_s=timeout_s, meters=sensors)
+    return run if model is None else PredictedPower(run, load(model, PREDICTORS))
 
 
 def _progress(*, json: bool) -> Any:

@@ -131,7 +131,8 @@ def automatic(space: Space, objectives: Sequence[str], limits: Sequence[Limit] =
         return "sobol"
     known = set(limitable(space.names))
     steered = {*objectives, *(x.quantity for x in limits)} <= known
-    if steered and len(objectives) == 2 and all(k.numeric for k in space.knobs):
+    metered = bool({"power_w", "energy_j"} & set(objectives))
+    if steered and metered and len(objectives) == 2 and all(k.numeric for k in space.knobs):
         return "law"
     return {1: "improvement", 2: "hypervolume"}.get(len(objectives), "nehvi")
 

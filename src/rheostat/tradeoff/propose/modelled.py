@@ -123,6 +123,8 @@ class Modelled(Searcher):
     def targets(self) -> tuple[str, ...]:
         """What the default model learns: runtime and power where the rest follows from them."""
         wanted = dict.fromkeys([*(o.name for o in self.objectives), *self.also()])
+        if set(wanted) <= {"runtime_s", "node_hours"} and "nodes" in self.space.names:
+            return ("runtime_s",)
         if set(wanted) <= _PHYSICAL and len(wanted) > 1:
             return ("runtime_s", "power_w")
         return tuple(wanted)
