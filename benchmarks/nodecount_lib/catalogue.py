@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from pathlib import Path
 
 import polars as pl
@@ -32,9 +33,20 @@ def default_data() -> Path:
 
 
 def read_csv(path: Path) -> pl.DataFrame:
-    """The CSV as a frame, numbers inferred from all rows."""
+    """The CSV as a frame, numbers inferred from all rows; the header says what separates columns.
+
+    A decimal comma is one where semicolons separate.
+    """
+    with path.open(encoding="utf-8", errors="replace") as file:
+        head = [file.readline() for _ in range(50)]
+    separator = max(",;\t", key=head[0].count)
     return pl.read_csv(
-        path, infer_schema_length=None, ignore_errors=False, truncate_ragged_lines=True
+        path,
+        separator=separator,
+        decimal_comma=separator == ";" and any(re.search(r"\d,\d", line) for line in head[1:]),
+        infer_schema_length=None,
+        ignore_errors=False,
+        truncate_ragged_lines=True,
     )
 
 

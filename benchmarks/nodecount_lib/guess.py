@@ -18,9 +18,9 @@ from .pools import Array, Pool, make_pool
 from .roles import Roles, guess_roles, told_roles, unit_of
 
 MAX_LABELS = 40
-REPEAT_SPREAD = 1.25
+REPEAT_SPREAD, ODD = 1.25, 0.1
 """Repeats of one setting that differ by more than this factor in runtime are probably different
-experiments."""
+experiments; the share of settings where they may."""
 
 
 def guess_pools(frame: pl.DataFrame, path: Path) -> tuple[list[Pool], list[str]]:
@@ -31,6 +31,11 @@ def guess_pools(frame: pl.DataFrame, path: Path) -> tuple[list[Pool], list[str]]
         return [], [f"{path.name}: not a table of measured runs, {lacking}"]
     frame, settled = _separate(frame, roles)
     notes = [f"{path.name}: {roles.describe()}"]
+    if (odd := _disagreement(frame, roles, list(roles.app))) > ODD:
+        notes.append(
+            f"{path.name}: repeats of {odd:.0%} of the settings differ by more than "
+            f"{REPEAT_SPREAD - 1:.0%} in runtime: is a knob missing? Name it in {path.stem}.toml"
+        )
     pools: list[Pool] = []
     for key, rows in _groups(frame, roles.machine + settled):
         made = _pool(rows, roles, path, key=key)
@@ -57,7 +62,7 @@ def _separate(frame: pl.DataFrame, roles: Roles) -> tuple[pl.DataFrame, list[str
         labels = frame[column].n_unique()
         if (
             1 < labels <= MAX_LABELS
-            and _disagreement(frame, roles, by) > 0.1
+            and _disagreement(frame, roles, by) > ODD
             and (_disagreement(frame, roles, [*by, column]) < 0.5 * _disagreement(frame, roles, by))
         ):
             by.append(column)

@@ -2,15 +2,7 @@
 
 Names are lower-cased and cut into words (`powerCap_W` is power, cap, w).  Order matters: a power
 *limit* is a knob before it is a power, a mean clock is a measurement before it is a knob.  A TOML
-file beside the CSV overrides every guess:
-
-    [columns]
-    app = ["suite", "app"]        # what is run
-    machine = ["gpu_type"]        # where; pools of one machine are each other's prior jobs
-    knobs = ["gpu_count", "cap_w"]
-    runtime = "runtime_s"         # or: rate = "throughput"
-    power = "gpu_power_w"         # one of power and energy is enough
-    energy = "energy_j"
+file beside the CSV overrides every guess: see docs/systems/nodecount.md, "Your own tables".
 """
 
 # ruff: noqa: SIM905 - word lists read better than quoted ones
@@ -41,6 +33,8 @@ KNOBS = set(
     dop tp pp dp workers streams ppn
     """.split()
 )
+CLOCK = set("freq frequency clock mhz ghz".split())
+CLOCKED = set("core mem memory gpu cpu sm uncore".split())
 COUNTED = set("gpu node host thread core proc process rank task cpu worker".split())
 COUNTS = set("count num n number total nr no per".split())
 RUNTIME = set(
@@ -139,11 +133,15 @@ def role_of(name: str, *, numeric: bool) -> str | None:  # noqa: PLR0911 - one l
     ['knob', 'knob', 'power', 'runtime']
     >>> role_of("gpu", numeric=False), role_of("gpu", numeric=True)
     ('machine', 'knob')
-    >>> role_of("iters_per_s", numeric=True)
-    'rate'
+    >>> role_of("iters_per_s", numeric=True), role_of("", numeric=True)
+    ('rate', None)
+    >>> [role_of(n, numeric=True) for n in ("mem_mhz", "coreF", "memF", "mem_gb")]
+    ['knob', 'knob', 'knob', None]
     """
     w = words(name)
     s = set(w)
+    if not w:  # an index that was written without a name
+        return None
     if not numeric:
         return (
             "app"
@@ -166,11 +164,11 @@ def role_of(name: str, *, numeric: bool) -> str | None:  # noqa: PLR0911 - one l
 
 
 def _is_knob(s: set[str]) -> bool:
-    if (
-        s & (MEASURED | IGNORED | RUNTIME | RATE)
-        or s & ENERGY
-        or s & {"util", "utilization", "mem", "memory"}
-    ):
+    if s & (MEASURED | IGNORED | RUNTIME | RATE) or s & ENERGY:
+        return False
+    if s & CLOCK or ("f" in s and s & CLOCKED):
+        return True
+    if s & {"util", "utilization", "mem", "memory"}:
         return False
     counted = bool(s & COUNTED) and (bool(s & COUNTS) or len(s) == 1)
     budget = bool(s & POWER) and bool(s & {"budget", "setting", "set", "target"})
@@ -246,4 +244,4 @@ def told_roles(path: Path) -> Roles | None:
 def unit_of(name: str) -> float:
     """Factor to SI by the last word of the name (`runtime_ms`, `energy_kWh`); 1 if it says
     nothing."""
-    return UNITS.get(words(name)[-1], 1.0)
+    return UNITS.get((words(name) or [""])[-1], 1.0)

@@ -128,3 +128,32 @@ def test_measured_tables(shared_data: Path) -> None:
     lbm = next(p for p in pools if p.name == "spechpc-B/lbm")
     assert np.exp(lbm.log_y[:, 0]).min() == pytest.approx(163.785)
     assert len(prior_of(lbm, pools)) == 8
+
+
+def test_an_index_without_a_name_semicolons_and_clocks_are_read(tmp_path: Path) -> None:
+    lines = [";app;coreF;mem_mhz;runtime_s;power_w"]
+    clocks = product((800, 1000, 1200, 1400), (4000, 5001))
+    for i, (core, mem) in enumerate(clocks):
+        lines.append(
+            f"{i};lbm;{core};{mem};{1e4 / core + 2e4 / mem:.3f};{core / 8:.2f}".replace(".", ",")
+        )
+    (tmp_path / "gpu.csv").write_text("\n".join(lines))
+    pools, notes = load_folder(tmp_path)
+    assert [(p.knobs, p.n) for p in pools] == [(("coreF", "mem_mhz"), 8)], notes
+    assert np.exp(pools[0].log_y[0, 0]) == pytest.approx(1e4 / 800 + 5, rel=1e-3)
+
+
+def test_repeats_that_are_none_are_told_with_what_to_do(tmp_path: Path) -> None:
+    rows = [
+        {"app": "lbm", "nodes": n, "variant": v, "runtime_s": v * 100 / n, "power_w": 200 * n}
+        for n in (1, 2, 4, 8, 16, 32) for v in (1, 3)
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_csv(tmp_path / "sweep.csv")
+    assert any("is a knob missing? Name it in sweep.toml" in n for n in load_folder(tmp_path)[1])
+    (tmp_path / "sweep.toml").write_text(
+        '[columns]\napp = "app"\nknobs = ["nodes", "variant"]\nruntime = "runtime_s"\n'
+        'power = "power_w"\n'
+    )
+    pools, notes = load_folder(tmp_path)
+    assert pools[0].knobs == ("nodes", "variant")
+    assert not any("is a knob missing" in n for n in notes)
