@@ -18,6 +18,7 @@ pytest.importorskip("safetensors")
 from rheostat.cli import run
 from rheostat.core.vocabulary import table
 from rheostat.measurement.swf import write_swf
+from rheostat.training.distill import dagger
 
 SMALL = ("--set", "hidden=16,8", "--set", "window=6", "--held-out", "0")
 ACTOR = ("--agent", "ppo", "--set", "hidden=16,8", "--set", "window=6", "--set", "games=16",
@@ -255,3 +256,29 @@ def test_explaining_an_agent_tells_each_stage(log, trained, capsys):
     lines = [line for line in err.splitlines() if "jobs" in line or "round" in line]
     assert "schedules 192 jobs" in lines[0]
     assert "48 jobs not learned from" in lines[-1]
+
+
+def test_explaining_that_was_interrupted_goes_on_to_the_same_document(
+    log, capsys, monkeypatch, tmp_path
+):
+    ask = ("explain", "saf", "--trace", log, "--rounds", 2, "--depth", 1, "--json")
+    whole = told(capsys, *ask)[1]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    real, calls = dagger.best_tree, []
+
+    def cut(*args, **how):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args, **how)
+
+    monkeypatch.setattr(dagger, "best_tree", cut)
+    code, out, err = told(capsys, *ask)
+    assert (code, out) == (130, "")
+    assert err.splitlines()[-1] == (
+        "rheostat: interrupted; the same command goes on from the stages that are done"
+    )
+    code, out, err = told(capsys, *ask)
+    assert (code, out, len(calls)) == (0, whole, 3)
+    assert err.startswith("goes on after round-0: kept in ")
+    assert told(capsys, *ask)[2].startswith("saf+easy schedules")

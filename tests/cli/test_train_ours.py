@@ -66,3 +66,21 @@ def test_the_shipped_order_is_judged_by_the_protocol_beside_the_simple_ones(tmp_
     said = capsys.readouterr().err
     assert "agent:absent" in said
     assert "agent:gone" in said
+
+
+def test_judging_is_told_policy_by_policy(tmp_path, capsys, monkeypatch):
+    from contextlib import contextmanager
+
+    said = []
+
+    @contextmanager
+    def listening():
+        yield lambda *told: said.append(told)
+
+    monkeypatch.setattr("rheostat.cli.learned_priority.SITES", 0)
+    monkeypatch.setattr("rheostat.cli.progress.stages", listening)
+    log, _ = _log(tmp_path / "site.swf", 1)
+    words = ["train", str(log), "--agent", "ours", "--out", str(tmp_path / "x.json")]
+    assert run([*words, "--updates", "1"]) == 0
+    assert [done for stage, done, of in said if "judging on" in stage] == list(range(7))
+    assert {of for _, _, of in said} == {7}

@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
+from rheostat.core import files
 from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.swf import write_swf
 from rheostat.prediction.out_of_core.dask_cluster import Workers
@@ -38,7 +39,8 @@ def jobs_of(seed, n=300):
 def test_the_key_of_a_result_depends_on_the_code_that_made_it(monkeypatch):
     """Results of another release are made anew: every folder that decides them is in the digest."""
     seen = []
-    monkeypatch.setattr(sweeping, "_bytes", lambda path: seen.append(path.parent.name) or "")
+    monkeypatch.setattr(files, "file_digest", lambda path: seen.append(path.parent.name) or "")
+    monkeypatch.setattr(sweeping, "code_digest", files.code_digest.__wrapped__)
     sweeping._code.__wrapped__()
     assert {"measurement", "policies", "simulation", "engine"} <= set(seen)
 

@@ -224,6 +224,43 @@ def test_the_same_seed_gives_the_same_tree(learned):
     assert again.rounds == learned.rounds
 
 
+def test_a_distillation_that_was_interrupted_goes_on_to_the_same_tree(learned, tmp_path):
+    how = {"depth": 2, "rounds": 2, "decisions": 150, "checkpoint": tmp_path / "kept"}
+
+    def stop(stage, done, of):
+        assert 0 <= done <= of
+        if stage.startswith("round 2 of 2: decisions"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        imitate("sjf", loaded(n=500), SIZE, progress=stop, **how)
+    kept = tmp_path / "kept" / "round-0.json"
+    first = kept.stat().st_mtime_ns
+    stages = []
+
+    def listen(stage, _done, _of):
+        assert kept.stat().st_mtime_ns == first or not stages
+        stages.append(stage)
+
+    again = imitate("sjf", loaded(n=500), SIZE, progress=listen, **how)
+    assert "round 1 of 2: trees are grown" not in stages
+    assert "round 2 of 2: trees are grown" in stages
+    assert again.tree.facts == learned.tree.facts
+    assert (
+        again.tree.predict(learned.learned.x).tolist()
+        == learned.tree.predict(learned.learned.x).tolist()
+    )
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_checkpoint_that_was_cut_off_is_made_again(learned, tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "round-0.json").write_text('{"schema": "rheo')
+    how = {"depth": 2, "rounds": 2, "decisions": 150, "checkpoint": tmp_path / "kept"}
+    again = imitate("sjf", loaded(n=500), SIZE, **how)
+    assert again.tree.facts == learned.tree.facts
+
+
 def test_a_certificate_counts_what_it_says():
     states = drawn(k=100)
     first = PriorityTree.of(

@@ -9,6 +9,7 @@ from rheostat.errors import DataError
 from rheostat.recipes.irl import irl, teacher
 from rheostat.training.distill.fit_tree import value_tree
 from rheostat.training.distill.reward_audit import habits, looks_at, per_second, so_far, waiting
+from rheostat.training.distill.steps import Steps
 from rheostat.training.distill.value_tree import (
     WITH_WAIT,
     Student,
@@ -54,6 +55,35 @@ def test_a_student_learns_values_and_plays_games_it_has_not_seen(lessons):
     assert found["certificate"]["chance"] < 0.5
     assert abs(found["loss"]["mean_bounded_slowdown"]) < 0.1
     assert found["leaves"] == len(lessons.student.tree.leaves) <= 2**8
+
+
+def test_a_student_whose_making_was_interrupted_becomes_the_same(lessons, tmp_path):
+    class Stopping(Shortest):
+        left = 200
+
+        def answers(self, view):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+            return super().answers(view)
+
+    how = irl(depth=8, critical=1, rounds=2)
+    said = []
+    with pytest.raises(KeyboardInterrupt):
+        imitate_values(Stopping(), prepare(week(), SIZE), steps=Steps(None, tmp_path), **how)
+    assert "teacher.npz" in {f.name for f in tmp_path.iterdir()}
+    steps = Steps(lambda *told: said.append(told), tmp_path)
+    again = imitate_values(Shortest(), prepare(week(), SIZE), steps=steps, **how)
+    assert again.rounds == lessons.rounds
+    np.testing.assert_array_equal(again.learned.x, lessons.learned.x)
+    assert "the agent schedules 150 jobs" not in {stage for stage, _, _ in said}
+    within = [(done, of) for stage, done, of in said if stage == "round 2 of 2: the tree schedules"]
+    assert len(within) > 50
+    assert within == sorted(within)
+    assert within[-1] == (150, 150)
+    assert next(tmp_path.iterdir())
+    steps.forget()
+    assert not tmp_path.exists()
 
 
 def test_our_student_of_the_same_agent_is_one_rule():

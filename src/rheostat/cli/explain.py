@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -150,28 +152,60 @@ def _tree(
 
     if _is_tree(policy):
         return PriorityTree.load(_file(policy))
-    from rheostat.cli.output import tell
+    from rheostat.cli.progress import stages
     from rheostat.measurement.read import read
     from rheostat.simulation.trace_header import machine_of
+    from rheostat.training.distill.dagger import imitate, is_ranker
+    from rheostat.training.distill.value_tree import imitate_saved
 
     assert trace is not None
     jobs = read(trace, form or None)
     place = machine_of(jobs, machine)
-    from rheostat.training.distill.dagger import imitate, is_ranker
+    with stages() as progress, _checkpoint(policy, trace, machine, form, how) as folder:
+        watched = {"progress": progress, "checkpoint": folder}
+        if policy.startswith("agent:") and not is_ranker(policy):
+            how = {k: how[k] for k in ("depth", "rounds")}
+            return imitate_saved(policy, jobs, place, **watched, **how)
+        how["features"] = how["features"] or ("full" if is_ranker(policy) else "site")
+        return imitate(policy.removesuffix("+easy"), jobs, place, **watched, **how).tree
 
-    if policy.startswith("agent:") and not is_ranker(policy):
-        from rheostat.training.distill.value_tree import imitate_saved
 
-        return imitate_saved(policy, jobs, place, depth=how["depth"], rounds=how["rounds"],
-                             progress=tell)  # fmt: skip
-    how["features"] = how["features"] or ("full" if is_ranker(policy) else "site")
-    return imitate(policy.removesuffix("+easy"), jobs, place, progress=tell, **how).tree
+@contextmanager
+def _checkpoint(
+    policy: str, trace: Path, machine: str, form: str, how: dict[str, Any]
+) -> Iterator[Path | None]:
+    """The folder of this very call, from which it goes on if it was interrupted before."""
+    from platformdirs import user_cache_path
+
+    from rheostat.cli.output import tell
+    from rheostat.core.files import code_digest, file_digest, text_digest
+    from rheostat.simulation.learned_priority.learned_priority import file_of
+
+    code = code_digest("measurement", "decision/policies", "simulation", "training")
+    named = [p for p in (trace, file_of(policy), Path(machine)) if p.is_file()]
+    key = text_digest(code, policy, machine, form, repr(how), *map(file_digest, named))
+    folder = user_cache_path("rheostat", appauthor=False) / "explain" / key
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        done = sorted(f.stem for f in folder.iterdir())
+    except OSError as error:
+        tell(f"note: nothing is kept for a call that goes on: {folder}: {error.strerror}")
+        yield None
+        return
+    if done:
+        tell(f"goes on after {', '.join(done)}: kept in {folder}")
+    try:
+        yield folder
+    except KeyboardInterrupt as stop:
+        stop.add_note("the same command goes on from the stages that are done")
+        raise
 
 
 def _weights(
     policy: str, trace: Path | None, machine: str, form: str, out: Path | None, *, seed: int
 ) -> None:
     from rheostat.cli.output import tell
+    from rheostat.cli.progress import stages
     from rheostat.measurement.read import read
     from rheostat.simulation.trace_header import machine_of
     from rheostat.training.distill.slurm_weights import slurm_lines, weights_of
@@ -179,7 +213,8 @@ def _weights(
     assert trace is not None
     jobs = read(trace, form or None)
     teacher = f"tree:{_file(policy)}" if _is_tree(policy) else policy.removesuffix("+easy")
-    found = weights_of(teacher, jobs, machine_of(jobs, machine), seed=seed)
+    with stages() as progress:
+        found = weights_of(teacher, jobs, machine_of(jobs, machine), seed=seed, progress=progress)
     _put(slurm_lines(found), out)
     tell(found.words)
 

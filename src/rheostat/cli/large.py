@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.prediction.out_of_core.dask_cluster import Workers
-    from rheostat.prediction.out_of_core.partitions import Progress
 
 
 def read_batches(
@@ -54,6 +51,7 @@ def fit_files(
 ) -> dict[str, Any]:
     """Fit, mark, save; the facts ``rheostat fit`` prints."""
     from rheostat.cli.output import tell, tell_notes
+    from rheostat.cli.progress import stages
     from rheostat.prediction.out_of_core.boosters import Settings
     from rheostat.prediction.out_of_core.large import LargeFit, fit_large
     from rheostat.prediction.persist import save
@@ -61,7 +59,7 @@ def fit_files(
     chosen = "xgboost" if kind == "auto" else kind
     read = partial(read_batches, form=form, mapped=mapped)
     job = LargeFit(kind=chosen, settings=Settings(seed=seed))
-    with progress_bars() as progress:
+    with stages() as progress:
         model, marks = fit_large(
             files, read, job, workers=workers, work_dir=work, held_out=check, progress=progress
         )
@@ -89,23 +87,3 @@ def words(facts: dict[str, Any]) -> tuple[str, ...]:
                 f"forecast; 90 % intervals hold {100 * mark['coverage']:.0f} %."
             )
     return tuple(said)
-
-
-@contextmanager
-def progress_bars() -> Iterator[Progress]:
-    """One bar per stage on stderr; silent where stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _stage, _done, _total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-
-    bars: dict[str, Any] = {}
-    with Bars(console=Console(stderr=True)) as shown:
-
-        def tell_progress(stage: str, done: float, total: float) -> None:
-            if stage not in bars:
-                bars[stage] = shown.add_task(stage, total=total or None)
-            shown.update(bars[stage], completed=done)
-
-        yield tell_progress

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rheostat.cli.progress import Stages
     from rheostat.core.jobs import JobTable
     from rheostat.core.machine import Machine
     from rheostat.simulation.learned_priority.learned_priority import LearnedPriority
@@ -29,7 +30,7 @@ def train_ours(
     figure: Path | None = None,
 ) -> None:
     """Learn from the jobs that are not held out; compare on the others; show."""
-    from rheostat.cli.progress import watched
+    from rheostat.cli.progress import stages, watched
     from rheostat.training.priority.evolve import train_rank
     from rheostat.training.priority.generated_sites import generated_site
     from rheostat.training.priority.training_cases import cases
@@ -43,12 +44,14 @@ def train_ours(
             given, objective=_weights(objective), generations=generations or GENERATIONS,
             seed=seed, out=out, progress=progress,
         )  # fmt: skip
+    with stages() as told:
+        held = _judged(jobs, place, ranker, held_out, told)
     facts = {
         "trace": trace, "agent": "ours", "objective": objective or "slowdown", "seed": seed,
         "parameters": len(ranker.weights), "cases": [c.name for c in given],
         "history": [{"generation": k + 1, "best_loss": min(row), "mean_loss": sum(row) / len(row)}
                     for k, row in enumerate(ranker.trained["losses"])],
-        "held_out": _judged(jobs, place, ranker, held_out),
+        "held_out": held,
     }  # fmt: skip
     _show(facts, json=json, html=html, figure=figure)
 
@@ -70,7 +73,7 @@ def _weights(objective: str) -> dict[str, float] | None:
 
 
 def _judged(
-    jobs: JobTable, place: Machine, ranker: LearnedPriority, share: float
+    jobs: JobTable, place: Machine, ranker: LearnedPriority, share: float, progress: Stages
 ) -> list[dict[str, Any]]:
     """Mean bounded slowdown and longest wait on the last jobs, of this order and simple ones."""
     import numpy as np
@@ -84,10 +87,15 @@ def _judged(
     if share <= 0:
         return []
     rest = later(jobs, 1.0 - share)
-    runs = [simulate_ranked(rest, ranker, place, name="ours")]
-    runs += [simulate_run(rest, simple, place) for simple in SIMPLE]
     rows = []
-    for run in runs:
+    for done, policy in enumerate(("ours", *SIMPLE)):
+        progress(
+            f"judging on {len(rest):,} jobs held out, under each policy", done, len(SIMPLE) + 1
+        )
+        if policy == "ours":
+            run = simulate_ranked(rest, ranker, place, name=policy)
+        else:
+            run = simulate_run(rest, policy, place)
         wait = run.jobs.numpy("wait_s")
         slow = bounded_slowdown(wait, run.jobs.numpy("runtime_s"))
         found = {"policy": run.policy.name, "jobs": len(wait)}

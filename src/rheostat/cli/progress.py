@@ -1,11 +1,11 @@
-"""Watching something that takes many rounds: a bar on a terminal, lines in a log; on stderr."""
+"""What a long command is doing: bars on a terminal, lines in a log; on stderr."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import process_time
+from time import monotonic, process_time
 from typing import Any
 
 LINES = 20
@@ -73,3 +73,49 @@ def _bar(what: str) -> Iterator[Progress]:
             shown.update(task, completed=done, total=of, said=words(facts))
 
         yield progress
+
+
+EVERY_S = 10.0
+Stages = Callable[[str, float, float], None]
+
+
+@contextmanager
+def stages() -> Iterator[Stages]:
+    """A function to be called within every stage with (stage, done, of): bars, or lines in a log.
+
+    A log has a line as a stage begins, and one every ten seconds of a stage that takes longer.
+    """
+    if sys.stderr.isatty():
+        with _stage_bars() as progress:
+            yield progress
+        return
+    said_s: dict[str, float] = {}
+
+    def line(stage: str, done: float, of: float) -> None:
+        now = monotonic()
+        if stage not in said_s:
+            print(stage, file=sys.stderr)
+        elif now - said_s[stage] < EVERY_S:
+            return
+        else:
+            print(f"{stage}: {done:,.0f} of {of:,.0f}", file=sys.stderr)
+        said_s[stage] = now
+
+    yield line
+
+
+@contextmanager
+def _stage_bars() -> Iterator[Stages]:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    bars: dict[str, Any] = {}
+    with Progress(console=Console(stderr=True)) as shown:
+
+        def bar(stage: str, done: float, of: float) -> None:
+            if stage not in bars:
+                bars[stage] = shown.add_task(escape(stage), total=of or None)
+            shown.update(bars[stage], completed=done)
+
+        yield bar

@@ -30,8 +30,9 @@ def compare_policies(
     **how: Any,
 ) -> None:
     """Run what is not in ``results`` yet, judge, print."""
-    from rheostat.cli.large import progress_bars, workers_of
+    from rheostat.cli.large import workers_of
     from rheostat.cli.output import put_json, put_report, tell, write_files
+    from rheostat.cli.progress import stages
     from rheostat.explanation.schedule_protocol import claims, protocol_report, sweep_grid
     from rheostat.simulation.estimates import overdue_of
     from rheostat.simulation.protocol import (
@@ -56,7 +57,7 @@ def compare_policies(
     how["overdue"] = overdue_of(how["overdue"], how["estimates"], usual="now")
     tasks = tasks_of(files, rules.everything, **how)
     cluster = workers_of(dask, slurm, workers, memory)
-    with progress_bars() as progress:
+    with stages() as progress:
         found = sweep(
             tasks,
             processes=processes or cores(),

@@ -8,7 +8,6 @@ a worker, does only what is not there yet.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -21,7 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rheostat._optional import require
-from rheostat.core.files import ordinary_file, seal, unsealed
+from rheostat.core.files import (
+    code_digest,
+    file_digest,
+    ordinary_file,
+    seal,
+    text_digest,
+    unsealed,
+)
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError, RheostatError
 from rheostat.prediction.out_of_core.dask_cluster import Workers, connect
@@ -63,9 +69,7 @@ class Task:
 @cache
 def _code() -> str:
     """Digest of what reads, orders and simulates: another release does its own runs."""
-    here = Path(__file__).parents[1]
-    parts = (here / "measurement", here / "decision" / "policies", here / "simulation")
-    return _digest(*(_bytes(f) for p in parts for f in sorted(p.rglob("*.py"))))
+    return code_digest("measurement", "decision/policies", "simulation")
 
 
 def trace_name(path: str | Path) -> str:
@@ -114,11 +118,11 @@ def tasks_of(
 ) -> list[Task]:
     """Every policy on every trace, the largest file first; ``how`` are further fields of `Task`."""
     order = sorted(traces, key=lambda p: (-p.stat().st_size, p.name))
-    bytes_of = {p: _bytes(p) for p in order}
+    bytes_of = {p: file_digest(p) for p in order}
     names = list(dict.fromkeys(policies))
     files = {name: _files(name, machine, how.get("estimates", "")) for name in names}
     return [
-        Task(str(p.absolute()), name, machine, digest=_digest(bytes_of[p], files[name]), **how)
+        Task(str(p.absolute()), name, machine, digest=text_digest(bytes_of[p], files[name]), **how)
         for p in order
         for name in names
     ]
@@ -130,15 +134,7 @@ def _files(policy: str, machine: str, estimates: str) -> str:
 
     named = policy.partition(":")[2].partition("+")[0]
     weights = str(file_of(policy)) if policy.startswith("agent:") else named
-    return "".join(_bytes(Path(p)) for p in (weights, machine, estimates) if Path(p).is_file())
-
-
-def _bytes(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+    return "".join(file_digest(p) for p in (weights, machine, estimates) if Path(p).is_file())
 
 
 def perform(task: Task) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from rheostat.decision.policies.priority_functions import priority_function as o
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE, is_site
 from rheostat.errors import DataError
+from rheostat.prediction.out_of_core.partitions import Progress
 from rheostat.simulation.dispatch import users
 from rheostat.simulation.learned_priority.learned_priority import (
     LearnedPriority,
@@ -44,6 +46,7 @@ from rheostat.training.distill.decision_states import (
 )
 from rheostat.training.distill.fidelity import certificate, loss
 from rheostat.training.distill.fit_tree import best_tree
+from rheostat.training.distill.steps import Steps
 
 Array = np.ndarray
 SETS = {"site": SITE, "full": FULL}
@@ -168,7 +171,8 @@ def imitate(
     jobs: JobTable,
     machine: Machine | int,
     *,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
+    checkpoint: Path | None = None,
     **how: Any,
 ) -> DistilledTree:
     """A tree of few questions that schedules as ``teacher`` does.
@@ -181,18 +185,25 @@ def imitate(
     jobs, machine
         The trace that both schedule.
     progress
-        Told a line after each round.
+        Called with (stage, done, of) within every stage.
+    checkpoint
+        A folder for the trees of rounds that are done: the same call goes on from them.  It is
+        removed at the end.
     **how
         Fields of `DistillConfig`.  The tree's ``facts`` have a certificate and the loss, from the
         part of the trace that was not learned from.
     """
-    lesson, tell = TrainingState.of(teacher), progress or (lambda line: None)
+    lesson, steps = TrainingState.of(teacher), Steps(progress, checkpoint)
     asked, trial = DistillConfig(**how), Trial.of(jobs, machine)
-    tell(f"{lesson.name} schedules {len(trial.load):,} jobs")
-    found = _rounds(lesson, trial, asked, tell)
-    tell("certificate: the tree is held against its teacher on the jobs not learned from")
+    steps.say(f"{lesson.name} schedules {len(trial.load):,} jobs", 0, 1)
+    found = _rounds(lesson, trial, asked, steps)
+    judging = "certificate: the tree is held against its teacher on the jobs not learned from"
+    steps.say(judging, 0, 3)
     tree, whole, last = found.tree, found.learned, asked.rounds
     after = _watch(lesson, trial, asked, found.start, number=last, part=2)
+    steps.say(judging, 1, 3)
+    against = found.against(trial, lesson, _edges(trial, asked)[2])
+    steps.say(judging, 2, 3)
     facts = {
         **tree.facts,
         "teacher": lesson.name,
@@ -200,8 +211,10 @@ def imitate(
         "jobs": len(trial.load),
         "how": asdict(asked),
         "certificate": certificate(tree, after, learned=whole, seed=asked.seed),
-        **found.against(trial, lesson, _edges(trial, asked)[2]),
+        **against,
     }
+    steps.say(judging, 3, 3)
+    steps.forget()
     return replace(found, tree=accounted(tree, whole, facts))
 
 
@@ -218,25 +231,32 @@ def accounted(tree: PriorityTree, learned: States, facts: dict[str, Any]) -> Pri
     return replace(tree, support=support, facts={**facts, "worths": worths})
 
 
-def _rounds(
-    lesson: TrainingState, trial: Trial, how: DistillConfig, progress: Callable[[str], None]
-) -> DistilledTree:
+def _rounds(lesson: TrainingState, trial: Trial, how: DistillConfig, steps: Steps) -> DistilledTree:
     start = own = lesson.starts(trial)
+    steps.say(f"{lesson.name} schedules {len(trial.load):,} jobs", 1, 1)
     until = _edges(trial, how)[2]
     learned, held, tried = [], [], []
     for number in range(how.rounds):
+        stage = f"round {number + 1} of {how.rounds}"
+        steps.say(f"{stage}: decisions to learn from", 0, 2)
         learned.append(_watch(lesson, trial, how, start, number=number, part=0))
+        steps.say(f"{stage}: decisions to learn from", 1, 2)
         held.append(_watch(lesson, trial, how, start, number=number, part=1))
-        tree = best_tree(joined(learned), joined(held), how.depth)
+        tree = steps.tree(
+            f"round-{number}",
+            lambda stage=stage: best_tree(  # type: ignore[misc]
+                joined(learned), joined(held), how.depth,
+                progress=lambda done, of: steps.say(f"{stage}: trees are grown", done, of),
+            ),
+        )  # fmt: skip
         tree = replace(tree, facts=dict(lesson.facts))
+        steps.say(f"{stage}: the tree schedules {len(trial.load):,} jobs", 0, 1)
         start = trial.starts(batch_policy(tree))
         alike = certificate(tree, held[-1])["agreement"]["mean"]
         told = {"slowdown": trial.slowdown(start, until=until), "agreement": alike}
         tried.append((told, tree, start))
-        progress(
-            f"round {number + 1} of {how.rounds}: {len(tree.leaves)} leaves, agreement "
-            f"{100 * alike:.1f} %, bounded slowdown {told['slowdown']:.4g}"
-        )
+        steps.say(f"{stage}: {len(tree.leaves)} leaves, agreement {100 * alike:.1f} %, "
+                  f"bounded slowdown {told['slowdown']:.4g}", 1, 1)  # fmt: skip
     tree, start = _kept(tried, joined(held), trial.slowdown(own, until=until))
     return DistilledTree(tree, tuple(t[0] for t in tried), joined(learned), start)
 

@@ -21,6 +21,7 @@ reinforcement learning driven scheduling", MASCOTS 2023 (regression of values).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,17 +59,30 @@ def rank_tree(
     return polished(tree, states, matter) if polish else tree
 
 
-def best_tree(states: States, held: States, depth: int, *, most: int = GROWN_ON) -> PriorityTree:
+def best_tree(
+    states: States,
+    held: States,
+    depth: int,
+    *,
+    most: int = GROWN_ON,
+    progress: Callable[[int, int], None] = lambda _done, _of: None,
+) -> PriorityTree:
     """Of trees of up to ``depth``, by stakes or not, polished or not: the most like the teacher.
 
     They are compared on decisions ``held`` back from them; of trees that agree nearly as often
     (`NEARLY`) the one with fewest leaves is taken.
     """
-    tried = []
-    for matter, most_slopes in ((stakes_of(states), SLOPES), (np.ones(len(states)), MANY)):
+    tried: list[PriorityTree] = []
+    depths = sorted({*range(0, depth, 3), depth})
+    ways = ((stakes_of(states), SLOPES), (np.ones(len(states)), MANY))
+    done, of = 0, len(depths) * (SLOPES + MANY)
+    progress(done, of)
+    for matter, most_slopes in ways:
         whole = grown(states, depth, matter, most=most)
-        for deep in sorted({*range(0, depth, 3), depth}):
+        for deep in depths:
             tried += polishes(cut(whole, deep), states, matter, most_slopes)
+            done += most_slopes
+            progress(done, of)
     alike = np.array(
         [(held.best(t.predict(held.x)) == held.best(held.worth)).mean() for t in tried]
     )

@@ -27,6 +27,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decision.policies.batch_policy import BatchPolicy
 from rheostat.decision.policies.multifactor import DAY_S, Multifactor
+from rheostat.prediction.out_of_core.partitions import Progress, silent
 from rheostat.simulation.dispatch import users
 from rheostat.training.distill.dagger import TrainingState
 from rheostat.training.distill.decision_states import States, Trial, watched
@@ -68,10 +69,12 @@ def weights_of(
     decisions: int = 3000,
     share: float = 0.8,
     seed: int = 0,
+    progress: Progress = silent,
 ) -> Weights:
     """Weights fitted to the teacher's decisions on the first ``share`` of the jobs."""
     lesson = TrainingState.of(teacher)
     trial = Trial.of(jobs, machine)
+    progress(f"{lesson.name} schedules {len(trial.load):,} jobs", 0, 1)
     start = lesson.starts(trial)
     cut = float(trial.load.submit_s[int(share * (len(trial.load) - 1))])
     told = {"most": decisions, "seed": seed}
@@ -79,7 +82,11 @@ def weights_of(
         watched(trial, start, lesson.worth, between=between, **told)
         for between in ((-np.inf, cut), (cut, np.inf))
     )
-    fits = [_fitted(learn, factors(trial, start, learn, age)) for age in AGES_S]
+    fits = []
+    for done, age in enumerate(AGES_S):
+        progress("weights are fitted for each longest age", done, len(AGES_S))
+        fits.append(_fitted(learn, factors(trial, start, learn, age)))
+    progress("weights are held against later decisions", 0, 1)
     best = int(np.argmin([loss for loss, _ in fits]))
     theta, age = fits[best][1], AGES_S[best]
     found = _priority(theta, age)

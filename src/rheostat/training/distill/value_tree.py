@@ -27,6 +27,7 @@ from rheostat.core.machine import Machine
 from rheostat.decision.policies.priority_tree import WINDOW, PriorityTree, TreeFeature
 from rheostat.decision.policies.tree_priority import SITE
 from rheostat.errors import DataError
+from rheostat.prediction.out_of_core.partitions import Progress
 from rheostat.simulation.engine.env_layout import ASK, NEED, RUN, SUBMIT
 from rheostat.simulation.schedule_metrics import bounded_slowdown
 from rheostat.simulation.simulate import Simulation
@@ -34,6 +35,7 @@ from rheostat.training.distill.dagger import accounted
 from rheostat.training.distill.decision_states import States, joined
 from rheostat.training.distill.fidelity import certificate, loss
 from rheostat.training.distill.fit_tree import best_tree, value_tree
+from rheostat.training.distill.steps import Steps
 from rheostat.training.env.episode_trace import EpisodeTrace
 from rheostat.training.env.episode_trace import trace as prepare
 from rheostat.training.rl.dras_config import DrasConfig
@@ -98,15 +100,18 @@ def met(
     student: Student | None = None,
     *,
     features: Sequence[TreeFeature] = PUBLISHED,
+    progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> tuple[States, Episode, dict[str, float]]:
     """(decisions with two jobs or more, the game, seconds per decision of whoever answered).
 
     ``student`` plays, the ``teacher`` judges; without a student the teacher plays too.
+    ``progress`` is called with (jobs started, jobs).
     """
     game = Episode(teacher.fitting(trace), teacher.setup)
     x, worth, crowd, spent = [], [], [], {"teacher_s": 0.0, "tree_s": 0.0}
     made = 0
     while not game.over:
+        progress(game.started, len(trace))
         view = game.view()
         if view.count == 1:  # nothing to choose
             game.choose(0)
@@ -123,6 +128,7 @@ def met(
         worth.append(told)
         crowd.append(game.waiting)
         game.choose(slot)
+    progress(len(trace), len(trace))
     if not x:
         raise DataError("decisions", ["expected a moment with two jobs to choose from, found none"])
     rows = np.array([len(part) for part in x], np.int64)
@@ -150,7 +156,7 @@ def imitate_values(
     rounds: int = ROUNDS,
     features: Sequence[TreeFeature] = PUBLISHED,
     ranked: bool = False,
-    progress: Callable[[str], None] | None = None,
+    steps: Steps | None = None,
 ) -> ValueStates:
     """The published student of an agent, learned from ``trace``.
 
@@ -171,27 +177,57 @@ def imitate_values(
     ranked
         Our own student: a tree of who goes first, decisions by what is at stake in them; a fifth of
         the decisions, the last of each round, chooses among trees.
-    progress
-        Told a line after each round.
+    steps
+        Progress within every stage, and a checkpoint of the stages that are done.
     """
-    states, _, _ = met(teacher, trace, features=features)
+    steps = steps or Steps()
+    states, _ = _kept(steps, "teacher", f"the agent schedules {len(trace):,} jobs",
+                      teacher, trace, None, features)  # fmt: skip
     parts, tried = [], []
     for number in range(rounds):
+        stage = f"round {number + 1} of {rounds}"
         parts.append(states if critical is None else critical_only(states, critical))
         learned = _thinned(joined(parts))
-        tree = _ranked(parts, depth) if ranked else value_tree(learned, depth)
+        steps.say(f"{stage}: a tree is grown", 0, 1)
+        tree = steps.tree(
+            f"tree-{number}",
+            lambda: _ranked(parts, depth) if ranked else value_tree(learned, depth),  # noqa: B023
+        )
         student = Student(tree, teacher.setup)
-        states, game, _ = met(teacher, trace, student, features=features)
-        told = {**game.told(), "nodes": float(len(tree.left))}
+        states, game = _kept(steps, f"round-{number}", f"{stage}: the tree schedules",
+                             teacher, trace, student, features)  # fmt: skip
+        told = {**game, "nodes": float(len(tree.left))}
         tried.append((told["mean_bounded_slowdown"], student, told))
-        if progress is not None:
-            progress(
-                f"round {number + 1} of {rounds}: {len(tree.left):,} nodes, "
-                f"bounded slowdown {told['mean_bounded_slowdown']:.4g}"
-            )
+        steps.say(f"{stage}: {len(tree.left):,} nodes, bounded slowdown "
+                  f"{told['mean_bounded_slowdown']:.4g}", 1, 1)  # fmt: skip
     _, best, _ = min(tried, key=lambda t: t[0])
     best = replace(best, tree=accounted(best.tree, learned, dict(best.tree.facts)))
     return ValueStates(best, tuple(t[2] for t in tried), learned)
+
+
+def _kept(
+    steps: Steps,
+    name: str,
+    stage: str,
+    teacher: Any,
+    trace: EpisodeTrace,
+    student: Student | None,
+    features: Sequence[TreeFeature],
+) -> tuple[States, dict[str, float]]:
+    """(decisions met, facts of the whole game), of which a checkpoint is kept."""
+
+    def play() -> dict[str, Array]:
+        states, game, _ = met(teacher, trace, student, features=features,
+                              progress=lambda done, of: steps.say(stage, done, of))  # fmt: skip
+        arrays = {n: getattr(states, n) for n in STATE_ARRAYS}
+        return arrays | {f"told {k}": np.array(v) for k, v in game.told().items()}
+
+    found = steps.arrays(name, play)
+    told = {k.removeprefix("told "): float(v) for k, v in found.items() if k.startswith("told ")}
+    return States(tuple(features), *(found[n] for n in STATE_ARRAYS)), told
+
+
+STATE_ARRAYS = ("x", "first", "rows", "worth", "crowd")
 
 
 def critical_only(states: States, most: int) -> States:
@@ -217,17 +253,25 @@ def _thinned(states: States) -> States:
 
 
 def judged(
-    teacher: Any, trace: EpisodeTrace, lessons: ValueStates, *, seed: int = 0
+    teacher: Any,
+    trace: EpisodeTrace,
+    lessons: ValueStates,
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> dict[str, Any]:
     """The student against its teacher on a jobset that it has not learned from.
 
     Loss of wait and slowdown as shares, that of slowdown with an interval, seconds per decision,
     and the certificate on the decisions that the student itself meets.  ``each`` has the bounded
-    slowdown of every job, the student's and the teacher's.
+    slowdown of every job, the student's and the teacher's.  ``progress`` is called with (jobs
+    started, jobs), once for the teacher and once for the student.
     """
-    student = lessons.student
-    own, game, _ = met(teacher, trace, features=student.tree.features)
-    states, played, spent = met(teacher, trace, student, features=student.tree.features)
+    student, features = lessons.student, lessons.student.tree.features
+    own, game, _ = met(teacher, trace, features=features,
+                       progress=lambda done, of: progress(done, 2 * of))  # fmt: skip
+    states, played, spent = met(teacher, trace, student, features=features,
+                                progress=lambda done, of: progress(of + done, 2 * of))  # fmt: skip
     was, now = game.told(), played.told()
     names = ("mean_wait_s", "mean_bounded_slowdown")
     mine, his = (slowdowns(g) for g in (played, game))
@@ -253,10 +297,19 @@ def slowdowns(game: Episode) -> Array:
 
 
 @one_thread()
-def imitate_saved(spec: str, jobs: JobTable, machine: Machine, **how: Any) -> PriorityTree:
+def imitate_saved(
+    spec: str,
+    jobs: JobTable,
+    machine: Machine,
+    *,
+    progress: Progress | None = None,
+    checkpoint: Path | None = None,
+    **how: Any,
+) -> PriorityTree:
     """A tree of ``agent:FILE``, our own student, from the first four fifths of ``jobs``.
 
-    The certificate in its facts is of the rest.
+    The certificate in its facts is of the rest.  ``progress``, ``checkpoint`` as in
+    `rheostat.training.distill.dagger.imitate`.
     """
     from rheostat.training.rl.agent import Agent
 
@@ -266,16 +319,16 @@ def imitate_saved(spec: str, jobs: JobTable, machine: Machine, **how: Any) -> Pr
         prepare(jobs.rows(part), machine) for part in (np.arange(cut), np.arange(cut, len(jobs)))
     )
     asked = {"features": WITH_WAIT, "ranked": True, "critical": None} | how
-    tell = how.get("progress") or (lambda line: None)
-    tell(f"{spec} schedules {len(learn):,} jobs")
-    lessons = imitate_values(agent, learn, **asked)
-    tell(f"certificate: the tree and {spec} schedule the {len(test):,} jobs not learned from")
-    found = judged(agent, test, lessons)
+    steps = Steps(progress, checkpoint)
+    lessons = imitate_values(agent, learn, steps=steps, **asked)
+    judging = f"certificate: tree and agent schedule the {len(test):,} jobs not learned from"
+    found = judged(agent, test, lessons, progress=lambda done, of: steps.say(judging, done, of))
     slow = {k: found[v]["mean_bounded_slowdown"] for k, v in
             (("tree", "student"), ("teacher", "teacher"))}  # fmt: skip
     facts = {"teacher": spec, "certificate": found["certificate"], "slowdown": slow}
     facts["loss"] = found["loss_between"]
     tree = lessons.student.to_facts()
+    steps.forget()
     return replace(tree, facts={**tree.facts, **facts})
 
 
