@@ -54,11 +54,13 @@ _MODULES = {
     "coschedule": "recipes.ecosched",
     "node_fleet": "recipes.ecoshift",
     "prepared": "recipes.nodecount",
+    "open_policy": "recipes.policies",
+    "simulate": "recipes.policies",
     "next_settings": "recipes.search_defaults",
     "proposer": "recipes.search_defaults",
+    "EventPolicy": "simulation.event_policy",
     "QuantileBoosting": "simulation.quantile_boosting",
     "metrics": "simulation.schedule_metrics",
-    "simulate": "simulation.simulate",
     "front": "tradeoff.all_settings",
     "Proposer": "tradeoff.propose.base",
     "Deadline": "tradeoff.rules",
@@ -115,11 +117,13 @@ if TYPE_CHECKING:
     from rheostat.recipes.ecosched import coschedule as coschedule
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.nodecount import prepared as prepared
+    from rheostat.recipes.policies import open_policy as open_policy
+    from rheostat.recipes.policies import simulate as simulate
     from rheostat.recipes.search_defaults import next_settings as next_settings
     from rheostat.recipes.search_defaults import proposer as proposer
+    from rheostat.simulation.event_policy import EventPolicy as EventPolicy
     from rheostat.simulation.quantile_boosting import QuantileBoosting as QuantileBoosting
     from rheostat.simulation.schedule_metrics import metrics as metrics
-    from rheostat.simulation.simulate import simulate as simulate
     from rheostat.tradeoff.all_settings import front as front
     from rheostat.tradeoff.propose.base import Proposer as Proposer
     from rheostat.tradeoff.rules import Deadline as Deadline

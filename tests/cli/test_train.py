@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -129,15 +130,17 @@ def test_a_trained_agent_is_a_policy_beside_the_others(log, trained, tmp_path, c
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--semantics", "cqsim"), "--semantics: with an agent expected textbook, got cqsim"),
-        (("--ties", "batch"), "--ties: with an agent expected event"),
-        (("--estimates", "last2"), "--estimates: with an agent expected user or perfect"),
+        (("--semantics", "cqsim"), "semantics: with this policy expected textbook, got cqsim"),
+        (("--ties", "batch"), "ties: with this policy expected event"),
+        (("--estimates", "last2"), "--estimates: with this policy expected user or perfect"),
         (("--machine", "16"), "expected a machine of 8 nodes, got 16"),
-        (("--policy", "agent:other/small.agent"), "rename one"),
+        (("--policy", "agent:{other}"), "rename one"),
+        (("--policy", "agent:gone.agent"), "agent:gone.agent: expected agent:ours, or agent:FILE"),
         (("--policy", "speedy"), "speedy"),
     ],
 )
-def test_what_an_agent_cannot_play_is_told(log, trained, capsys, more, message):
+def test_what_an_agent_cannot_play_is_told(log, trained, tmp_path, capsys, more, message):
+    more = [m.format(other=shutil.copy(trained, tmp_path)) for m in more]
     code, _, err = told(capsys, "simulate", log, "--policy", f"agent:{trained}", *more)
     assert code == 1
     assert message in err

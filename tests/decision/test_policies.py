@@ -17,9 +17,11 @@ from rheostat.decision.policies.priority_functions import (
     PriorityFunction,
     priority_function,
 )
-from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature, plays_window
-from rheostat.decision.policies.tree_priority import SITE, file_of, is_site, site_score
+from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
+from rheostat.decision.policies.tree_priority import SITE, is_site, site_score
 from rheostat.errors import DataError
+from rheostat.recipes.policies import open_policy
+from rheostat.training.distill.value_tree import is_student
 
 NOW, S, R, N = 1000.0, 400.0, 300.0, 8.0
 W = NOW - S
@@ -79,7 +81,7 @@ def test_a_callable_is_an_order_that_moves_under_its_own_name() -> None:
     assert (made.name, made.fixed, made.score) == ("longest", False, longest)
     assert priority_function(made) is made
     assert priority_function(Multifactor(age=3.0)).factors.age == 3.0
-    with pytest.raises(DataError, match=r"order fifo: expected one of fcfs, .*, tree:FILE"):
+    with pytest.raises(DataError, match=r"order fifo: expected one of fcfs, .*, multifactor$"):
         priority_function("fifo")
 
 
@@ -249,10 +251,9 @@ def test_a_tree_comes_back_from_its_file_and_another_file_does_not(tmp_path) -> 
     x = np.random.default_rng(0).normal(0, 50, (40, 2))
     assert again.predict(x).tolist() == tree.predict(x).tolist()
     assert again.features == tree.features
-    assert plays_window(path)
-    assert not plays_window(tmp_path / "none.json")
+    assert is_student(again)
     PriorityTree.of(TWO, **PARTS).save(path)
-    assert not plays_window(path)
+    assert not is_student(PriorityTree.load(path))
     told = json.loads(path.read_text())
     del told["sha256"]
     for wrong in ({"features": [{"nam": 1}]}, {"value": [1]}):
@@ -281,8 +282,6 @@ def test_the_score_of_a_site_is_minus_the_worth_of_its_facts() -> None:
     assert not is_site(PriorityTree.of((TWO[0], TreeFeature("users")), **PARTS))
     with pytest.raises(DataError, match=r"expected features among wait_s, .*, got users"):
         site_score(PriorityTree.of((TWO[0], TreeFeature("users")), **PARTS))
-    assert file_of("TREE:a/b.json").name == "b.json"
-    assert file_of("multifactor:x") is None
 
 
 def test_an_order_of_a_tree_is_its_score_or_first_come(tmp_path) -> None:
@@ -294,7 +293,7 @@ def test_an_order_of_a_tree_is_its_score_or_first_come(tmp_path) -> None:
     other = priority_function(PriorityTree.of((TWO[0], TreeFeature("users")), **PARTS))
     assert other.score(9.0, 5.0, 60.0, 1.0) == 5.0
     shortest.save(tmp_path / "short.json")
-    named = batch_policy(f"tree:{tmp_path / 'short.json'}+conservative")
+    named = open_policy(f"tree:{tmp_path / 'short.json'}+conservative")
     assert (named.name, named.backfill) == ("tree:short+conservative", "conservative")
     assert isinstance(named.order, PriorityFunction)
 

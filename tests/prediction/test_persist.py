@@ -81,9 +81,9 @@ def _caps() -> Fitted:
 
 
 def _priority() -> Fitted:
-    from rheostat.simulation.learned_priority.learned_priority import LearnedPriority, file_of
+    from rheostat.simulation.learned_priority.learned_policy import SHIPPED, LearnedPriority
 
-    return LearnedPriority.load(file_of("agent:ours")), lambda m: m
+    return LearnedPriority.load(SHIPPED), lambda m: m
 
 
 def _tree() -> Fitted:

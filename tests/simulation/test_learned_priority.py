@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.recipes.policies import open_policy, simulate
 from rheostat.simulation.learned_priority import queue_features as f
-from rheostat.simulation.learned_priority.learned_priority import (
+from rheostat.simulation.learned_priority.learned_policy import (
+    SHIPPED,
+    LearnedPolicy,
     LearnedPriority,
-    file_of,
-    simulate_ranked,
     together,
 )
 from rheostat.simulation.learned_priority.machine_state import begin, floor_of, postpone
@@ -44,7 +45,7 @@ def weighted(limit=math.inf, trust=(), **weights):
 
 
 def starts(ranker, jobs, size, **how):
-    return simulate_ranked(jobs, ranker, size, **how).jobs.numpy("start_s")
+    return simulate_run(jobs, LearnedPolicy(ranker, **how), size).jobs.numpy("start_s")
 
 
 def log(seed, n=60, size=16, users=3):
@@ -128,7 +129,9 @@ def test_the_guard_holds_the_longest_wait_of_a_starving_order(factor):
         longest = simulate_run(jobs, "easy", size).jobs.numpy("wait_s").max()
         for limit, found in ((math.inf, free), (1.0, held)):
             bad = weighted(limit, share=-1.0, older=-3.0)
-            found.append(simulate_ranked(jobs, bad, size).jobs.numpy("wait_s").max() / longest)
+            found.append(
+                simulate_run(jobs, LearnedPolicy(bad), size).jobs.numpy("wait_s").max() / longest
+            )
     assert sum(r > 1.5 for r in free) >= 8
     assert sum(r > 1.5 for r in held) <= 2
     assert max(held) < 2
@@ -266,14 +269,14 @@ def test_a_saved_order_is_the_same_order_and_another_file_is_refused(tmp_path):
 
 def test_the_order_that_comes_with_the_library_is_a_policy_by_name():
     jobs, size = generated_site(0, 600)
-    told = simulate_run(jobs, "agent:ours", size)
+    told = simulate_run(jobs, open_policy("agent:ours"), size)
     assert told.policy.name == "agent:ours"
-    alone = starts(LearnedPriority.load(file_of("agent:ours")), jobs, size)
+    alone = starts(LearnedPriority.load(SHIPPED), jobs, size)
     assert np.array_equal(told.jobs.numpy("start_s"), alone)
-    with pytest.raises(DataError, match="agent:ours: expected textbook semantics"):
-        simulate_run(jobs, "agent:ours", size, semantics="cqsim")
+    with pytest.raises(DataError, match="agent:ours: semantics: with this policy expected textb"):
+        simulate(jobs, "agent:ours", size, semantics="cqsim")
     with pytest.raises(DataError, match="predicts run times itself"):
-        simulate_run(jobs, "agent:ours", size, estimates="perfect")
+        simulate(jobs, "agent:ours", size, estimates="perfect")
 
 
 def test_under_a_cap_neither_watts_nor_processors_are_overdrawn():
@@ -283,7 +286,7 @@ def test_under_a_cap_neither_watts_nor_processors_are_overdrawn():
     cap = 0.6 * 300 * size
     watts = np.minimum(watts, cap)
     sized, units = under_cap(jobs, size, watts, cap)
-    done = simulate_ranked(sized, begun(), units).jobs
+    done = simulate_run(sized, LearnedPolicy(begun()), units).jobs
     start, end = done.numpy("start_s"), done.numpy("end_s")
     drawn = [watts[(start <= t) & (t < end)].sum() for t in start]
     assert max(drawn) <= cap * (1 + 1e-9)

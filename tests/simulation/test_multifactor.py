@@ -10,6 +10,7 @@ from rheostat.core.jobs import Column, Moment
 from rheostat.decision.policies.batch_policy import batch_policy
 from rheostat.decision.policies.multifactor import DAY_S, Multifactor
 from rheostat.errors import DataError
+from rheostat.recipes.policies import open_policy
 from rheostat.simulation.simulate import simulate_run
 from tests.simulation.conftest import trace
 from tests.simulation.oracle import oracle
@@ -116,7 +117,7 @@ def test_weights_come_from_slurm_conf_and_from_toml(tmp_path):
     assert (told.half_life_s, told.max_age_s, told.favour_small) == (14 * DAY_S, 1.5 * DAY_S, True)
     toml = tmp_path / "Prio.toml"
     toml.write_text("age = 2\nqos = 3\n[levels]\nhigh = 10\n[shares]\nphysics = 4\n")
-    rule = batch_policy(f"multifactor:{toml}+conservative")
+    rule = open_policy(f"multifactor:{toml}+conservative")
     assert (rule.name, rule.backfill) == ("multifactor:Prio+conservative", "conservative")
     assert rule.order.factors == Multifactor(2, qos=3, levels={"high": 10}, shares={"physics": 4})
 
@@ -134,4 +135,4 @@ def test_weights_come_from_slurm_conf_and_from_toml(tmp_path):
 def test_what_is_wrong_with_a_file_is_said_at_once(tmp_path, name, text, why):
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=f"(?s){name}.*{why}"):
-        batch_policy(f"multifactor:{tmp_path / name}+easy")
+        open_policy(f"multifactor:{tmp_path / name}+easy")

@@ -14,9 +14,15 @@ from rheostat.core import files
 from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.swf import write_swf
 from rheostat.prediction.out_of_core.dask_cluster import Workers
+from rheostat.recipes.policies import open_policy, simulate
 from rheostat.simulation import sweep as sweeping
+from rheostat.simulation.learned_priority.learned_policy import (
+    SHIPPED,
+    LearnedPolicy,
+    LearnedPriority,
+)
+from rheostat.simulation.policy import as_policy
 from rheostat.simulation.schedule_metrics import bounded_slowdown
-from rheostat.simulation.simulate import simulate
 from rheostat.simulation.sweep import finished, perform, sweep, tasks_of, trace_files, trace_name
 from tests.simulation.conftest import trace
 
@@ -39,10 +45,11 @@ def jobs_of(seed, n=300):
 def test_the_key_of_a_result_depends_on_the_code_that_made_it(monkeypatch):
     """Results of another release are made anew: every folder that decides them is in the digest."""
     seen = []
-    monkeypatch.setattr(files, "file_digest", lambda path: seen.append(path.parent.name) or "")
+    monkeypatch.setattr(files, "file_digest", lambda path: seen.extend(path.parts[-2:]) or "")
     monkeypatch.setattr(sweeping, "code_digest", files.code_digest.__wrapped__)
     sweeping._code.__wrapped__()
-    assert {"measurement", "policies", "simulation", "engine"} <= set(seen)
+    folders = {"measurement", "policies", "simulation", "engine", "rl"}
+    assert folders | {"ours.json"} <= set(seen)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +168,7 @@ def test_what_is_finished_is_not_done_again(tasks, serial, tmp_path, monkeypatch
     with kept.open("a") as file:
         file.write(kept.read_text().splitlines()[0][:40])  # the interruption tore this line
     done = []
-    monkeypatch.setattr(sweeping, "perform", lambda t: done.append(t) or perform(t))
+    monkeypatch.setattr(sweeping, "perform", lambda t, **how: done.append(t) or perform(t, **how))
     assert timeless(sweep(tasks, results=kept)) == serial
     assert done == list(tasks[5:])
     done.clear()
@@ -188,13 +195,22 @@ def test_a_changed_trace_or_option_is_another_task(folder, tmp_path):
     assert set(json.loads(task.key)) >= {"policy", "digest", "split", "code"}
 
 
+def test_a_policy_of_ones_own_is_swept_by_its_name(folder):
+    opened = {"mine": LearnedPolicy(LearnedPriority.load(SHIPPED)), "easy": as_policy("easy")}
+    tasks = tasks_of([folder / "one.swf"], ["mine", "easy"])
+    found = sweep(tasks, open_policy=lambda name, **how: opened[name])
+    ours = sweep(tasks_of([folder / "one.swf"], ["agent:ours"]), open_policy=open_policy)
+    means = [r["whole"]["wait_s"]["mean"] for r in (*timeless(found).values(), *ours.values())]
+    assert means[0] == means[2] != means[1]
+
+
 def test_workers_that_always_end_are_one_clear_error(tasks, monkeypatch):
     monkeypatch.setattr(sweeping, "perform", _die)
     with pytest.raises(RheostatError, match="--results FILE"):
         sweep(tasks[:3], processes=2)
 
 
-def _die(task):
+def _die(task, **how):
     os._exit(9)
 
 

@@ -13,14 +13,15 @@ pytest.importorskip("safetensors")
 import torch
 
 from rheostat.errors import DataError
+from rheostat.prediction.persist import load
+from rheostat.recipes.policies import open_policy
+from rheostat.simulation.simulate import simulate_run
 from rheostat.training.env.batch import Batch
 from rheostat.training.env.episode_trace import trace as prepare
-from rheostat.training.rl import agent_file as store
 from rheostat.training.rl import ppo
 from rheostat.training.rl.actor import Actor
 from rheostat.training.rl.actor_critic_config import ActorCriticConfig
 from rheostat.training.rl.actor_net import ActorNetwork, Observation
-from rheostat.training.rl.agent_simulation import simulate_saved
 from rheostat.training.rl.rollout import RolloutData, RolloutWorkers, _drawn
 from tests.training.test_agents import bursts, shortest_first
 from tests.training.test_dras import SMALL, loaded
@@ -137,8 +138,8 @@ def test_a_game_that_ends_is_begun_anew_and_that_step_is_not_learned_from(ground
 def test_an_actor_read_back_is_a_policy_of_any_machine(ground, tmp_path):
     actor = ppo.train(ground, TINY, updates=1, out=tmp_path / "a.agent")
     starts = actor.play(ground[1]).starts
-    assert (store.load(tmp_path / "a.agent").play(ground[1]).starts == starts).all()
-    done = simulate_saved(loaded(3, 60), f"agent:{tmp_path / 'a.agent'}", 2 * SMALL)
+    assert (load(tmp_path / "a.agent").play(ground[1]).starts == starts).all()
+    done = simulate_run(loaded(3, 60), open_policy(f"agent:{tmp_path / 'a.agent'}"), 2 * SMALL)
     waits = done.jobs.numpy("wait_s")
     assert np.isfinite(waits).all()
     assert waits.min() >= 0

@@ -12,11 +12,12 @@ import torch
 
 from rheostat.errors import DataError
 from rheostat.recipes.dras import AGENTS, dras
+from rheostat.simulation.simulate import simulate_run
 from rheostat.training.env.episode_trace import trace as prepare
 from rheostat.training.rl import dras as training
 from rheostat.training.rl.adam import steps as adam_steps
 from rheostat.training.rl.agent import Agent
-from rheostat.training.rl.agent_simulation import simulate_agent
+from rheostat.training.rl.agent_policy import AgentPolicy
 from rheostat.training.rl.dras import UpdateStep, train, update
 from rheostat.training.rl.dras_config import DrasConfig
 from rheostat.training.rl.episode import Episode, WindowView
@@ -213,7 +214,7 @@ def test_a_run_by_an_agent_has_its_starts_in_the_order_of_the_trace(estimates):
     jobs = loaded(3, 60)
     mixed = jobs.rows(np.random.default_rng(0).permutation(60))
     agent = Agent(DrasConfig(**LITTLE), SMALL, seed=0)
-    done = simulate_agent(mixed, agent, SMALL, estimates=estimates)
+    done = simulate_run(mixed, AgentPolicy(agent), SMALL, estimates=estimates)
     starts = agent.schedule(prepare(jobs, SMALL, estimates))
     begun = dict(zip(done.jobs.frame["job_id"], done.jobs.frame["start_s"], strict=True))
     order = np.argsort(jobs.numpy("submit_s"), kind="stable")

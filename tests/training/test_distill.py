@@ -14,6 +14,7 @@ from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
 from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
 from rheostat.decision.policies.tree_priority import SITE
 from rheostat.errors import DataError
+from rheostat.recipes.policies import open_policy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.distill import fit_tree as fit
 from rheostat.training.distill.dagger import DistillConfig, TrainingState, _watch, imitate
@@ -210,7 +211,7 @@ def test_a_tree_read_back_schedules_the_same(learned, tmp_path):
     again = PriorityTree.load(tmp_path / "a.json")
     again.save(tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-    run = simulate_run(loaded(), f"tree:{tmp_path / 'a.json'}+easy", SIZE)
+    run = simulate_run(loaded(), open_policy(f"tree:{tmp_path / 'a.json'}+easy"), SIZE)
     assert run.policy.name == "tree:a+easy"
     assert not run.clairvoyant
 
@@ -306,7 +307,7 @@ def test_weights_of_slurm_are_read_back_and_keep_an_order_that_slurm_can_have(tm
     file.write_text(slurm_lines(found))
     assert found.agreement["mean"] > 0.95
     assert found.priority.age == 10_000
-    rule = batch_policy(f"multifactor:{file}+easy")
+    rule = open_policy(f"multifactor:{file}+easy")
     assert (rule.order.factors.age, rule.order.factors.size) == (
         found.priority.age, found.priority.size,
     )  # fmt: skip

@@ -7,6 +7,8 @@ import pytest
 
 from rheostat.errors import DataError
 from rheostat.recipes.irl import irl, teacher
+from rheostat.recipes.policies import open_policy
+from rheostat.simulation.simulate import simulate_run
 from rheostat.training.distill.fit_tree import value_tree
 from rheostat.training.distill.reward_audit import habits, looks_at, per_second, so_far, waiting
 from rheostat.training.distill.steps import Steps
@@ -16,7 +18,6 @@ from rheostat.training.distill.value_tree import (
     imitate_values,
     judged,
     met,
-    simulate_saved_tree,
 )
 from rheostat.training.env.episode_trace import trace as prepare
 from rheostat.training.rl.episode import Episode
@@ -124,7 +125,7 @@ def test_without_a_crowd_there_is_nothing_to_learn_from():
 def test_a_student_plays_from_its_file_like_any_policy(lessons, tmp_path):
     jobs = week(seed=3)
     lessons.student.to_facts().save(tmp_path / "s.json")
-    run = simulate_saved_tree(jobs, f"tree:{tmp_path / 's.json'}", SIZE)
+    run = simulate_run(jobs, open_policy(f"tree:{tmp_path / 's.json'}"), SIZE)
     played = lessons.student.play(prepare(jobs, SIZE))
     np.testing.assert_array_equal(run.jobs.numpy("start_s"), played.starts)
     assert run.policy.name == "tree:s"

@@ -11,12 +11,13 @@ import typer
 
 from rheostat.cli import options as o
 from rheostat.cli.simulate import MachineSize
-from rheostat.core.archive import kind_in
 
 if TYPE_CHECKING:
+    from rheostat.decision.policies.batch_policy import BatchPolicy
     from rheostat.decision.policies.priority_tree import PriorityTree
+    from rheostat.simulation.learned_priority.learned_policy import LearnedPolicy
+    from rheostat.simulation.policy import Policy
 
-AGENTS = ("dras-agent", "actor-critic-agent", "learned-priority")
 LANGUAGES = ("python", "c", "lua", "slurm")
 
 
@@ -74,13 +75,15 @@ def explain(
     A tree explains itself.  Any other policy is imitated by a tree on --trace first; the
     certificate says how often the two put the same job first, on the last fifth of the trace.
     """
-    policy = f"agent:{policy}" if _is_agent(policy) else policy
-    _check(policy, trace, export)
+    from rheostat.recipes.policies import open_policy
+
+    made = open_policy(policy)
+    _check(policy, made, trace, export)
     if export == "slurm":
-        _weights(policy, trace, machine, form, out, seed=seed)
+        _weights(made, trace, machine, form, out, seed=seed)
         return
     how = {"depth": depth, "features": features, "rounds": rounds, "seed": seed}
-    tree = _tree(policy, trace, machine, form, how)
+    tree = _tree(policy, made, trace, machine, form, how)
     if save is not None:
         from rheostat.cli.output import tell
 
@@ -102,7 +105,7 @@ def _show(
     from rheostat.cli.output import put_json, put_report, write_files
     from rheostat.explanation.tree import rule_grid, tree_facts, tree_report
 
-    name = Path(policy.removeprefix("tree:")).stem
+    name = Path(policy.rpartition(":")[2]).stem
     if html or figure:
         write_files(tree_report(tree, name, page=True), html, figure)
     if export:
@@ -115,14 +118,15 @@ def _show(
         put_report(tree_report(tree, name), rule_grid(tree))
 
 
-def _check(policy: str, trace: Path | None, export: str) -> None:
+def _check(policy: str, made: Policy, trace: Path | None, export: str) -> None:
+    from rheostat.decision.policies.batch_policy import BatchPolicy
     from rheostat.errors import DataError
 
     problems = []
     if export and export not in LANGUAGES:
         problems.append(f"--export: expected one of {', '.join(LANGUAGES)}, got {export!r}")
-    if trace is None and (export == "slurm" or not _is_tree(policy)):
-        what = "an agent" if policy.startswith("agent:") else "no file of a tree"
+    if trace is None and (export == "slurm" or _own_tree(made) is None):
+        what = "no file of a tree" if isinstance(made, BatchPolicy) else "an agent"
         problems.append(
             f"expected the file of a tree, got {what}: name a job log with --trace, on which a "
             "tree learns to decide as it does"
@@ -131,43 +135,56 @@ def _check(policy: str, trace: Path | None, export: str) -> None:
         raise DataError(policy, problems)
 
 
-def _file(policy: str) -> Path:
-    return Path(policy.removeprefix("tree:"))
+def _own_tree(policy: Policy) -> PriorityTree | None:
+    """The tree that the policy is, or None."""
+    from rheostat.decision.policies.batch_policy import BatchPolicy
+    from rheostat.training.distill.value_tree import Student
+    from rheostat.training.rl.agent_policy import AgentPolicy
+
+    if isinstance(policy, BatchPolicy):
+        return policy.order.tree
+    agent = policy.agent if isinstance(policy, AgentPolicy) else None
+    return agent.tree if isinstance(agent, Student) else None
 
 
-def _is_tree(policy: str) -> bool:
-    """Is it a file that is no learned order's and no agent's?  Reading it will tell the rest."""
-    return _file(policy).is_file() and kind_in(_file(policy)) not in AGENTS
+def _teacher(policy: Policy) -> BatchPolicy | LearnedPolicy:
+    """An order alone is imitated under EASY."""
+    from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
+    from rheostat.errors import DataError
+    from rheostat.simulation.learned_priority.learned_policy import LearnedPolicy
 
-
-def _is_agent(policy: str) -> bool:
-    """Is it the file of an agent or of a learned priority?"""
-    return kind_in(_file(policy)) in AGENTS
+    if isinstance(policy, BatchPolicy):
+        return batch_policy(policy.order) if policy.backfill == "none" else policy
+    if isinstance(policy, LearnedPolicy):
+        return policy
+    raise DataError(policy.name, ["expected an order of the queue: an agent has none"])
 
 
 def _tree(
-    policy: str, trace: Path | None, machine: str, form: str, how: dict[str, Any]
+    policy: str, made: Policy, trace: Path | None, machine: str, form: str, how: dict[str, Any]
 ) -> PriorityTree:
-    from rheostat.decision.policies.priority_tree import PriorityTree
-
-    if _is_tree(policy):
-        return PriorityTree.load(_file(policy))
+    own = _own_tree(made)
+    if own is not None:
+        return own
     from rheostat.cli.progress import stages
+    from rheostat.decision.policies.batch_policy import BatchPolicy
     from rheostat.measurement.read import read
     from rheostat.simulation.trace_header import machine_of
-    from rheostat.training.distill.dagger import imitate, is_ranker
-    from rheostat.training.distill.value_tree import imitate_saved
+    from rheostat.training.distill.dagger import imitate
+    from rheostat.training.distill.value_tree import imitate_agent
+    from rheostat.training.rl.agent_policy import AgentPolicy
 
     assert trace is not None
     jobs = read(trace, form or None)
     place = machine_of(jobs, machine)
     with stages() as progress, _checkpoint(policy, trace, machine, form, how) as folder:
         watched = {"progress": progress, "checkpoint": folder}
-        if policy.startswith("agent:") and not is_ranker(policy):
+        if isinstance(made, AgentPolicy):
             how = {k: how[k] for k in ("depth", "rounds")}
-            return imitate_saved(policy, jobs, place, **watched, **how)
-        how["features"] = how["features"] or ("full" if is_ranker(policy) else "site")
-        return imitate(policy.removesuffix("+easy"), jobs, place, **watched, **how).tree
+            return imitate_agent(made.agent, jobs, place, name=made.name, **watched, **how)
+        simple = isinstance(made, BatchPolicy)
+        how["features"] = how["features"] or ("site" if simple else "full")
+        return imitate(_teacher(made), jobs, place, **watched, **how).tree
 
 
 @contextmanager
@@ -179,10 +196,10 @@ def _checkpoint(
 
     from rheostat.cli.output import tell
     from rheostat.core.files import code_digest, file_digest, text_digest
-    from rheostat.simulation.learned_priority.learned_priority import file_of
 
     code = code_digest("measurement", "decision/policies", "simulation", "training")
-    named = [p for p in (trace, file_of(policy), Path(machine)) if p.is_file()]
+    files = (trace, Path(policy), Path(policy.partition(":")[2]), Path(machine))
+    named = [p for p in files if p.is_file()]
     key = text_digest(code, policy, machine, form, repr(how), *map(file_digest, named))
     folder = user_cache_path("rheostat", appauthor=False) / "explain" / key
     try:
@@ -202,7 +219,7 @@ def _checkpoint(
 
 
 def _weights(
-    policy: str, trace: Path | None, machine: str, form: str, out: Path | None, *, seed: int
+    policy: Policy, trace: Path | None, machine: str, form: str, out: Path | None, *, seed: int
 ) -> None:
     from rheostat.cli.output import tell
     from rheostat.cli.progress import stages
@@ -212,9 +229,10 @@ def _weights(
 
     assert trace is not None
     jobs = read(trace, form or None)
-    teacher = f"tree:{_file(policy)}" if _is_tree(policy) else policy.removesuffix("+easy")
     with stages() as progress:
-        found = weights_of(teacher, jobs, machine_of(jobs, machine), seed=seed, progress=progress)
+        found = weights_of(
+            _teacher(policy), jobs, machine_of(jobs, machine), seed=seed, progress=progress
+        )
     _put(slurm_lines(found), out)
     tell(found.words)
 

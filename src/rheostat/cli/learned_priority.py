@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rheostat.cli.progress import Stages
     from rheostat.core.jobs import JobTable
     from rheostat.core.machine import Machine
-    from rheostat.simulation.learned_priority.learned_priority import LearnedPriority
+    from rheostat.simulation.learned_priority.learned_policy import LearnedPriority
 
 SITES, SITE_JOBS, GENERATIONS = 2, 2000, 20
 STRETCH, MOST = 10_000, 4
@@ -78,7 +78,7 @@ def _judged(
     """Mean bounded slowdown and longest wait on the last jobs, of this order and simple ones."""
     import numpy as np
 
-    from rheostat.simulation.learned_priority.learned_priority import simulate_ranked
+    from rheostat.simulation.learned_priority.learned_policy import LearnedPolicy
     from rheostat.simulation.schedule_metrics import bounded_slowdown
     from rheostat.simulation.simulate import simulate_run
     from rheostat.simulation.sweep import later
@@ -88,14 +88,11 @@ def _judged(
         return []
     rest = later(jobs, 1.0 - share)
     rows = []
-    for done, policy in enumerate(("ours", *SIMPLE)):
+    for done, policy in enumerate((LearnedPolicy(ranker, "ours"), *SIMPLE)):
         progress(
             f"judging on {len(rest):,} jobs held out, under each policy", done, len(SIMPLE) + 1
         )
-        if policy == "ours":
-            run = simulate_ranked(rest, ranker, place, name=policy)
-        else:
-            run = simulate_run(rest, policy, place)
+        run = simulate_run(rest, policy, place)
         wait = run.jobs.numpy("wait_s")
         slow = bounded_slowdown(wait, run.jobs.numpy("runtime_s"))
         found = {"policy": run.policy.name, "jobs": len(wait)}

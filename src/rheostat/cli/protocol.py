@@ -34,6 +34,7 @@ def compare_policies(
     from rheostat.cli.output import put_json, put_report, tell, write_files
     from rheostat.cli.progress import stages
     from rheostat.explanation.schedule_protocol import claims, protocol_report, sweep_grid
+    from rheostat.recipes.policies import open_policies, open_policy
     from rheostat.simulation.estimates import overdue_of
     from rheostat.simulation.protocol import (
         HEURISTICS,
@@ -51,7 +52,8 @@ def compare_policies(
         max_wait,
         seed,
     )
-    check(rules.everything)
+    asked = {"semantics": how["semantics"], "ties": how["ties"]}
+    open_policies(rules.everything, "--policies", **asked)
     files = trace_files(traces)
     check_fitted(rules, sorted(map(trace_name, files)))
     how["overdue"] = overdue_of(how["overdue"], how["estimates"], usual="now")
@@ -60,6 +62,7 @@ def compare_policies(
     with stages() as progress:
         found = sweep(
             tasks,
+            open_policy=open_policy,
             processes=processes or cores(),
             workers=cluster,
             results=results,
@@ -84,25 +87,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def check(names: Sequence[str], option: str = "--policies") -> None:
-    """Every mistake in the policies' names at once, before anything is read."""
-    from rheostat.decision.policies.batch_policy import batch_policy
-    from rheostat.errors import DataError
-    from rheostat.simulation.policy_files import check_played, plays
-
-    problems = []
-    for name in names:
-        try:
-            if plays(name):
-                check_played(name)
-            else:
-                batch_policy(name)
-        except DataError as error:
-            problems.append(str(error))
-    if problems:
-        raise DataError(option, problems)
 
 
 def _on_terminal() -> bool:

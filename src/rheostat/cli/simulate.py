@@ -11,8 +11,10 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
+    from rheostat.core.machine import Machine
     from rheostat.core.outcome import Outcome
-    from rheostat.simulation.simulate import Simulation
+    from rheostat.simulation.policy import Policy
+    from rheostat.simulation.result import Simulation
 
 Trace = Annotated[Path, typer.Argument(help="A job log: SWF, sacct, parquet, ...")]
 MachineSize = Annotated[
@@ -109,22 +111,27 @@ def simulate(
     intervals are drawn with --seed.
     """
     from rheostat.cli.output import put_json, put_report, tell, write_files
-    from rheostat.cli.protocol import check
     from rheostat.explanation.schedule import flat_grid, schedule_report, schedule_text
+    from rheostat.recipes.policies import open_policies
     from rheostat.simulation.estimates import overdue_of
-    from rheostat.simulation.policy_files import plays
     from rheostat.simulation.report_facts import facts as told
+    from rheostat.simulation.trace_header import machine_of
 
     names = list(dict.fromkeys(policy or ["easy"]))
-    check([name for name in names if not plays(name)], "--policy")
+    how = {"estimates": estimates, "semantics": semantics, "ties": ties}
+    policies = open_policies(
+        names, "--policy", semantics=semantics, ties=ties, overdue=overdue or None
+    )
+    _tell_apart(policies)
     jobs = _read(trace, form)
-    how = {"estimates": estimates, "semantics": semantics, "ties": ties, "overdue": overdue}
     site: dict[str, Any] = {}
     if alternatives is not None:
         site["alternatives"] = _alternatives(alternatives)
     if power is not None:
         site["power_w"] = _predicted(power, jobs)
-    runs = run_all(jobs, names, machine, seed=seed, **how, **site)
+    place = machine_of(jobs, machine)
+    _check(policies, place, estimates, site)
+    runs = run_all(jobs, policies, place, seed=seed, estimates=estimates, **site)
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)
     deep = json or bool(html or figure)
@@ -171,62 +178,42 @@ def _predicted(path: Path, jobs: JobTable) -> Outcome:
 
 
 def run_all(
-    jobs: JobTable,
-    policies: list[str],
-    machine: str,
-    *,
-    semantics: str,
-    ties: str,
-    overdue: str = "",
-    seed: int = 0,
-    **how: Any,
+    jobs: JobTable, policies: list[Policy], machine: Machine, **how: Any
 ) -> list[Simulation]:
     """One run per policy on the same machine."""
     from rheostat.cli.output import working
-    from rheostat.decision.policies.batch_policy import batch_policy as made
-    from rheostat.simulation.policy_files import plays, simulate_played
     from rheostat.simulation.simulate import simulate_run
-    from rheostat.simulation.trace_header import machine_of
 
-    agents = [p for p in policies if plays(p)]
-    if agents:
-        _check_agents(agents, semantics, ties, overdue, how)
-    told = {"semantics": semantics, "ties": ties, "overdue": overdue or None}
-    rules = [p if p in agents else made(p, **told) for p in policies]
-    place = machine_of(jobs, machine)
     runs = []
-    for rule in rules:
-        with working(f"{rule if isinstance(rule, str) else rule.name}: {len(jobs):,} jobs"):
-            if isinstance(rule, str):
-                runs.append(simulate_played(jobs, rule, place, seed=seed, **how))
-            else:
-                runs.append(simulate_run(jobs, rule, place, **how))
+    for policy in policies:
+        with working(f"{policy.name}: {len(jobs):,} jobs"):
+            runs.append(simulate_run(jobs, policy, machine, **how))
     return runs
 
 
-def _check_agents(
-    agents: list[str], semantics: str, ties: str, overdue: str, how: dict[str, Any]
-) -> None:
-    """An agent decides at each event, from requested or true run times, about jobs as they are."""
+def _tell_apart(policies: list[Policy]) -> None:
+    """A `DataError` where two policies have one name."""
     from rheostat.errors import DataError
 
-    told = {"--semantics": (semantics, "textbook"), "--ties": (ties, "event")}
+    names = [policy.name for policy in policies]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        told = "two policies are called so; a policy of a file has the name of the file: rename one"
+        raise DataError("--policy", [f"{name}: {told}" for name in twice])
+
+
+def _check(policies: list[Policy], machine: Machine, estimates: str, site: dict[str, Any]) -> None:
+    """Every reason why one of the policies cannot run so, before the first runs."""
+    from rheostat.errors import DataError
+    from rheostat.simulation.policy import cannot
+
     problems = [
-        f"{name}: with an agent expected {wanted}, got {given}"
-        for name, (given, wanted) in told.items()
-        if given != wanted
+        f"{policy.name}: --{problem}"
+        for policy in policies
+        for problem in cannot(policy, machine, estimates, (name.split("_")[0] for name in site))
     ]
-    problems += ["--overdue: an agent has its own way: leave it out"] if overdue else []
-    if how.get("estimates", "user") not in ("user", "perfect"):
-        problems.append(
-            f"--estimates: with an agent expected user or perfect, got {how['estimates']}"
-        )
-    if len({Path(name).stem for name in agents}) < len(agents):
-        problems.append("--policy: agents are told apart by the names of their files: rename one")
-    others = sorted(set(how) - {"estimates"})
-    problems += [f"--{name.split('_')[0]}: an agent cannot plan with it" for name in others]
     if problems:
-        raise DataError(agents[0], problems)
+        raise DataError("simulate", problems)
 
 
 def _replayed(jobs: JobTable, base: Simulation, facts: dict[str, Any]) -> tuple[str, ...]:

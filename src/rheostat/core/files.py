@@ -203,13 +203,14 @@ def file_digest(path: str | Path) -> str:
 
 @cache
 def code_digest(*folders: str) -> str:
-    """Of our own source in these folders: what another release has kept is not taken for ours.
+    """Of the source in these folders and the weights beside it: another release has another.
 
     >>> code_digest("core") == code_digest("core"), code_digest("core") == code_digest("cli")
     (True, False)
     """
     here = Path(__file__).parents[1]
-    files = [sorted((here / folder).rglob("*.py")) for folder in folders]
+    kinds = (".py", ".json")
+    files = [sorted(f for f in (here / p).rglob("*") if f.suffix in kinds) for p in folders]
     assert all(files), f"expected source files in each of {folders}"
     return text_digest(*(file_digest(f) for part in files for f in part))
 

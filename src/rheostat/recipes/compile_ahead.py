@@ -31,12 +31,15 @@ def compile_ahead(progress: Callable[[int, int, Mapping[str, Any]], None] | None
 
 
 def _runs() -> dict[str, Callable[[], object]]:
+    from rheostat.recipes.policies import open_policy
     from rheostat.simulation.simulate import simulate_run
     from rheostat.training.distill.dagger import imitate
 
     jobs = _trace()
     plain = partial(simulate_run, jobs, machine=PROCS)
-    found: dict[str, Callable[[], object]] = {p: partial(plain, p) for p in POLICIES}
+    found: dict[str, Callable[[], object]] = {
+        name: partial(plain, open_policy(name)) for name in POLICIES
+    }
     found["estimates from ended jobs"] = partial(plain, "easy", estimates="last2")
     site = Machine(PROCS, idle_w=1.0, busy_w=2.0, cap_w=Series((0.0,), (2.0 * PROCS,)))
     found["sites and power caps"] = partial(simulate_run, jobs, "easy", site)

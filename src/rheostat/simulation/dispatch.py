@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Note
+from rheostat.core.jobs import JobTable
 from rheostat.decision.policies.batch_policy import OVERDUE, BatchPolicy
 from rheostat.decision.policies.tree_priority import is_site
 from rheostat.errors import DataError
-from rheostat.simulation.workload import Array, Workload
-
-
-@dataclass(frozen=True)
-class StartPlan:
-    """``start_s`` and the ``estimate_s`` each job was first planned with, (n,); what it took."""
-
-    start_s: Array
-    estimate_s: Array
-    passes: int
-    cpu_s: float
-    clairvoyant: bool
-    notes: tuple[Note, ...] = ()
+from rheostat.simulation.workload import Array, Workload, users
 
 
 def schedule(
@@ -104,15 +91,6 @@ def shared(jobs: JobTable, load: Workload, rule: BatchPolicy, size: int) -> Any:
     clocks = (facts.max_age_s, facts.half_life_s, size, facts.favour_small)
     total = part.sum()
     return share(user, level.copy(), part / total, np.array((*weights, *clocks), float))
-
-
-def users(jobs: JobTable, load: Workload) -> Array:
-    """A number per user, (n,); a job without one is a user of its own."""
-    if "user" not in jobs.schema:
-        return np.arange(len(load))
-    names = jobs.frame["user"].cast(pl.String)[load.row]
-    alone = pl.Series(np.arange(len(load))).cast(pl.String) + " alone"
-    return names.fill_null(alone).rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def _numbers(rule: BatchPolicy, found: Array, load: Workload) -> None:

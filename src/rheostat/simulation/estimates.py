@@ -24,8 +24,9 @@ import numpy as np
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.decision.policies.batch_policy import OVERDUE, BatchPolicy
 from rheostat.errors import DataError
-from rheostat.simulation.dispatch import StartPlan, schedule, scores, users, zero
-from rheostat.simulation.workload import Array, Workload
+from rheostat.simulation.dispatch import schedule, scores, zero
+from rheostat.simulation.start_plan import StartPlan
+from rheostat.simulation.workload import Array, Workload, users
 
 EVERY_S = 7 * 86_400.0  # estimates are made for a simulated week of submissions
 REFIT = 4  # weeks; a model is fitted anew

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rheostat.core.jobs import JobTable, Note
-from rheostat.simulation.simulate import Simulation
+from rheostat.simulation.result import Simulation
 
 FIRST = 5
 OF_ITSELF = ("header ", "not known (null)", "nodes = ", "counts processors")

@@ -9,8 +9,8 @@ from typing import Any
 from rheostat.core.jobs import JobTable
 from rheostat.simulation.note_numbers import noted
 from rheostat.simulation.paired_comparison import gains, paired
+from rheostat.simulation.result import Simulation
 from rheostat.simulation.schedule_metrics import breakdown, metrics
-from rheostat.simulation.simulate import Simulation
 
 
 def facts(

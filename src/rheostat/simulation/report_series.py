@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable
+from rheostat.simulation.result import Simulation
 from rheostat.simulation.schedule_metrics import SIZES, size_class
-from rheostat.simulation.simulate import Simulation
 from rheostat.simulation.timeline import even_edges, mean_in, peak_in, place, steps
 
 Array = np.ndarray

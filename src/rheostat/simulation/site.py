@@ -19,7 +19,7 @@ from rheostat.errors import DataError
 from rheostat.simulation.dispatch import shared
 from rheostat.simulation.moldable import JobOptions, choices, unmatched
 from rheostat.simulation.planning_estimates import asked_seconds, believed_watts, planned_watts
-from rheostat.simulation.simulate import Simulation
+from rheostat.simulation.result import Simulation
 from rheostat.simulation.site_jobs import (
     arrays,
     parents,

@@ -11,7 +11,7 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.simulation.moldable import gpus_of, numbers
 from rheostat.simulation.power import Account, RunIntervals, account, job_watts
-from rheostat.simulation.simulate import ESTIMATE, PROCS
+from rheostat.simulation.result import ESTIMATE, PROCS
 from rheostat.simulation.workload import Array
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
-from functools import cache, lru_cache
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,12 +29,13 @@ from rheostat.core.files import (
     unsealed,
 )
 from rheostat.core.jobs import JobTable
+from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
 from rheostat.errors import DataError, RheostatError
 from rheostat.prediction.out_of_core.dask_cluster import Workers, connect
-
-if TYPE_CHECKING:
-    from rheostat.decision.policies.batch_policy import BatchPolicy
-    from rheostat.simulation.simulate import Simulation
+from rheostat.simulation.policy import Policy
+from rheostat.simulation.result import Simulation
+from rheostat.simulation.simulate import simulate_run
+from rheostat.simulation.trace_header import machine_of
 
 Progress = Callable[[str, float, float], None]
 RETRIES = 3
@@ -42,6 +43,8 @@ ENGINES = ("fixed", "moving")
 _LOCKS: dict[str, Any] = {}  # of engines that this process has not loaded yet
 Made = Generator[tuple["Task", dict[str, Any]], None, None]
 KINDS = (".swf", ".swf.gz", ".parquet")
+Opener = Callable[..., Policy]
+Runner = Callable[["Task"], dict[str, Any]]
 HINT = "the same command with --results FILE goes on from what was finished"
 
 
@@ -69,7 +72,7 @@ class Task:
 @cache
 def _code() -> str:
     """Digest of what reads, orders and simulates: another release does its own runs."""
-    return code_digest("measurement", "decision/policies", "simulation")
+    return code_digest("measurement", "decision/policies", "simulation", "training")
 
 
 def trace_name(path: str | Path) -> str:
@@ -129,39 +132,30 @@ def tasks_of(
 
 
 def _files(policy: str, machine: str, estimates: str) -> str:
-    """What is in the files that an option names: weights of an order, a machine, a model."""
-    from rheostat.simulation.learned_priority.learned_priority import file_of
-
+    """What is in the files that an option names: of a policy, a machine, a model."""
     named = policy.partition(":")[2].partition("+")[0]
-    weights = str(file_of(policy)) if policy.startswith("agent:") else named
-    return "".join(file_digest(p) for p in (weights, machine, estimates) if Path(p).is_file())
+    paths = map(Path, (policy, named, machine, estimates))
+    return "".join(file_digest(p) for p in paths if p.is_file())
 
 
-def perform(task: Task) -> dict[str, Any]:
+def perform(task: Task, open_policy: Opener = batch_policy) -> dict[str, Any]:
     """Simulate and sum up: metrics, and sums over blocks of time, of all jobs and of later ones."""
     try:
-        return _performed(task)
+        return _performed(task, open_policy)
     except DataError as error:
         raise DataError(f"{trace_name(task.trace)}, {task.policy}", [str(error)]) from error
 
 
-def _performed(task: Task) -> dict[str, Any]:
-    from rheostat.decision.policies.batch_policy import batch_policy
+def _performed(task: Task, open_policy: Opener) -> dict[str, Any]:
     from rheostat.simulation.note_numbers import noted
-    from rheostat.simulation.policy_files import plays
-    from rheostat.simulation.simulate import simulate_run
-    from rheostat.simulation.trace_header import machine_of
 
     jobs = _trace(task.trace)
-    how = {"semantics": task.semantics, "ties": task.ties, "overdue": task.overdue}
-    rule: Any = task.policy
-    if plays(task.policy):  # it says itself what becomes of overdue jobs
-        how.pop("overdue")
-    else:
-        rule, how = batch_policy(task.policy, **how), {}
-        _ready(rule)
-    place = machine_of(jobs, task.machine)
-    run = simulate_run(jobs, rule, place, estimates=task.estimates, **how)
+    policy = open_policy(task.policy, semantics=task.semantics, ties=task.ties)
+    if isinstance(policy, BatchPolicy):  # others say themselves what becomes of overdue jobs
+        policy = replace(policy, overdue=task.overdue)
+        _ready(policy)
+    machine = machine_of(jobs, task.machine)
+    run = simulate_run(jobs, policy, machine, estimates=task.estimates)
     known = task.semantics == "cqsim" or task.estimates == "perfect"
     return {
         "clairvoyant": run.clairvoyant,
@@ -177,7 +171,6 @@ def _performed(task: Task) -> dict[str, Any]:
 def _ready(rule: BatchPolicy) -> None:
     """One process compiles an engine while the others wait, and then take it from disk."""
     from rheostat.core.vocabulary import table
-    from rheostat.simulation.simulate import simulate_run
 
     kind = rule.backfill if rule.backfill == "conservative" else ENGINES[not rule.order.fixed]
     if kind in _LOCKS:
@@ -241,6 +234,7 @@ def _summed(jobs: JobTable, procs: int) -> dict[str, Any]:
 def sweep(
     tasks: Sequence[Task],
     *,
+    open_policy: Opener = batch_policy,
     processes: int = 1,
     workers: Workers | None = None,
     results: Path | None = None,
@@ -248,14 +242,17 @@ def sweep(
 ) -> dict[Task, dict[str, Any]]:
     """The result of every task, in the order of the tasks.
 
-    Done in this process (``processes=1``), in several, or on the Dask ``workers``; what ``results``
-    holds already is not done again, and what is new is added to it.
+    ``open_policy`` makes a policy of its name, where it runs; several processes need a function of
+    a module, such as `rheostat.recipes.policies.open_policy`.  Done in this process
+    (``processes=1``), in several, or on the Dask ``workers``; what ``results`` holds already is not
+    done again, and what is new is added to it.
     """
     done = {} if results is None else finished(results)
     todo = [t for t in tasks if t.key not in done]
     tell = progress or (lambda _stage, _done, _total: None)
     tell("simulate", len(tasks) - len(todo), len(tasks))
-    with _kept(results) as keep, _means(todo, processes, workers) as made:
+    run = partial(perform, open_policy=open_policy)
+    with _kept(results) as keep, _means(todo, run, processes, workers) as made:
         for i, (task, result) in enumerate(made, 1):
             done[task.key] = json.loads(json.dumps(result))
             keep(task, result)
@@ -303,16 +300,16 @@ def finished(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _means(
-    tasks: Sequence[Task], processes: int, workers: Workers | None
+    tasks: Sequence[Task], run: Runner, processes: int, workers: Workers | None
 ) -> AbstractContextManager[Made]:
     if workers is not None and tasks:
-        return _on_dask(tasks, workers)
+        return _on_dask(tasks, run, workers)
     if processes > 1 and len(tasks) > 1:
-        return closing(_on_cores(tasks, processes))
-    return nullcontext((t, perform(t)) for t in tasks)
+        return closing(_on_cores(tasks, run, processes))
+    return nullcontext((t, run(t)) for t in tasks)
 
 
-def _on_cores(tasks: Sequence[Task], processes: int) -> Made:
+def _on_cores(tasks: Sequence[Task], run: Runner, processes: int) -> Made:
     """Processes of this machine; where one is killed, new ones do what is left."""
     from concurrent.futures.process import BrokenProcessPool
 
@@ -320,7 +317,7 @@ def _on_cores(tasks: Sequence[Task], processes: int) -> Made:
     while left:
         before = len(left)
         try:
-            for task, result in _in_pool(list(left), processes):
+            for task, result in _in_pool(list(left), run, processes):
                 del left[task]
                 yield task, result
         except BrokenProcessPool as error:
@@ -329,7 +326,7 @@ def _on_cores(tasks: Sequence[Task], processes: int) -> Made:
                 raise RheostatError(f"worker processes end (out of memory?); {HINT}") from error
 
 
-def _in_pool(tasks: Sequence[Task], processes: int) -> Made:
+def _in_pool(tasks: Sequence[Task], run: Runner, processes: int) -> Made:
     """Started anew, not forked: polars' threads do not survive a fork."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
@@ -338,7 +335,7 @@ def _in_pool(tasks: Sequence[Task], processes: int) -> Made:
     locks = {kind: spawn.Lock() for kind in (*ENGINES, "conservative")}
     pool = ProcessPoolExecutor(min(processes, len(tasks)), spawn, _share, (locks,))
     try:
-        futures = {pool.submit(perform, t): t for t in tasks}
+        futures = {pool.submit(run, t): t for t in tasks}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
@@ -346,9 +343,9 @@ def _in_pool(tasks: Sequence[Task], processes: int) -> Made:
 
 
 @contextmanager
-def _on_dask(tasks: Sequence[Task], workers: Workers) -> Iterator[Made]:
+def _on_dask(tasks: Sequence[Task], run: Runner, workers: Workers) -> Iterator[Made]:
     """Workers elsewhere; what a lost worker had not delivered is done again by another."""
     distributed = require("distributed", extra="scale")
     with connect(workers) as client:
-        futures = {client.submit(perform, t, pure=False, retries=RETRIES): t for t in tasks}
+        futures = {client.submit(run, t, pure=False, retries=RETRIES): t for t in tasks}
         yield ((futures[f], client.gather(f)) for f in distributed.as_completed(list(futures)))

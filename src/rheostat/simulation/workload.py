@@ -93,6 +93,16 @@ def sizes(jobs: JobTable) -> Array:
     return size
 
 
+def users(jobs: JobTable, load: Workload) -> Array:
+    """A number per user, (n,); a job without one is a user of its own."""
+    if "user" not in jobs.schema:
+        return np.arange(len(load))
+    names = jobs.frame["user"].cast(pl.String)[load.row]
+    alone = pl.Series(np.arange(len(load))).cast(pl.String) + " alone"
+    number: Array = names.fill_null(alone).rank("dense").to_numpy().astype(np.int64) - 1
+    return number
+
+
 def _odd(submit: Array, run: Array, ask: Array, keep: Array) -> list[Note]:
     """Notes on rows that are simulated as they are, though a reader would want to know."""
     late = np.zeros(len(submit), bool)

@@ -25,6 +25,7 @@ scheduling the IBM SP2 with backfilling", IEEE TPDS 2001.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from rheostat.decision.policies.multifactor import Multifactor
 from rheostat.decision.policies.priority_functions import PriorityFunction, Score, priority_function
@@ -36,11 +37,20 @@ SEMANTICS = ("textbook", "cqsim")
 TIES = ("event", "batch")
 ENDS = ("start", "expected")
 OVERDUE = ("past", "now", "extend")
+Plan_co = TypeVar("Plan_co", covariant=True)
+
+
+class PriorityEngine(Protocol[Plan_co]):
+    """What can run an order of the queue with its backfilling."""
+
+    def by_priority(self, rule: BatchPolicy) -> Plan_co:
+        """The plan that ``rule`` gives."""
+        ...
 
 
 @dataclass(frozen=True)
 class BatchPolicy:
-    """Made by `policy`; ``name`` is what it is called in tables.
+    """Made by `batch_policy`; ``name`` is what it is called in tables.
 
     Parameters
     ----------
@@ -87,6 +97,10 @@ class BatchPolicy:
         ]
         if problems:
             raise DataError("policy", problems)
+
+    def plan(self, problem: PriorityEngine[Plan_co]) -> Plan_co:
+        """Starts by the engines of ``problem``; see `rheostat.simulation.policy.Policy`."""
+        return problem.by_priority(self)
 
 
 def batch_policy(

@@ -22,14 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rheostat.decision.policies.multifactor import Multifactor
 from rheostat.decision.policies.priority_tree import PriorityTree
-from rheostat.decision.policies.tree_priority import file_of, is_site, site_score
+from rheostat.decision.policies.tree_priority import is_site, site_score
 from rheostat.errors import DataError
 
 Score = Callable[[Any, Any, Any, Any], Any]
@@ -155,18 +154,8 @@ def priority_function(
     """
     if not isinstance(name, str):
         return _made(name)
-    file = file_of(name)
-    if file is not None:
-        return replace(priority_function(PriorityTree.load(file)), name=f"tree:{file.stem}")
-    first, colon, path = name.partition(":")
-    if colon and first.lower() == "multifactor":
-        return replace(
-            priority_function(Multifactor.load(path)), name=f"multifactor:{Path(path).stem}"
-        )
     if name.lower() not in PRIORITY_FUNCTIONS:
-        raise DataError(
-            f"order {name}", [f"expected one of {', '.join(PRIORITY_FUNCTIONS)}, tree:FILE"]
-        )
+        raise DataError(f"order {name}", [f"expected one of {', '.join(PRIORITY_FUNCTIONS)}"])
     return PRIORITY_FUNCTIONS[name.lower()]
 
 

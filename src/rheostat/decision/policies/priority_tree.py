@@ -39,7 +39,6 @@ from rheostat.core.archive import Archive
 from rheostat.errors import DataError
 from rheostat.prediction.persist import load, save
 
-WINDOW = "window"  # facts["plays"] of a tree of an agent's values
 Array = np.ndarray
 WHOLE = ("feature", "left", "right", "support", "slope")
 REAL = ("threshold", "value", "scale", "steep")
@@ -180,11 +179,6 @@ class PriorityTree:
         given = archive.contents
         named = [TreeFeature(**f) for f in given["features"]]
         return cls.of(named, given["facts"], **{n: given[n] for n in (*WHOLE, *REAL)})
-
-
-def plays_window(path: Path) -> bool:
-    """Is this the file of a tree that plays an agent's games, and is no order of a whole queue?"""
-    return path.is_file() and PriorityTree.load(path).facts.get("plays") == WINDOW
 
 
 def _problems(tree: PriorityTree) -> list[str]:

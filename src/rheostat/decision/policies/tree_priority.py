@@ -6,7 +6,6 @@ and a tree of them can be handed to Slurm as it is (`export`).
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ SITE = (
     TreeFeature("relative_wait", "times", "wait time / requested walltime"),
 )
 SITE_NAMES = tuple(f.name for f in SITE)
-PREFIX = "tree"
 
 
 def is_site(tree: PriorityTree) -> bool:
@@ -83,13 +81,3 @@ def site_score(tree: PriorityTree) -> Any:
         return -worth
 
     return score
-
-
-def file_of(spec: str) -> Path | None:
-    """The file of ``tree:FILE``, else None.
-
-    >>> file_of("tree:mine.json").name, file_of("sjf")
-    ('mine.json', None)
-    """
-    first, colon, path = spec.partition(":")
-    return Path(path) if colon and first.lower() == PREFIX else None

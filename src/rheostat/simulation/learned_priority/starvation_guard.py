@@ -48,6 +48,7 @@ from rheostat.simulation.learned_priority.queue_features import FITS, HOLD, PROC
 CAME, WAITING, OLDEST = 0, 1, 2
 NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer
 PAST = 0.9  # of the longest wait so far is usual, however low the limit
+PART, LATE = 0.12, 0.9  # of the machine for one user's due jobs; of the usual wait
 FORESEEN = 0.8  # of the wait in prospect counts: what is predicted may be too long
 
 

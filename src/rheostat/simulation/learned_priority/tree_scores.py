@@ -11,11 +11,10 @@ from rheostat.core.jobs import JobTable
 from rheostat.decision.policies.batch_policy import BatchPolicy
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.errors import DataError
-from rheostat.simulation.dispatch import users
 from rheostat.simulation.learned_priority import queue_features as rank
-from rheostat.simulation.learned_priority.learned_priority import LATE, PART
 from rheostat.simulation.learned_priority.rescoring_engine import play
-from rheostat.simulation.workload import Array, Workload
+from rheostat.simulation.learned_priority.starvation_guard import LATE, PART
+from rheostat.simulation.workload import Array, Workload, users
 
 _array = numba.types.Array
 _SIGNATURE = numba.void(

@@ -28,12 +28,8 @@ from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE, is_site
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.partitions import Progress
-from rheostat.simulation.dispatch import users
-from rheostat.simulation.learned_priority.learned_priority import (
-    LearnedPriority,
-    file_of,
-    saved_here,
-)
+from rheostat.simulation.learned_priority.learned_policy import LearnedPolicy, LearnedPriority
+from rheostat.simulation.workload import users
 from rheostat.training.distill.decision_states import (
     FULL,
     States,
@@ -68,25 +64,22 @@ class TrainingState:
 
     @classmethod
     def of(cls, spec: Any) -> TrainingState:
-        """An order by name, a `BatchPolicy` with an order, a `LearnedPriority` or the file of one.
+        """An order by name, a `BatchPolicy` with an order, or a `LearnedPolicy`.
 
         >>> TrainingState.of("sjf").name
         'sjf+easy'
         """
         if isinstance(spec, TrainingState):
             return spec
-        if isinstance(spec, LearnedPriority):
-            return cls._ranker("learned", spec)
-        if isinstance(spec, str) and is_ranker(spec):
-            path = file_of(spec)
-            return cls._ranker(path.stem, LearnedPriority.load(path))
+        if isinstance(spec, LearnedPolicy):
+            return cls._learned(spec.name.rpartition(":")[2], spec.priority)
         rule = spec if isinstance(spec, BatchPolicy) else batch_policy(order_of(spec))
         if rule.order.factors is not None or (rule.order.tree and not is_site(rule.order.tree)):
             raise DataError(rule.name, ["expected an order with a formula as the teacher"])
         return cls(rule.name, of_order(rule.order), lambda trial: trial.starts(rule))
 
     @classmethod
-    def _ranker(cls, name: str, ranker: LearnedPriority) -> TrainingState:
+    def _learned(cls, name: str, ranker: LearnedPriority) -> TrainingState:
         def starts(trial: Trial) -> Array:
             user = users(trial.jobs, trial.load)
             return ranker.starts(trial.load, user, trial.size)[0]
@@ -95,11 +88,6 @@ class TrainingState:
         if np.isfinite(ranker.limit):
             facts["guard"] = [ranker.limit, *ranker.held]
         return cls(name, of_network(np.array(ranker.weights)), starts, facts)
-
-
-def is_ranker(spec: str) -> bool:
-    """Is this a learned order, ``agent:FILE`` or its file?"""
-    return saved_here(spec)
 
 
 @dataclass(frozen=True)
@@ -167,7 +155,7 @@ class DistillConfig:
 
 
 def imitate(
-    teacher: str | BatchPolicy | PriorityFunction | LearnedPriority | TrainingState,
+    teacher: str | BatchPolicy | PriorityFunction | LearnedPolicy | TrainingState,
     jobs: JobTable,
     machine: Machine | int,
     *,
@@ -180,8 +168,7 @@ def imitate(
     Parameters
     ----------
     teacher
-        An order by name (``"wfp3"``), a `BatchPolicy`, a learned order (`LearnedPriority`, or its
-        file), or a `Teacher`.
+        An order by name (``"wfp3"``), a `BatchPolicy`, a `LearnedPolicy`, or a `TrainingState`.
     jobs, machine
         The trace that both schedule.
     progress

@@ -24,13 +24,12 @@ import numpy as np
 from rheostat._threads import one_thread
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
-from rheostat.decision.policies.priority_tree import WINDOW, PriorityTree, TreeFeature
+from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
 from rheostat.decision.policies.tree_priority import SITE
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.partitions import Progress
 from rheostat.simulation.engine.env_layout import ASK, NEED, RUN, SUBMIT
 from rheostat.simulation.schedule_metrics import bounded_slowdown
-from rheostat.simulation.simulate import Simulation
 from rheostat.training.distill.dagger import accounted
 from rheostat.training.distill.decision_states import States, joined
 from rheostat.training.distill.fidelity import certificate, loss
@@ -50,6 +49,7 @@ CRITICAL = 3  # jobs waiting, or fewer: not learned from
 ROUNDS = 5
 MOST_ROWS = 200_000
 LEARN = 0.8
+WINDOW = "window"  # facts["plays"] of a tree of an agent's values
 
 
 def facts_of(game: Episode, features: Sequence[TreeFeature] = WITH_WAIT) -> Array:
@@ -62,6 +62,11 @@ def facts_of(game: Episode, features: Sequence[TreeFeature] = WITH_WAIT) -> Arra
         "wait_s": game.now_s - job[:, SUBMIT],
     }
     return np.stack([columns[f.name] for f in features], axis=1)
+
+
+def is_student(tree: PriorityTree) -> bool:
+    """Does it choose among an agent's window, and is no order of a whole queue?"""
+    return tree.facts.get("plays") == WINDOW
 
 
 @dataclass
@@ -88,7 +93,7 @@ class Student:
     @classmethod
     def of(cls, tree: PriorityTree) -> Student:
         """From a tree that was saved with its setup."""
-        if tree.facts.get("plays") != WINDOW:
+        if not is_student(tree):
             raise DataError("tree", ["expected a tree of an agent's values, got one of an order"])
         told = dict(tree.facts["setup"])
         return cls(tree, DrasConfig(**(told | {"hidden": tuple(told["hidden"])})))
@@ -297,23 +302,21 @@ def slowdowns(game: Episode) -> Array:
 
 
 @one_thread()
-def imitate_saved(
-    spec: str,
+def imitate_agent(
+    agent: Any,
     jobs: JobTable,
     machine: Machine,
     *,
+    name: str = "agent",
     progress: Progress | None = None,
     checkpoint: Path | None = None,
     **how: Any,
 ) -> PriorityTree:
-    """A tree of ``agent:FILE``, our own student, from the first four fifths of ``jobs``.
+    """A tree of an `Agent`'s values, our own student, from the first four fifths of ``jobs``.
 
     The certificate in its facts is of the rest.  ``progress``, ``checkpoint`` as in
     `rheostat.training.distill.dagger.imitate`.
     """
-    from rheostat.training.rl.agent import Agent
-
-    agent, _ = Agent.load(spec.partition(":")[2])
     cut = int(LEARN * len(jobs))
     learn, test = (
         prepare(jobs.rows(part), machine) for part in (np.arange(cut), np.arange(cut, len(jobs)))
@@ -325,19 +328,8 @@ def imitate_saved(
     found = judged(agent, test, lessons, progress=lambda done, of: steps.say(judging, done, of))
     slow = {k: found[v]["mean_bounded_slowdown"] for k, v in
             (("tree", "student"), ("teacher", "teacher"))}  # fmt: skip
-    facts = {"teacher": spec, "certificate": found["certificate"], "slowdown": slow}
+    facts = {"teacher": name, "certificate": found["certificate"], "slowdown": slow}
     facts["loss"] = found["loss_between"]
     tree = lessons.student.to_facts()
     steps.forget()
     return replace(tree, facts={**tree.facts, **facts})
-
-
-def simulate_saved_tree(
-    jobs: JobTable, spec: str, machine: Machine | int, **options: Any
-) -> Simulation:
-    """``tree:FILE`` of an agent's values plays all of ``jobs``, as the agent would."""
-    from rheostat.training.rl.agent_simulation import simulate_agent
-
-    path = Path(spec.partition(":")[2])
-    student = Student.of(PriorityTree.load(path))
-    return simulate_agent(jobs, student, machine, name=f"tree:{path.stem}", **options)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from rheostat._optional import require
 from rheostat.core.archive import Archive
-from rheostat.prediction import persist
 
-KINDS = ("dras-agent", "actor-critic-agent")
 TENSORS = "tensors.safetensors"
 
 
@@ -27,8 +24,3 @@ def from_archive(archive: Archive) -> tuple[dict[str, Any], dict[str, Any]]:
     """Facts and tensors."""
     load = require("safetensors.torch", extra="deep").load
     return dict(archive.contents), load(archive.parts[TENSORS])
-
-
-def load(path: Path | str) -> Any:
-    """The agent in a file, of whatever kind."""
-    return persist.load(path, KINDS)

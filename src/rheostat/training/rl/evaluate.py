@@ -9,7 +9,7 @@ import numpy as np
 
 from rheostat.simulation.report_facts import facts
 from rheostat.simulation.simulate import simulate_run
-from rheostat.training.rl.agent_simulation import simulate_agent
+from rheostat.training.rl.agent_policy import AgentPolicy
 from rheostat.training.rl.curriculum import Curriculum, TrainingResult
 from rheostat.training.rl.objective import judged
 
@@ -29,10 +29,8 @@ def held_out(
         return UNJUDGED
     how = {"estimates": course.estimates}
     easy = simulate_run(course.unseen, "easy", course.machine, **how)
-    ours = simulate_agent(
-        course.unseen, learned.agent, course.machine, name=course.agent, seed=course.seed,
-        progress=progress, **how,
-    )  # fmt: skip
+    policy = AgentPolicy(learned.agent, course.agent, progress)
+    ours = simulate_run(course.unseen, policy, course.machine, seed=course.seed, **how)
     told = facts(trace, [easy, ours], how, read=course.unseen, seed=course.seed, deep=False)
     order = np.argsort(ours.jobs.numpy("submit_s"), kind="stable")
     starts = ours.jobs.numpy("start_s")[order]

@@ -10,21 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.archive import Archive, kind_in
-from rheostat.core.jobs import JobTable
-from rheostat.core.machine import Machine
-from rheostat.decision.policies.batch_policy import BatchPolicy
-from rheostat.decision.policies.priority_functions import priority_function
+from rheostat.core.archive import Archive
 from rheostat.errors import DataError
 from rheostat.prediction.persist import load, save
-from rheostat.simulation.dispatch import StartPlan, users
 from rheostat.simulation.learned_priority.planning_weights import TERMS
 from rheostat.simulation.learned_priority.queue_features import NAMES
 from rheostat.simulation.learned_priority.scoring_network import length
-from rheostat.simulation.simulate import Simulation, account_of, run_table
-from rheostat.simulation.workload import Workload, workload
+from rheostat.simulation.learned_priority.starvation_guard import LATE, PART
+from rheostat.simulation.policy import SchedulingProblem
+from rheostat.simulation.start_plan import StartPlan
+from rheostat.simulation.workload import Workload
 
-LIMIT, PART, LATE = 1.0, 0.12, 0.9
+LIMIT = 1.0
 SHIPPED = Path(__file__).with_name("ours.json")
 
 
@@ -147,54 +144,28 @@ def together(rankers: Sequence[LearnedPriority]) -> LearnedPriority:
     return replace(rankers[0], weights=mean[0], trust=mean[1], held=mean[2], limit=limit)  # type: ignore[arg-type]
 
 
-def file_of(spec: str) -> Path:
-    """The file of ``agent:FILE``; ``agent:ours`` is the order that comes with the library.
+@dataclass(frozen=True)
+class LearnedPolicy:
+    """A learned priority under EASY, as a policy of a machine of any size.
 
-    >>> len(LearnedPriority.load(file_of("agent:ours")).weights)
-    19
+    >>> LearnedPolicy(LearnedPriority.load(SHIPPED), "ours").name
+    'ours'
     """
-    path = Path(spec.removeprefix("agent:"))
-    return SHIPPED if path == Path("ours") and not path.exists() else path
 
+    priority: LearnedPriority
+    name: str = "learned"
+    semantics: str = "textbook"
+    ties: str = "event"
 
-def saved_here(spec: str) -> bool:
-    """Is ``agent:FILE`` a learned order, rather than a network that plays?"""
-    return kind_in(file_of(spec)) == "learned-priority"
-
-
-def simulate_saved(
-    jobs: JobTable, spec: str, machine: Machine | int, *, estimates: str = "user", seed: int = 0
-) -> Simulation:
-    """The policy ``agent:FILE`` of a learned order; called agent: and its stem, draws nothing."""
-    if estimates != "user":
-        told = f"a learned order predicts run times itself: expected user, got {estimates!r}"
-        raise DataError(spec, [told])
-    path = file_of(spec)
-    return simulate_ranked(jobs, LearnedPriority.load(path), machine, name=f"agent:{path.stem}")
-
-
-def simulate_ranked(
-    jobs: JobTable,
-    ranker: LearnedPriority,
-    machine: Machine | int,
-    *,
-    name: str = "learned",
-    semantics: str = "textbook",
-    ties: str = "event",
-) -> Simulation:
-    """``jobs`` in a learned order under EASY, on an empty machine of any size, like any policy."""
-    place = machine if isinstance(machine, Machine) else Machine(machine)
-    if not place.plain:
-        raise DataError(name, ["a learned order runs a plain machine: expected processors alone"])
-    rule = BatchPolicy(priority_function("fcfs"), "easy", semantics, ties, name)
-    load = workload(jobs, place)
-    begin = time.process_time()
-    start, passes = ranker.starts(
-        load, users(jobs, load), place.procs,
-        clairvoyant=semantics == "cqsim", batch=ties == "batch",
-    )  # fmt: skip
-    spent = time.process_time() - begin
-    seen = semantics == "cqsim" or load.unasked > 0
-    plan = StartPlan(start, load.ask_s, passes, spent, seen)
-    told = run_table(jobs, load, plan)
-    return Simulation(told, rule, place, passes, spent, seen, account_of(place, told))
+    def plan(self, problem: SchedulingProblem) -> StartPlan:
+        """Starts of the jobs; run times are predicted here, so ``estimates`` are the user's."""
+        if problem.estimates != "user":
+            told = f"it predicts run times itself: expected user, got {problem.estimates}"
+            raise DataError(self.name, [f"estimates: {told}"])
+        load, true = problem.load, self.semantics == "cqsim"
+        begin = time.process_time()
+        start, passes = self.priority.starts(
+            load, problem.users, problem.machine.procs, clairvoyant=true, batch=self.ties == "batch"
+        )
+        spent = time.process_time() - begin
+        return StartPlan(start, load.ask_s, passes, spent, true or problem.clairvoyant)

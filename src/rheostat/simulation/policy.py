@@ -1,0 +1,128 @@
+"""What a policy is: a name, and a start for each job of a problem.
+
+A simple order with or without backfilling, a learned priority, an agent, a tree, your own class:
+each is a `Policy`.  A `BatchPolicy` leaves the starts to the compiled engines
+(`SchedulingProblem.by_priority`) and runs on any site; every other policy makes them itself, on a
+machine of processors alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.machine import Machine
+from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
+from rheostat.errors import DataError
+from rheostat.simulation.estimates import scheduled
+from rheostat.simulation.start_plan import StartPlan
+from rheostat.simulation.workload import Array, Workload, users
+
+KNOWN = ("user", "perfect")
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Decides when jobs start; `rheostat.testing.policies.check_policy` says what it must keep."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+        ...
+
+    def plan(self, problem: SchedulingProblem) -> StartPlan:
+        """A start for each job of ``problem.load``."""
+        ...
+
+
+@dataclass(frozen=True)
+class SchedulingProblem:
+    """A trace on an empty machine, to be scheduled.
+
+    Parameters
+    ----------
+    jobs
+        The trace as it was read.
+    load
+        Its jobs that can run, as arrays (n,) in order of submission.
+    machine
+        Processors; whatever else a machine may say, only the engines of a `BatchPolicy` know it.
+    estimates
+        Run times to plan with, see `rheostat.simulation.estimates.scheduled`.
+    seed
+        Of a policy that draws.
+    """
+
+    jobs: JobTable
+    load: Workload
+    machine: Machine
+    estimates: Any = "user"
+    seed: int = 0
+
+    @cached_property
+    def users(self) -> Array:
+        """A number per user, (n,)."""
+        return users(self.jobs, self.load)
+
+    @property
+    def estimate_s(self) -> Array:
+        """What was asked for, or with ``estimates="perfect"`` the true run time, s; (n,)."""
+        return self.load.run_s if self.estimates == "perfect" else self.load.ask_s
+
+    @property
+    def clairvoyant(self) -> bool:
+        """Has ``estimate_s`` true run times?"""
+        return self.estimates == "perfect" or self.load.unasked > 0
+
+    def by_priority(self, rule: BatchPolicy) -> StartPlan:
+        """Starts under an order of the queue and its backfilling, by the compiled engines."""
+        return scheduled(self.jobs, self.load, rule, self.machine.procs, self.estimates)
+
+
+def as_policy(
+    policy: str | Policy | Callable[..., Any],
+    *,
+    backfill: str | None = None,
+    semantics: str = "textbook",
+    ties: str = "event",
+    overdue: str | None = None,
+) -> Policy:
+    """A `Policy` as it is; from a name, an order or a callable a `BatchPolicy` with these options.
+
+    Raises a `DataError` where options are given that this policy does not have.
+
+    >>> as_policy("sjf+easy", ties="batch").name
+    'sjf+easy'
+    """
+    if isinstance(policy, BatchPolicy) or not isinstance(policy, Policy):
+        return batch_policy(
+            policy, backfill=backfill, semantics=semantics, ties=ties, overdue=overdue
+        )
+    asked = {"semantics": (semantics, "textbook"), "ties": (ties, "event"),
+             "backfill": (backfill, None), "overdue": (overdue, None)}  # fmt: skip
+    problems = [
+        f"{option}: with this policy expected {usual or 'none given'}, got {given}"
+        for option, (given, usual) in asked.items()
+        if given != usual
+    ]
+    if problems:
+        raise DataError(policy.name, problems)
+    return policy
+
+
+def cannot(policy: Policy, machine: Machine, estimates: Any, further: Iterable[str]) -> list[str]:
+    """Why ``policy`` cannot be run so: what it needs, got; none for a `BatchPolicy`.
+
+    ``further`` are names of options that only sites have.
+    """
+    if isinstance(policy, BatchPolicy):
+        return []
+    problems = [] if machine.plain else ["machine: with this policy expected processors alone"]
+    if not (isinstance(estimates, str) and estimates in KNOWN):
+        given = estimates if isinstance(estimates, str) else "something else"
+        problems.append(f"estimates: with this policy expected user or perfect, got {given}")
+    problems += [f"{name}: this policy cannot plan with it" for name in sorted(further)]
+    return problems
