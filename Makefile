@@ -45,7 +45,7 @@ lint: install
 	@$(BIN)/lint-imports
 
 test: lint
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20 --durations-min=1
 
 # every variant of every malformed file; `make test` tries a sample
 fuzz: install

@@ -9,6 +9,7 @@ from typer.main import get_command
 
 import rheostat
 from rheostat.cli.app import app
+from rheostat.cli.command import as_written
 
 
 def first_line(thing: object) -> str:
@@ -42,10 +43,15 @@ def command_lines() -> list[str]:
     """One section per command: purpose, arguments and options with their help."""
     lines = []
     for name, command in every_command():
-        lines += [f"### `rheostat {name}`", "", inspect.cleandoc(command.help or ""), ""]
+        lines += [
+            f"### `rheostat {name}`",
+            "",
+            inspect.cleandoc(as_written(command.help or "")),
+            "",
+        ]
         for p in command.params:
             label = "/".join(p.opts) if p.param_type_name == "option" else p.name.upper()
-            lines.append(f"- `{label}`: {' '.join((p.help or '').split())}")
+            lines.append(f"- `{label}`: {' '.join(as_written(p.help or '').split())}")
         lines.append("")
     return lines
 

@@ -20,5 +20,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def model(log: Path) -> Path:
     path = log.with_name("model.rheo")
-    assert run(["fit", str(log), "--kind", "lightgbm", "--out", str(path), "--check", "0"]) == 0
+    assert (
+        run(["fit", str(log), "--kind", "lightgbm", "--out", str(path), "--test-fraction", "0"])
+        == 0
+    )
     return path

@@ -132,10 +132,11 @@ TEXTS = {
 }
 # One call per argument that takes a file: which valid file stands there, and the call, in which
 # FILE is that file and @NAME another valid one.  The rest keeps the call short.
-FIT = "fit @runs.csv --kind lightgbm --check 0 --out @made"
+FIT = "fit @runs.csv --kind lightgbm --test-fraction 0 --out @made"
 FRONT = "front @runs.csv --where app=a --model @runs.model --knob nodes=1,2"
 DECIDE = "decide @runs.csv --model @runs.model --knob nodes=1,2"
 BACKTEST = "backtest @runs.csv --kind lightgbm --knob nodes=1,2"
+COUNT = "counters FILE --methods ridge --leave-out application"
 COMPARE = "compare --policies fcfs --heuristics sjf --traces @trace.swf --processes 1"
 SEARCH = "search @space.toml --measure 'echo {nodes}.5' --objectives runtime_s --budget 1"
 SEARCH += " --method sobol"
@@ -166,9 +167,9 @@ CALLS: dict[str, tuple[str, str]] = {
     "compare --machine": ("machine.toml", f"{COMPARE} --machine FILE"),
     "compare --estimates": ("trace.model", f"{COMPARE} --estimates FILE"),
     "compare --policies": ("tree", COMPARE.replace("fcfs", "tree:FILE+easy")),
-    "counters FILES": ("counters.csv", "counters FILE --methods ridge --split application"),
+    "counters FILES": ("counters.csv", COUNT),
     "counters --predict": (
-        "counters.csv", "counters @counters.csv --methods ridge --split application --predict FILE"
+        "counters.csv", COUNT.replace("FILE", "@counters.csv") + " --predict FILE"
     ),
     "front FILE": ("runs.csv", FRONT.replace("@runs.csv", "FILE")),
     "front --model": ("runs.model", FRONT.replace("@runs.model", "FILE")),
@@ -207,12 +208,14 @@ CALLS: dict[str, tuple[str, str]] = {
     "simulate --alternatives": (
         "alternatives.csv", "simulate @trace.swf --machine @machine.toml --alternatives FILE"
     ),
-    "simulate --power": ("watts.model", "simulate @watts.parquet --machine 16 --power FILE"),
+    "simulate --power-model": (
+        "watts.model", "simulate @watts.parquet --machine 16 --power-model FILE"
+    ),
     "train TRACE": ("trace.swf", TRAIN.replace("@trace.swf", "FILE")),
     "train --out": ("ranker", TRAIN.replace("@made", "FILE")),
     "train --machine": ("machine.toml", f"{TRAIN} --machine FILE"),
-    "train --power": ("watts.model", TRAIN.replace("trace.swf", "watts.parquet --machine 16")
-                      + " --power FILE"),
+    "train --power-model": ("watts.model", TRAIN.replace("trace.swf", "watts.parquet --machine 16")
+                      + " --power-model FILE"),
     "explain POLICY": ("tree", "explain FILE"),
     "explain POLICY (agent)": ("ranker", "explain agent:FILE --trace @trace.swf --rounds 1"),
     "explain --trace": ("trace.swf", f"{IMITATE} --trace FILE"),
@@ -262,9 +265,9 @@ CALLS: dict[str, tuple[str, str]] = {
 
 
 MAKING = (
-    "fit @runs.csv --kind lightgbm --check 0 --out @runs.model",
-    "fit @trace.swf --kind lightgbm --check 0 --out @trace.model",
-    "fit @watts.parquet --kind lightgbm --check 0 --out @watts.model",
+    "fit @runs.csv --kind lightgbm --test-fraction 0 --out @runs.model",
+    "fit @trace.swf --kind lightgbm --test-fraction 0 --out @trace.model",
+    "fit @watts.parquet --kind lightgbm --test-fraction 0 --out @watts.model",
     "explain fcfs --trace @trace.swf --rounds 1 --save @tree",
     "train @trace.swf --out @ranker --agent ours --updates 1",
     f"{COMPARE} --results @results",
@@ -282,8 +285,8 @@ WRITTEN = {
     "fit --out": FIT.replace("@made", "FILE"),
     "compare --html": "compare @runs.csv --kinds lightgbm --html FILE",
     "compare --figure": "compare @runs.csv --kinds lightgbm --figure FILE",
-    "counters --html": "counters @counters.csv --methods ridge --split application --html FILE",
-    "counters --figure": "counters @counters.csv --methods ridge --split application --figure FILE",
+    "counters --html": COUNT.replace("FILE", "@counters.csv") + " --html FILE",
+    "counters --figure": COUNT.replace("FILE", "@counters.csv") + " --figure FILE",
     "front --html": f"{FRONT} --html FILE",
     "front --figure": f"{FRONT} --figure FILE",
     "decide --out": f"{DECIDE} --out FILE",

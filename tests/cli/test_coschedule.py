@@ -37,7 +37,7 @@ def test_policies_are_compared_and_the_schedule_is_whole(profiles, capsys):
 def test_the_best_in_the_objective_is_shown_and_the_comparison_is_in_a_pipe_too(profiles, capsys):
     for objective, column in (("makespan", 1), ("energy", 2), ("edp", 3)):
         argv = ["coschedule", profiles, "--queue", "flat*3,fast*2", "--objective", objective]
-        assert run([*argv, "--crowd", "0.4"]) == 0
+        assert run([*argv, "--interference", "0.4"]) == 0
         compared, schedule = (
             [line.split("\t") for line in block.splitlines()]
             for block in capsys.readouterr().out.split("\n\n")
@@ -144,7 +144,7 @@ def test_jobs_of_a_queue_have_names_of_their_own(tmp_path, capsys):
 
 def test_counters_tells_marks_and_what_if(tmp_path, capsys):
     path = str(write_pcm(tmp_path / "pcm.csv", n_apps=4, intervals=4))
-    options = ["--methods", "ridge", "--target", "package_power_w", "--split", "application"]
+    options = ["--methods", "ridge", "--target", "package_power_w", "--leave-out", "application"]
     options += ["--what-if", "memory_read_b_per_s=0.8", "--predict", path, "--json"]
     assert run(["counters", path, *options]) == 0
     facts = json.loads(capsys.readouterr().out)

@@ -13,7 +13,7 @@ from rheostat.measurement.synthetic.counter_runs import write_pcm
 from rheostat.prediction.counters.counter_columns import runs_of
 
 RATES = ["core_hz", "uncore_hz", "instructions_per_s", "memory_read_b_per_s"]
-ASKED = ["--target", "package_power_w", "--split", "application", "--json"]
+ASKED = ["--target", "package_power_w", "--leave-out", "application", "--json"]
 
 
 @pytest.fixture(scope="module")

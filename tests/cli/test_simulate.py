@@ -163,7 +163,8 @@ def test_a_policy_that_is_named_twice_is_run_once(trace, capsys):
          "policy sjf is not among easy"),
         (["compare", "--policies", "easy", "--traces", "{folder}", "--dask", "local", "--slurm",
           "q"], 1, "give one of them"),
-        (["compare", "--policies", "easy", "--traces", "{folder}", "--split", "2"], 2, "--split"),
+        (["compare", "--policies", "easy", "--traces", "{folder}", "--test-fraction", "2"], 2,
+         "--test-fraction"),
     ],
 )  # fmt: skip
 def test_mistakes_are_told_in_one_line(argv, code, said, trace, folder, capsys):

@@ -99,14 +99,14 @@ def test_a_saved_model_predicts_the_power_a_cap_is_planned_with(tmp_path, monkey
         f"procs = {procs}\nidle_w = 0.0\nbusy_w = 20\n[power]\ncap_w = {peak}\n"
     )
     known = {}
-    for extra in ((), ("--power", "watts.model")):
+    for extra in ((), ("--power-model", "watts.model")):
         argv = ["simulate", "log.parquet", "--machine", "site.toml", "--json", *extra]
         assert run(argv) == 0
         found = json.loads(capsys.readouterr().out)["policies"]["easy"]
         known[extra] = found["clairvoyant"]
         if not extra:
             assert found["power"]["peak_w"] <= peak * (1 + 1e-9)
-    assert known == {(): True, ("--power", "watts.model"): False}
-    argv = ["simulate", "log.parquet", "--machine", "site.toml", "--power", "time.model"]
+    assert known == {(): True, ("--power-model", "watts.model"): False}
+    argv = ["simulate", "log.parquet", "--machine", "site.toml", "--power-model", "time.model"]
     assert run(argv) == 1
     assert "expected a model of power_w" in capsys.readouterr().err

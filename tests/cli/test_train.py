@@ -21,7 +21,7 @@ from rheostat.core.vocabulary import table
 from rheostat.measurement.swf import write_swf
 from rheostat.training.distill import dagger
 
-SMALL = ("--set", "hidden=16,8", "--set", "window=6", "--held-out", "0")
+SMALL = ("--set", "hidden=16,8", "--set", "window=6", "--test-fraction", "0")
 ACTOR = ("--agent", "ppo", "--set", "hidden=16,8", "--set", "window=6", "--set", "games=16",
          "--set", "decisions=12", "--set", "episode_jobs=20")  # fmt: skip
 
@@ -96,7 +96,7 @@ def test_phases_make_weeks_and_jobsets_takes_the_first_of_them(log, tmp_path, ca
         (("--objective", "energy"), "jobs have no watts: expected a column power_w"),
         (("--objective", "slowdown=1,energy=1", "--agent", "ppo"), "expected idle_w"),
         (("--workers", "2"), "expected --workers 1"),
-        (("--held-out", "1"), "expected 0 to less than 1"),
+        (("--test-fraction", "1"), "expected 0 to less than 1"),
         (("--phases", "9,9"), "expected three counts as 9,9,82"),
         (("--estimates", "boost"), "expected user or perfect"),
     ],
@@ -147,7 +147,7 @@ def test_what_an_agent_cannot_play_is_told(log, trained, tmp_path, capsys, more,
 
 
 def test_a_training_killed_with_no_warning_goes_on_to_the_same_bytes(log, tmp_path, capsys):
-    ask = ("train", log, *ACTOR, "--updates", "12", "--held-out", "0", "--out")
+    ask = ("train", log, *ACTOR, "--updates", "12", "--test-fraction", "0", "--out")
     told(capsys, *ask, tmp_path / "whole")
     out = tmp_path / "killed"
     with subprocess.Popen(
@@ -184,7 +184,7 @@ def test_a_search_gone_on_with_ends_with_the_settings_of_one_that_was_not_cut(
     log, tmp_path, capsys
 ):
     pytest.importorskip("optuna")
-    ask = ("train", log, *ACTOR, "--updates", 1, "--held-out", "0", "--json", "--out")
+    ask = ("train", log, *ACTOR, "--updates", 1, "--test-fraction", "0", "--json", "--out")
     code, out, err = told(capsys, *ask, tmp_path / "one", "--search", 3)
     assert code == 0
     assert err.count("trial ") == 3
@@ -223,12 +223,13 @@ def test_an_agent_without_a_trace_is_told_apart_from_a_tree(trained, capsys):
 
 
 def test_another_share_held_out_is_refused_with_the_way_out(log, tmp_path, capsys):
-    ask = ("train", log, *ACTOR, "--updates", 1, "--out", tmp_path / "a", "--held-out")
+    ask = ("train", log, *ACTOR, "--updates", 1, "--out", tmp_path / "a", "--test-fraction")
     assert told(capsys, *ask, "0.2")[0] == 0
     code, _, err = told(capsys, *ask, "0.4")
     assert code == 1
     assert (
-        "expected those it has learned from, got others: another trace, or other --held-out" in err
+        "expected those it has learned from, got others: another trace, or other --test-fraction"
+        in err
     )
     assert "delete the file" in err
 

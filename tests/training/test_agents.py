@@ -174,7 +174,7 @@ def test_a_file_of_another_training_is_refused_and_every_difference_told(jobsets
         "gamma: expected 0.0",
         "seed: expected 0",
         "jobs: expected the 1 jobsets it has learned from, got others",
-        "--held-out",
+        "--test-fraction",
         "delete the file",
     ):
         assert word in str(told.value)

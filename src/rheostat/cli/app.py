@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rheostat.cli.command import Command, Group
+
 GROUPS = {
     "Start here": ("demo", "doctor"),
     "Measure": ("read", "measure", "fetch"),
@@ -28,6 +30,9 @@ GROUPS = {
 
 app = typer.Typer(
     name="rheostat",
+    cls=Group,
+    epilog="Every option may also be set by a variable, RHEOSTAT_FIT_SEED=1 for fit --seed 1, or "
+    "in a file, seed = 1 under [fit] of rheostat.toml; rheostat doctor says which counts.",
     help="Turn the knob, see the price: trade runtime against power and energy.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -66,6 +71,8 @@ for _group, _names in GROUPS.items():
     for _name in _names:
         _command = getattr(import_module(f"rheostat.cli.{_name}"), _name)
         if isinstance(_command, typer.Typer):
-            app.add_typer(_command, name=_name, rich_help_panel=_group)
+            for _info in _command.registered_commands:
+                _info.cls = Command
+            app.add_typer(_command, name=_name, cls=Group, rich_help_panel=_group)
         else:
-            app.command(_name, rich_help_panel=_group)(_command)
+            app.command(_name, cls=Command, rich_help_panel=_group)(_command)

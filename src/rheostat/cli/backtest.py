@@ -11,9 +11,10 @@ from rheostat.cli import options as o
 
 def backtest(
     file: o.File,
-    split: Annotated[
-        str, typer.Option(help="Share of jobs that is the past (0.8), or the recent part: 30d.")
-    ] = "0.8",
+    test_fraction: o.TestFraction = 0.2,
+    test_period: Annotated[
+        str, typer.Option(help="Instead: test on the jobs of so many last days, as 30d.")
+    ] = "",
     knob: o.Knobs = None,
     objectives: o.Objectives = o.RUNTIME_ENERGY,
     rule: o.RuleText = "knee",
@@ -38,7 +39,6 @@ def backtest(
 
     space = o.space(knob)
     chosen_by, limits = o.rules(rule, within, "requested")
-    part = o.value(split)
     jobs = o.load(file, form, mapped)
     learner = model(kind, jobs, knobs=space.names, seed=seed)
     with working("learning from the past, advising the recent jobs"):
@@ -48,7 +48,7 @@ def backtest(
             space,
             chosen_by,
             limits,
-            split=part if isinstance(part, (float, str)) else float(part),
+            split=test_period or 1.0 - test_fraction,
             objectives=o.judged(jobs, objectives),
         )
     report = explain(result)

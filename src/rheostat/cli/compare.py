@@ -22,12 +22,13 @@ def compare(
     kinds: Annotated[
         str, typer.Option(help="Methods: forest, xgboost, lightgbm, tabnet, attention, law.")
     ] = "forest,xgboost,lightgbm",
-    split: Annotated[
+    test_fraction: Annotated[
         float | None,
         typer.Option(
             min=0.0,
-            max=0.99,
-            help="Share of jobs, by time, to learn from.  [default: 0.8, for policies 0.5]",
+            max=1.0,
+            help="Share of the newest jobs that is not learned from and tested on.  "
+            "[default: 0.2, for policies 0.5]",
         ),
     ] = None,
     seed: o.Seed = 0,
@@ -84,8 +85,8 @@ def compare(
     Methods learn from the same past and are marked on the same recent jobs.
 
     Policies are run over whole traces and held against the best simple order under EASY: over all
-    jobs, over those after --split, and on the machines they were not --fitted on.  A claim is
-    printed only where no gate fails.
+    jobs, over the newest --test-fraction of them, and on the machines they were not --fitted on.
+    A claim is printed only where no gate fails.
     """
     if policies:
         from rheostat.cli.protocol import compare_policies
@@ -98,7 +99,7 @@ def compare(
             policies, traces, heuristics=heuristics, fitted=fitted or (), max_wait=max_wait,
             seed=seed, processes=processes, dask=dask, slurm=slurm, workers=workers,
             memory=memory, results=results, html=html, figure=figure, json=json,
-            split=0.5 if split is None else split, **how,
+            split=1.0 - (0.5 if test_fraction is None else test_fraction), **how,
         )  # fmt: skip
         return
     if file is None:
@@ -106,7 +107,7 @@ def compare(
     _methods(
         file,
         kinds,
-        0.8 if split is None else split,
+        1.0 - (0.2 if test_fraction is None else test_fraction),
         seed,
         html=html,
         figure=figure,

@@ -49,7 +49,7 @@ def coschedule(
     domains: Annotated[int, typer.Option(min=1, help="NUMA domains of a node.")] = 2,
     idle: Annotated[str, typer.Option(help="Power of an idle GPU.")] = "60W",
     tenants: Annotated[int, typer.Option(min=1, help="Most jobs at once (packed).")] = 4,
-    crowd: Annotated[
+    interference: Annotated[
         float, typer.Option(min=0.0, help="Slowdown of a job per neighbour, 0.05 is 5 %.")
     ] = 0.05,
     nodes: Annotated[
@@ -84,8 +84,10 @@ def coschedule(
 
     if exact and nodes > 1:
         raise typer.BadParameter(f"--exact plans one node, got --nodes {nodes}")
-    if not crowd <= 100:
-        raise typer.BadParameter(f"--crowd: expected a share such as 0.05, got {crowd}")
+    if not interference <= 100:
+        raise typer.BadParameter(
+            f"--interference: expected a share such as 0.05, got {interference}"
+        )
     known = read_profiles(profiles, _pairs(where or []))
     jobs, idle_w = read_queue(queue, known), parse_quantity(idle, "W")
     node, tenants = _node(gpus, domains, idle_w), min(tenants, gpus)
@@ -99,9 +101,9 @@ def coschedule(
     with working(f"{len(jobs)} jobs"):
         best = _exact(jobs, known, node, tenants, objective, seed) if exact else None
         runs = compare(jobs, known, node, candidates=candidates, objective=objective, nodes=nodes,
-                       plans=[best.plan(tenants)] if best else (), tenants=tenants, crowd=crowd,
-                       seed=seed)  # fmt: skip
-    facts = _facts(runs, node, nodes, crowd, objective)
+                       plans=[best.plan(tenants)] if best else (), tenants=tenants,
+                       crowd=interference, seed=seed)  # fmt: skip
+    facts = _facts(runs, node, nodes, interference, objective)
     if best:
         facts["exact"] = {"makespan_s": best.makespan_s, "energy_j": best.energy_j,
                           "edp_js": best.makespan_s * best.energy_j, "bound": best.bound,
@@ -154,7 +156,7 @@ def _exact(jobs: Any, known: Any, node: Any, tenants: int, objective: str, seed:
 
 
 def _facts(
-    runs: list[NodeRun], node: Any, nodes: int, crowd: float, objective: str
+    runs: list[NodeRun], node: Any, nodes: int, interference: float, objective: str
 ) -> dict[str, Any]:
     told = [
         {"policy": r.policy, "makespan_s": r.makespan_s, "energy_j": r.energy_j,
@@ -165,7 +167,7 @@ def _facts(
     columns = ["job_id", "app", "node", "gpus", "gpu_ids", "submit_s", "start_s", "end_s",
                "energy_j"]  # fmt: skip
     rows = runs[0].jobs.frame.select(columns).to_dicts()
-    return {"node_gpus": node.gpus, "nodes": nodes, "idle_w": node.idle_w, "crowd": crowd,
+    return {"node_gpus": node.gpus, "nodes": nodes, "idle_w": node.idle_w, "crowd": interference,
             "objective": objective, "best": runs[0].policy, "policies": told,
             "schedule": rows}  # fmt: skip
 

@@ -36,8 +36,11 @@ def counters(
             help="runtime_s, power_w, package_power_w, dram_power_w.  [default: all there are]"
         ),
     ] = "",
-    split: Annotated[
-        str, typer.Option(help="Leave out whole applications, or runs at random, or both.")
+    leave_out: Annotated[
+        str,
+        typer.Option(
+            help="What the model is tested on: whole applications, runs at random, or both."
+        ),
     ] = "application,random",
     by: Annotated[str, typer.Option(help="Column that names the application.")] = "app",
     what_if: Annotated[
@@ -68,7 +71,7 @@ def counters(
     factors = _factors(what_if or [])
     jobs = mummi.recording(files, form)
     tell_notes(jobs.notes)
-    how = {"methods": chosen, "targets": o.names(target), "splits": o.names(split)}
+    how = {"methods": chosen, "targets": o.names(target), "splits": o.names(leave_out)}
     with working(f"{len(chosen)} methods"):
         facts = mummi.study(jobs, **how, by=by, changes=factors, seed=seed)
     for line in _used(facts):

@@ -20,9 +20,7 @@ def fit(
         Path, typer.Option(help="Where the model goes.", writable=True, dir_okay=False)
     ] = Path("model.rheo"),
     kind: o.Kind = "auto",
-    check: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of the newest jobs to be marked on.")
-    ] = 0.2,
+    test_fraction: o.TestFraction = 0.2,
     knobs: Annotated[
         str, typer.Option(help="Columns that will be turned; only the law model needs to know.")
     ] = "nodes",
@@ -53,7 +51,8 @@ def fit(
     not seen the newest of them.
 
     Several FILES in time order (the months of a trace, say), --out-of-core, --dask and --slurm make
-    an XGBoost or LightGBM model part by part; what --check holds back is then not learnt from.
+    an XGBoost or LightGBM model part by part; what --test-fraction holds back is then not
+    learned from.
     """
     from rheostat.cli.output import put_json, put_report, tell
     from rheostat.core.report import Report, Section
@@ -67,7 +66,13 @@ def fit(
         from rheostat.cli import large
 
         cluster = large.workers_of(dask, slurm, workers, memory)
-        how = {"kind": kind, "check": check, "seed": seed, "workers": cluster, "work": work}
+        how = {
+            "kind": kind,
+            "test_fraction": test_fraction,
+            "seed": seed,
+            "workers": cluster,
+            "work": work,
+        }
         facts = large.fit_files(files, out, **how, form=form, mapped=mapped)
         if json:
             put_json("rheostat.fit/1", facts)
@@ -76,8 +81,9 @@ def fit(
         return
     jobs = o.load(files[0], form, mapped)
     chosen, names = kind_of(kind, jobs), o.names(knobs)
-    clock = check > 0 and "submit_s" in jobs.columns
-    found = marks(jobs, new_model(chosen, jobs, knobs=names, seed=seed), check) if clock else {}
+    clock = test_fraction > 0 and "submit_s" in jobs.columns
+    new = new_model(chosen, jobs, knobs=names, seed=seed)
+    found = marks(jobs, new, test_fraction) if clock else {}
     model = o.fitted(jobs, None, chosen, seed, names)
     path = save(model, out)
     tell(f"wrote {path}")

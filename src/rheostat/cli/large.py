@@ -42,7 +42,7 @@ def fit_files(
     out: Path,
     *,
     kind: str,
-    check: float,
+    test_fraction: float,
     seed: int,
     workers: Workers | None,
     work: Path | None,
@@ -61,7 +61,13 @@ def fit_files(
     job = LargeFit(kind=chosen, settings=Settings(seed=seed))
     with stages() as progress:
         model, marks = fit_large(
-            files, read, job, workers=workers, work_dir=work, held_out=check, progress=progress
+            files,
+            read,
+            job,
+            workers=workers,
+            work_dir=work,
+            held_out=test_fraction,
+            progress=progress,
         )
     tell_notes(model.notes)
     save(model, out)

@@ -23,7 +23,7 @@ def train_ours(
     out: Path,
     objective: str = "",
     generations: int | None = None,
-    held_out: float = 0.2,
+    test_fraction: float = 0.2,
     seed: int = 0,
     json: bool = False,
     html: Path | None = None,
@@ -35,7 +35,7 @@ def train_ours(
     from rheostat.training.priority.generated_sites import generated_site
     from rheostat.training.priority.training_cases import cases
 
-    given = cases(jobs, place, name=trace, length=STRETCH, most=MOST, until=1.0 - held_out)
+    given = cases(jobs, place, name=trace, length=STRETCH, most=MOST, until=1.0 - test_fraction)
     for number in range(SITES):
         log, size = generated_site(number, SITE_JOBS)
         given += cases(log, size, name=f"site {number}", length=SITE_JOBS, most=1)
@@ -45,7 +45,7 @@ def train_ours(
             seed=seed, out=out, progress=progress,
         )  # fmt: skip
     with stages() as told:
-        held = _judged(jobs, place, ranker, held_out, told)
+        held = _judged(jobs, place, ranker, test_fraction, told)
     facts = {
         "trace": trace, "agent": "ours", "objective": objective or "slowdown", "seed": seed,
         "parameters": len(ranker.weights), "cases": [c.name for c in given],

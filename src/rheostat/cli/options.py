@@ -91,6 +91,20 @@ Prior = Annotated[
     Path | None,
     typer.Option(help="Runs of other applications (column app) that teach the law method."),
 ]
+TestFraction = Annotated[
+    float,
+    typer.Option(
+        min=0.0, max=0.99, help="Share of the newest jobs that is not learned from and tested on."
+    ),
+]
+PowerModel = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="MODEL",
+        help="A saved model that predicts power, for jobs without measured watts and for planning "
+        "under a cap.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 RUNTIME_ENERGY = "runtime_s,energy_j"

@@ -80,14 +80,7 @@ def simulate(
         Path | None,
         typer.Option(help="Moldable jobs: a CSV or parquet table of job_id, cores, runtime_s, ..."),
     ] = None,
-    power: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="MODEL",
-            help="A saved model that predicts power, for planning under a cap.  "
-            "[default: watts measured, else the machine's]",
-        ),
-    ] = None,
+    power_model: o.PowerModel = None,
     schedule: Annotated[
         Path | None,
         typer.Option(help="Write starts and ends here, as CSV.", writable=True, dir_okay=False),
@@ -127,8 +120,8 @@ def simulate(
     site: dict[str, Any] = {}
     if alternatives is not None:
         site["alternatives"] = _alternatives(alternatives)
-    if power is not None:
-        site["power_w"] = _predicted(power, jobs)
+    if power_model is not None:
+        site["power_w"] = _predicted(power_model, jobs)
     place = machine_of(jobs, machine)
     _check(policies, place, estimates, site)
     runs = run_all(jobs, policies, place, seed=seed, estimates=estimates, **site)

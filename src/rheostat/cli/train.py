@@ -46,9 +46,7 @@ def train(
             "(DRAS); else those of the trace alone."
         ),
     ] = "",
-    held_out: Annotated[
-        float, typer.Option(help="Last share of the jobs, not learned from and judged on.")
-    ] = 0.2,
+    test_fraction: o.TestFraction = 0.2,
     faithful: Annotated[
         bool,
         typer.Option(
@@ -74,10 +72,7 @@ def train(
         int, typer.Option(min=1, help="A2C, PPO: processes that play; the agent is the same.")
     ] = 1,
     machine: MachineSize = "",
-    power: Annotated[
-        Path | None,
-        typer.Option(metavar="MODEL", help="A saved model: watts of jobs that have none measured."),
-    ] = None,
+    power_model: o.PowerModel = None,
     estimates: Annotated[
         str,
         typer.Option(help="What planning believes of run times: user, or perfect (clairvoyant)."),
@@ -106,17 +101,19 @@ def train(
 
     if agent not in (*AGENTS, "ours"):
         raise DataError("--agent", [f"expected {', '.join(AGENTS)} or ours, got {agent!r}"])
-    jobs = _powered(read(trace, form or None), power)
+    jobs = _powered(read(trace, form or None), power_model)
     place = machine_of(jobs, machine)
     if agent == "ours":
         from rheostat.cli.learned_priority import train_ours
 
         told: dict[str, Any] = {"objective": objective, "generations": updates, "json": json}
         told |= {"html": html, "figure": figure}
-        train_ours(jobs, place, trace=str(trace), out=out, held_out=held_out, seed=seed, **told)
+        train_ours(
+            jobs, place, trace=str(trace), out=out, test_fraction=test_fraction, seed=seed, **told
+        )
         return
     course = Curriculum(
-        jobs, place, agent, objective, _phases(phases), estimates, held_out,
+        jobs, place, agent, objective, _phases(phases), estimates, test_fraction,
         jobsets if agent.startswith("dras") else updates,
         faithful, workers, seed, _switches(set_),
     )  # fmt: skip

@@ -208,7 +208,7 @@ def _later(jobs: JobTable, task: Task) -> JobTable:
     found = later(jobs, task.split)
     if not len(found):
         told = f"no job is submitted after the first {task.split:.0%} of them"
-        raise DataError("--split", [told])
+        raise DataError("--test-fraction", [told])
     return found
 
 

@@ -47,7 +47,7 @@ class Curriculum:
         if self.estimates not in ("user", "perfect"):
             problems.append(f"--estimates: expected user or perfect, got {self.estimates!r}")
         if not 0 <= self.held_out < 1:
-            problems.append(f"--held-out: expected 0 to less than 1, got {self.held_out}")
+            problems.append(f"--test-fraction: expected 0 to less than 1, got {self.held_out}")
         if not self.machine.plain:
             problems.append("a machine with partitions, a cap or failures cannot be learned on yet")
         if problems:

@@ -46,8 +46,8 @@ from rheostat.training.rl.episode import Episode, WindowView
 torch = require("torch", extra="deep")
 
 OTHERS = (
-    "jobs: expected {}, got others: another trace, or other --held-out, --phases, --machine or "
-    "--estimates; give those it was begun with"
+    "jobs: expected {}, got others: another trace, or other --test-fraction, --phases, --machine "
+    "or --estimates; give those it was begun with"
 )
 LEAST_CHANCE = 1e-8  # the released code clips probabilities there; below it nothing is learned
 MOMENTS = ("exp_avg", "exp_avg_sq", "step")
