@@ -50,3 +50,17 @@ def test_no_configuration_within_the_limit_is_exit_3_and_names_the_nearest(file,
 def test_what_cannot_be_meant_is_one_message(file, capsys, more, word):
     assert run(["llm", "plan", file, *more]) == 1
     assert word in capsys.readouterr().err
+
+
+def test_a_ranking_is_learned_saved_and_used_again(tmp_path, capsys):
+    from tests.prediction.test_prompt_length import requests
+
+    requests(200).frame.write_csv(tmp_path / "r.csv")
+    model = str(tmp_path / "m.rheo")
+    assert run(["llm", "rank", str(tmp_path / "r.csv"), "--save", model, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["schema"] == "rheostat.llm-rank/1"
+    assert said["methods"]["ours"]["tau"] > 0.4
+    assert run(["llm", "rank", str(tmp_path / "r.csv"), "--model", model]) == 0
+    assert "ours\ttau 0." in capsys.readouterr().out
+    assert run(["llm", "rank", str(tmp_path / "r.csv"), "--model", str(tmp_path / "r.csv")]) == 1

@@ -110,12 +110,28 @@ def _actor() -> Fitted:
     return Actor(ActorCriticConfig(), seed=2), lambda m: m.network.state_dict()
 
 
+def _serving() -> Fitted:
+    from rheostat.prediction.serving_law import ServingLaw
+    from tests.prediction.test_serving_law import runs
+
+    return predicting(ServingLaw(), runs())
+
+
+def _prompts() -> Fitted:
+    from rheostat.prediction.prompt_length import PromptLength
+    from tests.prediction.test_prompt_length import requests
+
+    return predicting(PromptLength(), requests(60))
+
+
 MAKE: dict[str, Callable[[], Fitted]] = {
     "surrogate": lambda: predicting(small()),
     "scaling-law": _law,
     "within-application": _within,
     "out-of-core": _large,
     "counters": _counters,
+    "serving-law": _serving,
+    "prompt-length": _prompts,
     "caps": _caps,
     "dras-agent": _dras,
     "actor-critic-agent": _actor,

@@ -38,6 +38,9 @@ def fit(
     next_count: Annotated[
         int, typer.Option("--next", min=0, help="Also name this many configurations to measure.")
     ] = 0,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Keep the law in this file.", writable=True)
+    ] = None,
     where: o.Where = None,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -47,10 +50,14 @@ def fit(
 
     Each parameter has a unit and a 90 % interval: the prior of other machines, narrowed by RUNS.
     """
-    from rheostat.cli.output import put_json
+    from rheostat.cli.output import put_json, tell
+    from rheostat.prediction import persist
     from rheostat.prediction.serving_law import equation
 
     jobs, law = _fitted(runs, where, form, mapped)
+    if save is not None:
+        persist.save(law, save)
+        tell(f"wrote {save}")
     wanted = _to_measure(law, jobs, next_count) if next_count else []
     if json:
         found = equation.intervals(law)
@@ -184,3 +191,54 @@ def _show(
             tell(f"{name}: {said}: {100 * (rule['energy_ratio'] - 1):+.1f} % energy per token")
         tell_notes(front.outcome.notes)
     write_files(report, html, figure)
+
+
+@llm.command()
+def rank(
+    requests: Annotated[
+        Path,
+        typer.Argument(
+            help="Answered requests: JSON lines with prompt or messages and the answer or its "
+            "tokens, or a table with prompt and output_tokens.",
+            metavar="REQUESTS",
+        ),
+    ],
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Rank by this model, learn nothing.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Keep the model in this file.", writable=True)
+    ] = None,
+    column: o.Columns = None,
+    test_fraction: Annotated[
+        float, typer.Option("--test-fraction", help="Share of the requests kept for the scores.")
+    ] = 0.2,
+    seed: o.Seed = 0,
+    json: o.Json = False,
+) -> None:
+    """Learn whose answer will be shorter, and say how well that orders other requests.
+
+    Scores are Kendall's tau over all pairs, and the share of pairs in the right order among those
+    whose lengths differ by a fifth or more.  The length of the prompt stands beside, as a baseline.
+    With --model all requests are ranked by a model saved before.
+    """
+    from rheostat.cli.output import put_json, tell, tell_notes
+    from rheostat.measurement.serving.requests import read_requests
+    from rheostat.prediction import persist
+    from rheostat.recipes.pars import evaluated, ranked
+
+    jobs = read_requests(requests, columns=o.pairs(column, "--column") if column else None)
+    tell_notes(jobs.notes)
+    if model is not None:
+        found = ranked(persist.load(model, ["prompt-length"]), jobs, seed)
+    else:
+        fitted, found = evaluated(jobs, test_fraction, seed)
+        if save is not None:
+            persist.save(fitted, save)
+            tell(f"wrote {save}")
+    if json:
+        put_json("rheostat.llm-rank/1", {"requests": len(jobs), "methods": found})
+        return
+    for name, score in found.items():
+        print(f"{name}\ttau {score['tau']:.3f}\tpairs {100 * score['pair_accuracy']:.1f} %"
+              f"\ttests {score['tests']:.0f}")  # fmt: skip

@@ -1,0 +1,129 @@
+"""Requests to a language model, with how long the answers were: JSON lines, parquet or CSV.
+
+JSON lines are read as OpenAI-style logs: ``prompt``, or ``messages`` whose contents are joined, or
+``instruction`` with ``input``; the answer's length from ``output_tokens``, ``usage`` or the answer
+itself, whose words are counted.  Tables need a column ``prompt``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.files import ordinary_file
+from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.vocabulary import table
+from rheostat.errors import DataError
+
+COLUMNS = (
+    Column("prompt", "", Moment.SUBMIT, "text of the request"),
+    Column("prompt_tokens", "", Moment.SUBMIT, "tokens of the request"),
+    Column("output_tokens", "", Moment.END, "tokens of the answer"),
+)
+ANSWERS = ("response", "output", "completion", "answer")
+LONGEST = 1_000_000
+"""Characters of a prompt; a longer one is no prompt but a file in the wrong place."""
+
+
+def read_requests(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
+    """Requests in the order of the file.
+
+    Parameters
+    ----------
+    path
+        JSON lines, parquet or CSV.
+    columns
+        Our name to the file's, where they differ: ``{"output_tokens": "out_words"}``.
+
+    Returns
+    -------
+    JobTable
+        ``prompt`` and ``output_tokens``, and ``prompt_tokens`` and ``submit_s`` where known.
+
+    Raises
+    ------
+    DataError
+        No row has both a prompt and a length.
+    """
+    path = ordinary_file(path)
+    with path.open("rb") as file:
+        start = file.read(64).lstrip()
+    frame = _lines(path) if start[:1] == b"{" else _table(path, parquet=start[:4] == b"PAR1")
+    frame = frame.rename(
+        {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
+    )
+    missing = [c for c in ("prompt", "output_tokens") if c not in frame.columns]
+    if missing:
+        raise DataError(str(path), [f"found no {' and no '.join(missing)}; name them by columns"])
+    return _checked(frame, path)
+
+
+def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
+    """Rows with a prompt of text and a length above 0; the others are noted."""
+    length = frame["output_tokens"].cast(pl.Float64, strict=False)
+    text = frame["prompt"].cast(pl.String, strict=False)
+    good = (length.is_finite() & (length > 0)).fill_null(False)
+    good &= (text.str.len_chars().is_between(1, LONGEST)).fill_null(False)
+    bad = (~good).arg_true().to_list()
+    if not good.any():
+        raise DataError(str(path), ["no row has a prompt and a length of its answer above 0"])
+    kept = frame.with_columns(prompt=text, output_tokens=length).filter(good)
+    names = [
+        c for c in ("prompt", "prompt_tokens", "output_tokens", "submit_s") if c in kept.columns
+    ]
+    said = f"no prompt of 1 to {LONGEST:,} characters, or no length of an answer above 0"
+    notes = [Note(said, tuple(bad[:20]), len(bad), dropped=True)] if bad else []
+    return table(kept.select(names), COLUMNS, notes)
+
+
+def _table(path: Path, *, parquet: bool) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path) if parquet else pl.read_csv(path, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
+        raise DataError(str(path), [f"is no table of requests: {error}"[:300]]) from error
+
+
+def _lines(path: Path) -> pl.DataFrame:
+    rows = [_row(line) for line in path.read_bytes().splitlines() if line.strip()]
+    return pl.DataFrame(
+        rows, schema={"prompt": pl.String, "output_tokens": pl.Float64, "submit_s": pl.Float64}
+    )
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    """One request; what cannot be read is None and counted by the caller."""
+    try:
+        given = json.loads(line)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        return {"prompt": None, "output_tokens": None, "submit_s": None}
+    when = given.get("submit_s", given.get("created", given.get("timestamp")))
+    return {
+        "prompt": _prompt(given),
+        "output_tokens": _length(given),
+        "submit_s": float(when) if isinstance(when, (int, float)) else None,
+    }
+
+
+def _prompt(given: Mapping[str, Any]) -> str | None:
+    if isinstance(given.get("messages"), list):
+        parts = [m.get("content") for m in given["messages"] if isinstance(m, dict)]
+        return "\n".join(p for p in parts if isinstance(p, str)) or None
+    parts = [given.get(k) for k in ("prompt", "instruction", "input")]
+    return "\n".join(p for p in parts if isinstance(p, str) and p) or None
+
+
+def _length(given: Mapping[str, Any]) -> float | None:
+    usage = given.get("usage")
+    said = given.get("output_tokens")
+    if said is None and isinstance(usage, dict):
+        said = usage.get("completion_tokens", usage.get("output_tokens"))
+    if isinstance(said, (int, float)) and not isinstance(said, bool):
+        return float(said)
+    answer = next((given[k] for k in ANSWERS if isinstance(given.get(k), str)), None)
+    return None if answer is None else float(len(answer.split()))

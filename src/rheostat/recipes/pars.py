@@ -1,0 +1,84 @@
+"""Which prompts will be answered soonest?  PARS's question, with a predictor of ours.
+
+PARS trains a BERT-class encoder on pairs of prompts; the encoder is not part of this library.  Here
+are its scores: Kendall's tau over all pairs, and the share of pairs ordered rightly among those
+whose lengths differ by a fifth or more, as PARS filters them.
+
+References
+----------
+Tao, Zhang, Dearing, Wang, Fan, Papka, Lan: PARS, arXiv 2510.03243.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.stats import kendalltau
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import Array
+from rheostat.errors import DataError
+from rheostat.prediction.prompt_length import TARGET, PromptLength
+
+FILTER = 0.2
+PAIRS = 200_000
+
+
+def evaluated(
+    requests: JobTable, test_fraction: float, seed: int
+) -> tuple[PromptLength, Mapping[str, Mapping[str, float]]]:
+    """A model of a random part of the requests, and scores of rankings of the others.
+
+    Parameters
+    ----------
+    requests
+        With ``prompt`` and ``output_tokens``.
+    test_fraction
+        Share that is not learned from.
+    seed
+        Of the division and of the pairs.
+
+    Returns
+    -------
+    PromptLength, and method to score to number: ``tau``, ``pair_accuracy``, ``tests``
+    """
+    if not 0 < test_fraction < 1:
+        raise DataError("test fraction", [f"expected between 0 and 1, got {test_fraction}"])
+    order = np.random.default_rng(seed).permutation(len(requests))
+    tests = max(2, round(test_fraction * len(requests)))
+    model = PromptLength(seed=seed).fit(requests.rows(np.sort(order[tests:])))
+    return model, ranked(model, requests.rows(np.sort(order[:tests])), seed)
+
+
+def ranked(model: PromptLength, asked: JobTable, seed: int) -> dict[str, dict[str, float]]:
+    """Scores of the model's order and of the order of the prompts' lengths."""
+    truth = asked.numpy(TARGET)
+    chars = np.array([len(p) for p in asked.frame["prompt"]], dtype=float)
+    orders = {"ours": model.score(asked), "prompt length": chars}
+    return {name: scores(score, truth, seed) for name, score in orders.items()}
+
+
+def scores(score: Array, truth: Array, seed: int = 0) -> dict[str, float]:
+    """Kendall's tau over all pairs; share of filtered pairs in the right order.
+
+    >>> {k: round(v, 2) for k, v in scores(np.array([1.0, 2, 3]), np.array([5.0, 9, 7])).items()}
+    {'tau': 0.33, 'pair_accuracy': 0.67, 'tests': 3.0}
+    """
+    n = len(truth)
+    i, j = np.triu_indices(n, 1) if n * (n - 1) // 2 <= PAIRS else _drawn(n, seed)
+    far = np.abs(truth[i] - truth[j]) >= FILTER * np.maximum(truth[i], truth[j])
+    i, j = i[far], j[far]
+    agree = np.sign(score[i] - score[j]) * np.sign(truth[i] - truth[j])
+    right = float(np.mean(0.5 + 0.5 * agree)) if len(i) else float("nan")
+    return {
+        "tau": float(kendalltau(score, truth).statistic),
+        "pair_accuracy": right,
+        "tests": float(n),
+    }
+
+
+def _drawn(n: int, seed: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, n, PAIRS)
+    return first, (first + rng.integers(1, n, PAIRS)) % n

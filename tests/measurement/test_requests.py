@@ -1,0 +1,63 @@
+"""Request logs: every way a prompt and a length are written down, and lines that are neither."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.measurement.serving.requests import LONGEST, read_requests
+
+
+def lines(path, rows):
+    path.write_text("\n".join(r if isinstance(r, str) else json.dumps(r) for r in rows))
+    return path
+
+
+def test_ways_to_write_a_request(tmp_path):
+    rows = [
+        {"prompt": "a", "output_tokens": 3, "submit_s": 7},
+        {"messages": [{"role": "user", "content": "b"}, {"content": "c"}],
+         "usage": {"completion_tokens": 5}, "created": 9},
+        {"instruction": "d", "input": "e", "response": "one two  three"},
+    ]  # fmt: skip
+    jobs = read_requests(lines(tmp_path / "r.jsonl", rows))
+    assert jobs.frame["prompt"].to_list() == ["a", "b\nc", "d\ne"]
+    assert jobs.frame["output_tokens"].to_list() == [3.0, 5.0, 3.0]
+    assert jobs.frame["submit_s"].to_list() == [7.0, 9.0, None]
+
+
+def test_lines_that_are_no_request_are_noted_by_row(tmp_path):
+    good = {"prompt": "a", "output_tokens": 3}
+    bad = [
+        "{",
+        "[1]",
+        '{"prompt": "x", "output_tokens": NaN}',
+        {"prompt": "x"},
+        {"prompt": "x", "output_tokens": -1},
+        {"prompt": "x", "output_tokens": True},
+        {"prompt": "x" * (LONGEST + 1), "output_tokens": 1},
+        {"prompt": 5, "output_tokens": 1},
+    ]
+    jobs = read_requests(lines(tmp_path / "r.jsonl", [good, *bad, good]))
+    assert len(jobs) == 2
+    assert jobs.notes[0].rows == tuple(range(1, 9))
+    assert jobs.notes[0].dropped
+
+
+def test_tables_name_their_columns(tmp_path):
+    frame = pl.DataFrame({"prompt": ["a", "b"], "out_words": [4, 0]})
+    frame.write_parquet(tmp_path / "r.parquet")
+    frame.write_csv(tmp_path / "r.csv")
+    for name in ("r.parquet", "r.csv"):
+        jobs = read_requests(tmp_path / name, columns={"output_tokens": "out_words"})
+        assert jobs.frame["output_tokens"].to_list() == [4.0]
+        with pytest.raises(DataError, match="no output_tokens"):
+            read_requests(tmp_path / name)
+
+
+def test_nothing_to_learn_from_is_an_error(tmp_path):
+    with pytest.raises(DataError, match="no row has"):
+        read_requests(lines(tmp_path / "r.jsonl", ["{", "{"]))

@@ -1,0 +1,93 @@
+"""Answer lengths from prompts: what is learned, what is not looked at, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from rheostat import table
+from rheostat.errors import DataError
+from rheostat.prediction.prompt_length import PENALTY, PromptLength, _ridge
+from rheostat.recipes.pars import evaluated, scores
+
+KINDS = {"Essay on": 400, "List three kinds of": 60, "Say yes or no about": 2}
+THINGS = ("trees", "ships", "stars", "bread", "glass", "birds", "paper", "rain")
+
+
+def requests(n: int = 240, seed: int = 0):
+    """Prompts of three kinds, whose answers' lengths differ by kind and by 20 % within."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(list(KINDS), n)
+    made = [f"{k} {rng.choice(THINGS)} and {rng.choice(THINGS)}" for k in kinds]
+    length = [KINDS[k] * np.exp(rng.normal(0, 0.2)) for k in kinds]
+    return table({"prompt": made, "output_tokens": length})
+
+
+def test_kinds_of_prompts_are_told_apart_and_lengths_come_back_in_tokens():
+    model = PromptLength().fit(requests())
+    asked = table({"prompt": [f"{k} clouds and rivers" for k in KINDS]})
+    means = model.predict(asked).mean("output_tokens")
+    assert (np.diff(means) < 0).all()
+    for mean, wanted in zip(means, KINDS.values(), strict=True):
+        assert 0.5 * wanted < mean < 2 * wanted + 20
+
+
+def test_the_weights_solve_the_ridge_equations():
+    from scipy.sparse import random
+
+    x = random(30, 200, 0.1, "csr", random_state=0)
+    z = np.random.default_rng(0).standard_normal(30)
+    exact = np.linalg.solve((x.T @ x).toarray() + PENALTY * np.eye(200), x.T @ z)
+    assert _ridge(x, z) == pytest.approx(exact, abs=1e-6)
+
+
+def test_intervals_hold_what_they_say():
+    model = PromptLength().fit(requests(240, seed=1))
+    new = requests(400, seed=2)
+    low, high = model.predict(new).interval("output_tokens", 0.9)
+    truth = new.numpy("output_tokens")
+    assert 0.8 <= np.mean((low <= truth) & (truth <= high)) <= 1.0
+
+
+def test_the_length_of_the_answer_is_not_looked_at_and_order_does_not_matter():
+    seen = requests()
+    model = PromptLength().fit(seen)
+    without = seen.select(["prompt"])
+    assert model.score(without).tolist() == model.score(seen).tolist()
+    turned = seen.rows(np.arange(len(seen))[::-1])
+    assert model.score(turned)[::-1] == pytest.approx(model.score(seen), abs=1e-12)
+
+
+def test_scores_are_kendalls_and_ties_are_half_right():
+    truth = np.array([1.0, 2.0, 4.0, 8.0, 8.1])
+    found = scores(np.array([1.0, 3.0, 2.0, 5.0, 5.0]), truth)
+    assert found["tau"] == pytest.approx(kendalltau([1, 3, 2, 5, 5], truth).statistic)
+    # 9 pairs differ by a fifth or more; one of them is wrong
+    assert found["pair_accuracy"] == pytest.approx(8 / 9)
+    assert scores(np.zeros(5), truth)["pair_accuracy"] == 0.5
+
+
+def test_a_ranking_beats_the_prompts_length_on_prompts_not_learned_from():
+    _, found = evaluated(requests(400, seed=5), 0.25, seed=0)
+    assert found["ours"]["tests"] == 100
+    assert found["ours"]["tau"] > 0.5
+    assert found["ours"]["tau"] > found["prompt length"]["tau"]
+
+
+def test_what_cannot_be_learned_from_is_refused():
+    with pytest.raises(DataError, match="at least"):
+        PromptLength().fit(requests(5))
+    with pytest.raises(DataError, match="expected text"):
+        PromptLength().fit(requests()).score(table({"prompt": [1, 2]}))
+    with pytest.raises(DataError, match="between 0 and 1"):
+        evaluated(requests(), 1.5, 0)
+
+
+def test_real_prompts_are_ranked_as_the_page_says(shared_data):
+    from rheostat.measurement.serving.requests import read_requests
+
+    file = shared_data / "llm" / "instruction_sets" / "alpaca_en_demo.parquet"
+    _, found = evaluated(read_requests(file, columns={"output_tokens": "out_words"}), 0.2, 0)
+    assert found["ours"]["tau"] >= 0.5
+    assert found["prompt length"]["tau"] < 0
