@@ -25,9 +25,9 @@ from nodecount_lib.section import replace_section
 
 from rheostat.decision.coschedule.constraint_programme import optimum
 from rheostat.decision.coschedule.expected_schedule import NodeSite
-from rheostat.decision.coschedule.files import read_profiles
+from rheostat.decision.coschedule.gpu_profiles import Mode
 from rheostat.decision.coschedule.many_nodes import Matched
-from rheostat.decision.coschedule.profile import Mode
+from rheostat.decision.coschedule.queue_files import read_profiles
 from rheostat.decision.coschedule.shared_node import Node, NodeState, Tenant, Waiting
 from rheostat.recipes.ecosched import ANCHOR, IDLE_W, TOLERANCE, gain, make_policy
 from rheostat.simulation.coschedule.ecosched_logs import measured_runs, queue_in_log, recorded_rows

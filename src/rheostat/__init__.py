@@ -34,8 +34,8 @@ _MODULES = {
     "BudgetObjective": "decision.budget.node_options",
     "NodeFleet": "decision.budget.nodes",
     "choose_caps": "decision.caps",
-    "read_profiles": "decision.coschedule.files",
-    "read_queue": "decision.coschedule.files",
+    "read_profiles": "decision.coschedule.queue_files",
+    "read_queue": "decision.coschedule.queue_files",
     "Node": "decision.coschedule.shared_node",
     "Advice": "decision.decide",
     "decide": "decision.decide",
@@ -97,8 +97,8 @@ if TYPE_CHECKING:
     from rheostat.decision.budget.node_options import BudgetObjective as BudgetObjective
     from rheostat.decision.budget.nodes import NodeFleet as NodeFleet
     from rheostat.decision.caps import choose_caps as choose_caps
-    from rheostat.decision.coschedule.files import read_profiles as read_profiles
-    from rheostat.decision.coschedule.files import read_queue as read_queue
+    from rheostat.decision.coschedule.queue_files import read_profiles as read_profiles
+    from rheostat.decision.coschedule.queue_files import read_queue as read_queue
     from rheostat.decision.coschedule.shared_node import Node as Node
     from rheostat.decision.decide import Advice as Advice
     from rheostat.decision.decide import decide as decide

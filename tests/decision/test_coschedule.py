@@ -20,9 +20,15 @@ from rheostat.decision.coschedule.expected_schedule import (
     cost,
     foresee,
 )
+from rheostat.decision.coschedule.gpu_profiles import (
+    Mode,
+    has_signals,
+    predict,
+    profiles_of,
+    signal,
+)
 from rheostat.decision.coschedule.many_nodes import Matched
 from rheostat.decision.coschedule.packed import Packed, _picks
-from rheostat.decision.coschedule.profile import Mode, has_signals, predict, profiles_of, signal
 from rheostat.decision.coschedule.shared_node import (
     Node,
     NodeState,

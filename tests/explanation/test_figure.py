@@ -14,7 +14,7 @@ from rheostat.cli import run
 from rheostat.core.report import Chart, Report, Section
 from rheostat.errors import DataError, MissingExtra
 from rheostat.explanation.draw import DRAWN, drawing
-from rheostat.explanation.drawing import Cells
+from rheostat.explanation.drawing import HeatCells
 from rheostat.explanation.figure import WIDTH_IN, ending_of, figure, figure_bytes, figure_charts
 
 LONG = "molecular-dynamics-with-a-long-name"
@@ -149,7 +149,7 @@ def test_labels_of_any_front_stay_apart_and_on_the_paper(spots):
 def test_cells_lie_where_the_axes_say():
     """The darkest cell of a grid is under its own centre."""
     drawn = drawing(CHARTS["occupancy"])
-    (cells,) = (m for m in drawn.marks if isinstance(m, Cells))
+    (cells,) = (m for m in drawn.marks if isinstance(m, HeatCells))
     made = figure(drawn)
     (image,) = made.axes[0].images
     left, right, low, high = image.get_extent()

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from rheostat.decision.coschedule.ecosched import EcoSched
 from rheostat.decision.coschedule.expected_schedule import OBJECTIVES, NodeSite, cost, foresee
+from rheostat.decision.coschedule.gpu_profiles import Mode, predict
 from rheostat.decision.coschedule.many_nodes import Matched
 from rheostat.decision.coschedule.packed import Packed
-from rheostat.decision.coschedule.profile import Mode, predict
 from rheostat.decision.coschedule.shared_node import (
     Node,
     NodeState,

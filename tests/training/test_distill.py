@@ -18,7 +18,14 @@ from rheostat.recipes.policies import open_policy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.distill import fit_tree as fit
 from rheostat.training.distill.dagger import DistillConfig, TrainingState, _watch, imitate
-from rheostat.training.distill.decision_states import FULL, States, Trial, joined, of_order, watched
+from rheostat.training.distill.decision_states import (
+    FULL,
+    ScheduledTrace,
+    States,
+    joined,
+    of_order,
+    watched,
+)
 from rheostat.training.distill.fidelity import certificate, loss
 from rheostat.training.distill.fit_tree import OUTER, places, polished, rank_tree, value_tree
 from rheostat.training.distill.grow_tree import bent, cut, grow
@@ -39,7 +46,7 @@ def loaded(seed=0, n=400, unit=1):
 
 @pytest.fixture(scope="module")
 def trial():
-    return Trial.of(loaded(), SIZE)
+    return ScheduledTrace.of(loaded(), SIZE)
 
 
 def scored(name):

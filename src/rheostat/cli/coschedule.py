@@ -77,8 +77,8 @@ def coschedule(
     from rheostat.cli.output import put_json, put_report, tell, working, write_files
     from rheostat.core.files import replacing
     from rheostat.core.units import parse_quantity
-    from rheostat.decision.coschedule.files import read_profiles, read_queue
-    from rheostat.decision.coschedule.profile import has_signals
+    from rheostat.decision.coschedule.gpu_profiles import has_signals
+    from rheostat.decision.coschedule.queue_files import read_profiles, read_queue
     from rheostat.recipes.ecosched import POLICIES
     from rheostat.recipes.ecosched import coschedule as compare
 

@@ -194,7 +194,7 @@ def _learn(course: Curriculum, out: Path) -> TrainingResult:
 
 def _facts(course: Curriculum, learned: TrainingResult, trace: str) -> dict[str, Any]:
     """What is shown, and the JSON document, before the agent is judged."""
-    from rheostat.training.rl.evaluate import UNJUDGED
+    from rheostat.training.rl.held_out import UNJUDGED
 
     clairvoyant = course.estimates == "perfect" or learned.setup.get("plans") == "true"
     return UNJUDGED | {
@@ -216,7 +216,7 @@ def _facts(course: Curriculum, learned: TrainingResult, trace: str) -> dict[str,
 def _judged(course: Curriculum, learned: TrainingResult, trace: str) -> dict[str, Any]:
     from rheostat.cli.output import tell
     from rheostat.cli.progress import watched
-    from rheostat.training.rl.evaluate import held_out
+    from rheostat.training.rl.held_out import held_out
 
     if course.unseen is not None:
         tell(

@@ -14,7 +14,7 @@ from rheostat.explanation.drawing import (
     Axis,
     Bars,
     Drawing,
-    Line,
+    LineMark,
     Mark,
     Numbers,
     Points,
@@ -67,7 +67,9 @@ def front(chart: Chart) -> Drawing:
 def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Mark]:
     known = [i for i, kind in enumerate(s["kinds"]) if kind]
     order = sorted((i for i in known if s["on_front"][i]), key=lambda i: s["x"][i])
-    marks: list[Mark] = [Line(_pick(s["x"], order), _pick(s["y"], order), dash="dot", width=1.0)]
+    marks: list[Mark] = [
+        LineMark(_pick(s["x"], order), _pick(s["y"], order), dash="dot", width=1.0)
+    ]
     hover, text = hover_words(chart, s), s["text"]
     named = [i for i in known if len(known) <= FEW or s["kinds"][i] in WEIGHTS]
     wanted = [Label(known.index(i), text[i], WEIGHTS.get(s["kinds"][i], 0.0)) for i in named]
@@ -109,7 +111,7 @@ def scatter(chart: Chart) -> Drawing:
     marks: list[Mark] = []
     for k, s in enumerate(chart.series):
         if s.get("line"):
-            marks.append(Line(tuple(s["x"]), tuple(s["y"]), s["name"], "soft", "dash", 1.2))
+            marks.append(LineMark(tuple(s["x"]), tuple(s["y"]), s["name"], "soft", "dash", 1.2))
             continue
         n = len(s["x"])
         marks.append(
@@ -128,7 +130,7 @@ def scatter(chart: Chart) -> Drawing:
 def lines(chart: Chart) -> Drawing:
     """A line with marks per series."""
     marks = tuple(
-        Line(tuple(s["x"]), tuple(s["y"]), s.get("name", ""), PALETTE[k % 8], width=2.0,
+        LineMark(tuple(s["x"]), tuple(s["y"]), s.get("name", ""), PALETTE[k % 8], width=2.0,
              marks=True, hover=tuple(hover_words(chart, s)))
         for k, s in enumerate(chart.series)
     )  # fmt: skip
@@ -139,7 +141,7 @@ def calibration(chart: Chart) -> Drawing:
     """Nominal against observed coverage, both as shares; on the dotted line they are the same."""
     drawn = lines(Chart("line", chart.series, chart.axes, units=("share", "share")))
     x, y = (axis_of(a, [0.0, 1.0], "share") for a in chart.axes)
-    diagonal = Line((0.0, 1.0), (0.0, 1.0), "nominal", "mute", "dot")
+    diagonal = LineMark((0.0, 1.0), (0.0, 1.0), "nominal", "mute", "dot")
     return Drawing(x, y, (diagonal, *drawn.marks), height=420)
 
 

@@ -8,7 +8,15 @@ from typing import Any
 
 from rheostat.core.report import Chart
 from rheostat.explanation.axes import axis_of, even_ticks, names_axis, number, scale_of
-from rheostat.explanation.drawing import Axis, Bars, Cells, Drawing, Line, Numbers, Scale
+from rheostat.explanation.drawing import (
+    Axis,
+    Bars,
+    ColourScale,
+    Drawing,
+    HeatCells,
+    LineMark,
+    Numbers,
+)
 from rheostat.explanation.number_words import chart_unit, duration, number_words, plain_name
 
 COLOURS = ("one", "two", "three", "four", "five", "six")
@@ -34,7 +42,7 @@ def over_time(chart: Chart) -> Drawing:
     for k, s in enumerate(chart.series):
         colour, dash = ("ink", "dash") if s.get("limit") else style(k)
         x, y = tuple(s["x"]), tuple(s["y"])
-        marks.append(Line(x, y, s["name"], colour, dash, 1.4, steps=True))
+        marks.append(LineMark(x, y, s["name"], colour, dash, 1.4, steps=True))
     x_axis = axis_of(chart.axes[0], _all(chart, "x"), chart_unit(chart, 0), zero=True)
     y_axis = axis_of(chart.axes[1], _all(chart, "y"), chart_unit(chart, 1), zero=True)
     return Drawing(x_axis, y_axis, tuple(marks))
@@ -67,10 +75,12 @@ def occupancy(chart: Chart) -> Drawing:
     (s,) = chart.series
     top = max((v for row in s["z"] for v in row if v is not None), default=0.0) or 1.0
     ticks = even_ticks(0.0, 100 * top)
-    scale = Scale("share of the machine (%)", tuple(t / 100 / top for t in ticks), _words(ticks))
+    scale = ColourScale(
+        "share of the machine (%)", tuple(t / 100 / top for t in ticks), _words(ticks)
+    )
     shade = tuple(tuple(None if v is None else v / top for v in row) for row in s["z"])
     rows = [str(n) for n in s["y"]]
-    cells = Cells(
+    cells = HeatCells(
         tuple(s["x"]), tuple(map(float, range(len(rows)))), shade, scale, y_words=tuple(rows)
     )
     x = axis_of(chart.axes[0], s["x"], chart_unit(chart, 0), zero=True)
@@ -84,16 +94,16 @@ def pairs(chart: Chart) -> Drawing:
     most = max((v for row in s["z"] for v in row if v), default=1.0)
     top = math.log10(most) or 1.0
     ticks = [c for c in COUNTS if c <= most]
-    scale = Scale(
+    scale = ColourScale(
         "jobs", tuple(math.log10(c) / top for c in ticks), tuple(f"{c:,.0f}" for c in ticks)
     )
     shade = tuple(tuple(math.log10(v) / top if v else None for v in row) for row in s["z"])
     said = tuple(tuple(f"{v:,.0f} jobs" if v else "" for v in row) for row in s["z"])
     words = tuple(duration(10.0**v) for v in s["x"])
-    cells = Cells(tuple(s["x"]), tuple(s["y"]), shade, scale, words, words, said)
+    cells = HeatCells(tuple(s["x"]), tuple(s["y"]), shade, scale, words, words, said)
     half = (s["x"][1] - s["x"][0]) / 2
     low, high = s["x"][0] - half, s["x"][-1] + half
-    diagonal = Line((low, high), (low, high), colour="mute", dash="dot")
+    diagonal = LineMark((low, high), (low, high), colour="mute", dash="dot")
     axes = [_log_seconds(a, low, high) for a in chart.axes]
     return Drawing(axes[0], axes[1], (cells, diagonal), height=440)
 
@@ -139,7 +149,7 @@ def _cut(text: str, room: float) -> str:
 
 def _shades(
     values: Sequence[float], limits: Sequence[float], name: str, unit: str
-) -> tuple[Numbers, Scale]:
+) -> tuple[Numbers, ColourScale]:
     """Shades from 0.1 up, so that every bar is seen; times on a logarithmic scale."""
     if unit == "s":
         low, high = (math.log10(max(v, 1.0)) for v in limits)
@@ -156,7 +166,7 @@ def _shades(
     span = (high - low) or 1.0
     return (
         tuple(round(0.1 + 0.9 * (v - low) / span, 3) for v in values),
-        Scale(title, tuple(0.1 + 0.9 * (p - low) / span for p in places), words),
+        ColourScale(title, tuple(0.1 + 0.9 * (p - low) / span for p in places), words),
     )
 
 

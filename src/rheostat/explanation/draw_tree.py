@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from rheostat.core.report import Chart
-from rheostat.explanation.drawing import Axis, Boxes, Drawing, Line
+from rheostat.explanation.drawing import Axis, Boxes, Drawing, LineMark
 
 LETTER, ROW, PAGE = 6.8, 15, 1050
 """Pixels: a letter's width, a line's height, a page's width."""
@@ -32,7 +32,7 @@ def tree(chart: Chart) -> Drawing:
         Axis("", -0.05, levels, shown=False),
         Axis("", places - 0.5, -0.5, shown=False),
         (
-            Line(tuple(bends_x), tuple(bends_y), colour="mute", width=1.2),
+            LineMark(tuple(bends_x), tuple(bends_y), colour="mute", width=1.2),
             Boxes(tuple(x), tuple(y), tuple(text), colours, tuple(s["hover"])),
         ),
         height=max(160, int(40 + places * (tallest * ROW + 18))),

@@ -35,7 +35,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ColourScale:
     """What a shade stands for: 0 is the lightest, 1 the darkest."""
 
     title: str
@@ -44,7 +44,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Line:
+class LineMark:
     """A line through points, or with ``steps`` a value that holds until the next."""
 
     x: Numbers
@@ -99,7 +99,7 @@ class Bars:
     name: str = ""
     colour: str = "one"
     shade: Numbers = ()
-    scale: Scale | None = None
+    scale: ColourScale | None = None
     upright: bool = False
     low: Numbers = ()
     high: Numbers = ()
@@ -109,13 +109,13 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Cells:
+class HeatCells:
     """A shaded grid: ``shade`` is (rows, columns) of 0 to 1; ``said`` is what a cell's value is."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
     shade: tuple[Numbers, ...]
-    scale: Scale
+    scale: ColourScale
     x_words: Words = ()
     y_words: Words = ()
     said: tuple[Words, ...] = ()
@@ -134,7 +134,7 @@ class Boxes:
     kind: str = "boxes"
 
 
-Mark = Line | Points | Bars | Cells | Boxes
+Mark = LineMark | Points | Bars | HeatCells | Boxes
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,13 @@ from rheostat.errors import DataError
 from rheostat.explanation.drawing import (
     Bars,
     Boxes,
-    Cells,
+    ColourScale,
     Drawing,
-    Line,
+    HeatCells,
+    LineMark,
     Mark,
     Numbers,
     Points,
-    Scale,
 )
 from rheostat.explanation.labels import LETTER
 
@@ -232,7 +232,7 @@ def _legend(made: Figure, axes: Axes) -> None:
     )  # fmt: skip
 
 
-def _line(axes: Axes, mark: Line, colours: Mapping[str, str], order: int) -> None:
+def _line(axes: Axes, mark: LineMark, colours: Mapping[str, str], order: int) -> None:
     axes.plot(
         _floats(mark.x), _floats(mark.y), color=colours[mark.colour], linewidth=mark.width * PT,
         linestyle=DASHES[mark.dash], drawstyle="steps-mid" if mark.steps else "default",
@@ -295,7 +295,7 @@ def _bars(axes: Axes, mark: Bars, colours: Mapping[str, str], order: int) -> Non
         _colour_scale(axes, mark.scale, colours)
 
 
-def _cells(axes: Axes, mark: Cells, colours: Mapping[str, str], order: int) -> None:
+def _cells(axes: Axes, mark: HeatCells, colours: Mapping[str, str], order: int) -> None:
     """One picture of all cells, which are evenly spaced."""
     rows = [_floats(row) for row in mark.shade]
     ends = [e for side in (mark.x, mark.y) for e in _edges(side)]
@@ -325,7 +325,7 @@ def shade_map(colours: Mapping[str, str]) -> Colormap:
     return LinearSegmentedColormap.from_list("rheostat", steps)
 
 
-def _colour_scale(axes: Axes, scale: Scale, colours: Mapping[str, str]) -> None:
+def _colour_scale(axes: Axes, scale: ColourScale, colours: Mapping[str, str]) -> None:
     from matplotlib.cm import ScalarMappable
 
     bar = axes.figure.colorbar(
@@ -363,9 +363,9 @@ def _name(name: str) -> str:
 
 
 DRAW: Mapping[type[Mark], Any] = {
-    Line: _line,
+    LineMark: _line,
     Points: _points,
     Bars: _bars,
-    Cells: _cells,
+    HeatCells: _cells,
     Boxes: _boxes,
 }

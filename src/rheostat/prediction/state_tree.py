@@ -30,7 +30,7 @@ MODULES = {
     "prediction.scaling_law.coordinates": ("Basis", "Scale"),
     "prediction.scaling_law.pooled": ("Pooled", "PooledRuns"),
     "prediction.scaling_law.scaling_law": ("LawGP",),
-    "prediction.effects.coding": ("EffectCoding",),
+    "prediction.effects.effect_coding": ("EffectCoding",),
     "prediction.effects.hierarchy": ("Hierarchy",),
     "prediction.effects.identification": ("Identification",),
     "prediction.effects.levels": ("EffectLevels",),

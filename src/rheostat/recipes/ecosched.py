@@ -17,9 +17,9 @@ from typing import Any
 
 from rheostat.decision.coschedule.ecosched import EcoSched
 from rheostat.decision.coschedule.expected_schedule import Planned, cost
+from rheostat.decision.coschedule.gpu_profiles import Profiles, has_signals
 from rheostat.decision.coschedule.many_nodes import Matched
 from rheostat.decision.coschedule.packed import Packed
-from rheostat.decision.coschedule.profile import Profiles, has_signals
 from rheostat.decision.coschedule.shared_node import CoPolicy, Node, Waiting
 from rheostat.decision.coschedule.simple_policies import Marble, Sequential
 from rheostat.errors import DataError

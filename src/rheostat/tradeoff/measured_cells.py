@@ -28,7 +28,7 @@ QUANTITIES = ("runtime_s", "power_w", "energy_j")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredSettings:
     """Runs of one application, and which of them belong to each of its alternatives.
 
     Parameters
@@ -52,7 +52,7 @@ class Measured:
 
 def measured(
     alternatives: JobTable, runs: JobTable, knobs: Sequence[str], wanted: Sequence[str]
-) -> Measured:
+) -> MeasuredSettings:
     """Find the runs at each alternative's setting; runs without a ``wanted`` quantity are none.
 
     >>> from rheostat import table
@@ -67,14 +67,14 @@ def measured(
     values = {q: given[q][0] for q in names}
     needed = [q for q in wanted if q in values or q in DERIVED]
     if not len(runs) or not set(needed) <= set(values) or not set(knobs) <= set(runs.columns):
-        return Measured(runs, values, {})
+        return MeasuredSettings(runs, values, {})
     whole = np.all([np.isfinite(values[q]) for q in needed or ["runtime_s"]], axis=0)
     at: dict[tuple[object, ...], list[int]] = {}
     for row, setting in enumerate(_settings(runs, knobs)):
         if whole[row]:
             at.setdefault(setting, []).append(row)
     found = ((i, at.get(s)) for i, s in enumerate(_settings(alternatives, knobs)))
-    return Measured(runs, values, {i: np.array(rows) for i, rows in found if rows})
+    return MeasuredSettings(runs, values, {i: np.array(rows) for i, rows in found if rows})
 
 
 def measured_all(
@@ -92,7 +92,7 @@ def measured_all(
 
 
 def filled(
-    alternatives: JobTable, own: Measured, predicted: Outcome | None, knobs: Sequence[str]
+    alternatives: JobTable, own: MeasuredSettings, predicted: Outcome | None, knobs: Sequence[str]
 ) -> Outcome:
     """Measurements where there are any, else ``predicted``, one row per alternative without one.
 
@@ -149,7 +149,7 @@ def _lengthened(draws: Array, d: int) -> Array:
 
 
 def _grades(
-    rows: JobTable, own: Measured, predicted: Outcome, knobs: Sequence[str]
+    rows: JobTable, own: MeasuredSettings, predicted: Outcome, knobs: Sequence[str]
 ) -> NDArray[np.int64]:
     """Interpolated within the range of the application's own settings, borrowed beyond it."""
     inside = np.full(len(rows), bool(own.cells))
@@ -212,7 +212,7 @@ def expected_front(searcher: Searcher) -> Front | None:
     for row, setting in enumerate(_settings(told.alternatives, searcher.space.names)):
         at.setdefault(place.get(setting, -1), []).append(row)
     cells = {i: np.array(rows) for i, rows in at.items() if i >= 0}
-    own = Measured(told.alternatives, values, cells)
+    own = MeasuredSettings(told.alternatives, values, cells)
     blank = own.missing(len(settings))
     predicted = searcher.forecast([settings[i] for i in blank]) if len(blank) else None
     if len(blank) and predicted is None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from rheostat._optional import require
 from rheostat.decision.coschedule.expected_schedule import NodeSite, Planned
-from rheostat.decision.coschedule.profile import Mode, Profiles
+from rheostat.decision.coschedule.gpu_profiles import Mode, Profiles
 from rheostat.decision.coschedule.shared_node import Waiting
 from rheostat.errors import DataError, Infeasible
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.core.outcome import Array
-from rheostat.decision.coschedule.profile import Mode, PredictedProfile, Profiles, predict
+from rheostat.decision.coschedule.gpu_profiles import Mode, PredictedProfile, Profiles, predict
 from rheostat.decision.coschedule.shared_node import NodeState, Start, Waiting, place
 from rheostat.decision.coschedule.simple_policies import next_domain
 

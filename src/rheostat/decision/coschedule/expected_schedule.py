@@ -17,7 +17,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rheostat.decision.coschedule.profile import Mode
+from rheostat.decision.coschedule.gpu_profiles import Mode
 from rheostat.decision.coschedule.shared_node import NodeState, Start, Waiting, best_place
 from rheostat.errors import DataError
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.decision.coschedule.expected_schedule import NodeSite
+from rheostat.decision.coschedule.gpu_profiles import Mode, Profiles
 from rheostat.decision.coschedule.packed import Packed
-from rheostat.decision.coschedule.profile import Mode, Profiles
 from rheostat.decision.coschedule.shared_node import NodeState, Start, Waiting, best_place
 
 PER_NODE = 4

@@ -39,7 +39,7 @@ from rheostat.decision.coschedule.expected_schedule import (
     cost,
     foresee,
 )
-from rheostat.decision.coschedule.profile import Mode, Profiles
+from rheostat.decision.coschedule.gpu_profiles import Mode, Profiles
 from rheostat.decision.coschedule.shared_node import NodeState, Start, Waiting
 from rheostat.decision.coschedule.simple_policies import fastest, most_gpus, near_fastest
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rheostat.decision.coschedule.profile import Mode
+from rheostat.decision.coschedule.gpu_profiles import Mode
 from rheostat.errors import DataError
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rheostat.decision.coschedule.profile import Mode, Profiles
+from rheostat.decision.coschedule.gpu_profiles import Mode, Profiles
 from rheostat.decision.coschedule.shared_node import NodeState, Start, Waiting, place
 
 NEAR = 0.05

@@ -28,7 +28,7 @@ BINS = 25
 
 
 @dataclass(frozen=True)
-class Projects:
+class ProjectHabits:
     """P projects: what each runs and how it usually asks for it."""
 
     user: Ints
@@ -42,7 +42,7 @@ class Projects:
     nameless: NDArray[np.bool_]
 
     @classmethod
-    def draw(cls, apps: Apps, n_users: int, rng: np.random.Generator) -> Projects:
+    def draw(cls, apps: Apps, n_users: int, rng: np.random.Generator) -> ProjectHabits:
         """Every application has at least one project; each user has one to three."""
         n_apps = len(apps.work_s)
         user = np.repeat(np.arange(n_users), rng.integers(1, 4, n_users))

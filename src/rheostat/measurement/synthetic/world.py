@@ -25,7 +25,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Outcome
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.measurement.synthetic.habits import Projects, repeated
+from rheostat.measurement.synthetic.habits import ProjectHabits, repeated
 from rheostat.measurement.synthetic.site_law import Apps, Array
 
 EPOCH_S = 1_704_067_200.0  # 2024-01-01T00:00:00Z, a Monday
@@ -79,9 +79,9 @@ class World:
         return Apps.draw(self.n_apps, np.random.default_rng([self.seed, 1]), self.work_scale)
 
     @cached_property
-    def projects(self) -> Projects:
+    def projects(self) -> ProjectHabits:
         """The hidden habits."""
-        return Projects.draw(self.apps, self.n_users, np.random.default_rng([self.seed, 2]))
+        return ProjectHabits.draw(self.apps, self.n_users, np.random.default_rng([self.seed, 2]))
 
     def app_names(self) -> list[str]:
         """Names of the applications, by index."""

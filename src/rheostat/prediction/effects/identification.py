@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.core.outcome import Array
-from rheostat.prediction.effects.coding import Rows
+from rheostat.prediction.effects.effect_coding import Rows
 
 FEWEST = 10
 """Randomised jobs, or problems run at several settings, with which a log may begin to answer."""

@@ -27,7 +27,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import NotFitted
-from rheostat.prediction.effects.coding import PROBLEM, SIZES, Rows, fit_coding
+from rheostat.prediction.effects.effect_coding import PROBLEM, SIZES, Rows, fit_coding
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
 from rheostat.prediction.effects.identification import identify
 from rheostat.prediction.effects.levels import EffectLevels, centred, drift, fit_levels

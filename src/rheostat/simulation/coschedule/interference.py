@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.outcome import Array
-from rheostat.decision.coschedule.profile import Mode, Profiles
+from rheostat.decision.coschedule.gpu_profiles import Mode, Profiles
 
 LEAST_BUSY = 0.1
 

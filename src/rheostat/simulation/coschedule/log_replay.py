@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rheostat.decision.coschedule.profile import Profiles
+from rheostat.decision.coschedule.gpu_profiles import Profiles
 from rheostat.decision.coschedule.shared_node import NodeState, Start, Waiting
 from rheostat.errors import DataError
 

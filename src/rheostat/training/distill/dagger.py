@@ -32,9 +32,9 @@ from rheostat.simulation.learned_priority.learned_policy import LearnedPolicy, L
 from rheostat.simulation.workload import users
 from rheostat.training.distill.decision_states import (
     FULL,
+    ScheduledTrace,
     States,
     Teacher,
-    Trial,
     joined,
     of_network,
     of_order,
@@ -59,7 +59,7 @@ class TrainingState:
 
     name: str
     worth: Teacher
-    starts: Callable[[Trial], Array]
+    starts: Callable[[ScheduledTrace], Array]
     facts: Mapping[str, list[float]] = field(default_factory=dict)
 
     @classmethod
@@ -80,7 +80,7 @@ class TrainingState:
 
     @classmethod
     def _learned(cls, name: str, ranker: LearnedPriority) -> TrainingState:
-        def starts(trial: Trial) -> Array:
+        def starts(trial: ScheduledTrace) -> Array:
             user = users(trial.jobs, trial.load)
             return ranker.starts(trial.load, user, trial.size)[0]
 
@@ -99,7 +99,7 @@ class DistilledTree:
     learned: States
     start: Array
 
-    def against(self, trial: Trial, lesson: TrainingState, since: float) -> dict[str, Any]:
+    def against(self, trial: ScheduledTrace, lesson: TrainingState, since: float) -> dict[str, Any]:
         """Mean bounded slowdown of the jobs from ``since`` on, tree's and teacher's; the loss."""
         submit = trial.load.submit_s
         part = submit >= since
@@ -181,7 +181,7 @@ def imitate(
         part of the trace that was not learned from.
     """
     lesson, steps = TrainingState.of(teacher), Steps(progress, checkpoint)
-    asked, trial = DistillConfig(**how), Trial.of(jobs, machine)
+    asked, trial = DistillConfig(**how), ScheduledTrace.of(jobs, machine)
     steps.say(f"{lesson.name} schedules {len(trial.load):,} jobs", 0, 1)
     found = _rounds(lesson, trial, asked, steps)
     judging = "certificate: the tree is held against its teacher on the jobs not learned from"
@@ -218,7 +218,9 @@ def accounted(tree: PriorityTree, learned: States, facts: dict[str, Any]) -> Pri
     return replace(tree, support=support, facts={**facts, "worths": worths})
 
 
-def _rounds(lesson: TrainingState, trial: Trial, how: DistillConfig, steps: Steps) -> DistilledTree:
+def _rounds(
+    lesson: TrainingState, trial: ScheduledTrace, how: DistillConfig, steps: Steps
+) -> DistilledTree:
     start = own = lesson.starts(trial)
     steps.say(f"{lesson.name} schedules {len(trial.load):,} jobs", 1, 1)
     until = _edges(trial, how)[2]
@@ -248,7 +250,7 @@ def _rounds(lesson: TrainingState, trial: Trial, how: DistillConfig, steps: Step
     return DistilledTree(tree, tuple(t[0] for t in tried), joined(learned), start)
 
 
-def _edges(trial: Trial, how: DistillConfig) -> tuple[float, ...]:
+def _edges(trial: ScheduledTrace, how: DistillConfig) -> tuple[float, ...]:
     """Moments that part learning, choosing and the certificate, s."""
     last = len(trial.load) - 1
     inner = [float(trial.load.submit_s[int(f * last)]) for f in (LEARN * how.share, how.share)]
@@ -256,7 +258,13 @@ def _edges(trial: Trial, how: DistillConfig) -> tuple[float, ...]:
 
 
 def _watch(
-    lesson: TrainingState, trial: Trial, how: DistillConfig, start: Array, *, number: int, part: int
+    lesson: TrainingState,
+    trial: ScheduledTrace,
+    how: DistillConfig,
+    start: Array,
+    *,
+    number: int,
+    part: int,
 ) -> States:
     edges = _edges(trial, how)
     most = how.decisions // (2 if part == 1 else 1)

@@ -126,7 +126,7 @@ def of_order(order: PriorityFunction) -> Teacher:
 
 
 @dataclass(frozen=True)
-class Trial:
+class ScheduledTrace:
     """A trace on a machine, to be scheduled by whoever is to be watched."""
 
     jobs: JobTable
@@ -134,7 +134,7 @@ class Trial:
     size: int
 
     @classmethod
-    def of(cls, jobs: JobTable, machine: Machine | int) -> Trial:
+    def of(cls, jobs: JobTable, machine: Machine | int) -> ScheduledTrace:
         """The rows of ``jobs`` that can run there."""
         place = machine if isinstance(machine, Machine) else Machine(machine)
         return cls(jobs, workload(jobs, place), place.procs)
@@ -171,7 +171,7 @@ def of_network(weights: Array) -> Teacher:
 
 
 def watched(
-    trial: Trial,
+    trial: ScheduledTrace,
     start: Array,
     teacher: Teacher,
     *,
@@ -204,7 +204,11 @@ def site_features(asked: Array) -> Array:
 
 
 def _sight(
-    trial: Trial, start: Array, most: int, between: tuple[float, float], seed: int | Sequence[int]
+    trial: ScheduledTrace,
+    start: Array,
+    most: int,
+    between: tuple[float, float],
+    seed: int | Sequence[int],
 ) -> VisibleState:
     """Walk twice: to see which decisions there are, and to write down those drawn."""
     load, size, user = trial.load, trial.size, users(trial.jobs, trial.load)

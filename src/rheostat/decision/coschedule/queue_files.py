@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.vocabulary import table
-from rheostat.decision.coschedule.profile import RANGE, Profiles, profiles_of
+from rheostat.decision.coschedule.gpu_profiles import RANGE, Profiles, profiles_of
 from rheostat.decision.coschedule.shared_node import Waiting
 from rheostat.errors import DataError
 from rheostat.measurement.tables import read_table, rows_said
