@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rheostat._optional import install_command
+from rheostat._extras import install_command
 
 LONGEST, MOST = 1000, 20
 """Letters of one problem and number of problems that a message spells out; the error has all."""

@@ -90,7 +90,7 @@ def extras() -> dict[str, dict[str, Any]]:
 
     The package's own metadata says which extras there are and what they need.
     """
-    from rheostat._optional import install_command
+    from rheostat._extras import install_command
 
     found = {}
     for name, needs in required().items():

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from rheostat._optional import install_command, require
+from rheostat._extras import install_command
+from rheostat._optional import require
 from rheostat.measurement.meters.reading import Domain
 
 LEAST_WINDOW_S = 2.0

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from rheostat._optional import install_command, require
+from rheostat._extras import install_command
+from rheostat._optional import require
 from rheostat.measurement.meters.nvml import LEAST_WINDOW_S
 from rheostat.measurement.meters.nvml import MOST_W as GPU_W
 from rheostat.measurement.meters.rapl import MOST_W as CPU_W
