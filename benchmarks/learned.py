@@ -33,7 +33,7 @@ from nodecount_lib.section import replace_section
 from simulate import DATA, ROOT
 
 from rheostat.measurement.read import read
-from rheostat.simulation.learned_priority.learned_policy import SHIPPED, LearnedPriority, together
+from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority, together
 from rheostat.simulation.trace_header import machine_of
 from rheostat.training.priority.evolve import train_rank
 from rheostat.training.priority.generated_sites import generated_site

@@ -12,7 +12,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decision.policies.batch_policy import batch_policy
 from rheostat.simulation.dispatch import schedule
-from rheostat.simulation.learned_priority.learned_policy import LearnedPriority, together
+from rheostat.simulation.learned_priority.priority import LearnedPriority, together
 from rheostat.simulation.learned_priority.queue_features import NAMES
 from rheostat.simulation.learned_priority.scoring_network import SPREAD, length
 from rheostat.simulation.paired_comparison import block_sums, blocks, drawn_means, longest_by_block

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rheostat.simulation.learned_priority.learned_policy import LearnedPriority
+from rheostat.simulation.learned_priority.priority import LearnedPriority
 from rheostat.simulation.workload import Workload
 
 DEPTHS = (100, 1000, 3000)

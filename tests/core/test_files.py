@@ -102,7 +102,7 @@ def law(path: Path) -> None:
 
 
 def ranker(path: Path) -> None:
-    from rheostat.simulation.learned_priority.learned_policy import SHIPPED, LearnedPriority
+    from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
 
     LearnedPriority.load(SHIPPED).save(path)
 

@@ -81,7 +81,7 @@ def _caps() -> Fitted:
 
 
 def _priority() -> Fitted:
-    from rheostat.simulation.learned_priority.learned_policy import SHIPPED, LearnedPriority
+    from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
 
     return LearnedPriority.load(SHIPPED), lambda m: m
 

@@ -14,15 +14,11 @@ from hypothesis import strategies as st
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.recipes.policies import open_policy, simulate
+from rheostat.simulation.learned_policy import LearnedPolicy
 from rheostat.simulation.learned_priority import queue_features as f
-from rheostat.simulation.learned_priority.learned_policy import (
-    SHIPPED,
-    LearnedPolicy,
-    LearnedPriority,
-    together,
-)
 from rheostat.simulation.learned_priority.machine_state import begin, floor_of, postpone
 from rheostat.simulation.learned_priority.planning_weights import plan
+from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority, together
 from rheostat.simulation.learned_priority.scoring_network import CENTRE, SPREAD, _score, length
 from rheostat.simulation.learned_priority.starvation_guard import beside, game, usual
 from rheostat.simulation.simulate import simulate_run

@@ -16,11 +16,8 @@ from rheostat.measurement.swf import write_swf
 from rheostat.prediction.out_of_core.dask_cluster import Workers
 from rheostat.recipes.policies import open_policy, simulate
 from rheostat.simulation import sweep as sweeping
-from rheostat.simulation.learned_priority.learned_policy import (
-    SHIPPED,
-    LearnedPolicy,
-    LearnedPriority,
-)
+from rheostat.simulation.learned_policy import LearnedPolicy
+from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
 from rheostat.simulation.policy import as_policy
 from rheostat.simulation.schedule_metrics import bounded_slowdown
 from rheostat.simulation.sweep import finished, perform, sweep, tasks_of, trace_files, trace_name

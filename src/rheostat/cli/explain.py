@@ -15,7 +15,7 @@ from rheostat.cli.simulate import MachineSize
 if TYPE_CHECKING:
     from rheostat.decision.policies.batch_policy import BatchPolicy
     from rheostat.decision.policies.priority_tree import PriorityTree
-    from rheostat.simulation.learned_priority.learned_policy import LearnedPolicy
+    from rheostat.simulation.learned_policy import LearnedPolicy
     from rheostat.simulation.policy import Policy
 
 LANGUAGES = ("python", "c", "lua", "slurm")
@@ -151,7 +151,7 @@ def _teacher(policy: Policy) -> BatchPolicy | LearnedPolicy:
     """An order alone is imitated under EASY."""
     from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
     from rheostat.errors import DataError
-    from rheostat.simulation.learned_priority.learned_policy import LearnedPolicy
+    from rheostat.simulation.learned_policy import LearnedPolicy
 
     if isinstance(policy, BatchPolicy):
         return batch_policy(policy.order) if policy.backfill == "none" else policy

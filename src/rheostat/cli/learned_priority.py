@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rheostat.cli.progress import Stages
     from rheostat.core.jobs import JobTable
     from rheostat.core.machine import Machine
-    from rheostat.simulation.learned_priority.learned_policy import LearnedPriority
+    from rheostat.simulation.learned_priority.priority import LearnedPriority
 
 SITES, SITE_JOBS, GENERATIONS = 2, 2000, 20
 STRETCH, MOST = 10_000, 4
@@ -78,7 +78,7 @@ def _judged(
     """Mean bounded slowdown and longest wait on the last jobs, of this order and simple ones."""
     import numpy as np
 
-    from rheostat.simulation.learned_priority.learned_policy import LearnedPolicy
+    from rheostat.simulation.learned_policy import LearnedPolicy
     from rheostat.simulation.schedule_metrics import bounded_slowdown
     from rheostat.simulation.simulate import simulate_run
     from rheostat.simulation.sweep import later

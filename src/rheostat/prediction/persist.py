@@ -55,7 +55,7 @@ KINDS = {
     "actor-critic-agent": Kind("actor-critic agent", "training.rl.actor:Actor", 2,
                                "rheostat train --agent ppo", b'"rheostat.actor/1'),
     "learned-priority": Kind("learned priority",
-                             "simulation.learned_priority.learned_policy:LearnedPriority", 3,
+                             "simulation.learned_priority.priority:LearnedPriority", 3,
                              "rheostat train --agent ours", b'"kind": "rheostat.rank/'),
     "priority-tree": Kind("decision tree", "decision.policies.priority_tree:PriorityTree", 3,
                           "rheostat explain --save", b'"schema": "rheostat.tree/'),

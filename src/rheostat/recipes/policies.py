@@ -25,11 +25,8 @@ from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS, pr
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.errors import DataError
 from rheostat.prediction.persist import load
-from rheostat.simulation.learned_priority.learned_policy import (
-    SHIPPED,
-    LearnedPolicy,
-    LearnedPriority,
-)
+from rheostat.simulation.learned_policy import LearnedPolicy
+from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
 from rheostat.simulation.policy import Policy, as_policy
 from rheostat.simulation.simulate import Estimates, simulate_run
 from rheostat.training.distill.value_tree import Student, is_student

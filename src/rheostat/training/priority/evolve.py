@@ -32,7 +32,7 @@ import numpy as np
 
 from rheostat._optional import require
 from rheostat.errors import DataError
-from rheostat.simulation.learned_priority.learned_policy import LIMIT, LearnedPriority
+from rheostat.simulation.learned_priority.priority import LIMIT, LearnedPriority
 from rheostat.simulation.learned_priority.queue_features import NAMES
 from rheostat.simulation.learned_priority.scoring_network import LINEAR, SPREAD, length
 from rheostat.training.priority.training_cases import OBJECTIVES, TrainingCase, beyond, loss

@@ -1,8 +1,7 @@
-"""A learned order as a policy: a file of a few kB that runs any trace on any machine."""
+"""A learned priority: a file of a few kB that orders any queue on any machine."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,8 +16,6 @@ from rheostat.simulation.learned_priority.planning_weights import TERMS
 from rheostat.simulation.learned_priority.queue_features import NAMES
 from rheostat.simulation.learned_priority.scoring_network import length
 from rheostat.simulation.learned_priority.starvation_guard import LATE, PART
-from rheostat.simulation.policy import SchedulingProblem
-from rheostat.simulation.start_plan import StartPlan
 from rheostat.simulation.workload import Workload
 
 LIMIT = 1.0
@@ -142,30 +139,3 @@ def together(rankers: Sequence[LearnedPriority]) -> LearnedPriority:
             (weights, [r.trust for r in rankers], [r.held for r in rankers])]  # fmt: skip
     limit = float(np.mean([r.limit for r in rankers]))
     return replace(rankers[0], weights=mean[0], trust=mean[1], held=mean[2], limit=limit)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class LearnedPolicy:
-    """A learned priority under EASY, as a policy of a machine of any size.
-
-    >>> LearnedPolicy(LearnedPriority.load(SHIPPED), "ours").name
-    'ours'
-    """
-
-    priority: LearnedPriority
-    name: str = "learned"
-    semantics: str = "textbook"
-    ties: str = "event"
-
-    def plan(self, problem: SchedulingProblem) -> StartPlan:
-        """Starts of the jobs; run times are predicted here, so ``estimates`` are the user's."""
-        if problem.estimates != "user":
-            told = f"it predicts run times itself: expected user, got {problem.estimates}"
-            raise DataError(self.name, [f"estimates: {told}"])
-        load, true = problem.load, self.semantics == "cqsim"
-        begin = time.process_time()
-        start, passes = self.priority.starts(
-            load, problem.users, problem.machine.procs, clairvoyant=true, batch=self.ties == "batch"
-        )
-        spent = time.process_time() - begin
-        return StartPlan(start, load.ask_s, passes, spent, true or problem.clairvoyant)
