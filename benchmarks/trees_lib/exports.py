@@ -17,7 +17,7 @@ from rheostat.decision.policies.export import export
 from rheostat.decision.policies.priority_functions import priority_function
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE
-from rheostat.training.distill.decision_states import ScheduledTrace, of_order, watched
+from rheostat.training.distill.decision_states import DistillTrace, of_order, watched
 from rheostat.training.distill.fit_tree import rank_tree
 from trees_lib.common import CANON, trace
 
@@ -27,7 +27,7 @@ QUEUE, STATES, DECISIONS = 50, 100_000, 20_000
 def exports(*, quick: bool = False) -> dict[str, Any]:
     """CPU time of one decision among 50 jobs: the C source, and ours in Python."""
     jobs = trace("KTH-SP2", 0, 3000, CANON)
-    trial, teacher = ScheduledTrace.of(jobs, CANON["KTH-SP2"][1]), priority_function("wfp3")
+    trial, teacher = DistillTrace.of(jobs, CANON["KTH-SP2"][1]), priority_function("wfp3")
     start = trial.starts(batch_policy("wfp3+easy"))
     # six questions deep whatever that is good for: the most a decision can cost
     tree = rank_tree(watched(trial, start, of_order(teacher), features=SITE, most=1000), 6)

@@ -12,7 +12,7 @@ import numpy as np
 from rheostat.decision.policies.batch_policy import batch_policy
 from rheostat.simulation.protocol import HEURISTICS
 from rheostat.training.distill.dagger import SETS, DistilledTree, TrainingState, imitate
-from rheostat.training.distill.decision_states import ScheduledTrace, watched
+from rheostat.training.distill.decision_states import DistillTrace, watched
 from rheostat.training.distill.fidelity import loss
 from rheostat.training.distill.slurm_weights import weights_of
 from trees_lib.common import CANON, ROOT, trace
@@ -31,7 +31,7 @@ class Judged:
 
     def __init__(self, name: str, quick: bool) -> None:
         self.jobs, self.size = trace(name, 0, 3000 if quick else MOST, CANON), CANON[name][1]
-        self.trial = ScheduledTrace.of(self.jobs, self.size)
+        self.trial = DistillTrace.of(self.jobs, self.size)
         submit = self.trial.load.submit_s
         self.part = submit >= submit[int(HELD * (len(submit) - 1))]
         self.submit_s = submit[self.part]

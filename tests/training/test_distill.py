@@ -20,7 +20,7 @@ from rheostat.training.distill import fit_tree as fit
 from rheostat.training.distill.dagger import DistillConfig, TrainingState, _watch, imitate
 from rheostat.training.distill.decision_states import (
     FULL,
-    ScheduledTrace,
+    DistillTrace,
     States,
     joined,
     of_order,
@@ -46,7 +46,7 @@ def loaded(seed=0, n=400, unit=1):
 
 @pytest.fixture(scope="module")
 def trial():
-    return ScheduledTrace.of(loaded(), SIZE)
+    return DistillTrace.of(loaded(), SIZE)
 
 
 def scored(name):

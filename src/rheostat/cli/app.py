@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rheostat.cli.command import Command, Group
+from rheostat.cli.command import Group, PlainCommand
 
 GROUPS = {
     "Start here": ("demo", "doctor"),
@@ -72,7 +72,7 @@ for _group, _names in GROUPS.items():
         _command = getattr(import_module(f"rheostat.cli.{_name}"), _name)
         if isinstance(_command, typer.Typer):
             for _info in _command.registered_commands:
-                _info.cls = Command
+                _info.cls = PlainCommand
             app.add_typer(_command, name=_name, cls=Group, rich_help_panel=_group)
         else:
-            app.command(_name, cls=Command, rich_help_panel=_group)(_command)
+            app.command(_name, cls=PlainCommand, rich_help_panel=_group)(_command)

@@ -57,7 +57,7 @@ def _without_variables(params: list[Any]) -> list[Any]:
     return params
 
 
-class Command(TyperCommand):
+class PlainCommand(TyperCommand):
     """A command whose help loses no letter and whose old options name the new ones."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -39,7 +39,20 @@ def is_mlenergy(columns: set[str]) -> bool:
 def read_mlenergy(path: str | Path) -> JobTable:
     """Measured serving configurations, one row each, with the house's names and units.
 
-    Raises `DataError` where the file is neither version's table.
+    Parameters
+    ----------
+    path : path
+        CSV of the benchmark, version 2 or 3.
+
+    Returns
+    -------
+    JobTable
+        A row per configuration, SI units.
+
+    Raises
+    ------
+    DataError
+        The file is no CSV, or neither version's table.
     """
     try:
         frame = pl.read_csv(path, infer_schema_length=None)

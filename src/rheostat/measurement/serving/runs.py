@@ -25,13 +25,20 @@ def read_serving(path: str | Path, *, columns: Mapping[str, str] | None = None) 
 
     Parameters
     ----------
-    path
+    path : path
         CSV with at least ``gpu_model``, ``batch_cap`` and ``energy_per_token_j``.
-    columns
+    columns : mapping, optional
         Our name to the file's, where they differ.
 
-    Raises `DataError` where one of them is missing.  Rows with an energy that is not above 0 are
-    left out and noted.
+    Returns
+    -------
+    JobTable
+        A row per configuration; rows with an energy that is not above 0 J are left out and noted.
+
+    Raises
+    ------
+    DataError
+        The file is no CSV, or a column is missing.
     """
     try:
         frame = pl.read_csv(path, infer_schema_length=None)

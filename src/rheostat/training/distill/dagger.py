@@ -33,7 +33,7 @@ from rheostat.simulation.learned_priority.priority import LearnedPriority
 from rheostat.simulation.workload import users
 from rheostat.training.distill.decision_states import (
     FULL,
-    ScheduledTrace,
+    DistillTrace,
     States,
     Teacher,
     joined,
@@ -60,7 +60,7 @@ class TrainingState:
 
     name: str
     worth: Teacher
-    starts: Callable[[ScheduledTrace], Array]
+    starts: Callable[[DistillTrace], Array]
     facts: Mapping[str, list[float]] = field(default_factory=dict)
 
     @classmethod
@@ -81,7 +81,7 @@ class TrainingState:
 
     @classmethod
     def _learned(cls, name: str, ranker: LearnedPriority) -> TrainingState:
-        def starts(trial: ScheduledTrace) -> Array:
+        def starts(trial: DistillTrace) -> Array:
             user = users(trial.jobs, trial.load)
             return ranker.starts(trial.load, user, trial.size)[0]
 
@@ -100,7 +100,7 @@ class DistilledTree:
     learned: States
     start: Array
 
-    def against(self, trial: ScheduledTrace, lesson: TrainingState, since: float) -> dict[str, Any]:
+    def against(self, trial: DistillTrace, lesson: TrainingState, since: float) -> dict[str, Any]:
         """Mean bounded slowdown of the jobs from ``since`` on, tree's and teacher's; the loss."""
         submit = trial.load.submit_s
         part = submit >= since
@@ -182,7 +182,7 @@ def imitate(
         part of the trace that was not learned from.
     """
     lesson, steps = TrainingState.of(teacher), Steps(progress, checkpoint)
-    asked, trial = DistillConfig(**how), ScheduledTrace.of(jobs, machine)
+    asked, trial = DistillConfig(**how), DistillTrace.of(jobs, machine)
     steps.say(f"{lesson.name} schedules {len(trial.load):,} jobs", 0, 1)
     found = _rounds(lesson, trial, asked, steps)
     judging = "certificate: the tree is held against its teacher on the jobs not learned from"
@@ -220,7 +220,7 @@ def accounted(tree: PriorityTree, learned: States, facts: dict[str, Any]) -> Pri
 
 
 def _rounds(
-    lesson: TrainingState, trial: ScheduledTrace, how: DistillConfig, steps: Steps
+    lesson: TrainingState, trial: DistillTrace, how: DistillConfig, steps: Steps
 ) -> DistilledTree:
     start = own = lesson.starts(trial)
     steps.say(f"{lesson.name} schedules {len(trial.load):,} jobs", 1, 1)
@@ -251,7 +251,7 @@ def _rounds(
     return DistilledTree(tree, tuple(t[0] for t in tried), joined(learned), start)
 
 
-def _edges(trial: ScheduledTrace, how: DistillConfig) -> tuple[float, ...]:
+def _edges(trial: DistillTrace, how: DistillConfig) -> tuple[float, ...]:
     """Moments that part learning, choosing and the certificate, s."""
     last = len(trial.load) - 1
     inner = [float(trial.load.submit_s[int(f * last)]) for f in (LEARN * how.share, how.share)]
@@ -260,7 +260,7 @@ def _edges(trial: ScheduledTrace, how: DistillConfig) -> tuple[float, ...]:
 
 def _watch(
     lesson: TrainingState,
-    trial: ScheduledTrace,
+    trial: DistillTrace,
     how: DistillConfig,
     start: Array,
     *,

@@ -126,7 +126,7 @@ def of_order(order: PriorityFunction) -> Teacher:
 
 
 @dataclass(frozen=True)
-class ScheduledTrace:
+class DistillTrace:
     """A trace on a machine, to be scheduled by whoever is to be watched."""
 
     jobs: JobTable
@@ -134,7 +134,7 @@ class ScheduledTrace:
     size: int
 
     @classmethod
-    def of(cls, jobs: JobTable, machine: Machine | int) -> ScheduledTrace:
+    def of(cls, jobs: JobTable, machine: Machine | int) -> DistillTrace:
         """The rows of ``jobs`` that can run there."""
         place = machine if isinstance(machine, Machine) else Machine(machine)
         return cls(jobs, workload(jobs, place), place.procs)
@@ -171,7 +171,7 @@ def of_network(weights: Array) -> Teacher:
 
 
 def watched(
-    trial: ScheduledTrace,
+    trial: DistillTrace,
     start: Array,
     teacher: Teacher,
     *,
@@ -204,7 +204,7 @@ def site_features(asked: Array) -> Array:
 
 
 def _sight(
-    trial: ScheduledTrace,
+    trial: DistillTrace,
     start: Array,
     most: int,
     between: tuple[float, float],

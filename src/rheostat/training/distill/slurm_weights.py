@@ -30,7 +30,7 @@ from rheostat.decision.policies.multifactor import DAY_S, Multifactor
 from rheostat.prediction.out_of_core.partitions import Progress, silent
 from rheostat.simulation.workload import users
 from rheostat.training.distill.dagger import TrainingState
-from rheostat.training.distill.decision_states import ScheduledTrace, States, watched
+from rheostat.training.distill.decision_states import DistillTrace, States, watched
 from rheostat.training.distill.fidelity import agreement
 
 Array = np.ndarray
@@ -73,7 +73,7 @@ def weights_of(
 ) -> Weights:
     """Weights fitted to the teacher's decisions on the first ``share`` of the jobs."""
     lesson = TrainingState.of(teacher)
-    trial = ScheduledTrace.of(jobs, machine)
+    trial = DistillTrace.of(jobs, machine)
     progress(f"{lesson.name} schedules {len(trial.load):,} jobs", 0, 1)
     start = lesson.starts(trial)
     cut = float(trial.load.submit_s[int(share * (len(trial.load) - 1))])
@@ -95,7 +95,7 @@ def weights_of(
                    float((1 / test.rows).mean()), len(test))  # fmt: skip
 
 
-def factors(trial: ScheduledTrace, start: Array, states: States, max_age_s: float) -> Array:
+def factors(trial: DistillTrace, start: Array, states: States, max_age_s: float) -> Array:
     """(r, 4): age, share of the machine, the rest of it, fairshare."""
     assert states.asked is not None
     assert states.job is not None
@@ -105,7 +105,7 @@ def factors(trial: ScheduledTrace, start: Array, states: States, max_age_s: floa
     return np.stack([age, size, 1.0 - size, _fairshare(trial, start, states)], axis=1)
 
 
-def _fairshare(trial: ScheduledTrace, start: Array, states: States) -> Array:
+def _fairshare(trial: DistillTrace, start: Array, states: States) -> Array:
     """2^(-(u / U) / x) of each row's user, all shares alike: as the engines have it."""
     load, user = trial.load, users(trial.jobs, trial.load)
     part = 1.0 / (int(user.max()) + 1)
