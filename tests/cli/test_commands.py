@@ -131,6 +131,28 @@ def test_decide_advises_every_job_and_writes_all_formats(log, model, capsys, tmp
     assert len(json.loads((tmp_path / "a.json").read_text())["jobs"]) == 500
 
 
+def test_decide_asks_the_log_and_saves_energy_at_a_tenth_more_runtime(log, capsys):
+    code, out, err = told(capsys, "decide", log, "--json")
+    value = json.loads(out)
+    assert code == 0
+    assert "Can this log answer?" in err
+    assert value["rule"] == "least energy"
+    assert value["constraints"] == [
+        "at most 1.1 times the runtime as requested with 90 % confidence"
+    ]
+    assert value["advised_settings_ran"] is False
+    assert 0 < value["accuracy"]["runtime_s"]["error"] < 1
+    assert sum(value["evidence"].values()) == value["counts"]["advised"] > 0
+    for job in value["jobs"]:
+        if job["status"] == "advised":
+            assert job["runtime_s_change"] <= 0.1
+            assert job["energy_j_change"] <= 0
+            shown = job["power_w_advised"] * job["runtime_s_advised"]
+            assert shown == pytest.approx(job["energy_j_advised"], rel=1e-6)
+    wider = json.loads(told(capsys, "decide", log, "--slowdown", "50", "--json")[1])
+    assert "1.5 times" in wider["constraints"][0]
+
+
 def test_decide_json_counts_add_up(log, model, capsys):
     _, out, _ = told(capsys, "decide", log, "--model", model, "--within", "slowdown=1.1", "--json")
     value = json.loads(out)

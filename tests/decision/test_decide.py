@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from rheostat import Deadline, Knee, Knob, MaxSlowdown, Outcome, PowerCap, Space, Weighted, table
 from rheostat.core.front import Front
 from rheostat.decision.batch_fronts import stack
-from rheostat.decision.decide import decide
+from rheostat.decision.decide import OWN, decide
 from rheostat.errors import DataError, Infeasible
 
 NODES = (1, 2, 4, 8, 16)
@@ -146,11 +147,80 @@ def test_jobs_that_cannot_be_judged_or_served_are_left_alone_and_noted():
 
 
 def test_a_saving_without_a_forecast_of_the_request_is_unknown_not_zero():
-    advice = decide(table({"job_id": [1], "nodes": [100]}), Law(), Knob("nodes", [1, 2, 4]))
+    job = table({"job_id": [1], "nodes": [100]})
+    advice = decide(job, Law(), Knob("nodes", [1, 2, 4]), Knee())
     row = advice.table.frame.row(0, named=True)
     assert row["status"] == "advised"
     assert row["energy_j_change"] is None
     assert "saving unknown" in advice.table.notes[0].message
+
+
+def test_the_default_is_least_energy_at_a_tenth_more_runtime_at_most():
+    jobs = table({"job_id": [1, 2, 3], "nodes": [64, 2, 100]})
+    advice = decide(jobs, Law(), Knob("nodes", [1, 2, 4, 8, 16, 32, 64]))
+    assert advice.table.frame["nodes"].to_list() == [64, 2, 100]  # 32 would take 12 % longer
+    assert advice.table.frame["status"].to_list() == ["kept", "kept", "abstained"]
+    assert advice.rule == "least energy"
+    assert "1.1" in advice.limits[0]
+    assert decide(jobs, Law(), Knob("nodes", [1, 60])).table.frame["nodes"][0] == 60
+
+
+class Graded(Law):
+    """The law, graded: measured up to 8 nodes, interpolated to 32, borrowed beyond."""
+
+    def predict(self, jobs):
+        n = jobs.numpy("nodes")
+        grade = np.select([n <= 8, n <= 32], [3, 2], 1)
+        found = super().predict(jobs)
+        return Outcome(found.draws, found.support, found.notes, grade)
+
+
+def test_borrowed_forecasts_are_hints_and_never_in_totals():
+    jobs = table({"job_id": [1, 2, 3], "nodes": [8, 16, 64]})
+    least = Weighted({"runtime_s": 1})
+    advice = decide(jobs, Graded(), Knob("nodes", [8, 16, 32, 64]), least)
+    frame = advice.table.frame
+    assert frame["nodes"].to_list() == [32, 32, 64]
+    assert frame["evidence"].to_list() == ["interpolated", "interpolated", "borrowed"]
+    assert frame["status"].to_list() == ["advised", "advised", "abstained"]
+    assert frame["nodes_hint"].to_list() == [64, 64, None]
+    assert advice.hints() == 2
+    assert advice.evidence() == {"measured": 0, "interpolated": 2}
+    own = [Law().predict(table({"nodes": [n]})).mean("runtime_s")[0] for n in (8, 16, 32)]
+    assert advice.totals["runtime_s"].before == pytest.approx(own[0] + own[1])
+    assert advice.totals["runtime_s"].after == pytest.approx(2 * own[2])
+    assert [a.because.evidence for a in advice.decision.assignments] == ["interpolated"] * 2
+    every = decide(jobs, Graded(), Knob("nodes", [8, 64]), least, grades=("borrowed", *OWN))
+    assert every.table.frame["nodes"].to_list() == [64, 64, 64]
+
+
+def test_less_time_on_fewer_nodes_is_not_advised_where_a_log_only_seems_to_say_so():
+    class Says:
+        by = "size"
+
+    class Backwards(Law):
+        identification_ = Says()
+
+        def predict(self, jobs):
+            n = jobs.numpy("nodes")[None]
+            return Outcome({"runtime_s": 10.0 * n, "power_w": 100.0 * n})
+
+    jobs = table({"job_id": [1], "nodes": [8]})
+    advice = decide(jobs, Backwards(), Knob("nodes", [4, 16]))
+    assert advice.counts()["kept"] == 1
+    assert advice.impossible == 1
+    Says.by = "trial"
+    assert decide(jobs, Backwards(), Knob("nodes", [4, 16])).table.frame["nodes"][0] == 4
+
+
+def test_a_shown_energy_is_shown_power_times_shown_runtime():
+    advice = decide(queue(5, 30), Rough(5), Knob("nodes", NODES), Knee())
+    frame = advice.table.frame.filter(pl.col("status") == "advised")
+    for which in ("advised", "requested"):
+        t, p, e = (frame[f"{q}_{which}"].to_numpy() for q in ("runtime_s", "power_w", "energy_j"))
+        assert p * t == pytest.approx(e, nan_ok=True)
+        assert np.isfinite(e).sum() > 10
+    assert "power_w" not in advice.totals
 
 
 def test_slowdown_against_the_request_is_judged_per_job():

@@ -17,7 +17,8 @@ def backtest(
     ] = "",
     knob: o.Knobs = None,
     objectives: o.Objectives = o.RUNTIME_ENERGY,
-    rule: o.RuleText = "knee",
+    rule: o.RuleText = "",
+    slowdown: o.Slowdown = None,
     within: o.Within = None,
     kind: o.Kind = "auto",
     html: o.Html = None,
@@ -29,8 +30,8 @@ def backtest(
 ) -> None:
     """Learn from the past, advise the recent jobs, report what it would have changed.
 
-    What really ran is compared with its forecast; what the advised settings would have cost is a
-    forecast and is called one.
+    Rules and methods are those of `rheostat decide`. What really ran is compared with its forecast;
+    what the advised settings would have cost is a forecast and is called one.
     """
     from rheostat.cli.output import put_json, put_report, working, write_files
     from rheostat.decision.backtest import backtest as run
@@ -38,8 +39,9 @@ def backtest(
     from rheostat.recipes.nodecount import model
 
     space = o.space(knob)
-    chosen_by, limits = o.rules(rule, within, "requested")
+    chosen_by, limits = o.advice_rules(rule, slowdown, within, objectives)
     jobs = o.load(file, form, mapped)
+    kind = o.advice_kind(kind, jobs, None)
     learner = model(kind, jobs, knobs=space.names, seed=seed)
     with working("learning from the past, advising the recent jobs"):
         result = run(
@@ -51,9 +53,10 @@ def backtest(
             split=test_period or 1.0 - test_fraction,
             objectives=o.judged(jobs, objectives),
         )
+    answer = o.can_answer(learner)
     report = explain(result)
     if json:
-        put_json("rheostat.backtest/1", report.facts)
+        put_json("rheostat.backtest/1", {**answer, **report.facts})
     else:
         put_report(report)
     write_files(report, html, figure)

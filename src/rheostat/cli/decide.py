@@ -22,7 +22,8 @@ def decide(
     model: o.Saved = None,
     knob: o.Knobs = None,
     objectives: o.Objectives = o.RUNTIME_ENERGY,
-    rule: o.RuleText = "knee",
+    rule: o.RuleText = "",
+    slowdown: o.Slowdown = None,
     within: o.Within = None,
     kind: o.Kind = "auto",
     out: Annotated[
@@ -40,21 +41,23 @@ def decide(
 ) -> None:
     """Advise a setting for every job of FILE, with the predicted saving and its interval.
 
-    --kind within compares settings within applications and says first whether the log can tell
-    what a setting does; where it cannot, it says what to record or to try (exit code 3).
-    A slowdown limit refers to what each job asked for. Without --model or --past the forecast
-    learns from the finished jobs of FILE itself, and says so.
+    Without --rule: least energy (without it node-hours) at no more than 10 % slowdown, with 90 %
+    confidence; --slowdown sets another percentage, which like all slowdowns refers to what each job
+    asked for. A log is first asked whether it can tell what a setting does; where it cannot, it is
+    said what to record or to try (exit code 3), and --kind names a model to be used nevertheless.
+    Without --model or --past the forecast learns from the finished jobs of FILE itself.
     """
     from rheostat.cli.output import put_json, put_report, tell, working, write_files
     from rheostat.decision.decide import decide
+    from rheostat.explanation.advice import with_accuracy
     from rheostat.explanation.narrate import explain
 
     space = o.space(knob)
-    chosen_by, limits = o.rules(rule, within, "requested")
     _known_ending(out)
+    chosen_by, limits = o.advice_rules(rule, slowdown, within, objectives)
     jobs = o.load(file, form, mapped)
-    learner = o.fitted(o.load(past) if past else jobs, model, kind, seed, space.names)
-    answer = _can_answer(learner)
+    log = o.load(past) if past else jobs
+    learner, answer, held_out = _learnt(log, model, kind, seed, space.names)
     waiting, seen = _asked(jobs, alone=model is None and past is None)
     if seen:
         tell(f"note: the forecast has learnt from these jobs; {SEEN}")
@@ -64,27 +67,36 @@ def decide(
         _write(advice, out)
         tell(f"wrote {out}")
     report = explain(advice)
+    if held_out:
+        report = with_accuracy(report, held_out, NEWEST)
     if json:
-        put_json("rheostat.decide/1", {"learnt_from_these_jobs": seen, **answer, **report.facts})
+        facts = {"accuracy": None, **report.facts}
+        put_json("rheostat.decide/1", {"learnt_from_these_jobs": seen, **answer, **facts})
     else:
         put_report(report, _full(advice))
     write_files(report, html, figure)
 
 
-def _can_answer(learner: Any) -> dict[str, Any]:
-    """What the log identifies, told before any advice; a log that cannot answer is infeasible."""
-    from rheostat.cli.output import tell
-    from rheostat.errors import Infeasible
-    from rheostat.explanation.identification import identification_facts, identification_words
+NEWEST = 0.2
+"""Share of the log, the newest jobs, on which the method is checked without having seen them."""
 
-    found = getattr(learner, "identification_", None)
-    if found is None:
-        return {}
-    words = identification_words(found)
-    if not found.answers:
-        raise Infeasible("Can this log answer? " + " ".join(words), -1)
-    tell("Can this log answer? " + " ".join(words))
-    return {"identification": identification_facts(found)}
+
+def _learnt(
+    log: JobTable, saved: Path | None, kind: str, seed: int, knobs: tuple[str, ...]
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """The model, what the log identifies, and error and coverage on the newest jobs."""
+    from rheostat.errors import DataError
+    from rheostat.recipes.nodecount import marks, model
+
+    kind = o.advice_kind(kind, log, saved)
+    learner = o.fitted(log, saved, kind, seed, knobs)
+    answer = o.can_answer(learner)
+    if saved is not None or "submit_s" not in log.columns:
+        return learner, answer, {}
+    try:
+        return learner, answer, marks(log, model(kind, log, knobs=knobs, seed=seed), NEWEST)
+    except DataError:  # too few jobs to hold some back
+        return learner, answer, {}
 
 
 SEEN = "rheostat backtest tells how it does on jobs it has not seen"

@@ -38,6 +38,14 @@ RuleText = Annotated[
         "weighted=runtime_s:1,energy_j:1.",
     ),
 ]
+Slowdown = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        help="At most so many per cent slower than each job asked for, with 90 % confidence.  "
+        "[default: 10 without --rule]",
+    ),
+]
 Within = Annotated[
     list[str] | None,
     typer.Option(help="A limit to hold, as deadline=2h@0.9 (with 90 % confidence). Repeatable."),
@@ -317,3 +325,51 @@ def rules(rule: str, within: list[str] | None, against: Any = None) -> tuple[Any
     from rheostat.tradeoff.rules import parse_rule
 
     return parse_rule(rule, against), tuple(parse_rule(w, against) for w in within or ())
+
+
+SLOWER = 10.0
+"""Per cent that a job may be slower where no rule is given."""
+
+
+def advice_rules(
+    rule: str, slowdown: float | None, within: list[str] | None, objectives: str
+) -> tuple[Any, tuple[Any, ...]]:
+    """Rule and limits of advice for jobs; slowdowns refer to what each job asked for.
+
+    >>> rule, limits = advice_rules("", None, None, "runtime_s,node_hours")
+    >>> str(rule), len(limits)
+    ('least node-hours', 1)
+    """
+    wanted = names(objectives)
+    spent = next((q for q in ("energy_j", "node_hours", "power_w") if q in wanted), "runtime_s")
+    chosen_by, limits = rules(rule or f"weighted={spent}:1", within, "requested")
+    per_cent = SLOWER if slowdown is None and not rule else slowdown
+    if per_cent is None:
+        return chosen_by, limits
+    return chosen_by, (
+        *limits,
+        *rules("knee", [f"slowdown={1 + per_cent / 100:g}@0.9"], "requested")[1],
+    )
+
+
+def advice_kind(kind: str, log: JobTable, saved: Path | None) -> str:
+    """The method for advice: of a log, "auto" compares settings within applications."""
+    alike = {"app", "user"} & set(log.columns)
+    logged = "submit_s" in log.columns and bool(alike)
+    return "within" if kind == "auto" and logged and saved is None else kind
+
+
+def can_answer(learner: Any) -> dict[str, Any]:
+    """What the log identifies, told before any advice; a log that cannot answer is infeasible."""
+    from rheostat.cli.output import tell
+    from rheostat.errors import Infeasible
+    from rheostat.explanation.identification import identification_facts, identification_words
+
+    found = getattr(learner, "identification_", None)
+    if found is None:
+        return {}
+    words = identification_words(found)
+    if not found.answers:
+        raise Infeasible("Can this log answer? " + " ".join(words), -1)
+    tell("Can this log answer? " + " ".join(words))
+    return {"identification": identification_facts(found)}

@@ -12,7 +12,8 @@ class Because:
     """Why a setting was taken: the rule, the numbers it looked at, what came second.
 
     ``numbers`` maps a quantity of the chosen setting to (mean, low, high); ``runner_up`` is the
-    setting the rule would have taken next, ``compared`` the chosen over the runner-up, as ratios.
+    setting the rule would have taken next, ``compared`` the chosen over the runner-up, as ratios;
+    ``evidence`` is what the forecast rests on, a word of `core.outcome.GRADES`.
     """
 
     rule: str
@@ -21,6 +22,7 @@ class Because:
     runner_up: Mapping[str, Any] | None = None
     compared: Mapping[str, float] = field(default_factory=dict)
     support: float | None = None
+    evidence: str | None = None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from rheostat.core.decision import Assignment, Because
 from rheostat.core.jobs import JobTable
-from rheostat.core.outcome import Array, Outcome
+from rheostat.core.outcome import GRADES, Array, Outcome
 from rheostat.errors import DataError, Infeasible
 
 Mask = NDArray[np.bool_]
@@ -350,4 +350,5 @@ def _because(
         runner_up=None if second is None else front.setting(second),
         compared=compared,
         support=None if front.outcome.support is None else float(front.outcome.support[best]),
+        evidence=None if front.outcome.grade is None else GRADES[front.outcome.grade[best]],
     )

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rheostat.core.decision import Assignment, Because
 from rheostat.core.front import Constraint, Rule
-from rheostat.core.outcome import Array
+from rheostat.core.outcome import GRADES, Array
+from rheostat.decision.admissible import evidence
 from rheostat.decision.batch_fronts import BatchFronts
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
@@ -29,7 +30,8 @@ class BatchChoice:
 
     ``advised[q]`` is (mean, low, high) at the chosen setting, ``requested[q]`` the mean at the
     requested one, ``change[q]`` the relative change (mean, low, high), ``sums[q]`` the draws of the
-    totals (after, before) over jobs that have both.
+    totals (after, before) over jobs that have both.  Power is mean energy over mean runtime, so
+    that the three agree.  ``grade`` is what the change rests on, a place in `GRADES`, -1 ungraded.
     """
 
     pick: NDArray[np.int64]
@@ -42,6 +44,7 @@ class BatchChoice:
     requested: Mapping[str, Array]
     change: Mapping[str, Triple]
     sums: Mapping[str, tuple[Array, Array]]
+    grade: NDArray[np.int64]
 
     @property
     def quantities(self) -> tuple[str, ...]:
@@ -61,6 +64,7 @@ class BatchChoice:
             {q: np.concatenate([p.requested[q] for p in parts]) for q in first.requested},
             {q: _joined([p.change[q] for p in parts]) for q in first.change},
             {q: _added([p.sums[q] for p in parts]) for q in first.sums},
+            np.concatenate([p.grade for p in parts]),
         )
 
 
@@ -118,11 +122,29 @@ def _described(
         requested[q] = before.mean(axis=0)
         change[q] = _where(both, _relative(after, before, level))
         sums[q] = after[:, both].sum(axis=1), before[:, both].sum(axis=1)
+    _agreeing(advised, requested, change)
     held = np.full(len(many), np.nan) if support is None else np.asarray(support, float)[rows]
     settings = {c: frame[c].to_list() for c in frame.columns}
+    weaker = evidence(many)
+    grade = np.full(len(many), -1) if weaker is None else weaker[np.arange(len(many)), pick]
     return BatchChoice(
-        pick, second, status, settings, held, compared, advised, requested, change, sums
+        pick, second, status, settings, held, compared, advised, requested, change, sums, grade
     )
+
+
+def _agreeing(
+    advised: dict[str, Triple], requested: dict[str, Array], change: dict[str, Triple]
+) -> None:
+    """Power as mean energy over mean runtime: the mean of watts does not give the mean joules."""
+    if not set(QUANTITIES) <= set(advised):
+        return
+    _, low, high = advised["power_w"]
+    after = advised["energy_j"][0] / advised["runtime_s"][0]
+    requested["power_w"] = requested["energy_j"] / requested["runtime_s"]
+    advised["power_w"] = after, np.fmin(low, after), np.fmax(high, after)
+    _, low, high = change["power_w"]
+    ratio = np.where(np.isfinite(low), after / requested["power_w"] - 1.0, np.nan)
+    change["power_w"] = ratio, np.fmin(low, ratio), np.fmax(high, ratio)
 
 
 def _has(many: BatchFronts, name: str) -> bool:
@@ -181,6 +203,7 @@ def assignments(
             runner_up=None if alone else runner[j],
             compared={} if alone else {q: float(r[j]) for q, r in ratio.items()},
             support=None if np.isnan(chosen.support[j]) else float(chosen.support[j]),
+            evidence=None if chosen.grade[j] < 0 else GRADES[chosen.grade[j]],
         )
         setting = {n: chosen.settings[n][j] for n in names}
         made.append(

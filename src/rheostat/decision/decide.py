@@ -21,18 +21,23 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from rheostat.core.decision import Assignment, Decision
 from rheostat.core.front import Constraint, Objective, Rule
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Knob, Space
+from rheostat.decision.admissible import graded, impossible, only
 from rheostat.decision.batch_choice import BatchChoice, assignments, choose
 from rheostat.decision.batch_fronts import stack
 from rheostat.decision.tabulate import advice_table
 from rheostat.errors import DataError
 
 RUNTIME_ENERGY = ("runtime_s", "energy_j")
+OWN = ("measured", "interpolated")
+SLOWDOWN, CONFIDENCE = 1.1, 0.9
+"""The default: least energy at no more than this times the runtime asked for, so surely."""
 ROWS_AT_ONCE = 50_000
 """Alternatives predicted in one call: enough to be fast, few enough for 64 draws in 100 MB."""
 
@@ -54,7 +59,10 @@ class Advice:
     ``runtime_s_advised`` with ``_low`` and ``_high``, ``runtime_s_requested``, the relative change
     ``runtime_s_change`` (-0.29 is 29 % less) with its interval, the number of similar past runs
     (``support``) and a ``status``: advised, kept (the request is best), infeasible or abstained.
-    ``totals`` sums over the jobs that can be compared; ``decision`` has the reasons.
+    ``power_w`` is mean energy over mean runtime.  ``evidence`` says what the change rests on, where
+    the model grades its forecasts; a setting that only runs of other applications speak for is in
+    ``KNOB_hint`` and never counts.  ``totals`` sums over the jobs that can be compared, runtime and
+    energy alone: jobs do not run together; ``decision`` has the reasons.
 
     Parameters
     ----------
@@ -72,6 +80,8 @@ class Advice:
         Columns that were turned.
     objectives : tuple of str
         Quantities of the fronts.
+    impossible : int
+        Forecasts left out because they contradict physics.
     """
 
     table: JobTable
@@ -81,6 +91,7 @@ class Advice:
     limits: tuple[str, ...]
     knobs: tuple[str, ...]
     objectives: tuple[str, ...]
+    impossible: int = 0
 
     def __len__(self) -> int:
         return len(self.table)
@@ -89,6 +100,19 @@ class Advice:
         """Jobs by status, in a fixed order."""
         status = self.table.frame["status"]
         return {s: int((status == s).sum()) for s in STATUSES}
+
+    def hints(self) -> int:
+        """Jobs for which only runs of other applications speak for another setting."""
+        name = f"{self.knobs[0]}_hint"
+        return int(self.table.frame[name].count()) if name in self.table.columns else 0
+
+    def evidence(self) -> dict[str, int]:
+        """Advised jobs by what their forecast rests on; empty where the model does not say."""
+        frame = self.table.frame
+        if "evidence" not in frame.columns:
+            return {}
+        held = frame.filter(pl.col("status") == "advised")["evidence"]
+        return {g: int((held == g).sum()) for g in OWN}
 
 
 STATUSES = ("advised", "kept", "infeasible", "abstained")
@@ -103,6 +127,7 @@ def decide(
     *,
     objectives: Sequence[str | Objective] = RUNTIME_ENERGY,
     level: float = 0.9,
+    grades: Sequence[str] = OWN,
 ) -> Advice:
     """A setting for each job, with what it saves against the requested one.
 
@@ -115,13 +140,17 @@ def decide(
     knobs : Space, Knob or several Knobs
         What may be turned; the setting each job asked for is always allowed as well.
     rule : Rule, optional
-        How to choose from a front; the knee if none is given.
+        How to choose from a front.  Default: least energy at no more than 10 % slowdown against
+        what the job asked for, with 90 % confidence; the knee where energy is no objective.
     limits : Constraint or several
         Limits that the chosen setting must hold.
     objectives : names or Objectives
         What the front is made of.
     level : float
         Level of the intervals.
+    grades : sequence of str
+        Words of `core.outcome.GRADES`: forecasts that count, where the model grades them; settings
+        that others speak for are hints.
 
     Returns
     -------
@@ -144,6 +173,10 @@ def decide(
     >>> queue = table({"job_id": [1, 2], "nodes": [64, 8]})
     >>> advice = decide(queue, Amdahl(), Knob("nodes", [1, 2, 4, 8, 16, 32, 64]))
     >>> advice.table.frame["nodes"].to_list(), advice.counts()["kept"]
+    ([64, 8], 2)
+    >>> from rheostat import Knee
+    >>> advice = decide(queue, Amdahl(), Knob("nodes", [1, 2, 4, 8, 16, 32, 64]), Knee())
+    >>> advice.table.frame["nodes"].to_list(), advice.counts()["kept"]
     ([8, 8], 1)
     >>> advice.table.frame["energy_j_change"].round(2).to_list()
     [-0.75, 0.0]
@@ -151,25 +184,36 @@ def decide(
     if not len(jobs):
         raise DataError("decide", ["the table has no rows: nothing to advise"])
     space, limits = Space.of(knobs), _several(limits)
-    rule = rule if rule is not None else _knee()
+    if rule is None:
+        rule, limits = _default(limits, [Objective.of(o).name for o in objectives])
     block = max(1, ROWS_AT_ONCE // (len(space.settings()) + 1))
     parts: list[BatchChoice] = []
+    borrowed: list[BatchChoice] = []
     made: list[Sequence[Assignment]] = []
+    left_out = 0
     for start in range(0, len(jobs), block):
         rows = jobs.rows(np.arange(start, min(start + block, len(jobs))))
         many = stack(rows, model, space, objectives)
+        wrong = impossible(many, model)
+        left_out += int(wrong.sum())
+        many = only(many, ~wrong)
+        if (own := graded(many, grades)) is not None:
+            borrowed.append(choose(many, rule, limits, level))
+            many = only(many, own)
         parts.append(choose(many, rule, limits, level))
         made.append(assignments(many, parts[-1], rule, limits, space.names))
     chosen = BatchChoice.joined(parts)
-    table = advice_table(jobs, chosen, space.names)
+    hints = BatchChoice.joined(borrowed) if borrowed else None
+    table = advice_table(jobs, chosen, space.names, hints)
     return Advice(
         table.noted(*_notes(chosen, limits)),
         Decision(tuple(chain.from_iterable(made))),
-        {q: _total(chosen, q, level) for q in chosen.quantities},
+        {q: _total(chosen, q, level) for q in chosen.quantities if q != "power_w"},
         str(rule),
         tuple(str(c) for c in limits),
         space.names,
         tuple(Objective.of(o).name for o in objectives),
+        left_out,
     )
 
 
@@ -177,11 +221,15 @@ def _several(limits: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...
     return tuple(limits) if isinstance(limits, Iterable) else (limits,)
 
 
-def _knee() -> Rule:
+def _default(
+    limits: tuple[Constraint, ...], objectives: Sequence[str]
+) -> tuple[Rule, tuple[Constraint, ...]]:
     """The default rule, found by name: a neighbour on this floor that is not imported."""
-    from rheostat import Knee
+    from rheostat import Knee, MaxSlowdown, Weighted
 
-    return Knee()
+    if "energy_j" not in objectives:
+        return Knee(), limits
+    return Weighted({"energy_j": 1}), (*limits, MaxSlowdown(SLOWDOWN, "requested", CONFIDENCE))
 
 
 def _total(chosen: BatchChoice, quantity: str, level: float) -> Change:

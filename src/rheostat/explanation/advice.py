@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
 
-from rheostat.core.report import Chart, Grid, Section
+from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.decision.accuracy import Accuracy, accuracy_facts
 from rheostat.decision.backtest import Backtest, changes_by
 from rheostat.decision.decide import Advice, Change
@@ -20,7 +22,8 @@ SHOWN, GROUPS = 20, 12
 def explain_advice(advice: Advice, shown: int = SHOWN) -> Told:
     """How many jobs change, what that saves, and the first jobs in a table."""
     counts = advice.counts()
-    section = Section("decide", tuple(_sums(advice, counts)), advice_grid(advice, shown))
+    said = (*_sums(advice, counts), UNMEASURED)
+    section = Section("decide", said, advice_grid(advice, shown))
     return [section, *_by_group(advice)], {**advice_facts(advice), "jobs": advice_rows(advice)}
 
 
@@ -53,6 +56,16 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
     if advice.totals and counts["advised"]:
         totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
         said.append(f"Predicted in all: {'; '.join(_total(q, t) for q, t in totals.items())}.")
+    grades = {g: n for g, n in advice.evidence().items() if n}
+    if grades:
+        said.append(f"Evidence: {', '.join(f'{n:,} {g}' for g, n in grades.items())}.")
+    if advice.hints():
+        said.append(
+            f"Hints, not counted: for {advice.hints():,} jobs only runs of other applications "
+            "speak for another setting."
+        )
+    if advice.impossible:
+        said.append(f"{advice.impossible:,} forecasts contradict physics and are left out.")
     said += [
         f"{n.count} job{'s' if n.count > 1 else ''}: {n.message}."
         for n in advice.table.notes
@@ -86,11 +99,17 @@ def advice_grid(advice: Advice, shown: int | None = SHOWN) -> Grid:
         units.append("%")
         columns.append(_triples(frame, f"{q}_change"))
     heads += ["similar", "status"]
-    units += ["", ""]
     columns += [
         [None if v is None else int(v) for v in frame["support"]],
         frame["status"].to_list(),
     ]
+    if "evidence" in frame.columns:
+        heads.append("evidence")
+        columns.append(frame["evidence"].to_list())
+    for k in advice.knobs if advice.hints() else ():
+        heads.append(f"{k} hint")
+        columns.append(frame[f"{k}_hint"].to_list())
+    units += [""] * (len(heads) - len(units))
     return Grid(tuple(heads), tuple(zip(*columns, strict=True)), tuple(units))
 
 
@@ -107,6 +126,11 @@ def advice_facts(advice: Advice) -> dict[str, Any]:
         "knobs": list(advice.knobs),
         "objectives": list(advice.objectives),
         "counts": advice.counts(),
+        "evidence": advice.evidence(),
+        "hints": advice.hints(),
+        "impossible": advice.impossible,
+        "advised_settings_ran": False,
+        "statistic": "means over draws; power_w is mean energy over mean runtime",
         "totals": {q: change_facts(t) for q, t in advice.totals.items()},
         "notes": [{"message": n.message, "count": n.count} for n in advice.table.notes],
     }
@@ -126,6 +150,31 @@ def change_facts(change: Change) -> dict[str, Any]:
 def advice_rows(advice: Advice) -> list[dict[str, Any]]:
     """One mapping per job, as the table has it."""
     return advice.table.frame.rows(named=True)
+
+
+def with_accuracy(report: Report, found: Mapping[str, Accuracy], share_held: float) -> Report:
+    """An advice's report with error and coverage on the newest jobs, which the method had not seen.
+
+    Parameters
+    ----------
+    report : Report
+        Of an `Advice`.
+    found : mapping
+        Quantity to `Accuracy`.
+    share_held : float
+        Share of the log that was held back.
+
+    Returns
+    -------
+    Report
+    """
+    said = [
+        f"On the newest {share(share_held)} of jobs, learnt from the others, at what they ran at:"
+    ]
+    said += [accuracy_words(q, a) for q, a in found.items()]
+    section = Section("checked", tuple(said), None, calibration_chart(found))
+    facts = {**report.facts, "accuracy": accuracy_facts(found)}
+    return replace(report, sections=[*report.sections, section], facts=facts)
 
 
 def explain_backtest(result: Backtest) -> Told:
@@ -164,7 +213,10 @@ def explain_backtest(result: Backtest) -> Told:
     return sections, facts
 
 
-UNMEASURED = "These changes are predictions: the advised settings never ran."
+UNMEASURED = (
+    "These changes are predictions: the advised settings never ran. Figures are means; power is "
+    "mean energy over mean runtime."
+)
 CHECKED = ("runtime_s", "energy_j")
 
 

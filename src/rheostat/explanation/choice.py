@@ -264,7 +264,8 @@ def _reasons(choice: Assignment, front: Front | None) -> list[str]:
         runner = setting_words(because.runner_up)
         said.append(f"Next best: {runner}; against it the choice takes {listed(compared)}.")
     if because.support is not None:
-        said.append(f"Evidence: {because.support:.0f} similar past runs.")
+        kind = f"{because.evidence}, " if because.evidence else ""
+        said.append(f"Evidence: {kind}{because.support:.0f} similar past runs.")
     return said
 
 
@@ -315,6 +316,7 @@ def because_facts(choice: Assignment) -> dict[str, Any]:
         "runner_up": None if b.runner_up is None else dict(b.runner_up),
         "compared": dict(b.compared),
         "support": b.support,
+        "evidence": b.evidence,
     }
 
 

@@ -170,7 +170,8 @@ class Surrogate:
         answered = support >= self.min_support
         scale = np.where(answered, 0.0, np.nan)[:, None] + self._log_nodes(frame)
         values = {t: np.exp(draws[i] + scale[:, i]) for i, t in enumerate(self.targets)}
-        return Outcome(values, support, _abstentions(~answered))
+        grade = np.where(answered, self.support_.grade(frame), 0)
+        return Outcome(values, support, _abstentions(~answered), grade)
 
     def predict_log(self, jobs: JobTable) -> Array:
         """Point prediction of the log targets, (n, t), also outside the support."""
