@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-fast fuzz mutants lint docs site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
+.PHONY: install demo test test-fast fuzz mutants lint docs gallery site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
 
 # The demo needs the base and the trees alone; everything else comes with the first `make test`.
 PACKAGES_demo      := -e '.[trees]'
@@ -73,6 +73,10 @@ bench-learned: install
 docs: install
 	@$(BIN)/python docs/make_reference.py > docs/reference.md
 	@$(BIN)/python docs/make_readme.py
+
+# every report's picture on generated data, and the page that shows them (three minutes)
+gallery: install
+	@$(BIN)/python docs/make_gallery.py
 
 # the documentation as a folder of pages that works offline; a warning is an error
 site: install

@@ -43,7 +43,7 @@ _MODULES = {
     "batch_policy": "decision.policies.batch_policy",
     "plan_trial": "decision.trial",
     "Narrative": "explanation.narrate",
-    "explain": "explanation.narrate",
+    "explain": "recipes.explain",
     "Command": "measurement.command",
     "read": "measurement.read",
     "compare": "prediction.compare",
@@ -106,7 +106,6 @@ if TYPE_CHECKING:
     from rheostat.decision.policies.batch_policy import batch_policy as batch_policy
     from rheostat.decision.trial import plan_trial as plan_trial
     from rheostat.explanation.narrate import Narrative as Narrative
-    from rheostat.explanation.narrate import explain as explain
     from rheostat.measurement.command import Command as Command
     from rheostat.measurement.read import read as read
     from rheostat.prediction.compare import compare as compare
@@ -116,6 +115,7 @@ if TYPE_CHECKING:
     from rheostat.prediction.surrogate import Surrogate as Surrogate
     from rheostat.recipes.ecosched import coschedule as coschedule
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
+    from rheostat.recipes.explain import explain as explain
     from rheostat.recipes.nodecount import prepared as prepared
     from rheostat.recipes.policies import open_policy as open_policy
     from rheostat.recipes.policies import simulate as simulate

@@ -7,7 +7,9 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -120,3 +122,58 @@ def test_no_page_names_a_machine() -> None:
         p.name for p in PAGES if re.search(r"(?<![\w.])/(work|root|opt|home|tmp)/", p.read_text())
     ]
     assert found == []
+
+
+def gallery() -> ModuleType:
+    """The script that makes the gallery."""
+    spec = spec_from_file_location("make_gallery", ROOT / "docs" / "make_gallery.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = module_from_spec(spec)
+    sys.modules[spec.name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_gallery_shows_a_small_picture_of_every_command_that_has_one() -> None:
+    made = gallery()
+    assert (ROOT / "docs" / "gallery.md").read_text() == made.page()
+    shown = {name for entry in made.GALLERY for name in entry.shows}
+    sizes = {p.stem: p.stat().st_size for p in (ROOT / "docs" / "gallery").iterdir()}
+    assert set(sizes) == shown
+    assert max(sizes.values()) < 40_000
+    assert sum(sizes.values()) < 600_000
+    drawn = {name for name, flags in options().items() if "--figure" in flags}
+    calls = [f"{entry.command} " for entry in made.GALLERY]
+    assert {n for n in drawn if any(c.startswith(f"{n} ") for c in calls)} == drawn
+    paged = {name for name, flags in options().items() if "--html" in flags}
+    assert paged - drawn == {"measure"}  # a table of domains: no picture
+
+
+def options() -> dict[str, set[str]]:
+    """The flags of every command, those of groups included."""
+    from typer.main import get_command
+
+    from rheostat.cli.app import app
+
+    found = {}
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        parts = getattr(command, "commands", {})
+        for inner, leaf in parts.items() if parts else [("", command)]:
+            found[f"{name} {inner}".strip()] = {flag for p in leaf.params for flag in p.opts}
+    return found
+
+
+@pytest.mark.parametrize("name", ["budget", "coschedule", "training"])
+def test_the_gallery_is_what_the_commands_draw(name: str, tmp_path: Path) -> None:
+    """The bytes, with the matplotlib that constraints.txt pins."""
+    import matplotlib
+
+    pinned = re.search(r"^matplotlib==(\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    if pinned is None or matplotlib.__version__ != pinned[1]:
+        pytest.skip("another matplotlib draws other bytes")
+    made = gallery()
+    made.write_data(tmp_path)
+    entry = next(e for e in made.GALLERY if name in e.shows)
+    for drawn in made.draw(entry, tmp_path):
+        assert drawn.read_bytes() == (ROOT / "docs" / "gallery" / drawn.name).read_bytes()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    from rheostat.decision.caps import CapAdvice
+    pass
 
 
 def caps(
@@ -65,7 +65,7 @@ def caps(
     from rheostat.cli.output import put_json, put_report, tell, working, write_files
     from rheostat.core.files import replacing
     from rheostat.decision.caps import as_runs, choose_caps
-    from rheostat.explanation.caps import caps_grid, caps_report
+    from rheostat.explanation.caps import caps_facts, caps_grid, caps_report
 
     runs = o.capped(known, where, by, form, mapped, column)
     own = runs if tried is None else o.capped(tried, None, by, form, mapped, column)
@@ -74,7 +74,7 @@ def caps(
         found = choose_caps(runs, own, app, loss=loss, risk=risk, knobs=asked)
     for note in found.notes:
         tell(f"note: {note}")
-    facts = _facts(found, loss, risk)
+    facts = caps_facts(found)
     if json:
         put_json("rheostat.caps/1", facts)
     else:
@@ -87,51 +87,3 @@ def caps(
             as_runs(found).frame.write_csv(draft)
         tell(f"wrote {out}")
     write_files(caps_report(facts), html, figure)
-
-
-def _facts(found: CapAdvice, loss: float, risk: float) -> dict[str, Any]:
-    import numpy as np
-
-    known = found.known
-
-    def named(row: int) -> dict[str, float]:
-        return {k: float(w) for k, w in zip(known.knobs, known.values[row], strict=True)}
-
-    facts: dict[str, Any] = {
-        "app": found.app,
-        "ready": found.ready,
-        "knobs": list(known.knobs),
-        "known_applications": len(known.apps),
-        "tried": int(np.isfinite(found.row).sum()),
-        "loss": loss,
-        "risk": risk,
-        "next": named(found.next_setting) if found.next_setting >= 0 else None,
-        "notes": list(found.notes),
-        "settings": [],
-    }
-    if not found.ready:
-        return facts
-    kept = found.kept
-    facts["keep"] = {
-        "caps": named(kept.setting), "saved_w": kept.saved_w, "probability": kept.probability,
-        "tried": bool(np.isfinite(found.row[kept.setting])),
-    }  # fmt: skip
-    facts["needed_probability"] = found.needed if np.isfinite(found.needed) else None
-    facts["baselines"] = [
-        {"name": b.name, "keep": named(b.kept), "saved_w": float(known.saved_w[b.kept])}
-        for b in found.baselines
-    ]
-    speed, low, likely = found.found.speed(), found.found.bound(risk), found.found.reaches(1 - loss)
-    facts["settings"] = [
-        {
-            "caps": named(i),
-            "saved_w": float(known.saved_w[i]),
-            "loss": 1.0 - float(speed[i]),
-            "loss_high": 1.0 - float(low[i]),
-            "probability": float(likely[i]),
-            "tried": bool(np.isfinite(found.row[i])),
-            "baselines": {b.name: 1.0 - float(b.speed[i]) for b in found.baselines},
-        }
-        for i in range(len(speed))
-    ]
-    return facts

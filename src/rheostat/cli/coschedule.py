@@ -11,9 +11,7 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    from rheostat.core.report import Chart, Grid, Report
     from rheostat.decision.coschedule.constraint_programme import Optimum
-    from rheostat.simulation.coschedule.node_simulation import NodeRun
 
 
 def coschedule(
@@ -79,7 +77,8 @@ def coschedule(
     from rheostat.core.units import parse_quantity
     from rheostat.decision.coschedule.gpu_profiles import has_signals
     from rheostat.decision.coschedule.queue_files import read_profiles, read_queue
-    from rheostat.recipes.ecosched import POLICIES
+    from rheostat.explanation.coschedule import coschedule_report, jobs_grid, policies_grid
+    from rheostat.recipes.ecosched import POLICIES, coschedule_facts
     from rheostat.recipes.ecosched import coschedule as compare
 
     if exact and nodes > 1:
@@ -103,7 +102,8 @@ def coschedule(
         runs = compare(jobs, known, node, candidates=candidates, objective=objective, nodes=nodes,
                        plans=[best.plan(tenants)] if best else (), tenants=tenants,
                        crowd=interference, seed=seed)  # fmt: skip
-    facts = _facts(runs, node, nodes, interference, objective)
+    how = {"idle_w": node.idle_w, "crowd": interference, "objective": objective}
+    facts = coschedule_facts(runs, node.gpus, nodes, how)
     if best:
         facts["exact"] = {"makespan_s": best.makespan_s, "energy_j": best.energy_j,
                           "edp_js": best.makespan_s * best.energy_j, "bound": best.bound,
@@ -112,11 +112,11 @@ def coschedule(
         with replacing(out) as draft:
             runs[0].jobs.frame.write_csv(draft)
         tell(f"wrote {out}")
-    report = _report(facts)
+    report = coschedule_report(facts)
     if json:
         put_json("rheostat.coschedule/1", facts)
     else:
-        put_report(report, _compared(facts), _schedule(facts))
+        put_report(report, policies_grid(facts), jobs_grid(facts))
     write_files(report, html, figure)
 
 
@@ -153,81 +153,3 @@ def _exact(jobs: Any, known: Any, node: Any, tenants: int, objective: str, seed:
     least = "makespan" if objective == "makespan" else "energy"
     site = NodeSite(node.gpus, tenants, node.idle_w)
     return optimum(jobs, known, site, minimise=least, seed=seed)
-
-
-def _facts(
-    runs: list[NodeRun], node: Any, nodes: int, interference: float, objective: str
-) -> dict[str, Any]:
-    told = [
-        {"policy": r.policy, "makespan_s": r.makespan_s, "energy_j": r.energy_j,
-         "edp_js": r.edp_js, "mean_wait_s": float((r.jobs.numpy("start_s")
-                                                   - r.jobs.numpy("submit_s")).mean())}
-        for r in runs
-    ]  # fmt: skip
-    columns = ["job_id", "app", "node", "gpus", "gpu_ids", "submit_s", "start_s", "end_s",
-               "energy_j"]  # fmt: skip
-    rows = runs[0].jobs.frame.select(columns).to_dicts()
-    return {"node_gpus": node.gpus, "nodes": nodes, "idle_w": node.idle_w, "crowd": interference,
-            "objective": objective, "best": runs[0].policy, "policies": told,
-            "schedule": rows}  # fmt: skip
-
-
-def _compared(facts: dict[str, Any]) -> Grid:
-    from rheostat.core.report import Grid
-
-    heads = ("policy", "makespan_s", "energy_j", "edp_js", "mean_wait_s")
-    rows = tuple(tuple(p[h] for h in heads) for p in facts["policies"])
-    return Grid(heads, rows, ("", "s", "J", "J s", "s"), marked=0)
-
-
-def _schedule(facts: dict[str, Any]) -> Grid:
-    from rheostat.core.report import Grid
-
-    heads = ("job", "node", "GPUs", "start", "end", "energy")
-    rows = tuple((r["job_id"], r["node"], r["gpu_ids"], round(r["start_s"], 3),
-                  round(r["end_s"], 3), round(r["energy_j"], 1))
-                 for r in facts["schedule"])  # fmt: skip
-    return Grid(heads, rows, ("", "", "", "s", "s", "J"))
-
-
-def _bars(facts: dict[str, Any]) -> Chart:
-    """A bar with the job's name on each of its GPUs; the darker, the more power per GPU."""
-    from rheostat.core.report import Chart
-
-    gpus, nodes = facts["node_gpus"], facts["nodes"]
-    bars = [
-        (r["job_id"], r["start_s"], r["end_s"] - r["start_s"], gpus * r["node"] + int(g),
-         r["energy_j"] / (r["end_s"] - r["start_s"]) / r["gpus"])
-        for r in facts["schedule"]
-        for g in r["gpu_ids"].split()
-    ]  # fmt: skip
-    names, begin, length, row, watts = (list(column) for column in zip(*bars, strict=True))
-    series = {
-        "begin": begin, "length": length, "row": row, "width": [0.9] * len(bars),
-        "value": watts, "limits": [min(watts), max(watts)],
-        "quantity": "power per GPU", "unit": "W",
-        "labels": [str(n) for n in names],
-        "hover": [f"<b>{n}</b><br>{b:,.0f} s to {b + s:,.0f} s<br>{w:.0f} W per GPU"
-                  for n, b, s, w in zip(names, begin, length, watts, strict=True)],
-        "rows": [f"node {k}, GPU {g}" if nodes > 1 else f"GPU {g}"
-                 for k in range(nodes) for g in range(gpus)],
-    }  # fmt: skip
-    return Chart("gantt", (series,), ("time", ""), units=("s", ""))
-
-
-def _report(facts: dict[str, Any]) -> Report:
-    from rheostat.core.report import Report, Section
-
-    what = {"edp": "energy times makespan", "makespan": "makespan", "energy": "energy"}
-    said = [f"Best in {what[facts['objective']]} is {facts['best']}.",
-            f"Simulated from profiles on {facts['nodes']} node(s) of {facts['node_gpus']} GPUs; "
-            f"each neighbour slows a job by {100 * facts['crowd']:g} %.",
-            "The best was picked with the whole queue known, later arrivals included."]  # fmt: skip
-    if "exact" in facts:
-        e = facts["exact"]
-        said.append(f"If neighbours cost nothing, the schedule searched by OR-tools takes "
-                    f"{e['makespan_s']:.1f} s and {e['energy_j'] / 1e3:.1f} kJ "
-                    f"({'proven best' if e['proven'] else 'not proven best'}).")  # fmt: skip
-    plan = Section(f"schedule of {facts['best']}", (), _schedule(facts), _bars(facts))
-    compared = Section("policies", tuple(said), _compared(facts))
-    return Report("Jobs on shared GPUs", (compared, plan), facts)

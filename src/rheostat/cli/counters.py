@@ -10,7 +10,7 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    from rheostat.core.report import Chart, Grid, Report
+    from rheostat.core.report import Grid, Report
 
 Files = Annotated[
     list[Path],
@@ -148,22 +148,9 @@ def _marks(facts: dict[str, Any]) -> Grid:
     return Grid(heads, tuple(rows))
 
 
-def _bars(facts: dict[str, Any]) -> Chart:
-    """Change of the first target with its sign and interval, a bar per counter."""
-    from rheostat.core.report import Chart
-    from rheostat.explanation.number_words import plain_name
-
-    first = facts["leverage"][0]["target"]
-    mine = [w for w in facts["leverage"] if w["target"] == first]
-    names = [next(iter(w["factors"])) for w in mine]
-    value, low, high = ([w["change"][k] for w in mine] for k in range(3))
-    bars = {"name": first, "x": names, "y": value, "low": low, "high": high}
-    axes = ("counter", f"change of {plain_name(first)}")
-    return Chart("bar", (bars,), axes, units=("", "share"))
-
-
 def _report(facts: dict[str, Any]) -> Report:
     from rheostat.core.report import Grid, Report, Section
+    from rheostat.explanation.counters import leverage_section
 
     told = (
         f"{facts['runs']} runs, {facts['rows']} rows. MAPE with its 95 % interval over "
@@ -171,17 +158,10 @@ def _report(facts: dict[str, Any]) -> Report:
         *_used(facts),
     )
     sections = [Section("how right", told, _marks(facts))]
+    said = f"What {facts['method_explained']} says, other counters held; no promise."
     for title, key in (("which counter, 20 % less of it", "leverage"), ("what if", "what_if")):
-        rows = tuple(
-            (w["target"], ", ".join(f"{c} x {f:g}" for c, f in w["factors"].items()),
-             *(round(100 * v, 2) for v in w["change"]))
-            for w in facts[key]
-        )  # fmt: skip
-        if rows:
-            said = f"What {facts['method_explained']} says, other counters held; no promise."
-            chart = _bars(facts) if key == "leverage" else None
-            heads = ("target", "change", "target changes %", "low", "high")
-            sections.append(Section(title, (said,), Grid(heads, rows), chart))
+        if facts[key]:
+            sections.append(leverage_section(title, facts[key], said))
     if facts.get("predicted"):
         rows = tuple(
             (" ".join(str(v) for v in p["run"].values()), p["target"], round(p["mean"], 2),

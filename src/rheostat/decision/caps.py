@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -61,6 +61,8 @@ class CapAdvice:
     needed: float = float("inf")
     baselines: tuple[Baseline, ...] = ()
     notes: tuple[str, ...] = ()
+    loss: float = LOSS
+    risk: float = RISK
 
     @property
     def ready(self) -> bool:
@@ -121,12 +123,13 @@ def choose_caps(
     notes = (*notes, *outside, *between)
     if not at:
         kept = CapChoice(learnt.default, 0.0, 1.0)
-        return CapAdvice(learnt, app, row, first, found, kept, learnt.default, notes=notes)
+        first_run = CapAdvice(learnt, app, row, first, found, kept, learnt.default, notes=notes)
+        return replace(first_run, loss=loss, risk=risk)
     needed = model.needed(at, loss, risk)
     kept = keep(found, learnt.saved_w, loss, needed, learnt.default)
     after = next_try(model, found, learnt.saved_w, loss)
     plain = _baselines(learnt, at, row, loss, risk)
-    return CapAdvice(learnt, app, row, first, found, kept, after, needed, plain, notes)
+    return CapAdvice(learnt, app, row, first, found, kept, after, needed, plain, notes, loss, risk)
 
 
 def _with_default(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:

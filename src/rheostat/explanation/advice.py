@@ -13,7 +13,8 @@ from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.decision.accuracy import Accuracy, accuracy_facts
 from rheostat.decision.backtest import Backtest, changes_by
 from rheostat.decision.decide import Advice, Change
-from rheostat.explanation.number_words import plain_name, quantity, share, unit_of
+from rheostat.explanation.grid_cells import change
+from rheostat.explanation.number_words import plain_name, quantity, share, signed, unit_of
 
 Told = tuple[list[Section], dict[str, Any]]
 SHOWN, GROUPS = 20, 12
@@ -22,9 +23,10 @@ SHOWN, GROUPS = 20, 12
 def explain_advice(advice: Advice, shown: int = SHOWN) -> Told:
     """How many jobs change, what that saves, and the first jobs in a table."""
     counts = advice.counts()
-    said = (*_sums(advice, counts), UNMEASURED)
-    section = Section("decide", said, advice_grid(advice, shown))
-    return [section, *_by_group(advice)], {**advice_facts(advice), "jobs": advice_rows(advice)}
+    said = Section("decide", (*_sums(advice, counts), UNMEASURED))
+    jobs = Section("jobs", (f"At most {shown}, the largest savings first.",),
+                   advice_grid(advice, shown))  # fmt: skip
+    return [said, *_by_group(advice), jobs], {**advice_facts(advice), "jobs": advice_rows(advice)}
 
 
 def _by_group(advice: Advice) -> list[Section]:
@@ -75,11 +77,8 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
 
 
 def _total(name: str, total: Change) -> str:
-    mean, low, high = (100 * v for v in total.change)
     before, after = (quantity(v, unit_of(name)) for v in (total.before, total.after))
-    return (
-        f"{plain_name(name)} {mean:+.0f} % [{low:+.0f} {high:+.0f}], from {before} to {after}"
-    ).replace("-", "\N{MINUS SIGN}")
+    return f"{plain_name(name)} {change(total.change)}, from {before} to {after}"
 
 
 def advice_grid(advice: Advice, shown: int | None = SHOWN) -> Grid:
@@ -221,7 +220,7 @@ CHECKED = ("runtime_s", "energy_j")
 
 
 def _true(name: str, total: Change) -> str:
-    return f"{plain_name(name)} {100 * total.change[0]:+.0f} %".replace("-", "\N{MINUS SIGN}")
+    return f"{plain_name(name)} {signed(total.change[0])}"
 
 
 def accuracy_words(name: str, found: Accuracy) -> str:

@@ -6,7 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from rheostat.core.report import Chart, Grid, Report, Section
+from rheostat.decision.caps import CapAdvice
 from rheostat.explanation.number_words import MINUS, setting_words
 
 BASELINES = {
@@ -15,6 +18,64 @@ BASELINES = {
     "gp_low": "The lower bound of a Gaussian process of these runs alone",
 }
 SHORT = {"line": "by line", "bilinear": "bilinear", "gp_low": "GP, at worst"}
+
+
+def caps_facts(found: CapAdvice) -> dict[str, Any]:
+    """What is expected of an application under caps, as data.
+
+    Parameters
+    ----------
+    found : CapAdvice
+        From `rheostat.choose_caps`.
+
+    Returns
+    -------
+    dict
+        As ``rheostat caps --json`` prints it: watts, shares of speed lost, probabilities.
+    """
+    known, loss, risk = found.known, found.loss, found.risk
+
+    def named(row: int) -> dict[str, float]:
+        return {k: float(w) for k, w in zip(known.knobs, known.values[row], strict=True)}
+
+    facts: dict[str, Any] = {
+        "app": found.app,
+        "ready": found.ready,
+        "knobs": list(known.knobs),
+        "known_applications": len(known.apps),
+        "tried": int(np.isfinite(found.row).sum()),
+        "loss": loss,
+        "risk": risk,
+        "next": named(found.next_setting) if found.next_setting >= 0 else None,
+        "notes": list(found.notes),
+        "settings": [],
+    }
+    if not found.ready:
+        return facts
+    kept = found.kept
+    facts["keep"] = {
+        "caps": named(kept.setting), "saved_w": kept.saved_w, "probability": kept.probability,
+        "tried": bool(np.isfinite(found.row[kept.setting])),
+    }  # fmt: skip
+    facts["needed_probability"] = found.needed if np.isfinite(found.needed) else None
+    facts["baselines"] = [
+        {"name": b.name, "keep": named(b.kept), "saved_w": float(known.saved_w[b.kept])}
+        for b in found.baselines
+    ]
+    speed, low, likely = found.found.speed(), found.found.bound(risk), found.found.reaches(1 - loss)
+    facts["settings"] = [
+        {
+            "caps": named(i),
+            "saved_w": float(known.saved_w[i]),
+            "loss": 1.0 - float(speed[i]),
+            "loss_high": 1.0 - float(low[i]),
+            "probability": float(likely[i]),
+            "tried": bool(np.isfinite(found.row[i])),
+            "baselines": {b.name: 1.0 - float(b.speed[i]) for b in found.baselines},
+        }
+        for i in range(len(speed))
+    ]
+    return facts
 
 
 def caps_report(facts: Mapping[str, Any]) -> Report:

@@ -58,8 +58,7 @@ def explain_front(front: Front, chosen: int | None, request: Mapping[str, Any] |
     judged = np.isfinite(front.values).all(axis=1)
     said = [f"{int(front.mask.sum())} of {len(front)} settings are worth considering."]
     said += _grounds(front)
-    meant = [f"{plain_name(o.name)} {o.meaning}" for o in front.objectives if o.meaning]
-    said += [f"Here {listed(meant)}."] if meant else []
+    said += [f"Here {plain_name(o.name)} is: {o.meaning}." for o in front.objectives if o.meaning]
     if not judged.all():
         blind = [setting_words(front.setting(int(i))) for i in np.flatnonzero(~judged)]
         said.append(f"No forecast for {listed(blind)}: too few similar past runs.")
@@ -265,7 +264,8 @@ def _reasons(choice: Assignment, front: Front | None) -> list[str]:
         said.append(f"Next best: {runner}; against it the choice takes {listed(compared)}.")
     if because.support is not None:
         kind = f"{because.evidence}, " if because.evidence else ""
-        said.append(f"Evidence: {kind}{because.support:.0f} similar past runs.")
+        runs = round(because.support)
+        said.append(f"Evidence: {kind}{runs} similar past run{'s' * (runs != 1)}.")
     return said
 
 

@@ -154,7 +154,16 @@ def figure_bytes(drawing: Drawing, ending: str) -> bytes:
     out = io.BytesIO()
     with matplotlib.rc_context(STYLE):
         figure(drawing).savefig(out, format=ending, dpi=300, metadata=UNDATED[ending])
-    return out.getvalue()
+    return _rounded(out.getvalue()) if ending == "svg" else out.getvalue()
+
+
+def _rounded(svg: bytes) -> bytes:
+    """Places to a hundredth of a point, which halves the file; words are left alone.
+
+    >>> _rounded(b'<path d="M 1.234567 2"/><text>1.234567</text>')
+    b'<path d="M 1.23 2"/><text>1.234567</text>'
+    """
+    return re.sub(rb"<[^>]*>", lambda tag: re.sub(rb"(\d\.\d\d)\d+", rb"\1", tag[0]), svg)
 
 
 def figure(drawing: Drawing) -> Figure:
@@ -216,7 +225,7 @@ def _set_axes(axes: Axes, drawing: Drawing) -> None:
     if not (drawing.x.shown or drawing.y.shown):
         axes.set_axis_off()
     for axis, line in ((drawing.x, axes.axvline), (drawing.y, axes.axhline)):
-        if axis.low < 0 < axis.high and not axis.names:
+        if axis.shown and axis.low < 0 < axis.high and not axis.names:
             line(0.0, color=soft["mute"], linewidth=0.6, zorder=1)
 
 
@@ -274,25 +283,36 @@ def _label(
 def _bars(axes: Axes, mark: Bars, colours: Mapping[str, str], order: int) -> None:
     at, length = _floats(mark.at), _floats(mark.length)
     base = _floats(mark.base) or [0.0] * len(at)
-    shades = [shade_map(colours)(v) for v in _floats(mark.shade)]
-    style: dict[str, Any] = {
-        "color": shades or colours[mark.colour], "edgecolor": colours["card"], "linewidth": 0.3,
-        "label": _name(mark.name), "zorder": order,
-        "error_kw": {"ecolor": colours["ink"], "elinewidth": PT, "capsize": 1.5 * PT},
-    }  # fmt: skip
-    error = _ends(length, mark.low, mark.high)
-    if mark.upright:
-        axes.bar(at, length, mark.width, base, yerr=error, **style)
-    else:
-        axes.barh(at, length, mark.width, base, xerr=error, **style)
-    for a, begin, n, text, shade in zip(
-        at, base, length, mark.labels, mark.shade or [1.0] * len(at), strict=False
-    ):
-        ink = colours["card" if (shade or 0.0) > 0.55 else "ink"]
-        axes.text(begin + n / 2, a, text, ha="center", va="center", color=ink, zorder=order + 20,
-                  fontsize=SMALL)  # fmt: skip
     if mark.scale is not None:
+        _shaded_bars(axes, mark, colours, order)
         _colour_scale(axes, mark.scale, colours)
+        return
+    draw, error = (axes.bar, "yerr") if mark.upright else (axes.barh, "xerr")
+    draw(
+        at, length, mark.width, base, color=colours[mark.colour], edgecolor=colours["card"],
+        linewidth=0.3, label=_name(mark.name), zorder=order,
+        error_kw={"ecolor": colours["ink"], "elinewidth": PT, "capsize": 1.5 * PT},
+        **{error: _ends(length, mark.low, mark.high)},
+    )  # fmt: skip
+
+
+def _shaded_bars(axes: Axes, mark: Bars, colours: Mapping[str, str], order: int) -> None:
+    """Lying bars in one collection, a third of the file that as many single bars make."""
+    from matplotlib.collections import PolyCollection
+
+    ends = list(zip(_floats(mark.base), _floats(mark.length), strict=True))
+    sides = [(a - w / 2, a + w / 2) for a, w in zip(_floats(mark.at), mark.width, strict=True)]
+    corners = [
+        [(b, low), (b, high), (b + n, high), (b + n, low)]
+        for (b, n), (low, high) in zip(ends, sides, strict=True)
+    ]
+    shades = [shade_map(colours)(v) for v in _floats(mark.shade)]
+    look = {"facecolors": shades, "edgecolors": colours["card"], "linewidths": 0.3}
+    axes.add_collection(PolyCollection(corners, zorder=order, **look))
+    for (b, n), (low, high), text, shade in zip(ends, sides, mark.labels, mark.shade, strict=False):
+        ink = colours["card" if (shade or 0.0) > 0.55 else "ink"]
+        axes.text(b + n / 2, (low + high) / 2, text, ha="center", va="center", color=ink,
+                  zorder=order + 20, fontsize=SMALL)  # fmt: skip
 
 
 def _cells(axes: Axes, mark: HeatCells, colours: Mapping[str, str], order: int) -> None:

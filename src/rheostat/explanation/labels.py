@@ -76,7 +76,7 @@ def placed(
         inside = [s for s, box in boxes.items() if _inside(box, area)]
         free = [s for s in inside if not any(_meet(boxes[s], other) for other in taken)]
         if not free and label.weight >= FORCED:
-            free = inside
+            free = sorted(inside, key=lambda s: sum(_meet(boxes[s], other) for other in taken))
         if free:
             sides[label.point] = free[0]
             taken.append(boxes[free[0]])
@@ -103,7 +103,8 @@ def _box(spot: tuple[float, float], width: float, side: str) -> Box:
 
 
 def _inside(box: Box, area: tuple[float, float]) -> bool:
-    return box[0] >= -SPARE and box[2] <= area[0] + SPARE and box[3] <= area[1] + LINE
+    across = box[0] >= -SPARE and box[2] <= area[0] + SPARE
+    return across and box[1] >= -MARK and box[3] <= area[1] + LINE
 
 
 def _meet(a: Box, b: Box) -> bool:

@@ -6,9 +6,7 @@ import math
 from typing import Any
 
 from rheostat.core.report import Chart, Grid, Section
-from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.explanation.number_words import listed, plain_name, share
-from rheostat.explanation.tree import tree_report
 from rheostat.prediction.compare import Row
 from rheostat.prediction.importance import Importance
 
@@ -19,18 +17,6 @@ _MEANING = {
     "attention": "where the network looks",
     "shapley": "how far a column moves forecasts away from their mean",
 }
-
-
-def explain_model_fact(thing: Any) -> Told | None:
-    """Sections for importances, a comparison or a tree; None for anything else."""
-    if isinstance(thing, PriorityTree):
-        report = tree_report(thing)
-        return list(report.sections), dict(report.facts)
-    if isinstance(thing, Importance):
-        return explain_importance(thing)
-    if isinstance(thing, (list, tuple)) and thing and all(isinstance(r, Row) for r in thing):
-        return explain_comparison(list(thing))
-    return None
 
 
 def explain_importance(found: Importance) -> Told:

@@ -1,16 +1,19 @@
-"""`explain`: what a front, a choice, an advice or a model says, in plain words and numbers.
+"""`explain`: what a front, a plan, an advice or a model says, in plain words and numbers.
 
 A `Narrative` is a `Report` that prints itself: text on a terminal, HTML in a notebook.  Every
 sentence is made from the value explained; nothing is said that the data does not say.
+
+What can be explained stands in one table by the name of its class, so that nothing is imported
+before it is needed: `explanation.explainers` for the floors below, `recipes.explain` for the
+others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rheostat.core.decision import Assignment, Decision
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Report
@@ -44,6 +47,54 @@ class Narrative(Report):
         return page(self)
 
 
+@dataclass(frozen=True)
+class Context:
+    """What may stand beside a thing: its front, the job's row or table, the setting asked for."""
+
+    front: Front | None = None
+    job: JobTable | None = None
+    requested: Mapping[str, Any] | None = None
+
+
+Things = Sequence[Any]
+Explain = Callable[[Things, Context], Report]
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """How things of a class are explained; ``words`` say what they are."""
+
+    words: str
+    explain: Explain
+
+
+EXPLAINERS: dict[str, Explainer] = {}
+"""By module and name of the class."""
+
+
+def explains(class_path: str, words: str) -> Callable[[Explain], Explain]:
+    """Enter a function in the table.
+
+    Parameters
+    ----------
+    class_path : str
+        Module and name of a class below ``rheostat``.
+    words : str
+        What it is called in the list that an error prints.
+
+    Returns
+    -------
+    callable
+        Decorates a function of (things, context): a list of at least one thing of the class.
+    """
+
+    def enter(function: Explain) -> Explain:
+        EXPLAINERS[f"rheostat.{class_path}"] = Explainer(words, function)
+        return function
+
+    return enter
+
+
 def explain(
     thing: Any,
     *,
@@ -51,33 +102,35 @@ def explain(
     job: JobTable | None = None,
     requested: Mapping[str, Any] | None = None,
 ) -> Narrative:
-    """Say what ``thing`` says: a `Front`, an `Assignment`, an `Advice`, a back-test, importances.
+    """Say what ``thing`` says, whatever a function of rheostat returned it.
 
     Parameters
     ----------
-    thing : object
-        What to explain.
+    thing : object, or list of objects of one class
+        A front or search result, a choice, an advice, a back-test, a comparison, a trial, a plan of
+        a budget, caps or a shared node, a schedule, a tree or learned order, importances, a counter
+        model.
     front : Front, optional
-        With an `Assignment`: the front it was chosen from, to name what was given up.
+        With a choice: the front it was chosen from, to name what was given up.
     job : JobTable, optional
-        The job's row; its knob values are what was asked for.
+        The job's row; its knob values are what was asked for.  With a counter model: runs.
     requested : mapping, optional
         The setting asked for, where it is not in ``job``.
 
     Returns
     -------
     Narrative
-        Prints itself as text, shows itself in a notebook, and has ``facts``.
+        Sections of sentences, tables and pictures; ``facts`` is the same as data.
 
     Raises
     ------
     DataError
-        Nothing is known about such an object.
+        If this cannot be explained; the message lists what can.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from rheostat import Knee, Outcome, table
+    >>> from rheostat import Front, Knee, Outcome, table
     >>> n = np.array([1.0, 2.0, 4.0, 8.0])
     >>> draws = {"runtime_s": (100 + 900 / n)[None], "power_w": (100 * n)[None]}
     >>> front = Front(table({"nodes": [1, 2, 4, 8]}), Outcome(draws), ("runtime_s", "energy_j"))
@@ -85,23 +138,24 @@ def explain(
     >>> print(said.sections[0].sentences[0])
     4 nodes instead of the 8 nodes asked for: 24 % less energy for 53 % more time.
     """
-    from rheostat.decision.backtest import Backtest
-    from rheostat.decision.decide import Advice
-    from rheostat.explanation import advice, choice, models
+    from rheostat.explanation import explainers  # noqa: F401 - fills the table
 
-    if isinstance(thing, Front):
-        sections, facts = choice.explain_front(thing, None, choice.asked(thing, job, requested))
-        return Narrative("", sections, facts)
-    if isinstance(thing, Assignment):
-        sections, facts = choice.explain_choice(thing, front, job, requested)
-        return Narrative("", sections, facts)
-    if isinstance(thing, Decision):
-        return Narrative("", *choice.explain_decision(thing))
-    if isinstance(thing, Advice):
-        return Narrative("", *advice.explain_advice(thing))
-    if isinstance(thing, Backtest):
-        return Narrative("", *advice.explain_backtest(thing))
-    told = models.explain_model_fact(thing)
-    if told is None:
-        raise DataError("explain", [f"nothing is known about a {type(thing).__name__}"])
-    return Narrative("", *told)
+    things = list(thing) if isinstance(thing, (list, tuple)) else [thing]
+    kinds = {explainer_of(type(t)) for t in things}
+    found = kinds.pop() if len(kinds) == 1 else None
+    if found is None:
+        raise DataError("explain", [_expected(things)])
+    told = found.explain(things, Context(front, job, requested))
+    return Narrative(told.title, told.sections, told.facts, told.next_commands)
+
+
+def explainer_of(kind: type) -> Explainer | None:
+    """How things of this class, or of one it inherits from, are explained."""
+    names = (f"{c.__module__}.{c.__qualname__}" for c in kind.__mro__)
+    return next((EXPLAINERS[name] for name in names if name in EXPLAINERS), None)
+
+
+def _expected(things: Things) -> str:
+    names = sorted({type(t).__name__ for t in things}) or ["an empty list"]
+    known = "; ".join(sorted(e.words for e in EXPLAINERS.values()))
+    return f"expected one of these, or several of one of them: {known}. Got {', '.join(names)}"

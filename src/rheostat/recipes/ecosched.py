@@ -12,7 +12,7 @@ are those of the logs released with the code (EcoPack).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rheostat.decision.coschedule.ecosched import EcoSched
@@ -119,3 +119,35 @@ def gain(better: Sequence[float], worse: Sequence[float]) -> tuple[float, float,
     """
     e, m = better[0] / worse[0], better[1] / worse[1]
     return 100 * (1 - e), 100 * (1 - m), 100 * (1 - e * m)
+
+
+def coschedule_facts(
+    runs: Sequence[NodeRun], node_gpus: int, nodes: int = 1, how: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Runs of one queue as data: makespans, joules, and the schedule of the first.
+
+    Parameters
+    ----------
+    runs : sequence of NodeRun
+        From `coschedule`, the best first.
+    node_gpus, nodes : int
+        GPUs of a node, and nodes.
+    how : mapping, optional
+        What the runs were made with: idle_w, crowd and objective, for the record.
+
+    Returns
+    -------
+    dict
+        Seconds, joules and joule-seconds by policy; one mapping per job of the first schedule.
+    """
+    policies = [
+        {"policy": r.policy, "makespan_s": r.makespan_s, "energy_j": r.energy_j,
+         "edp_js": r.edp_js, "mean_wait_s": float((r.jobs.numpy("start_s")
+                                                   - r.jobs.numpy("submit_s")).mean())}
+        for r in runs
+    ]  # fmt: skip
+    columns = ["job_id", "app", "node", "gpus", "gpu_ids", "submit_s", "start_s", "end_s",
+               "energy_j"]  # fmt: skip
+    rows = runs[0].jobs.frame.select(columns).to_dicts()
+    return {"node_gpus": node_gpus, "nodes": nodes, **(how or {}), "best": runs[0].policy,
+            "policies": policies, "schedule": rows}  # fmt: skip
