@@ -81,6 +81,9 @@ GALLERY = (
     Entry("Power from counters", "counters counters.csv --methods law --split application", {
         "counters": "What 20 % less of a counter would do to the power.",
     }),
+    Entry("A served language model", "llm plan served.csv --app m13 --itl 25ms", {
+        "llm": "Energy per token against the time between tokens, and the configuration to take.",
+    }),
     Entry("Jobs that share a node", "coschedule profiles.csv "
           "--queue 'lbm*3,resnet50*2,minife*3,gpt2'", {
         "coschedule": "Which job runs on which GPUs, and when.",
@@ -90,7 +93,7 @@ GALLERY = (
         "simulate": "How full the machine is.",
         "simulate-queue-depth": "How many jobs wait.",
         "simulate-who-holds-the-machine-easy": "Who holds the machine.",
-        "simulate-gantt-chart-close-up-easy": "Job by job where the queue is deepest.",
+        "simulate-wait-against-wait": "Each job's wait under two policies.",
         "simulate-wait-by-size": "Who waits: small jobs or large ones.",
     }),
     Entry("Policies over traces", "compare --policies sjf+easy,wfp3+easy "
@@ -135,6 +138,7 @@ def write_data(folder: Path) -> None:
     )
     (folder / "program.py").write_text(PROGRAM)
     (folder / "training.csv").write_text("\n".join(_training()) + "\n")
+    (folder / "served.csv").write_text("\n".join(_served()) + "\n")
     (folder / "profiles.csv").write_text("\n".join(_profiles()) + "\n")
 
 
@@ -160,6 +164,21 @@ def _profiles() -> list[str]:
         lines += [
             f"{app},{n},{alone_s / n**scaling:.1f},{watts * n**0.95:.0f}" for n in (1, 2, 3, 4)
         ]
+    return lines
+
+
+def _served() -> list[str]:
+    """Time between tokens and energy per token of six models on one to eight GPUs."""
+    lines = ["app,params,gpu_model,gpus,batch_cap,itl_s,energy_per_token_j"]
+    for billions in (1, 3, 7, 13, 34, 70):
+        for gpus in (n for n in (1, 2, 4, 8) if 2 * billions <= 70 * n):
+            for batch in (8, 16, 32, 64, 128, 256, 512):
+                itl_s = 0.004 + 2e9 * billions / (2.4e12 * gpus) + 2e-6 * batch * billions / gpus
+                watts = gpus * (120 + 480 * min(1.0, (batch / 256) ** 0.5))
+                lines.append(
+                    f"m{billions},{billions}e9,H100,{gpus},{batch},{itl_s:.5f},"
+                    f"{watts * itl_s / batch:.5f}"
+                )
     return lines
 
 

@@ -95,9 +95,9 @@ def pairs(chart: Chart) -> Drawing:
     top = math.log10(most) or 1.0
     ticks = [c for c in COUNTS if c <= most]
     scale = ColourScale(
-        "jobs", tuple(math.log10(c) / top for c in ticks), tuple(f"{c:,.0f}" for c in ticks)
+        "jobs", tuple(_seen(math.log10(c) / top) for c in ticks), tuple(f"{c:,.0f}" for c in ticks)
     )
-    shade = tuple(tuple(math.log10(v) / top if v else None for v in row) for row in s["z"])
+    shade = tuple(tuple(_seen(math.log10(v) / top) if v else None for v in row) for row in s["z"])
     said = tuple(tuple(f"{v:,.0f} jobs" if v else "" for v in row) for row in s["z"])
     words = tuple(duration(10.0**v) for v in s["x"])
     cells = HeatCells(tuple(s["x"]), tuple(s["y"]), shade, scale, words, words, said)
@@ -150,7 +150,7 @@ def _cut(text: str, room: float) -> str:
 def _shades(
     values: Sequence[float], limits: Sequence[float], name: str, unit: str
 ) -> tuple[Numbers, ColourScale]:
-    """Shades from 0.1 up, so that every bar is seen; times on a logarithmic scale."""
+    """Shades of bars; times on a logarithmic scale."""
     if unit == "s":
         low, high = (math.log10(max(v, 1.0)) for v in limits)
         ticks = [t for t in LOG_TICKS_S if low - 1e-9 <= math.log10(t) <= high + 1e-9]
@@ -165,9 +165,18 @@ def _shades(
         title = f"{plain_name(name)} ({label})"
     span = (high - low) or 1.0
     return (
-        tuple(round(0.1 + 0.9 * (v - low) / span, 3) for v in values),
-        ColourScale(title, tuple(0.1 + 0.9 * (p - low) / span for p in places), words),
+        tuple(round(_seen((v - low) / span), 3) for v in values),
+        ColourScale(title, tuple(_seen((p - low) / span) for p in places), words),
     )
+
+
+def _seen(share: float) -> float:
+    """A shade from 0.1 up, so that the lightest is not the paper's.
+
+    >>> _seen(0.0), _seen(1.0)
+    (0.1, 1.0)
+    """
+    return 0.1 + 0.9 * share
 
 
 def _words(ticks: Sequence[float]) -> tuple[str, ...]:

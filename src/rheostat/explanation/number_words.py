@@ -33,6 +33,7 @@ _NAMES: Mapping[str, str] = {
     "node_hours": "node-hours",
     "cap_w": "power cap",
     "frequency_hz": "frequency",
+    "itl_s": "time between tokens",
 }
 
 
