@@ -39,7 +39,8 @@ def things(jobs: rh.JobTable, tmp_path_factory) -> dict[str, tuple[object, dict[
     from rheostat.prediction.counters.leverage import leverage
     from rheostat.prediction.effects.identification import Identification
     from rheostat.prediction.importance import permutation_importance
-    from rheostat.simulation.learned_priority.learned_priority import LearnedPriority, length
+    from rheostat.simulation.learned_priority.priority import LearnedPriority
+    from rheostat.simulation.learned_priority.scoring_network import length
     from rheostat.simulation.simulate import simulate_run
 
     model = rh.Surrogate("lightgbm", targets=("runtime_s", "power_w")).fit(jobs)
@@ -77,13 +78,13 @@ def things(jobs: rh.JobTable, tmp_path_factory) -> dict[str, tuple[object, dict[
         "prediction.counters.leverage.WhatIf": (leverage(counter_model, counters), {}),
         "prediction.counters.counter_model.CounterModel": (counter_model, {"job": counters}),
         "core.jobs.JobTable": (rh.simulate(jobs, "easy", 4000), {}),
-        "simulation.simulate.Simulation": (
+        "simulation.result.Simulation": (
             [simulate_run(jobs, p, rh.Machine(4000)) for p in ("easy", "sjf+easy")], {}
         ),
         "simulation.coschedule.node_simulation.NodeRun": (
             rh.coschedule(queue, known, rh.Node(((0, 1),), 50.0)), {}
         ),
-        "simulation.learned_priority.learned_priority.LearnedPriority": (
+        "simulation.learned_priority.priority.LearnedPriority": (
             LearnedPriority((0.0,) * length(0)), {}
         ),
     }  # fmt: skip

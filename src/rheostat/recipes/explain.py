@@ -50,7 +50,7 @@ def most_used(jobs: JobTable) -> int:
     return int(np.cumsum(steps[np.argsort(moments, kind="stable")]).max(initial=0))
 
 
-@explains("simulation.simulate.Simulation", "simulations of one trace (simulate_run)")
+@explains("simulation.result.Simulation", "simulations of one trace (simulate_run)")
 def simulations(things: Things, about: Context) -> Report:
     """Policies side by side, with pictures."""
     from rheostat.explanation.schedule import schedule_report
@@ -72,7 +72,7 @@ def shared_node(things: Things, about: Context) -> Report:
     return coschedule_report(coschedule_facts(things, max(seen) + 1, nodes))
 
 
-@explains("simulation.learned_priority.learned_priority.LearnedPriority", "a learned order")
+@explains("simulation.learned_priority.priority.LearnedPriority", "a learned order")
 def learned_order(things: Things, about: Context) -> Report:
     """How the order is made and guarded; what it prefers takes a trace (``rheostat explain``)."""
     order = only(things)
