@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.recipes.irl import teacher
-from rheostat.training.distill.reward_audit import REWARDS, trained_by
-from rheostat.training.distill.reward_audit import audit as audited
 from rheostat.training.env.episode_trace import trace as prepare
 from rheostat.training.rl.jobsets import weeks
 from trees_lib.common import FILES, trace
+from trees_lib.irl import teacher
+from trees_lib.reward_audit import REWARDS, trained_by
+from trees_lib.reward_audit import audit as audited
 
 JOBS, LEARN = 6_000, 5_000
 SEEDS = (0, 1)

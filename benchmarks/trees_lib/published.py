@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.recipes.irl import DEPTHS, JOBS, irl, teacher
 from rheostat.simulation.engine.env_layout import SUBMIT
 from rheostat.simulation.protocol import HEURISTICS
 from rheostat.training.distill.fidelity import loss
@@ -17,6 +16,7 @@ from rheostat.training.env.episode_trace import trace as prepare
 from rheostat.training.rl.dras import train
 from rheostat.training.rl.jobsets import three_phases
 from trees_lib.common import FILES, headline, trace
+from trees_lib.irl import DEPTHS, JOBS, irl, teacher
 
 RULES = ("fcfs", *HEURISTICS)
 SEEDS = (0, 1, 2)

@@ -24,7 +24,6 @@ from rheostat.decision.coschedule.simple_policies import Marble, Sequential, nea
 from rheostat.errors import DataError
 from rheostat.recipes.ecosched import POLICIES, coschedule
 from rheostat.simulation.coschedule.interference import Truth
-from rheostat.simulation.coschedule.log_replay import Recorded
 from rheostat.simulation.coschedule.node_simulation import run_queue
 
 NODE = Node(idle_w=50.0)
@@ -192,17 +191,6 @@ def test_neighbours_slow_each_other_and_the_launcher_looks_once_a_second():
     assert run.jobs.frame["runtime_s"].to_list() == pytest.approx([12.5, 12.5])
     run = run_queue(queue, Marble(profiles), NODE, Truth(crowd=0.25, poll_s=1.0))
     assert run.jobs.frame["runtime_s"].to_list() == pytest.approx([13.0, 13.0])
-
-
-def test_a_recording_is_replayed_gpu_by_gpu():
-    profiles = {"a": (Mode("a", 2, 10.0, 1.0),), "b": (Mode("b", 4, 5.0, 1.0),)}
-    rows = [{"job": "a", "app": "a", "gpus": 2, "gpu_ids": [2, 3], "domain": 1},
-            {"job": "b", "app": "b", "gpus": 4, "gpu_ids": [0, 1, 2, 3], "domain": 0}]  # fmt: skip
-    queue = [Waiting("b", "b"), Waiting("a", "a")]
-    run = run_queue(queue, Recorded(rows, profiles), NODE)
-    assert run.jobs.frame["start_s"].to_list() == [0.0, 10.0]
-    with pytest.raises(DataError, match="in no profile"):
-        Recorded([{**rows[0], "gpus": 3}], profiles)
 
 
 def test_matching_fills_every_node_before_it_waits():

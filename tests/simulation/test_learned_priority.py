@@ -22,7 +22,6 @@ from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriori
 from rheostat.simulation.learned_priority.scoring_network import CENTRE, SPREAD, _score, length
 from rheostat.simulation.learned_priority.starvation_guard import beside, game, usual
 from rheostat.simulation.simulate import simulate_run
-from rheostat.training.priority.dominant_share import under_cap
 from rheostat.training.priority.evolve import begun, train_rank
 from rheostat.training.priority.generated_sites import generated_site
 from rheostat.training.priority.training_cases import cases, loss
@@ -273,23 +272,6 @@ def test_the_order_that_comes_with_the_library_is_a_policy_by_name():
         simulate(jobs, "agent:ours", size, semantics="cqsim")
     with pytest.raises(DataError, match="predicts run times itself"):
         simulate(jobs, "agent:ours", size, estimates="perfect")
-
-
-def test_under_a_cap_neither_watts_nor_processors_are_overdrawn():
-    jobs, size = log(7)
-    procs = jobs.frame["cores"].to_numpy()
-    watts = np.random.default_rng(0).uniform(50, 300, len(jobs)) * procs
-    cap = 0.6 * 300 * size
-    watts = np.minimum(watts, cap)
-    sized, units = under_cap(jobs, size, watts, cap)
-    done = simulate_run(sized, LearnedPolicy(begun()), units).jobs
-    start, end = done.numpy("start_s"), done.numpy("end_s")
-    drawn = [watts[(start <= t) & (t < end)].sum() for t in start]
-    assert max(drawn) <= cap * (1 + 1e-9)
-    assert max(drawn) > 0.7 * cap
-    assert max(procs[(start <= t) & (t < end)].sum() for t in start) <= size
-    with pytest.raises(DataError, match="draw more than"):
-        under_cap(jobs, size, watts, watts.max() / 2)
 
 
 def test_a_generated_site_is_the_same_for_the_same_seed_and_users_repeat_themselves():

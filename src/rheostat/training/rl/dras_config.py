@@ -80,9 +80,6 @@ class DrasConfig:
         or with each "selected" one that starts, backfills left out (DRAS).
     priorities
         Is the trace's column ``priority`` shown, where it is above 0: "trace" (DRAS) or "none"?
-    value_bias
-        Of "dql".  Has the last layer a bias?  The published numbers of parameters count one; the
-        released code has none.
     """
 
     method: str = "pg"
@@ -106,7 +103,6 @@ class DrasConfig:
     promise: str = "held"
     decay: str = "fits"
     priorities: str = "trace"
-    value_bias: bool = True
 
     def __post_init__(self) -> None:
         problems = [

@@ -66,12 +66,11 @@ class Network(torch.nn.Module):  # type: ignore[misc]
             "first": (first, self.rows + nodes),
             "second": (second, first),
             "last": (answers, second),
+            "last_bias": (answers,),
         }
-        if setup.method == "pg" or setup.value_bias:
-            shapes["last_bias"] = (answers,)
         for name, shape in shapes.items():
             setattr(self, name, torch.nn.Parameter(torch.empty(shape)))
-        self.values, self.biased = setup.method == "dql", "last_bias" in shapes
+        self.values = setup.method == "dql"
         if seed is not None:
             self._draw(torch.Generator().manual_seed(seed))
 
@@ -96,9 +95,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
             told = F.linear(rows, self.filter, self.filter_bias)[..., 0]
             first = torch.relu(F.linear(told, self.first))
             second = torch.relu(F.linear(first, self.second))
-            values = torch.sigmoid(
-                F.linear(second, self.last, self.last_bias if self.biased else None)
-            )
+            values = torch.sigmoid(F.linear(second, self.last, self.last_bias))
             last = values * (1 - values)
             at_second = last * self.last * (second > 0)
             at_first = at_second @ self.second * (first > 0)
@@ -137,5 +134,5 @@ class Network(torch.nn.Module):  # type: ignore[misc]
 
     def _answer(self, hidden: Any) -> Any:
         hidden = torch.relu(F.linear(torch.relu(hidden), self.second))
-        answer = F.linear(hidden, self.last, self.last_bias if self.biased else None)
+        answer = F.linear(hidden, self.last, self.last_bias)
         return torch.sigmoid(answer) if self.values else answer

@@ -1,0 +1,1 @@
+"""The released logs of the co-scheduling policies, and their replay."""
