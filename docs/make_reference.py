@@ -9,7 +9,6 @@ from typer.main import get_command
 
 import rheostat
 from rheostat.cli.app import app
-from rheostat.cli.command import as_written
 
 
 def first_line(thing: object) -> str:
@@ -46,12 +45,12 @@ def command_lines() -> list[str]:
         lines += [
             f"### `rheostat {name}`",
             "",
-            inspect.cleandoc(as_written(command.help or "")),
+            inspect.cleandoc(command.help or ""),
             "",
         ]
         for p in command.params:
             label = "/".join(p.opts) if p.param_type_name == "option" else p.name.upper()
-            lines.append(f"- `{label}`: {' '.join(as_written(p.help or '').split())}")
+            lines.append(f"- `{label}`: {' '.join((p.help or '').split())}")
         lines.append("")
     return lines
 

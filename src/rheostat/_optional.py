@@ -13,10 +13,10 @@ def require(module: str, extra: str) -> ModuleType:
 
     >>> require("math", extra="core").sqrt(4.0)
     2.0
-    >>> require("no_such_module", extra="bo")
+    >>> require("no_such_module", extra="search")
     Traceback (most recent call last):
     ...
-    rheostat.errors.MissingExtra: no_such_module is not installed: pip install ...[bo]'
+    rheostat.errors.MissingExtra: no_such_module is not installed: pip install ...[search]'
     """
     try:
         return importlib.import_module(module)

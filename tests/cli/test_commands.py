@@ -257,15 +257,15 @@ def test_the_metadata_has_every_extra_of_the_project():
     if not told:
         pytest.skip("rheostat is run from its sources and is not installed")
     assert told <= set(project["optional-dependencies"])
-    assert {"trees", "rl", "exact", "zeus", "all"} <= told
+    assert {"trees", "train", "exact", "zeus", "all"} <= told
 
 
 def test_a_missing_library_is_named_with_a_command_that_works_from_a_checkout(installed):
     from rheostat._optional import require
     from rheostat.errors import MissingExtra
 
-    with pytest.raises(MissingExtra, match=r"pip install -e '/srv/the checkout\[bo\]'"):
-        require("no_such_module", "bo")
+    with pytest.raises(MissingExtra, match=r"pip install -e '/srv/the checkout\[search\]'"):
+        require("no_such_module", "search")
 
 
 def test_the_shell_completes_commands_and_options():

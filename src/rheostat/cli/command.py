@@ -1,19 +1,17 @@
 """How commands read what is typed and show their help: every letter, and options by their names.
 
 Help texts are plain text.  Rich would take ``[knobs]`` in one for a style and leave it out, so all
-are escaped here, once.  An option that has a new name is refused by its old one, wherever that
-stands: on the command line, in a variable or in a file of defaults.
+are escaped before they are shown.  An option that has a new name is refused by its old one,
+wherever that stands: on the command line, in a variable or in a file of defaults.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import typer
-from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -32,37 +30,13 @@ RENAMED = {
 """What an option of a command is called now."""
 
 
-def as_written(text: str) -> str:
-    r"""A help text without what keeps Rich from reading it.
-
-    >>> as_written(r"holds \[knobs] with lines")
-    'holds [knobs] with lines'
-    """
-    return re.sub(r"\\(?=\[)", "", text)
-
-
-def _plain(command: Any) -> None:
-    """Help as it was written."""
-    for name in ("help", "short_help", "epilog"):
-        if text := getattr(command, name, None):
-            setattr(command, name, escape(text))
-    for param in command.params:
-        param.help = escape(param.help) if param.help else param.help
-
-
-def _without_variables(params: list[Any]) -> list[Any]:
-    """What variables are called is said once, in the help of all."""
-    for param in params:
-        param.show_envvar = False
-    return params
-
-
 class PlainCommand(TyperCommand):
     """A command whose help loses no letter and whose old options name the new ones."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        _plain(self)
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """As typer does, of texts as they were written."""
+        _as_written(self)
+        super().format_help(ctx, formatter)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options, without the names of their variables."""
@@ -84,13 +58,35 @@ class PlainCommand(TyperCommand):
 class Group(TyperGroup):
     """A group of commands whose help loses no letter."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        _plain(self)
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """As typer does, of texts as they were written."""
+        for command in (self, *self.commands.values()):
+            _as_written(command)
+        super().format_help(ctx, formatter)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options, without the names of their variables."""
         return _without_variables(super().get_params(ctx))
+
+
+def _as_written(command: Any) -> None:
+    """Escape the texts of a command, once."""
+    from rich.markup import escape
+
+    if vars(command).setdefault("escaped", False):
+        return
+    command.escaped = True
+    for thing in (command, *command.params):
+        for name in ("help", "short_help", "epilog"):
+            if text := getattr(thing, name, None):
+                setattr(thing, name, escape(text))
+
+
+def _without_variables(params: list[Any]) -> list[Any]:
+    """What variables are called is said once, in the help of all."""
+    for param in params:
+        param.show_envvar = False
+    return params
 
 
 def _moved(ctx: typer.Context, old: str, where: str) -> str:

@@ -158,10 +158,10 @@ def fit_one(x: Array, y: Array, noise: float | None = None, *, seed: int = 0) ->
 
     ``noise`` is the standard deviation of a measurement of ``y``; None infers it.
     """
-    torch = require("torch", extra="bo")
-    models = require("botorch.models", extra="bo")
-    mlls = require("gpytorch.mlls", extra="bo")
-    botorch = require("botorch", extra="bo")
+    torch = require("torch", extra="search")
+    models = require("botorch.models", extra="search")
+    mlls = require("gpytorch.mlls", extra="search")
+    botorch = require("botorch", extra="search")
     with quietly(seed):
         inputs, values = (torch.tensor(v, dtype=torch.double) for v in (x, y[:, None]))
         known = None if noise is None else torch.full_like(values, noise**2)
@@ -175,7 +175,7 @@ def fit_one(x: Array, y: Array, noise: float | None = None, *, seed: int = 0) ->
 
 def draw(model: Any, x: Array, n_draws: int, rng: np.random.Generator) -> Array:
     """Joint draws of a fitted model at ``x`` (N, D), as (n_draws, N)."""
-    torch = require("torch", extra="bo")
+    torch = require("torch", extra="search")
     points = torch.tensor(x, dtype=torch.double)
     if not len(x):
         return np.zeros((n_draws, 0))
@@ -203,8 +203,8 @@ def _root(covariance: Array) -> Array:
 
 def _paths(model: Any, points: Any, n_draws: int, seed: int) -> Array:
     """Draws by pathwise conditioning: linear in the number of points."""
-    torch = require("torch", extra="bo")
-    pathwise = require("botorch.sampling.pathwise", extra="bo")
+    torch = require("torch", extra="search")
+    pathwise = require("botorch.sampling.pathwise", extra="search")
     with torch.no_grad(), quietly(seed):
         paths = pathwise.draw_matheron_paths(model, torch.Size([n_draws]))
         return np.asarray(paths(points).reshape(n_draws, -1).numpy())
@@ -213,8 +213,8 @@ def _paths(model: Any, points: Any, n_draws: int, seed: int) -> Array:
 @contextmanager
 def quietly(seed: int) -> Iterator[None]:
     """Torch seeded and on one thread, as before outside; advice on scaling, our task, silenced."""
-    torch = require("torch", extra="bo")
-    exceptions = require("botorch.exceptions", extra="bo")
+    torch = require("torch", extra="search")
+    exceptions = require("botorch.exceptions", extra="search")
     with one_thread(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore", exceptions.InputDataWarning)
         warnings.filterwarnings("ignore", module="linear_operator|gpytorch")

@@ -139,7 +139,7 @@ def _shapley(regressor: Any, x: Array, i: int) -> Array:
 def _shap(regressor: Any, x: Array, i: int) -> Array:
     with warnings.catch_warnings():  # plotting styles that the package sets up when imported
         warnings.simplefilter("ignore", PendingDeprecationWarning)
-        shap = require("shap", extra="explain")
+        shap = require("shap", extra="attribution")
     try:
         explainer = shap.TreeExplainer(regressor)
     except (TypeError, shap.utils._exceptions.InvalidModelError) as error:

@@ -147,7 +147,7 @@ def _pack_network(thing: Any) -> Pack:
 def _read_network(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> Any:
     from rheostat.prediction.nets import reproducible
 
-    load = require("safetensors.torch", extra="deep").load
+    load = require("safetensors.torch", extra="neural").load
     thing = _networks()[facts["class"]](**facts["parameters"])
     for name, value in arrays_in(files["scales.npz"]).items():
         setattr(thing, name, value)

@@ -29,7 +29,7 @@ from rheostat._optional import require
 from rheostat._threads import one_thread
 from rheostat.core.outcome import Array
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="neural")
 
 LEAST_BATCH, BATCHES = 32, 8
 """Few rows are cut into at least eight batches, so that an epoch is more than one step."""
@@ -42,7 +42,7 @@ class TabNetNet(torch.nn.Module):  # type: ignore[misc,name-defined]
 
     def __init__(self, k: int, t: int, *, width: int, steps: int) -> None:
         super().__init__()
-        tabnet = require("pytorch_tabnet.tab_network", extra="deep")
+        tabnet = require("pytorch_tabnet.tab_network", extra="neural")
         self.encoder = tabnet.TabNetEncoder(
             k, t, n_d=width, n_a=width, n_steps=steps, virtual_batch_size=256, momentum=0.1
         )

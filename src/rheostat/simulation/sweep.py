@@ -345,7 +345,7 @@ def _in_pool(tasks: Sequence[Task], run: Runner, processes: int) -> Made:
 @contextmanager
 def _on_dask(tasks: Sequence[Task], run: Runner, workers: Workers) -> Iterator[Made]:
     """Workers elsewhere; what a lost worker had not delivered is done again by another."""
-    distributed = require("distributed", extra="scale")
+    distributed = require("distributed", extra="cluster")
     with connect(workers) as client:
         futures = {client.submit(run, t, pure=False, retries=RETRIES): t for t in tasks}
         yield ((futures[f], client.gather(f)) for f in distributed.as_completed(list(futures)))

@@ -35,7 +35,7 @@ def _net(widths: Sequence[tuple[int, str]], inputs: int, norm: float = -1.0) -> 
 
     The last layer is linear.
     """
-    nn = require("torch", extra="deep").nn
+    nn = require("torch", extra="neural").nn
     kinds = {"relu": nn.ReLU, "selu": nn.SELU}
     layers: list[Any] = []
     for i, (width, activation) in enumerate(widths):
@@ -50,7 +50,7 @@ def _train(
     forward: Any, parameters: Any, x: Any, y: Any, *, epochs: int, how: str, seed: int
 ) -> None:
     """Minimise squared error in batches of 32."""
-    torch = require("torch", extra="deep")
+    torch = require("torch", extra="neural")
     rate = 2e-3 if how == "NAdam" else 1e-3
     fast = {"fused": True} if how == "Adam" else {}
     optimiser = getattr(torch.optim, how)(parameters, lr=rate, **fast)
@@ -76,7 +76,7 @@ class CounterSpeed:
 
     def fit(self, known: CapTable) -> CounterSpeed:
         """Learn on every setting of the known applications."""
-        torch = require("torch", extra="deep")
+        torch = require("torch", extra="neural")
         if known.counters is None:
             raise DataError("CounterSpeed", ["expected counters beside the speeds"])
         x = _inputs(known.values, known.counters)
@@ -98,7 +98,7 @@ class CounterSpeed:
 
     def predict(self, values: Array, counters: Array) -> Array:
         """Speeds (n,) at settings with caps (n, k) and counters (n, F)."""
-        torch = require("torch", extra="deep")
+        torch = require("torch", extra="neural")
         x = (_inputs(values, counters[None]) - self.low_) / self.span_
         with torch.no_grad():
             y = self.net_(torch.tensor(x, dtype=torch.float32)).squeeze(-1).numpy()
@@ -127,7 +127,7 @@ class Collaborative:
 
     def fill(self, tried: list[int], speed: Array) -> Array:
         """Teach a new network with the known rows and the tried cells, ask it for all settings."""
-        torch = require("torch", extra="deep")
+        torch = require("torch", extra="neural")
         known = self.known_.speed
         apps, settings = known.shape
         row, place = np.nonzero(np.isfinite(known))
@@ -150,7 +150,7 @@ class _Filter:
     """Two embeddings, joined, then 256 relu, 128 relu, 64 selu, 32 selu, linear."""
 
     def __init__(self, settings: int, apps: int, width: int) -> None:
-        nn = require("torch", extra="deep").nn
+        nn = require("torch", extra="neural").nn
         self.setting, self.app = nn.Embedding(settings, width), nn.Embedding(apps, width)
         for table in (self.setting, self.app):
             nn.init.uniform_(
@@ -164,7 +164,7 @@ class _Filter:
         return [weight for part in parts for weight in part.parameters()]
 
     def forward(self, cells: Any) -> Any:
-        torch = require("torch", extra="deep")
+        torch = require("torch", extra="neural")
         joined = torch.cat([self.setting(cells[:, 0]), self.app(cells[:, 1])], dim=1)
         return self.dense(joined)
 
@@ -179,7 +179,7 @@ class Autoencoder:
 
     def fit(self, known: CapTable) -> Autoencoder:
         """Learn from the known rows with cells hidden at random."""
-        torch = require("torch", extra="deep")
+        torch = require("torch", extra="neural")
         rows = np.where(np.isfinite(known.speed), known.speed, np.nanmean(known.speed, axis=0))
         self.mean_ = rows.mean(axis=0)
         y = torch.tensor(rows - self.mean_, dtype=torch.float32)
@@ -202,7 +202,7 @@ class Autoencoder:
 
     def fill(self, tried: list[int], speed: Array) -> Array:
         """The row restored from the tried cells, which are kept."""
-        torch = require("torch", extra="deep")
+        torch = require("torch", extra="neural")
         mask = np.zeros(len(self.mean_))
         row = np.zeros(len(self.mean_))
         mask[tried] = 1.0

@@ -36,7 +36,7 @@ class Workers:
 @contextmanager
 def connect(workers: Workers) -> Iterator[Any]:
     """A `dask.distributed.Client` with at least one worker; what was started here is stopped."""
-    distributed = require("distributed", extra="scale")
+    distributed = require("distributed", extra="cluster")
     with ExitStack() as stack:
         where = workers.address or stack.enter_context(_cluster(distributed, workers))
         try:
@@ -66,7 +66,7 @@ def _cluster(distributed: Any, workers: Workers) -> Any:
 
 def slurm_cluster(workers: Workers) -> Any:
     """The cluster object; ``.job_script()`` is the batch script each worker is submitted with."""
-    jobqueue = require("dask_jobqueue", extra="scale")
+    jobqueue = require("dask_jobqueue", extra="cluster")
     asked = {
         "queue": workers.slurm or None,
         "cores": workers.threads,

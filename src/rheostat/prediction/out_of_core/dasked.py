@@ -119,7 +119,7 @@ def _mapped(
     stage: str,
 ) -> list[Any]:
     """``work(part, *shared)`` of every part, in order; what is shared travels once."""
-    distributed = require("distributed", extra="scale")
+    distributed = require("distributed", extra="cluster")
     held = [client.scatter(s, broadcast=True, hash=False) for s in shared]
     futures = [client.submit(work, p, *held, retries=RETRIES, pure=False) for p in parts]
     for done, _ in enumerate(distributed.as_completed(futures), 1):
@@ -165,7 +165,7 @@ def _weight(y: Matrix) -> Matrix:
 
 def _arrays(client: Any, coding: Coding, counted: Sequence[tuple[Part, Tally]]) -> tuple[Any, Any]:
     """Coded rows as two Dask arrays (n, k) and (n, t), one block per part, on the workers."""
-    da, dask = require("dask.array", extra="scale"), require("dask", extra="scale")
+    da, dask = require("dask.array", extra="cluster"), require("dask", extra="cluster")
     held = client.scatter(coding, broadcast=True, hash=False)
     xs, ys = [], []
     for part, facts in counted:
@@ -175,13 +175,13 @@ def _arrays(client: Any, coding: Coding, counted: Sequence[tuple[Part, Tally]]) 
             xs.append(da.from_delayed(pair[0], (facts.rows, widths[0]), dtype=np.uint8))
             ys.append(da.from_delayed(pair[1], (facts.rows, widths[1]), dtype=np.float32))
     x, y = client.persist([da.concatenate(xs), da.concatenate(ys)])
-    require("distributed", extra="scale").wait([x, y])
+    require("distributed", extra="cluster").wait([x, y])
     return x, y
 
 
 def _train_xgboost(client: Any, x: Any, y: Any, w: Any, settings: Settings) -> bytes:
     xgb = require("xgboost", extra="trees")
-    dask = require("xgboost.dask", extra="scale")
+    dask = require("xgboost.dask", extra="trees")
     parameters = XGBoost.parameters(settings)
     if not settings.threads:
         del parameters["nthread"]  # the workers' own number
@@ -224,7 +224,7 @@ def _changed(client: Any, before: frozenset[str]) -> bool:
 
 def _failures() -> tuple[type[BaseException], ...]:
     """What the libraries raise when a worker they were talking to is gone."""
-    distributed = require("distributed", extra="scale")
+    distributed = require("distributed", extra="cluster")
     lgb = require("lightgbm", extra="trees")
     own = (distributed.scheduler.KilledWorker, lgb.basic.LightGBMError)
     return (*own, CancelledError, OSError, RuntimeError, ValueError)

@@ -143,7 +143,7 @@ class LawEnsemble:
         (d, n) and (d, n)
             Measured settings have their measured value in every draw.
         """
-        torch = require("torch", extra="bo")
+        torch = require("torch", extra="search")
         at = np.arange(self.n) if at is None else at
         parts = []
         most = max(_FEWEST, _ENTRIES // (2 * len(at)) ** 2)
@@ -188,7 +188,7 @@ class LawEnsemble:
         self, curve: hyper.Curve, members: Index, known: Index, rows: Index
     ) -> tuple[Array, Array]:
         """Means (m, C, 3, n) and variances (m, 3, n) at ``rows`` given what is ``known``."""
-        torch = require("torch", extra="bo")
+        torch = require("torch", extra="search")
         both = np.concatenate([known, self.n + known])
         prior = curve.means[:, both]
         told = self._values() if self.measured else prior
@@ -212,7 +212,7 @@ class LawEnsemble:
 
     def _posteriors(self, members: Index, at: Index) -> Iterator[tuple[Index, Array, Any]]:
         """Members sharing a structure, means (m, C, 2n) and covariances (m, 2n, 2n) ``at`` some."""
-        torch = require("torch", extra="bo")
+        torch = require("torch", extra="search")
         known, y = torch.as_tensor(self._rows(at)), torch.as_tensor(self._values())
         both = np.concatenate([at, self.n + at])
         for s, structure in enumerate(self.structures):

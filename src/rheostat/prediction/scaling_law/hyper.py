@@ -64,7 +64,7 @@ class Curve:
     def tensors(self) -> dict[str, Any]:
         """Torch copies of the arrays, made once; matrices over all settings where these are few."""
         if not self._cache:
-            torch = require("torch", extra="bo")
+            torch = require("torch", extra="search")
             features = law(self.units, self.numeric)
             slopes = features * law_scales(self.numeric, 0.0, 1.0, 0.3)
             self._cache.update(
@@ -99,7 +99,7 @@ class Curve:
             return None
         pair = self.features[rows], self.features[columns]
         found = self.population.covariance_between(*pair, self.width)
-        return require("torch", extra="bo").as_tensor(found)
+        return require("torch", extra="search").as_tensor(found)
 
 
 def named(z: Array) -> dict[str, Array]:
@@ -124,7 +124,7 @@ def covariance(
     curve: Curve, z: Array, rows: Index | None = None, columns: Index | None = None
 ) -> Any:
     """Prior covariance (M, 2n, 2m) of a job's curve between settings, by default all with all."""
-    torch = require("torch", extra="bo")
+    torch = require("torch", extra="search")
     rows = np.arange(len(curve.units)) if rows is None else np.asarray(rows)
     columns = rows if columns is None else np.asarray(columns)
     data, h = curve.tensors(), {k: torch.as_tensor(v) for k, v in named(z).items()}
@@ -182,15 +182,15 @@ def _local(scaled: Any, other: Any, additive: Any) -> Any:
 @lru_cache(maxsize=1)
 def _unit_matern() -> Any:
     """GPyTorch's Matern-5/2 with length scale 1: inputs are divided by their lengths before."""
-    kernel = require("gpytorch", extra="bo").kernels.MaternKernel(nu=2.5).double()
+    kernel = require("gpytorch", extra="search").kernels.MaternKernel(nu=2.5).double()
     kernel.lengthscale = 1.0
     return kernel.requires_grad_(False)
 
 
 def log_evidence(curve: Curve, z: Array, y: Array, rows: Index | None = None) -> Array:
     """Log density (M, C) of measured ``y`` (2n,) at ``rows`` under each z and component."""
-    torch = require("torch", extra="bo")
-    cholesky = require("linear_operator", extra="bo").utils.cholesky.psd_safe_cholesky
+    torch = require("torch", extra="search")
+    cholesky = require("linear_operator", extra="search").utils.cholesky.psd_safe_cholesky
     with torch.no_grad():
         factor = cholesky(covariance(curve, z, rows))
         left = torch.as_tensor(y) - curve.tensors()["means"][:, _both(rows, len(curve.units))]

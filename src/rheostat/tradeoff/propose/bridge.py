@@ -24,9 +24,9 @@ def drawn_model(outputs: Array) -> tuple[Any, Any]:
 
     The sampler returns each draw exactly once, in order, so that nothing is lost to resampling.
     """
-    torch = require("torch", extra="bo")
-    ensemble = require("botorch.models.ensemble", extra="bo")
-    base = require("botorch.sampling.base", extra="bo")
+    torch = require("torch", extra="search")
+    ensemble = require("botorch.models.ensemble", extra="search")
+    base = require("botorch.sampling.base", extra="search")
     values = torch.tensor(outputs, dtype=torch.double)
 
     class Drawn(ensemble.EnsembleModel):  # type: ignore[misc,name-defined]
@@ -59,9 +59,9 @@ def noisy_hypervolume(
 
     Without a ``sampler`` (a model of draws brings its own) the posterior is sampled 64 times.
     """
-    normal = require("botorch.sampling.normal", extra="bo")
-    torch = require("torch", extra="bo")
-    logei: Any = require("botorch.acquisition.multi_objective.logei", extra="bo")
+    normal = require("botorch.sampling.normal", extra="search")
+    torch = require("torch", extra="search")
+    logei: Any = require("botorch.acquisition.multi_objective.logei", extra="search")
     # It would compile a C++ kernel at first use: minutes of silence, and a lock left by a killed
     # process stalls every later one. The Python path gives the same numbers, 3 times slower.
     logei._load_attempted = True
@@ -80,13 +80,13 @@ def noisy_hypervolume(
 
 def first_outputs(m: int) -> Any:
     """The objective that is the first ``m`` outputs as they are."""
-    objective = require("botorch.acquisition.multi_objective.objective", extra="bo")
+    objective = require("botorch.acquisition.multi_objective.objective", extra="search")
     return objective.IdentityMCMultiOutputObjective(outcomes=list(range(m)))
 
 
 def computed(function: Callable[[Any], Any]) -> Any:
     """An objective computed from the outputs, (..., outputs) to (..., m)."""
-    objective = require("botorch.acquisition.multi_objective.objective", extra="bo")
+    objective = require("botorch.acquisition.multi_objective.objective", extra="search")
     return objective.GenericMCMultiOutputObjective(lambda samples, X=None: function(samples))
 
 

@@ -53,9 +53,9 @@ def _one_step(name: str, given: tuple[str, ...]) -> bool:
 
 def climb(searcher: Modelled, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     """``n`` settings, found one after the other, each given the ones before."""
-    torch = require("torch", extra="bo")
-    optim = require("botorch.optim", extra="bo")
-    models = require("botorch.models", extra="bo")
+    torch = require("torch", extra="search")
+    optim = require("botorch.optim", extra="search")
+    models = require("botorch.models", extra="search")
     gp = searcher.model
     assert isinstance(gp, GaussianProcess)
     view = searcher.view(searcher.sample(rng), [])
@@ -94,7 +94,7 @@ def climb(searcher: Modelled, n: int, rng: np.random.Generator) -> list[dict[str
 
 def quantity(name: str, samples: Any, gp: GaussianProcess) -> Any:
     """A quantity from posterior samples (..., q, t) of the Gaussian process, (..., q)."""
-    torch = require("torch", extra="bo")
+    torch = require("torch", extra="search")
     if name in gp.targets:
         values = samples[..., gp.targets.index(name)]
         return torch.exp(values) if gp.logged_[name] else values
@@ -141,7 +141,7 @@ def _width(space: Space) -> int:
 
 
 def _inputs(space: Space, jobs: Any) -> Any:
-    torch = require("torch", extra="bo")
+    torch = require("torch", extra="search")
     return torch.tensor(np.unique(encode(space, jobs), axis=0), dtype=torch.double)
 
 

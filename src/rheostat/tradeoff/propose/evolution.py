@@ -95,11 +95,11 @@ class NSGA2(Searcher):
     def _breeder(self) -> Any:
         """Pymoo's algorithm at its start."""
         knobs, wanted = len(self.space.knobs), len(self.objectives)
-        problem = require("pymoo.core.problem", extra="bo").Problem(
+        problem = require("pymoo.core.problem", extra="search").Problem(
             n_var=knobs, n_obj=wanted, n_ieq_constr=1, xl=0.0, xu=1.0
         )
-        algorithm = require("pymoo.algorithms.moo.nsga2", extra="bo").NSGA2(self.population)
-        endless = require("pymoo.core.termination", extra="bo").NoTermination()
+        algorithm = require("pymoo.algorithms.moo.nsga2", extra="search").NSGA2(self.population)
+        endless = require("pymoo.core.termination", extra="search").NoTermination()
         return algorithm.setup(problem, termination=endless, seed=self.seed)
 
     def _forbidden(self) -> Array:

@@ -46,7 +46,7 @@ class NoisyHypervolume(Modelled):
 
     def score(self, view: CandidateView, rng: np.random.Generator) -> Array:
         """The acquisition of each candidate over the draws of the view; no chance is involved."""
-        torch = require("torch", extra="bo")
+        torch = require("torch", extra="search")
         outputs = _outputs(view, self.limits)
         m = view.y.shape[-1]
         rows = torch.arange(len(view.settings), dtype=torch.double)[:, None]

@@ -6,7 +6,7 @@ promised the earliest possible start - and then fills the holes before that prom
 `SchedulingEnv` is one such game (Gymnasium's ``Env``), `VectorSchedulingEnv` plays many of them in
 one compiled call.
 
-Both need ``pip install 'rheostat[rl]'``.  `rheostat.simulation.engine.env_view` has the table of
+Both need ``pip install 'rheostat[train]'``.  `rheostat.simulation.engine.env_view` has the table of
 observations, `rheostat.training.env.rewards` the rewards.
 
 References

@@ -13,7 +13,7 @@ from rheostat.errors import DataError
 from rheostat.training.env.batch import Batch, width
 from rheostat.training.env.episode_trace import EpisodeRules, EpisodeTrace, trace
 
-gymnasium = require("gymnasium", extra="rl")
+gymnasium = require("gymnasium", extra="train")
 
 ID = "rheostat/Scheduling-v0"
 gymnasium.register(

@@ -15,8 +15,8 @@ from rheostat.training.env.batch import Batch, width
 from rheostat.training.env.episode_trace import EpisodeRules
 from rheostat.training.env.scheduling_env import first_job, made
 
-gymnasium = require("gymnasium", extra="rl")
-vector = require("gymnasium.vector", extra="rl")
+gymnasium = require("gymnasium", extra="train")
+vector = require("gymnasium.vector", extra="train")
 
 
 class VectorSchedulingEnv(vector.VectorEnv):

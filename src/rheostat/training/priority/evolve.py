@@ -160,7 +160,7 @@ def begun(hidden: int = 0, limit: float = LIMIT) -> LearnedPriority:
 
 
 def _search(hidden: int, seed: int) -> Any:
-    cma = require("cma", extra="bo")
+    cma = require("cma", extra="train")
     rng = np.random.default_rng(seed)
     first = np.array(begun(hidden).weights)
     first = first if hidden else first[LINEAR]

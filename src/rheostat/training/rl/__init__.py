@@ -8,7 +8,7 @@ against it: `setup` holds the switches, `encode` what the agent sees, `networks`
 `actor_net`, `rollout`, `ppo`.  A `course` says what is learned from which jobs, `objective` what
 for, `search` with which settings, `judge` what came of it on jobs held out.
 
-Needs ``pip install 'rheostat[deep]'``.
+Needs ``pip install 'rheostat[train]'``.
 
 References
 ----------

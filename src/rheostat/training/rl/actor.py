@@ -20,7 +20,7 @@ from rheostat.training.rl import agent_file
 from rheostat.training.rl.actor_critic_config import ActorCriticConfig
 from rheostat.training.rl.actor_net import ActorNetwork, Observation
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="train")
 Progress = Callable[[int, int, dict[str, Any]], None]
 
 

@@ -30,7 +30,7 @@ from rheostat.training.env.batch import Batch
 from rheostat.training.env.episode_trace import EpisodeTrace
 from rheostat.training.rl.actor_critic_config import ActorCriticConfig
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="train")
 AHEAD_S = 3600.0 * np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from rheostat._optional import require
 from rheostat.simulation.engine.jit import compiled
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="train")
 
 BETA1, BETA2, EPS = 0.9, 0.999, 1e-7
 AT_ONCE = 1024  # columns whose weights and means stay in the first cache from step to step

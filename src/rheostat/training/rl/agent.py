@@ -21,7 +21,7 @@ from rheostat.training.rl.episode import Episode, WindowView
 from rheostat.training.rl.first_layer import LARGE, FirstLayerCache
 from rheostat.training.rl.networks import Network
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="train")
 
 Progress = Callable[[int, int, dict[str, Any]], None]
 

@@ -15,12 +15,12 @@ def to_archive(facts: Mapping[str, Any], tensors: Mapping[str, Any]) -> Archive:
     """An archive of the facts and tensors; the same ones give the same bytes."""
     from importlib.metadata import version
 
-    save = require("safetensors.torch", extra="deep").save
+    save = require("safetensors.torch", extra="train").save
     used = {name: version(name) for name in ("safetensors", "torch")}
     return Archive("", 0, dict(facts), {TENSORS: save(dict(tensors))}, used)
 
 
 def from_archive(archive: Archive) -> tuple[dict[str, Any], dict[str, Any]]:
     """Facts and tensors."""
-    load = require("safetensors.torch", extra="deep").load
+    load = require("safetensors.torch", extra="train").load
     return dict(archive.contents), load(archive.parts[TENSORS])

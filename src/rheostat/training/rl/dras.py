@@ -43,7 +43,7 @@ from rheostat.training.rl.agent import Agent
 from rheostat.training.rl.dras_config import DrasConfig
 from rheostat.training.rl.episode import Episode, WindowView
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="train")
 
 OTHERS = (
     "jobs: expected {}, got others: another trace, or other --test-fraction, --phases, --machine "

@@ -19,7 +19,7 @@ import numpy as np
 
 from rheostat._optional import require
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="train")
 LARGE = 1 << 20  # weights below which one product is quicker
 
 

@@ -57,7 +57,7 @@ def search(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The best switches of ``trials`` trials of ``rounds`` rounds; the journal's count, too."""
-    optuna = require("optuna", extra="rl")
+    optuna = require("optuna", extra="train")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = _study(optuna, course, rounds, journal)
     suggest = dras_switches if course.agent.startswith("dras") else actor_switches

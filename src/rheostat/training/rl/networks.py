@@ -29,7 +29,7 @@ import numpy as np
 from rheostat._optional import require
 from rheostat.training.rl.dras_config import DrasConfig
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="train")
 F = torch.nn.functional
 
 

@@ -38,7 +38,7 @@ from rheostat.training.rl.actor_critic_config import ActorCriticConfig
 from rheostat.training.rl.dras import MOMENTS, OTHERS, discounted, fingerprint
 from rheostat.training.rl.rollout import Rollout, RolloutData, RolloutWorkers
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="train")
 STEEPEST = 0.5  # longest step of all weights together, before Adam
 Progress = Callable[[int, int, dict[str, Any]], None]
 

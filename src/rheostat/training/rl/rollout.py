@@ -32,7 +32,7 @@ from rheostat.training.env.episode_trace import EpisodeTrace
 from rheostat.training.rl.actor_critic_config import ActorCriticConfig
 from rheostat.training.rl.actor_net import ActorNetwork, Observation
 
-torch = require("torch", extra="deep")
+torch = require("torch", extra="train")
 BLOCK = 16
 
 
