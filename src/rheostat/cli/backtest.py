@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.core.jobs import JobTable
+    from rheostat.core.report import Report
+    from rheostat.decision.decide import Advice
 
 
 def backtest(
@@ -21,6 +26,10 @@ def backtest(
     slowdown: o.Slowdown = None,
     within: o.Within = None,
     kind: o.Kind = "auto",
+    machine: Annotated[
+        str,
+        typer.Option(help="Nodes of the site, for the simulated month; else the most ever in use."),
+    ] = "",
     html: o.Html = None,
     figure: o.Figure = None,
     seed: o.Seed = 0,
@@ -31,7 +40,8 @@ def backtest(
     """Learn from the past, advise the recent jobs, report what it would have changed.
 
     Rules and methods are those of `rheostat decide`. What really ran is compared with its forecast;
-    what the advised settings would have cost is a forecast and is called one.
+    what the advised settings would have cost is a forecast and is called one. The recent jobs are
+    simulated on the site's machine with and without the advice: waiting, makespan, power.
     """
     from rheostat.cli.output import put_json, put_report, working, write_files
     from rheostat.decision.backtest import backtest as run
@@ -55,8 +65,36 @@ def backtest(
         )
     answer = o.can_answer(learner)
     report = explain(result)
+    split = test_period or 1.0 - test_fraction
+    report = _on_the_machine(report, jobs, result.advice, learner, machine, split=split)
     if json:
         put_json("rheostat.backtest/1", {**answer, **report.facts})
     else:
         put_report(report)
     write_files(report, html, figure)
+
+
+def _on_the_machine(
+    report: Report, jobs: JobTable, advice: Advice, model: Any, given: str, *, split: str | float
+) -> Report:
+    """The report with the simulated month; without a machine's size a note instead."""
+    from dataclasses import replace
+
+    from rheostat.cli.output import tell, working
+    from rheostat.core.machine import Machine
+    from rheostat.decision.backtest import divided
+    from rheostat.recipes.advised_month import (
+        advised_month,
+        largest_use,
+        month_facts,
+        month_section,
+    )
+
+    nodes = Machine.load(given).procs if given else largest_use(jobs)
+    if nodes is None or not {"nodes", "runtime_s"} <= set(jobs.columns):
+        tell("note: the month is not simulated: the log does not say how large the machine is")
+        return replace(report, facts={**report.facts, "month": None})
+    with working("simulating the month with and without the advice"):
+        found = advised_month(divided(jobs, split)[1], advice, model, nodes)
+    sections = [*report.sections, month_section(found)]
+    return replace(report, sections=sections, facts={**report.facts, "month": month_facts(found)})
