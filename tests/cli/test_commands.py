@@ -199,7 +199,11 @@ def test_compare_puts_methods_side_by_side(log, capsys):
     code, out, err = told(capsys, "compare", log, "--kinds", "lightgbm,xgboost", "--json")
     rows = json.loads(out)["rows"]
     assert code == 0
-    assert {r["method"] for r in rows} == {"lightgbm", "xgboost"}
+    trivial = {"mean", "median", "user last two", "user neighbours"}
+    assert {r["method"] for r in rows} == {"lightgbm", "xgboost", *trivial}
+    error = {r["method"]: r["median_abs_log_error"]["value"] for r in rows
+             if (r["quantity"], r["group"]) == ("runtime_s", "all")}  # fmt: skip
+    assert error["lightgbm"] < min(error[m] for m in trivial)
     assert "learnt in" in err
     assert not any("fit_s" in r for r in rows)
 

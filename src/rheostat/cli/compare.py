@@ -82,7 +82,8 @@ def compare(
 ) -> None:
     """Compare forecasting methods on the newest jobs of FILE, or batch --policies on --traces.
 
-    Methods learn from the same past and are marked on the same recent jobs.
+    Methods learn from the same past and are judged on the same recent jobs, beside what is guessed
+    without a model: mean and median of all runs, the user's last two, the user's most similar ones.
 
     Policies are run over whole traces and held against the best simple order under EASY: over all
     jobs, over the newest --test-fraction of them, and on the machines they were not --fitted on.
@@ -132,13 +133,15 @@ def _methods(
     from rheostat.cli.output import put_json, put_report, tell, working, write_files
     from rheostat.decision.backtest import divided
     from rheostat.explanation.narrate import explain
+    from rheostat.prediction.baselines import baselines
     from rheostat.prediction.compare import compare as run
     from rheostat.recipes.nodecount import model, targets_in
 
     jobs = o.load(file, form, mapped)
     past, recent, _ = divided(jobs, split)
     targets = targets_in(jobs)
-    methods = {k: model(k, jobs, seed=seed) for k in o.names(kinds)}
+    trivial = baselines(targets, users="user" in jobs.columns)
+    methods = {**trivial, **{k: model(k, jobs, seed=seed) for k in o.names(kinds)}}
     with working(f"{len(methods)} methods learn from {len(past):,} jobs"):
         rows = run(methods, past, recent, targets=targets, seed=seed)
     report = explain(rows)
