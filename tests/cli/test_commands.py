@@ -436,6 +436,23 @@ def test_a_terminal_of_80_columns_gets_a_table_and_honours_no_color(front, colou
     assert "◆" in plain
 
 
+def test_a_table_of_runs_of_one_code_has_a_front_without_a_job(tmp_path, capsys):
+    runs = tmp_path / "runs.csv"
+    rows = [(1, 400.0, 0.3), (2, 210.0, 0.6), (4, 115.0, 1.2), (8, 120.0, 2.5)]
+    runs.write_text("nodes,wall_s,power_kW\n" + "".join(f"{n},{s},{p}\n" for n, s, p in rows))
+    code, out, _ = told(capsys, "front", runs, "--knob", "nodes=1,2,4,8", "--json")
+    facts = json.loads(out)
+    assert (code, facts["requested"]) == (0, None)
+    code, out, _ = told(capsys, "front", runs, "--knob", "nodes=1,2,4,8")
+    table = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
+    assert [float(r["runtime_s"]) for r in table] == [400.0, 210.0, 115.0, 120.0]
+    assert [r["on_front"] for r in table] == ["True", "True", "True", "False"]
+    assert {r["evidence"] for r in table} == {"measured"}
+    runs.write_text("app,nodes,wall_s,power_kW\na,1,9,1\nb,2,8,2\n")
+    code, _, err = told(capsys, "front", runs, "--knob", "nodes=1,2")
+    assert (code, "name a job" in err) == (2, True)
+
+
 def test_interrupted_is_130_and_says_what_is_kept(monkeypatch, log, capsys):
     def stop(*_args, **_options):
         interrupt = KeyboardInterrupt()

@@ -37,7 +37,41 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = ROOT / "docs" / "guide" / "site.md"
     (folder / "site.toml").write_text(blocks(site, "toml")[0])
     (folder / "alternatives.csv").write_text(blocks(site, "csv")[0])
+    first_commands(folder)
     return folder
+
+
+def first_commands(folder: Path) -> None:
+    """What the README's four users have: sacct's output, a trace, a table of runs, a code."""
+    from datetime import datetime, timedelta
+
+    from rheostat.measurement.swf import write_swf
+    from rheostat.measurement.synthetic import World
+    from rheostat.training.priority.generated_sites import generated_site
+
+    def clock(seconds: float) -> str:
+        return (datetime(2026, 10, 1) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
+
+    jobs = World(seed=0).jobs(1500, seed=0).frame
+    first = jobs["submit_s"].min()
+    rows = ["JobIDRaw|User|JobName|State|Submit|Start|End|NNodes|ElapsedRaw|ConsumedEnergyRaw"]
+    for r in jobs.iter_rows(named=True):
+        begun = r["submit_s"] - first + 60.0
+        times = clock(begun - 60.0), clock(begun), clock(begun + r["runtime_s"])
+        used = (r["nodes"], round(r["runtime_s"]), round(r["runtime_s"] * (r["power_w"] or 0)))
+        rows.append(
+            "|".join(map(str, (r["job_id"], r["user"], r["app"], "COMPLETED", *times, *used)))
+        )
+    (folder / "october.txt").write_text("\n".join(rows) + "\n")
+    log, procs = generated_site(0, 300)
+    write_swf(log.select([c for c in log.columns if c != "user"]), folder / "trace.swf",
+              [f"MaxProcs: {procs}"])  # fmt: skip
+    runs = "\n".join(f"{n},{400 / n + 9 * n},{0.3 * n}" for n in (1, 2, 4, 8))
+    (folder / "runs.csv").write_text(f"nodes,wall_s,power_kW\n{runs}\n")
+    (folder / "space.toml").write_text("[knobs]\nnodes = [1, 2, 4, 8]\n")
+    code = 'echo "{\\"runtime_s\\": $((400 / $1 + 9 * $1)), \\"power_w\\": $((250 * $1))}"'
+    (folder / "solve").write_text(f"#!/bin/sh\n{code}\n")
+    (folder / "solve").chmod(0o755)
 
 
 with_python = [p for p in PAGES if blocks(p, "python")]

@@ -39,7 +39,8 @@ def front(
 
     Without --model the forecast learns from the jobs in FILE that had ended when this one was
     submitted.  In a table of measured runs (no submission times) a setting that was run shows its
-    measurement, and the model fills only the settings that were not.
+    measurement, and the model fills only the settings that were not; if all are of one application,
+    none has to be named.
     """
     from rheostat.cli.output import tell
     from rheostat.core.jobs import Moment
@@ -52,7 +53,8 @@ def front(
     jobs = o.load(file, form, mapped)
     row = _row(jobs, job, where)
     one = jobs.rows([row]).known_at(Moment.SUBMIT)
-    request = {k: one.frame[k][0] for k in space.names if k in one.columns}
+    named = bool(job or where)  # a table of one code's runs has no job, and nothing was asked for
+    request = {k: one.frame[k][0] for k in space.names if k in one.columns} if named else {}
     known = len(request) == len(space.names) and None not in request.values()
     wanted = o.names(objectives) if model else o.judged(jobs, objectives)
     by = tuple(w.partition("=")[0] for w in where or ()) or None
@@ -76,11 +78,18 @@ def front(
 
 
 def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
-    """The row of the job asked about: its last one, where an id occurs more than once."""
+    """The row of the job asked about: its last one, where an id occurs more than once.
+
+    In a table of runs of one application any row stands for it.
+    """
     from rheostat.errors import DataError
+    from rheostat.recipes.nodecount import own_runs
 
     if not job and not where:
-        raise typer.BadParameter("name a job: --job ID or --where column=value")
+        runs = own_runs(jobs, 0, None)
+        if runs is None or len(runs) < len(jobs):
+            raise typer.BadParameter("name a job: --job ID or --where column=value")
+        return 0
     conditions = [*([f"job_id={job}"] if job else []), *(where or [])]
     keep = list(range(len(jobs)))
     for text in conditions:

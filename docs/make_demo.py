@@ -1,4 +1,4 @@
-"""Put what `rheostat demo --seed 0` prints into README.md, between its two demo marks."""
+"""Put what `rheostat demo --seed 0` prints into docs/demo.md, between its two marks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).with_name("demo.md")
 MARKS = re.compile(r"(<!-- demo -->\n).*?(<!-- /demo -->)", re.DOTALL)
 
 if __name__ == "__main__":
@@ -16,5 +16,5 @@ if __name__ == "__main__":
     env = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
     said = subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
     body = "\n".join(line.rstrip() for line in said.strip().splitlines())
-    text = README.read_text()
-    README.write_text(MARKS.sub(lambda m: f"{m[1]}```text\n{body}\n```\n{m[2]}", text))
+    text = PAGE.read_text()
+    PAGE.write_text(MARKS.sub(lambda m: f"{m[1]}```text\n{body}\n```\n{m[2]}", text))
