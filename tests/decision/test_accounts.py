@@ -86,7 +86,7 @@ def test_predictions_stand_beside_the_request_with_their_intervals() -> None:
 
 
 def test_without_any_comparison_a_total_is_unknown() -> None:
-    blind = decide(queue().rows([2]), Halves(), Knob("nodes", [1, 2]))
+    blind = decide(queue().rows([2]), Halves(), Knob("nodes", [1, 2]), Knee())
     assert all(math.isnan(v) for v in (blind.totals["energy_j"].before, *blind.totals[
         "energy_j"].change))  # fmt: skip
     assert str(blind.rule) == str(Knee())
@@ -94,11 +94,11 @@ def test_without_any_comparison_a_total_is_unknown() -> None:
 
 def test_many_rows_are_noted_with_their_number_and_the_first_twenty() -> None:
     jobs = table({"job_id": list(range(25)), "nodes": [16] * 25})
-    advice = decide(jobs, Halves(), Knob("nodes", [32]), limits=Deadline(1))
+    advice = decide(jobs, Halves(), Knob("nodes", [32]), Knee(), Deadline(1))
     (note,) = advice.table.notes
     assert (note.count, note.rows) == (25, tuple(range(20)))
     assert "no similar past runs" in note.message
-    tight = decide(queue().rows([0, 1]), Halves(), Knob("nodes", [2]), limits=(Deadline(1),))
+    tight = decide(queue().rows([0, 1]), Halves(), Knob("nodes", [2]), Knee(), (Deadline(1),))
     assert tight.counts()["infeasible"] == 2
     assert "no setting meets runtime at most 1 s" in tight.table.notes[0].message
     assert tight.limits == ("runtime at most 1 s",)

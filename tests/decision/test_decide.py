@@ -223,6 +223,28 @@ def test_a_shown_energy_is_shown_power_times_shown_runtime():
     assert "power_w" not in advice.totals
 
 
+def test_a_total_knows_that_an_error_is_common_to_an_application():
+    """Half of the applications gain, half lose: many jobs of few applications tell little."""
+
+    class Apart(Law):
+        def predict(self, jobs):
+            n = jobs.numpy("nodes")[None]
+            good = (jobs.frame["app"].str.slice(1).cast(int) % 2 == 0).to_numpy()
+            return Outcome({"runtime_s": np.where(n == 2, np.where(good, 50.0, 90.0), 100.0),
+                            "power_w": np.ones_like(n)})  # fmt: skip
+
+    def width(apps):
+        jobs = table({"app": [f"a{i % apps}" for i in range(400)], "nodes": [1] * 400})
+        least = Weighted({"runtime_s": 1})
+        found = decide(jobs, Apart(), Knob("nodes", [1, 2]), least).totals["runtime_s"].change
+        assert found[0] == pytest.approx(-0.3)
+        return found[2] - found[1]
+
+    assert width(4) > 0.25
+    assert 0.02 < width(100) < 0.1
+    assert width(4) > 3 * width(100)
+
+
 def test_slowdown_against_the_request_is_judged_per_job():
     jobs = table({"job_id": [1, 2], "nodes": [64, 2]})
     knob, least = Knob("nodes", [1, 2, 4, 8, 16, 32, 64]), Weighted({"energy_j": 1})

@@ -30,8 +30,9 @@ class BatchChoice:
 
     ``advised[q]`` is (mean, low, high) at the chosen setting, ``requested[q]`` the mean at the
     requested one, ``change[q]`` the relative change (mean, low, high), ``sums[q]`` the draws of the
-    totals (after, before) over jobs that have both.  Power is mean energy over mean runtime, so
-    that the three agree.  ``grade`` is what the change rests on, a place in `GRADES`, -1 ungraded.
+    totals (after, before), each (d, clusters), over jobs that have both.  Power is mean energy over
+    mean runtime, so that the three agree.  ``grade`` is what the change rests on, a place in
+    `GRADES`, -1 ungraded.
     """
 
     pick: NDArray[np.int64]
@@ -74,17 +75,29 @@ def _joined(parts: Sequence[Triple]) -> Triple:
 
 
 def _added(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    after, before = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
+    after, before = (_padded(column) for column in zip(*parts, strict=True))
     return after, before
 
 
+def _padded(sums: Sequence[Array]) -> Array:
+    """Sum of arrays (d, clusters) of which later ones may know more clusters."""
+    most = max(s.shape[1] for s in sums)
+    return np.sum([np.pad(s, ((0, 0), (0, most - s.shape[1]))) for s in sums], axis=0)
+
+
 def choose(
-    many: BatchFronts, rule: Rule, limits: Sequence[Constraint], level: float
+    many: BatchFronts,
+    rule: Rule,
+    limits: Sequence[Constraint],
+    level: float,
+    cluster: NDArray[np.int64] | None = None,
 ) -> BatchChoice:
     """The setting with the least score among those that hold every limit, for each job.
 
     Where there is none, or nothing is predicted, the request is kept and the status says why.
+    ``cluster`` (J,) numbers the jobs' applications, over which totals are added separately.
     """
+    cluster = np.zeros(len(many), dtype=np.int64) if cluster is None else cluster
     score = many.score(rule)
     missed = [many.excess(c) for c in limits]
     worst = np.max(missed, axis=0) if missed else np.full(score.shape, -np.inf)
@@ -99,11 +112,16 @@ def choose(
         ["kept", "advised", "infeasible"],
         "abstained",
     )
-    return _described(many, np.where(found, pick, many.requested), second, status, level)
+    return _described(many, np.where(found, pick, many.requested), second, status, level, cluster)
 
 
 def _described(
-    many: BatchFronts, pick: NDArray[np.int64], second: NDArray[np.int64], status: Any, level: float
+    many: BatchFronts,
+    pick: NDArray[np.int64],
+    second: NDArray[np.int64],
+    status: Any,
+    level: float,
+    cluster: NDArray[np.int64],
 ) -> BatchChoice:
     found = np.isin(status, ("advised", "kept"))
     rows = np.arange(len(many)) * many.size + pick
@@ -121,7 +139,7 @@ def _described(
         advised[q] = _where(found, spread(after, level))
         requested[q] = before.mean(axis=0)
         change[q] = _where(both, _relative(after, before, level))
-        sums[q] = after[:, both].sum(axis=1), before[:, both].sum(axis=1)
+        sums[q] = _by_cluster(after, both, cluster), _by_cluster(before, both, cluster)
     _agreeing(advised, requested, change)
     held = np.full(len(many), np.nan) if support is None else np.asarray(support, float)[rows]
     settings = {c: frame[c].to_list() for c in frame.columns}
@@ -130,6 +148,14 @@ def _described(
     return BatchChoice(
         pick, second, status, settings, held, compared, advised, requested, change, sums, grade
     )
+
+
+def _by_cluster(draws: Array, here: NDArray[np.bool_], cluster: NDArray[np.int64]) -> Array:
+    """Sums (d, clusters) of draws (d, J) over the jobs that are ``here``."""
+    total = np.zeros((len(draws), int(cluster.max(initial=0)) + 1))
+    for d, row in enumerate(draws):
+        total[d] = np.bincount(cluster[here], row[here], minlength=total.shape[1])
+    return total
 
 
 def _agreeing(

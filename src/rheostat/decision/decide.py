@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rheostat.core.decision import Assignment, Decision
 from rheostat.core.front import Constraint, Objective, Rule
@@ -38,6 +39,8 @@ RUNTIME_ENERGY = ("runtime_s", "energy_j")
 OWN = ("measured", "interpolated")
 SLOWDOWN, CONFIDENCE = 1.1, 0.9
 """The default: least energy at no more than this times the runtime asked for, so surely."""
+RESAMPLED = 1000
+"""Samples of applications behind the interval of a total, at least one for each draw."""
 ROWS_AT_ONCE = 50_000
 """Alternatives predicted in one call: enough to be fast, few enough for 64 draws in 100 MB."""
 
@@ -189,6 +192,7 @@ def decide(
     block = max(1, ROWS_AT_ONCE // (len(space.settings()) + 1))
     parts: list[BatchChoice] = []
     borrowed: list[BatchChoice] = []
+    cluster = _clusters(jobs)
     made: list[Sequence[Assignment]] = []
     left_out = 0
     for start in range(0, len(jobs), block):
@@ -198,9 +202,9 @@ def decide(
         left_out += int(wrong.sum())
         many = only(many, ~wrong)
         if (own := graded(many, grades)) is not None:
-            borrowed.append(choose(many, rule, limits, level))
+            borrowed.append(choose(many, rule, limits, level, cluster[start : start + block]))
             many = only(many, own)
-        parts.append(choose(many, rule, limits, level))
+        parts.append(choose(many, rule, limits, level, cluster[start : start + block]))
         made.append(assignments(many, parts[-1], rule, limits, space.names))
     chosen = BatchChoice.joined(parts)
     hints = BatchChoice.joined(borrowed) if borrowed else None
@@ -233,13 +237,34 @@ def _default(
 
 
 def _total(chosen: BatchChoice, quantity: str, level: float) -> Change:
-    """Sums over jobs, draw by draw; jobs without a prediction on both sides are left out."""
-    after, before = chosen.sums[quantity]
+    """Sums over jobs; jobs without a prediction on both sides are left out.
+
+    The interval is that of a cluster bootstrap: each draw of the model adds up applications (or
+    users) drawn with replacement, since an error about one is common to all of its jobs.
+    """
+    parts = chosen.sums[quantity]
+    after, before = (p.sum(axis=1) for p in parts)
     if not chosen.compared.any():
         return Change(math.nan, math.nan, (math.nan,) * 3)
-    low, high = np.quantile(after / before - 1.0, [(1 - level) / 2, (1 + level) / 2])
+    there = parts[1].any(axis=0)
+    k = int(there.sum())
+    rng, ratios = np.random.default_rng(0), []
+    for _ in range(math.ceil(RESAMPLED / len(after))):
+        times = rng.multinomial(k, np.full(k, 1 / k), size=len(after))
+        drawn, asked = ((times * p[:, there]).sum(axis=1) for p in parts)
+        ratios.append(drawn / asked - 1.0)
+    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
     change = float(after.mean() / before.mean() - 1.0), float(low), float(high)
     return Change(float(before.mean()), float(after.mean()), change)
+
+
+def _clusters(jobs: JobTable) -> NDArray[np.int64]:
+    """A number per job for its application, else its user; one for all where neither is known."""
+    name = next((c for c in ("app", "user") if c in jobs.columns), None)
+    if name is None:
+        return np.zeros(len(jobs), dtype=np.int64)
+    text = jobs.frame[name].cast(pl.String).fill_null("")
+    return np.asarray(text.rank("dense").to_numpy(), dtype=np.int64) - 1
 
 
 def _notes(chosen: BatchChoice, limits: Sequence[Any]) -> tuple[Note, ...]:
