@@ -64,3 +64,20 @@ def test_a_ranking_is_learned_saved_and_used_again(tmp_path, capsys):
     assert run(["llm", "rank", str(tmp_path / "r.csv"), "--model", model]) == 0
     assert "ours\ttau 0." in capsys.readouterr().out
     assert run(["llm", "rank", str(tmp_path / "r.csv"), "--model", str(tmp_path / "r.csv")]) == 1
+
+
+def test_a_trace_is_served_and_whether_an_order_helps_is_said(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    rows = ["TIMESTAMP,ContextTokens,GeneratedTokens"]
+    rows += [f"2023-11-16 18:17:{s:02}.9799600,{100 + 7 * s % 50},{5 + s % 9}" for s in range(60)]
+    path.write_text("\n".join([*rows, "never,1,1"]))
+    assert run(["llm", "simulate", str(path), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["schema"], said["requests"]) == ("rheostat.llm-simulate/1", 60)
+    assert said["policies"]["fcfs"]["queued_share"] == 0.0
+    assert run(["llm", "simulate", str(path)]) == 0
+    assert "no order will help" in capsys.readouterr().err
+    assert run(["llm", "simulate", str(path), "--rate", "1000", "--batch-cap", "1"]) == 0
+    assert "an order can help" in capsys.readouterr().err
+    assert run(["llm", "simulate", str(path), "--step", "1,2"]) == 1
+    assert "expected 4 numbers" in capsys.readouterr().err

@@ -1,0 +1,86 @@
+"""How fast are requests served in simulation, and what does an order of them change?
+
+    python benchmarks/serving.py [--quick] [--json]
+
+Trace: Azure's conversations of 2023, played as fast as ``rate`` says; one replica with the default
+step of `rheostat.simulation.serving.serve.Replica`.  Speed is of the engine alone, on the trace
+repeated, machine code compiled before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rheostat.core.jobs import JobTable
+from rheostat.measurement.serving.traffic import read_traffic
+from rheostat.simulation.serving.engine import run
+from rheostat.simulation.serving.serve import Replica, serve
+
+ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
+FILE = ROOT / "llm" / "azure_llm_2023" / "AzureLLMInferenceTrace_conv.csv"
+POLICIES = (("fcfs", 0.0), ("shortest-prompt", 0.0), ("cost-oracle", 0.0), ("cost-oracle", 1e-4))
+
+
+def main() -> None:
+    """Serve the trace at three rates under every policy."""
+    args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    args.add_argument("--quick", action="store_true", help="the trace once, not twenty times")
+    args.add_argument("--json", action="store_true", help="one JSON document")
+    given = args.parse_args()
+    if not FILE.exists():
+        sys.exit(f"trace not found at {FILE}; set RHEOSTAT_DATA")
+    trace = read_traffic(FILE)
+    rows = [
+        row(trace, rate, policy, ageing, 1 if given.quick else 20)
+        for rate in (1.0, 4.2, 6.0)
+        for policy, ageing in POLICIES
+    ]
+    if given.json:
+        print(json.dumps({"rows": rows}))
+        return
+    shown = Table(*rows[0])
+    for r in rows:
+        shown.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in r.values()))
+    Console(width=160).print(shown)
+
+
+def row(trace: JobTable, rate: float, policy: str, ageing: float, times: int) -> dict[str, Any]:
+    """Latencies and energy under a policy, and requests per CPU-second of the engine."""
+    jobs = trace.with_columns([], submit_s=trace.numpy("submit_s") / rate)
+    found = serve(jobs, policy, Replica(), ageing=ageing).summary()
+    keep = ("mean_latency_s", "p50_s", "p99_s", "ttft_p99_s", "queued_share", "energy_j")
+    named = policy if not ageing else f"{policy}, ageing {ageing:g}"
+    fast = {"engine_requests_per_cpu_s": speed(jobs, times)}
+    return {
+        "trace": f"azure-conv x{rate:g}",
+        "policy": named,
+        **fast,
+        **{k: found[k] for k in keep},
+    }
+
+
+def speed(jobs: JobTable, times: int) -> float:
+    """Requests per CPU-second, first come first served, on the trace ``times`` over."""
+    submit, r = jobs.numpy("submit_s"), Replica()
+    when = np.concatenate([submit + i * (submit.max() + 1) for i in range(times)])
+    prompt, output = (
+        np.tile(jobs.numpy(c).astype(np.int64), times) for c in ("prompt_tokens", "output_tokens")
+    )
+    began = time.process_time()
+    run(when, prompt, output, when, r.batch_cap, r.cache_tokens, r.chunk, r.base_s, r.request_s,
+        r.context_s, r.prefill_s)  # fmt: skip
+    return len(when) / (time.process_time() - began)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Traces of requests: three ways to write them, and rows that are none."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.measurement.serving.traffic import read_traffic
+
+
+def test_instants_and_milliseconds_become_seconds_from_the_first_request(tmp_path):
+    azure = tmp_path / "a.csv"
+    rows = ["2023-11-16 18:15:50.9951690,396,109", "2023-11-16 18:15:46.6805900,374,44"]
+    azure.write_text("\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows]))
+    jobs = read_traffic(azure)
+    assert jobs.frame["submit_s"].to_list() == pytest.approx([0.0, 4.314579])
+    assert jobs.frame["output_tokens"].to_list() == [44, 109]
+    mooncake = tmp_path / "m.parquet"
+    pl.DataFrame({"timestamp": [1000, 3500], "input_length": [7, 8], "output_length": [1, 2]}
+                 ).write_parquet(mooncake)  # fmt: skip
+    assert read_traffic(mooncake).frame["submit_s"].to_list() == [0.0, 2.5]
+
+
+def test_own_names_and_rows_that_are_no_request(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("t,prompt_tokens,output_tokens\n0,5,5\n1,0,5\n2,5,inf\n,5,5\n4,5,5\n")
+    jobs = read_traffic(file, columns={"submit_s": "t"})
+    assert jobs.frame["submit_s"].to_list() == [0.0, 4.0]
+    assert (jobs.notes[0].rows, jobs.notes[0].count) == ((1, 2, 3), 3)
+    with pytest.raises(DataError, match="no submit_s"):
+        read_traffic(file)
+
+
+def test_the_public_traces_are_read_whole(shared_data):
+    azure = read_traffic(shared_data / "llm/azure_llm_2023/AzureLLMInferenceTrace_conv.csv")
+    assert (len(azure), len(azure.notes)) == (19_366, 0)
+    assert len(read_traffic(shared_data / "llm/mooncake/conversation_trace.parquet")) == 12_031

@@ -1,0 +1,154 @@
+"""Continuous batching: against a plain step-by-step server, closed forms, and invariants."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rheostat import table
+from rheostat.errors import DataError
+from rheostat.simulation.serving.serve import POLICIES, Replica, serve
+
+SMALL = Replica(batch_cap=3, cache_tokens=60, chunk=8, base_s=1.0, request_s=0.25,
+                context_s=0.03125, prefill_s=0.125, idle_w=1.0, busy_w=3.0)  # fmt: skip
+
+
+def plain(submit, prompt, output, key, r):  # noqa: PLR0912
+    """One step at a time, lists searched anew each time; as the engine's page says."""
+    now, waiting, line, running = 0.0, [], [], []
+    left, first, end = list(output), {}, {}
+    todo, coming, n = {}, 0, len(submit)
+    has = lambda i: prompt[i] + output[i] - left[i]  # noqa: E731
+    while len(end) < n:
+        while coming < n and submit[coming] <= now:
+            waiting.append(coming)
+            coming += 1
+        while waiting and len(running) + len(line) < r.batch_cap:
+            head = min(waiting, key=lambda i: (key[i], i))
+            held = sum(has(i) for i in running) + sum(has(i) for i in line) + len(running)
+            if held + has(head) > r.cache_tokens and running + line:
+                break
+            waiting.remove(head)
+            line.append(head)
+            todo[head] = has(head)
+        if not running and not line:
+            now = max(now, submit[coming])
+            continue
+        while running and len(running) + len(line) > 1:
+            held = sum(has(i) for i in running) + sum(has(i) for i in line)
+            if held + len(running) <= r.cache_tokens:
+                break
+            worst = max(running, key=lambda i: (key[i], i))
+            running.remove(worst)
+            waiting.append(worst)
+        budget = r.chunk
+        for i in line:
+            part = min(budget, todo[i])
+            todo[i] -= part
+            budget -= part
+        now += r.base_s + r.request_s * len(running) + r.context_s * sum(map(has, running))
+        now += r.prefill_s * (r.chunk - budget)
+        for i in running:
+            left[i] -= 1
+        for i in [i for i in running if left[i] == 0]:
+            running.remove(i)
+            end[i] = now
+        while line and todo[line[0]] == 0:
+            i = line.pop(0)
+            left[i] -= 1
+            first.setdefault(i, now)
+            if left[i] == 0:
+                end[i] = now
+            else:
+                running.append(i)
+    return np.array([first[i] for i in range(n)]), np.array([end[i] for i in range(n)])
+
+
+def requests(seed, n=12, gap=4.0):
+    rng = np.random.default_rng(seed)
+    submit = np.cumsum(np.round(rng.exponential(gap, n) * 8) / 8)
+    return table({"submit_s": submit - submit[0], "prompt_tokens": rng.integers(1, 25, n),
+                  "output_tokens": rng.integers(1, 25, n)})  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(
+    seed=st.integers(0, 2**32 - 1), policy=st.sampled_from(["fcfs", "shortest-prompt",
+    "cost-oracle"]), gap=st.sampled_from([0.5, 4.0, 30.0]), batch_cap=st.integers(1, 5),
+    cache=st.sampled_from([50, 60, 400]),
+)  # fmt: skip
+def test_every_token_comes_when_a_plain_server_gives_it(seed, policy, gap, batch_cap, cache):
+    r = replace(SMALL, batch_cap=batch_cap, cache_tokens=cache)
+    asked = requests(seed, gap=gap)
+    submit, prompt, output = (asked.numpy(c) for c in asked.columns)
+    key = POLICIES[policy](submit, prompt, output, output, r)
+    first, end = plain(submit, prompt.astype(int), output.astype(int), key, r)
+    found = serve(asked, policy, r)
+    assert found.requests.numpy("start_s") == pytest.approx(first, rel=1e-12)
+    assert found.requests.numpy("end_s") == pytest.approx(end, rel=1e-12)
+
+
+def test_one_request_alone_takes_the_closed_form():
+    """20 prompt tokens in three steps; then five steps with 21 to 25 tokens in the cache."""
+    one = table({"submit_s": [5.0], "prompt_tokens": [20], "output_tokens": [6]})
+    found = serve(one, replica=SMALL)
+    prefill = 3 * 1.0 + 20 * 0.125
+    decode = 5 * 1.25 + 0.03125 * (21 + 22 + 23 + 24 + 25)
+    assert found.requests.numpy("ttft_s") == pytest.approx([prefill])
+    assert found.requests.numpy("latency_s") == pytest.approx([prefill + decode])
+    assert SMALL.alone_s(np.array([20.0]), np.array([6.0])) == pytest.approx([prefill + decode])
+    assert found.energy_j == pytest.approx(3.0 * (prefill + decode))
+
+
+def test_power_is_that_of_idle_and_busy_seconds():
+    two = table({"submit_s": [0.0, 100.0], "prompt_tokens": [1, 1], "output_tokens": [1, 1]})
+    found = serve(two, replica=SMALL)
+    assert found.busy_s == pytest.approx(2 * 1.125)
+    assert found.span_s == pytest.approx(101.125)
+    assert found.energy_j == pytest.approx(3.0 * 2.25 + 1.0 * (101.125 - 2.25))
+
+
+def test_an_order_changes_nothing_where_nobody_waits():
+    asked = requests(3, n=40)
+    asked = asked.with_columns([], submit_s=np.arange(40) * 500.0)
+    ends = [serve(asked, p, SMALL).requests.numpy("end_s") for p in ("fcfs", "cost-oracle")]
+    assert ends[0].tolist() == ends[1].tolist()
+
+
+def test_in_overload_cost_beats_first_come_and_ageing_bounds_the_longest_wait():
+    rng = np.random.default_rng(1)
+    n = 4000
+    asked = table({"submit_s": np.cumsum(rng.exponential(0.02, n)),
+                   "prompt_tokens": rng.integers(50, 2000, n),
+                   "output_tokens": np.ceil(rng.exponential(200, n)) + 1})  # fmt: skip
+    r = Replica(batch_cap=32)
+    fcfs, cost = serve(asked, "fcfs", r).summary(), serve(asked, "cost-oracle", r).summary()
+    assert cost["mean_latency_s"] < 0.8 * fcfs["mean_latency_s"]
+    aged = serve(asked, "cost-oracle", r, ageing=0.05).summary()
+    assert aged["p99_s"] <= cost["p99_s"]
+    strict = serve(asked, "cost-oracle", r, ageing=1e9).requests.numpy("end_s")
+    assert strict.tolist() == serve(asked, "fcfs", r).requests.numpy("end_s").tolist()
+
+
+def test_a_full_cache_puts_requests_back_and_all_are_answered():
+    tight = replace(SMALL, cache_tokens=49, batch_cap=8)
+    found = serve(requests(7, n=60, gap=0.5), "shortest-prompt", tight)
+    assert found.returned > 0
+    assert np.isfinite(found.requests.numpy("end_s")).all()
+
+
+def test_what_cannot_be_served_is_named_at_once():
+    bad = table({"submit_s": [0.0, math.nan], "prompt_tokens": [0, 99], "output_tokens": [1, 1]})
+    with pytest.raises(DataError) as said:
+        serve(bad, "best", SMALL)
+    for word in ("policy", "submit_s", "prompt_tokens", "cache_tokens"):
+        assert word in str(said.value)
+    with pytest.raises(DataError, match="predicted"):
+        serve(requests(1), "cost", SMALL)
+    with pytest.raises(DataError, match="batch_cap"):
+        Replica(batch_cap=0)
