@@ -23,7 +23,7 @@ from rich.table import Table
 
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.serving.traffic import read_traffic
-from rheostat.simulation.serving.engine import run
+from rheostat.simulation.serving.continuous_batching import run
 from rheostat.simulation.serving.serve import Replica, serve
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))

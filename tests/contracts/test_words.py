@@ -71,6 +71,7 @@ SAME_CAPABILITY = {
     "coschedule": "sharing a node: policies, what comes of them, and the command",
     "policies": "batch policies: orders, those that come as files, and the suite that checks them",
     "predictor": "the `Predictor` that a package of methods is for",
+    "serving": "language models that are served: what is read, and what happens in time",
     "runs": "tables of measured runs: of any application, and of served language models",
     "protocol": "the comparison of policies: its rules, and its command",
     "learned_priority": "the learned priority: player, and the command that trains it",

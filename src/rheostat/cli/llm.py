@@ -63,8 +63,8 @@ def fit(
         tell(f"wrote {save}")
     wanted = _to_measure(law, jobs, next_count) if next_count else []
     if json:
-        found = equation.intervals(law)
-        said = {k: {"value": v, "low": a, "high": b} for k, (v, a, b) in found.items()}
+        intervals = equation.intervals(law)
+        said = {k: {"value": v, "low": a, "high": b} for k, (v, a, b) in intervals.items()}
         put_json("rheostat.llm-law/1", {"runs": len(jobs), "parameters": said,
                                         "equation": equation.TEXT, "next": wanted})  # fmt: skip
         return
@@ -233,16 +233,16 @@ def rank(
     jobs = read_requests(requests, columns=o.pairs(column, "--column") if column else None)
     tell_notes(jobs.notes)
     if model is not None:
-        found = ranked(persist.load(model, ["prompt-length"]), jobs, seed)
+        scores = ranked(persist.load(model, ["prompt-length"]), jobs, seed)
     else:
-        fitted, found = evaluated(jobs, test_fraction, seed)
+        fitted, scores = evaluated(jobs, test_fraction, seed)
         if save is not None:
             persist.save(fitted, save)
             tell(f"wrote {save}")
     if json:
-        put_json("rheostat.llm-rank/1", {"requests": len(jobs), "methods": found})
+        put_json("rheostat.llm-rank/1", {"requests": len(jobs), "methods": scores})
         return
-    for name, score in found.items():
+    for name, score in scores.items():
         print(f"{name}\ttau {score['tau']:.3f}\tpairs {100 * score['pair_accuracy']:.1f} %"
               f"\ttests {score['tests']:.0f}")  # fmt: skip
 
@@ -297,16 +297,16 @@ def simulate(
     idle_w, busy_w = _numbers(power, 2, "--power")
     replica = Replica(batch_cap, cache_tokens, chunk, base_s, request_s, context_s, prefill_s,
                       idle_w, busy_w)  # fmt: skip
-    found = {p: serve(jobs, p, replica, ageing=ageing).summary() for p in o.names(policies)}
+    summaries = {p: serve(jobs, p, replica, ageing=ageing).summary() for p in o.names(policies)}
     if json:
-        put_json("rheostat.llm-simulate/1", {"requests": len(jobs), "policies": found})
+        put_json("rheostat.llm-simulate/1", {"requests": len(jobs), "policies": summaries})
         return
-    queued = max(f["queued_share"] for f in found.values())
+    queued = max(f["queued_share"] for f in summaries.values())
     help_ = "an order can help" if queued > QUEUED else "no order will help"
     tell(f"requests wait in {100 * queued:.1f} % of the time: {help_}")
-    keys = list(next(iter(found.values())))
+    keys = list(next(iter(summaries.values())))
     print("\t".join(["policy", *keys]))
-    for name, figures in found.items():
+    for name, figures in summaries.items():
         print("\t".join([name, *(f"{figures[k]:.6g}" for k in keys)]))
 
 

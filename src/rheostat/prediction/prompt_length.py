@@ -60,8 +60,8 @@ class PromptLength:
     >>> past = table({"prompt": ["say yes", "say no", "write an essay on x", "write an essay on y"]
     ...               * 9, "output_tokens": [1.0, 1.0, 400.0, 500.0] * 9})
     >>> model = PromptLength().fit(past)
-    >>> found = model.predict(table({"prompt": ["write an essay on z", "say maybe"]}))
-    >>> long, short = found.mean("output_tokens")
+    >>> lengths = model.predict(table({"prompt": ["write an essay on z", "say maybe"]}))
+    >>> long, short = lengths.mean("output_tokens")
     >>> bool(long > 5 * short)
     True
     """

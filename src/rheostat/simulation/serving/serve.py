@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.errors import DataError
-from rheostat.simulation.serving.engine import run
+from rheostat.simulation.serving.continuous_batching import run
 
 Array = NDArray[np.float64]
 
