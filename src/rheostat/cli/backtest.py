@@ -64,7 +64,7 @@ def backtest(
             objectives=o.judged(jobs, objectives),
         )
     answer = o.can_answer(learner)
-    report = explain(result)
+    report: Report = explain(result)
     split = test_period or 1.0 - test_fraction
     report = _on_the_machine(report, jobs, result.advice, learner, machine, split=split)
     if json:

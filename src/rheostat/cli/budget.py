@@ -261,7 +261,7 @@ def demo(
         runs.frame.write_csv(draft)
     tell(f"wrote {out}: {len(runs)} generated runs")
     if tree is not None:
-        low = runs.frame["cpu_cap_w"].min(), runs.frame["gpu_cap_w"].min()
+        low = [float(runs.numpy(name).min()) for name in ("cpu_cap_w", "gpu_cap_w")]
         for name in dealt(dict.fromkeys(runs.frame["app"].unique().sort()))["node"]:  # type: ignore[arg-type]
             write_tree(tree, name, cpu_w=low[0], gpu_w=low[1])
         tell(f"wrote {tree}: caps of {apps} nodes as files")

@@ -11,6 +11,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
+    from rheostat.core.report import Report
     from rheostat.decision.decide import Advice
 
 
@@ -66,7 +67,7 @@ def decide(
     if out is not None:
         _write(advice, out)
         tell(f"wrote {out}")
-    report = explain(advice)
+    report: Report = explain(advice)
     if held_out:
         report = with_accuracy(report, held_out, NEWEST)
     if json:

@@ -178,7 +178,7 @@ def _tree(
     jobs = read(trace, form or None)
     place = machine_of(jobs, machine)
     with stages() as progress, _checkpoint(policy, trace, machine, form, how) as folder:
-        watched = {"progress": progress, "checkpoint": folder}
+        watched: dict[str, Any] = {"progress": progress, "checkpoint": folder}
         if isinstance(made, AgentPolicy):
             how = {k: how[k] for k in ("depth", "rounds")}
             return imitate_agent(made.agent, jobs, place, name=made.name, **watched, **how)
@@ -198,7 +198,7 @@ def _checkpoint(
     from rheostat.core.files import code_digest, file_digest, text_digest
 
     code = code_digest("measurement", "decision/policies", "simulation", "training")
-    files = (trace, Path(policy), Path(policy.partition(":")[2]), Path(machine))
+    files = (trace, Path(policy), Path(policy.partition(":")[2].partition("+")[0]), Path(machine))
     named = [p for p in files if p.is_file()]
     key = text_digest(code, policy, machine, form, repr(how), *map(file_digest, named))
     folder = user_cache_path("rheostat", appauthor=False) / "explain" / key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -66,7 +66,7 @@ def fit(
         from rheostat.cli import large
 
         cluster = large.workers_of(dask, slurm, workers, memory)
-        how = {
+        how: dict[str, Any] = {
             "kind": kind,
             "test_fraction": test_fraction,
             "seed": seed,

@@ -88,10 +88,9 @@ def _judged(
         return []
     rest = later(jobs, 1.0 - share)
     rows = []
-    for done, policy in enumerate((LearnedPolicy(ranker, "ours"), *SIMPLE)):
-        progress(
-            f"judging on {len(rest):,} jobs held out, under each policy", done, len(SIMPLE) + 1
-        )
+    policies: list[LearnedPolicy | str] = [LearnedPolicy(ranker, "ours"), *SIMPLE]
+    for done, policy in enumerate(policies):
+        progress(f"judging on {len(rest):,} jobs held out, under each policy", done, len(policies))
         run = simulate_run(rest, policy, place)
         wait = run.jobs.numpy("wait_s")
         slow = bounded_slowdown(wait, run.jobs.numpy("runtime_s"))

@@ -149,7 +149,7 @@ def _simple(front: Front, limits: list[Any]) -> dict[str, int]:
 
     from rheostat.recipes.energylens import simple_rules
 
-    allowed = np.isfinite(front.values).all(axis=1)
+    allowed = np.asarray(np.isfinite(front.values).all(axis=1))
     for limit in limits:
         allowed &= np.nan_to_num(limit.excess(front), nan=1.0) <= 0
     return simple_rules(front, allowed)

@@ -52,15 +52,16 @@ def measure(
 
     if (command is None) == (replay is None):
         raise typer.BadParameter("expected a command after --, or --replay with a recording")
-    status, counted = 0, {}
+    status, counted = 0, dict[str, Any]()
     if replay is not None:
         from rheostat.measurement.meters.session import replay as again
 
         measured = again(replay)
     else:
-        how = {"interval": interval, "root": rapl_root, "record": record}
-        told = _run(command or [], o.names(meters), o.names(perf), quiet=json, **how)
-        status, measured, counted = told
+        status, measured, counted = _run(
+            command or [], o.names(meters), o.names(perf),
+            quiet=json, interval=interval, root=rapl_root, record=record,
+        )  # fmt: skip
     for r in measured.readings:
         if r.glitches:
             every = r.samples + r.glitches

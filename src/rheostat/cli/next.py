@@ -66,8 +66,12 @@ def _show(asker: Any, asked: JobTable, known: int, rule: Any, limits: Any, *, js
 
     settings = asked.select(asker.space.names).frame.rows(named=True)
     outcome = asker.forecast(settings) if known else None
-    names = [q.name for q in asker.objectives if outcome is not None and q.name in outcome]
-    spans = {q: (outcome.quantile(q, 0.5), *outcome.interval(q)) for q in names}
+    spans = {
+        q.name: (outcome.quantile(q.name, 0.5), *outcome.interval(q.name))
+        for q in asker.objectives
+        if outcome is not None and q.name in outcome
+    }
+    names = list(spans)
     expected = [{q: [float(v[i]) for v in spans[q]] for q in names} for i in range(len(settings))]
     rows = tuple(
         (*s.values(), *(tuple(e[q]) for q in names))

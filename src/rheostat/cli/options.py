@@ -296,7 +296,8 @@ def fitted(
     from rheostat.recipes import nodecount
 
     if model is not None:
-        return load(model, PREDICTORS)
+        saved: Predictor = load(model, PREDICTORS)
+        return saved
     new = nodecount.model(kind, jobs, knobs=knobs, by=by, seed=seed)
     with working(f"learning from {len(jobs):,} jobs"):
         return new.fit(jobs)

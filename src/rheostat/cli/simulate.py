@@ -163,11 +163,11 @@ def _predicted(path: Path, jobs: JobTable) -> Outcome:
     from rheostat.prediction.persist import PREDICTORS, load
     from rheostat.recipes.nodecount import prepared
 
-    found = load(path, PREDICTORS).predict(prepared(jobs).known_at(Moment.SUBMIT))
-    if "power_w" not in found.names:
-        told = f"expected a model of power_w, got one of {', '.join(found.names)}"
-        raise DataError(str(path), [told])
-    return found
+    outcome: Outcome = load(path, PREDICTORS).predict(prepared(jobs).known_at(Moment.SUBMIT))
+    if "power_w" not in outcome.names:
+        problem = f"expected a model of power_w, got one of {', '.join(outcome.names)}"
+        raise DataError(str(path), [problem])
+    return outcome
 
 
 def run_all(

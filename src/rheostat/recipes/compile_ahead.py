@@ -7,7 +7,7 @@ minute of CPU time more than the next, unless the installation has run `compile_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -21,7 +21,7 @@ PROCS = 8
 POLICIES = ("fcfs", "wfp3+easy", "conservative", "agent:ours")
 
 
-def compile_ahead(progress: Callable[[int, int, Mapping[str, Any]], None] | None = None) -> None:
+def compile_ahead(progress: Callable[[int, int, dict[str, Any]], None] | None = None) -> None:
     """Run every engine once; ``progress`` is told (done, of, what was compiled)."""
     every = _runs()
     for done, (what, run) in enumerate(every.items(), 1):

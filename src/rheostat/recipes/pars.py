@@ -51,7 +51,7 @@ def evaluated(
     return model, ranked(model, requests.rows(np.sort(order[:tests])), seed)
 
 
-def ranked(model: PromptLength, asked: JobTable, seed: int) -> dict[str, dict[str, float]]:
+def ranked(model: PromptLength, asked: JobTable, seed: int) -> Mapping[str, Mapping[str, float]]:
     """Scores of the model's order and of the order of the prompts' lengths."""
     truth = asked.numpy(TARGET)
     chars = np.array([len(p) for p in asked.frame["prompt"]], dtype=float)

@@ -176,7 +176,10 @@ def bowl(space: Space, jobs: JobTable) -> Outcome:
 def _values(space: Space, jobs: JobTable) -> np.ndarray:
     u = space.scale(jobs)
     far = np.sqrt(u.shape[1]) * 0.8
-    return np.exp(np.column_stack([(((u - at) / far) ** 2).sum(axis=1) for at in (0.2, 0.8)]))
+    values: np.ndarray = np.exp(
+        np.column_stack([(((u - at) / far) ** 2).sum(axis=1) for at in (0.2, 0.8)])
+    )
+    return values
 
 
 def _area(values: np.ndarray) -> float:
