@@ -97,7 +97,7 @@ def simulate(
     form: o.Form = "",
     json: o.Json = False,
 ) -> None:
-    """Simulation TRACE through batch policies and compare what jobs wait.
+    """Run TRACE through batch policies and compare how long jobs wait.
 
     Sizes are processors asked for, else used.  Rows that no machine could run are noted and left
     out; nothing else is changed.  Differences from the first policy are paired, job by job; their

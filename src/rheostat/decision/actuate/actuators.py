@@ -23,7 +23,7 @@ _NAME = re.compile(r"[^/|\s\x00-\x1f\x7f.][^/|\x00-\x1f\x7f]*")
 
 @dataclass(frozen=True)
 class DeviceAddress:
-    """DeviceAddress caps are set.
+    """Where caps are set.
 
     ``tree`` is a folder with ``NODE/powercap`` and ``NODE/drm`` for every node; without it the
     devices are this machine's: ``rapl`` is its powercap folder and ``gpu`` one of nvml, amd, none.

@@ -137,7 +137,7 @@ def fill(
 def _within(
     kept: Ints, row: Ints, cost: Array, worth: Array, level: Level, spent: Array
 ) -> tuple[Ints, Array, Array, Ints]:
-    """HullSteps that fit the groups of one level; of the step that fits only in part, that part."""
+    """Steps that fit the groups of one level; of the step that fits only in part, that part."""
     groups = len(level.budget_w)
     member = level.member[row[kept]]
     inside = level.member >= 0

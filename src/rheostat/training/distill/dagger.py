@@ -111,7 +111,7 @@ class DistilledTree:
 
 @dataclass(frozen=True)
 class DistillConfig:
-    """DistillConfig to imitate.
+    """How to imitate.
 
     Parameters
     ----------
