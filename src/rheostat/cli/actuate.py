@@ -180,7 +180,7 @@ def _todo(
     from rheostat.decision.budget.cap_plan import read_plan
     from rheostat.errors import DataError
 
-    nodes, found = read_plan(file)
+    nodes, plan_facts = read_plan(file)
     if node or not tree:
         name = node or socket.gethostname()
         mine = [n for n in nodes if n.node in (name, name.split(".", maxsplit=1)[0])]
@@ -193,11 +193,11 @@ def _todo(
         [n.node for n in nodes], {k for n in nodes for k in {**n.before, **n.after}}
     )
     todo = steps(nodes, panel)
-    if todo.moved and found.get("caps_now") == "assumed":
+    if todo.moved and plan_facts.get("caps_now") == "assumed":
         few = list(todo.moved.items())[:5]
-        told = [f"{place}: assumed {planned:g} W, found {w:g} W" for place, (planned, w) in few]
+        problems = [f"{place}: assumed {planned:g} W, found {w:g} W" for place, (planned, w) in few]
         hint = "plan again with --from device, or with the caps in --nodes"
-        raise DataError(str(file), ["was planned for caps that were assumed", *told, hint])
+        raise DataError(str(file), ["was planned for caps that were assumed", *problems, hint])
     return todo, panel, where
 
 

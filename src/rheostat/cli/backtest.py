@@ -95,6 +95,6 @@ def _on_the_machine(
         tell("note: the month is not simulated: the log does not say how large the machine is")
         return replace(report, facts={**report.facts, "month": None})
     with working("simulating the month with and without the advice"):
-        found = advised_month(divided(jobs, split)[1], advice, model, nodes)
-    sections = [*report.sections, month_section(found)]
-    return replace(report, sections=sections, facts={**report.facts, "month": month_facts(found)})
+        month = advised_month(divided(jobs, split)[1], advice, model, nodes)
+    sections = [*report.sections, month_section(month)]
+    return replace(report, sections=sections, facts={**report.facts, "month": month_facts(month)})

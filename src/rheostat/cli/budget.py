@@ -96,24 +96,26 @@ def plan(
     from rheostat.explanation.json import document, plain
 
     bound = None if slowdown is None else _over_one(slowdown)
-    wish = BudgetObjective(objective, risk, bound, hysteresis)
+    objectives = BudgetObjective(objective, risk, bound, hysteresis)
     runs = o.capped(file, where, by, form, mapped)
     begin = _start(start, nodes, tree, rapl, gpu)
     fleet = _fleet(runs, nodes, count, begin, seed)
     tell_notes(fleet.notes)
     allowed = _limits(fleet, total, extra, limits, at)
     with working(f"planning {len(fleet):,} nodes"):
-        spent = allocate_power(fleet, allowed, wish, reclaim_w=reclaim, most_changes=most_changes)
-        told = facts(spent)
-    told["caps_now"] = "assumed" if begin == "lowest" else "known"
+        spent = allocate_power(
+            fleet, allowed, objectives, reclaim_w=reclaim, most_changes=most_changes
+        )
+        plan_facts = facts(spent)
+    plan_facts["caps_now"] = "assumed" if begin == "lowest" else "known"
     if out is not None:
-        replace_file(out, document(SCHEMA, told))
+        replace_file(out, document(SCHEMA, plan_facts))
         tell(f"wrote {out}")
     if json:
-        put_json(SCHEMA, told)
+        put_json(SCHEMA, plan_facts)
     else:
-        put_report(budget_report(plain(told)), budget_grid(plain(told)))
-    write_files(budget_report(plain(told), full=True), html, figure)
+        put_report(budget_report(plain(plan_facts)), budget_grid(plain(plan_facts)))
+    write_files(budget_report(plain(plan_facts), full=True), html, figure)
 
 
 def _over_one(slowdown: float) -> float:
@@ -145,18 +147,18 @@ def _start(text: str, nodes: Path | None, tree: str, rapl: str, gpu: str) -> Any
 def _caps(text: str) -> dict[str, float]:
     from rheostat.errors import DataError
 
-    found, problems = {}, []
+    caps, problems = {}, []
     for part in o.names(text):
         name, _, value = part.partition("=")
         try:
-            found[name.strip()] = float(value)
+            caps[name.strip()] = float(value)
         except ValueError:
-            found[name.strip()] = -1.0
-        if not 0 < found[name.strip()] <= 1e6:
+            caps[name.strip()] = -1.0
+        if not 0 < caps[name.strip()] <= 1e6:
             problems.append(f"expected like cpu_cap_w=140,gpu_cap_w=150, got {part!r}")
     if problems:
         raise DataError("--from", problems)
-    return found
+    return caps
 
 
 def _limits(
@@ -210,7 +212,7 @@ def follow(
     runs = o.capped(file, where, by, form, mapped)
     fleet = _fleet(runs, nodes, count, _start(start, nodes, tree, rapl, gpu), seed)
     tell_notes(fleet.notes)
-    found = moments(
+    plans = moments(
         fleet,
         budget_series(limits),
         BudgetObjective(change=hysteresis),
@@ -222,7 +224,7 @@ def follow(
     rows = tuple(
         (m.at_s, m.budget_w, float(m.spent.after.now_w.sum()), len(m.spent.changed),
          float(m.spent.gain[0].mean()))
-        for m in found
+        for m in plans
     )  # fmt: skip
     grid = Grid(heads, rows, ("s", "W", "W"))
     if json:

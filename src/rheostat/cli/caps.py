@@ -71,19 +71,19 @@ def caps(
     own = runs if tried is None else o.capped(tried, None, by, form, mapped, column)
     asked = o.space(knob).knobs if knob else ()
     with working("learning from the known applications"):
-        found = choose_caps(runs, own, app, loss=loss, risk=risk, knobs=asked)
-    for note in found.notes:
+        choice = choose_caps(runs, own, app, loss=loss, risk=risk, knobs=asked)
+    for note in choice.notes:
         tell(f"note: {note}")
-    facts = caps_facts(found)
+    facts = caps_facts(choice)
     if json:
         put_json("rheostat.caps/1", facts)
     else:
-        put_report(caps_report(facts), caps_grid(facts) if found.ready else None)
-        if found.ready and not sys.stdout.isatty():
+        put_report(caps_report(facts), caps_grid(facts) if choice.ready else None)
+        if choice.ready and not sys.stdout.isatty():
             for line in caps_report(facts).sections[0].sentences:
                 tell(line)
-    if out is not None and found.ready:
+    if out is not None and choice.ready:
         with replacing(out) as draft:
-            as_runs(found).frame.write_csv(draft)
+            as_runs(choice).frame.write_csv(draft)
         tell(f"wrote {out}")
     write_files(caps_report(facts), html, figure)

@@ -31,14 +31,14 @@ def files() -> dict[str, Path]:
 
 def defaults(*, trust: bool = False) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Values by command and option, the project's beat the user's; and what was not trusted."""
-    found: dict[str, dict[str, Any]] = {}
+    values_by_command: dict[str, dict[str, Any]] = {}
     ignored: list[str] = []
     for whose, path in files().items():
         for command, values in _read(path).items():
             if isinstance(values, dict):
                 kept = values if trust or whose == "user" else _harmless(values, command, ignored)
-                found[command] = found.get(command, {}) | kept
-    return found, ignored
+                values_by_command[command] = values_by_command.get(command, {}) | kept
+    return values_by_command, ignored
 
 
 def _harmless(values: dict[str, Any], where: str, ignored: list[str]) -> dict[str, Any]:

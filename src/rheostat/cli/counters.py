@@ -99,15 +99,15 @@ def _used(facts: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _factors(flags: list[str]) -> dict[str, float]:
-    found = {}
+    factors = {}
     for flag in flags:
         name, _, text = flag.partition("=")
         try:
-            found[name.strip()] = float(text)
+            factors[name.strip()] = float(text)
         except ValueError as error:
-            told = f"expected COUNTER=FACTOR such as llc_misses_per_s=0.8, got {flag!r}"
-            raise typer.BadParameter(told, param_hint="--what-if") from error
-    return found
+            problem = f"expected COUNTER=FACTOR such as llc_misses_per_s=0.8, got {flag!r}"
+            raise typer.BadParameter(problem, param_hint="--what-if") from error
+    return factors
 
 
 def _predicted(
@@ -152,12 +152,12 @@ def _report(facts: dict[str, Any]) -> Report:
     from rheostat.core.report import Grid, Report, Section
     from rheostat.explanation.counters import leverage_section
 
-    told = (
+    sentences = (
         f"{facts['runs']} runs, {facts['rows']} rows. MAPE with its 95 % interval over "
         "applications; cap is the mean per power cap.",
         *_used(facts),
     )
-    sections = [Section("how right", told, _marks(facts))]
+    sections = [Section("how right", sentences, _marks(facts))]
     said = f"What {facts['method_explained']} says, other counters held; no promise."
     for title, key in (("which counter, 20 % less of it", "leverage"), ("what if", "what_if")):
         if facts[key]:

@@ -30,10 +30,10 @@ def demo(
         from rheostat.recipes.demo import demonstrate
         from rheostat.recipes.demo_report import complete, facts, short
 
-        found = demonstrate(seed, jobs, kind)
+        report = demonstrate(seed, jobs, kind)
     if json:
-        put_json("rheostat.demo/1", facts(found))
+        put_json("rheostat.demo/1", facts(report))
     else:
-        put_report(short(found))
+        put_report(short(report))
     if html or figure:
-        write_files(complete(found), html, figure)
+        write_files(complete(report), html, figure)

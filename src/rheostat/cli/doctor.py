@@ -92,12 +92,12 @@ def extras() -> dict[str, dict[str, Any]]:
     """
     from rheostat._extras import install_command
 
-    found = {}
+    state = {}
     for name, needs in required().items():
         missing = list(dict.fromkeys(n for n in map(_lacking, needs) if n))
         command = install_command(name) if missing else None
-        found[name] = {"present": not missing, "missing": missing, "install": command}
-    return found
+        state[name] = {"present": not missing, "missing": missing, "install": command}
+    return state
 
 
 def required() -> dict[str, list[Requirement]]:
@@ -107,11 +107,11 @@ def required() -> dict[str, list[Requirement]]:
     except PackageNotFoundError:
         return {}
     every = [r for r in _requirements() if r.marker]
-    found = {n: [r for r in every if r.marker.evaluate({"extra": n})] for n in names}  # type: ignore[union-attr]
+    needs = {n: [r for r in every if r.marker.evaluate({"extra": n})] for n in names}  # type: ignore[union-attr]
 
     def spread(name: str) -> list[Requirement]:
-        parts = [spread(e) for r in found[name] if r.name == "rheostat" for e in sorted(r.extras)]
-        return [r for r in found[name] if r.name != "rheostat"] + [r for p in parts for r in p]
+        parts = [spread(e) for r in needs[name] if r.name == "rheostat" for e in sorted(r.extras)]
+        return [r for r in needs[name] if r.name != "rheostat"] + [r for p in parts for r in p]
 
     return {name: spread(name) for name in names}
 
@@ -139,8 +139,8 @@ def meters() -> dict[str, dict[str, Any]]:
     from rheostat.measurement.meters import meters as every
     from rheostat.measurement.meters.perf_counting import perf_why
 
-    found = {m.name: m.why() for m in every()} | {"sacct": _slurm(), "perf": perf_why()}
-    return {name: {"available": not why, "why": why or None} for name, why in found.items()}
+    reasons = {m.name: m.why() for m in every()} | {"sacct": _slurm(), "perf": perf_why()}
+    return {name: {"available": not why, "why": why or None} for name, why in reasons.items()}
 
 
 def rapl(root: Path) -> str:
@@ -173,8 +173,8 @@ def precedence() -> list[str]:
     """Where the value of an option comes from, the strongest first."""
     from rheostat.cli.config import files
 
-    found = [f"{p} ({'found' if p.is_file() else 'not there'})" for p in files().values()]
-    return ["flag", "variable RHEOSTAT_COMMAND_OPTION", *reversed(found)]
+    sources = [f"{p} ({'found' if p.is_file() else 'not there'})" for p in files().values()]
+    return ["flag", "variable RHEOSTAT_COMMAND_OPTION", *reversed(sources)]
 
 
 def _sections(facts: dict[str, Any]) -> list[Any]:

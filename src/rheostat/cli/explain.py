@@ -230,11 +230,11 @@ def _weights(
     assert trace is not None
     jobs = read(trace, form or None)
     with stages() as progress:
-        found = weights_of(
+        weights = weights_of(
             _teacher(policy), jobs, machine_of(jobs, machine), seed=seed, progress=progress
         )
-    _put(slurm_lines(found), out)
-    tell(found.words)
+    _put(slurm_lines(weights), out)
+    tell(weights.words)
 
 
 def _put(text: str, out: Path | None) -> None:

@@ -83,7 +83,7 @@ def fit(
     chosen, names = kind_of(kind, jobs), o.names(knobs)
     clock = test_fraction > 0 and "submit_s" in jobs.columns
     new = new_model(chosen, jobs, knobs=names, seed=seed)
-    found = marks(jobs, new, test_fraction) if clock else {}
+    scores = marks(jobs, new, test_fraction) if clock else {}
     model = o.fitted(jobs, None, chosen, seed, names)
     path = save(model, out)
     tell(f"wrote {path}")
@@ -93,11 +93,11 @@ def fit(
         "rows": len(jobs),
         "targets": list(targets_in(jobs)),
         "features": list(getattr(model, "features_", ())),
-        "accuracy": accuracy_facts(found),
+        "accuracy": accuracy_facts(scores),
     }
     if json:
         put_json("rheostat.fit/1", facts)
         return
     said = [f"{chosen}, learnt from {len(jobs):,} jobs."]
-    said += [accuracy_words(q, a) for q, a in found.items()]
+    said += [accuracy_words(q, a) for q, a in scores.items()]
     put_report(Report("", [Section("fit", tuple(said))], facts))

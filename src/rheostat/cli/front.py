@@ -67,14 +67,14 @@ def front(
     if not measured_all(one, runs, space, settings, wanted):
         past = jobs if model or runs is not None else earlier(jobs, row)
         learner = o.fitted(past, model, kind, seed, space.names, by)
-    found = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
+    options = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
     chosen_by, limits = o.rules(rule, within, request if known else None)
     try:
-        choice = found.choose(chosen_by, limits)
+        choice = options.choose(chosen_by, limits)
     except Infeasible as stop:
-        _show(found, None, request, json=json, html=html, figure=figure, stop=stop)
+        _show(options, None, request, json=json, html=html, figure=figure, stop=stop)
         raise
-    _show(found, choice, request, json=json, html=html, figure=figure)
+    _show(options, choice, request, json=json, html=html, figure=figure)
 
 
 def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
@@ -103,7 +103,7 @@ def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
 
 
 def _show(
-    found: Front,
+    options: Front,
     choice: Assignment | None,
     request: dict[str, Any],
     *,
@@ -117,20 +117,20 @@ def _show(
     from rheostat.explanation.narrate import Narrative
 
     row = None if choice is None else choice.index
-    sections, facts = explain_front(found, row, request or None)
+    sections, facts = explain_front(options, row, request or None)
     facts |= {"requested": request or None, "feasible": stop is None, "choice": None}
     if choice is not None:
-        told, reasons = explain_choice(choice, found, requested=request or None)
-        sections, facts = [*sections, *told], facts | reasons
+        more, reasons = explain_choice(choice, options, requested=request or None)
+        sections, facts = [*sections, *more], facts | reasons
     elif stop is not None and stop.nearest >= 0:
-        facts["nearest"] = found.setting(stop.nearest)
-    title = "" if "job_id" not in found.alternatives.columns else f"Job {_job(found)}"
+        facts["nearest"] = options.setting(stop.nearest)
+    title = "" if "job_id" not in options.alternatives.columns else f"Job {_job(options)}"
     report = Narrative(title, sections, facts)
     if json:
-        put_json("rheostat.front/1", {"job": _job(found), **facts})
+        put_json("rheostat.front/1", {"job": _job(options), **facts})
     else:
-        put_report(report, front_table(found, row, row_of(found, request or None)))
-        tell_notes(found.outcome.notes)
+        put_report(report, front_table(options, row, row_of(options, request or None)))
+        tell_notes(options.outcome.notes)
         if choice is not None and not _terminal():
             tell(sections[1].sentences[0])
     write_files(report, html, figure)
@@ -142,6 +142,6 @@ def _terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def _job(found: Front) -> Any:
-    frame = found.alternatives.frame
+def _job(options: Front) -> Any:
+    frame = options.alternatives.frame
     return frame["job_id"][0] if "job_id" in frame.columns else None

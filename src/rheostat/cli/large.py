@@ -60,7 +60,7 @@ def fit_files(
     read = partial(read_batches, form=form, mapped=mapped)
     job = LargeFit(kind=chosen, settings=Settings(seed=seed))
     with stages() as progress:
-        model, marks = fit_large(
+        model, scores = fit_large(
             files,
             read,
             job,
@@ -78,7 +78,7 @@ def fit_files(
         "rows": model.rows_learnt,
         "targets": list(model.targets),
         "features": list(model.coding.plan.features),
-        "accuracy": marks or {},
+        "accuracy": scores or {},
     }
 
 

@@ -44,8 +44,8 @@ def train_ours(
             given, objective=_weights(objective), generations=generations or GENERATIONS,
             seed=seed, out=out, progress=progress,
         )  # fmt: skip
-    with stages() as told:
-        held = _judged(jobs, place, ranker, test_fraction, told)
+    with stages() as judging:
+        held = _judged(jobs, place, ranker, test_fraction, judging)
     facts = {
         "trace": trace, "agent": "ours", "objective": objective or "slowdown", "seed": seed,
         "parameters": len(ranker.weights), "cases": [c.name for c in given],
@@ -62,14 +62,14 @@ def _weights(objective: str) -> dict[str, float] | None:
 
     if not objective:
         return None
-    found = {}
+    weights = {}
     for part in o.names(objective):
         name, equals, value = part.partition("=")
         number = o.value(value) if equals else 1.0
         if not isinstance(number, int | float):
             raise DataError("--objective", [f"expected NAME or NAME=WEIGHT, got {part!r}"])
-        found[name.strip()] = float(number)
-    return found
+        weights[name.strip()] = float(number)
+    return weights
 
 
 def _judged(
@@ -94,9 +94,9 @@ def _judged(
         run = simulate_run(rest, policy, place)
         wait = run.jobs.numpy("wait_s")
         slow = bounded_slowdown(wait, run.jobs.numpy("runtime_s"))
-        found = {"policy": run.policy.name, "jobs": len(wait)}
-        found |= {"mean_bounded_slowdown": float(np.mean(slow))}
-        rows.append(found | {"mean_wait_s": float(wait.mean()), "max_wait_s": float(wait.max())})
+        row = {"policy": run.policy.name, "jobs": len(wait)}
+        row |= {"mean_bounded_slowdown": float(np.mean(slow))}
+        rows.append(row | {"mean_wait_s": float(wait.mean()), "max_wait_s": float(wait.max())})
     return rows
 
 
@@ -108,7 +108,7 @@ def _show(facts: dict[str, Any], *, json: bool, html: Path | None, figure: Path 
     grid = Grid(names, tuple(tuple(row[n] for n in names) for row in facts["held_out"]))
     history = facts["history"]
     last = history[-1]
-    told = (
+    sentences = (
         f"{len(history)} generations on {len(facts['cases'])} cases: mean log ratio to "
         f"the best simple order {last['mean_loss']:.3f}, best of the last {last['best_loss']:.3f}.",
     )
@@ -118,8 +118,8 @@ def _show(facts: dict[str, Any], *, json: bool, html: Path | None, figure: Path 
         for word in ("mean", "best")
     )
     curve = Chart("line", curves, ("generation", "log ratio to the best simple order"))
-    held_out = Section("held out", told, grid)
-    sections = [Section("learning", told, None, curve), Section("held out", (), grid)]
+    held_out = Section("held out", sentences, grid)
+    sections = [Section("learning", sentences, None, curve), Section("held out", (), grid)]
     write_files(
         Report(f"An order learned from {Path(facts['trace']).name}", sections), html, figure
     )

@@ -108,11 +108,11 @@ def _run(
             except OSError as error:  # as a shell has it
                 tell(f"{command[0]}: {error.strerror}")
                 raise typer.Exit(127 if isinstance(error, FileNotFoundError) else 126) from error
-        found = counts.found(session.measured.runtime_s)
+        rates = counts.found(session.measured.runtime_s)
     if record is not None:
         session.write(record)
         tell(f"wrote {record}")
-    return (128 - status if status < 0 else status), session.measured, found
+    return (128 - status if status < 0 else status), session.measured, rates
 
 
 def _facts(m: Measured) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _report(facts: dict[str, Any]) -> Report:
 
     first = [f"{said(facts['runtime_s'], 's')}."]
     if facts["state"] == "unavailable":
-        why = "a domain could not be told" if facts["domains"] else "no meter could be read"
+        why = "a domain could not be measured" if facts["domains"] else "no meter could be read"
         first.append(f"Power is unavailable: {why}.")
     else:
         first.append(f"{said(facts['energy_j'], 'J')}, {said(facts['power_w'], 'W')} on average "
@@ -155,8 +155,10 @@ def _report(facts: dict[str, Any]) -> Report:
         sections.append(Section("domains", (), Grid(heads, rows, ("", "", "J", "W"))))
     counts = facts["counters"]
     if counts.get("rates"):
-        told = tuple((name, value) for name, value in counts["rates"].items())
-        sections.append(Section("counters", (), Grid(("counter", "value, rates per second"), told)))
+        rates = tuple((name, value) for name, value in counts["rates"].items())
+        sections.append(
+            Section("counters", (), Grid(("counter", "value, rates per second"), rates))
+        )
     elif counts:
         sections.append(Section("counters", (f"Unavailable: {counts['why']}.",)))
     silent = tuple((name, why) for name, why in facts["unavailable"].items())

@@ -113,10 +113,10 @@ def best(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
         ("expected_better", lambda: better_unmeasured(asker, rule, limits)),
     ):
         try:
-            found = find()
+            choice = find()
         except Infeasible:
             continue
-        facts[name] = None if found is None else choice_facts(found)
+        facts[name] = None if choice is None else choice_facts(choice)
     return facts
 
 

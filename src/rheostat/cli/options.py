@@ -176,16 +176,16 @@ def _values(text: str) -> list[Any]:
     ends, _, step = text.partition("/")
     low, dots, high = ends.partition("..")
     if not dots:
-        found = [value(v) for v in text.split(",") if v.strip()]
+        values = [value(v) for v in text.split(",") if v.strip()]
     elif step:
-        found = _stepped(float(low), float(high), float(step))
+        values = _stepped(float(low), float(high), float(step))
     else:
         from rheostat.core.space import powers_of_two
 
-        found = list(powers_of_two(int(low), int(high)))
-    if not found:
+        values = list(powers_of_two(int(low), int(high)))
+    if not values:
         raise ValueError(text)
-    return found
+    return values
 
 
 def _stepped(low: float, high: float, step: float) -> list[Any]:
@@ -215,13 +215,13 @@ def pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
     >>> pairs(["runtime_s=wall_s"], "--column")
     {'runtime_s': 'wall_s'}
     """
-    found = {}
+    values = {}
     for text in flags or []:
         ours, equals, theirs = text.partition("=")
         if not equals or not ours or not theirs:
             raise typer.BadParameter(f"expected NAME=VALUE, got {text!r}", param_hint=flag)
-        found[ours.strip()] = theirs.strip()
-    return found
+        values[ours.strip()] = theirs.strip()
+    return values
 
 
 def load(
@@ -308,8 +308,8 @@ def judged(jobs: JobTable, objectives: str) -> tuple[str, ...]:
     from rheostat.errors import DataError
     from rheostat.recipes.nodecount import targets_in
 
-    wanted, taught = names(objectives), targets_in(jobs)
-    blind = [q for q in wanted if q in ("energy_j", "power_w", "edp_js") and len(taught) < 2]
+    wanted, measured = names(objectives), targets_in(jobs)
+    blind = [q for q in wanted if q in ("energy_j", "power_w", "edp_js") and len(measured) < 2]
     if blind:
         raise DataError(
             "--objectives",
@@ -366,11 +366,11 @@ def can_answer(learner: Any) -> dict[str, Any]:
     from rheostat.errors import Infeasible
     from rheostat.explanation.identification import identification_facts, identification_words
 
-    found = getattr(learner, "identification_", None)
-    if found is None:
+    identification = getattr(learner, "identification_", None)
+    if identification is None:
         return {}
-    words = identification_words(found)
-    if not found.answers:
+    words = identification_words(identification)
+    if not identification.answers:
         raise Infeasible("Can this log answer? " + " ".join(words), -1)
     tell("Can this log answer? " + " ".join(words))
-    return {"identification": identification_facts(found)}
+    return {"identification": identification_facts(identification)}

@@ -50,8 +50,8 @@ def console() -> Any:
 
     from rheostat.explanation.text import WIDEST
 
-    found = Console(highlight=False, soft_wrap=False)
-    return Console(highlight=False, width=min(found.width, WIDEST))
+    terminal = Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, width=min(terminal.width, WIDEST))
 
 
 def tell(message: str) -> None:

@@ -60,7 +60,7 @@ def compare_policies(
     tasks = tasks_of(files, rules.everything, **how)
     cluster = workers_of(dask, slurm, workers, memory)
     with stages() as progress:
-        found = sweep(
+        done = sweep(
             tasks,
             open_policy=open_policy,
             processes=processes or cores(),
@@ -69,10 +69,10 @@ def compare_policies(
             progress=progress,
         )
     for note in dict.fromkeys(
-        f"{trace_name(t.trace)}: {n}" for t in found for n in found[t]["notes"]
+        f"{trace_name(t.trace)}: {n}" for t in done for n in done[t]["notes"]
     ):
         tell(f"note: {note}")
-    facts = judge(found, rules)
+    facts = judge(done, rules)
     if json:
         put_json("rheostat.compare-policies/1", facts)
     else:

@@ -62,10 +62,10 @@ def read(
     if json:
         put_json("rheostat.read/1", _facts(file, name, jobs))
         return
-    told = f"{file.name}: {name}, {len(jobs):,} rows, {len(jobs.columns)} columns"
+    heading = f"{file.name}: {name}, {len(jobs):,} rows, {len(jobs.columns)} columns"
     if not sys.stdout.isatty():
-        tell(f"{told}; {_sentences(jobs)[0]}")
-    report = Report(told, (Section("columns", _sentences(jobs), _grid(jobs, words=True)),))
+        tell(f"{heading}; {_sentences(jobs)[0]}")
+    report = Report(heading, (Section("columns", _sentences(jobs), _grid(jobs, words=True)),))
     put_report(report, _grid(jobs))
     tell_notes(jobs.notes, most=20)
 

@@ -73,10 +73,10 @@ def search(
     for note in asker.notes:
         tell(f"note: {note.message}")
     meter = _meter(measure, knobs, wanted, repeat, parse_duration(timeout), model=power_model)
-    found = run(asker, meter, budget, journal=journal, progress=_progress(json=json))
-    for note in (*found.outcome.notes, *meter.notes):
+    options = run(asker, meter, budget, journal=journal, progress=_progress(json=json))
+    for note in (*options.outcome.notes, *meter.notes):
         tell(f"note: {note.message}")
-    shown = found if at_hand is None else asker.front
+    shown = options if at_hand is None else asker.front
     _show(shown, asker, chosen_by, limits, json=json, html=html, figure=figure)
 
 
@@ -117,7 +117,7 @@ def _progress(*, json: bool) -> Any:
 
 
 def _show(
-    found: Front,
+    options: Front,
     asker: Any,
     rule: Any,
     limits: tuple[Any, ...],
@@ -134,16 +134,16 @@ def _show(
     from rheostat.explanation.narrate import Narrative
 
     try:
-        choice, stop = found.choose(rule, limits), None
+        choice, stop = options.choose(rule, limits), None
     except Infeasible as infeasible:
         choice, stop = None, infeasible
-    sections, facts = explain_front(found, None if choice is None else choice.index, None)
-    facts |= {"evaluations": len(found), "feasible": stop is None, "choice": None}
+    sections, facts = explain_front(options, None if choice is None else choice.index, None)
+    facts |= {"evaluations": len(options), "feasible": stop is None, "choice": None}
     if choice is not None:
-        told, reasons = explain_choice(choice, found)
-        sections, facts = [*sections, *told], facts | reasons
+        more, reasons = explain_choice(choice, options)
+        sections, facts = [*sections, *more], facts | reasons
     elif stop is not None and stop.nearest >= 0:
-        facts["nearest"] = found.setting(stop.nearest)
+        facts["nearest"] = options.setting(stop.nearest)
     so_far = best(asker, rule, limits)
     facts |= so_far
     if so_far["expected_better"] is not None:
@@ -152,7 +152,7 @@ def _show(
     if json:
         put_json("rheostat.search/1", facts)
     else:
-        put_report(report, front_table(found, None if choice is None else choice.index, None))
+        put_report(report, front_table(options, None if choice is None else choice.index, None))
     write_files(report, html, figure)
     if stop is not None:
         raise stop

@@ -191,8 +191,10 @@ def _tell_apart(policies: list[Policy]) -> None:
     names = [policy.name for policy in policies]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        told = "two policies are called so; a policy of a file has the name of the file: rename one"
-        raise DataError("--policy", [f"{name}: {told}" for name in twice])
+        problem = (
+            "two policies are called so; a policy of a file has the name of the file: rename one"
+        )
+        raise DataError("--policy", [f"{name}: {problem}" for name in twice])
 
 
 def _check(policies: list[Policy], machine: Machine, estimates: str, site: dict[str, Any]) -> None:

@@ -106,10 +106,10 @@ def train(
     if agent == "ours":
         from rheostat.cli.learned_priority import train_ours
 
-        told: dict[str, Any] = {"objective": objective, "generations": updates, "json": json}
-        told |= {"html": html, "figure": figure}
+        output: dict[str, Any] = {"objective": objective, "generations": updates, "json": json}
+        output |= {"html": html, "figure": figure}
         train_ours(
-            jobs, place, trace=str(trace), out=out, test_fraction=test_fraction, seed=seed, **told
+            jobs, place, trace=str(trace), out=out, test_fraction=test_fraction, seed=seed, **output
         )
         return
     course = Curriculum(

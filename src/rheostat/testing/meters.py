@@ -66,10 +66,10 @@ def _window(
     with Session([meter], interval_s=10 * window_s) as session:
         spend()
         time.sleep(window_s)
-    found, problems = session.measured, []
-    if not math.isclose(found.energy_j, energy_j, rel_tol=0.01):
-        problems.append(f"{energy_j:g} J were spent, {found.energy_j:g} J were told")
-    for r in found.readings:
+    measured, problems = session.measured, []
+    if not math.isclose(measured.energy_j, energy_j, rel_tol=0.01):
+        problems.append(f"{energy_j:g} J were spent, {measured.energy_j:g} J were told")
+    for r in measured.readings:
         if r.state not in STATES:
             problems.append(f"{r.domain} is {r.state!r}, expected one of {', '.join(STATES)}")
         if r.state != MEASURED and not r.why:
@@ -81,8 +81,8 @@ def _silent(meter: EnergyMeter) -> list[str]:
     """A closed meter says why, and a session with it has no number."""
     with Session([meter]) as session:
         pass
-    found = session.measured
-    problems = [] if found.silent else ["cannot read and does not say why"]
-    if found.state != UNAVAILABLE or not math.isnan(found.energy_j):
-        problems.append(f"cannot read and tells {found.energy_j:g} J")
+    measured = session.measured
+    problems = [] if measured.silent else ["cannot read and does not say why"]
+    if measured.state != UNAVAILABLE or not math.isnan(measured.energy_j):
+        problems.append(f"cannot read and tells {measured.energy_j:g} J")
     return problems

@@ -111,17 +111,17 @@ def repeats_itself(make: Make, space: Space) -> None:
 
 
 def forgets_the_order_of_telling(make: Make, space: Space) -> None:
-    """Results told in another order, one by one or together, give the same next question."""
-    told = _chance(space, 5, seed=11)
-    outcome = bowl(space, told)
+    """Results in another order, one by one or together, give the same next question."""
+    results = _chance(space, 5, seed=11)
+    outcome = bowl(space, results)
     nexts = []
     for order in ([0, 1, 2, 3, 4], [4, 2, 0, 1, 3]):
         proposer = make(space, 3)
-        for i in [i for i in order if i < len(told)]:
-            proposer.tell(told.rows([i]), outcome.rows(np.array([i])))
+        for i in [i for i in order if i < len(results)]:
+            proposer.tell(results.rows([i]), outcome.rows(np.array([i])))
         nexts.append(keys(space, proposer.ask(1)))
     proposer = make(space, 3)
-    proposer.tell(told, outcome)
+    proposer.tell(results, outcome)
     nexts.append(keys(space, proposer.ask(1)))
     assert nexts[0] == nexts[1] == nexts[2], f"the order of telling changed the question: {nexts}"
 
@@ -129,36 +129,36 @@ def forgets_the_order_of_telling(make: Make, space: Space) -> None:
 def bears_missing_values(make: Make, space: Space) -> None:
     """A run that gave no value is not asked again, and does not stop the search."""
     proposer = make(space, 4)
-    told = _chance(space, 4, seed=5)
-    outcome = bowl(space, told)
+    results = _chance(space, 4, seed=5)
+    outcome = bowl(space, results)
     draws = {n: outcome[n].copy() for n in outcome.names}
     for values in draws.values():
         values[:, 0] = np.nan
-    proposer.tell(told, Outcome(draws))
-    left = len(space.settings()) - len(told) if space.finite else 3
+    proposer.tell(results, Outcome(draws))
+    left = len(space.settings()) - len(results) if space.finite else 3
     for _ in range(min(3, left)):
         asked = proposer.ask(1)
         assert len(asked) == 1, "one result without a value, and nothing more was asked"
-        assert keys(space, asked)[0] not in keys(space, told), "asked a failed setting again"
+        assert keys(space, asked)[0] not in keys(space, results), "asked a failed setting again"
         proposer.tell(asked, bowl(space, asked))
     if space.finite and left <= 3:
-        assert len(proposer.ask(1)) == 0, "asked a failed setting again when all were told"
+        assert len(proposer.ask(1)) == 0, "asked a failed setting again when all had results"
 
 
 def finds_more_than_chance(
     make: Make, space: Space, *, budget: int, seeds: int, batch: int = 1
 ) -> None:
     """On average over seeds the measured front dominates more area than random settings do."""
-    found, chance = [], []
+    areas, chance = [], []
     for seed in range(seeds):
         front = search(make(space, seed), lambda jobs: bowl(space, jobs), budget, batch=batch)
-        found.append(_area(front.values))
+        areas.append(_area(front.values))
         chance += [
             _area(_values(space, _chance(space, len(front), seed=100 * seed + i)))
             for i in range(20)
         ]
-    assert np.mean(found) > np.mean(chance), (
-        f"hypervolume {np.mean(found):.4f} after {budget} results, random {np.mean(chance):.4f}"
+    assert np.mean(areas) > np.mean(chance), (
+        f"hypervolume {np.mean(areas):.4f} after {budget} results, random {np.mean(chance):.4f}"
     )
 
 
@@ -189,14 +189,14 @@ def _area(values: np.ndarray) -> float:
 def _chance(space: Space, n: int, seed: int) -> JobTable:
     """``n`` different random settings, fewer where there are not as many."""
     rng = np.random.default_rng(seed)
-    found: dict[tuple[object, ...], dict[str, object]] = {}
+    rows: dict[tuple[object, ...], dict[str, object]] = {}
     for _ in range(200):
-        if len(found) == n:
+        if len(rows) == n:
             break
         for s in space.sample(rng.random((n, len(space.knobs)))):
-            if len(found) < n:
-                found.setdefault(tuple(s.values()), s)
-    return space.alternatives(None, list(found.values()))
+            if len(rows) < n:
+                rows.setdefault(tuple(s.values()), s)
+    return space.alternatives(None, list(rows.values()))
 
 
 def _holds(knob: Knob, value: object) -> bool:

@@ -73,32 +73,32 @@ def check_reader(reader: Callable[..., JobTable], path: str | Path, *, rows: int
 
 def _rows(jobs: JobTable, rows: int) -> list[str]:
     noted = sum(n.count for n in jobs.notes if n.dropped)
-    found = [] if len(jobs) + noted == rows else [
+    problems = [] if len(jobs) + noted == rows else [
         f"{rows} rows in, {len(jobs)} out and {noted} noted as dropped"]  # fmt: skip
     for note in jobs.notes:
         if note.dropped and (not note.rows or len(note.rows) > note.count):
-            found.append(f"the note {note.message!r} gives no row numbers")
+            problems.append(f"the note {note.message!r} gives no row numbers")
         if any(not 0 <= r < rows for r in note.rows):
-            found.append(f"the note {note.message!r} has row numbers outside the file")
-    return found
+            problems.append(f"the note {note.message!r} has row numbers outside the file")
+    return problems
 
 
 def _columns(jobs: JobTable) -> list[str]:
-    found = []
+    problems = []
     for c in jobs.schema.values():
         if not isinstance(c.known, Moment):
-            found.append(f"{c.name} has no moment")
+            problems.append(f"{c.name} has no moment")
         if c.unit not in UNITS:
-            found.append(f"{c.name} has unit {c.unit!r}, expected an SI base unit")
+            problems.append(f"{c.name} has unit {c.unit!r}, expected an SI base unit")
         if not c.meaning:
-            found.append(f"{c.name} has no meaning")
+            problems.append(f"{c.name} has no meaning")
         ours = VOCABULARY.get(c.name)
         if ours is not None and (c.unit, c.known) != (ours.unit, ours.known):
-            found.append(f"{c.name} is {_said(c)}, the vocabulary says {_said(ours)}")
+            problems.append(f"{c.name} is {_said(c)}, the vocabulary says {_said(ours)}")
         wanted = next((u for s, u in SUFFIX_UNITS.items() if c.name.endswith(s)), None)
         if wanted and c.unit != wanted and "_per_" not in c.name:
-            found.append(f"{c.name} ends like {wanted} but has unit {c.unit!r}")
-    return found
+            problems.append(f"{c.name} ends like {wanted} but has unit {c.unit!r}")
+    return problems
 
 
 def _said(column: Column) -> str:
@@ -106,21 +106,21 @@ def _said(column: Column) -> str:
 
 
 def _units(jobs: JobTable) -> list[str]:
-    found = []
+    problems = []
     for name, (low, high) in PLAUSIBLE.items():
         if name not in jobs.schema:
             continue
         values = jobs.numpy(name)
         outside = np.flatnonzero((values < low) | (values > high))
         if outside.size:
-            found.append(f"{name} is {values[outside[0]]:g} in row {outside[0]}, "
+            problems.append(f"{name} is {values[outside[0]]:g} in row {outside[0]}, "
                          f"expected {low:g} to {high:g}")  # fmt: skip
-    return found
+    return problems
 
 
 def _time(jobs: JobTable) -> list[str]:
     order = [c for c in ("submit_s", "start_s", "end_s") if c in jobs.schema]
-    found = [
+    problems = [
         f"{a} is after {b} in {late} rows"
         for a, b in pairwise(order)
         if (late := int((jobs.numpy(a) > jobs.numpy(b)).sum()))
@@ -129,27 +129,27 @@ def _time(jobs: JobTable) -> list[str]:
         gap = np.abs(jobs.numpy("end_s") - jobs.numpy("start_s") - jobs.numpy("runtime_s"))
         off = gap > 2 + 0.05 * jobs.numpy("runtime_s")
         if np.nanmean(off) > 0.2:
-            found.append(f"runtime_s is not end_s - start_s in {off.sum()} rows")
-    return found
+            problems.append(f"runtime_s is not end_s - start_s in {off.sum()} rows")
+    return problems
 
 
 def _power(jobs: JobTable) -> list[str]:
     """Energy is power times time, and a node of the job draws what a node can."""
     if not {"power_w", "runtime_s"} <= set(jobs.columns):
         return []
-    found = []
+    problems = []
     power, runtime = jobs.numpy("power_w"), jobs.numpy("runtime_s")
     if "energy_j" in jobs.schema:
         ratio = _middle(jobs.numpy("energy_j"), power * runtime)
         if not 0.5 < ratio < 2.0:
-            found.append(f"energy_j is {ratio:.3g} times power_w * runtime_s")
+            problems.append(f"energy_j is {ratio:.3g} times power_w * runtime_s")
     nodes = [jobs.numpy(c) for c in ("nodes_alloc", "nodes") if c in jobs.schema]
     nodes = [n for n in nodes if np.isfinite(n).any()]
     share = _middle(power, nodes[0]) if nodes else 1.0
     low, high = PLAUSIBLE["power_per_node_w"]
     if nodes and not low <= share <= high and np.isfinite(power).any():
-        found.append(f"power_w is {share:.3g} W a node in the middle, not a node's power")
-    return found
+        problems.append(f"power_w is {share:.3g} W a node in the middle, not a node's power")
+    return problems
 
 
 def _middle(over: Array, under: Array) -> float:
