@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.decision.policies.batch_policy import OVERDUE, batch_policy
+from rheostat.decision.policies.batch_policy import BACKFILLING, OVERDUE, batch_policy
 from rheostat.simulation.simulate import simulate_run
 from tests.simulation.conftest import trace
 from tests.simulation.oracle import oracle
 from tests.simulation.small_blocks import small_blocks
 
 SIZES = (
-    {"WIDTH": 2, "DEEP": 1, "GROUPS": 2, "CLASSES": 1, "FEW": 2},
-    {"WIDTH": 4, "DEEP": 2, "GROUPS": 4, "CLASSES": 3, "FEW": 6},
+    {"WIDTH": 2, "DEEP": 1, "GROUPS": 2, "CLASSES": 1, "FEW": 2, "MANY": 0},
+    {"WIDTH": 4, "DEEP": 2, "GROUPS": 4, "CLASSES": 3, "FEW": 6, "MANY": 4},
 )
 HOW = [(semantics, ties) for semantics in ("textbook", "cqsim") for ties in ("event", "batch")]
 
@@ -35,14 +35,19 @@ def crowds(draw, most=30):
 
 @settings(max_examples=250)
 @given(
-    crowds(), st.sampled_from(["fcfs", "saf", "ljf", "wfp3"]), st.sampled_from(SIZES),
-    st.sampled_from(["conservative", "conservative", "easy"]), st.sampled_from(HOW),
+    crowds(), st.sampled_from(["fcfs", "saf", "ljf", "wfp3", "lxf", "unicef"]),
+    st.sampled_from(SIZES), st.sampled_from(BACKFILLING), st.sampled_from(HOW),
     st.sampled_from(OVERDUE),
 )  # fmt: skip
 def test_small_blocks_start_jobs_when_the_oracle_does(load, name, sizes, backfill, how, overdue):
     submit, run, procs, ask, size = load
     semantics, ties = how
-    rule = batch_policy(f"{name}+{backfill}", semantics=semantics, ties=ties, overdue=overdue)
+    rule = batch_policy(
+        name if backfill == "none" else f"{name}+{backfill}",
+        semantics=semantics,
+        ties=ties,
+        overdue=overdue,
+    )
 
     def score(now, j, _):
         r = float(max(ask[j], 1))
@@ -63,7 +68,7 @@ def test_small_blocks_start_jobs_when_the_oracle_does(load, name, sizes, backfil
     ("rule", "size", "span"),
     [
         ("conservative", 300, 400), ("sjf+conservative", 300, 400), ("ljf+conservative", 60, 9000),
-        ("saf+easy", 300, 400),
+        ("saf+easy", 300, 400), ("wfp3+easy", 300, 400), ("unicef", 60, 9000),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("sizes", SIZES)

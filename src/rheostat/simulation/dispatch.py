@@ -62,8 +62,10 @@ def _run(
         return checked(made, conservative.run_conservative(jobs, size, sizes, index, *settings))
     easy = rule.backfill == "easy"
     if not rule.order.fixed:
-        made = compiled_score(score)
-        return checked(made, moving.run_moving(*job, made, share, size, easy, ties, late))
+        made, falls = compiled_score(score), rule.order.falling
+        index = depth.index(job[2] if falls else np.ones(1, np.int64))
+        settings = (share, size, index, easy, ties, late)
+        return checked(made, moving.run_moving(job, made, falls, *settings))
     start, (lists, at) = np.full(len(rank), np.nan), fixed.fresh(len(rank), size)
     index = depth.index(job[2])
     fixed.run_fixed((*job, rank), start, lists, index, at, np.inf, easy, ties, late, None)

@@ -42,7 +42,8 @@ class PriorityFunction:
     event: what numba cannot compile runs as plain Python, a hundred times slower.  With ``factors``
     the site's priority decides instead, highest first, which knows users and what they have used.
     With a ``tree`` its worth does, highest first; where a request and the clock suffice for it,
-    ``score`` says the same.
+    ``score`` says the same.  A ``falling`` score never rises while the job waits, which spares
+    computing most of them where the queue is long.
     """
 
     name: str
@@ -51,6 +52,7 @@ class PriorityFunction:
     meaning: str = ""
     factors: Multifactor | None = None
     tree: PriorityTree | None = None
+    falling: bool = False
 
 
 def _fcfs(now, s, r, n):
@@ -115,14 +117,21 @@ PRIORITY_FUNCTIONS = {
         PriorityFunction("sqf", _sqf, True, "fewest processors first"),
         PriorityFunction("largest", _largest, True, "most processors first"),
         PriorityFunction(
-            "lxf", _lxf, False, "largest expansion factor (wait + run) / max(run, 10 s) first"
+            "lxf",
+            _lxf,
+            False,
+            "largest expansion factor (wait + run) / max(run, 10 s) first",
+            falling=True,
         ),
-        PriorityFunction("wfp3", _wfp3, False, "(wait / run)^3 x processors, largest first"),
+        PriorityFunction(
+            "wfp3", _wfp3, False, "(wait / run)^3 x processors, largest first", falling=True
+        ),
         PriorityFunction(
             "unicef",
             _unicef,
             False,
             "wait / (log2 processors x run), largest first; one processor goes before all",
+            falling=True,
         ),
         PriorityFunction("f1", _f1, True, "log10(run) n + 870 log10(submit), smallest first"),
         PriorityFunction("f2", _f2, True, "sqrt(run) n + 25600 log10(submit), smallest first"),

@@ -19,7 +19,7 @@ of the pass before still stands, and only what came can start.
     sizes   (d,)    the sizes of jobs, ascending; which (n,) the place of a job's own among them
     left    (d,)    waiting jobs of each size; low () the place of the smallest that waits
 
-Other symbols as in `fixed`.
+Other symbols as in `static_priority`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulation.engine import profile as plans
+from rheostat.simulation.engine.dynamic_priority import still_waiting
 from rheostat.simulation.engine.fair_share import score_all, spend
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.engine.queue_index import DEEP, enter, next_deep, rebuild
@@ -66,7 +67,8 @@ FREE, WAITS, LOW, DONE, LOOK, KNOWN, DEPTH = range(7)
 def run_conservative(job, size, sizes, index, score, share, moving, ties, late):
     """(start (n,), scheduling passes); ``rank`` counts unless ``moving``, then `Share` or score.
 
-    ``job`` is (submit, run, procs, planned, booked, rank, which); ``late`` as in `busy.extend`.
+    ``job`` is (submit, run, procs, planned, booked, rank, which); ``late`` as in
+    `running_jobs.extend`.
     """
     submit, _, procs, planned, booked, rank, which = job
     batch, by_expected = ties
@@ -105,7 +107,7 @@ def run_conservative(job, size, sizes, index, score, share, moving, ties, late):
         if at[WAITS] == 0 or sizes[int(at[LOW])] > at[FREE]:
             continue
         if moving:
-            at[KNOWN], came = 0, _waiting(arrived, came, start)
+            at[KNOWN], came = 0, still_waiting(arrived, came, start)
             score_all(now, arrived[:came], submit, procs, booked, score, share, scores)
             turn = np.argsort(scores[:came], kind="mergesort")
             _line_up(waiting, arrived, turn, procs, planned)
@@ -145,17 +147,6 @@ def _count(at, left, which):
     if at[WAITS] == 0 or which < at[LOW]:
         at[LOW], at[KNOWN] = which, 0
     at[WAITS] += 1
-
-
-@borrowed
-def _waiting(arrived, came, start):
-    """Take those out that have started; how many are left."""
-    kept = 0
-    for k in range(came):
-        if np.isnan(start[arrived[k]]):
-            arrived[kept] = arrived[k]
-            kept += 1
-    return kept
 
 
 @borrowed

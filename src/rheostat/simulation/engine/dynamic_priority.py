@@ -1,9 +1,10 @@
 """The engine for orders that change while jobs wait: WFP3, UNICEF, LXF, multifactor, any callable.
 
-Every event may change who is first, so each pass scores the whole queue anew; passes in which no
-waiting job is small enough for what is free are skipped, which loses nothing: a pass that starts no
-job leaves no trace.  Symbols as in `fixed`; ``score`` is a compiled function of (now, submit,
-estimate, processors), times since the first submission, smallest first, ties as they arrived.
+Every event may change who is first, so each pass scores the whole queue anew, or of a long queue
+whose scores can only fall what `lazy_scores` asks for.  Passes in which no waiting job is small
+enough for what is free are skipped, which loses nothing: a pass that starts no job leaves no trace.
+Symbols as in `static_priority`; ``score`` is a compiled function of (now, submit, estimate,
+processors), times since the first submission, smallest first, ties as they arrived.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulation.engine.fair_share import score_all, spend
-from rheostat.simulation.engine.jit import compiled
+from rheostat.simulation.engine.jit import borrowed, compiled
+from rheostat.simulation.engine.lazy_scores import (
+    MANY,
+    arrive,
+    lazy,
+    none_fits,
+    outdated,
+    reorder,
+)
+from rheostat.simulation.engine.lazy_scores import pick as pick_lazily
 from rheostat.simulation.engine.running_jobs import (
     NOW,
     begin,
@@ -24,19 +34,24 @@ from rheostat.simulation.engine.running_jobs import (
 
 
 @compiled
-def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ties, late):
+def run_moving(job, score, falls, share, size, index, easy, ties, late):
     """(start (n,), number of scheduling passes); a `Share` that is not empty replaces ``score``.
 
-    ``late`` as in `busy.extend`.
+    ``falls``: no score rises while its job waits.  ``late`` as in `running_jobs.extend`.
     """
+    submit, _, procs, _, booked = job
     batch, by_expected = ties
     n = len(submit)
     start = np.full(n, np.nan)
     few, ends, running = idle(min(n, size))
-    queue = np.empty(n, np.int64)  # waiting jobs as they arrived
+    busy = (few, ends, running, by_expected)
+    queue = np.empty(
+        n, np.int64
+    )  # waiting jobs as they arrived; a long one in any order, with who has left
     scores = np.empty(n, np.float64)
-    chosen = np.empty(n, np.int64)  # places in the queue of the jobs started in this pass
-    waiting, free, i, passes = 0, size, 0, 0
+    chosen = np.empty(n, np.int64)  # jobs started in this pass
+    lists, many = lazy(n if falls else 0, index), False
+    came, waiting, free, i, passes = 0, 0, size, 0, 0
     while i < n or next_end(few, ends) < np.inf:
         now = min(next_end(few, ends), submit[i] if i < n else np.inf)
         while True:
@@ -45,47 +60,68 @@ def run_moving(submit, run, procs, planned, booked, score, share, size, easy, ti
                 free += procs[j]
                 spend(share, j, now, -procs[j])
             elif i < n and submit[i] == now:
-                queue[waiting] = i
-                waiting += 1
-                i += 1
+                queue[came] = i
+                if many:
+                    arrive(i, lists, job, score)
+                came, waiting, i = came + 1, waiting + 1, i + 1
             else:
                 break
             if not batch:
                 break
         passes += 1
         extend(few, running, now, late, start, booked, procs)
-        least = size + 1
-        for k in range(waiting):
-            least = min(least, procs[queue[k]])
-        if least > free:
+        least = now if late[0] == NOW else -np.inf
+        if falls and many != (waiting > (MANY // 2 if many else MANY)):
+            many, came = not many, still_waiting(queue, came, start)
+            queue[:came].sort()
+            if many:
+                reorder(now, queue[:came], lists, job, score)
+        if none_fits(free, lists) if many else _least(procs, queue[:came]) > free:
             continue
-        score_all(now, queue[:waiting], submit, procs, booked, score, share, scores)
-        job = (run, procs, planned, booked)
-        busy = (few, ends, running, by_expected)
-        until = now if late[0] == NOW else -np.inf
-        picked = _pick(now, free, queue[:waiting], scores, chosen, job, busy, easy, until)
-        for c in range(picked):
-            j = queue[chosen[c]]
+        if many:
+            if outdated(now, waiting, lists):
+                came = still_waiting(queue, came, start)
+                reorder(now, queue[:came], lists, job, score)
+            picked = pick_lazily(now, free, lists, job, score, busy, easy, least, chosen)
+        else:
+            score_all(now, queue[:came], submit, procs, booked, score, share, scores)
+            picked = _pick(now, free, queue[:came], scores, chosen, job, busy, easy, least)
+        for j in chosen[:picked]:
             start[j] = now
             free -= procs[j]
             spend(share, j, now, procs[j])
-            queue[chosen[c]] = -1
-        kept = 0
-        for k in range(waiting):
-            if queue[k] >= 0:
-                queue[kept] = queue[k]
-                kept += 1
-        waiting = kept
+        waiting -= picked
+        if picked and not many:
+            came = still_waiting(queue, came, start)
     return start, passes
+
+
+@borrowed
+def _least(procs, queue):
+    least = np.inf
+    for j in queue:
+        least = min(least, procs[j])
+    return least
+
+
+@borrowed
+def still_waiting(queue, came, start):
+    """Take those out that have started; how many are left."""
+    kept = 0
+    for k in range(came):
+        if np.isnan(start[queue[k]]):
+            queue[kept] = queue[k]
+            kept += 1
+    return kept
 
 
 @compiled
 def _pick(now, free, queue, scores, chosen, job, busy, easy, least):
-    """Write places of jobs that start now to ``chosen`` and begin them; how many they are.
+    """Write jobs that start now to ``chosen`` and begin them; how many they are.
 
     No running job is expected to end before ``least``.
     """
-    run, procs, planned, booked = job
+    _, run, procs, planned, booked = job
     few, ends, running, by_expected = busy
     picked, m = 0, len(queue)
     head = -1
@@ -100,7 +136,7 @@ def _pick(now, free, queue, scores, chosen, job, busy, easy, least):
         free -= procs[j]
         begin(few, ends, running, j, now + run[j], now + booked[j], procs, by_expected)
         scores[head] = np.inf
-        chosen[picked] = head
+        chosen[picked] = j
         picked += 1
     if not easy or head < 0 or picked == m:
         return picked
@@ -120,6 +156,6 @@ def _pick(now, free, queue, scores, chosen, job, busy, easy, least):
             free -= procs[j]
             extra -= 0 if before else procs[j]
             begin(few, ends, running, j, now + run[j], now + booked[j], procs, by_expected)
-            chosen[picked] = fit[c]
+            chosen[picked] = j
             picked += 1
     return picked

@@ -80,15 +80,18 @@ def priority(s, j, now, submit, procs):
 
 
 @compiled
-def score_all(now, queue, submit, procs, booked, score, share, scores):
-    """Write the scores of the jobs in ``queue``; a share that is not empty replaces ``score``.
+def score_of(now, j, submit, procs, booked, score):
+    """The score of job ``j`` by an order without memory; an estimate counts as 1 s at least."""
+    since, run = submit[j] - submit[0], max(booked[j], 1.0)
+    return score(now - submit[0], since, run, float(procs[j]))
 
-    An estimate counts as 1 s at least.
-    """
+
+@compiled
+def score_all(now, queue, submit, procs, booked, score, share, scores):
+    """Write the scores of the jobs in ``queue``; a share that is not empty replaces ``score``."""
     for k in range(len(queue)):
         j = queue[k]
         if len(share.user):
             scores[k] = priority(share, j, now, submit[j], procs[j])
         else:
-            since, run = submit[j] - submit[0], max(booked[j], 1.0)
-            scores[k] = score(now - submit[0], since, run, float(procs[j]))
+            scores[k] = score_of(now, j, submit, procs, booked, score)

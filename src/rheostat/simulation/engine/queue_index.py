@@ -102,11 +102,19 @@ def rebuild(index, waiting):
     """Make all of it exact."""
     index.short[:] = np.inf
     index.small[:] = np.inf
+    g = 0
     for place in range(used(waiting)):
         block = block_at(waiting, place)
-        for k in range(int(waiting[block, FROM]), int(waiting[block, TO])):
-            p, length = waiting[block, PROCS + k], waiting[block, LENGTH + k]
-            enter(index, waiting[block, KEY + k], int(waiting[block, ITEM + k]), p, length)
+        for m in range(int(waiting[block, FROM]), int(waiting[block, TO])):
+            while g < GROUPS - 1 and waiting[block, KEY + m] >= index.edge[g + 1]:
+                g += 1
+            k, c = GROUPS + g, index.kind[int(waiting[block, ITEM + m])]
+            index.short[k, c] = min(index.short[k, c], waiting[block, LENGTH + m])
+            index.small[k, c] = min(index.small[k, c], waiting[block, PROCS + m])
+    for k in range(GROUPS - 1, 0, -1):
+        for c in range(index.small.shape[1]):
+            index.short[k, c] = min(index.short[2 * k, c], index.short[2 * k + 1, c])
+            index.small[k, c] = min(index.small[2 * k, c], index.small[2 * k + 1, c])
 
 
 @borrowed(forceinline=True)
@@ -154,6 +162,9 @@ def next_deep(index, waiting, place, k, free, extra, slack):
         if k >= int(waiting[block, TO]):
             place, k = place + 1, 0
             continue
+        p, c = waiting[block, PROCS + k], index.kind[int(waiting[block, ITEM + k])]
+        if p <= extra or (p <= free and waiting[block, LENGTH + k] < slack[c]):
+            return place, k
         here = _group_of(index, waiting[block, KEY + k])
         begun = min(begun, here)
         g = _group(index, here, free, extra, slack)

@@ -245,6 +245,23 @@ def insert(b, key, item, procs, length):
     b[block, SHORT] = min(b[block, SHORT], length)
 
 
+@borrowed
+def append(b, key, item, procs, length):
+    """Add an entry whose key is not below any other."""
+    place = used(b) - 1
+    if place < 0 or b[block_at(b, place), TO] == WIDTH:
+        place += 1
+        _take(b, place)
+    block = block_at(b, place)
+    k = int(b[block, TO])
+    b[block, KEY + k], b[block, ITEM + k] = key, item
+    b[block, PROCS + k], b[block, LENGTH + k] = procs, length
+    b[block, TO] = k + 1
+    b[block, TOTAL] += procs
+    b[block, LEAST] = min(b[block, LEAST], procs)
+    b[block, SHORT] = min(b[block, SHORT], length)
+
+
 @borrowed(forceinline=True)
 def remove(b, place, k):
     """Take out entry ``k`` of the block at ``place``; True if the block is gone with it.
