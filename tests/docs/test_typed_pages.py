@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MYPY = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml"]
-MYPY += ["--allow-untyped-defs"]  # a page shows what a reader types
+MYPY += ["--allow-untyped-defs", "--allow-subclassing-any"]  # what a reader types
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +32,9 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_mypy_passes_on_every_page(scripts: Path) -> None:
+def test_mypy_passes_on_every_page_and_example(scripts: Path) -> None:
     command = [*MYPY, scripts]
+    command += sorted((ROOT / "examples").glob("*.py"))
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -46,11 +47,11 @@ def test_mypy_would_find_a_wrong_call(scripts: Path, tmp_path: Path) -> None:
     assert done.stdout.count("[arg-type]") == 2, done.stdout
 
 
-def test_pyright_passes_on_every_page(scripts: Path) -> None:
+def test_pyright_passes_on_every_page_and_example(scripts: Path) -> None:
     pyright = shutil.which("pyright", path=str(Path(sys.executable).parent))
     if pyright is None:
         pytest.skip("pyright is not installed: it needs node")
-    command = [pyright, "--pythonpath", sys.executable, scripts]
+    command = [pyright, "--pythonpath", sys.executable, scripts, ROOT / "examples"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=250

@@ -1,0 +1,25 @@
+"""Which setting of a measured code: the front of a table of runs, the choice under a deadline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import mkdtemp
+
+import rheostat as rh
+
+RUNS = """app,nodes,runtime_s,power_w
+lbm,1,3600,420
+lbm,2,1900,830
+lbm,4,1040,1640
+lbm,8,640,3260
+lbm,16,470,6500
+"""
+
+path = Path(mkdtemp()) / "runs.csv"
+path.write_text(RUNS)
+runs = rh.read(path)
+nodes = rh.Knob("nodes", [1, 2, 4, 8, 16])
+front = rh.front(runs.rows([0]), None, nodes, runs=runs)  # all measured: no model is needed
+choice = front.choose(rh.Knee(), limits=rh.Deadline("20m"))
+print(rh.explain(choice, front=front, requested={"nodes": 16}))
+assert choice.setting["nodes"] == 4
