@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from rheostat.decision.policies.batch_policy import batch_policy
+from rheostat.simulation.learned_policy import LearnedPolicy
+from rheostat.simulation.learned_priority.priority import LearnedPriority
 from rheostat.simulation.protocol import HEURISTICS
 from rheostat.training.distill.dagger import SETS, DistilledTree, TrainingState, imitate
 from rheostat.training.distill.decision_states import DistillTrace, watched
@@ -93,7 +95,7 @@ def _students(
     each: dict[str, list[Any]] = {"slowdowns": [], "waits": []}
     seeds, taught = [], []
     for seed, teacher in enumerate(teachers):
-        begin, lesson = time.process_time(), TrainingState.of(str(teacher))
+        begin, lesson = time.process_time(), TrainingState.of(_policy(teacher))
         found = imitate(lesson, on.jobs, on.size, seed=seed, **how)
         start = lesson.starts(on.trial)
         seeds.append(_facts(on, found) | {"cpu_s": time.process_time() - begin})
@@ -112,6 +114,13 @@ def _few(mine: np.ndarray, his: np.ndarray) -> float:
     change = mine - his
     most = np.argsort(-np.abs(change))[:FEW]
     return float(change[most].sum() / his.sum())
+
+
+def _policy(teacher: str | Path) -> str | LearnedPolicy:
+    """An order's name, or the learned priority in a file."""
+    if isinstance(teacher, str):
+        return teacher
+    return LearnedPolicy(LearnedPriority.load(teacher), teacher.stem)
 
 
 def _facts(on: Judged, found: DistilledTree) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import rheostat
 
 SRC = Path(rheostat.__file__).parent
 MENDED_LATER: list[set[str]] = [
+    {"explanation.explainers", "explanation.narrate"},
     {"prediction.embedding", "prediction.regressors", "prediction.tabnet"},
     {
         "prediction.out_of_core.boosters",

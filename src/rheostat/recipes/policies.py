@@ -28,7 +28,8 @@ from rheostat.prediction.persist import load
 from rheostat.simulation.learned_policy import LearnedPolicy
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
 from rheostat.simulation.policy import Policy, as_policy
-from rheostat.simulation.simulate import Estimates, simulate_run
+from rheostat.simulation.simulate import simulate_run
+from rheostat.simulation.workload import Estimates
 from rheostat.training.distill.value_tree import Student, is_student
 from rheostat.training.rl.agent_policy import AgentPolicy
 

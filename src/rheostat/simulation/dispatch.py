@@ -59,13 +59,17 @@ def _run(
         sizes, which = np.unique(job[2], return_inverse=True)
         jobs, index = (*job, rank, which), depth.index(job[2])
         settings = (made, share, not rule.order.fixed, ties, late)
-        return checked(made, conservative.run_conservative(jobs, size, sizes, index, *settings))
+        plan: tuple[Array, int] = checked(
+            made, conservative.run_conservative(jobs, size, sizes, index, *settings)
+        )
+        return plan
     easy = rule.backfill == "easy"
     if not rule.order.fixed:
         made, falls = compiled_score(score), rule.order.falling
         index = depth.index(job[2] if falls else np.ones(1, np.int64))
         settings = (share, size, index, easy, ties, late)
-        return checked(made, moving.run_moving(job, made, falls, *settings))
+        plan = checked(made, moving.run_moving(job, made, falls, *settings))
+        return plan
     start, (lists, at) = np.full(len(rank), np.nan), fixed.fresh(len(rank), size)
     index = depth.index(job[2])
     fixed.run_fixed((*job, rank), start, lists, index, at, np.inf, easy, ties, late, None)
@@ -77,6 +81,7 @@ def shared(jobs: JobTable, load: Workload, rule: BatchPolicy, size: int) -> Any:
     from rheostat.simulation.engine.fair_share import share
 
     facts = rule.order.factors
+    assert facts is not None
     user = users(jobs, load)
     part = np.ones(user.max() + 1)
     if facts.shares and "user" in jobs.schema:

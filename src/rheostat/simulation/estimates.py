@@ -26,7 +26,7 @@ from rheostat.decision.policies.batch_policy import OVERDUE, BatchPolicy
 from rheostat.errors import DataError
 from rheostat.simulation.dispatch import schedule, scores, zero
 from rheostat.simulation.start_plan import StartPlan
-from rheostat.simulation.workload import Array, Workload, users
+from rheostat.simulation.workload import Array, Estimates, Workload, users
 
 EVERY_S = 7 * 86_400.0  # estimates are made for a simulated week of submissions
 REFIT = 4  # weeks; a model is fitted anew
@@ -48,7 +48,7 @@ NAMES = f"user, perfect, last2, boost, {', '.join(KINDS)}, the file of a model, 
 
 
 def scheduled(
-    jobs: JobTable, load: Workload, rule: BatchPolicy, size: int, estimates: Any
+    jobs: JobTable, load: Workload, rule: BatchPolicy, size: int, estimates: Estimates
 ) -> StartPlan:
     """Starts under these estimates.
 

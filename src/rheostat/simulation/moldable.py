@@ -103,7 +103,8 @@ def numbers(jobs: JobTable, name: str) -> Array:
 
 def counts(jobs: JobTable, name: str) -> Array:
     """A column of counts, or zero where there is none."""
-    return np.nan_to_num(np.maximum(numbers(jobs, name), 0.0)).astype(np.int64)
+    found: Array = np.nan_to_num(np.maximum(numbers(jobs, name), 0.0))
+    return found.astype(np.int64)
 
 
 def _given(jobs: JobTable, load: Workload, alternatives: JobTable) -> JobOptions:

@@ -14,7 +14,7 @@ from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
 from rheostat.simulation.moldable import JobOptions, gpus_of
 from rheostat.simulation.power import job_watts
-from rheostat.simulation.workload import Array, Workload
+from rheostat.simulation.workload import Array, Estimates, Workload
 
 BLIND = "alternative without time limit: planned with its true run time (clairvoyant)"
 
@@ -55,7 +55,7 @@ def planned_watts(
 
 
 def asked_seconds(
-    kind: str | Array, jobs: JobTable, load: Workload, ways: JobOptions
+    kind: Estimates, jobs: JobTable, load: Workload, ways: JobOptions
 ) -> tuple[Array, bool, tuple[Note, ...]]:
     """(estimate of each way, is it clairvoyant, notes).
 

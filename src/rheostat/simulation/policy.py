@@ -19,7 +19,7 @@ from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
 from rheostat.errors import DataError
 from rheostat.simulation.estimates import scheduled
 from rheostat.simulation.start_plan import StartPlan
-from rheostat.simulation.workload import Array, Workload, users
+from rheostat.simulation.workload import Array, Estimates, Workload, users
 
 KNOWN = ("user", "perfect")
 
@@ -59,7 +59,7 @@ class SchedulingProblem:
     jobs: JobTable
     load: Workload
     machine: Machine
-    estimates: Any = "user"
+    estimates: Estimates = "user"
     seed: int = 0
 
     @cached_property
@@ -113,7 +113,9 @@ def as_policy(
     return policy
 
 
-def cannot(policy: Policy, machine: Machine, estimates: Any, further: Iterable[str]) -> list[str]:
+def cannot(
+    policy: Policy, machine: Machine, estimates: Estimates, further: Iterable[str]
+) -> list[str]:
     """Why ``policy`` cannot be run so: what it needs, got; none for a `BatchPolicy`.
 
     ``further`` are names of options that only sites have.

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
-from rheostat.core.outcome import Array, Outcome, Predictor
+from rheostat.core.outcome import Array, Outcome
 from rheostat.decision.policies.batch_policy import BatchPolicy
 from rheostat.errors import DataError
 from rheostat.simulation.policy import Policy, SchedulingProblem, as_policy, cannot
 from rheostat.simulation.result import Simulation, account_of, run_table
 from rheostat.simulation.site import simulate_site
 from rheostat.simulation.trace_header import machine_of
-from rheostat.simulation.workload import workload
+from rheostat.simulation.workload import Estimates, workload
 
 if TYPE_CHECKING:
     from rheostat.simulation.sized_jobs import Advise
-
-Estimates = str | Array | Predictor
 
 
 def simulate_run(  # noqa: PLR0913 - what is known of jobs and site, all but three by keyword

@@ -30,7 +30,7 @@ from rheostat.simulation.site_jobs import (
 )
 from rheostat.simulation.site_run import SiteProblem, run_engine
 from rheostat.simulation.site_table import result
-from rheostat.simulation.workload import Array
+from rheostat.simulation.workload import Array, Estimates
 
 if TYPE_CHECKING:
     from rheostat.simulation.sized_jobs import Advise
@@ -41,7 +41,7 @@ def simulate_site(
     rule: BatchPolicy,
     machine: Machine,
     *,
-    estimates: str | Array = "user",
+    estimates: Estimates = "user",
     alternatives: JobTable | None = None,
     sized_by: Advise | None = None,
     power_w: Array | Outcome | None = None,

@@ -22,9 +22,11 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.machine import Machine
+from rheostat.core.outcome import Predictor
 from rheostat.errors import DataError
 
 Array = np.ndarray
+Estimates = str | Array | Predictor
 
 
 @dataclass(frozen=True)

@@ -99,12 +99,11 @@ class Multifactor:
         A ``slurm.conf`` does not hold the priorities of the qualities of service (the accounting
         database does): there the weight of QOS is left out unless it is 0.
         """
-        if Path(path).suffix == ".conf":
-            parse, given = _slurm, read_text(path, errors="replace")  # Slurm reads ASCII keys
-        else:
-            parse, given = _known, read_toml(path)
+        slurm = Path(path).suffix == ".conf"
+        text = read_text(path, errors="replace") if slurm else ""  # Slurm reads ASCII keys
+        entries = {} if slurm else read_toml(path)
         try:
-            return cls(**parse(given))
+            return cls(**(_slurm(text) if slurm else _known(entries)))
         except DataError as error:
             raise DataError(str(path), error.problems) from error
 

@@ -32,6 +32,7 @@ from rheostat.decision.policies.tree_priority import is_site, site_score
 from rheostat.errors import DataError
 
 Score = Callable[[Any, Any, Any, Any], Any]
+Number = Any  # a number, or an array of them where a score is called once for all jobs
 
 
 @dataclass(frozen=True)
@@ -55,55 +56,55 @@ class PriorityFunction:
     falling: bool = False
 
 
-def _fcfs(now, s, r, n):
+def _fcfs(now: Number, s: Number, r: Number, n: Number) -> Number:
     return s
 
 
-def _sjf(now, s, r, n):
+def _sjf(now: Number, s: Number, r: Number, n: Number) -> Number:
     return r
 
 
-def _ljf(now, s, r, n):
+def _ljf(now: Number, s: Number, r: Number, n: Number) -> Number:
     return -r
 
 
-def _saf(now, s, r, n):
+def _saf(now: Number, s: Number, r: Number, n: Number) -> Number:
     return r * n
 
 
-def _sqf(now, s, r, n):
+def _sqf(now: Number, s: Number, r: Number, n: Number) -> Number:
     return n
 
 
-def _largest(now, s, r, n):
+def _largest(now: Number, s: Number, r: Number, n: Number) -> Number:
     return -n
 
 
-def _lxf(now, s, r, n):
+def _lxf(now: Number, s: Number, r: Number, n: Number) -> Number:
     return -(now - s + r) / np.maximum(r, 10.0)
 
 
-def _wfp3(now, s, r, n):
+def _wfp3(now: Number, s: Number, r: Number, n: Number) -> Number:
     return -(((now - s) / r) ** 3) * n
 
 
-def _unicef(now, s, r, n):
+def _unicef(now: Number, s: Number, r: Number, n: Number) -> Number:
     return -(now - s + 1e-15) / (np.log2(n) * r + 1e-9)
 
 
-def _f1(now, s, r, n):
+def _f1(now: Number, s: Number, r: Number, n: Number) -> Number:
     return np.log10(r) * n + 870.0 * np.log10(np.maximum(s, 1.0))
 
 
-def _f2(now, s, r, n):
+def _f2(now: Number, s: Number, r: Number, n: Number) -> Number:
     return np.sqrt(r) * n + 25600.0 * np.log10(np.maximum(s, 1.0))
 
 
-def _f3(now, s, r, n):
+def _f3(now: Number, s: Number, r: Number, n: Number) -> Number:
     return r * n + 6860000.0 * np.log10(np.maximum(s, 1.0))
 
 
-def _f4(now, s, r, n):
+def _f4(now: Number, s: Number, r: Number, n: Number) -> Number:
     return r * np.sqrt(n) + 530000.0 * np.log10(np.maximum(s, 1.0))
 
 

@@ -141,7 +141,7 @@ class PriorityTree:
         """Worth of each job, (r,): the highest goes first."""
         x = self._checked(X)
         leaf = self.apply(x)
-        worth = self.value[leaf]
+        worth: Array = self.value[leaf]
         for k in range(self.slope.shape[1]):
             slope = self.slope[leaf, k]
             told = np.flatnonzero(slope >= 0)

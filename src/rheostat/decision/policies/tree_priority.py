@@ -48,7 +48,7 @@ def site_score(tree: PriorityTree) -> Any:
     threshold, left, right = tree.threshold, tree.left, tree.right
     value, scale, steep = tree.value, tree.scale, tree.steep
 
-    def score(now, s, r, n):
+    def score(now: float, s: float, r: float, n: float) -> float:
         wait = now - s
         node = 0
         while left[node] >= 0:
@@ -63,7 +63,7 @@ def site_score(tree: PriorityTree) -> Any:
             elif f == 4:
                 x = wait / max(r, 1.0)
             node = left[node] if x <= threshold[node] else right[node]
-        worth = value[node]
+        worth: float = value[node]
         for k in range(slope.shape[1]):
             f = slope[node, k]
             if f < 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import polars as pl
 
@@ -117,7 +118,7 @@ class _Run:
         self.waiting: list[Waiting] = []
         self.active: list[_Active] = []
         self.now = self.coming[0].submit_s if self.coming else 0.0
-        self.ended: list[dict[str, object]] = []
+        self.ended: list[dict[str, Any]] = []
         self.started: list[tuple[float, int, Start]] = []
 
     def play(self) -> None:

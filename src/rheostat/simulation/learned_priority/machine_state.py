@@ -17,12 +17,15 @@ import numpy as np
 
 from rheostat.simulation.learned_priority.compiled import lent, native
 
+Array = np.ndarray
+Floor = tuple[Array, Array, Array]
+Jobs = tuple[Array, Array, Array, Array, Array]
 FREE, BUSY = 0, 1
 LINGER, LEAST_S = 0.5, 60.0
 
 
 @native
-def floor_of(n, size):
+def floor_of(n: int, size: int) -> Floor:
     """An empty machine for ``n`` jobs."""
     most = min(n, size) + 1
     state = np.zeros(2, np.int64)
@@ -31,7 +34,7 @@ def floor_of(n, size):
 
 
 @lent
-def put(line, count, moment, job, procs):
+def put(line: Array, count: int, moment: float, job: int, procs: int) -> None:
     """Put an entry behind all of the same moment."""
     k = count
     while k > 0 and line[k - 1, 0] > moment:
@@ -41,7 +44,7 @@ def put(line, count, moment, job, procs):
 
 
 @lent
-def cut(line, count, job):
+def cut(line: Array, count: int, job: int) -> bool:
     """Take out the entry of a job; was there one?"""
     k = 0
     while k < count and line[k, 1] != job:
@@ -52,7 +55,7 @@ def cut(line, count, job):
 
 
 @lent
-def promise(expected, count, free, need):
+def shadow_time(expected: Array, count: int, free: int, need: int) -> tuple[float, int]:
     """(when ``need`` processors are expected free, how many are left over then).
 
     All jobs expected to end at that moment count.
@@ -71,7 +74,7 @@ def promise(expected, count, free, need):
 
 
 @lent
-def begin(job, now, floor, jobs, start):
+def begin(job: int, now: float, floor: Floor, jobs: Jobs, start: Array) -> None:
     """Start a job."""
     ends, expected, state = floor
     _, run, procs, _, booked = jobs
@@ -83,7 +86,7 @@ def begin(job, now, floor, jobs, start):
 
 
 @lent
-def end(now, floor):
+def end(now: float, floor: Floor) -> int:
     """End the first job, which ends now; its number, -1 if there is none."""
     ends, expected, state = floor
     if state[BUSY] == 0 or ends[0, 0] != now:
@@ -97,7 +100,7 @@ def end(now, floor):
 
 
 @lent
-def postpone(floor, now, start):
+def postpone(floor: Floor, now: float, start: Array) -> None:
     """Expect overdue jobs to go on for half of the time they have run, a minute at least."""
     _, expected, state = floor
     while state[BUSY] > 0 and expected[0, 0] <= now:
@@ -108,7 +111,7 @@ def postpone(floor, now, start):
 
 
 @lent
-def catch_up(floor, now):
+def catch_up(floor: Floor, now: float) -> None:
     """Expect overdue jobs to end now."""
     _, expected, state = floor
     for k in range(state[BUSY]):
@@ -118,7 +121,9 @@ def catch_up(floor, now):
 
 
 @lent
-def serve(queue, scores, now, floor, jobs, start, chosen):
+def serve(
+    queue: Array, scores: Array, now: float, floor: Floor, jobs: Jobs, start: Array, chosen: Array
+) -> tuple[int, int]:
     """Start jobs, smallest score first and ties as they arrived, until one does not fit.
 
     The places in the queue go to ``chosen``; (how many there are, place of the one that does not
@@ -141,7 +146,16 @@ def serve(queue, scores, now, floor, jobs, start, chosen):
 
 
 @lent
-def backfill(queue, scores, now, floor, jobs, start, chosen, served):
+def backfill(
+    queue: Array,
+    scores: Array,
+    now: float,
+    floor: Floor,
+    jobs: Jobs,
+    start: Array,
+    chosen: Array,
+    served: tuple[int, int],
+) -> int:
     """Start what does not delay the head, as planned: smallest score first; all chosen by then.
 
     ``served`` is what `serve` returned.
@@ -151,7 +165,7 @@ def backfill(queue, scores, now, floor, jobs, start, chosen, served):
     picked, head = served
     if head < 0 or state[FREE] == 0:
         return picked
-    until, extra = promise(expected, state[BUSY], state[FREE], procs[queue[head]])
+    until, extra = shadow_time(expected, state[BUSY], state[FREE], procs[queue[head]])
     while True:  # what does not fit now will not fit later in this pass: nothing is freed
         found = -1
         for k in range(len(queue)):
@@ -175,7 +189,7 @@ def backfill(queue, scores, now, floor, jobs, start, chosen, served):
 
 
 @lent
-def leave(queue, waiting, chosen, x):
+def leave(queue: Array, waiting: int, chosen: Array, x: Array) -> int:
     """Close the gaps that the ``chosen`` leave in the queue and in rows ``x``; how many wait."""
     for k in chosen:
         queue[k] = -1

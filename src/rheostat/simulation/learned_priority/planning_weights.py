@@ -35,11 +35,12 @@ from rheostat.simulation.learned_priority.queue_features import (
 )
 from rheostat.simulation.learned_priority.scoring_network import CENTRE, SPREAD
 
+Array = np.ndarray
 TERMS = ("always", "predicted", "known", "head slowed", "head share", "head grown")
 
 
 @lent
-def plan(planned, queue, x, head, ask, trust):
+def plan(planned: Array, queue: Array, x: Array, head: int, ask: Array, trust: Array) -> None:
     """Write the run time ``planned`` of each waiting job, s."""
     grows = trust[0] + trust[3] * _z(x[head], SLOWED) + trust[4] * _z(x[head], SHARE)
     grows += trust[5] * _z(x[head], GROWN)
@@ -49,5 +50,6 @@ def plan(planned, queue, x, head, ask, trust):
 
 
 @lent
-def _z(row, column):
-    return (row[column] - CENTRE[column]) / SPREAD[column]
+def _z(row: Array, column: int) -> float:
+    z: float = (row[column] - CENTRE[column]) / SPREAD[column]
+    return z

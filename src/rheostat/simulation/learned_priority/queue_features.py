@@ -66,6 +66,7 @@ F = len(FEATURES)
 (ASK, SHARE, FORETOLD, BRIEF, LAST, KNOWN, WAIT, GROWN, SLOWED, FITS, HOLD, MINE, OLDER, AREA,
  BREVITY, FREE, QUEUE, LOAD, DELAY) = range(F)  # fmt: skip
 
+Array = np.ndarray
 SUBMIT, RUN, PROCS, REQUEST, USER, KIND = range(6)
 ENDED, RATIO, LOGRUN, RATE, NEWEST, USED = range(6)
 FORGET = 1 / 8
@@ -73,7 +74,7 @@ SHORTEST_S = 10.0  # of the bounded slowdown
 OF_KIND, OF_USER = 1.0, 2.0  # jobs that what is known of the user, and of all, counts as
 
 
-def table(submit, run, procs, ask, user) -> tuple[np.ndarray, np.ndarray]:
+def table(submit: Array, run: Array, procs: Array, ask: Array, user: Array) -> tuple[Array, Array]:
     """(``table``, an empty ``memory``) of jobs in order of submission, arrays of shape (n,).
 
     A kind is the jobs of one user with the same size and request.
@@ -88,7 +89,7 @@ def table(submit, run, procs, ask, user) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lent
-def remember(memory, job):
+def remember(memory: Array, job: Array) -> None:
     """A job (a row of ``table``) has ended: from now on its run time is known."""
     run = max(job[RUN], 1.0)
     for k in (int(job[USER]), int(job[KIND]), len(memory) - 1):
@@ -103,7 +104,7 @@ def remember(memory, job):
 
 
 @lent
-def recall(row, memory, job):
+def recall(row: Array, memory: Array, job: Array) -> None:
     """Write what ended jobs tell of a waiting one; anew whenever a job of its user ends."""
     user, kind, everybody = memory[int(job[USER])], memory[int(job[KIND])], memory[-1]
     ask, n, m = np.log(job[REQUEST]), user[ENDED], kind[ENDED]
@@ -117,24 +118,27 @@ def recall(row, memory, job):
 
 
 @lent
-def expect(memory, job):
+def expect(memory: Array, job: Array) -> float:
     """The run time expected of a job (arithmetic mean), s; what it asked for while none ended."""
     user, everybody = memory[int(job[USER])], memory[-1]
-    if everybody[ENDED] == 0:
-        return job[REQUEST]
-    n = user[ENDED]
-    return job[REQUEST] * (n * user[USED] + OF_USER * everybody[USED]) / (n + OF_USER)
+    expected: float = job[REQUEST]
+    if everybody[ENDED] > 0:
+        n = user[ENDED]
+        expected = job[REQUEST] * (n * user[USED] + OF_USER * everybody[USED]) / (n + OF_USER)
+    return expected
 
 
 @lent
-def enter(row, memory, job, size):
+def enter(row: Array, memory: Array, job: Array, size: int) -> None:
     """Write what does not change while the job waits, and what is known of it now."""
     row[ASK], row[SHARE] = np.log(job[REQUEST]), np.log(job[PROCS] / size)
     recall(row, memory, job)
 
 
 @lent
-def look(x, queue, table, mine, now, place):
+def look(
+    x: Array, queue: Array, table: Array, mine: Array, now: float, place: tuple[int, int, Array]
+) -> None:
     """Write the features that change with time; ``queue`` numbers the m jobs, as they arrived.
 
     ``mine`` counts the waiting jobs of each user; ``place`` is (free, size, profile).
@@ -163,7 +167,7 @@ def look(x, queue, table, mine, now, place):
 
 
 @lent
-def hold(profile, procs, now, free):
+def hold(profile: Array, procs: float, now: float, free: int) -> float:
     """Seconds from ``now`` until ``procs`` processors are expected free; 0 if they are."""
     if procs <= free or len(profile) == 0:
         return 0.0
@@ -174,4 +178,5 @@ def hold(profile, procs, now, free):
             high = middle
         else:
             low = middle + 1
-    return max(profile[low, 0] - now, 0.0)
+    wait_s: float = max(profile[low, 0] - now, 0.0)
+    return wait_s

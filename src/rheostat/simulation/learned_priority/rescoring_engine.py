@@ -14,12 +14,16 @@ job is small enough for what is free is skipped, which loses nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rheostat.simulation.learned_priority.compiled import lent, native
 from rheostat.simulation.learned_priority.machine_state import (
     BUSY,
     FREE,
+    Floor,
+    Jobs,
     backfill,
     catch_up,
     end,
@@ -47,12 +51,21 @@ from rheostat.simulation.learned_priority.starvation_guard import (
     usual,
 )
 
+Array = np.ndarray
+Score = Callable[[Array, Array, Array], None]
 FIRST = -1e12
 LIMIT, PART, LATE = range(3)
 
 
 @native
-def play(known, jobs, score, weights, rules, how):
+def play(
+    known: tuple[Array, Array],
+    jobs: Jobs,
+    score: Score,
+    weights: Array,
+    rules: tuple[Array, Array],
+    how: tuple[int, bool, bool, bool, bool],
+) -> tuple[Array, int, int, float]:
     """(start (n,) s, passes, passes in which jobs were scored, the guard's longest wait, s).
 
     ``rules`` is (trust, held), ``how`` (processors, EASY or no backfilling, one pass per time stamp
@@ -136,7 +149,7 @@ def play(known, jobs, score, weights, rules, how):
 
 
 @native
-def _ahead(floor, profile):
+def _ahead(floor: Floor, profile: Array) -> Array:
     """Expected ends and the processors free from then on, rows of ``profile``."""
     _, expected, state = floor
     free = state[FREE]
@@ -147,7 +160,7 @@ def _ahead(floor, profile):
 
 
 @lent
-def _any_fits(queue, procs, free):
+def _any_fits(queue: Array, procs: Array, free: int) -> bool:
     least = free + 1
     for j in queue:
         least = min(least, procs[j])

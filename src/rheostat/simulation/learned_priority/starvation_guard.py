@@ -35,6 +35,8 @@ from rheostat.simulation.learned_priority.machine_state import (
     FREE,
     LEAST_S,
     LINGER,
+    Floor,
+    Jobs,
     backfill,
     cut,
     end,
@@ -45,6 +47,10 @@ from rheostat.simulation.learned_priority.machine_state import (
 )
 from rheostat.simulation.learned_priority.queue_features import FITS, HOLD, PROCS, USER
 
+Array = np.ndarray
+Queue = tuple[Array, Array, Array, Array]
+Marks = tuple[Array, Array, Array, Array]
+Beside = tuple[Jobs, Array, Floor, Queue, Marks]
 CAME, WAITING, OLDEST = 0, 1, 2
 NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer
 PAST = 0.9  # of the longest wait so far is usual, however low the limit
@@ -53,7 +59,7 @@ FORESEEN = 0.8  # of the wait in prospect counts: what is predicted may be too l
 
 
 @native
-def game(jobs, size, real):
+def game(jobs: Jobs, size: int, real: Array) -> Beside:
     """The game before its first event; ``real`` are the starts of the real schedule."""
     submit, _, procs, _, booked = jobs
     n = len(submit)
@@ -64,7 +70,7 @@ def game(jobs, size, real):
 
 
 @lent
-def tell(other, j, now, run):
+def tell(other: Beside, j: int, now: float, run: float) -> None:
     """Job ``j`` has just ended in the real schedule: its run time is known from now on."""
     there, start, floor, _, (_, _, ended, _) = other
     _play(other, np.nextafter(now, -np.inf))
@@ -77,14 +83,23 @@ def tell(other, j, now, run):
 
 
 @lent
-def usual(other, now, size, limit):
+def usual(other: Beside, now: float, size: int, limit: float) -> float:
     """A wait that surprises nobody, s."""
     past = beside(other, now)
-    return max(limit * max(past, FORESEEN * _foreseen(other, now, size)), PAST * past)
+    wait_s: float = max(limit * max(past, FORESEEN * _foreseen(other, now, size)), PAST * past)
+    return wait_s
 
 
 @lent
-def due(queue, x, now, submit, longest, users, marked):
+def due(
+    queue: Array,
+    x: Array,
+    now: float,
+    submit: Array,
+    longest: float,
+    users: tuple[Array, Array],
+    marked: Array,
+) -> int:
     """Mark the jobs that would wait ``longest`` s; place of the oldest of them, -1 without any.
 
     ``users`` is (table, processors that due jobs of each user may still take), which marked jobs
@@ -104,7 +119,9 @@ def due(queue, x, now, submit, longest, users, marked):
 
 
 @lent
-def settle(queue, start, users, marked, promoted):
+def settle(
+    queue: Array, start: Array, users: tuple[Array, Array], marked: Array, promoted: Array
+) -> None:
     """Give back what marked jobs that did not start would have taken; note what others took."""
     table, room = users
     for k in range(len(queue)):
@@ -117,7 +134,7 @@ def settle(queue, start, users, marked, promoted):
 
 
 @lent
-def beside(other, now):
+def beside(other: Beside, now: float) -> float:
     """Play up to ``now``, all of its events included; the longest wait so far, s."""
     there, start, _, _, (clock, count, _, _) = other
     _play(other, now)
@@ -128,15 +145,16 @@ def beside(other, now):
         count[OLDEST] += 1
     if count[OLDEST] < n:
         clock[0] = max(clock[0], now - submit[count[OLDEST]])
-    return clock[0]
+    longest: float = clock[0]
+    return longest
 
 
 @lent
-def _foreseen(other, now, size):
+def _foreseen(other: Beside, now: float, size: int) -> float:
     """The longest wait of those who wait in the game, if no processor idles from now on, s."""
     there, _, (ends, _, state), (queue, _, _, _), (_, count, _, _) = other
     submit, run, procs, _, _ = there
-    work = longest = 0.0
+    work, longest = 0.0, 0.0
     for k in range(state[BUSY]):
         work += (ends[k, 0] - now) * ends[k, 2]
     for k in range(count[WAITING]):
@@ -147,7 +165,7 @@ def _foreseen(other, now, size):
 
 
 @lent
-def _goes_on(other, until):
+def _goes_on(other: Beside, until: float) -> bool:
     """Let the next job to end run on if it has run for `NEARLY` as long in the real schedule."""
     there, start, (ends, _, state), _, (_, _, ended, real) = other
     j = int(ends[0, 1])
@@ -160,7 +178,7 @@ def _goes_on(other, until):
 
 
 @lent
-def _play(other, until):
+def _play(other: Beside, until: float) -> None:
     there, start, floor, (queue, scores, chosen, none), (_, count, _, _) = other
     ends, _, state = floor
     submit, procs, n = there[0], there[2], len(start)

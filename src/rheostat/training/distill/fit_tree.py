@@ -267,7 +267,8 @@ def _with_slope(
     more[at, 0] = np.where(pull.max(axis=0) > 0, bends.of[best], -1)
     wide[at, 0] = bends.scale[best]
     added = {"slope": more, "scale": wide, "steep": steep}
-    return replace(tree, **{n: np.hstack([getattr(tree, n), v]) for n, v in added.items()})
+    wider: dict[str, Any] = {n: np.hstack([getattr(tree, n), v]) for n, v in added.items()}
+    return replace(tree, **wider)
 
 
 def places(states: States) -> Array:

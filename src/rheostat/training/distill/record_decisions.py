@@ -50,11 +50,19 @@ from rheostat.simulation.learned_priority.queue_features import (
     remember,
 )
 
+Array = np.ndarray
 TIME, IDLE, FIRST, ROWS = range(4)
 
 
 @native
-def walk(known, start, size, wanted, when, outs):
+def walk(
+    known: tuple[Array, Array],
+    start: Array,
+    size: int,
+    wanted: Array,
+    when: Array,
+    outs: tuple[Array, Array, Array],
+) -> int:
     """Decisions met; all are written to ``when``, those ``wanted`` to ``outs``.
 
     ``known`` is (table, memory), ``outs`` (seen, job, facts) with room for what is wanted.
@@ -113,7 +121,7 @@ def walk(known, start, size, wanted, when, outs):
 
 
 @native
-def _profile(running, free, profile):
+def _profile(running: Array, free: int, profile: Array) -> int:
     """Expected ends, ascending, and what is free from then on; how many."""
     r = 0
     for place in range(used(running)):

@@ -78,9 +78,8 @@ def weights_of(
     progress(f"{lesson.name} schedules {len(trial.load):,} jobs", 0, 1)
     start = lesson.starts(trial)
     cut = float(trial.load.submit_s[int(share * (len(trial.load) - 1))])
-    told = {"most": decisions, "seed": seed}
     learn, test = (
-        watched(trial, start, lesson.worth, between=between, **told)
+        watched(trial, start, lesson.worth, between=between, most=decisions, seed=seed)
         for between in ((-np.inf, cut), (cut, np.inf))
     )
     fits = []

@@ -321,7 +321,7 @@ def imitate_agent(
     learn, test = (
         prepare(jobs.rows(part), machine) for part in (np.arange(cut), np.arange(cut, len(jobs)))
     )
-    asked = {"features": WITH_WAIT, "ranked": True, "critical": None} | how
+    asked: dict[str, Any] = {"features": WITH_WAIT, "ranked": True, "critical": None} | how
     steps = Steps(progress, checkpoint)
     lessons = imitate_values(agent, learn, steps=steps, **asked)
     judging = f"certificate: tree and agent schedule the {len(test):,} jobs not learned from"

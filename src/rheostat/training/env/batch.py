@@ -54,8 +54,8 @@ class Batch:
         self.states = (whole, self.real, window, lists[0], lists[1], self.starts)
         self._outs = (self.views, self.masks, self.rewards, self.ended)
         trace.bill.check(dict(zip(REWARDS, rules.weights, strict=True)), trace.jobs[:, WATTS])
-        self._given = (trace.jobs, trace.low, rules.of(trace.size), rules.weights)
-        self._given += (trace.bill.core(), self.states)
+        given = (trace.jobs, trace.low, rules.of(trace.size), rules.weights)
+        self._given = (*given, trace.bill.core(), self.states)
 
     def step(self, actions: np.ndarray, first: np.ndarray | None = None) -> None:
         """Act; where ``first`` is not -1 begin an episode at that job instead."""

@@ -23,7 +23,7 @@ gymnasium.register(
 )
 
 
-class SchedulingEnv(gymnasium.Env):
+class SchedulingEnv(gymnasium.Env):  # type: ignore[misc, name-defined]
     """Decide who runs next, job by job, on a machine and a trace.
 
     Parameters
@@ -61,7 +61,7 @@ class SchedulingEnv(gymnasium.Env):
     ([0.0, 10.0, 2.0], True, -8)
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
 
     def __init__(
         self,
@@ -91,7 +91,8 @@ class SchedulingEnv(gymnasium.Env):
     @property
     def starts(self) -> np.ndarray:
         """Starts chosen in this episode, s, one per job of the trace; NaN for all others."""
-        return self._batch.starts[0].copy()
+        starts: np.ndarray = self._batch.starts[0].copy()
+        return starts
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -112,7 +113,8 @@ class SchedulingEnv(gymnasium.Env):
 
     def action_masks(self) -> np.ndarray:
         """Which actions are legal now, (window + 1,) bool."""
-        return self._batch.masks[0].copy()
+        masks: np.ndarray = self._batch.masks[0].copy()
+        return masks
 
     def _info(self) -> dict[str, Any]:
         told = {name: values[0].item() for name, values in self._batch.told().items()}

@@ -19,7 +19,7 @@ gymnasium = require("gymnasium", extra="train")
 vector = require("gymnasium.vector", extra="train")
 
 
-class VectorSchedulingEnv(vector.VectorEnv):
+class VectorSchedulingEnv(vector.VectorEnv):  # type: ignore[misc, name-defined]
     """``num_envs`` games of `SchedulingEnv` over one trace; same seeds, same bytes as single ones.
 
     Autoreset is ``NEXT_STEP``: the step after an episode's end ignores the action, begins the next
@@ -90,7 +90,7 @@ class VectorSchedulingEnv(vector.VectorEnv):
                 first[i] = first_job(self._rngs[i], self.trace, self.rules, None)
         batch.step(np.asarray(actions, np.int64), first)
         ended = batch.ended.copy()
-        self._over = ended.any(axis=1)
+        self._over = np.asarray(ended.any(axis=1))
         rewards = self._told(batch.rewards)
         return self._told(batch.views), rewards, ended[:, 0], ended[:, 1], self._info()
 

@@ -111,8 +111,8 @@ def cases(
 def stretch(load: Workload, part: slice) -> Workload:
     """Some consecutive jobs."""
     fields = (load.submit_s, load.run_s, load.procs, load.ask_s)
-    columns = [np.ascontiguousarray(c[part]) for c in fields]
-    return Workload(*columns, np.arange(len(columns[0])), load.unasked, ())
+    submit, run, procs, ask = (np.ascontiguousarray(c[part]) for c in fields)
+    return Workload(submit, run, procs, ask, np.arange(len(submit)), load.unasked, ())
 
 
 def _case(load: Workload, user: Array, size: int, name: str) -> TrainingCase | None:

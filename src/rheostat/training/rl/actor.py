@@ -33,7 +33,8 @@ class PlayedTrace:
     @property
     def starts(self) -> np.ndarray:
         """Start of each job, s."""
-        return self._batch.starts[0].copy()
+        starts: np.ndarray = self._batch.starts[0].copy()
+        return starts
 
     def told(self) -> dict[str, float]:
         """Waits and slowdowns."""

@@ -34,7 +34,7 @@ torch = require("torch", extra="train")
 AHEAD_S = 3600.0 * np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
 
 
-class ActorNetwork(torch.nn.Module):  # type: ignore[misc]
+class ActorNetwork(torch.nn.Module):  # type: ignore[misc, name-defined]
     """The network of an `ActorCriticConfig`; first weights depend on ``seed`` alone."""
 
     def __init__(self, setup: ActorCriticConfig, seed: int) -> None:

@@ -29,6 +29,7 @@ from rheostat.simulation.engine.jit import compiled
 
 torch = require("torch", extra="train")
 
+Array = np.ndarray
 BETA1, BETA2, EPS = 0.9, 0.999, 1e-7
 AT_ONCE = 1024  # columns whose weights and means stay in the first cache from step to step
 # a mean that fades away ends in numbers a processor is a hundred times slower with; they move
@@ -37,7 +38,16 @@ NO_M, NO_V = np.float32(1e-30), np.float32(1e-36)
 
 
 @compiled
-def _rows(w, m, v, d, x, whole, root, fixed):
+def _rows(
+    w: Array,
+    m: Array,
+    v: Array,
+    d: Array,
+    x: Array,
+    whole: Array,
+    root: Array,
+    fixed: tuple[Any, ...],
+) -> None:
     """All steps of all rows."""
     beta1, rest1, beta2, rest2, eps, no_m, no_v = fixed
     zero = np.float32(0.0)

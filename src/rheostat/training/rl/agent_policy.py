@@ -62,7 +62,8 @@ class AgentPolicy:
 
     def plan(self, problem: SchedulingProblem) -> StartPlan:
         """Starts of the jobs; an agent that draws draws with the seed of ``problem``."""
-        trace = prepare(problem.jobs, problem.machine, problem.estimates)
+        known = "perfect" if problem.estimates == "perfect" else "user"
+        trace = prepare(problem.jobs, problem.machine, known)
         further: dict[str, Any] = {} if self.progress is None else {"progress": self.progress}
         begin = time.process_time()
         played = self.agent.play(trace, seed=problem.seed, **further)

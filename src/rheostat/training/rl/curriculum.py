@@ -61,16 +61,19 @@ class Curriculum:
     @cached_property
     def unseen(self) -> JobTable | None:
         """The jobs judged on, if any were held out."""
-        later = self.jobs.split_by_time(1 - self.held_out)[1] if self.held_out else ()
+        if not self.held_out:
+            return None
+        later = self.jobs.split_by_time(1 - self.held_out)[1]
         return later if len(later) else None
 
     @cached_property
     def jobsets(self) -> list[EpisodeTrace]:
         """Weeks of the past, each a game of its own."""
-        how = {"estimates": self.estimates}
         if self.phases is None:
-            return weeks(self.past, self.machine, **how)
-        return three_phases(self.past, self.machine, self.phases, seed=self.seed, **how)
+            return weeks(self.past, self.machine, estimates=self.estimates)
+        return three_phases(
+            self.past, self.machine, self.phases, seed=self.seed, estimates=self.estimates
+        )
 
     @cached_property
     def whole(self) -> list[EpisodeTrace]:

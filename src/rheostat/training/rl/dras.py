@@ -91,7 +91,8 @@ def train(
     """
     if not jobsets:
         raise DataError("training", ["expected at least one jobset, got none"])
-    agent, moments = Agent(setup, jobsets[0].size, seed=seed), {}
+    agent = Agent(setup, jobsets[0].size, seed=seed)
+    moments: dict[str, Any] = {}
     if out is not None and out.exists():
         agent, moments = Agent.load(out)
         _check(agent, jobsets, setup, seed, out)
@@ -108,7 +109,9 @@ def train(
 def _learn_from(agent: Agent, adam: Any, trace: EpisodeTrace, number: int) -> dict[str, Any]:
     """Play a jobset and learn on the way; its facts."""
     setup, rng = agent.setup, np.random.default_rng([agent.seed or 0, number])
-    game, steps, rewards, updates = Episode(trace, setup), [], [], 0
+    game, updates = Episode(trace, setup), 0
+    steps: list[UpdateStep] = []
+    rewards: list[float] = []
     begun = due = agent.uniform = 0
     agent.floor.forget()  # another jobset has other jobs of the same numbers
     if setup.explore_again:

@@ -40,17 +40,27 @@ from rheostat.simulation.engine.env_layout import (
 from rheostat.simulation.engine.env_view import may_start
 from rheostat.simulation.engine.jit import compiled
 
+Array = np.ndarray
 MONTH_S = 30 * 86_400.0
 
 
 @compiled
-def _squash(t, scaled):
+def _squash(t: float, scaled: bool) -> float:
     """Seconds as they are, or on the log scale; what is overdue is then 0."""
     return np.log1p(max(t, 0.0)) / np.log1p(MONTH_S) if scaled else t
 
 
 @compiled
-def list_jobs(jobs, whole, real, window, starts, mask, anywhere, slots):
+def list_jobs(
+    jobs: Array,
+    whole: Array,
+    real: Array,
+    window: Array,
+    starts: Array,
+    mask: Array,
+    anywhere: bool,
+    slots: Array,
+) -> int:
     """Write ``slots``: the jobs that may be chosen, first come first.  How many there are.
 
     ``anywhere``: is this a backfill that may take jobs from behind the window?
@@ -72,7 +82,9 @@ def list_jobs(jobs, whole, real, window, starts, mask, anywhere, slots):
 
 
 @compiled
-def encode_jobs(jobs, real, slots, how, seen):
+def encode_jobs(
+    jobs: Array, real: Array, slots: Array, how: tuple[int, bool, bool], seen: Array
+) -> None:
     """Write ``seen``.  ``how`` is (size of the machine, scaled, priorities)."""
     size, scaled, urgent = how
     seen[:] = 0.0
@@ -86,7 +98,7 @@ def encode_jobs(jobs, real, slots, how, seen):
 
 
 @compiled
-def settle(jobs, starts, owner, begun, now):
+def settle(jobs: Array, starts: Array, owner: Array, begun: Array, now: float) -> None:
     """Give nodes to the jobs ``begun``, in order of their starts, and free those of ended jobs."""
     for job in begun:
         _vacate(jobs, starts, owner, starts[job])
@@ -99,8 +111,8 @@ def settle(jobs, starts, owner, begun, now):
     _vacate(jobs, starts, owner, now)
 
 
-@compiled(forceinline=True)
-def _vacate(jobs, starts, owner, now):
+@compiled(forceinline=True)  # type: ignore[untyped-decorator]
+def _vacate(jobs: Array, starts: Array, owner: Array, now: float) -> None:
     for node in range(len(owner)):
         job = owner[node]
         if job >= 0 and starts[job] + jobs[job, RUN] <= now:
@@ -108,7 +120,9 @@ def _vacate(jobs, starts, owner, now):
 
 
 @compiled
-def encode_nodes(jobs, real, starts, owner, scaled, floor):
+def encode_nodes(
+    jobs: Array, real: Array, starts: Array, owner: Array, scaled: bool, floor: Array
+) -> None:
     """Write ``floor``."""
     for node in range(len(owner)):
         job = owner[node]

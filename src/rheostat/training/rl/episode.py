@@ -102,7 +102,8 @@ class Episode:
     @property
     def starts(self) -> np.ndarray:
         """Start of each job of the trace, s; NaN where it has not started."""
-        return self._batch.starts[0].copy()
+        starts: np.ndarray = self._batch.starts[0].copy()
+        return starts
 
     def view(self) -> WindowView:
         """What is to be decided now."""
@@ -115,8 +116,8 @@ class Episode:
         encode_jobs(jobs, real, self._slots, (size, self._scaled, self._urgent), seen)
         begun = [job for job in self._chosen if starts[job] == starts[job]]  # NaN: not yet
         self._chosen = [job for job in self._chosen if job not in begun]
-        begun = np.array(sorted(begun, key=starts.__getitem__), np.int64)
-        settle(jobs, starts, self._owner, begun, real[NOW])
+        in_order = np.array(sorted(begun, key=starts.__getitem__), np.int64)
+        settle(jobs, starts, self._owner, in_order, real[NOW])
         encode_nodes(jobs, real, starts, self._owner, self._scaled, floor)
         return WindowView(seen, floor, count, self._owner.copy())
 

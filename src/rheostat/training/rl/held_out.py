@@ -27,10 +27,13 @@ def held_out(
     """
     if course.unseen is None or course.check is None:
         return UNJUDGED
-    how = {"estimates": course.estimates}
-    easy = simulate_run(course.unseen, "easy", course.machine, **how)
+    estimates = course.estimates
+    easy = simulate_run(course.unseen, "easy", course.machine, estimates=estimates)
     policy = AgentPolicy(learned.agent, course.agent, progress)
-    ours = simulate_run(course.unseen, policy, course.machine, seed=course.seed, **how)
+    ours = simulate_run(
+        course.unseen, policy, course.machine, estimates=estimates, seed=course.seed
+    )
+    how = {"estimates": estimates}
     told = facts(trace, [easy, ours], how, read=course.unseen, seed=course.seed, deep=False)
     order = np.argsort(ours.jobs.numpy("submit_s"), kind="stable")
     starts = ours.jobs.numpy("start_s")[order]

@@ -46,7 +46,7 @@ class Slopes:
     slopes: dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-class Network(torch.nn.Module):  # type: ignore[misc]
+class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
     """The network of a `DrasConfig` for ``nodes`` nodes; weights are Glorot's, uniform.
 
     ``seed`` None leaves the weights unset, which is quicker where others are loaded.

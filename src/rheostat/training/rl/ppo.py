@@ -80,7 +80,8 @@ def train(  # noqa: PLR0913 - what a training is, and who watches it
     """
     if not traces:
         raise DataError("training", ["expected at least one trace, got none"])
-    actor, moments = Actor(setup, seed=seed, watts=_usual(traces, setup)), {}
+    actor = Actor(setup, seed=seed, watts=_usual(traces, setup))
+    moments: dict[str, Any] = {}
     if out is not None and out.exists():
         actor, moments = Actor.load(out)
         _check(actor, traces, setup, seed, out)
@@ -125,7 +126,8 @@ def tamed(found: np.ndarray, most: float) -> np.ndarray:
     [1.0, -1.0, 1.0, -1.0, 38.5]
     """
     usual = most * np.abs(found - found.mean()).mean() * (np.pi / 2) ** 0.5
-    return np.clip(found, -usual, usual)
+    within: np.ndarray = np.clip(found, -usual, usual)
+    return within
 
 
 def _update(actor: Actor, adam: Any, played: Rollout, number: int) -> dict[str, Any]:

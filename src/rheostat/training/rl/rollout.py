@@ -115,7 +115,8 @@ def _drawn(chances: np.ndarray, draws: np.ndarray) -> np.ndarray:
     chosen = (edges <= draws[:, None] * edges[:, -1:]).sum(axis=1)
     # a last edge that rounding moved: the last choice that can be had
     most = chances.shape[1] - 1 - (chances[:, ::-1] > 0).argmax(axis=1)
-    return np.minimum(chosen, most)
+    drawn: np.ndarray = np.minimum(chosen, most)
+    return drawn
 
 
 class RolloutWorkers:
@@ -156,4 +157,5 @@ def _remember(ground: RolloutData) -> None:
 def _remote(weights: dict[str, np.ndarray], update: int, first: int) -> Rollout:
     ground, network = _KEPT
     network.load_state_dict({k: torch.from_numpy(v) for k, v in weights.items()})
-    return ground.play(network, update, first)
+    rollout: Rollout = ground.play(network, update, first)
+    return rollout
