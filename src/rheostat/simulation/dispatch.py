@@ -67,8 +67,9 @@ def _run(
     if not rule.order.fixed:
         made, falls = compiled_score(score), rule.order.falling
         index = depth.index(job[2] if falls else np.ones(1, np.int64))
-        settings = (share, size, index, easy, ties, late)
-        plan = checked(made, moving.run_moving(job, made, falls, *settings))
+        plan = checked(
+            made, moving.run_moving(job, made, falls, share, size, index, easy, ties, late)
+        )
         return plan
     start, (lists, at) = np.full(len(rank), np.nan), fixed.fresh(len(rank), size)
     index = depth.index(job[2])
