@@ -71,7 +71,11 @@ class MeterUnavailable(RheostatError):
     """A meter cannot measure on this machine; the message says why and what would help."""
 
 
-class ModelFileError(DataError):
+class FileKindError(DataError):
+    """A file is of another kind than was expected; the message names both kinds."""
+
+
+class ModelFileError(FileKindError):
     """A saved model is damaged, foreign, or of a version that this release does not read."""
 
 

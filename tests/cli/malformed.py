@@ -168,6 +168,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "compare --estimates": ("trace.model", f"{COMPARE} --estimates FILE"),
     "compare --policies": ("tree", COMPARE.replace("fcfs", "tree:FILE+easy")),
     "counters FILES": ("counters.csv", COUNT),
+    "counters --model": ("counters.model", "counters @counters.csv --model FILE"),
     "counters --predict": (
         "counters.csv", COUNT.replace("FILE", "@counters.csv") + " --predict FILE"
     ),
@@ -268,6 +269,7 @@ MAKING = (
     "fit @runs.csv --kind lightgbm --test-fraction 0 --out @runs.model",
     "fit @trace.swf --kind lightgbm --test-fraction 0 --out @trace.model",
     "fit @watts.parquet --kind lightgbm --test-fraction 0 --out @watts.model",
+    COUNT.replace("FILE", "@counters.csv") + " --save @counters.model",
     "explain fcfs --trace @trace.swf --rounds 1 --save @tree",
     "train @trace.swf --out @ranker --agent ours --updates 1",
     f"{COMPARE} --results @results",
@@ -285,6 +287,7 @@ WRITTEN = {
     "fit --out": FIT.replace("@made", "FILE"),
     "compare --html": "compare @runs.csv --kinds lightgbm --html FILE",
     "compare --figure": "compare @runs.csv --kinds lightgbm --figure FILE",
+    "counters --save": COUNT.replace("FILE", "@counters.csv") + " --save FILE",
     "counters --html": COUNT.replace("FILE", "@counters.csv") + " --html FILE",
     "counters --figure": COUNT.replace("FILE", "@counters.csv") + " --figure FILE",
     "front --html": f"{FRONT} --html FILE",

@@ -81,3 +81,34 @@ def test_no_counter_at_all_is_told_with_reasons(runs, tmp_path, capsys) -> None:
     code, _, err = asked(own, tmp_path / "own.csv", capsys)
     assert code == 1
     assert "no column that a model may learn from; mode: text" in err
+
+
+def test_a_saved_model_predicts_unmetered_runs_as_the_one_that_was_fitted(
+    runs, tmp_path, capsys
+) -> None:
+    other, kept = tmp_path / "other.csv", tmp_path / "power.rheo"
+    runs.drop("package_power_w", "dram_power_w", "power_w", strict=False).write_csv(other)
+    options = ("--methods", "neighbours,law+trees", "--predict", str(other), "--save", str(kept))
+    code, facts, err = asked(runs, tmp_path / "own.csv", capsys, *options)
+    assert code == 0
+    assert f"wrote {kept}" in err
+    assert run(["counters", str(other), "--model", str(kept), "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["schema"] == "rheostat.counters-predict/1"
+    assert again["predicted"] == facts["predicted"]
+    assert len(again["predicted"]) == 30
+    assert run(["counters", str(other), "--model", str(kept), "--what-if", "core_hz=0.5"]) == 2
+    assert "--what-if" in capsys.readouterr().err
+
+
+def test_a_learner_leaves_out_settings_that_need_more_runs_or_counters(
+    runs, tmp_path, capsys
+) -> None:
+    own = runs.select("app", "cpu_cap_w", "package_power_w", "core_ipc").head(20)
+    code, facts, _ = asked(own, tmp_path / "own.csv", capsys, "--methods", "pls,neighbours")
+    assert code == 0
+    assert {m["method"] for m in facts["marks"]} == {"cap", "pls", "neighbours"}
+    few = own.gather_every(5)
+    code, _, err = asked(few, tmp_path / "few.csv", capsys, "--methods", "neighbours")
+    assert code == 1
+    assert "are too few to learn" in err

@@ -218,7 +218,7 @@ def test_an_agent_without_a_trace_is_told_apart_from_a_tree(trained, capsys):
     for policy in (trained, f"agent:{trained}"):
         code, out, err = told(capsys, "explain", policy)
         assert (code, out) == (1, "")
-        assert "expected the file of a tree, got an agent: name a job log with --trace" in err
+        assert "got a DRAS agent (rheostat train): name a job log with --trace" in err
         assert "codec" not in err
 
 

@@ -35,13 +35,13 @@ def test_a_pipe_a_device_and_a_folder_are_refused_before_they_are_opened(pipe, t
         (b"", read_text, "empty"),
         (b'{"a": "\xe9"}', read_json, "line 1 is not UTF-8"),
         (b"[" * 100_000, read_json, "nested too deep"),
-        (b"a = " + b"[" * 100_000, read_toml, "is not TOML"),
+        (b"a = " + b"[" * 100_000, read_toml, "expected TOML, got"),
         (b'{"a": NaN}', read_json, "NaN is no finite number"),
         (b"[1e999]", read_json, "1e999 is no finite number"),
-        (b"9" * 5000, read_json, "is not JSON"),
+        (b"9" * 5000, read_json, "expected JSON, got"),
         (b"a = 1\n[b]\nc = [1, nan]", read_toml, r"b.c\[1\]: expected a finite number, got nan"),
-        (b"," * 10_000_000, read_json, "is not JSON"),
-        (b"," * 10_000_000, read_toml, "is not TOML"),
+        (b"," * 10_000_000, read_json, "expected JSON, got"),
+        (b"," * 10_000_000, read_toml, "expected TOML, got"),
     ],
 )
 def test_a_document_that_is_none_is_one_clear_error(tmp_path, content, read, said):
@@ -93,12 +93,13 @@ def broken(*_: object, **__: object) -> None:
 
 
 def law(path: Path) -> None:
+    from rheostat.prediction.persist import save
     from rheostat.prediction.scaling_law import LawGP
 
     nodes = np.array([1, 2, 4, 8])
     runs = table({"app": ["a"] * 4, "nodes": nodes, "runtime_s": 100 / nodes + 5.0,
                   "power_w": 300.0 * nodes})  # fmt: skip
-    LawGP().fit(runs).save(path)
+    save(LawGP().fit(runs), path)
 
 
 def ranker(path: Path) -> None:

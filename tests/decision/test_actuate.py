@@ -76,7 +76,7 @@ def test_a_plan_is_applied_and_put_back_to_the_microwatt(tree, tmp_path) -> None
 def test_a_journal_is_never_begun_in_a_file_of_something_else(tree, tmp_path, content) -> None:
     before, file = contents(tree), tmp_path / "journal"
     file.write_bytes(content)
-    with pytest.raises(DataError, match="is no journal of caps"):
+    with pytest.raises(DataError, match="expected a journal of caps, got"):
         apply(steps(PLAN, panel(tree)), panel(tree), CapJournal(file), sleep=asleep)
     assert (contents(tree), file.read_bytes()) == (before, content)
 

@@ -169,7 +169,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"\[colums\] is not.*known.a: expected submit"):
             read_runs(path, map=tmp_path / "m.toml")
         (tmp_path / "m.toml").write_text("= broken")
-        with pytest.raises(DataError, match="is not TOML"):
+        with pytest.raises(DataError, match="expected TOML, got"):
             read_runs(path, map=tmp_path / "m.toml")
 
     def test_another_encoding_can_be_given(self, csv):

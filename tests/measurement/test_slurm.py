@@ -148,7 +148,7 @@ def test_missing_fields_are_all_named(sacct):
 def test_json_that_is_cut_foreign_or_empty_is_one_clear_error(tmp_path, shared_data):
     path = tmp_path / "x.json"
     path.write_text('{"jobs": [{"job_id": 1')
-    with pytest.raises(DataError, match="not complete JSON"):
+    with pytest.raises(DataError, match="expected complete JSON"):
         read_sacct_json(path)
     path.write_text('{"nodes": []}')
     with pytest.raises(DataError, match='no "jobs" list'):

@@ -176,7 +176,7 @@ def test_the_law_takes_what_perf_counts_and_is_left_out_where_it_cannot_be(jobs)
 
 def test_ten_learners_have_ten_names_and_settings_to_try():
     assert len(LEARNERS) == 10
-    assert all(len(v.settings()) >= 2 for v in LEARNERS.values())
+    assert all(len(v.settings(99, 99)) >= 2 for v in LEARNERS.values())
 
 
 def test_below_five_percent_on_measured_processors(shared_data):

@@ -238,14 +238,14 @@ HEADER = (
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"a": 1}\n', "not a journal"),
-        (b"[1]\n", "not a journal"),
+        (b'{"a": 1}\n', "expected a journal"),
+        (b"[1]\n", "expected a journal"),
         (
             b'{"schema": "rheostat.journal/1", "objectives": []}\n',
             "does not say what ran; move the file away",
         ),
-        (b"one line without an end, and no journal", "not a journal"),
-        (b"app,nodes\nlu,1\nlu,2", "not a journal"),
+        (b"one line without an end, and no journal", "expected a journal"),
+        (b"app,nodes\nlu,1\nlu,2", "expected a journal"),
         (HEADER + b"nonsense\n{}\n", "line 2 is damaged: mend it, or move the file away"),
         (HEADER + b'{"told": {"nodes": {}}}\n', "column nodes holds a dict"),
         (HEADER + b'{"told": {"nodes": 1}, "draws": 5}\n', "line 2 is damaged"),

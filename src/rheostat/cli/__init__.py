@@ -83,10 +83,16 @@ def _left(stop: SystemExit) -> int:
 
 
 def _failed(error: Exception) -> int:
-    from rheostat.errors import Infeasible
+    from rheostat.errors import FileKindError, Infeasible
 
     if isinstance(error, OSError):
         return _say(f"{error.filename or 'file'}: {error.strerror or error}", FAILED)
+    if isinstance(error, FileKindError):
+        from rheostat.cli.arguments import takers
+        from rheostat.cli.output import ASKED
+
+        takes = "".join(f"; {flag} takes: {what}" for flag, what in takers(ASKED[1:], str(error)))
+        return _say(f"{error}{takes}", FAILED)
     return _say(str(error), INFEASIBLE if isinstance(error, Infeasible) else FAILED)
 
 

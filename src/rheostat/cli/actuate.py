@@ -165,8 +165,13 @@ def slurm(
 
 def devices(tree: str, rapl: str, gpu: str) -> DeviceAddress:
     """The devices that the options name."""
+    from rheostat.core.file_kinds import describe_file
     from rheostat.decision.actuate.actuators import DeviceAddress
 
+    for flag, path in (("--tree", tree), ("--rapl", rapl)):
+        if Path(path).is_file():
+            told = f"expected a folder, got {describe_file(path)}: {path}"
+            raise typer.BadParameter(told, param_hint=flag)
     return DeviceAddress(tree=tree, rapl=rapl, gpu=gpu)
 
 

@@ -10,7 +10,8 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    from rheostat.core.report import Grid, Report
+    from rheostat.core.report import Grid, Report, Section
+    from rheostat.prediction.counters.counter_model import CounterModel
 
 Files = Annotated[
     list[Path],
@@ -53,6 +54,20 @@ def counters(
         Path | None,
         typer.Option(metavar="FILE", help="Also predict the runs of this file, metered or not."),
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="Save the model of the last method, fitted on all runs, for --model FILE.",
+            writable=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL", help="Fit nothing: predict the runs of FILE with a saved model file."
+        ),
+    ] = None,
     html: o.Html = None,
     figure: o.Figure = None,
     seed: o.Seed = 0,
@@ -63,9 +78,19 @@ def counters(
 
     The mean per power cap is always in the table: a method that does not beat it has learnt
     nothing.  Files of several intervals per run are best: power bends at a cap.
+
+    With --model FILE need not be metered, and only its runs are predicted.
     """
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_files
+    from rheostat.prediction import persist
     from rheostat.recipes import mummi
+
+    if model is not None:
+        if predict or save or what_if:
+            told = "fits nothing: leave out --predict, --save and --what-if"
+            raise typer.BadParameter(told, param_hint="--model")
+        _saved(model, files, form, json=json, html=html, figure=figure)
+        return
 
     chosen = tuple(n for m in o.names(methods) for n in (mummi.TEN if m == "ten" else (m,)))
     factors = _factors(what_if or [])
@@ -76,8 +101,15 @@ def counters(
         facts = mummi.study(jobs, **how, by=by, changes=factors, seed=seed)
     for line in _used(facts):
         tell(line)
+    if predict is not None or save is not None:
+        last = facts["method_explained"]
+        targets = tuple(dict.fromkeys(m["target"] for m in facts["marks"] if m["method"] == last))
+        _, fitted = mummi.fitted(mummi.usable(jobs, by).jobs, last, targets, by=by, seed=seed)
     if predict is not None:
-        facts["predicted"] = _predicted(jobs, predict, facts, by, seed, form)
+        facts["predicted"] = _predicted(fitted, [predict], form)
+    if save is not None:
+        persist.save(fitted, save)
+        tell(f"wrote {save}")
     report = _report(facts)
     if json:
         put_json("rheostat.counters/1", facts)
@@ -110,24 +142,44 @@ def _factors(flags: list[str]) -> dict[str, float]:
     return factors
 
 
-def _predicted(
-    jobs: Any, path: Path, facts: dict[str, Any], by: str, seed: int, form: str
-) -> list[dict[str, Any]]:
-    """Forecasts of another file's runs by the last method."""
-    from rheostat.cli.output import tell_notes
-    from rheostat.prediction.counters.counter_model import CounterModel
-    from rheostat.recipes.mummi import recording, usable
+def _saved(
+    model: Path,
+    files: list[Path],
+    form: str,
+    *,
+    json: bool,
+    html: Path | None,
+    figure: Path | None,
+) -> None:
+    """Predict the runs of the files with a model saved before."""
+    from rheostat.cli.output import put_json, put_report, write_files
+    from rheostat.core.report import Report
+    from rheostat.prediction.persist import load
 
-    kind = facts["method_explained"]
-    named = dict.fromkeys(m["target"] for m in facts["marks"] if m["method"] == kind)
-    model = CounterModel(kind, tuple(named), group_by=by, seed=seed).fit(usable(jobs, by).jobs)
-    recorded = recording([path], form)
+    facts = {"model": str(model), "predicted": _predicted(load(model, ["counters"]), files, form)}
+    section = _prediction_section(facts["predicted"])
+    report = Report("Models from counters", (section,), facts)
+    if json:
+        put_json("rheostat.counters-predict/1", facts)
+    else:
+        put_report(report, section.grid)
+    write_files(report, html, figure)
+
+
+def _predicted(model: CounterModel, files: list[Path], form: str) -> list[dict[str, Any]]:
+    """What a model predicts for the runs of the files."""
+    from rheostat.cli.output import tell_notes
+    from rheostat.core.jobs import Moment
+    from rheostat.recipes.mummi import recording
+
+    recorded = recording(files, form)
     tell_notes(recorded.notes)
     runs, outcome = model.predict_runs(recorded)
-    who = [c for c in (by, "region", *runs.known_at(0).columns) if c in runs.columns]  # type: ignore[arg-type]
+    named = (model.group_by, "region", *runs.known_at(Moment.SUBMIT).columns)
+    who = [c for c in named if c in runs.columns]
     rows = []
     for i, row in enumerate(runs.frame.select(list(dict.fromkeys(who))).rows(named=True)):
-        for t in named:
+        for t in model.targets:
             low, high = outcome.interval(t)
             value = {"mean": float(outcome.mean(t)[i]), "interval": [float(low[i]), float(high[i])]}
             rows.append({"run": dict(row), "target": t, **value})
@@ -163,11 +215,16 @@ def _report(facts: dict[str, Any]) -> Report:
         if facts[key]:
             sections.append(leverage_section(title, facts[key], said))
     if facts.get("predicted"):
-        rows = tuple(
-            (" ".join(str(v) for v in p["run"].values()), p["target"], round(p["mean"], 2),
-             *(round(v, 2) for v in p["interval"]))
-            for p in facts["predicted"]
-        )  # fmt: skip
-        grid = Grid(("run", "target", "mean", "low", "high"), rows)
-        sections.append(Section("predicted", (), grid))
+        sections.append(_prediction_section(facts["predicted"]))
     return Report("Models from counters", tuple(sections), facts)
+
+
+def _prediction_section(predicted: list[dict[str, Any]]) -> Section:
+    from rheostat.core.report import Grid, Section
+
+    rows = tuple(
+        (" ".join(str(v) for v in p["run"].values()), p["target"], round(p["mean"], 2),
+         *(round(v, 2) for v in p["interval"]))
+        for p in predicted
+    )  # fmt: skip
+    return Section("predicted", (), Grid(("run", "target", "mean", "low", "high"), rows))

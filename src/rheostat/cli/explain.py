@@ -11,6 +11,7 @@ import typer
 
 from rheostat.cli import options as o
 from rheostat.cli.simulate import MachineSize
+from rheostat.core.file_kinds import kind_in
 
 if TYPE_CHECKING:
     from rheostat.decision.policies.batch_policy import BatchPolicy
@@ -119,17 +120,17 @@ def _show(
 
 
 def _check(policy: str, made: Policy, trace: Path | None, export: str) -> None:
-    from rheostat.decision.policies.batch_policy import BatchPolicy
     from rheostat.errors import DataError
+    from rheostat.prediction.persist import title
 
     problems = []
     if export and export not in LANGUAGES:
         problems.append(f"--export: expected one of {', '.join(LANGUAGES)}, got {export!r}")
     if trace is None and (export == "slurm" or _own_tree(made) is None):
-        what = "no file of a tree" if isinstance(made, BatchPolicy) else "an agent"
+        kind = kind_in(policy.partition(":")[2] or policy)
         problems.append(
-            f"expected the file of a tree, got {what}: name a job log with --trace, on which a "
-            "tree learns to decide as it does"
+            f"expected {title('priority-tree')}, got {title(kind) if kind else 'no file of one'}: "
+            "name a job log with --trace, on which a tree learns to decide as it does"
         )
     if problems:
         raise DataError(policy, problems)

@@ -15,7 +15,9 @@ def fetch(
         str, typer.Argument(help="pm100, adastra, fdata:YY_MM or swf:NAME.", metavar="WHAT")
     ],
     base_url: Annotated[str, typer.Option(help="Another server of the same layout.")] = "",
-    cache: Annotated[Path | None, typer.Option(help="Folder instead of the user's cache.")] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder instead of the user's cache.", file_okay=False)
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Download a public log with checksum and resume; prints the path of the file."""

@@ -39,7 +39,9 @@ def fit(
     memory: Annotated[str, typer.Option(help="Memory of one started worker.")] = "8GB",
     work: Annotated[
         Path | None,
-        typer.Option(help="Folder from where an interrupted out-of-core fit goes on."),
+        typer.Option(
+            help="Folder from where an interrupted out-of-core fit goes on.", file_okay=False
+        ),
     ] = None,
     form: o.Form = "",
     mapped: o.Map = None,

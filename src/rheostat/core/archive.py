@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.file_kinds import FORMAT, HEADER, describe_file
 from rheostat.core.files import ordinary_file, parse_json, replace_file, seal, unsealed
 from rheostat.errors import DataError, ModelFileError
 
-FORMAT = "rheostat"
-HEADER, CONTENTS = "header.json", "contents.json"
+CONTENTS = "contents.json"
 DIGEST_B = 64
 """Bytes of a SHA-256 in hexadecimal, the comment of the zip."""
 LARGEST_B = 4 * 2**30
@@ -83,39 +83,14 @@ def read_archive(path: str | Path) -> Archive:
     """The archive in a file; `ModelFileError` where it is damaged or is none."""
     try:
         data = ordinary_file(path).read_bytes()
-        return _read_text(data, path) if data[:1] == b"{" else _read_zip(data)
-    except ModelFileError as error:
-        raise ModelFileError(str(path), error.problems) from error
     except DataError as error:
-        raise ModelFileError(str(path), [EXPECTED, *error.problems]) from error
-    except NOT_A_ZIP as error:
-        raise ModelFileError(str(path), [DAMAGED]) from error
-
-
-def kind_in(path: str | Path) -> str | None:
-    """The kind that a file names, its contents unread and unchecked; None where it is no archive.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "x"
-    >>> write_archive(file, Archive("priority-tree", 3, {"depth": 2}))
-    >>> kind_in(file)
-    'priority-tree'
-    """
+        raise ModelFileError(str(path), error.problems) from error
     try:
-        with ordinary_file(path).open("rb") as file:
-            if file.read(1) == b"{":
-                header = parse_json(b"{" + file.read())
-            else:
-                with zipfile.ZipFile(file) as members:
-                    header = parse_json(members.read(HEADER))
-    except (*NOT_A_ZIP, DataError, KeyError, ValueError):
-        return None
-    ours = isinstance(header, dict) and header.get("format") == FORMAT
-    return str(header.get("kind")) if ours else None
-
-
-EXPECTED = "expected a file written by rheostat"
-DAMAGED = f"{EXPECTED}, got one that is damaged or something else: get it again, or fit again"
+        return _read_text(data, path) if data[:1] == b"{" else _read_zip(data)
+    except (*NOT_A_ZIP, DataError, ValueError, KeyError) as error:
+        why = error.problems[0] if isinstance(error, DataError) and error.problems else error
+        told = f"got {describe_file(path)}; it is damaged or of another kind: {why}"
+        raise ModelFileError(str(path), [told[:400]]) from error
 
 
 def _text(archive: Archive) -> str:
@@ -139,13 +114,9 @@ def _zip(archive: Archive) -> bytes:
 
 
 def _read_text(data: bytes, path: str | Path) -> Archive:
-    try:
-        given = parse_json(data)
-    except ValueError as error:
-        raise ModelFileError(str(path), [f"{DAMAGED}: {error}"[:300]]) from error
-    header = _checked_header(given)
+    header = _checked_header(parse_json(data))
     if "sha256" not in header:
-        raise ModelFileError("", [DAMAGED])
+        raise ValueError("it has no checksum")
     return _archive(unsealed(header, path), {})
 
 
@@ -153,10 +124,10 @@ def _read_zip(data: bytes) -> Archive:
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         header = _checked_header(_json(file, HEADER) if HEADER in file.namelist() else None)
         if file.comment != hashlib.sha256(data[:-DIGEST_B]).hexdigest().encode():
-            raise ModelFileError("", [DAMAGED])
+            raise ValueError("its checksum is of something else")
         large = [i.filename for i in file.infolist() if i.file_size > LARGEST_B]
         if large:
-            raise ModelFileError("", [f"part {large[0]} is larger than any model"])
+            raise ValueError(f"part {large[0]} is larger than any model")
         names = [n for n in file.namelist() if n not in (HEADER, CONTENTS)]
         parts = {name: file.read(name) for name in names}
         return _archive({**header, "contents": _json(file, CONTENTS)}, parts)
@@ -165,13 +136,13 @@ def _read_zip(data: bytes) -> Archive:
 def _json(file: zipfile.ZipFile, name: str) -> Any:
     try:
         return json.loads(file.read(name))
-    except (KeyError, ValueError, RecursionError) as error:
-        raise ModelFileError("", [f"{DAMAGED} ({name})"]) from error
+    except RecursionError as error:
+        raise ValueError(f"{name} is nested too deep") from error
 
 
 def _checked_header(header: Any) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ModelFileError("", [DAMAGED])
+        raise ValueError("it has no header of rheostat")
     return header
 
 
@@ -184,4 +155,4 @@ def _archive(given: dict[str, Any], parts: Mapping[str, bytes]) -> Archive:
         and "contents" in given
     ):
         return Archive(kind, version, given["contents"], parts, libraries)
-    raise ModelFileError("", [f"{DAMAGED} (header)"])
+    raise ValueError("its header lacks the kind, the version or the contents")

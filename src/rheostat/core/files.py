@@ -19,10 +19,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.file_kinds import other_kind
 from rheostat.errors import DataError
 
 MOST_B = 256 * 2**20
 """Bytes of a document; a larger one is a table under a wrong name."""
+BINARY = (b"PK\x03\x04", b"PAR1")
+"""First bytes of a zip and of parquet: such a file is no text with a few wrong bytes."""
 LARGEST = 2**64
 """Integers stay below: nothing behind us could hold a larger one."""
 
@@ -102,12 +105,15 @@ def _whole(text: str) -> int:
 
 
 def _document(path: str | Path, kind: str, parse: Callable[[str], Any]) -> Any:
+    with ordinary_file(path).open("rb") as file:
+        if file.read(4) in BINARY:
+            raise other_kind(path, kind)
     try:
         return parse(read_text(path))
     except RecursionError as error:
-        raise DataError(str(path), [f"is not {kind}: nested too deep"]) from error
+        raise other_kind(path, kind, "nested too deep") from error
     except ValueError as error:
-        raise DataError(str(path), [f"is not {kind}: {error}"[:300]]) from error
+        raise other_kind(path, kind, error) from error
 
 
 def _odd_numbers(value: Any, name: str) -> Iterator[tuple[str, str]]:

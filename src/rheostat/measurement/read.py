@@ -14,9 +14,10 @@ from typing import Any
 
 import polars as pl
 
+from rheostat.core.file_kinds import describe_file
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable
-from rheostat.errors import DataError
+from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.adastra import read_adastra
 from rheostat.measurement.counters import read_likwid, read_papi, read_pcm, read_perf
 from rheostat.measurement.fdata import read_fdata
@@ -76,6 +77,12 @@ def _sacct(head: Head) -> bool:
 
 def _json(head: Head) -> bool:
     return head.types is None and head.start.lstrip()[:1] == b"{"
+
+
+def _sacct_json(head: Head) -> bool:
+    """JSON, if it is no document of our own."""
+    ours = re.search(rb'"(schema|format)": "rheostat', head.start[:1000])
+    return _json(head) and ours is None
 
 
 def _pm100(head: Head) -> bool:
@@ -172,7 +179,7 @@ BUILT_IN = (
     Reader("perf", _perf, read_perf, "perf stat: CSV (-x,), JSON (-j) or text, also with -I"),
     Reader("likwid", _likwid, read_likwid, "likwid-perfctr, likwid-mpirun: tables or CSV (-O)"),
     Reader("pcm", _pcm, read_pcm, "Intel PCM, pcm -csv: intervals"),
-    Reader("sacct-json", _json, read_sacct_json, "sacct --json, Slurm 22.05 to 24.11"),
+    Reader("sacct-json", _sacct_json, read_sacct_json, "sacct --json, Slurm 22.05 to 24.11"),
     Reader("sacct", _sacct, read_sacct, "sacct --parsable2"),
     Reader("swf", _swf, read_swf, "Standard Workload Format 2.2"),
     Reader("mlenergy", lambda h: is_mlenergy(_names(h)), read_mlenergy, "ML.ENERGY tables, CSV"),
@@ -197,7 +204,8 @@ def guess_format(path: str | Path) -> str:
         if reader.looks_like(seen):
             return reader.name
     known = [f"{r.name}: {r.about}" for r in every.values()]
-    raise DataError(str(path), ["is none of the formats that can be told apart", *known])
+    told = f"is {describe_file(path)}: none of the formats that can be told apart"
+    raise FileKindError(str(path), [told, *known])
 
 
 def read(

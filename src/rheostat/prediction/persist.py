@@ -139,7 +139,8 @@ def load(path: str | Path, kinds: Iterable[str] = tuple(KINDS)) -> Any:
     except ModelFileError as error:
         if (older := _before(path)) is not None:
             raise ModelFileError(str(path), [_again(older, "0.1.0")]) from error
-        raise ModelFileError(str(path), [*error.problems, _expected(wanted)]) from error
+        told = f"{_expected(wanted)}, {'; '.join(error.problems)}"
+        raise ModelFileError(str(path), [told]) from error
     _check(archive, path, wanted)
     try:
         cls = _class(archive.kind)
@@ -194,7 +195,7 @@ def _check(archive: Archive, path: str | Path, wanted: tuple[str, ...]) -> None:
     if kind is None:
         told = f"is of kind {archive.kind!r}, which this release does not know: update rheostat"
     elif archive.kind not in wanted:
-        told = f"is a {kind.title} ({kind.command}); {_expected(wanted)}"
+        told = f"{_expected(wanted)}, got {title(archive.kind)}"
     elif archive.version > kind.version:
         told = f"is of version {archive.version} of a {kind.title}, this release reads "
         told += f"{kind.version}: update rheostat"
@@ -211,13 +212,23 @@ def _expected(kinds: Iterable[str]) -> str:
     >>> _expected(["caps", "counters"])
     'expected a cap model (rheostat.save) or a counter model (rheostat counters --save)'
     """
-    named = [f"a {KINDS[k].title} ({KINDS[k].command})" for k in kinds]
+    named = [title(k) for k in kinds]
     return "expected " + ", ".join(named[:-1]) + " or " * (len(named) > 1) + named[-1]
 
 
+def title(kind: str) -> str:
+    """A kind in words, with the command that writes it.
+
+    >>> title("out-of-core")
+    'an out-of-core model (rheostat fit --out-of-core)'
+    """
+    named, command = KINDS[kind].title, KINDS[kind].command
+    return f"{'an' if named[0] in 'aeio' else 'a'} {named} ({command})"
+
+
 def _again(kind: str, release: str) -> str:
-    title, command = KINDS[kind].title, KINDS[kind].command
-    return f"is a {title} of {release}, which this release does not open: make it anew ({command})"
+    named, command = KINDS[kind].title, KINDS[kind].command
+    return f"is a {named} of {release}, which this release does not open: make it anew ({command})"
 
 
 def _unreadable(archive: Archive, error: Exception) -> str:

@@ -87,6 +87,15 @@ def usable(jobs: JobTable, by: str = "app") -> Usable:
     return Usable(jobs, unused, int((~there).sum()), tuple(why))
 
 
+def fitted(
+    jobs: JobTable, method: str, targets: Sequence[str], *, by: str = "app", seed: int = 0
+) -> tuple[JobTable, CounterModel]:
+    """The rows of runs that have every target, and a model that has learned from them."""
+    for target in targets:
+        jobs = with_target(jobs, target)[0]
+    return jobs, CounterModel(method, targets, group_by=by, seed=seed).fit(jobs)
+
+
 def study(
     jobs: JobTable,
     *,
@@ -116,10 +125,7 @@ def study(
     found: list[WhatIf] = []
     asked: list[WhatIf] = []
     if powers:
-        some = jobs
-        for t in powers:
-            some = with_target(some, t)[0]
-        model = CounterModel(methods[-1], powers, group_by=by, seed=seed).fit(some)
+        some, model = fitted(jobs, methods[-1], powers, by=by, seed=seed)
         found = leverage(model, some, seed=seed)
         asked = what_if(model, some, changes, seed=seed) if changes else []
     return {

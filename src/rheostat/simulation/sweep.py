@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import (
     code_digest,
     file_digest,
@@ -294,8 +295,7 @@ def finished(path: Path) -> dict[str, dict[str, Any]]:
         except (ValueError, RecursionError, KeyError, TypeError, DataError):
             continue
     if len(lines) > 1 and not found:
-        told = "expected the results of an earlier compare --results: name another file"
-        raise DataError(str(path), [told])
+        raise other_kind(path, "the results of an earlier compare --results")
     return found
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import ordinary_file, parse_json, seal, unsealed
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.outcome import Outcome
@@ -104,7 +105,7 @@ class SearchJournal:
         self._file.seek(0)
         text = self._file.read()
         if not text.startswith(BEGINS[: len(text)]):
-            raise DataError(str(self.path), [f"not a journal: expected schema {SCHEMA}"])
+            raise other_kind(self.path, f"a journal of schema {SCHEMA}")
         whole = text.rfind(b"\n") + 1
         waiting: dict[str, JobTable] = {}
         for number, line in enumerate(text[:whole].splitlines(), start=1):

@@ -16,6 +16,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import ordinary_file, parse_json
 from rheostat.errors import DataError
 
@@ -80,7 +81,7 @@ class CapJournal:
             return
         begun = ordinary_file(self.path, new=True).read_bytes()[: len(_HEAD) + 1]
         if not f"{_HEAD}\n".encode().startswith(begun):
-            raise DataError(str(self.path), ["is no journal of caps: name another file"])
+            raise other_kind(self.path, "a journal of caps")
         if problems := self.entries()[1]:
             hint = "restore from it first (rheostat budget restore), or name another file"
             raise DataError(str(self.path), [*problems, hint])
@@ -113,7 +114,8 @@ class CapJournal:
         if not self.path.exists():
             raise DataError(str(self.path), ["there is no journal here: nothing to restore"])
         empty = self.path.is_file() and not self.path.stat().st_size  # killed before the first line
-        lines = [] if empty else ordinary_file(self.path).read_bytes().split(b"\n")[:-1]
+        content = b"" if empty else ordinary_file(self.path).read_bytes()
+        lines = content.split(b"\n")[:-1]
         found, problems = [], []
         for number, line in enumerate(lines, 1):
             if line == _HEAD.encode():
@@ -122,6 +124,8 @@ class CapJournal:
                 found.append(CapEntry.of(line.decode("utf-8")))
             except ValueError as error:
                 problems.append(f"line {number}: {error}"[:200])
+        if not found and not _HEAD.encode().startswith(content[: len(_HEAD)]):
+            raise other_kind(self.path, "a journal of caps")
         return found, problems
 
     def close(self) -> Path:

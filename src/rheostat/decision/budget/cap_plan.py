@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import read_json
 from rheostat.decision.budget.allocate_power import BudgetPlan, gains, settings
 from rheostat.decision.budget.nodes import IDLE, NodeFleet
@@ -124,7 +125,7 @@ def read_plan(path: Path) -> tuple[list[CapPlan], dict[str, Any]]:
     found = read_json(path)
     schema = found.get("schema") if isinstance(found, dict) else None
     if schema != SCHEMA:
-        raise DataError(str(path), [f"expected a plan ({SCHEMA}), got schema {schema}"])
+        raise other_kind(path, f"a plan ({SCHEMA})")
     problems: list[str] = []
     nodes = [_planned(given, i, problems) for i, given in enumerate(found.get("nodes") or [])]
     if not nodes:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import replacing
 from rheostat.errors import DataError
 from rheostat.measurement.lines import Records
@@ -155,8 +156,8 @@ def replay(path: str | Path) -> Measured:
         raise DataError(str(path), [f"is not a readable CSV file: {error}"]) from error
     missing = [c for c in COLUMNS if not rows or c not in rows[0]]
     if missing:
-        raise DataError(str(path), [f"column {c} is missing" for c in missing]
-                        + ["expected a recording of rheostat measure --record"])  # fmt: skip
+        why = "; ".join(f"column {c} is missing" for c in missing)
+        raise other_kind(path, "a recording of rheostat measure --record", why)
     sums: dict[tuple[str, str], EnergyAccumulator] = {}
     times: list[float] = []
     problems = []

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import ordinary_file, parse_json
 from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
@@ -58,10 +59,10 @@ def read_sacct_json(path: str | Path) -> JobTable:
     try:
         document = parse_json(path.read_bytes())
     except ValueError as error:
-        raise DataError(str(path), [f"is not complete JSON: {error}"[:300]]) from error
+        raise other_kind(path, "complete JSON of sacct --json", error) from error
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
-        raise DataError(str(path), ['has no "jobs" list: expected the output of sacct --json'])
+        raise other_kind(path, 'a "jobs" list, as in the output of sacct --json')
     rows, odd = [], []
     for row, job in enumerate(jobs):
         try:

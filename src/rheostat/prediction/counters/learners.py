@@ -25,9 +25,11 @@ class Learner:
     make: Callable[..., Any]
     space: Mapping[str, Sequence[Any]]
 
-    def settings(self) -> list[dict[str, Any]]:
-        """Every combination, in a fixed order."""
-        return [dict(zip(self.space, v, strict=True)) for v in product(*self.space.values())]
+    def settings(self, rows: int, columns: int) -> list[dict[str, Any]]:
+        """Every combination, in a fixed order, that a matrix of this shape is large enough for."""
+        most = {"n_components": min(rows, columns), "n_neighbors": rows}
+        every = (dict(zip(self.space, v, strict=True)) for v in product(*self.space.values()))
+        return [s for s in every if all(s.get(name, 0) <= n for name, n in most.items())]
 
 
 def _scaled(regressor: Any, *before: Any) -> Any:
@@ -131,8 +133,11 @@ class Tuned:
     def fit(self, X: Array, y: Array, groups: np.ndarray) -> Tuned:
         """Try every setting on left-out groups, keep the best, learn from all rows."""
         learner, fold = LEARNERS[self.name], fold_groups(groups, self.folds, self.seed)
-        best = np.inf
-        for settings in learner.settings():
+        best, rows = np.inf, len(y) - int(np.bincount(fold).max())
+        choices = learner.settings(rows, X.shape[1])
+        if not choices:
+            raise DataError(self.name, [f"{rows} runs of other applications are too few to learn"])
+        for settings in choices:
             unseen = np.full(len(y), np.nan)
             for f in np.unique(fold):
                 fitted = learner.make(**settings, seed=self.seed).fit(

@@ -1,0 +1,90 @@
+"""What is this file?  Answered from its first bytes, for the error about a file of another kind."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from rheostat.errors import FileKindError
+
+FORMAT, HEADER = "rheostat", "header.json"
+LOOKED_AT_B = 2**20
+UNREADABLE = (
+    OSError, ValueError, KeyError, RecursionError, RuntimeError, NotImplementedError, EOFError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def other_kind(path: str | Path, expected: str, why: object = "") -> FileKindError:
+    """The error about a file that is not what was expected: it names both.
+
+    Parameters
+    ----------
+    path
+        A file that exists.
+    expected
+        What the caller reads, as "TOML".
+    why
+        What its parser found wrong, if one was tried.
+    """
+    told = f"expected {expected}, got {describe_file(path)}"
+    return FileKindError(str(path), [f"{told}: {why}"[:400] if why else told])
+
+
+def kind_in(path: str | Path) -> str | None:
+    """The kind that the file of a saved model names, contents unchecked; None where it is none."""
+    try:
+        with Path(path).open("rb") as file:
+            if file.read(1) == b"{":
+                header = json.loads(b"{" + file.read())
+            else:
+                with zipfile.ZipFile(file) as members:
+                    header = json.loads(members.read(HEADER))
+    except UNREADABLE:
+        return None
+    ours = isinstance(header, dict) and header.get("format") == FORMAT
+    return str(header.get("kind")) if ours else None
+
+
+def describe_file(path: str | Path) -> str:
+    """What a file looks like, in words.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "x"
+    >>> _ = file.write_text('{"schema": "rheostat.plan/1"}')
+    >>> describe_file(file)
+    'a rheostat.plan/1 document (JSON)'
+    >>> _ = file.write_text("app,nodes")
+    >>> describe_file(file)
+    "text that begins with 'app,nodes'"
+    """
+    if (kind := kind_in(path)) is not None:
+        return f"a saved model of kind {kind}"
+    with Path(path).open("rb") as file:
+        start = file.read(LOOKED_AT_B)
+    for mark, words in ((b"PAR1", "a parquet table"), (b"PK", "a zip"), (b"\x1f\x8b", "gzip")):
+        if start.startswith(mark):
+            return words
+    try:
+        text = start.decode(errors="strict" if len(start) < LOOKED_AT_B else "ignore").lstrip()
+    except UnicodeDecodeError:
+        return "binary data"
+    line = text.partition("\n")[0]
+    if line[:1] == "{":
+        return _json(line if line.rstrip().endswith("}") else text)
+    if line[:1] == "<" and "html" in line[:200].lower():
+        return "an HTML page"
+    return f"text that begins with {line[:40]!r}" if "\0" not in text else "binary data"
+
+
+def _json(text: str) -> str:
+    try:
+        values: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return "JSON that is damaged or very long"
+    if isinstance(values.get("schema"), str):
+        return f"a {values['schema']} document (JSON)"
+    return f"JSON with {', '.join(list(values)[:3]) or 'nothing'}"
