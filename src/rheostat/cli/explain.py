@@ -123,11 +123,13 @@ def _check(policy: str, made: Policy, trace: Path | None, export: str) -> None:
     from rheostat.errors import DataError
     from rheostat.prediction.persist import title
 
-    problems = []
+    problems, kind = [], kind_in(policy.partition(":")[2] or policy)
+    if kind == "actor-critic-agent":
+        wanted = f"expected {title('dras-agent')} or {title('learned-priority')}"
+        problems.append(f"{wanted}, got {title(kind)}: no tree learns to decide as it does")
     if export and export not in LANGUAGES:
         problems.append(f"--export: expected one of {', '.join(LANGUAGES)}, got {export!r}")
     if trace is None and (export == "slurm" or _own_tree(made) is None):
-        kind = kind_in(policy.partition(":")[2] or policy)
         problems.append(
             f"expected {title('priority-tree')}, got {title(kind) if kind else 'no file of one'}: "
             "name a job log with --trace, on which a tree learns to decide as it does"
