@@ -151,7 +151,7 @@ def test_json_that_is_cut_foreign_or_empty_is_one_clear_error(tmp_path, shared_d
     with pytest.raises(DataError, match="expected complete JSON"):
         read_sacct_json(path)
     path.write_text('{"nodes": []}')
-    with pytest.raises(DataError, match='no "jobs" list'):
+    with pytest.raises(DataError, match='expected a "jobs" list'):
         read_sacct_json(path)
     path.write_text('{"jobs": []}')
     with pytest.raises(DataError, match="has no job"):

@@ -201,7 +201,7 @@ def _marks(facts: dict[str, Any]) -> Grid:
 
 
 def _report(facts: dict[str, Any]) -> Report:
-    from rheostat.core.report import Grid, Report, Section
+    from rheostat.core.report import Report, Section
     from rheostat.explanation.counters import leverage_section
 
     sentences = (
