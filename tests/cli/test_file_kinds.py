@@ -32,6 +32,8 @@ MODELS = {
     "within-application": "fit @runs.csv --kind within --test-fraction 0 --out FILE",
     "out-of-core": "fit @runs.csv --kind lightgbm --out-of-core --test-fraction 0 --out FILE",
     "counters": "counters @counters.csv --methods ridge --leave-out application --save FILE",
+    "serving-law": "llm fit @serving.csv --save FILE",
+    "prompt-length": "llm rank @requests.csv --save FILE",
     "dras-agent": "train @trace.swf --out FILE --agent dras-pg --jobsets 1 --test-fraction 0",
     "actor-critic-agent": "train @trace.swf --out FILE --agent ppo --updates 1 --test-fraction 0",
     "learned-priority": "train @trace.swf --out FILE --agent ours --updates 1 --test-fraction 0",
@@ -57,7 +59,8 @@ TAKES = {
 """Arguments that take a saved model, and the kinds that each takes."""
 NO_KIND = re.compile(
     r"column|present:|none of the formats|machine: the trace|no such row|no application|"
-    r"names no|holds another search|no positive|jobs? |rows?\b|app |line \d+|differ|--where|--app"
+    r"names no|applications|holds another search|no positive|jobs? |rows?\b|app |line \d+|differ|"
+    r"--where|--app"
 )
 """A table in place of another table: the message says which columns or rows it misses."""
 SAMPLE = 3
@@ -66,6 +69,11 @@ SAMPLE = 3
 @pytest.fixture(scope="module")
 def models(home: Path) -> dict[str, Path]:
     """A file of every kind of saved model that a command writes."""
+    from tests.prediction.test_prompt_length import requests
+    from tests.prediction.test_serving_law import runs
+
+    runs(36, seed=1).frame.write_csv(home / "serving.csv")
+    requests(200).frame.write_csv(home / "requests.csv")
     made = {}
     for kind, call in MODELS.items():
         made[kind] = home / f"kind-{kind}"
