@@ -156,8 +156,9 @@ def _saved(
     from rheostat.core.report import Report
     from rheostat.prediction.persist import load
 
-    facts = {"model": str(model), "predicted": _predicted(load(model, ["counters"]), files, form)}
-    section = _prediction_section(facts["predicted"])
+    predicted = _predicted(load(model, ["counters"]), files, form)
+    facts = {"model": str(model), "predicted": predicted}
+    section = _prediction_section(predicted)
     report = Report("Models from counters", (section,), facts)
     if json:
         put_json("rheostat.counters-predict/1", facts)
