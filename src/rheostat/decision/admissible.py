@@ -67,7 +67,8 @@ def impossible(many: BatchFronts, model: Any) -> Mask:
     more = amount / np.take_along_axis(amount, at, axis=1)
     slower = time / np.take_along_axis(time, at, axis=1)
     wrong |= (more < 1) & (slower < LESS_TIME)
-    return wrong | ((more > 1) & (slower < more**-STEEPEST))
+    wrong |= (more > 1) & (slower < more**-STEEPEST)
+    return wrong
 
 
 def only(many: BatchFronts, allowed: Mask) -> BatchFronts:

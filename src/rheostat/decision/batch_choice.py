@@ -57,7 +57,9 @@ class BatchChoice:
         """Blocks of jobs one after the other; sums are added draw by draw."""
         first = parts[0]
         return cls(
-            *(np.concatenate([getattr(p, n) for p in parts]) for n in ("pick", "second", "status")),
+            np.concatenate([p.pick for p in parts]),
+            np.concatenate([p.second for p in parts]),
+            np.concatenate([p.status for p in parts]),
             {k: [v for p in parts for v in p.settings[k]] for k in first.settings},
             np.concatenate([p.support for p in parts]),
             np.concatenate([p.compared for p in parts]),
@@ -82,7 +84,8 @@ def _added(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 def _padded(sums: Sequence[Array]) -> Array:
     """Sum of arrays (d, clusters) of which later ones may know more clusters."""
     most = max(s.shape[1] for s in sums)
-    return np.sum([np.pad(s, ((0, 0), (0, most - s.shape[1]))) for s in sums], axis=0)
+    wide = [np.pad(s, ((0, 0), (0, most - s.shape[1]))) for s in sums]
+    return np.asarray(np.sum(wide, axis=0))
 
 
 def choose(

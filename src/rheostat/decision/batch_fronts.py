@@ -89,7 +89,7 @@ class BatchFronts:
         """(J,): what a slowdown refers to: a named setting, the requested one, or the fastest."""
         if against is None:
             mean = self._folded(self.flat.mean("runtime_s"))
-            return np.argmin(np.where(np.isfinite(mean), mean, np.inf), axis=1)
+            return np.asarray(np.argmin(np.where(np.isfinite(mean), mean, np.inf), axis=1))
         if isinstance(against, str):
             return self.requested
         first = self.flat.alternatives.select(list(against)).frame[: self.size - 1]

@@ -44,8 +44,8 @@ def advice_table(
     if (chosen.grade >= 0).any():
         data["evidence"] = pl.Series([GRADES[g] for g in chosen.grade])
         columns.append(Column("evidence", "", Moment.SUBMIT, "what the predicted change rests on"))
-    for column, values in [] if hints is None else _hinted(chosen, hints, names):
-        data[column.name] = values
+    for column, series in [] if hints is None else _hinted(chosen, hints, names):
+        data[column.name] = series
         columns.append(column)
     return JobTable(pl.DataFrame(data), Schema(columns))
 

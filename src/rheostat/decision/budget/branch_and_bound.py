@@ -132,7 +132,9 @@ def frontier(
         record.append((i, options, jumps[last], which))
     points = np.flatnonzero(np.diff(best, prepend=-np.inf) > 0)
     used = points * step_w if whole or down else _used(points, watts, cheapest, record)
-    return Frontier(points, base_w + used, base + best[points], whole, cheapest, record)
+    return Frontier(
+        points, np.asarray(base_w + used, dtype=float), base + best[points], whole, cheapest, record
+    )
 
 
 def _used(points: Ints, watts: Array, cheapest: Ints, record: Sequence[_Stage]) -> Array:

@@ -86,7 +86,7 @@ class EcoSched:
     @property
     def theta(self) -> Array:
         """What the bandit has learnt; begins at (-1, -idle weight)."""
-        return np.linalg.solve(self.A, self.b)
+        return np.asarray(np.linalg.solve(self.A, self.b), dtype=float)
 
     def choose(self, waiting: Sequence[Waiting], state: NodeState) -> tuple[Start, ...]:
         """The best single job or pair that fits now."""

@@ -145,10 +145,10 @@ def signal(modes: Sequence[Mode]) -> Array:
     g = np.array([m.gpus for m in modes], dtype=float)
     dram, fp, clock = (np.array([getattr(m, n) for m in modes]) for n in ("dram", "fp", "clock"))
     if (np.nan_to_num(dram) > 0).any():
-        return dram
+        return np.asarray(dram)
     if (np.nan_to_num(fp) > 0).any():
-        return fp / g
-    return clock / g
+        return np.asarray(fp / g)
+    return np.asarray(clock / g)
 
 
 @dataclass(frozen=True)

@@ -132,20 +132,21 @@ class Packed:
         names = list(dict.fromkeys(apps))
         place = {name: k for k, name in enumerate(names)}
         code = np.fromiter((place[a] for a in apps), dtype=np.int64, count=len(apps))
-        count = np.bincount(code)
+        count = np.bincount(code).astype(float)
         options = [self.profiles[a] for a in names]
         columns, rows = _columns(options), np.arange(len(names))
         picks = list(_picks(options, count, sites[0]))
         site, pick = min(
             ((s, p) for p in picks for s in sites),
-            key=lambda x: self._area_cost(*(c[rows, x[1]] for c in columns), count, x[0]),
+            key=lambda x: self._area_cost([c[rows, x[1]] for c in columns], count, x[0]),
         )
         taken = [ms[p] for ms, p in zip(options, pick, strict=True)]
         order = np.argsort(-columns[0][rows, pick][code], kind="stable")
         return Plan([taken[k] for k in code.tolist()], order.tolist(), site)
 
-    def _area_cost(self, t: Array, e: Array, g: Array, count: Array, site: NodeSite) -> float:
+    def _area_cost(self, columns: Sequence[Array], count: Array, site: NodeSite) -> float:
         """Cost of so many jobs of each application, if GPUs and tenants were filled to the end."""
+        t, e, g = columns
         busy, alone = float(count @ (g * t)), float(count @ t)
         span = max(busy / site.gpus, alone / site.tenants)
         beside = max(alone / span / site.nodes - 1.0, 0.0)
