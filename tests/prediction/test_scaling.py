@@ -88,6 +88,7 @@ def test_one_member_agrees_with_gpytorch_exact_gp():
     for i in measured:
         model.measured.append(i)
         model.logs.append(tuple(truth[:, i]))
+        model.noise.append((0.0, 0.0))
     curve = model.structures[model.structure[0]].target
     k = hyper.covariance(curve, model.z[:1])[0]
 
@@ -185,6 +186,7 @@ def test_members_that_explain_the_runs_gain_weight():
     before = model.weights.copy()
     model.measured.append(2)
     model.logs.append((9.0, 5.5))
+    model.noise.append((0.0, 0.0))
     model._reweigh()
     own = model._own(model.z, model.structure)[0]
     there = (before > 1e-12) & (model.weights > 1e-12)

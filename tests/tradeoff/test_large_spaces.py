@@ -161,3 +161,43 @@ def test_two_objectives_are_sorted_to_the_same_front_as_compared_in_pairs(points
     y = np.array(points, dtype=float).reshape(-1, 2)
     three = np.column_stack([y, np.zeros(len(y))])
     assert non_dominated(y).tolist() == non_dominated(three).tolist()
+
+
+def test_caps_that_do_not_bind_are_one_setting() -> None:
+    """The job draws 230 W: from 240 W on nothing changes, so nothing there is asked or promised."""
+    caps = list(range(100, 500, 20))
+    search = LawGuided(Knob("cap_w", caps), ("runtime_s", "energy_j"), budget=6)
+    rows = search.space.alternatives(None, [{"cap_w": c} for c in (240, 400, 160)])
+
+    def run(jobs):
+        cap = jobs.numpy("cap_w")
+        speed = np.minimum(1.0, (cap / 230.0) ** 0.6)
+        return Outcome({"runtime_s": (100 / speed)[None], "power_w": np.minimum(cap, 230.0)[None]})
+
+    search.tell(rows, run(rows))
+    free = [c for c in caps if c > 240 and c != 400]
+    expected = search.forecast([{"cap_w": c} for c in (*free, 240)]).draws["runtime_s"]
+    assert expected == pytest.approx(100.0)
+    asked_caps = []
+    for _ in range(3):
+        more = search.ask()
+        asked_caps += more.frame["cap_w"].to_list()
+        search.tell(more, run(more))
+    assert max(asked_caps) < 240
+
+
+def test_repeats_tell_the_noise_and_a_noisy_mean_is_not_taken_as_exact() -> None:
+    space = space_of(GRIDS[8])
+    rng = np.random.default_rng(0)
+    quiet, loud = LawGuided(space), LawGuided(space)
+    rows = space.alternatives(None, [{"nodes": n} for n in (1, 4, 16, 64)])
+    true = cost(rows)
+    for search, spread in ((quiet, 0.0), (loud, 0.1)):
+        factor = np.exp(spread * rng.normal(size=(3, 4)))
+        search.tell(rows, Outcome({"runtime_s": true["runtime_s"] * factor,
+                                   "power_w": np.repeat(true["power_w"], 3, axis=0)}))  # fmt: skip
+    sure = quiet.forecast([{"nodes": 4}]).draws["runtime_s"]
+    unsure = loud.forecast([{"nodes": 4}]).draws["runtime_s"]
+    assert np.ptp(sure) < 1e-9 * sure.mean()
+    assert 0.01 < np.std(np.log(unsure)) < 0.1
+    assert np.ptp(loud.forecast([{"nodes": 4}]).draws["power_w"]) < 1e-9

@@ -71,6 +71,7 @@ class LawEnsemble:
         self.rng = np.random.default_rng(seed)
         self.measured: list[int] = []
         self.logs: list[tuple[float, float]] = []
+        self.noise: list[tuple[float, float]] = []
         self.n = len(self.structures[0].target.units)
         self._size = hyper.SHARED + self.structures[0].target.units.shape[1]
         self._jobs = len(self.structures[0].left_out)
@@ -103,10 +104,20 @@ class LawEnsemble:
             self.log_weight = np.log(share)
         self._reweigh()
 
-    def tell(self, index: int, log_runtime: float, log_power: float) -> None:
-        """Take a measurement at setting ``index``; members that explain it gain weight."""
+    def tell(
+        self,
+        index: int,
+        log_runtime: float,
+        log_power: float,
+        noise: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        """Take a measurement at setting ``index``; members that explain it gain weight.
+
+        ``noise`` are the variances with which log runtime and log power were measured.
+        """
         self.measured.append(int(index))
         self.logs.append((float(log_runtime), float(log_power)))
+        self.noise.append((float(noise[0]), float(noise[1])))
         self._reweigh()
         if 1 / (self.weights**2).sum() < 0.4 * len(self.z):
             kept = self._resample(self.weights, len(self.z))
@@ -125,7 +136,7 @@ class LawEnsemble:
         """The same belief, to be told more without changing this one; structures are shared."""
         twin = copy(self)
         twin.rng = deepcopy(self.rng)
-        twin.measured, twin.logs = list(self.measured), list(self.logs)
+        twin.measured, twin.logs, twin.noise = [*self.measured], [*self.logs], [*self.noise]
         return twin
 
     def draws(self, count: int, at: Index | None = None) -> tuple[Array, Array]:
@@ -141,7 +152,7 @@ class LawEnsemble:
         Returns
         -------
         (d, n) and (d, n)
-            Measured settings have their measured value in every draw.
+            Settings measured without noise have their measured value in every draw.
         """
         torch = require("torch", extra="search")
         at = np.arange(self.n) if at is None else at
@@ -156,7 +167,8 @@ class LawEnsemble:
                 noise = self.rng.normal(size=(share[i], 2 * len(at)))
                 parts.append(means[row, of] + noise @ factors[row].T)
         out = np.vstack(parts)[self.rng.permutation(count)]
-        out[:, self._rows(at)] = self._values()
+        exact = self._noise() == 0
+        out[:, self._rows(at)[exact]] = self._values()[exact]
         return out[:, : len(at)], out[:, len(at) :]
 
     def marginals(self) -> tuple[Array, Array]:
@@ -194,9 +206,11 @@ class LawEnsemble:
         told = self._values() if self.measured else prior
         with torch.no_grad():
             z = self.z[members]
-            gain = torch.linalg.solve(
-                hyper.covariance(curve, z, known), cross := hyper.covariance(curve, z, known, rows)
-            )
+            cross = hyper.covariance(curve, z, known, rows)
+            own = hyper.covariance(curve, z, known)
+            if self.measured:
+                own = own + torch.diag(torch.as_tensor(self._noise()))
+            gain = torch.linalg.solve(own, cross)
             pulled = (torch.as_tensor(told - prior) @ gain).numpy()
             gone = (cross * gain).numpy().sum(axis=1)
             n = len(rows)
@@ -223,7 +237,8 @@ class LawEnsemble:
                 k = hyper.covariance(structure.target, self.z[these], at)
                 means = structure.target.tensors()["means"][:, both].expand(len(these), -1, -1)
                 if self.measured:
-                    gain = torch.linalg.solve(k[:, known][:, :, known], k[:, known])
+                    noise = torch.diag(torch.as_tensor(self._noise()))
+                    gain = torch.linalg.solve(k[:, known][:, :, known] + noise, k[:, known])
                     means = means + (y - means[:, :, known]) @ gain
                     k = k - k[:, :, known] @ gain
                     k = (k + k.mT) / 2 + 1e-8 * torch.eye(k.shape[1], dtype=k.dtype)
@@ -236,6 +251,9 @@ class LawEnsemble:
 
     def _values(self) -> Array:
         return np.array(self.logs, dtype=float).reshape(-1, 2).T.ravel()
+
+    def _noise(self) -> Array:
+        return np.array(self.noise, dtype=float).reshape(-1, 2).T.ravel()
 
     def _normal(self, count: int) -> Array:
         """Quasi-random standard normal vectors (count, Z)."""
@@ -267,7 +285,7 @@ class LawEnsemble:
             curve = structure_.target
             found = np.zeros((len(members), len(curve.means)))
             if self.measured:
-                found = hyper.log_evidence(curve, z[members], y, at)
+                found = hyper.log_evidence(curve, z[members], y, at, self._noise())
             total[members] = np.logaddexp.reduce(found, axis=1) - np.log(found.shape[1])
             for row, i in enumerate(members):
                 shares[i] = _normalised(found[row])

@@ -187,12 +187,18 @@ def _unit_matern() -> Any:
     return kernel.requires_grad_(False)
 
 
-def log_evidence(curve: Curve, z: Array, y: Array, rows: Index | None = None) -> Array:
-    """Log density (M, C) of measured ``y`` (2n,) at ``rows`` under each z and component."""
+def log_evidence(
+    curve: Curve, z: Array, y: Array, rows: Index | None = None, noise: Array | None = None
+) -> Array:
+    """Log density (M, C) of measured ``y`` (2n,) at ``rows`` under each z and component.
+
+    ``noise`` (2n,) are variances of the measurements themselves; none by default.
+    """
     torch = require("torch", extra="search")
     cholesky = require("linear_operator", extra="search").utils.cholesky.psd_safe_cholesky
     with torch.no_grad():
-        factor = cholesky(covariance(curve, z, rows))
+        k = covariance(curve, z, rows)
+        factor = cholesky(k if noise is None else k + torch.diag(torch.as_tensor(noise)))
         left = torch.as_tensor(y) - curve.tensors()["means"][:, _both(rows, len(curve.units))]
         white = torch.linalg.solve_triangular(factor, left.T.expand(len(z), -1, -1), upper=False)
         logdet = factor.diagonal(dim1=1, dim2=2).log().sum(dim=1)

@@ -12,6 +12,7 @@ sample is looked at, and ``notes`` says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any, Unpack
 
@@ -26,6 +27,7 @@ from rheostat.core.outcome import Array, Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.prediction.scaling_law import Job, LawEnsemble, structures
+from rheostat.prediction.scaling_law.structures import role_of
 from rheostat.tradeoff.candidates import promising
 from rheostat.tradeoff.lookahead import REFERENCE, least_regret, plan, scaled
 from rheostat.tradeoff.propose.base import Searcher
@@ -34,6 +36,10 @@ from rheostat.tradeoff.rules import Limit
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 HORIZON = 6
+ROUNDING = 1e-12
+"""Variance of logs below which repeats are equal."""
+ALIKE = 0.01
+"""Two caps whose runtime and power differ by less than this, in logs, or by less than noise."""
 DRAWS, ENTRIES = (128, 512), 40_000
 """Model draws behind a decision: within these bounds, so many that draws x settings is this."""
 EXACT, CANDIDATES = 256, 256
@@ -167,7 +173,13 @@ class LawGuided(Searcher):
         if self._drawn is None or self._drawn[0] != state:
             model = self._informed(settings)
             at = self._candidates(settings, model)
-            self._drawn = (state, at, self._joint(settings, at, model))
+            logs = self._joint(settings, at, model)
+            for here, same in self._caps_alike(settings, model):
+                if here in at:
+                    place = np.searchsorted(at, [here, same])
+                    for values in logs.values():
+                        values[:, place[0]] = values[:, place[1]]
+            self._drawn = (state, at, logs)
         return self._drawn[1:]
 
     def _informed(self, settings: Sequence[Setting]) -> LawEnsemble:
@@ -177,17 +189,53 @@ class LawGuided(Searcher):
             ways = structures(points, self.space.names, self._jobs)
             self._fresh = (len(settings), LawEnsemble(ways, seed=self.seed))
         model, place = self._fresh[1].copy(), {self.key(s): i for i, s in enumerate(settings)}
-        front = self.front
-        if len(front):
-            t, p = np.log(front.mean("runtime_s")), np.log(front.mean("power_w"))
-            rows = front.alternatives.select(self.space.names).frame.rows()
-            runs: dict[int, list[tuple[float, float]]] = {}
-            for row, runtime, power in zip(rows, t, p, strict=True):
-                if row in place and np.isfinite(runtime) and np.isfinite(power):
-                    runs.setdefault(place[row], []).append((float(runtime), float(power)))
-            for at, logs in runs.items():
-                model.tell(at, *np.mean(logs, axis=0).tolist())
+        cells = self._cells(place)
+        noise = _noise(list(cells.values()))
+        for at, logs in cells.items():
+            t, p = np.log(np.exp(logs).mean(axis=0)).tolist()
+            model.tell(at, t, p, (noise[0] / len(logs), noise[1] / len(logs)))
         return model
+
+    def _cells(self, place: Mapping[Any, int]) -> dict[int, Array]:
+        """Log runtime and log power (k, 2) of the k runs of each setting that was told."""
+        found: dict[int, list[Array]] = {}
+        front = self.front
+        if not len(front):
+            return {}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(np.stack([front.draws(q) for q in ("runtime_s", "power_w")], axis=2))
+        rows = front.alternatives.select(self.space.names).frame.rows()
+        for i, row in enumerate(rows):
+            runs = logs[np.isfinite(logs[:, i]).all(axis=1), i]
+            if row in place and len(runs):
+                found.setdefault(place[row], []).append(runs)
+        return {at: np.concatenate(runs) for at, runs in found.items()}
+
+    def _caps_alike(self, settings: Sequence[Setting], model: LawEnsemble) -> list[tuple[int, int]]:
+        """Settings that are one with a told setting, since neither's power cap binds.
+
+        Where two caps, all else equal, gave the same runtime and power, no cap from the lower one
+        on binds.  Pairs of a setting that was not told and the lower one.
+        """
+        caps = [k for k in self.space.names if role_of(k) == "cap"]
+        if len(caps) != 1:
+            return []
+        cap, told = caps[0], dict(zip(model.measured, np.array(model.logs), strict=True))
+        margin = 2 * np.sqrt(np.max(np.reshape(model.noise, (-1, 2)), axis=0, initial=0.0))
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for i, s in enumerate(settings):
+            groups.setdefault(tuple(v for k, v in s.items() if k != cap), []).append(i)
+        found = []
+        for rows in groups.values():
+            rows.sort(key=lambda i: settings[i][cap])
+            own = [i for i in rows if i in told]
+            near = (np.abs(told[a] - told[b]) for a, b in pairwise(own))
+            lowest = next((a for a, d in zip(own, near, strict=False)
+                           if (d <= np.maximum(ALIKE, margin)).all()), None)  # fmt: skip
+            if lowest is not None:
+                free = rows[rows.index(lowest) :]
+                found += [(i, lowest) for i in free if i not in told]
+        return found
 
     def _candidates(self, settings: Sequence[Setting], model: LawEnsemble) -> Index:
         """Settings to be drawn jointly: all of a small space, else those that can matter."""
@@ -231,6 +279,18 @@ class LawGuided(Searcher):
         )
         found = self.space.sample(points.random(SAMPLED))
         return list({self.key(s): s for s in found}.values())
+
+
+def _noise(cells: Sequence[Array]) -> Array:
+    """Variance (2,) of one run's log runtime and log power, pooled over repeats; 0 without any.
+
+    >>> _noise([np.array([[0.0, 1.0], [0.2, 1.0]]), np.array([[5.0, 5.0]])]).round(3)
+    array([0.02, 0.  ])
+    """
+    spare = sum(len(c) - 1 for c in cells)
+    squares = sum((((c - c.mean(axis=0)) ** 2).sum(axis=0) for c in cells), np.zeros(2))
+    variance = squares / max(spare, 1)
+    return np.asarray(np.where(variance > ROUNDING, variance, 0.0))
 
 
 def limitable(knobs: Sequence[str]) -> tuple[str, ...]:
