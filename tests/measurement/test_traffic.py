@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pytest
 
@@ -36,3 +38,19 @@ def test_the_public_traces_are_read_whole(shared_data):
     azure = read_traffic(shared_data / "llm/azure_llm_2023/AzureLLMInferenceTrace_conv.csv")
     assert (len(azure), len(azure.notes)) == (19_366, 0)
     assert len(read_traffic(shared_data / "llm/mooncake/conversation_trace.parquet")) == 12_031
+
+
+def test_recorded_requests_are_in_order_of_time(tmp_path):
+    from rheostat.measurement.serving.traffic import read_recorded
+
+    file = tmp_path / "r.jsonl"
+    keys = ("queued_ts", "first_token_ts", "last_token_ts", "input_toks", "output_toks")
+    rows = [(12, 13, 15, 9, 3), (10, 11, 14, 9, 3), (11, 9, 8, 9, 3)]
+    file.write_text("\n".join(json.dumps(dict(zip(keys, r, strict=True))) for r in rows))
+    jobs = read_recorded(file)
+    assert jobs.frame["submit_s"].to_list() == [0.0, 2.0]
+    assert jobs.frame["end_s"].to_list() == [4.0, 5.0]
+    assert jobs.notes[0].count == 1
+    (tmp_path / "t.csv").write_text("submit_s,prompt_tokens,output_tokens\n0,1,1\n")
+    with pytest.raises(DataError, match="no start_s"):
+        read_recorded(tmp_path / "t.csv")

@@ -54,6 +54,52 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     return _checked(frame.select(pl.col(c).cast(pl.Float64, strict=False) for c in NAMES), path)
 
 
+RECORDED = {"queued_ts": "submit_s", "input_toks": "prompt_tokens", "output_toks": "output_tokens",
+            "first_token_ts": "start_s", "last_token_ts": "end_s"}  # fmt: skip
+TIMES = ("submit_s", "start_s", "end_s")
+
+
+def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
+    """Requests with the moments of the first (``start_s``) and the last token (``end_s``).
+
+    Parameters
+    ----------
+    path
+        JSON lines as LLMServingSim records vLLM (``queued_ts``, ``first_token_ts``, ...), or CSV or
+        parquet with the house's names.
+    columns
+        Our name to the file's, where they differ.
+
+    Raises
+    ------
+    DataError
+        The columns are not there, or no row has all of them in order of time.
+    """
+    path = ordinary_file(path)
+    with path.open("rb") as file:
+        lines = file.read(64).lstrip()[:1] == b"{"
+    try:
+        frame = pl.read_ndjson(path, infer_schema_length=None) if lines else _frame(path)
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
+        raise DataError(str(path), [f"is no record of requests: {error}"[:300]]) from error
+    names = RECORDED | {t: o for o, t in (columns or {}).items()}
+    frame = frame.rename({t: o for t, o in names.items() if t in frame.columns and t != o})
+    every = (*NAMES, "start_s", "end_s")
+    if missing := [c for c in every if c not in frame.columns]:
+        raise DataError(str(path), [f"found no {' and no '.join(missing)}; name them by columns"])
+    frame = frame.select(pl.col(c).cast(pl.Float64, strict=False) for c in every)
+    timed = pl.col("submit_s").is_finite() & (pl.col("start_s") >= pl.col("submit_s"))
+    timed &= (pl.col("end_s") >= pl.col("start_s")) & pl.col("end_s").is_finite()
+    lengths = (pl.col("prompt_tokens") >= 1) & (pl.col("output_tokens") >= 1)
+    kept = frame.filter((timed & lengths).fill_null(False)).sort("submit_s", maintain_order=True)
+    if not len(kept):
+        raise DataError(str(path), ["no row was answered after it came"])
+    out = len(frame) - len(kept)
+    notes = [Note("not answered after it came, or lengths below 1", count=out, dropped=True)]
+    zero = kept["submit_s"][0]
+    return table(kept.with_columns(pl.col(*TIMES) - zero), COLUMNS, notes if out else [])
+
+
 def _frame(path: Path) -> pl.DataFrame:
     with path.open("rb") as file:
         parquet = file.read(4) == b"PAR1"
