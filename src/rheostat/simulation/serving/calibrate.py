@@ -15,12 +15,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.simulation.serving.serve import Array, Replica, Served, serve
 
+Rows = NDArray[np.int64]
 TIMES = ("base_s", "request_s", "context_s", "prefill_s")
 STARTS, ROUNDS, STEPS = (1.0, 3.0), 2, 400
 FIRST_TOKEN = 0.3  # weight of first tokens beside whole answers
@@ -89,14 +91,14 @@ def _latencies(requests: JobTable) -> tuple[Array, Array, Array]:
     return np.maximum(first - submit, 1e-3), (end - first) / more, np.maximum(end - submit, 1e-3)
 
 
-def _misfit(served: Served, recorded: JobTable, rows: Array) -> float:
+def _misfit(served: Served, recorded: JobTable, rows: Rows) -> float:
     ours, theirs = _latencies(served.requests), _latencies(recorded)
     first, whole = (np.abs(np.log(ours[k] / theirs[k]))[rows] for k in (0, 2))
     late = np.minimum(whole, WORST).mean() + FIRST_TOKEN * np.minimum(first, WORST).mean()
     return float(late)
 
 
-def _errors(served: Served, recorded: JobTable, rows: Array) -> dict[str, float]:
+def _errors(served: Served, recorded: JobTable, rows: Rows) -> dict[str, float]:
     ours, theirs = _latencies(served.requests), _latencies(recorded)
     return {
         name: float(np.median(np.abs(a / np.maximum(b, 1e-9) - 1)[rows]))
