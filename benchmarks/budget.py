@@ -99,7 +99,7 @@ def shares(
     **start: float,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Mean gain of each rule, one node per application, by the tables it is judged on."""
-    f = fleet(pl.DataFrame({"app": list(learnt)}), learnt, start=start)
+    f = fleet(pl.DataFrame({"app": list(learnt)}), learnt, start=start or "lowest")
     rows = []
     for extra in extras:
         total = float(f.now_w.sum() + extra * len(f))
