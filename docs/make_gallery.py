@@ -78,7 +78,7 @@ GALLERY = (
     Entry("A power budget", "budget plan capped.csv --nodes nodes.csv --limits limits.toml", {
         "budget": "Watts of each rack before and after, and its limit.",
     }),
-    Entry("Power from counters", "counters counters.csv --methods law --split application", {
+    Entry("Power from counters", "counters counters.csv --methods law --leave-out application", {
         "counters": "What 20 % less of a counter would do to the power.",
     }),
     Entry("A served language model", "llm plan served.csv --app m13 --itl 25ms", {

@@ -198,6 +198,21 @@ def options() -> dict[str, set[str]]:
     return found
 
 
+def test_every_command_of_the_gallery_can_be_typed(tmp_path: Path, monkeypatch) -> None:
+    from typer.main import get_command
+
+    from rheostat.cli.app import app
+
+    made = gallery()
+    made.write_data(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for entry in made.GALLERY:
+        words, command = shlex.split(entry.command), get_command(app)
+        while hasattr(command, "commands"):
+            command = command.commands[words.pop(0)]
+        command.make_context("rheostat", words)
+
+
 @pytest.mark.parametrize("name", ["budget", "coschedule", "training"])
 def test_the_gallery_is_what_the_commands_draw(name: str, tmp_path: Path) -> None:
     """The bytes, with the matplotlib that constraints.txt pins."""

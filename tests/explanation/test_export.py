@@ -208,7 +208,7 @@ def test_a_tree_explains_itself_in_python_too():
 
     told = rh.explain(small())
     assert told.facts["rules"][0]["if"] == rules(small())[0].jobs
-    assert "├ yes: worth 3.25 (10 %), by wait time (+100 %)" in str(told)
+    assert "├ yes: priority 3.25 (10 %), by wait time (+100 %)" in str(told)
 
 
 def test_the_page_draws_every_node_and_says_what_is_not_known():
@@ -221,7 +221,7 @@ def test_the_page_draws_every_node_and_says_what_is_not_known():
     said = [t.replace("\n", " ") for t in boxes["text"]]
     assert said[0] == "requested walltime ≤ 10m?"
     assert said[2] == "no: processors ≤ 8?"
-    assert said[1].startswith("yes: worth 3.25, 10\N{NO-BREAK SPACE}% of jobs by wait time")
+    assert said[1].startswith("yes: priority 3.25, 10\N{NO-BREAK SPACE}% of jobs by wait time")
     at = list(zip(boxes["x"], boxes["y"], strict=True))
     assert len(set(at)) == 7
     assert found["x"]["low"] <= min(boxes["x"]) <= max(boxes["x"]) + 1 <= found["x"]["high"]

@@ -37,16 +37,16 @@ def ordinary_file(path: str | Path, *, new: bool = False) -> Path:
     """
     path = Path(path)
     try:
-        found = path.stat()
+        status = path.stat()
     except (FileNotFoundError, ValueError) as error:
         raise DataError(str(path), ["no such file"]) from error
     except OSError as error:
         raise DataError(str(path)[:200], [f"cannot be read: {error.strerror}"]) from error
-    if not stat.S_ISREG(found.st_mode):
-        folder = stat.S_ISDIR(found.st_mode)
+    if not stat.S_ISREG(status.st_mode):
+        folder = stat.S_ISDIR(status.st_mode)
         what = "a folder" if folder else "a pipe or a device: copy it to a file first"
         raise DataError(str(path), [f"expected a file, got {what}"])
-    if not found.st_size and not new:
+    if not status.st_size and not new:
         raise DataError(str(path), ["the file is empty (0 bytes)"])
     return path
 
@@ -60,8 +60,8 @@ def read_text(path: str | Path, *, errors: str = "strict") -> str:
         return path.read_text(encoding="utf-8", errors=errors)
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        told = f"line {line} is not UTF-8 (byte {error.object[error.start]:#04x})"
-        raise DataError(str(path), [told, "convert it: iconv -f LATIN1 -t UTF-8"]) from error
+        problem = f"line {line} is not UTF-8 (byte {error.object[error.start]:#04x})"
+        raise DataError(str(path), [problem, "convert it: iconv -f LATIN1 -t UTF-8"]) from error
 
 
 def read_json(path: str | Path) -> Any:
@@ -71,11 +71,11 @@ def read_json(path: str | Path) -> Any:
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """A TOML document; NaN, infinities and integers beyond 64 bits are refused by their name."""
-    found: dict[str, Any] = _document(path, "TOML", tomllib.loads)
-    odd = [f"{name}: expected a finite number, got {v}" for name, v in _odd_numbers(found, "")]
+    document: dict[str, Any] = _document(path, "TOML", tomllib.loads)
+    odd = [f"{name}: expected a finite number, got {v}" for name, v in _odd_numbers(document, "")]
     if odd:
         raise DataError(str(path), odd)
-    return found
+    return document
 
 
 def parse_json(text: str | bytes) -> Any:

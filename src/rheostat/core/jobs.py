@@ -196,11 +196,11 @@ class JobTable:
         """The rows of one job."""
         self.require("job_id")
         ids = self.frame["job_id"]
-        found = self.rows(ids.cast(pl.String).to_numpy() == str(job_id))
-        if not len(found):
+        rows = self.rows(ids.cast(pl.String).to_numpy() == str(job_id))
+        if not len(rows):
             there = f"job_id runs from {ids.min()!s} to {ids.max()!s}"
             raise DataError(f"job {job_id}", [f"not in this table of {len(self)} rows; {there}"])
-        return found
+        return rows
 
     def split_by_time(self, fraction: float, by: str = "submit_s") -> tuple[JobTable, JobTable]:
         """(past, recent): the first ``fraction`` of rows by submit time, ties to the past.
@@ -229,8 +229,8 @@ class JobTable:
         odd = values.is_null() & self.frame[name].is_not_null()
         if odd.any():
             at = int(odd.arg_max() or 0)
-            told = f"expected a number, got {self.frame[name][at]!r} in row {at}"
-            raise DataError(f"column {name}", [told[:300]])
+            problem = f"expected a number, got {self.frame[name][at]!r} in row {at}"
+            raise DataError(f"column {name}", [problem[:300]])
         return values.fill_null(np.nan).to_numpy()
 
     def write_parquet(self, path: str | Path) -> None:

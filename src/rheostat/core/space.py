@@ -75,18 +75,18 @@ class Knob:
         high: float = math.nan,
         log: bool | None = None,
     ) -> None:
-        found = tuple(values) if values is not None else ()
+        listed = tuple(values) if values is not None else ()
         numeric = all(
-            isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in found
+            isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in listed
         )
-        if found and numeric:
-            found = tuple(sorted({v.item() if isinstance(v, np.number) else v for v in found}))
-            low, high = float(found[0]), float(found[-1])
-        elif found:
-            if odd := [v for v in found if not isinstance(v, (str, bool, int, float, np.number))]:
-                told = f"expected numbers or names, got {', '.join(map(repr, odd))}"
-                raise DataError(f"Knob {name}", [told[:300]])
-            found = tuple(dict.fromkeys(found))
+        if listed and numeric:
+            listed = tuple(sorted({v.item() if isinstance(v, np.number) else v for v in listed}))
+            low, high = float(listed[0]), float(listed[-1])
+        elif listed:
+            if odd := [v for v in listed if not isinstance(v, (str, bool, int, float, np.number))]:
+                problem = f"expected numbers or names, got {', '.join(map(repr, odd))}"
+                raise DataError(f"Knob {name}", [problem[:300]])
+            listed = tuple(dict.fromkeys(listed))
         elif not all(isinstance(v, (int, float)) for v in (low, high)) or not low <= high:
             raise DataError(
                 f"Knob {name}", [f"expected values, or low <= high; got low={low}, high={high}"]
@@ -94,7 +94,7 @@ class Knob:
         ratio = numeric and low > 0 and high >= 4 * low
         for key, value in {
             "name": name,
-            "values": found,
+            "values": listed,
             "low": low,
             "high": high,
             "log": ratio if log is None else log,

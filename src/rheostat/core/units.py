@@ -30,8 +30,8 @@ def parse_duration(text: str | float) -> float:
     """
     seconds = _duration(text)
     if not math.isfinite(seconds):
-        told = f"expected like 2h, 1h30m, 90 or 1-02:00:00, got {text!r}"
-        raise DataError("duration", [told[:200]])
+        problem = f"expected like 2h, 1h30m, 90 or 1-02:00:00, got {text!r}"
+        raise DataError("duration", [problem[:200]])
     return seconds
 
 
@@ -63,8 +63,8 @@ def parse_quantity(text: str | float, unit: str) -> float:
         return parse_duration(text)
     value = _quantity(text, unit)
     if not math.isfinite(value):
-        told = f"expected a number in {unit} like 15k{unit}, got {text!r}"
-        raise DataError("quantity", [told[:200]])
+        problem = f"expected a number in {unit} like 15k{unit}, got {text!r}"
+        raise DataError("quantity", [problem[:200]])
     return value
 
 
@@ -72,10 +72,10 @@ def _quantity(text: str | float, unit: str) -> float:
     """In the base unit; NaN for what is no quantity."""
     if isinstance(text, (int, float)):
         return float(text)
-    found = re.fullmatch(rf"{_NUMBER}\s*([mkMGT]?)(Wh|{re.escape(unit)})?", str(text).strip())
-    if not found or (found[3] == "Wh" and unit != "J"):
+    match = re.fullmatch(rf"{_NUMBER}\s*([mkMGT]?)(Wh|{re.escape(unit)})?", str(text).strip())
+    if not match or (match[3] == "Wh" and unit != "J"):
         return math.nan
-    return float(found[1]) * _PREFIX[found[2]] * (3600.0 if found[3] == "Wh" else 1.0)
+    return float(match[1]) * _PREFIX[match[2]] * (3600.0 if match[3] == "Wh" else 1.0)
 
 
 def format_quantity(value: float, unit: str) -> str:

@@ -16,11 +16,11 @@ from rheostat.decision.decide import Advice, Change
 from rheostat.explanation.grid_cells import change
 from rheostat.explanation.number_words import plain_name, quantity, share, signed, unit_of
 
-Told = tuple[list[Section], dict[str, Any]]
+Explained = tuple[list[Section], dict[str, Any]]
 SHOWN, GROUPS = 20, 12
 
 
-def explain_advice(advice: Advice, shown: int = SHOWN) -> Told:
+def explain_advice(advice: Advice, shown: int = SHOWN) -> Explained:
     """How many jobs change, what that saves, and the first jobs in a table."""
     counts = advice.counts()
     said = Section("decide", (*_sums(advice, counts), UNMEASURED))
@@ -88,7 +88,8 @@ def advice_grid(advice: Advice, shown: int | None = SHOWN) -> Grid:
     if shown is not None:
         frame = frame.sort(order, nulls_last=True, maintain_order=True).head(shown)
     who = [c for c in ("job_id", "user", "app") if c in frame.columns]
-    heads, units, columns = list(who), [""] * len(who), [frame[c].to_list() for c in who]
+    heads: list[str] = list(who)
+    units, columns = [""] * len(who), [frame[c].to_list() for c in who]
     for k in advice.knobs:
         heads += [f"{k} asked", k]
         units += ["", ""]
@@ -151,14 +152,14 @@ def advice_rows(advice: Advice) -> list[dict[str, Any]]:
     return advice.table.frame.rows(named=True)
 
 
-def with_accuracy(report: Report, found: Mapping[str, Accuracy], share_held: float) -> Report:
+def with_accuracy(report: Report, accuracy: Mapping[str, Accuracy], share_held: float) -> Report:
     """An advice's report with error and coverage on the newest jobs, which the method had not seen.
 
     Parameters
     ----------
     report : Report
         Of an `Advice`.
-    found : mapping
+    accuracy : mapping
         Quantity to `Accuracy`.
     share_held : float
         Share of the log that was held back.
@@ -170,13 +171,13 @@ def with_accuracy(report: Report, found: Mapping[str, Accuracy], share_held: flo
     said = [
         f"On the newest {share(share_held)} of jobs, learnt from the others, at what they ran at:"
     ]
-    said += [accuracy_words(q, a) for q, a in found.items()]
-    section = Section("checked", tuple(said), None, calibration_chart(found))
-    facts = {**report.facts, "accuracy": accuracy_facts(found)}
+    said += [accuracy_words(q, a) for q, a in accuracy.items()]
+    section = Section("checked", tuple(said), None, calibration_chart(accuracy))
+    facts = {**report.facts, "accuracy": accuracy_facts(accuracy)}
     return replace(report, sections=[*report.sections, section], facts=facts)
 
 
-def explain_backtest(result: Backtest) -> Told:
+def explain_backtest(result: Backtest) -> Explained:
     """What was learnt, how right it was where that can be checked, and what would have changed."""
     when = datetime.fromtimestamp(result.edge_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
     learnt = f"{result.learnt:,} jobs that ended before {when}"
@@ -223,25 +224,26 @@ def _true(name: str, total: Change) -> str:
     return f"{plain_name(name)} {signed(total.change[0])}"
 
 
-def accuracy_words(name: str, found: Accuracy) -> str:
+def accuracy_words(name: str, accuracy: Accuracy) -> str:
     """One quantity's error and coverage in a sentence.
 
     >>> accuracy_words("power_w", Accuracy(400, 0.023, 0.892, 0.9, ()))
     'power: half of 400 predictions within 2.3 %; 90 % intervals held 89.2 % of the truths.'
     """
-    if not found.rows:
+    if not accuracy.rows:
         return f"{plain_name(name)}: nothing to check."
     return (
-        f"{plain_name(name)}: half of {found.rows:,} predictions within {share(found.error, 1)}; "
-        f"{share(found.level)} intervals held {share(found.coverage, 1)} of the truths."
+        f"{plain_name(name)}: half of {accuracy.rows:,} predictions within "
+        f"{share(accuracy.error, 1)}; {share(accuracy.level)} intervals held "
+        f"{share(accuracy.coverage, 1)} of the truths."
     )
 
 
-def calibration_chart(found: dict[str, Accuracy] | Any) -> Chart | None:
+def calibration_chart(accuracy: dict[str, Accuracy] | Any) -> Chart | None:
     """Nominal against observed coverage of intervals, one line per quantity."""
     series = tuple(
         {"name": plain_name(q), "x": [p[0] for p in a.curve], "y": [p[1] for p in a.curve]}
-        for q, a in found.items()
+        for q, a in accuracy.items()
         if a.curve
     )
     return (

@@ -80,7 +80,7 @@ def budget_grid(facts: Mapping[str, Any]) -> Grid:
 def _sentences(facts: Mapping[str, Any]) -> tuple[str, ...]:
     total = facts["limits"]["total_w"]
     gain, watt = facts["mean_gain"], facts["watt"]["gain_per_w"]
-    found = [
+    sentences = [
         f"Budget {format_quantity(total, 'W')}; caps now {_w(facts['caps_w']['before'])}, then "
         f"{_w(facts['caps_w']['after'])}; {facts['changed']} of {len(facts['nodes'])} nodes "
         "change.",
@@ -92,8 +92,8 @@ def _sentences(facts: Mapping[str, Any]) -> tuple[str, ...]:
         _certified(facts["certificate"]),
     ]  # fmt: skip
     if facts["donors"]:
-        found.append(f"Donors: {len(facts['donors'])} nodes that draw less than their caps.")
-    return tuple(found)
+        sentences.append(f"Donors: {len(facts['donors'])} nodes that draw less than their caps.")
+    return tuple(sentences)
 
 
 def _between(watt: Mapping[str, Any]) -> str:
@@ -111,11 +111,11 @@ def _certified(certificate: Mapping[str, Any]) -> str:
 
 def _row(node: Mapping[str, Any]) -> tuple[Any, ...]:
     gain = node["gain"]
-    told = "-" if gain is None else _percent(gain["value"])
+    words = "-" if gain is None else _percent(gain["value"])
     if gain is not None and gain["high"] > gain["low"]:
-        told += f" ({_percent(gain['low'])} to {_percent(gain['high'])})"
+        words += f" ({_percent(gain['low'])} to {_percent(gain['high'])})"
     before, after = (" + ".join(f"{w:g}" for w in node[x].values()) for x in ("before", "after"))
-    return node["node"], node["app"], before, after, told
+    return node["node"], node["app"], before, after, words
 
 
 def _percent(share: float | None) -> str:

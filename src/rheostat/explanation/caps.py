@@ -20,12 +20,12 @@ BASELINES = {
 SHORT = {"line": "by line", "bilinear": "bilinear", "gp_low": "GP, at worst"}
 
 
-def caps_facts(found: CapAdvice) -> dict[str, Any]:
+def caps_facts(advice: CapAdvice) -> dict[str, Any]:
     """What is expected of an application under caps, as data.
 
     Parameters
     ----------
-    found : CapAdvice
+    advice : CapAdvice
         From `rheostat.choose_caps`.
 
     Returns
@@ -33,36 +33,40 @@ def caps_facts(found: CapAdvice) -> dict[str, Any]:
     dict
         As ``rheostat caps --json`` prints it: watts, shares of speed lost, probabilities.
     """
-    known, loss, risk = found.known, found.loss, found.risk
+    known, loss, risk = advice.known, advice.loss, advice.risk
 
     def named(row: int) -> dict[str, float]:
         return {k: float(w) for k, w in zip(known.knobs, known.values[row], strict=True)}
 
     facts: dict[str, Any] = {
-        "app": found.app,
-        "ready": found.ready,
+        "app": advice.app,
+        "ready": advice.ready,
         "knobs": list(known.knobs),
         "known_applications": len(known.apps),
-        "tried": int(np.isfinite(found.row).sum()),
+        "tried": int(np.isfinite(advice.row).sum()),
         "loss": loss,
         "risk": risk,
-        "next": named(found.next_setting) if found.next_setting >= 0 else None,
-        "notes": list(found.notes),
+        "next": named(advice.next_setting) if advice.next_setting >= 0 else None,
+        "notes": list(advice.notes),
         "settings": [],
     }
-    if not found.ready:
+    if not advice.ready:
         return facts
-    kept = found.kept
+    kept = advice.kept
     facts["keep"] = {
         "caps": named(kept.setting), "saved_w": kept.saved_w, "probability": kept.probability,
-        "tried": bool(np.isfinite(found.row[kept.setting])),
+        "tried": bool(np.isfinite(advice.row[kept.setting])),
     }  # fmt: skip
-    facts["needed_probability"] = found.needed if np.isfinite(found.needed) else None
+    facts["needed_probability"] = advice.needed if np.isfinite(advice.needed) else None
     facts["baselines"] = [
         {"name": b.name, "keep": named(b.kept), "saved_w": float(known.saved_w[b.kept])}
-        for b in found.baselines
+        for b in advice.baselines
     ]
-    speed, low, likely = found.found.speed(), found.found.bound(risk), found.found.reaches(1 - loss)
+    speed, low, likely = (
+        advice.found.speed(),
+        advice.found.bound(risk),
+        advice.found.reaches(1 - loss),
+    )
     facts["settings"] = [
         {
             "caps": named(i),
@@ -70,8 +74,8 @@ def caps_facts(found: CapAdvice) -> dict[str, Any]:
             "loss": 1.0 - float(speed[i]),
             "loss_high": 1.0 - float(low[i]),
             "probability": float(likely[i]),
-            "tried": bool(np.isfinite(found.row[i])),
-            "baselines": {b.name: 1.0 - float(b.speed[i]) for b in found.baselines},
+            "tried": bool(np.isfinite(advice.row[i])),
+            "baselines": {b.name: 1.0 - float(b.speed[i]) for b in advice.baselines},
         }
         for i in range(len(speed))
     ]

@@ -28,7 +28,7 @@ from rheostat.explanation.number_words import (
 )
 from rheostat.explanation.scatter import GLYPHS
 
-Told = tuple[list[Section], dict[str, Any]]
+Explained = tuple[list[Section], dict[str, Any]]
 FLAT = 0.03
 """Two runtimes nearer than this are the same to anyone who waits for them."""
 
@@ -52,7 +52,7 @@ def row_of(front: Front, setting: Mapping[str, Any] | None) -> int | None:
     return next((i for i, row in enumerate(rows) if row == dict(setting)), None)
 
 
-def explain_front(front: Front, chosen: int | None, request: Mapping[str, Any] | None) -> Told:
+def explain_front(front: Front, chosen: int | None, request: Mapping[str, Any] | None) -> Explained:
     """The table of settings, the picture, and how many are worth considering."""
     base = row_of(front, request)
     judged = np.isfinite(front.values).all(axis=1)
@@ -168,9 +168,9 @@ def front_table(front: Front, chosen: int | None, base: int | None) -> Grid:
     for i, entry in enumerate(facts):
         values = [entry[k] for k in front.knobs]
         values += [(entry[q], *entry["intervals"][q]) for q in held]
-        marks = (i == chosen, i == base)
+        roles = (i == chosen, i == base)
         values += [entry[k] for k in ("on_front", "support", *graded)]
-        rows.append((*values, *marks))
+        rows.append((*values, *roles))
     return Grid(heads, tuple(rows), (), chosen)
 
 
@@ -179,7 +179,7 @@ def explain_choice(
     front: Front | None,
     job: JobTable | None = None,
     requested: Mapping[str, Any] | None = None,
-) -> Told:
+) -> Explained:
     """One sentence that says what to do and what it buys, then the reasons."""
     request = None if front is None else asked(front, job, requested)
     base = None if front is None else row_of(front, request)
@@ -195,13 +195,13 @@ def explain_choice(
 
 def changes(front: Front, row: int, base: int) -> dict[str, list[float]]:
     """Relative change of each objective against ``base``: mean, low, high, draw by draw."""
-    found = {}
+    ratios = {}
     for name in (o.name for o in front.objectives):
         draws, mean = front.draws(name), front.mean(name)
         ratio = draws[:, row] / draws[:, base] - 1.0
         low, high = np.quantile(ratio, [0.05, 0.95])
-        found[name] = [float(mean[row] / mean[base] - 1.0), float(low), float(high)]
-    return found
+        ratios[name] = [float(mean[row] / mean[base] - 1.0), float(low), float(high)]
+    return ratios
 
 
 def _sentence(choice: Assignment, front: Front | None, base: int | None) -> str:
@@ -320,7 +320,7 @@ def because_facts(choice: Assignment) -> dict[str, Any]:
     }
 
 
-def explain_decision(decision: Decision, most: int = 20) -> Told:
+def explain_decision(decision: Decision, most: int = 20) -> Explained:
     """A list of assignments, the first ``most`` of them in a table."""
     some: Sequence[Assignment] = decision.assignments[:most]
     names = list(dict.fromkeys(q for a in some for q in a.because.numbers))

@@ -85,10 +85,10 @@ def ending_of(path: Path) -> str:
     >>> ending_of(Path("front.PDF"))
     'pdf'
     """
-    found = path.suffix.lower().removeprefix(".")
-    if found not in ENDINGS:
+    ending = path.suffix.lower().removeprefix(".")
+    if ending not in ENDINGS:
         raise DataError(str(path), ["expected a name ending in .svg, .pdf or .png"])
-    return found
+    return ending
 
 
 def figure_charts(report: Report, path: Path) -> dict[Path, Chart]:
@@ -122,12 +122,12 @@ def figure_charts(report: Report, path: Path) -> dict[Path, Chart]:
     drawn = [(s.title, s.chart) for s in report.sections if s.chart is not None]
     if not drawn:
         raise DataError(str(path), ["expected a result with a picture, this one has none"])
-    found = {path: drawn[0][1]}
+    charts = {path: drawn[0][1]}
     for title, chart in drawn[1:]:
         stem = f"{path.stem}-{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}"
-        again = sum(p.stem == stem or p.stem.startswith(f"{stem}-") for p in found)
-        found[path.with_stem(f"{stem}-{again + 1}" if again else stem)] = chart
-    return found
+        again = sum(p.stem == stem or p.stem.startswith(f"{stem}-") for p in charts)
+        charts[path.with_stem(f"{stem}-{again + 1}" if again else stem)] = chart
+    return charts
 
 
 def figure_bytes(drawing: Drawing, ending: str) -> bytes:
@@ -287,13 +287,14 @@ def _bars(axes: Axes, mark: Bars, colours: Mapping[str, str], order: int) -> Non
         _shaded_bars(axes, mark, colours, order)
         _colour_scale(axes, mark.scale, colours)
         return
-    draw, error = (axes.bar, "yerr") if mark.upright else (axes.barh, "xerr")
-    draw(
-        at, length, mark.width, base, color=colours[mark.colour], edgecolor=colours["card"],
-        linewidth=0.3, label=_name(mark.name), zorder=order,
-        error_kw={"ecolor": colours["ink"], "elinewidth": PT, "capsize": 1.5 * PT},
-        **{error: _ends(length, mark.low, mark.high)},
-    )  # fmt: skip
+    look: dict[str, Any] = {
+        "color": colours[mark.colour], "edgecolor": colours["card"], "linewidth": 0.3,
+        "label": _name(mark.name), "zorder": order,
+        "error_kw": {"ecolor": colours["ink"], "elinewidth": PT, "capsize": 1.5 * PT},
+        "yerr" if mark.upright else "xerr": _ends(length, mark.low, mark.high),
+    }  # fmt: skip
+    draw = axes.bar if mark.upright else axes.barh
+    draw(at, length, mark.width, base, **look)
 
 
 def _shaded_bars(axes: Axes, mark: Bars, colours: Mapping[str, str], order: int) -> None:
@@ -307,7 +308,7 @@ def _shaded_bars(axes: Axes, mark: Bars, colours: Mapping[str, str], order: int)
         for (b, n), (low, high) in zip(ends, sides, strict=True)
     ]
     shades = [shade_map(colours)(v) for v in _floats(mark.shade)]
-    look = {"facecolors": shades, "edgecolors": colours["card"], "linewidths": 0.3}
+    look: dict[str, Any] = {"facecolors": shades, "edgecolors": colours["card"], "linewidths": 0.3}
     axes.add_collection(PolyCollection(corners, zorder=order, **look))
     for (b, n), (low, high), text, shade in zip(ends, sides, mark.labels, mark.shade, strict=False):
         ink = colours["card" if (shade or 0.0) > 0.55 else "ink"]

@@ -24,11 +24,13 @@ def cell(value: Any, unit: str) -> str:
     >>> cell(7200.0, "+s"), cell(-7200.0, "+s")
     ('+2h', '−2h')
     """
-    if value is None or isinstance(value, (str, bool)):
-        return {None: "", True: "yes", False: "no"}.get(value, str(value))
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, tuple):
         drawn = {"%": change, "share": shares}.get(unit)
-        return drawn(value) if drawn else spanned(*value, unit)
+        return drawn(value) if drawn else spanned(value[0], value[1], value[2], unit)
     if unit == "+s":
         return ("+" if value > 0 else "") + quantity(float(value), "s")
     if unit in ("%", "share", "rate"):

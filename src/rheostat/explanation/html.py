@@ -110,5 +110,5 @@ def _table(grid: Grid) -> dict[str, Any]:
 
 def figure(chart: Chart) -> dict[str, Any]:
     """What the page's script needs to draw one chart: its `Drawing` as plain values."""
-    found: dict[str, Any] = plain(asdict(drawing(chart)))
-    return found
+    values: dict[str, Any] = plain(asdict(drawing(chart)))
+    return values

@@ -14,25 +14,25 @@ REMEDIES = (
 )
 
 
-def identification_words(found: Identification) -> tuple[str, ...]:
+def identification_words(log: Identification) -> tuple[str, ...]:
     """Sentences for a person who decides whether to believe the advice."""
-    by = found.by
+    by = log.by
     if by == "design":
         return ("Yes: a table of measured runs, whose settings were chosen to be compared.",)
     if by == "trial":
         return (
-            f"Yes: {found.turned} jobs of {found.turned_apps} applications ran at another setting "
+            f"Yes: {log.turned} jobs of {log.turned_apps} applications ran at another setting "
             "than was asked for, drawn by chance.",
         )
     if by == "repeats":
-        return (f"Yes: {found.repeats} problems ran at two or more settings.",)
+        return (f"Yes: {log.repeats} problems ran at two or more settings.",)
     if by == "size":
-        told = (
-            f"{', '.join(found.sizes)} tells the size of a problem; it explains "
-            f"{100 * found.reliability:.0f} % of how runtime varies at equal requests, so the "
-            f"exponent of scaling may be wrong by {abs(found.misled):.2f}"
+        reason = (
+            f"{', '.join(log.sizes)} tells the size of a problem; it explains "
+            f"{100 * log.reliability:.0f} % of how runtime varies at equal requests, so the "
+            f"exponent of scaling may be wrong by {abs(log.misled):.2f}"
         )
-        return (f"In part: {told}.",) if found.answers else (f"No: {told}: too rough.", *REMEDIES)
+        return (f"In part: {reason}.",) if log.answers else (f"No: {reason}: too rough.", *REMEDIES)
     return (
         "No: larger problems on more nodes look exactly like a code that does not scale, and "
         "nothing in this log tells the two apart.",
@@ -40,8 +40,8 @@ def identification_words(found: Identification) -> tuple[str, ...]:
     )
 
 
-def identification_facts(found: Identification) -> dict[str, Any]:
+def identification_facts(log: Identification) -> dict[str, Any]:
     """The same as data."""
-    facts = asdict(found)
-    facts["reliability"] = found.reliability if found.sizes else None
-    return {"by": found.by, "can_answer": found.answers, **facts}
+    facts = asdict(log)
+    facts["reliability"] = log.reliability if log.sizes else None
+    return {"by": log.by, "can_answer": log.answers, **facts}

@@ -10,7 +10,7 @@ from rheostat.explanation.number_words import listed, plain_name, share
 from rheostat.prediction.compare import Row
 from rheostat.prediction.importance import Importance
 
-Told = tuple[list[Section], dict[str, Any]]
+Explained = tuple[list[Section], dict[str, Any]]
 SHOWN = 10
 _MEANING = {
     "permutation": "how much worse the forecast gets when a column is shuffled",
@@ -19,38 +19,45 @@ _MEANING = {
 }
 
 
-def explain_importance(found: Importance) -> Told:
+def explain_importance(importance: Importance) -> Explained:
     """The columns a forecast leans on, largest first; columns within noise of zero are named."""
-    clear = [n for n, low in zip(found.names, found.low, strict=True) if low > 0]
-    idle = [n for n in found.names if n not in clear]
-    target = "forecasts" if found.target == "all" else f"the {plain_name(found.target)}"
+    clear = [n for n, low in zip(importance.names, importance.low, strict=True) if low > 0]
+    idle = [n for n in importance.names if n not in clear]
+    target = "forecasts" if importance.target == "all" else f"the {plain_name(importance.target)}"
     said = [
         f"For {target}, {listed(clear[:3])} {'matters' if len(clear) == 1 else 'matter'} most"
-        f" ({found.method}: {_MEANING.get(found.method, found.unit)})."
+        f" ({importance.method}: {_MEANING.get(importance.method, importance.unit)})."
         if clear
         else f"For {target}, no column stands out from noise."
     ]
     if idle:
         said.append(f"Not distinguishable from noise: {listed(idle)}.")
-    names, values = list(found.names[:SHOWN]), [float(v) for v in found.values[:SHOWN]]
+    names, values = list(importance.names[:SHOWN]), [float(v) for v in importance.values[:SHOWN]]
     bars = {
-        "name": found.method,
+        "name": importance.method,
         "x": names,
         "y": values,
-        "low": [float(v) for v in found.low[:SHOWN]],
-        "high": [float(v) for v in found.high[:SHOWN]],
+        "low": [float(v) for v in importance.low[:SHOWN]],
+        "high": [float(v) for v in importance.high[:SHOWN]],
     }
-    chart = Chart("bar", (bars,), ("column", found.unit))
+    chart = Chart("bar", (bars,), ("column", importance.unit))
     rows = [
         {"column": n, "value": float(v), "interval": [float(a), float(b)]}
-        for n, v, a, b in zip(found.names, found.values, found.low, found.high, strict=True)
+        for n, v, a, b in zip(
+            importance.names, importance.values, importance.low, importance.high, strict=True
+        )
     ]
-    facts = {"method": found.method, "target": found.target, "unit": found.unit, "columns": rows}
+    facts = {
+        "method": importance.method,
+        "target": importance.target,
+        "unit": importance.unit,
+        "columns": rows,
+    }
     return [Section("leans on", tuple(said), None, chart)], facts
 
 
-def explain_comparison(rows: list[Row]) -> Told:
-    """A table of methods; the best by median error for each quantity is named with its rival."""
+def explain_comparison(rows: list[Row]) -> Explained:
+    """A table of methods; the best by median error for each quantity is named with the next."""
     grid = Grid(
         (
             "quantity",
@@ -62,7 +69,7 @@ def explain_comparison(rows: list[Row]) -> Told:
             "coverage",
             "abstains",
         ),
-        tuple(_marks(r) for r in sorted(rows, key=_order) if r.jobs),
+        tuple(_scores(r) for r in sorted(rows, key=_order) if r.jobs),
         ("", "", "", "", "share", "", "share", "share"),
     )
     said = [s for q in dict.fromkeys(r.quantity for r in rows) for s in _best(rows, q)]
@@ -97,7 +104,7 @@ def _order(row: Row) -> tuple[str, str, float]:
     return row.quantity, row.group, row.marks["median_abs_log_error"][0]
 
 
-def _marks(row: Row) -> tuple[Any, ...]:
+def _scores(row: Row) -> tuple[Any, ...]:
     error = tuple(math.expm1(v) for v in row.marks["median_abs_log_error"])
     r2, coverage = row.marks["r2_log"][0], row.marks["coverage"][0]
     shown = round(r2, 3) if math.isfinite(r2) else None

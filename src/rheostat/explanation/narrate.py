@@ -142,11 +142,11 @@ def explain(
 
     things = list(thing) if isinstance(thing, (list, tuple)) else [thing]
     kinds = {explainer_of(type(t)) for t in things}
-    found = kinds.pop() if len(kinds) == 1 else None
-    if found is None:
+    explainer = kinds.pop() if len(kinds) == 1 else None
+    if explainer is None:
         raise DataError("explain", [_expected(things)])
-    told = found.explain(things, Context(front, job, requested))
-    return Narrative(told.title, told.sections, told.facts, told.next_commands)
+    report = explainer.explain(things, Context(front, job, requested))
+    return Narrative(report.title, report.sections, report.facts, report.next_commands)
 
 
 def explainer_of(kind: type) -> Explainer | None:

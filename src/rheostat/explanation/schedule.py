@@ -63,13 +63,13 @@ def power_grid(facts: Facts) -> Grid | None:
 
     Columns that no policy has a number for, or that are zero for all, are left out.
     """
-    told = {n: p["power"] for n, p in facts["policies"].items()}
-    if not all(told.values()):
+    accounts = {n: p["power"] for n, p in facts["policies"].items()}
+    if not all(accounts.values()):
         return None
-    kept = [c for c in POWER if any(p[c[2]] > 0 for p in told.values())]
+    kept = [c for c in POWER if any(p[c[2]] > 0 for p in accounts.values())]
     if not kept:
         return None
-    rows = tuple((n, *(p[key] for *_, key in kept)) for n, p in told.items())
+    rows = tuple((n, *(p[key] for *_, key in kept)) for n, p in accounts.items())
     return Grid(("policy", *(c[0] for c in kept)), rows, ("", *(c[1] for c in kept)))
 
 
@@ -81,9 +81,9 @@ def flat_grid(facts: Facts) -> Grid:
         main = Grid((*main.heads, *power.heads[1:]), rows, (*main.units, *power.units[1:]))
     if pairs is None:
         return main
-    told = {r[0]: r[1:] for r in pairs.rows}
+    changes = {r[0]: r[1:] for r in pairs.rows}
     nothing = ((float("nan"),) * 3, (float("nan"),) * 3, None, None, None)
-    rows = tuple((*r, *told.get(r[0], nothing)) for r in main.rows)
+    rows = tuple((*r, *changes.get(r[0], nothing)) for r in main.rows)
     return Grid((*main.heads, *pairs.heads[1:]), rows, (*main.units, *pairs.units[1:]))
 
 
@@ -189,24 +189,24 @@ def _users(facts: Facts) -> list[Section]:
 def _losers(facts: Facts) -> list[Section]:
     sections = []
     for name, p in facts["policies"].items():
-        found = p["gains"]
-        if not found:
+        gains = p["gains"]
+        if not gains:
             continue
         said = [
-            f"{share(found['jobs_gain'])} of the jobs start sooner, "
-            f"{share(found['jobs_lose'])} later."
+            f"{share(gains['jobs_gain'])} of the jobs start sooner, "
+            f"{share(gains['jobs_lose'])} later."
         ]
-        if "users" in found:
+        if "users" in gains:
             said.append(
-                f"Of {found['users']} users {share(found['users_gain'])} wait less in the mean, "
-                f"{share(found['users_lose'])} more (by over a minute)."
+                f"Of {gains['users']} users {share(gains['users_gain'])} wait less in the mean, "
+                f"{share(gains['users_lose'])} more (by over a minute)."
             )
-        title = f"Who gains and who loses: {name} instead of {found['against']}"
-        sections.append(Section(title, tuple(said), _moved(found)))
+        title = f"Who gains and who loses: {name} instead of {gains['against']}"
+        sections.append(Section(title, tuple(said), _moved(gains)))
     return sections
 
 
-def _moved(found: Facts) -> Grid:
+def _moved(gains: Facts) -> Grid:
     rows = []
     for kind, label in (
         ("biggest_losers", "job"),
@@ -214,7 +214,7 @@ def _moved(found: Facts) -> Grid:
         ("biggest_losing_users", "user"),
         ("biggest_gaining_users", "user"),
     ):
-        for row in found.get(kind, ())[:MOST]:
+        for row in gains.get(kind, ())[:MOST]:
             who = f"{label} {row['job_id' if label == 'job' else 'user']}"
             size = row["procs"] if label == "job" else None
             jobs = row.get("jobs", 1)

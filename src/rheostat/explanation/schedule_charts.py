@@ -66,17 +66,17 @@ def _until(shown: Facts, name: str, values: np.ndarray) -> np.ndarray:
 def gantt(shown: Facts) -> list[Section]:
     """Who holds the machine over the whole trace; job by job where the queue is deepest."""
     sections = []
-    for name, found in shown["occupancy"].items():
+    for name, shares in shown["occupancy"].items():
         seconds = _short(DAY_S * shown["day"], 5)
-        rows = {"x": seconds, "y": found["rows"], "z": _short(found["share"])}
+        rows = {"x": seconds, "y": shares["rows"], "z": _short(shares["share"])}
         chart = Chart("occupancy", (rows,), (SINCE, ""), units=("s", ""))
         said = [f"{name}: share of the machine held, over {duration(shown['bin_s'])} each."]
         said += _left_out(shown)
         sections.append(Section(f"Who holds the machine: {name}", tuple(said), None, chart))
     waits = np.concatenate([f["wait_s"] for f in shown["close_up"].values()])
     limits = [float(waits.min()), float(waits.max())] if len(waits) else [0.0, 1.0]
-    for name, found in shown["close_up"].items():
-        sections.append(_close_up(name, found, limits))
+    for name, jobs in shown["close_up"].items():
+        sections.append(_close_up(name, jobs, limits))
     return sections
 
 
@@ -89,31 +89,31 @@ def _left_out(shown: Facts) -> list[str]:
     return [f"Of the {len(policies)} policies the first and the last are drawn: {ends}."]
 
 
-def _close_up(name: str, found: Facts, limits: list[float]) -> Section:
+def _close_up(name: str, jobs: Facts, limits: list[float]) -> Section:
     text = [
         f"<b>job {j}</b><br>waited {duration(w)}"
-        for j, w in zip(found["job_id"], found["wait_s"], strict=True)
+        for j, w in zip(jobs["job_id"], jobs["wait_s"], strict=True)
     ]
     bars = {
-        "begin": _short(3600 * found["hour"], 6),
-        "length": _short(3600 * found["hours"], 6),
-        "row": (found["lowest"] + found["procs"] / 2).tolist(),
-        "width": found["procs"].tolist(),
-        "value": _short(found["wait_s"], 3),
+        "begin": _short(3600 * jobs["hour"], 6),
+        "length": _short(3600 * jobs["hours"], 6),
+        "row": (jobs["lowest"] + jobs["procs"] / 2).tolist(),
+        "width": jobs["procs"].tolist(),
+        "value": _short(jobs["wait_s"], 3),
         "limits": limits,
         "quantity": "wait",
         "unit": "s",
         "hover": text,
-        "top": found["machine"],
+        "top": jobs["machine"],
     }
     said = [
-        f"{name}: {found['jobs']:,} jobs about the time at which most processors are waited for "
+        f"{name}: {jobs['jobs']:,} jobs about the time at which most processors are waited for "
         "under the first policy; the darker, the longer the job waited.",
         "Processors are drawn as if the lowest free ones were taken.",
     ]
-    if found["left_out"]:
-        said.append(f"{found['left_out']:,} smaller jobs in this window are not drawn.")
-    axes = (f"time from day {found['day']:.2f}", "processors")
+    if jobs["left_out"]:
+        said.append(f"{jobs['left_out']:,} smaller jobs in this window are not drawn.")
+    axes = (f"time from day {jobs['day']:.2f}", "processors")
     chart = Chart("gantt", (bars,), axes, units=("s", ""))
     return Section(f"Gantt chart, close-up: {name}", tuple(said), None, chart)
 
@@ -153,9 +153,9 @@ def differences(shown: Facts) -> list[Section]:
 
 
 def _pairs(shown: Facts, base: str) -> Section:
-    found, other = shown["wait_pairs"], list(shown["changes"])[-1]
-    place = _short(found["log10_s"])
-    cells = {"x": place, "y": place, "z": found["jobs"].astype(int).tolist()}
+    waits, other = shown["wait_pairs"], list(shown["changes"])[-1]
+    place = _short(waits["log10_s"])
+    cells = {"x": place, "y": place, "z": waits["jobs"].astype(int).tolist()}
     said = f"Each square: jobs with this wait under {base} (across) and {other} (up)."
     under = (
         "Below the dotted line the job waits less; the darker, the more jobs.  Waits under 1 s "

@@ -32,9 +32,9 @@ def _ratios(facts: Facts) -> Chart:
     names = list(facts["policies"])
     series = []
     for part, words in PARTS.items():
-        found = [facts["policies"][name][part] for name in names]
+        ratios = [facts["policies"][name][part] for name in names]
         ends = {
-            ours: [_finite(None if f is None else f[theirs]) for f in found]
+            ours: [_finite(None if f is None else f[theirs]) for f in ratios]
             for ours, theirs in (("y", "ratio"), ("low", "low"), ("high", "high"))
         }
         series.append({"name": words, "x": names, **ends})

@@ -83,8 +83,9 @@ def grid_table(grid: Grid) -> Table:
     units = (*grid.units, *[""] * (len(grid.heads) - len(grid.units)))
     for i, head in enumerate(grid.heads):
         numeric = any(not isinstance(r[i], str) and r[i] is not None for r in grid.rows)
-        justify = "right" if numeric else "left"
-        table.add_column(head_words(head, units[i]), justify=justify, overflow="fold")
+        table.add_column(
+            head_words(head, units[i]), justify="right" if numeric else "left", overflow="fold"
+        )
     for i, row in enumerate(grid.rows):
         here = i == grid.marked
         cells = [escape(cell(v, u)) for v, u in zip(row, units, strict=True)]

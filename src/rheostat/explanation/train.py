@@ -66,26 +66,26 @@ def _said(facts: Facts) -> tuple[str, ...]:
 
 def _curve(history: Sequence[Facts], rounds: str, *what: str) -> list[Section]:
     title, key, axis, said = what
-    found = [(i, f[key]) for i, f in enumerate(history, 1) if f.get(key) is not None]
-    if len(found) < 2:
+    points = [(i, f[key]) for i, f in enumerate(history, 1) if f.get(key) is not None]
+    if len(points) < 2:
         return []
-    x, y = zip(*found, strict=True)
+    x, y = zip(*points, strict=True)
     series = {"x": list(x), "y": list(y), "name": title}
     chart = Chart("line", (series,), (rounds, axis), units=("", UNITS.get(key, "")))
     return [Section(title, (said,), None, chart)]
 
 
 def _checks(history: Sequence[Facts], rounds: str) -> list[Section]:
-    found = [(i, f["check"]) for i, f in enumerate(history, 1) if "check" in f]
-    if len(found) < 2:
+    checks = [(i, f["check"]) for i, f in enumerate(history, 1) if "check" in f]
+    if len(checks) < 2:
         return []
     sections = []
     for key, title, axis in (
         ("mean_wait_s", "Mean wait of held-out jobs", "mean wait"),
         ("mean_bounded_slowdown", "Slowdown of held-out jobs", "mean bounded slowdown"),
     ):
-        values = [c[key] for _, c in found]
-        series = {"x": [i for i, _ in found], "y": values, "name": title}
+        values = [c[key] for _, c in checks]
+        series = {"x": [i for i, _ in checks], "y": values, "name": title}
         said = "Scheduled whole, from an empty machine, and not learned from."
         chart = Chart("line", (series,), (rounds, axis), units=("", UNITS.get(key, "")))
         sections.append(Section(title, (said,), None, chart))
@@ -93,8 +93,8 @@ def _checks(history: Sequence[Facts], rounds: str) -> list[Section]:
 
 
 def _unseen(facts: Facts) -> list[Section]:
-    told = facts["held_out"]
-    if told is None:
+    held_out = facts["held_out"]
+    if held_out is None:
         return []
     ratio = facts["objective_ratio"]
     word = "less" if ratio < 1 else "more"
@@ -102,7 +102,7 @@ def _unseen(facts: Facts) -> list[Section]:
         f"{facts['held_out_jobs']:,} jobs that were not learned from: {facts['objective']} is "
         f"{share(abs(1 - ratio))} {word} than under FCFS with EASY.",
     )
-    grids = [policy_grid(told), power_grid(told), paired_grid(told)]
+    grids = [policy_grid(held_out), power_grid(held_out), paired_grid(held_out)]
     titles = ("held out", "held out: power", "held out: paired")
     return [
         Section(title, said if i == 0 else (), grid)

@@ -20,21 +20,21 @@ from rheostat.explanation.number_words import MINUS, duration, listed, share, si
 Facts = Mapping[str, Any]
 MOST = 12  # rules on a terminal
 OVERALL = 4
-DOMINANT = 0.8  # factors are named until they make up so much of the worth's change
+DOMINANT = 0.8  # factors are named until they make up so much of the priority's change
 
 
 @dataclass(frozen=True)
 class TreeRule:
-    """A leaf: its jobs, their share in training, worth (middle, low, high), and what orders them.
+    """A leaf: its jobs, their share in training, priority (middle, low, high), what orders them.
 
     ``factors`` are (what, weight), the greatest first; more of it goes first where the weight is
-    above 0, less of it below.  A weight is the factor's share in the largest change of the worth.
+    above 0, less of it below.  A weight is the factor's share in the largest change of priority.
     """
 
     leaf: int
     jobs: str
     part: float
-    worth: tuple[float, float, float]
+    priority: tuple[float, float, float]
     factors: tuple[tuple[str, float], ...]
 
     @property
@@ -46,28 +46,29 @@ class TreeRule:
 def rules(tree: PriorityTree) -> list[TreeRule]:
     """One per leaf, the most used first."""
     total = max(int(tree.support[0]), 1)
-    found = []
+    made = []
     for leaf, bounds in _ways(tree):
         words = [said(tree.features[f], *bounds[f]) for f in sorted(bounds)]
         part = float(tree.support[leaf]) / total
-        found.append(TreeRule(leaf, listed(words) if words else "every job", part,
-                          _worth(tree, leaf), factors(tree, leaf)))  # fmt: skip
-    return sorted(found, key=lambda r: (-r.part, -r.worth[1], r.leaf))
+        made.append(TreeRule(leaf, listed(words) if words else "every job", part,
+                          _priority(tree, leaf), factors(tree, leaf)))  # fmt: skip
+    return sorted(made, key=lambda r: (-r.part, -r.priority[1], r.leaf))
 
 
 def _ways(tree: PriorityTree) -> list[tuple[int, dict[int, tuple[float, float]]]]:
     """(leaf, bounds of each column asked about on the way: above the first, up to the second)."""
-    found, stack = [], [(0, {})]
+    leaves: list[tuple[int, dict[int, tuple[float, float]]]] = []
+    stack: list[tuple[int, dict[int, tuple[float, float]]]] = [(0, {})]
     while stack:
         node, bounds = stack.pop()
         if tree.left[node] < 0:
-            found.append((node, bounds))
+            leaves.append((node, bounds))
             continue
         f, t = int(tree.feature[node]), float(tree.threshold[node])
         low, high = bounds.get(f, (-math.inf, math.inf))
         stack.append((int(tree.right[node]), bounds | {f: (max(low, t), high)}))
         stack.append((int(tree.left[node]), bounds | {f: (low, min(high, t))}))
-    return found
+    return leaves
 
 
 def said(feature: TreeFeature, low: float, high: float) -> str:
@@ -117,7 +118,7 @@ def natural(value: float, feature: TreeFeature) -> str:
     return f"{value:.3g}"
 
 
-def _worth(tree: PriorityTree, leaf: int) -> tuple[float, float, float]:
+def _priority(tree: PriorityTree, leaf: int) -> tuple[float, float, float]:
     """The middle, and where nine tenths of its jobs were in training; else all it could be."""
     met = tree.facts.get("worths", {}).get(str(leaf))
     if met:
@@ -129,7 +130,7 @@ def _worth(tree: PriorityTree, leaf: int) -> tuple[float, float, float]:
 
 
 def factors(tree: PriorityTree, leaf: int) -> tuple[tuple[str, float], ...]:
-    """(what, signed share in the largest change of the worth) of a leaf, the greatest first."""
+    """(what, signed share in the largest change of the priority) of a leaf, the greatest first."""
     change: dict[str, float] = {}
     for column, steep in zip(tree.slope[leaf].tolist(), tree.steep[leaf].tolist(), strict=True):
         if column >= 0:  # a quantity may be there twice, with changes at different sizes
@@ -139,7 +140,7 @@ def factors(tree: PriorityTree, leaf: int) -> tuple[tuple[str, float], ...]:
     return tuple(sorted(((n, c / total) for n, c in change.items()), key=lambda f: -abs(f[1])))
 
 
-def factor_words(found: Sequence[tuple[str, float]]) -> str:
+def factor_words(weighted: Sequence[tuple[str, float]]) -> str:
     """The dominant factors with their weights, the rest as one.
 
     >>> factor_words([("wait time", 0.5), ("requested walltime", -0.3), ("processors", -0.2)])
@@ -149,19 +150,19 @@ def factor_words(found: Sequence[tuple[str, float]]) -> str:
     >>> factor_words([])
     'order of arrival'
     """
-    shown = [f"{name} ({signed(weight)})" for name, weight in found]
-    enough = np.cumsum([abs(weight) for _, weight in found]) >= DOMINANT - 1e-9
-    most = int(np.argmax(enough)) + 1 if enough.any() else len(found)
-    if len(found) - most < 2:
+    shown = [f"{name} ({signed(weight)})" for name, weight in weighted]
+    enough = np.cumsum([abs(weight) for _, weight in weighted]) >= DOMINANT - 1e-9
+    most = int(np.argmax(enough)) + 1 if enough.any() else len(weighted)
+    if len(weighted) - most < 2:
         return ", ".join(shown) or "order of arrival"
-    rest = sum(abs(weight) for _, weight in found[most:])
-    return f"{', '.join(shown[:most])}; {len(found) - most} others {share(rest)}"
+    rest = sum(abs(weight) for _, weight in weighted[most:])
+    return f"{', '.join(shown[:most])}; {len(weighted) - most} others {share(rest)}"
 
 
-def overall_words(found: Sequence[TreeRule]) -> str:
+def overall_words(tree_rules: Sequence[TreeRule]) -> str:
     """What orders jobs within rules, each rule weighed by how many jobs fall under it."""
     total: dict[str, float] = {}
-    for rule in found:
+    for rule in tree_rules:
         for name, weight in rule.factors:
             total[name] = total.get(name, 0.0) + rule.part * abs(weight)
     most = sorted(total.items(), key=lambda item: -item[1])[:OVERALL]
@@ -170,28 +171,28 @@ def overall_words(found: Sequence[TreeRule]) -> str:
 
 def rule_grid(tree: PriorityTree, most: int | None = None) -> Grid:
     """A row per rule."""
-    rows = tuple((r.part, r.jobs, r.worth, r.order) for r in rules(tree)[:most])
-    return Grid(("of jobs", "if", "worth", "ordered by"), rows, ("share", "", "1", ""))
+    rows = tuple((r.part, r.jobs, r.priority, r.order) for r in rules(tree)[:most])
+    return Grid(("of jobs", "if", "priority", "ordered by"), rows, ("share", "", "1", ""))
 
 
 def drawn(tree: PriorityTree) -> list[str]:
-    r"""The tree as lines of text: questions, and the worth of leaves.
+    r"""The tree as lines of text: questions, and the priority of leaves.
 
     >>> small = PriorityTree.of([TreeFeature("procs", "", "processors")], feature=[0, -1, -1], left=[1, -1, -1],
     ...                 right=[2, -1, -1], threshold=[8.5, 0, 0], value=[0, 1, 0], support=[4, 1, 3])
     >>> print(*drawn(small), sep="\n")
     processors ≤ 8?
-    ├ yes: worth 1 (25 %), by order of arrival
-    └ no:  worth 0 (75 %), by order of arrival
+    ├ yes: priority 1 (25 %), by order of arrival
+    └ no:  priority 0 (75 %), by order of arrival
     """  # noqa: E501 - a doctest
     lines: list[str] = []
     total = max(int(tree.support[0]), 1)
 
     def put(node: int, lead: str, rest: str) -> None:
         if tree.left[node] < 0:
-            worth, part = _worth(tree, node)[0], float(tree.support[node]) / total
+            priority, part = _priority(tree, node)[0], float(tree.support[node]) / total
             order = factor_words(factors(tree, node))
-            lines.append(f"{lead}worth {worth:.3g} ({share(part)}), by {order}")
+            lines.append(f"{lead}priority {priority:.3g} ({share(part)}), by {order}")
             return
         lines.append(f"{lead}{_question(tree, node)}")
         put(int(tree.left[node]), f"{rest}├ yes: ", f"{rest}│      ")
@@ -217,10 +218,10 @@ def tree_chart(tree: PriorityTree) -> Chart:
         place[node] = (place[tree.left[node]] + place[tree.right[node]]) / 2
     answer = {0: "", **{int(tree.left[i]): "yes: " for i in inner}}
     answer |= {int(tree.right[i]): "no: " for i in inner}
-    told = {r.leaf: r for r in rules(tree)}
+    by_leaf = {r.leaf: r for r in rules(tree)}
     text, hover = [], []
     for node in range(len(tree.left)):
-        rule = told.get(node)
+        rule = by_leaf.get(node)
         text.append([answer[node] + _question(tree, node)] if rule is None
                     else _answer(rule, answer[node]))  # fmt: skip
         hover.append("" if rule is None else f"{rule.jobs}<br>by {rule.order}")
@@ -231,7 +232,7 @@ def tree_chart(tree: PriorityTree) -> Chart:
 
 def _answer(rule: TreeRule, lead: str) -> list[str]:
     """Paragraphs of a leaf's box."""
-    first = f"{lead}worth {rule.worth[0]:.3g}, {share(rule.part)} of jobs"
+    first = f"{lead}priority {rule.priority[0]:.3g}, {share(rule.part)} of jobs"
     if not rule.factors:
         return [first, "by order of arrival"]
     name, weight = rule.factors[0]
@@ -240,23 +241,23 @@ def _answer(rule: TreeRule, lead: str) -> list[str]:
 
 def certificate_words(facts: Facts) -> tuple[str, ...]:
     """The fidelity certificate in sentences; one that says so where there is none."""
-    found = facts.get("certificate")
-    if not found:
+    certificate = facts.get("certificate")
+    if not certificate:
         return ("Nothing is known of how it was made: no certificate.",)
-    agree, regret = found["agreement"], found["regret"]
+    agree, regret = certificate["agreement"], certificate["regret"]
     lines = [
         f"It puts first whom {facts.get('teacher', 'its teacher')} would in "
-        f"{_spread(agree)} of {found['decisions']:,} decisions that it met after what it learned "
-        f"from; drawing lots would in {share(found['chance'])}.",
+        f"{_spread(agree)} of {certificate['decisions']:,} decisions that it met after what it "
+        f"learned from; drawing lots would in {share(certificate['chance'])}.",
         f"A decision costs {_spread(regret)} of what is at stake in it, by the teacher's own "
         "account; its place in the teacher's order is "
-        f"{share(found['place']['mean'], 1)} of the way down.",
+        f"{share(certificate['place']['mean'], 1)} of the way down.",
     ]
-    if "strange" in found:
+    if "strange" in certificate:
         lines.append(
-            f"{share(found['strange'], 1)} of the decisions lie outside of what was learned from; "
-            f"of the rules {found['leaves_met']} were met, {found['unused']} had no job in "
-            "training."
+            f"{share(certificate['strange'], 1)} of the decisions lie outside of what was learned "
+            f"from; of the rules {certificate['leaves_met']} were met, {certificate['unused']} had "
+            "no job in training."
         )
     lines += [
         f"Mean bounded slowdown there: {of['tree']:.3g}, the teacher's {of['teacher']:.3g}."
@@ -277,26 +278,27 @@ def _spread(value: Facts) -> str:
 
 def tree_facts(tree: PriorityTree) -> dict[str, Any]:
     """Everything the report says, as data."""
-    told = [
-        {"if": r.jobs, "share": r.part, "worth": r.worth[0], "least": r.worth[1],
-         "most": r.worth[2], "ordered_by": [{"factor": f, "weight": w} for f, w in r.factors]}
+    rows = [
+        {"if": r.jobs, "share": r.part, "worth": r.priority[0], "least": r.priority[1],
+         "most": r.priority[2], "ordered_by": [{"factor": f, "weight": w} for f, w in r.factors]}
         for r in rules(tree)
     ]  # fmt: skip
     size = {"leaves": len(tree.leaves), "depth": tree.depth, "nodes": len(tree.left)}
-    return {**size, "features": [f.name for f in tree.used], "rules": told, "facts": tree.facts}
+    return {**size, "features": [f.name for f in tree.used], "rules": rows, "facts": tree.facts}
 
 
 def tree_report(tree: PriorityTree, name: str = "tree", *, page: bool = False) -> Report:
     """Rules, picture and certificate; for a terminal, or a ``page``."""
-    found = rules(tree)
+    tree_rules = rules(tree)
     asked = [tree.features[i].said for i in dict.fromkeys(tree.feature[tree.left >= 0].tolist())]
     about = f" about {listed(asked)}" if asked else ""
-    said_first = (
-        f"{_many(len(found), 'rule')}, at most {_many(tree.depth, 'question')}{about}.",
-        f"Within the rules jobs are ordered most by {overall_words(found)}.",
-        "The waiting job of the highest worth goes first; others fill in as the policy backfills.",
+    said_first: tuple[str, ...] = (
+        f"{_many(len(tree_rules), 'rule')}, at most {_many(tree.depth, 'question')}{about}.",
+        f"Within the rules jobs are ordered most by {overall_words(tree_rules)}.",
+        "The waiting job of the highest priority goes first; others fill in as the policy "
+        "backfills.",
         "Ordered by: the dominant factors of a rule with their weights, shares in the largest "
-        f"change of the worth; + more of it goes first, {MINUS} less of it goes first.",
+        f"change of the priority; + more of it goes first, {MINUS} less of it goes first.",
     )
     if tree.facts.get("guard"):
         said_first += (
