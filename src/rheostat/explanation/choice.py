@@ -211,7 +211,7 @@ def _sentence(choice: Assignment, front: Front | None, base: int | None) -> str:
         costs = [f"{spanned(*v, unit_of(q))} {plain_name(q)}" for q, v in numbers.items()]
         return f"{what}: {listed(costs)}."
     if choice.index == base:
-        return f"{what}, as asked for: nothing else on the menu is a better bargain."
+        return f"{what}, as asked for: no other setting is better by this rule."
     return f"{what} instead of the {setting_words(front.setting(base))} asked for: " + bargain(
         {q: v[0] for q, v in changes(front, choice.index, base).items()}
     )
