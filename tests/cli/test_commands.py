@@ -141,6 +141,9 @@ def test_decide_asks_the_log_and_saves_energy_at_a_tenth_more_runtime(log, capsy
         "at most 1.1 times the runtime as requested with 90 % confidence"
     ]
     assert value["advised_settings_ran"] is False
+    (varied,) = value["identification"]["variation"]
+    assert 0 < varied["two_settings"] <= 1
+    assert 0 <= varied["within"] <= 1
     assert 0 < value["accuracy"]["runtime_s"]["error"] < 1
     assert sum(value["evidence"].values()) == value["counts"]["advised"] > 0
     for job in value["jobs"]:

@@ -7,6 +7,7 @@ import pytest
 
 from rheostat.cli import run
 from rheostat.decision.decide import decide
+from rheostat.decision.evidence import variation
 from rheostat.decision.trial import plan_trial
 from rheostat.explanation.identification import identification_words
 from rheostat.measurement.synthetic.confounded import ConfoundedSite
@@ -35,6 +36,19 @@ def test_hidden_weak_scaling_cannot_be_told_and_the_command_says_so(tmp_path, ca
     said = capsys.readouterr().err
     assert "nothing in this log tells the two apart" in said
     assert "rheostat trial" in said
+
+
+def test_a_log_says_how_its_applications_vary_the_knob():
+    """Three applications: two of them at one setting each; variances by hand."""
+    log = table({"app": ["a"] * 4 + ["b"] * 2 + ["c"] * 2, "nodes": [1, 4, 1, 4, 8, 8, 2, 2]})
+    found = variation(log, "nodes")
+    k = np.log2([1, 4, 1, 4, 8, 8, 2, 2])
+    assert (found.applications, found.two_settings) == (3, pytest.approx(1 / 3))
+    assert found.two_settings_jobs == 0.5
+    assert found.within == pytest.approx(0.5 / np.var(k))
+    assert "33 % of 3 applications" in found.words()
+    assert variation(table({"nodes": [1, 2]}), "nodes") is None
+    assert np.isnan(variation(log.rows([4, 5]), "nodes").within)
 
 
 def test_a_record_of_size_that_is_too_rough_does_not_answer():

@@ -63,7 +63,7 @@ def backtest(
             split=test_period or 1.0 - test_fraction,
             objectives=o.judged(jobs, objectives),
         )
-    answer = o.can_answer(learner)
+    answer = o.can_answer(learner, jobs, space.names)
     report: Report = explain(result)
     split = test_period or 1.0 - test_fraction
     report = _on_the_machine(report, jobs, result.advice, learner, machine, split=split)

@@ -91,7 +91,7 @@ def _learnt(
 
     kind = o.advice_kind(kind, log, saved)
     learner = o.fitted(log, saved, kind, seed, knobs)
-    answer = o.can_answer(learner)
+    answer = o.can_answer(learner, log, knobs)
     if saved is not None or "submit_s" not in log.columns:
         return learner, answer, {}
     try:

@@ -360,17 +360,24 @@ def advice_kind(kind: str, log: JobTable, saved: Path | None) -> str:
     return "within" if kind == "auto" and logged and saved is None else kind
 
 
-def can_answer(learner: Any) -> dict[str, Any]:
+def can_answer(learner: Any, log: JobTable, knobs: tuple[str, ...]) -> dict[str, Any]:
     """What the log identifies, told before any advice; a log that cannot answer is infeasible."""
+    from dataclasses import asdict
+
     from rheostat.cli.output import tell
+    from rheostat.decision.evidence import variation
     from rheostat.errors import Infeasible
     from rheostat.explanation.identification import identification_facts, identification_words
 
     identification = getattr(learner, "identification_", None)
     if identification is None:
         return {}
-    words = identification_words(identification)
+    varied = [v for k in knobs if (v := variation(log, k)) is not None]
+    words = "Can this log answer? " + " ".join(
+        (*identification_words(identification), *(v.words() for v in varied))
+    )
     if not identification.answers:
-        raise Infeasible("Can this log answer? " + " ".join(words), -1)
-    tell("Can this log answer? " + " ".join(words))
-    return {"identification": identification_facts(identification)}
+        raise Infeasible(words, -1)
+    tell(words)
+    facts = {"variation": [asdict(v) for v in varied]}
+    return {"identification": {**identification_facts(identification), **facts}}
