@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.jobs import Moment
-from rheostat.prediction.out_of_core.boosters import Settings, engine_of
+from rheostat.prediction.out_of_core.boosters import Settings
 from rheostat.prediction.out_of_core.category_counts import merge, tally, with_folds
 from rheostat.prediction.out_of_core.coding import make_coding
 from rheostat.prediction.out_of_core.dask_cluster import Workers, connect
 from rheostat.prediction.out_of_core.dasked import fit_dask, score_dask
+from rheostat.prediction.out_of_core.engines import engine_of
 from rheostat.prediction.out_of_core.memory_plan import log_scales, log_targets, make_plan
 from rheostat.prediction.out_of_core.outofcore import centred, fit_out_of_core
 from rheostat.prediction.out_of_core.partitions import parts_of

@@ -12,7 +12,8 @@ from xgboost import XGBRegressor
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.measurement.synthetic import World
-from rheostat.prediction.embedding import AttentionEmbedding, EmbeddedRegressor
+from rheostat.prediction.embedded_regressor import EmbeddedRegressor
+from rheostat.prediction.embedding import AttentionEmbedding
 from rheostat.prediction.surrogate import Surrogate
 from rheostat.prediction.tabnet import TabNetRegressor
 from rheostat.testing import predictors as promise

@@ -9,9 +9,9 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rheostat.errors import DataError
+from rheostat.prediction.embedded_regressor import EmbeddedRegressor
 from rheostat.prediction.embedding import (
     AttentionEmbedding,
-    EmbeddedRegressor,
     TabNetEmbedding,
     make_embedding,
 )

@@ -10,7 +10,8 @@ from sklearn.linear_model import Ridge
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.prediction.embedding import AttentionEmbedding, EmbeddedRegressor
+from rheostat.prediction.embedded_regressor import EmbeddedRegressor
+from rheostat.prediction.embedding import AttentionEmbedding
 from rheostat.prediction.importance import (
     attention_importance,
     permutation_importance,

@@ -8,7 +8,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 
 from rheostat.measurement.synthetic import World
-from rheostat.prediction.embedding import AttentionEmbedding, EmbeddedRegressor, TabNetEmbedding
+from rheostat.prediction.embedded_regressor import EmbeddedRegressor
+from rheostat.prediction.embedding import AttentionEmbedding, TabNetEmbedding
 from rheostat.prediction.intervals import calibrate, group_correlation, joint_marginals, row_hash
 from rheostat.prediction.surrogate import Surrogate
 from rheostat.prediction.tabnet import TabNetRegressor

@@ -10,9 +10,10 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Predictor
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, LeakError, ModelFileError
-from rheostat.prediction.out_of_core.boosters import Settings, engine_of
+from rheostat.prediction.out_of_core.boosters import Settings
 from rheostat.prediction.out_of_core.category_counts import merge, tally, with_folds
 from rheostat.prediction.out_of_core.coding import make_coding
+from rheostat.prediction.out_of_core.engines import engine_of
 from rheostat.prediction.out_of_core.large import Large, LargeFit
 from rheostat.prediction.out_of_core.memory_plan import log_targets, make_plan
 from rheostat.prediction.out_of_core.outofcore import centred, fit_out_of_core

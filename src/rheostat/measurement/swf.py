@@ -199,12 +199,12 @@ def _whole(values: np.ndarray, rows: Sequence[int]) -> tuple[np.ndarray, Sequenc
         column = values[:, RAW.index(name)]
         bad = keep & (column != np.floor(column))
         if bad.any():
-            gone = [rows[i] for i in np.flatnonzero(bad)]
+            gone = [rows[i] for i in np.flatnonzero(bad).tolist()]
             notes.append(note_rows(f"{name} is not a whole number", gone, dropped=True))
             keep &= ~bad
     if keep.all():
         return values, rows, notes
-    return values[keep], [rows[i] for i in np.flatnonzero(keep)], notes
+    return values[keep], [rows[i] for i in np.flatnonzero(keep).tolist()], notes
 
 
 def _waits(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

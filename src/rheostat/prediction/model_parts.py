@@ -179,7 +179,7 @@ def _pack_embedded(thing: Any) -> Pack:
 
 
 def _read_embedded(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> Any:
-    from rheostat.prediction.embedding import EmbeddedRegressor
+    from rheostat.prediction.embedded_regressor import EmbeddedRegressor
 
     thing = EmbeddedRegressor(random_state=facts["random_state"])
     for role in ("embedding_", "regressor_"):

@@ -255,7 +255,8 @@ class Surrogate:
         kind, embedding = ATTENTION if self.method == "attention" else (self.method, self.embedding)
         if embedding is None:
             return make_regressor(kind, seed)
-        from rheostat.prediction.embedding import EmbeddedRegressor, make_embedding
+        from rheostat.prediction.embedded_regressor import EmbeddedRegressor
+        from rheostat.prediction.embedding import make_embedding
 
         return EmbeddedRegressor(
             make_embedding(embedding, seed), make_regressor(kind, seed), random_state=seed

@@ -189,7 +189,15 @@ def _recorded(row: Mapping[str, str], before_s: float) -> tuple[Domain, float, f
         raise ValueError(f"value: expected a finite number, or nan for none, got {row['value']}")
     if row["kind"] not in ("energy", "power"):
         raise ValueError(f"kind: expected energy or power, got {row['kind'][:20]!r}")
-    return Domain(row["domain"], row["kind"], **numbers, part_of=row["part_of"]), t, value
+    domain = Domain(
+        row["domain"],
+        row["kind"],
+        range_j=numbers["range_j"],
+        least_window_s=numbers["least_window_s"],
+        most_w=numbers["most_w"],
+        part_of=row["part_of"],
+    )
+    return domain, t, value
 
 
 _BETWEEN = {

@@ -11,6 +11,7 @@ Chung et al.: Zeus, github.com/ml-energy/zeus (Apache-2.0), device API of 0.12 a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -48,13 +49,13 @@ class Zeus:
         for i in range(len(gpus) if gpus is not None else 0):
             domain = Domain(f"gpu-{i}", least_window_s=LEAST_WINDOW_S, most_w=GPU_W)
             found.append(domain)
-            self._ask.append(lambda i=i: gpus.get_total_energy_consumption(i) * 1e-3)
+            self._ask.append(partial(_gpu_j, gpus, i))
         for i in range(len(cpus) if cpus is not None else 0):
             found.append(Domain(f"package-{i}", most_w=CPU_W))
-            self._ask.append(lambda i=i: cpus.get_total_energy_consumption(i).cpu_mj * 1e-3)
+            self._ask.append(partial(_cpu_j, cpus, i, "cpu_mj"))
             if cpus.get_total_energy_consumption(i).dram_mj is not None:
                 found.append(Domain(f"package-{i}:dram", most_w=CPU_W))
-                self._ask.append(lambda i=i: cpus.get_total_energy_consumption(i).dram_mj * 1e-3)
+                self._ask.append(partial(_cpu_j, cpus, i, "dram_mj"))
         return found
 
     def sample(self) -> Sequence[float]:
@@ -74,3 +75,11 @@ class Zeus:
             reasons.append(f"{kind}: {problem}")
             return None
         return found if len(found) else None
+
+
+def _gpu_j(gpus: Any, index: int) -> float:
+    return float(gpus.get_total_energy_consumption(index) * 1e-3)
+
+
+def _cpu_j(cpus: Any, index: int, part: str) -> float:
+    return float(getattr(cpus.get_total_energy_consumption(index), part) * 1e-3)

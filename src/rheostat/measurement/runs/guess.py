@@ -129,7 +129,7 @@ def device_caps(columns: Sequence[str]) -> dict[str, str]:
     >>> device_caps(["app", "gpu_power_limit_w", "num_gpus"])
     {'gpu_cap_w': 'gpu_power_limit_w'}
     """
-    found = {}
+    found: dict[str, str] = {}
     for ours, device in (("cpu_cap_w", "cpu|pkg|package|socket"), ("gpu_cap_w", "gpu")):
         pattern = rf"({device})_(power_)?(cap|limit)"
         for c in columns:

@@ -153,7 +153,7 @@ class ConfoundedSite:
         return Projects(
             app=app,
             user=rng.integers(0, max(1, p // 2), p),
-            weight=(1.0 + rng.permutation(p)) ** -0.5,
+            weight=np.asarray((1.0 + rng.permutation(p)) ** -0.5, dtype=np.float64),
             size=PROJECT_SD * rng.standard_normal(p),
             level=level[app] + HABIT_SD * rng.standard_normal(p),
             follow=self.within * rng.uniform(0.7, 1.3, p),

@@ -51,7 +51,7 @@ def apps(n: int, seed: int = 0) -> list[App]:
 
 def power_w(busy: float, work: float, moved: float, f: float, u: float) -> float:
     """The law, in watts."""
-    return 20 + 28 * u + busy * f**1.5 * (25 + 30 * work) + 30 * moved / 1e11
+    return float(20 + 28 * u + busy * f**1.5 * (25 + 30 * work) + 30 * moved / 1e11)
 
 
 def clocks(app: App, cap_w: float) -> tuple[float, float]:

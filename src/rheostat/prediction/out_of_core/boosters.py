@@ -24,7 +24,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.binned_file import Spool
 from rheostat.prediction.out_of_core.binning import Codes
 
@@ -80,19 +79,3 @@ class BoostRun:
     spool: Spool
     stages: tuple[bytes, ...] = ()
     after: After = lambda _round, _model: None
-
-
-KINDS = ("xgboost", "lightgbm")
-
-
-def engine_of(kind: str) -> Engine:
-    """The engine by name."""
-    if kind == "xgboost":
-        from rheostat.prediction.out_of_core.xgb import XGBoost
-
-        return XGBoost()
-    if kind == "lightgbm":
-        from rheostat.prediction.out_of_core.lgb import LightGBM
-
-        return LightGBM()
-    raise DataError("kind", [f"expected one of {', '.join(KINDS)}, got {kind!r}"])

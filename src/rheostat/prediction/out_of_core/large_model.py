@@ -23,8 +23,8 @@ from rheostat.errors import DataError
 from rheostat.prediction.intervals import Calibration, calibrate
 from rheostat.prediction.model_columns import CATEGORIES
 from rheostat.prediction.out_of_core.binning import Codes
-from rheostat.prediction.out_of_core.boosters import engine_of
 from rheostat.prediction.out_of_core.coding import Coding
+from rheostat.prediction.out_of_core.engines import engine_of
 from rheostat.prediction.out_of_core.memory_plan import log_scales, log_targets
 from rheostat.prediction.out_of_core.partitions import Part
 

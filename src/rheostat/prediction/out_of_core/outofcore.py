@@ -21,9 +21,10 @@ from rheostat.core.files import replace_file
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.binned_file import Spool, find_spool, key_of, write_spool
-from rheostat.prediction.out_of_core.boosters import BoostRun, Settings, engine_of
+from rheostat.prediction.out_of_core.boosters import BoostRun, Settings
 from rheostat.prediction.out_of_core.category_counts import Tally, merge, tally
 from rheostat.prediction.out_of_core.coding import Coding, make_coding
+from rheostat.prediction.out_of_core.engines import engine_of
 from rheostat.prediction.out_of_core.large_model import (
     ScaleModel,
     Trees,
