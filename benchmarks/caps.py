@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from caps_lib.published import PUBLISHED, rivals
 
 from rheostat.core.vocabulary import table
 from rheostat.prediction.completion.alone import Corners, Line, Process, corners
@@ -34,7 +35,6 @@ from rheostat.prediction.completion.evaluate import (
 )
 from rheostat.prediction.completion.model import CapModel
 from rheostat.prediction.completion.table import CapTable, cap_table
-from rheostat.recipes.open_caps import PUBLISHED, rivals
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("RHEOSTAT_DATA", ROOT.parent / "shared" / "data")) / "power"
@@ -151,7 +151,7 @@ def published(
     known: CapTable, new: CapTable, tries: tuple[int, ...]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """OPEN, on speeds that it infers from counters: without leaks, and what each leak does."""
-    from rheostat.prediction.completion.neural import CounterSpeed
+    from caps_lib.neural import CounterSpeed
 
     make = rivals()["collaborative filtering"]
     rows, kept = [], {}

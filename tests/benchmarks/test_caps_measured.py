@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from caps_lib.classic import TrainMean
 
-from rheostat.prediction.completion.classic import TrainMean
 from rheostat.prediction.completion.evaluate import CapProtocol, run_ours, run_rival, summary
 from rheostat.prediction.completion.model import CapModel
 

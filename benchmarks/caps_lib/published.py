@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rheostat.prediction.completion.classic import LowRank, Neighbours, TrainMean
+from caps_lib.classic import LowRank, Neighbours, TrainMean
 from rheostat.prediction.completion.evaluate import CapProtocol
 
 PUBLISHED = CapProtocol(sweep_normalised=True, judged_on_tried=True, answer_key=True)
@@ -31,7 +31,7 @@ def rivals(seed: int = 0, *, deep: bool = True) -> dict[str, Callable[[], Any]]:
         "neighbours": Neighbours,
     }
     if deep:
-        from rheostat.prediction.completion.neural import Autoencoder, Collaborative
+        from caps_lib.neural import Autoencoder, Collaborative
 
         found["autoencoder"] = lambda: Autoencoder(seed=seed)
         found["collaborative filtering"] = lambda: Collaborative(seed=seed)

@@ -1,0 +1,1 @@
+"""Methods of the published system for speed under caps, and simpler ones, for `caps.py`."""
