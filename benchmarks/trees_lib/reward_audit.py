@@ -62,28 +62,28 @@ def trained_by(
     adam = _optimiser(agent, {})
     for number, trace in enumerate(jobsets):
         rng = np.random.default_rng([seed, number])
-        game, steps = Episode(trace, setup), []
+        episode, steps = Episode(trace, setup), []
         since = 0
-        while not game.over:
-            view = game.view()
+        while not episode.over:
+            view = episode.view()
             slot = agent.pick(view, rng, explore=agent.explore)
-            _, starts = game.choose(slot)
+            _, starts = episode.choose(slot)
             if starts:
                 agent.explore = max(agent.explore * setup.explore_factor, setup.explore_least)
-            steps.append(UpdateStep(view, slot, reward(*waiting(game))))
-            if game.event - since >= setup.instances:
+            steps.append(UpdateStep(view, slot, reward(*waiting(episode))))
+            if episode.event - since >= setup.instances:
                 update(agent, adam, steps)
-                steps, since = [], game.event
+                steps, since = [], episode.event
         if steps:
             update(agent, adam, steps)
     return agent
 
 
-def waiting(game: Episode) -> tuple[Array, Array]:
+def waiting(episode: Episode) -> tuple[Array, Array]:
     """(w, t) of the jobs that wait now, s."""
-    jobs, starts = game.trace.jobs, game.starts
-    here = np.flatnonzero((jobs[:, SUBMIT] <= game.now_s) & np.isnan(starts))
-    return game.now_s - jobs[here, SUBMIT], np.maximum(jobs[here, RUN], BOUND_S)
+    jobs, starts = episode.trace.jobs, episode.starts
+    here = np.flatnonzero((jobs[:, SUBMIT] <= episode.now_s) & np.isnan(starts))
+    return episode.now_s - jobs[here, SUBMIT], np.maximum(jobs[here, RUN], BOUND_S)
 
 
 HABITS = {"first come": ("wait_s", 1.0), "shortest request": ("request_s", -1.0),
@@ -125,10 +125,10 @@ def audit(agent: Any, trace: EpisodeTrace, *, depth: int = 4) -> dict[str, Any]:
     One tree is of the values, as published; the other of what a job's value has more than the mean
     of its decision, which is all that puts it first.
     """
-    states, game, _ = met(agent, trace, features=WITH_WAIT)
+    states, episode, _ = met(agent, trace, features=WITH_WAIT)
     mean = np.add.reduceat(states.worth, states.first) / states.rows
     within = replace(states, worth=states.worth - np.repeat(mean, states.rows))
-    told: dict[str, Any] = {**game.told(), "habits": habits(states)}
+    told: dict[str, Any] = {**episode.metrics(), "habits": habits(states)}
     for words, part in (("values", states), ("within", within)):
         tree = value_tree(part, depth)
         told[f"looks_at_{words}"] = looks_at(tree, part)

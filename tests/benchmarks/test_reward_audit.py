@@ -21,12 +21,12 @@ def test_the_published_settings():
 
 def test_rewards_are_sums_over_the_jobs_that_wait_now():
     jobset = prepare(week(), SIZE)
-    game = Episode(jobset, Shortest.setup)
-    while game.waiting < 4:
-        game.view()
-        game.choose(0)
-    w, t = waiting(game)
-    assert len(w) == game.waiting
+    episode = Episode(jobset, Shortest.setup)
+    while episode.waiting < 4:
+        episode.view()
+        episode.choose(0)
+    w, t = waiting(episode)
+    assert len(w) == episode.waiting
     assert (w >= 0).all()
     assert per_second(w, t) == pytest.approx(-sum(1 / x for x in t))
     assert so_far(w, t) == pytest.approx(-sum((a + b) / b for a, b in zip(w, t, strict=True)))

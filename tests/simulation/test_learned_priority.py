@@ -165,7 +165,7 @@ def test_the_trust_is_the_formula_of_its_heading():
     plan(planned, queue, x, 2, ask, weights)
     z = (x - CENTRE) / SPREAD
     shared = weights[0] + weights[3:] @ z[2, [f.SLOWED, f.SHARE, f.GROWN]]
-    grows = shared + weights[1] * (x[:, f.FORETOLD] - x[:, f.ASK]) + weights[2] * z[:, f.KNOWN]
+    grows = shared + weights[1] * (x[:, f.PREDICTED] - x[:, f.ASK]) + weights[2] * z[:, f.KNOWN]
     assert planned[queue] == pytest.approx(ask[queue] * np.exp(np.minimum(grows, 0)))
     assert planned[[0, 2, 5]].tolist() == [0, 0, 0]
 
@@ -202,15 +202,15 @@ def test_what_is_predicted_leans_on_the_kind_then_the_user_then_all():
                             ["a", "a", "a", "b"])  # fmt: skip
     row = np.zeros(f.F)
     f.enter(row, memory, known[0], 4)
-    assert row[f.FORETOLD] == row[f.ASK] == pytest.approx(math.log(200))
+    assert row[f.PREDICTED] == row[f.ASK] == pytest.approx(math.log(200))
     assert row[f.SHARE] == pytest.approx(math.log(1 / 4))
     assert row[f.KNOWN] == 0
     f.remember(memory, known[0])
     f.recall(row, memory, known[1])  # one of the kind, one of the user, all at half the request
-    assert math.exp(row[f.FORETOLD]) == pytest.approx(100)
+    assert math.exp(row[f.PREDICTED]) == pytest.approx(100)
     assert math.exp(row[f.BRIEF]) == pytest.approx(100)
     f.recall(row, memory, known[3])  # of another user: what all say
-    assert math.exp(row[f.FORETOLD]) == pytest.approx(25)
+    assert math.exp(row[f.PREDICTED]) == pytest.approx(25)
 
 
 def test_hold_is_the_time_until_enough_are_free():

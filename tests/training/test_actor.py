@@ -46,7 +46,7 @@ def test_training_reaches_the_known_optimum_on_jobs_not_seen_before(setup, updat
     best = shortest_first(unseen)
 
     def slowdown(actor):
-        return actor.play(unseen).told()["mean_bounded_slowdown"]
+        return actor.play(unseen).metrics()["mean_bounded_slowdown"]
 
     wrong = [seed for seed in range(4) if slowdown(Actor(setup, seed=seed)) > best + 10]
     assert wrong  # first weights that prefer something else

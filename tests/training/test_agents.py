@@ -42,11 +42,11 @@ def bursts(seed, count=50):
 
 def shortest_first(jobs):
     """The least mean bounded slowdown of `bursts`: the rule that is best on one machine."""
-    game = Episode(jobs, DrasConfig(window=4))
-    while not game.over:
-        game.view()
-        game.choose(int(np.argmin(jobs.jobs[game.shown, 3])))
-    return game.told()["mean_bounded_slowdown"]
+    episode = Episode(jobs, DrasConfig(window=4))
+    while not episode.over:
+        episode.view()
+        episode.choose(int(np.argmin(jobs.jobs[episode.shown, 3])))
+    return episode.metrics()["mean_bounded_slowdown"]
 
 
 def seen(rng, setup, count=3, nodes=SMALL):
@@ -105,7 +105,7 @@ def test_training_closes_the_gap_to_the_known_optimum_on_jobs_not_seen_before(le
     best = shortest_first(unseen)
 
     def gap(agent):
-        return agent.play(unseen).told()["mean_bounded_slowdown"] - best
+        return agent.play(unseen).metrics()["mean_bounded_slowdown"] - best
 
     before = [gap(Agent(setup, 4, seed=seed)) for seed in range(3)]
     after = [gap(train(games, setup, seed=seed)) for seed in range(3)]
@@ -121,8 +121,8 @@ def test_the_faithful_agents_play_and_learn(agent, jobsets):
     assert any((a != b).any() for a, b in zip(
         learned.network.parameters(), fresh.network.parameters(), strict=True
     ))  # fmt: skip
-    game = learned.play(jobsets[2])
-    assert np.isfinite(game.starts).all()
+    episode = learned.play(jobsets[2])
+    assert np.isfinite(episode.starts).all()
     assert all(facts["updates"] > 10 for facts in learned.history)
 
 
@@ -198,11 +198,11 @@ def test_updates_come_at_the_end_of_an_event_after_so_many_events(jobsets, monke
 
     monkeypatch.setattr(training, "update", noted)
     few = trace([0, 1, 2, 3, 4, 5], [1] * 6, [1] * 6)
-    game = Episode(prepare(few, SMALL), DrasConfig(**LITTLE))
-    while not game.over:
-        last.append(game.event)
-        game.view()
-        game.choose(0)
+    episode = Episode(prepare(few, SMALL), DrasConfig(**LITTLE))
+    while not episode.over:
+        last.append(episode.event)
+        episode.view()
+        episode.choose(0)
     # an end and a submission at each second but the first, ends first
     assert last == [1, 3, 5, 7, 9, 11]
     train([prepare(few, SMALL)], DrasConfig(**LITTLE | {"instances": 4}))
@@ -255,9 +255,9 @@ def test_slopes_of_values_are_those_of_automatic_differentiation():
 @pytest.mark.parametrize("method", ["pg", "dql"])
 def test_sums_kept_over_nodes_give_the_answers_of_the_whole_product(method, jobsets, monkeypatch):
     agent = Agent(DrasConfig(method=method, window=5, hidden=(12, 7), inputs="raw"), SMALL, seed=1)
-    game, rng, apart = Episode(jobsets[0], agent.setup), np.random.default_rng(0), 0
-    while not game.over:
-        view = game.view()
+    episode, rng, apart = Episode(jobsets[0], agent.setup), np.random.default_rng(0), 0
+    while not episode.over:
+        view = episode.view()
         monkeypatch.setattr("rheostat.training.rl.agent.LARGE", 1 << 20)
         whole = agent.answers(view)
         monkeypatch.setattr("rheostat.training.rl.agent.LARGE", 0)
@@ -267,5 +267,5 @@ def test_sums_kept_over_nodes_give_the_answers_of_the_whole_product(method, jobs
             with torch.no_grad():
                 agent.network.first.add_(0.01 * torch.randn(agent.network.first.shape))
             agent.floor.forget()
-        game.choose(int(rng.integers(view.count)))
+        episode.choose(int(rng.integers(view.count)))
     assert apart > 20

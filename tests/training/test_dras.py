@@ -75,11 +75,11 @@ def test_first_weights_depend_on_the_seed_alone():
     assert (before == torch.random.get_rng_state()).all()
 
 
-def plain_view(jobs, game, order):
+def plain_view(jobs, episode, order):
     """The table of the released code from starts alone, node by node, jobs placed as they start."""
     submit, run, procs, ask = (jobs.numpy(c) for c in ("submit_s", "runtime_s", "cores",
                                                        "time_limit_s"))  # fmt: skip
-    now, starts = game.now_s, game.starts
+    now, starts = episode.now_s, episode.starts
     begun = sorted((j for j in order if not np.isnan(starts[j])), key=starts.__getitem__)
     owner, ends = [-1] * SMALL, []
     for j in begun:
@@ -95,37 +95,37 @@ def plain_view(jobs, game, order):
     rows = np.array([
         (1.0, 0.0) if o < 0 or o in gone else (0.0, starts[o] + ask[o] - now) for o in owner
     ])  # fmt: skip
-    told = [r for j in game.shown for r in ((procs[j], ask[j]), (0.0, now - submit[j]))]
+    told = [r for j in episode.shown for r in ((procs[j], ask[j]), (0.0, now - submit[j]))]
     return np.array(told), rows
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_input_is_the_table_of_the_released_code(seed):
     jobs = loaded(seed)
-    game = Episode(prepare(jobs, SMALL), DrasConfig(window=5, inputs="raw"))
+    episode = Episode(prepare(jobs, SMALL), DrasConfig(window=5, inputs="raw"))
     rng, order, backfills = np.random.default_rng(seed), [], 0
-    while not game.over:
-        view = game.view()
-        told, rows = plain_view(jobs, game, order)
+    while not episode.over:
+        view = episode.view()
+        told, rows = plain_view(jobs, episode, order)
         assert len(told) == 2 * view.count > 0
         np.testing.assert_allclose(view.jobs[: len(told)], told)
         assert not view.jobs[len(told) :].any()
         np.testing.assert_allclose(view.nodes, rows)
-        backfills += game.backfills
+        backfills += episode.backfills
         slot = int(rng.integers(view.count))
-        order.append(game.shown[slot])
-        game.choose(slot)
+        order.append(episode.shown[slot])
+        episode.choose(slot)
     assert sorted(order) == list(range(len(jobs)))
     assert backfills > 5
 
 
 def test_scaled_inputs_are_small_numbers():
-    game = Episode(prepare(loaded(), SMALL), DrasConfig(window=5))
+    episode = Episode(prepare(loaded(), SMALL), DrasConfig(window=5))
     for _ in range(60):
-        view = game.view()
+        view = episode.view()
         assert view.jobs.min() >= 0
         assert max(view.jobs.max(), view.nodes.max()) <= 1
-        game.choose(0)
+        episode.choose(0)
 
 
 def test_a_setup_tells_all_mistakes_at_once():

@@ -34,7 +34,7 @@ def busy(seed=0, n=400, size=32, per_job=12):
 
 
 @pytest.fixture(scope="module")
-def game() -> EpisodeTrace:
+def episode() -> EpisodeTrace:
     return prepare(trace(*busy()), 32)
 
 
@@ -78,8 +78,8 @@ def test_the_first_legal_choice_is_fcfs_with_easy(load, may_wait):
 
 
 @pytest.mark.parametrize("first", [0, 1, 57, 200, 399])
-def test_a_warm_start_goes_on_as_easy_would(game, first):
-    env = SchedulingEnv(game, window=400, episode_jobs=None)
+def test_a_warm_start_goes_on_as_easy_would(episode, first):
+    env = SchedulingEnv(episode, window=400, episode_jobs=None)
     starts, _, _ = play(env, first_legal, options={"first": first})
     easy = simulate_run(trace(*busy()), "easy", 32).jobs.numpy("start_s")
     chosen = ~np.isnan(starts)
@@ -152,10 +152,10 @@ def test_observations_say_what_is_there():
     assert rest[11] == pytest.approx(1140 / (1140 + 6 * 3600))
 
 
-def test_observations_do_not_depend_on_the_number_of_nodes(game):
+def test_observations_do_not_depend_on_the_number_of_nodes(episode):
     submit, run, procs, ask = busy()
     larger = prepare(trace(submit, run, procs * 1024, ask), 32 * 1024)
-    one, other = SchedulingEnv(game), SchedulingEnv(larger)
+    one, other = SchedulingEnv(episode), SchedulingEnv(larger)
     assert one.reset(seed=3)[0].tobytes() == other.reset(seed=3)[0].tobytes()
     for _ in range(200):
         a, b = one.step(0), other.step(0)
@@ -164,10 +164,10 @@ def test_observations_do_not_depend_on_the_number_of_nodes(game):
             break
 
 
-def test_rewards_sum_to_what_they_stand_for(game):
-    jobs = game.jobs
+def test_rewards_sum_to_what_they_stand_for(episode):
+    jobs = episode.jobs
     for name in REWARDS[:3]:
-        env = SchedulingEnv(game, episode_jobs=None, warm=False, reward=name)
+        env = SchedulingEnv(episode, episode_jobs=None, warm=False, reward=name)
         starts, rewards, _ = play(env, first_legal, options={"first": 0})
         wait = starts - jobs[:, 0]
         if name == "wait":
@@ -196,23 +196,23 @@ def test_dras_rewards():
     assert rewards.tolist() == pytest.approx([-1 / 50, -1 / 50 - 1 / 10, 0])
 
 
-def test_weights_add_up(game):
+def test_weights_add_up(episode):
     def total(reward):
-        return play(SchedulingEnv(game, reward=reward), first_legal, seed=1)[1]
+        return play(SchedulingEnv(episode, reward=reward), first_legal, seed=1)[1]
 
     both = total({"wait": 2.0, "dras_capability": -0.5})
     assert both.tolist() == pytest.approx(2 * total("wait") - 0.5 * total("dras_capability"))
 
 
-def test_the_law_of_gymnasium(game):
+def test_the_law_of_gymnasium(episode):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for kind in ({}, {"may_wait": True, "warm": False}, {"episode_decisions": 20}):
-            check_env(SchedulingEnv(game, **kind))
+            check_env(SchedulingEnv(episode, **kind))
 
 
-def test_illegal_actions_are_the_plain_ones(game):
-    one, other = SchedulingEnv(game, window=5), SchedulingEnv(game, window=5)
+def test_illegal_actions_are_the_plain_ones(episode):
+    one, other = SchedulingEnv(episode, window=5), SchedulingEnv(episode, window=5)
     mask = one.reset(seed=2)[1]["action_mask"]
     info, ended, tried = other.reset(seed=2)[1], False, 0
     while not ended:
@@ -227,11 +227,11 @@ def test_illegal_actions_are_the_plain_ones(game):
 
 
 @pytest.mark.parametrize("kind", [{"episode_jobs": 40}, {"episode_decisions": 30, "window": 7}])
-def test_the_vector_plays_as_single_games_do(game, kind):
+def test_the_vector_plays_as_single_games_do(episode, kind):
     """Same seeds, same bytes, step by step, through the ends of episodes."""
     seeds = [5, 6, 7, 900]
-    many = VectorSchedulingEnv(game, num_envs=4, may_wait=True, reward="slowdown", **kind)
-    single = [SchedulingEnv(game, may_wait=True, reward="slowdown", **kind) for _ in seeds]
+    many = VectorSchedulingEnv(episode, num_envs=4, may_wait=True, reward="slowdown", **kind)
+    single = [SchedulingEnv(episode, may_wait=True, reward="slowdown", **kind) for _ in seeds]
     views, infos = many.reset(seed=seeds)
     told = [env.reset(seed=s) for env, s in zip(single, seeds, strict=True)]
     rng, over, ends = np.random.default_rng(0), [False] * 4, 0
@@ -255,9 +255,9 @@ def test_the_vector_plays_as_single_games_do(game, kind):
     assert ends > 8
 
 
-def test_same_seed_same_bytes(game):
+def test_same_seed_same_bytes(episode):
     def tape(seed):
-        env = VectorSchedulingEnv(game, num_envs=3, episode_jobs=30)
+        env = VectorSchedulingEnv(episode, num_envs=3, episode_jobs=30)
         views, info = env.reset(seed=seed)
         out = [views.tobytes()]
         for _ in range(150):
@@ -269,28 +269,28 @@ def test_same_seed_same_bytes(game):
     assert tape(4) != tape(5)
 
 
-def test_without_copies_the_arrays_are_the_same_ones(game):
-    env = VectorSchedulingEnv(game, num_envs=2, copy=False)
+def test_without_copies_the_arrays_are_the_same_ones(episode):
+    env = VectorSchedulingEnv(episode, num_envs=2, copy=False)
     views, _ = env.reset(seed=0)
     assert np.shares_memory(views, env.step(np.zeros(2, int))[0])
-    safe = VectorSchedulingEnv(game, num_envs=2)
+    safe = VectorSchedulingEnv(episode, num_envs=2)
     views, _ = safe.reset(seed=0)
     before = views.copy()
     safe.step(np.zeros(2, int))
     assert (views == before).all()
 
 
-def test_every_problem_of_the_rules_is_told(game):
+def test_every_problem_of_the_rules_is_told(episode):
     with pytest.raises(DataError, match=r"window.*episode_jobs.*episode_decisions"):
-        SchedulingEnv(game, window=0, episode_jobs=-1, episode_decisions=1.5)
+        SchedulingEnv(episode, window=0, episode_jobs=-1, episode_decisions=1.5)
     with pytest.raises(DataError, match="speed"):
-        SchedulingEnv(game, reward="speed")
+        SchedulingEnv(episode, reward="speed")
     with pytest.raises(DataError, match="machine"):
         SchedulingEnv(trace([0], [1], [1]))
     with pytest.raises(DataError, match="first: expected 0 to 399, got 400"):
-        SchedulingEnv(game).reset(options={"first": 400})
+        SchedulingEnv(episode).reset(options={"first": 400})
 
 
-def test_it_says_when_planning_knows_true_run_times(game):
-    assert not SchedulingEnv(game).clairvoyant
+def test_it_says_when_planning_knows_true_run_times(episode):
+    assert not SchedulingEnv(episode).clairvoyant
     assert SchedulingEnv(trace(*busy()), 32, estimates="perfect").clairvoyant

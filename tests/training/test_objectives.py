@@ -41,7 +41,7 @@ def powered(seed=0, n=120):
 
 
 def played(jobs, reward, **rules):
-    """Starts in order of submission and the rewards of a game of random legal choices."""
+    """Starts in order of submission and the rewards of an episode of random legal choices."""
     env = SchedulingEnv(jobs, SITE, window=6, episode_jobs=None, warm=False, reward=reward, **rules)
     _, told = env.reset(seed=0, options={"first": 0})
     rng, rewards, over = np.random.default_rng(4), [], False
@@ -104,23 +104,23 @@ def test_weighted_rewards_are_the_weighted_sum_of_each():
 
 def test_several_objectives_are_weighed_by_what_easy_makes_of_them():
     jobs = powered()
-    game = prepare(jobs, SITE)
-    reward = reward_of("slowdown=2,carbon=0.5,utilisation=1,wait=3", [game], SITE)
-    env = SchedulingEnv(game, window=150, episode_jobs=None, warm=False, reward=reward)
+    episode = prepare(jobs, SITE)
+    reward = reward_of("slowdown=2,carbon=0.5,utilisation=1,wait=3", [episode], SITE)
+    env = SchedulingEnv(episode, window=150, episode_jobs=None, warm=False, reward=reward)
     _, told = env.reset(seed=0, options={"first": 0})
     total, over = 0.0, False
     while not over:  # the first legal choice: EASY
         _, gain, over, _, told = env.step(int(np.flatnonzero(told["action_mask"])[0]))
         total += gain
     assert -total == pytest.approx(6.5 * len(jobs))
-    assert judged("wait=1,energy=4", game, env.starts, SITE) == pytest.approx(1)
+    assert judged("wait=1,energy=4", episode, env.starts, SITE) == pytest.approx(1)
     late = env.starts + 3600.0
-    assert judged("wait", game, late, SITE) == pytest.approx(
+    assert judged("wait", episode, late, SITE) == pytest.approx(
         1 + len(jobs) / (env.starts - jobs.numpy("submit_s")).sum() * 3600
     )
-    assert reward_of("dras_capability", [game], SITE) == "dras_capability"
+    assert reward_of("dras_capability", [episode], SITE) == "dras_capability"
     with pytest.raises(DataError, match="dras_capacity: expected one of wait"):
-        reward_of("wait=1,dras_capacity=1", [game], SITE)
+        reward_of("wait=1,dras_capacity=1", [episode], SITE)
     alone = prepare(trace([0, 9], [3, 3], [1, 1]), SMALL)
     with pytest.raises(DataError, match="wait: FCFS with EASY has none of it"):
         reward_of("wait=1,slowdown=1", [alone], SITE)
@@ -136,11 +136,11 @@ def test_what_cannot_be_counted_is_refused_all_at_once():
 
 def first_always(jobs, **setup):
     """Starts if the first job shown is chosen, always."""
-    game = Episode(prepare(jobs, SMALL), DrasConfig(window=2, **setup))
-    while not game.over:
-        game.view()
-        game.choose(0)
-    return game
+    episode = Episode(prepare(jobs, SMALL), DrasConfig(window=2, **setup))
+    while not episode.over:
+        episode.view()
+        episode.choose(0)
+    return episode
 
 
 @pytest.mark.parametrize("promise", ["held", "first", "first_held"])
@@ -151,10 +151,10 @@ def test_backfilling_the_whole_queue_first_come_first_is_easy_start_for_start(
     differs = 0
     for seed in range(3):
         jobs = loaded(seed)
-        game = first_always(jobs, backfill="queue", plans=plans, promise=promise)
+        episode = first_always(jobs, backfill="queue", plans=plans, promise=promise)
         known = simulate(jobs, "easy", SMALL, semantics=flavour).numpy("start_s")
-        assert game.starts.tolist() == known.tolist()
-        assert game.clairvoyant == (plans == "true")
+        assert episode.starts.tolist() == known.tolist()
+        assert episode.clairvoyant == (plans == "true")
         narrow = first_always(jobs, plans=plans, promise=promise)
         differs += (narrow.starts != known).sum()
     assert differs > 20  # a window of two jobs alone is not EASY
@@ -174,12 +174,14 @@ def busy_then_three():
     ],
 )
 def test_a_promise_is_held_until_the_start_or_asked_for_again_at_each_event(promise, starts):
-    game = Episode(busy_then_three(), DrasConfig(window=4, promise=promise))
-    while not game.over:  # the second job, alone when it comes, is only taken where none other is
-        game.view()
-        wanted = min(game.shown, key=(0, 2, 3, 1, 4).index)
-        game.choose(game.shown.tolist().index(wanted))
-    assert game.starts.tolist() == starts
+    episode = Episode(busy_then_three(), DrasConfig(window=4, promise=promise))
+    while (
+        not episode.over
+    ):  # the second job, alone when it comes, is only taken where none other is
+        episode.view()
+        wanted = min(episode.shown, key=(0, 2, 3, 1, 4).index)
+        episode.choose(episode.shown.tolist().index(wanted))
+    assert episode.starts.tolist() == starts
 
 
 def test_random_choices_grow_rarer_by_the_jobs_that_the_switch_says():
@@ -197,10 +199,12 @@ def test_priorities_of_the_trace_are_seen_where_the_switch_says():
         [Column("priority", "", Moment.SUBMIT, "priority")], priority=np.array([0.0, 3.0, 0.0])
     )
     for priorities, seen in (("trace", 1.0), ("none", 0.0)):
-        game = Episode(prepare(jobs, 4), DrasConfig(window=4, inputs="raw", priorities=priorities))
-        assert game.view().jobs[1, 0] == 0
-        game.choose(0)
-        assert game.view().jobs[:3].tolist() == [[4, 9], [seen, 0], [0, 0]]
+        episode = Episode(
+            prepare(jobs, 4), DrasConfig(window=4, inputs="raw", priorities=priorities)
+        )
+        assert episode.view().jobs[1, 0] == 0
+        episode.choose(0)
+        assert episode.view().jobs[:3].tolist() == [[4, 9], [seen, 0], [0, 0]]
 
 
 def test_a_table_without_jobs_that_draw_is_told():

@@ -90,14 +90,14 @@ class Released:
 
 
 def played(jobs, rng, setup):
-    game, told = Episode(prepare(jobs, SMALL), setup), []
-    while not game.over:
-        view = game.view()
-        shown = game.shown.tolist()
+    episode, told = Episode(prepare(jobs, SMALL), setup), []
+    while not episode.over:
+        view = episode.view()
+        shown = episode.shown.tolist()
         slot = int(rng.integers(view.count))
         told.append((shown, shown[slot]))
-        game.choose(slot)
-    return game.starts, told
+        episode.choose(slot)
+    return episode.starts, told
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -120,11 +120,11 @@ def test_the_faithful_agent_decides_and_starts_as_the_released_scheduler(seed):
 def test_a_first_job_that_fits_waits_for_the_next_event_where_another_was_chosen(promise, starts):
     # at 100 s the second job starts and leaves room for the third, but the fourth is chosen
     jobs = trace([0, 1, 2, 3, 150], [100, 100, 50, 10, 5], [3, 2, 2, 4, 1])
-    game = Episode(prepare(jobs, 4), dras("dras-pg", promise=promise, hidden=(4, 4)))
-    while not game.over:
-        game.view()
-        game.choose(int(np.argmax(game.shown == 3)))
-    assert game.starts.tolist() == starts
+    episode = Episode(prepare(jobs, 4), dras("dras-pg", promise=promise, hidden=(4, 4)))
+    while not episode.over:
+        episode.view()
+        episode.choose(int(np.argmax(episode.shown == 3)))
+    assert episode.starts.tolist() == starts
 
 
 @pytest.mark.parametrize(("promise", "all_of_them"), [("first_held", True), ("first", False)])

@@ -96,9 +96,9 @@ def test_our_student_of_the_same_agent_is_one_rule():
 
 def test_only_critical_decisions_are_learned_from(lessons):
     assert lessons.learned.crowd.min() == 2
-    states, game, _ = met(Shortest(), prepare(week(), SIZE))
+    states, episode, _ = met(Shortest(), prepare(week(), SIZE))
     assert states.crowd.max() > 5
-    assert np.isfinite(game.starts).all()
+    assert np.isfinite(episode.starts).all()
 
 
 def test_a_single_job_is_no_decision_and_nobody_is_asked():
@@ -109,9 +109,9 @@ def test_a_single_job_is_no_decision_and_nobody_is_asked():
             self.counts.append(view.count)
             return super().answers(view)
 
-    states, game, _ = met(Asked(), prepare(week(), SIZE))
+    states, episode, _ = met(Asked(), prepare(week(), SIZE))
     assert min(Asked.counts) == 2
-    assert len(Asked.counts) == len(states) < game.told()["decisions"]
+    assert len(Asked.counts) == len(states) < episode.metrics()["decisions"]
 
 
 def test_without_a_crowd_there_is_nothing_to_learn_from():

@@ -30,7 +30,7 @@ def learn_dras(course: Curriculum, out: Path | None, progress: Progress | None) 
     from rheostat.training.rl.dras import train
 
     if course.workers > 1:
-        told = "DRAS learns every few events of one game: expected --workers 1"
+        told = "DRAS learns every few events of one episode: expected --workers 1"
         raise DataError(course.agent, [told])
     games = course.jobsets[: course.rounds]
     reward = course.reward("dras_capability", games)

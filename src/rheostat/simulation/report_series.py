@@ -75,15 +75,15 @@ def _series(run: Simulation, edges: Array) -> dict[str, Any]:
         "queue": mean_in(*queue, edges),
         "queue_peak": peak_in(*queue, edges),
     }
-    books = run.account
-    if books is None or not len(books.times) or not np.isfinite(books.watts).all():
+    energy = run.account
+    if energy is None or not len(energy.times) or not np.isfinite(energy.watts).all():
         return found
-    drawn = books.times, books.watts
+    drawn = energy.times, energy.watts
     return found | {
         "power_w": mean_in(*drawn, edges),
         "peak_w": peak_in(*drawn, edges),
-        "cap_exceeded_s": books.cap_exceeded_s,
-        "cap_excess_w": books.cap_excess_w,
+        "cap_exceeded_s": energy.cap_exceeded_s,
+        "cap_excess_w": energy.cap_excess_w,
     }
 
 

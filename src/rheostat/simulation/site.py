@@ -80,9 +80,9 @@ def simulate_site(
         None if rule.order.factors is None else shared(jobs, load, rule, machine.procs),
     )  # fmt: skip
     told, cpu = run_engine(site, rule)
-    table, books = result(jobs, site, told, (*notes, *blind, *advice), alternatives)
+    table, energy = result(jobs, site, told, (*notes, *blind, *advice), alternatives)
     clairvoyant |= seen or rule.semantics == "cqsim"
-    return Simulation(table, rule, machine, int(told.passes), cpu, clairvoyant, books)
+    return Simulation(table, rule, machine, int(told.passes), cpu, clairvoyant, energy)
 
 
 def _advised(

@@ -81,11 +81,13 @@ def _run(
 
     n = 0 if warm else len(site.load)
     parts = site.machine.parts
-    fate = failures(site.machine, begin, end)
-    fate = {k: v[: len(v) if n else 0] for k, v in fate.items()}
+    outages = failures(site.machine, begin, end)
+    outages = {k: v[: len(v) if n else 0] for k, v in outages.items()}
     fixed = rule.order.fixed
-    jobs = Jobs(*_flat(_jobs(site, n, fate, _places(site, rule) if fixed and n else np.zeros(n))))
-    ways = Ways(*_flat(_ways(site, n, fate)))
+    jobs = Jobs(
+        *_flat(_jobs(site, n, outages, _places(site, rule) if fixed and n else np.zeros(n)))
+    )
+    ways = Ways(*_flat(_ways(site, n, outages)))
     doze = np.array([q.sleep_after_s for q in parts], float)
     wake = np.array([q.wake_s if np.isfinite(q.sleep_after_s) else 0.0 for q in parts], float)
     again = site.machine.rules.requeue
@@ -95,8 +97,8 @@ def _run(
     plain = fixed or rule.order.factors is not None
     score = jit.compiled_score(zero if plain else rule.order.score)
     share = no_share() if warm or site.share is None else site.share
-    count = len(fate["at"])
-    room = n + min(n * (again + 1), int(fate["procs"].sum())) + count
+    count = len(outages["at"])
+    room = n + min(n * (again + 1), int(outages["procs"].sum())) + count
     procs = np.array([q.procs for q in parts])
     steps = Capacity(*_flat(capacity(site.machine, begin, end)))
     return EngineResult(
@@ -109,14 +111,14 @@ def _flat(arrays: Iterable[Array]) -> list[Array]:
     return [np.array(a, order="C") for a in arrays]
 
 
-def _jobs(site: SiteProblem, n: int, fate: dict[str, Array], rank: Array) -> list[Array]:
+def _jobs(site: SiteProblem, n: int, outages: dict[str, Array], rank: Array) -> list[Array]:
     """The fields of `site_state.Jobs` for the first n jobs."""
     child = np.argsort(site.parent, kind="stable")
-    none = np.full(len(fate["at"]), -1)
+    none = np.full(len(outages["at"]), -1)
     return [
         site.load.submit_s[:n],
         rank,
-        np.concatenate([site.part[:n], fate["part"]]),
+        np.concatenate([site.part[:n], outages["part"]]),
         np.searchsorted(site.ways.job, np.arange(n + 1)),
         site.parent[:n],
         site.think[:n],
@@ -124,12 +126,12 @@ def _jobs(site: SiteProblem, n: int, fate: dict[str, Array], rank: Array) -> lis
         child,
         np.concatenate([site.array[:n], none]),
         site.limit,
-        fate["at"],
-        fate["hit"],
+        outages["at"],
+        outages["hit"],
     ]
 
 
-def _ways(site: SiteProblem, n: int, fate: dict[str, Array]) -> list[Array]:
+def _ways(site: SiteProblem, n: int, outages: dict[str, Array]) -> list[Array]:
     """The fields of `site_state.Ways`."""
     machine, ways = site.machine, site.ways
     need = np.column_stack([ways.procs, gpus_of(machine, ways), np.zeros(len(ways), np.int64)])
@@ -140,9 +142,11 @@ def _ways(site: SiteProblem, n: int, fate: dict[str, Array]) -> list[Array]:
         first = np.searchsorted(ways.job, np.arange(n))
         least = np.minimum.reduceat(need, first, axis=0)
         shortest = np.minimum.reduceat(site.planned, first)
-    down = np.zeros((len(fate["at"]), 3), np.int64)
-    down[:, 0] = fate["procs"]
-    spans = (np.concatenate([v, fate["repair"]]) for v in (ways.run_s, site.planned, site.booked))
+    down = np.zeros((len(outages["at"]), 3), np.int64)
+    down[:, 0] = outages["procs"]
+    spans = (
+        np.concatenate([v, outages["repair"]]) for v in (ways.run_s, site.planned, site.booked)
+    )
     return [*spans, np.concatenate([need, down]), resources(machine), least, shortest]
 
 

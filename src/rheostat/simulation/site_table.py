@@ -47,8 +47,8 @@ def result(
     watts = job_watts(machine, part, procs, gpus, ways.watts[way])
     times = log[:, 2], log[:, 3], log[:, 4]
     runs = RunIntervals(job, part, procs, gpus, *times, log[:, 5], watts, log[:, 6] > 0)
-    books = account(machine, runs, told.piece, site.load.submit_s[0])
-    return _table(jobs, site, told, runs, way, notes, other), books
+    energy = account(machine, runs, told.piece, site.load.submit_s[0])
+    return _table(jobs, site, told, runs, way, notes, other), energy
 
 
 def _table(

@@ -63,7 +63,7 @@ FEATURES = (
 )
 NAMES = tuple(f.name for f in FEATURES)
 F = len(FEATURES)
-(ASK, SHARE, FORETOLD, BRIEF, LAST, KNOWN, WAIT, GROWN, SLOWED, FITS, HOLD, MINE, OLDER, AREA,
+(ASK, SHARE, PREDICTED, BRIEF, LAST, KNOWN, WAIT, GROWN, SLOWED, FITS, HOLD, MINE, OLDER, AREA,
  BREVITY, FREE, QUEUE, LOAD, DELAY) = range(F)  # fmt: skip
 
 Array = np.ndarray
@@ -109,11 +109,11 @@ def recall(row: Array, memory: Array, job: Array) -> None:
     user, kind, everybody = memory[int(job[USER])], memory[int(job[KIND])], memory[-1]
     ask, n, m = np.log(job[REQUEST]), user[ENDED], kind[ENDED]
     ratio = (n * user[RATIO] + OF_USER * everybody[RATIO]) / (n + OF_USER)
-    row[FORETOLD] = (m * kind[LOGRUN] + OF_KIND * (ask + ratio)) / (m + OF_KIND)
+    row[PREDICTED] = (m * kind[LOGRUN] + OF_KIND * (ask + ratio)) / (m + OF_KIND)
     fair = everybody[RATE] if everybody[ENDED] else 1 / max(job[REQUEST], SHORTEST_S)
     rate = (n * user[RATE] + OF_USER * fair) / (n + OF_USER)
     row[BRIEF] = -np.log((m * kind[RATE] + OF_KIND * rate) / (m + OF_KIND))
-    row[LAST] = user[NEWEST] if n else row[FORETOLD]
+    row[LAST] = user[NEWEST] if n else row[PREDICTED]
     row[KNOWN] = np.log1p(n)
 
 
@@ -148,10 +148,10 @@ def look(
     work = wait = area = brevity = 0.0
     for k in range(m):
         row, job = x[k], table[queue[k]]
-        work += np.exp(row[FORETOLD] + row[SHARE])
+        work += np.exp(row[PREDICTED] + row[SHARE])
         wait += now - job[SUBMIT]
-        area += row[FORETOLD] + row[SHARE]
-        brevity += row[FORETOLD]
+        area += row[PREDICTED] + row[SHARE]
+        brevity += row[PREDICTED]
     shown = free / size, np.log1p(m), np.log1p(work / 3600.0), np.log1p(wait / m / 60.0)
     for k in range(m):
         row, job = x[k], table[queue[k]]
@@ -161,8 +161,8 @@ def look(
         row[FITS] = 1.0 if job[PROCS] <= free else 0.0
         row[HOLD] = np.log1p(hold(profile, job[PROCS], now, free) / 60.0)
         row[MINE], row[OLDER] = np.log1p(mine[int(job[USER])]), k / m
-        row[AREA] = row[FORETOLD] + row[SHARE] - area / m
-        row[BREVITY] = row[FORETOLD] - brevity / m
+        row[AREA] = row[PREDICTED] + row[SHARE] - area / m
+        row[BREVITY] = row[PREDICTED] - brevity / m
         row[FREE], row[QUEUE], row[LOAD], row[DELAY] = shown
 
 

@@ -52,14 +52,14 @@ LEARN = 0.8
 WINDOW = "window"  # facts["plays"] of a tree of an agent's values
 
 
-def facts_of(game: Episode, features: Sequence[TreeFeature] = WITH_WAIT) -> Array:
+def facts_of(episode: Episode, features: Sequence[TreeFeature] = WITH_WAIT) -> Array:
     """Features of the jobs of the last view, (count, d)."""
-    job = game.trace.jobs[game.shown]
+    job = episode.trace.jobs[episode.shown]
     columns = {
         "procs": job[:, NEED],
         "request_s": job[:, ASK],
-        "busy": np.full(len(job), 1.0 - game.free / game.trace.size),
-        "wait_s": game.now_s - job[:, SUBMIT],
+        "busy": np.full(len(job), 1.0 - episode.free / episode.trace.size),
+        "wait_s": episode.now_s - job[:, SUBMIT],
     }
     return np.stack([columns[f.name] for f in features], axis=1)
 
@@ -78,11 +78,11 @@ class Student:
 
     def play(self, trace: EpisodeTrace, *, seed: int = 0) -> Episode:
         """A whole jobset; nothing is drawn, whatever the seed."""
-        game = Episode(trace, self.setup)
-        while not game.over:
-            game.view()
-            game.choose(int(self.tree.predict(facts_of(game, self.tree.features)).argmax()))
-        return game
+        episode = Episode(trace, self.setup)
+        while not episode.over:
+            episode.view()
+            episode.choose(int(self.tree.predict(facts_of(episode, self.tree.features)).argmax()))
+        return episode
 
     def to_facts(self) -> PriorityTree:
         """The tree, with what is needed to play it from its file."""
@@ -107,21 +107,21 @@ def met(
     features: Sequence[TreeFeature] = PUBLISHED,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> tuple[States, Episode, dict[str, float]]:
-    """(decisions with two jobs or more, the game, seconds per decision of whoever answered).
+    """(decisions with two jobs or more, the episode, seconds per decision of whoever answered).
 
     ``student`` plays, the ``teacher`` judges; without a student the teacher plays too.
     ``progress`` is called with (jobs started, jobs).
     """
-    game = Episode(teacher.fitting(trace), teacher.setup)
+    episode = Episode(teacher.fitting(trace), teacher.setup)
     x, worth, crowd, spent = [], [], [], {"teacher_s": 0.0, "tree_s": 0.0}
     made = 0
-    while not game.over:
-        progress(game.started, len(trace))
-        view = game.view()
+    while not episode.over:
+        progress(episode.started, len(trace))
+        view = episode.view()
         if view.count == 1:  # nothing to choose
-            game.choose(0)
+            episode.choose(0)
             continue
-        seen = facts_of(game, features)
+        seen = facts_of(episode, features)
         begin = time.process_time()
         told = teacher.answers(view)
         middle = time.process_time()
@@ -131,8 +131,8 @@ def met(
         made += 1
         x.append(seen)
         worth.append(told)
-        crowd.append(game.waiting)
-        game.choose(slot)
+        crowd.append(episode.waiting)
+        episode.choose(slot)
     progress(len(trace), len(trace))
     if not x:
         raise DataError("decisions", ["expected a moment with two jobs to choose from, found none"])
@@ -140,7 +140,7 @@ def met(
     first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
     states = States(tuple(features), np.concatenate(x), first, rows, np.concatenate(worth),
                     np.array(crowd, np.int64))  # fmt: skip
-    return states, game, {k: v / max(made, 1) for k, v in spent.items()}
+    return states, episode, {k: v / max(made, 1) for k, v in spent.items()}
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,9 @@ def imitate_values(
             lambda: _ranked(parts, depth) if ranked else value_tree(learned, depth),  # noqa: B023
         )
         student = Student(tree, teacher.setup)
-        states, game = _kept(steps, f"round-{number}", f"{stage}: the tree schedules",
+        states, episode = _kept(steps, f"round-{number}", f"{stage}: the tree schedules",
                              teacher, trace, student, features)  # fmt: skip
-        told = {**game, "nodes": float(len(tree.left))}
+        told = {**episode, "nodes": float(len(tree.left))}
         tried.append((told["mean_bounded_slowdown"], student, told))
         steps.say(f"{stage}: {len(tree.left):,} nodes, bounded slowdown "
                   f"{told['mean_bounded_slowdown']:.4g}", 1, 1)  # fmt: skip
@@ -219,13 +219,13 @@ def _kept(
     student: Student | None,
     features: Sequence[TreeFeature],
 ) -> tuple[States, dict[str, float]]:
-    """(decisions met, facts of the whole game), of which a checkpoint is kept."""
+    """(decisions met, facts of the whole episode), of which a checkpoint is kept."""
 
     def play() -> dict[str, Array]:
-        states, game, _ = met(teacher, trace, student, features=features,
+        states, episode, _ = met(teacher, trace, student, features=features,
                               progress=lambda done, of: steps.say(stage, done, of))  # fmt: skip
         arrays = {n: getattr(states, n) for n in STATE_ARRAYS}
-        return arrays | {f"told {k}": np.array(v) for k, v in game.told().items()}
+        return arrays | {f"told {k}": np.array(v) for k, v in episode.metrics().items()}
 
     found = steps.arrays(name, play)
     told = {k.removeprefix("told "): float(v) for k, v in found.items() if k.startswith("told ")}
@@ -273,13 +273,13 @@ def judged(
     started, jobs), once for the teacher and once for the student.
     """
     student, features = lessons.student, lessons.student.tree.features
-    own, game, _ = met(teacher, trace, features=features,
+    own, episode, _ = met(teacher, trace, features=features,
                        progress=lambda done, of: progress(done, 2 * of))  # fmt: skip
     states, played, spent = met(teacher, trace, student, features=features,
                                 progress=lambda done, of: progress(of + done, 2 * of))  # fmt: skip
-    was, now = game.told(), played.told()
+    was, now = episode.metrics(), played.metrics()
     names = ("mean_wait_s", "mean_bounded_slowdown")
-    mine, his = (slowdowns(g) for g in (played, game))
+    mine, his = (slowdowns(g) for g in (played, episode))
     return {
         "each": (mine, his),
         "loss_between": loss(mine, his, trace.jobs[:, SUBMIT], seed=seed),
@@ -295,10 +295,10 @@ def judged(
     }
 
 
-def slowdowns(game: Episode) -> Array:
-    """Bounded slowdown of each job of a game that is over, (n,)."""
-    jobs = game.trace.jobs
-    return bounded_slowdown(game.starts - jobs[:, SUBMIT], jobs[:, RUN])
+def slowdowns(episode: Episode) -> Array:
+    """Bounded slowdown of each job of an episode that is over, (n,)."""
+    jobs = episode.trace.jobs
+    return bounded_slowdown(episode.starts - jobs[:, SUBMIT], jobs[:, RUN])
 
 
 @one_thread()

@@ -1,10 +1,10 @@
-"""Scheduling as a game: an agent decides who runs next, for reinforcement learning.
+"""Scheduling as an episode: an agent decides who runs next, for reinforcement learning.
 
 A batch scheduler decides again and again which waiting job comes next; here an agent does.  It
 sees a window of the queue and what is expected to become free, picks a job - which starts, or is
 promised the earliest possible start - and then fills the holes before that promise.
-`SchedulingEnv` is one such game (Gymnasium's ``Env``), `VectorSchedulingEnv` plays many of them in
-one compiled call.
+`SchedulingEnv` is one such episode (Gymnasium's ``Env``), `VectorSchedulingEnv` plays many of them
+in one compiled call.
 
 Both need ``pip install 'rheostat[train]'``.  `rheostat.simulation.engine.env_view` has the table of
 observations, `rheostat.training.env.rewards` the rewards.

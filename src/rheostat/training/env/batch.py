@@ -61,7 +61,7 @@ class Batch:
         """Act; where ``first`` is not -1 begin an episode at that job instead."""
         step_all(*self._given, actions, self._none if first is None else first, self._outs)
 
-    def told(self) -> dict[str, Any]:
+    def metrics(self) -> dict[str, Any]:
         """What is known of the episodes besides the observation, (count,) each."""
         started = np.maximum(self.real[:, STARTED], 1)
         return {

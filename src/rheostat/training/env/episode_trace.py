@@ -1,4 +1,4 @@
-"""The rules of the game, and the trace it is played on, as the compiled core wants them."""
+"""The rules of the episode, and the trace it is played on, as the compiled core wants them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BACKFILLS, PROMISES = ("window", "queue"), ("held", "first", "first_held")
 
 @dataclass(frozen=True)
 class EpisodeRules:
-    """How the game is played.
+    """How the episode is played.
 
     Parameters
     ----------

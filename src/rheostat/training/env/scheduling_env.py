@@ -1,4 +1,4 @@
-"""One scheduling game as a Gymnasium environment."""
+"""One scheduling episode as a Gymnasium environment."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ class SchedulingEnv(gymnasium.Env):  # type: ignore[misc, name-defined]
         return masks
 
     def _info(self) -> dict[str, Any]:
-        told = {name: values[0].item() for name, values in self._batch.told().items()}
+        told = {name: values[0].item() for name, values in self._batch.metrics().items()}
         return {"action_mask": self.action_masks(), **told}
 
 
 def made(
     jobs: JobTable | EpisodeTrace, machine: Machine | int | None, estimates: str | np.ndarray
 ) -> EpisodeTrace:
-    """The trace of the game."""
+    """The trace of the episode."""
     if isinstance(jobs, EpisodeTrace):
         return jobs
     if machine is None:

@@ -71,7 +71,7 @@ class VectorSchedulingEnv(vector.VectorEnv):  # type: ignore[misc, name-defined]
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin all episodes; game ``i`` has seed ``seed + i``, or the i-th of a list."""
+        """Begin all episodes; episode ``i`` has seed ``seed + i``, or the i-th of a list."""
         if seed is not None or not self._rngs:
             self._rngs = [gymnasium.utils.seeding.np_random(s)[0] for s in self._seeds(seed)]
         self._over[:] = False
@@ -82,7 +82,7 @@ class VectorSchedulingEnv(vector.VectorEnv):  # type: ignore[misc, name-defined]
     def step(
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """(observations, rewards, terminations, truncations, infos), one row per game."""
+        """(observations, rewards, terminations, truncations, infos), one row per episode."""
         batch, first = self._batch, None
         if self._over.any():
             first = np.full(self.num_envs, -1)
@@ -111,4 +111,4 @@ class VectorSchedulingEnv(vector.VectorEnv):  # type: ignore[misc, name-defined]
         return values.copy() if self.copy else values
 
     def _info(self) -> dict[str, Any]:
-        return {"action_mask": self.action_masks(), **self._batch.told()}
+        return {"action_mask": self.action_masks(), **self._batch.metrics()}

@@ -36,10 +36,10 @@ class PlayedTrace:
         starts: np.ndarray = self._batch.starts[0].copy()
         return starts
 
-    def told(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Waits and slowdowns."""
         names = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "decisions")
-        facts = self._batch.told()
+        facts = self._batch.metrics()
         return {name: facts[name][0].item() for name in names}
 
 

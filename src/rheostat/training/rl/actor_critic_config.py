@@ -87,7 +87,7 @@ class ActorCriticConfig:
         return bool(weights(self.reward)[-3:].any())
 
     def rules(self, *, whole: bool = False) -> EpisodeRules:
-        """Of one game of training, or of a whole trace from an empty machine."""
+        """Of one episode of training, or of a whole trace from an empty machine."""
         if whole:
             return EpisodeRules(self.window, self.may_wait, "wait", episode_jobs=None, warm=False)
         return EpisodeRules(self.window, self.may_wait, self.reward, episode_jobs=self.episode_jobs)

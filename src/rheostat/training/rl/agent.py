@@ -83,13 +83,13 @@ class Agent:
         self, trace: EpisodeTrace, *, seed: int = 0, progress: Progress | None = None
     ) -> Episode:
         """A whole jobset played as trained; ``progress`` is told (jobs started, jobs, {})."""
-        game, rng = Episode(self.fitting(trace), self.setup), np.random.default_rng(seed)
+        episode, rng = Episode(self.fitting(trace), self.setup), np.random.default_rng(seed)
         self.floor.forget()
-        while not game.over:
-            game.choose(self.pick(game.view(), rng))
+        while not episode.over:
+            episode.choose(self.pick(episode.view(), rng))
             if progress is not None:
-                progress(game.started, len(trace), {})
-        return game
+                progress(episode.started, len(trace), {})
+        return episode
 
     def fitting(self, trace: EpisodeTrace) -> EpisodeTrace:
         """``trace`` itself, if it is of the machine this network is made for."""

@@ -29,7 +29,7 @@ class ScheduledTrace(Protocol):
         """Were some jobs planned with their true run times?"""
         ...
 
-    def told(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Waits, slowdowns and decisions."""
         ...
 
@@ -68,5 +68,5 @@ class AgentPolicy:
         begin = time.process_time()
         played = self.agent.play(trace, seed=problem.seed, **further)
         spent = time.process_time() - begin
-        passes = int(played.told()["decisions"])
+        passes = int(played.metrics()["decisions"])
         return StartPlan(played.starts, problem.estimate_s, passes, spent, played.clairvoyant)

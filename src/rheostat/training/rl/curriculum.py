@@ -68,7 +68,7 @@ class Curriculum:
 
     @cached_property
     def jobsets(self) -> list[EpisodeTrace]:
-        """Weeks of the past, each a game of its own."""
+        """Weeks of the past, each an episode of its own."""
         if self.phases is None:
             return weeks(self.past, self.machine, estimates=self.estimates)
         return three_phases(
@@ -84,7 +84,7 @@ class Curriculum:
 
     @cached_property
     def check(self) -> EpisodeTrace | None:
-        """The jobs judged on, as a game."""
+        """The jobs judged on, as an episode."""
         return None if self.unseen is None else prepare(self.unseen, self.machine, self.estimates)
 
     def reward(self, usual: str, traces: list[EpisodeTrace]) -> str:

@@ -109,22 +109,22 @@ def train(
 def _learn_from(agent: Agent, adam: Any, trace: EpisodeTrace, number: int) -> dict[str, Any]:
     """Play a jobset and learn on the way; its facts."""
     setup, rng = agent.setup, np.random.default_rng([agent.seed or 0, number])
-    game, updates = Episode(trace, setup), 0
+    episode, updates = Episode(trace, setup), 0
     steps: list[UpdateStep] = []
     rewards: list[float] = []
     begun = due = agent.uniform = 0
     agent.floor.forget()  # another jobset has other jobs of the same numbers
     if setup.explore_again:
         agent.explore = setup.explore
-    while not game.over:
-        event = game.event
+    while not episode.over:
+        event = episode.event
         if steps and event > due:
             update(agent, adam, steps)
             steps, begun, updates = [], due, updates + 1
-        view = game.view()
+        view = episode.view()
         slot = agent.pick(view, rng, explore=agent.explore)
-        backfills = game.backfills
-        reward, starts = game.choose(slot)
+        backfills = episode.backfills
+        reward, starts = episode.choose(slot)
         if starts and not (backfills and setup.decay == "selected"):
             agent.explore = max(agent.explore * setup.explore_factor, setup.explore_least)
         if setup.promise == "first" and not starts:
@@ -135,7 +135,7 @@ def _learn_from(agent: Agent, adam: Any, trace: EpisodeTrace, number: int) -> di
         rewards.append(reward)
     facts = {"jobset": number, "of": fingerprint(trace), "jobs": len(trace), "updates": updates}
     facts |= {"mean_reward": float(np.mean(rewards)), "uniform": agent.uniform}
-    return facts | game.told()
+    return facts | episode.metrics()
 
 
 def update(agent: Agent, adam: Any, steps: Sequence[UpdateStep]) -> None:

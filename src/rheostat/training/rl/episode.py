@@ -136,10 +136,10 @@ class Episode:
         """Are some jobs planned with their true run times?"""
         return self.trace.clairvoyant
 
-    def told(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Waits and slowdowns of the jobs started so far."""
         names = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "decisions")
-        facts = self._batch.told()
+        facts = self._batch.metrics()
         return {name: facts[name][0].item() for name in names}
 
 

@@ -1,4 +1,4 @@
-"""Jobsets: the weeks of a trace, and weeks made after it, each a game of its own."""
+"""Jobsets: the weeks of a trace, and weeks made after it, each an episode of its own."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ def total(name: str, trace: EpisodeTrace, starts: np.ndarray, machine: Machine) 
         return float((wait * jobs[:, INVERSE]).sum())
     if name == "utilisation":
         return idle_hours(trace, starts)
-    books = bill_of_starts(trace, starts, machine)
-    return {"energy": books[0] / 3.6e6, "cost": books[1], "carbon": books[2] / 1e3}[name]
+    bill = bill_of_starts(trace, starts, machine)
+    return {"energy": bill[0] / 3.6e6, "cost": bill[1], "carbon": bill[2] / 1e3}[name]
 
 
 def bill_of_starts(
@@ -103,8 +103,8 @@ def bill_of_starts(
     """(J, cost, g) of the site under a schedule, as `simulate` accounts for it."""
     jobs, ids = trace.jobs, np.arange(len(trace))
     procs, ends = jobs[:, NEED].astype(np.int64), starts + jobs[:, RUN]
-    books = plain_account(machine, ids, procs, starts, ends, jobs[:, SUBMIT], jobs[:, WATTS])
-    return books.total_j, books.cost, books.carbon_g
+    bill = plain_account(machine, ids, procs, starts, ends, jobs[:, SUBMIT], jobs[:, WATTS])
+    return bill.total_j, bill.cost, bill.carbon_g
 
 
 def idle_hours(trace: EpisodeTrace, starts: np.ndarray) -> float:

@@ -7,7 +7,7 @@ where a choice has become likelier, or rarer, by more than a fifth than when it 
 
     Symbol     Shape   Meaning
     r, V       (t, b)  rewards, over what they usually vary by; values
-    delta      (t, b)  r + gamma V' - V, V' of the next state, 0 after a game's end
+    delta      (t, b)  r + gamma V' - V, V' of the next state, 0 after an episode's end
     advantage  (t, b)  delta + gamma lambda delta' + (gamma lambda)^2 delta'' + ...
     ratio      (n,)    probability of a choice now, over the one it was drawn with
 
@@ -92,7 +92,7 @@ def train(  # noqa: PLR0913 - what a training is, and who watches it
             facts = _update(actor, adam, players.play(actor.network, number), number)
             facts |= {"of": fingerprint(traces[number % len(traces)])}
             if check is not None and (number + 1) % check_every == 0:
-                facts["check"] = actor.play(check).told()
+                facts["check"] = actor.play(check).metrics()
             actor.history.append(facts)
             if out is not None:
                 actor.save(out, _moments(actor, adam))

@@ -1,19 +1,19 @@
 """Games played by an actor that is learning, on one process or several, to the same bytes.
 
-A rollout is cut into blocks of a few games.  Each game has random numbers of its own, made from the
+A rollout is cut into blocks of a few games.  Each episode has random numbers of its own, from the
 seed, the update and its number, and each block is judged by the network on its own; so it does not
-matter which process plays which block, and no game outlives an update: a training that was
+matter which process plays which block, and no episode outlives an update: a training that was
 interrupted needs nothing but weights to go on.
 
     Symbol   Shape      Meaning
-    views    (t, b, d)  what was seen at each decision of each game
+    views    (t, b, d)  what was seen at each decision of each episode
     mask     (t, b, a)  what was legal
     chosen   (t, b)     what was chosen
     chance   (t, b)     log-probability it had
     values   (t+1, b)   what the network promised; the last row is of the state after
     rewards  (t, b)     before scaling
-    ended    (t, b)     was it the game's last decision
-    counts   (t, b)     False where a new game was begun instead of a decision
+    ended    (t, b)     was it the episode's last decision
+    counts   (t, b)     False where a new episode was begun instead of a decision
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _filled(
     draws: np.ndarray,
     begin: Callable[[int], int],
 ) -> Rollout:
-    """Play on until every game has had its decisions."""
+    """Play on until every episode has had its decisions."""
     steps, over = [], np.zeros(batch.count, bool)
     with torch.no_grad():
         for draw in draws:
