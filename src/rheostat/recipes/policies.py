@@ -194,11 +194,11 @@ def _split(name: str, file: str, backfill: str | None) -> tuple[str, str | None]
     if not plus:
         return file, backfill
     if far.lower() not in BACKFILLING:
-        told = f"after the + expected easy or conservative, got {far!r}"
-        raise DataError(f"policy {name}", [told])
+        problem = f"after the + expected easy or conservative, got {far!r}"
+        raise DataError(f"policy {name}", [problem])
     if backfill is not None:
-        told = f"it says itself how far it backfills: expected no backfill, got {backfill!r}"
-        raise DataError(f"policy {name}", [told])
+        problem = f"it says itself how far it backfills: expected no backfill, got {backfill!r}"
+        raise DataError(f"policy {name}", [problem])
     return path, far.lower()
 
 
@@ -207,8 +207,10 @@ def _agent(name: str, path: Path) -> LearnedPolicy | AgentPolicy:
     if path == Path("ours") and not path.exists():
         path = SHIPPED
     if not path.is_file():
-        told = "expected agent:ours, or agent:FILE as rheostat train wrote it; found no such file"
-        raise DataError(name, [told])
+        problem = (
+            "expected agent:ours, or agent:FILE as rheostat train wrote it; found no such file"
+        )
+        raise DataError(name, [problem])
     return _as_agent(load(path, AGENTS), path)
 
 

@@ -77,8 +77,8 @@ def demand(machine: Machine, part: Array, procs: Array, gpus: Array, watts: Arra
     idle, gpu, wake, doze = (np.array([getattr(p, f) for p in machine.parts])[part] for f in facts)
     base = procs * idle + gpus * gpu
     most = np.where(np.isfinite(doze), np.maximum(watts, procs * wake + gpus * gpu), watts)
-    found: Array = np.maximum(np.ceil((most - base) * MICRO - 1e-3), 0.0).astype(np.int64)
-    return found
+    result: Array = np.maximum(np.ceil((most - base) * MICRO - 1e-3), 0.0).astype(np.int64)
+    return result
 
 
 def failures(machine: Machine, begin: float, end: float) -> dict[str, Array]:

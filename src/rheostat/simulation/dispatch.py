@@ -106,8 +106,8 @@ def _numbers(rule: BatchPolicy, found: Array, load: Workload) -> None:
     bad = np.flatnonzero(np.isnan(found))
     if len(bad):
         rows = ", ".join(str(load.row[j]) for j in bad[:5])
-        told = f"gave no number for {len(bad)} jobs, among them those in rows {rows}"
-        raise DataError(f"order {rule.order.name}", [told])
+        problem = f"gave no number for {len(bad)} jobs, among them those in rows {rows}"
+        raise DataError(f"order {rule.order.name}", [problem])
 
 
 def zero(now: float, s: float, r: float, n: float) -> float:
@@ -120,7 +120,7 @@ def scores(rule: BatchPolicy, load: Workload, estimate: Array) -> Array:
     since = load.submit_s - load.submit_s[0]
     sizes = load.procs.astype(float)
     with np.errstate(all="ignore"):  # what is no number is told below, with its rows
-        found = rule.order.score(0.0, since, np.maximum(estimate, 1.0), sizes)
-    found = np.ascontiguousarray(found, float)
-    _numbers(rule, found, load)
-    return found
+        result = rule.order.score(0.0, since, np.maximum(estimate, 1.0), sizes)
+    result = np.ascontiguousarray(result, float)
+    _numbers(rule, result, load)
+    return result

@@ -121,11 +121,11 @@ class EventPolicy(ABC):
         places = [int(k) for k in self.choose(machine.state(now))]
         wait = len(machine.waiting)
         if len(set(places)) < len(places) or not all(0 <= k < wait for k in places):
-            told = f"expected different places from 0 to {wait - 1}, got {places[:10]}"
-            raise DataError(f"{self.name} at {now:.10g} s", [told])
+            problem = f"expected different places from 0 to {wait - 1}, got {places[:10]}"
+            raise DataError(f"{self.name} at {now:.10g} s", [problem])
         jobs = [machine.waiting[k] for k in places]
         need = int(machine.problem.load.procs[jobs].sum())
         if need > machine.free:
-            told = f"expected jobs of at most {machine.free} processors together, got {need}"
-            raise DataError(f"{self.name} at {now:.10g} s", [told])
+            problem = f"expected jobs of at most {machine.free} processors together, got {need}"
+            raise DataError(f"{self.name} at {now:.10g} s", [problem])
         return jobs

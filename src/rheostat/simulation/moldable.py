@@ -86,14 +86,14 @@ def read_alternatives(path: str | Path) -> JobTable:
 
     Columns are those of the vocabulary: cores or nodes, gpus, cap_w, time_limit_s, power_w ...
     """
-    found = table(read_table(path))
+    result = table(read_table(path))
     try:
-        found.require("job_id", "runtime_s")
-        for name in (c for c in found.columns if c in NUMBERS):
-            found.numpy(name)
+        result.require("job_id", "runtime_s")
+        for name in (c for c in result.columns if c in NUMBERS):
+            result.numpy(name)
     except DataError as error:
         raise DataError(str(path), [str(error)]) from error
-    return found
+    return result
 
 
 def numbers(jobs: JobTable, name: str) -> Array:
@@ -103,8 +103,8 @@ def numbers(jobs: JobTable, name: str) -> Array:
 
 def counts(jobs: JobTable, name: str) -> Array:
     """A column of counts, or zero where there is none."""
-    found: Array = np.nan_to_num(np.maximum(numbers(jobs, name), 0.0))
-    return found.astype(np.int64)
+    result: Array = np.nan_to_num(np.maximum(numbers(jobs, name), 0.0))
+    return result.astype(np.int64)
 
 
 def _given(jobs: JobTable, load: Workload, alternatives: JobTable) -> JobOptions:
@@ -158,8 +158,10 @@ def index_of(among: pl.Series, wanted: pl.Series) -> Array:
     """Where each of ``wanted`` is found in ``among``; -1 for nowhere and for null."""
     here = pl.DataFrame({"id": among.cast(pl.String), "at": np.arange(len(among))})
     sought = pl.DataFrame({"id": wanted.cast(pl.String)})
-    found = sought.join(here.unique("id", keep="first"), on="id", how="left", maintain_order="left")
-    return found["at"].fill_null(-1).to_numpy().astype(np.int64)
+    result = sought.join(
+        here.unique("id", keep="first"), on="id", how="left", maintain_order="left"
+    )
+    return result["at"].fill_null(-1).to_numpy().astype(np.int64)
 
 
 def _merged(rigid: JobOptions, given: JobOptions) -> JobOptions:

@@ -20,15 +20,15 @@ def noted(trace: JobTable, runs: Sequence[Simulation]) -> list[NoteFacts]:
     comments, from 1, and ``jobs`` are job numbers.  ``text`` says all in a line; it is null for
     what a log says of itself.
     """
-    found = [note_facts(n, "records", [r + 1 for r in n.rows[:FIRST]]) for n in trace.notes]
+    result = [note_facts(n, "records", [r + 1 for r in n.rows[:FIRST]]) for n in trace.notes]
     seen: list[Note] = []
     for i, run in enumerate(runs):
         for note in run.jobs.notes[len(trace.notes) :]:
             if note not in seen:
                 seen.append(note)
                 jobs = [_job(trace, r) for r in note.rows[:FIRST]]
-                found.append(note_facts(note, "jobs", jobs, policy=run.policy.name if i else ""))
-    return found
+                result.append(note_facts(note, "jobs", jobs, policy=run.policy.name if i else ""))
+    return result
 
 
 def _job(trace: JobTable, row: int) -> Any:

@@ -64,8 +64,8 @@ def drawn_means(count: Array, sums: Array, *, seed: int, draws: int = DRAWS) -> 
     """(m, k) means over drawn blocks."""
     n = len(count)
     weight = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws)
-    found: Array = (weight @ sums) / (weight @ count)[:, None]
-    return found
+    result: Array = (weight @ sums) / (weight @ count)[:, None]
+    return result
 
 
 def interval(values: Array, level: float = LEVEL) -> tuple[float, float]:
@@ -120,24 +120,24 @@ def paired(
     count, sums = block_sums(block, *new, *old)
     means = drawn_means(count, sums, seed=seed, draws=draws)
     k = len(QUANTITIES)
-    found: dict[str, Any] = {"level": level, "blocks": len(count), "block_s": length, "seed": seed}
+    result: dict[str, Any] = {"level": level, "blocks": len(count), "block_s": length, "seed": seed}
     for i, name in enumerate(QUANTITIES):
         pair = means[:, i], means[:, k + i]
-        found[name] = _difference(new[i], old[i], pair, level)
+        result[name] = _difference(new[i], old[i], pair, level)
     moved = new[0] - old[0]
     sooner, later = moved < -SAME_S, moved > SAME_S
-    return found | {"jobs_sooner": float(sooner.mean()), "jobs_later": float(later.mean())}
+    return result | {"jobs_sooner": float(sooner.mean()), "jobs_later": float(later.mean())}
 
 
 def _difference(new: Array, old: Array, means: tuple[Array, Array], level: float) -> dict[str, Any]:
     low, high = interval(means[0] - means[1], level)
-    found = {"difference": float(new.mean() - old.mean()), "low": low, "high": high}
+    result = {"difference": float(new.mean() - old.mean()), "low": low, "high": high}
     if (means[1] > 0).all() and old.mean() > 0:
         less, more = interval(means[0] / means[1] - 1, level)
         change = float(new.mean() / old.mean() - 1)
-        found |= {"change": change, "change_low": less, "change_high": more}
+        result |= {"change": change, "change_low": less, "change_high": more}
     at = np.percentile(new, (95, 99, 100)) - np.percentile(old, (95, 99, 100))
-    return found | dict(zip(("p95", "p99", "max"), map(float, at), strict=True))
+    return result | dict(zip(("p95", "p99", "max"), map(float, at), strict=True))
 
 
 def _values(jobs: JobTable) -> tuple[Array, Array, Array]:
@@ -155,17 +155,17 @@ def gains(jobs: JobTable, base: JobTable, *, most: int = 10) -> dict[str, Any]:
     frame = pl.DataFrame({"wait_s": wait, "base_wait_s": before, "change_s": wait - before})
     frame = frame.with_columns(jobs.frame["job_id"], jobs.frame["procs"], jobs.frame["runtime_s"])
     moved = frame["change_s"].to_numpy()
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "jobs_gain": float((moved < -SAME_S).mean()),
         "jobs_lose": float((moved > SAME_S).mean()),
         "biggest_losers": _extreme(frame, most, losing=True),
         "biggest_gainers": _extreme(frame, most, losing=False),
     }
     if "user" not in jobs.schema or jobs.frame["user"].null_count() == len(jobs):
-        return found
+        return result
     users = _by_user(frame.with_columns(jobs.frame["user"]))
     change = users["change_s"].to_numpy()
-    return found | {
+    return result | {
         "users": len(users),
         "users_gain": float((change < -60).mean()),
         "users_lose": float((change > 60).mean()),

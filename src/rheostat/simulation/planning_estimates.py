@@ -72,8 +72,10 @@ def asked_seconds(
             raise DataError("estimates", [f"expected {len(jobs)} seconds >= 0, got {given.shape}"])
         return np.where(ways.row < 0, given[load.row][ways.job], asked), bool(blind.any()), notes
     if kind not in ("user", "perfect"):
-        told = "expected user, perfect or seconds, one per row: learned ones need a plain machine"
-        raise DataError(f"estimates {kind} on a site", [told])
+        problem = (
+            "expected user, perfect or seconds, one per row: learned ones need a plain machine"
+        )
+        raise DataError(f"estimates {kind} on a site", [problem])
     if kind == "perfect":
         return ways.run_s, True, ()
     return asked, load.unasked > 0 or bool(blind.any()), notes

@@ -84,8 +84,8 @@ def logged_waits(trace: JobTable, run: JobTable) -> Array | None:
     wait = trace.numpy("wait_s")
     if np.isfinite(wait).sum() < FEWEST or not (wait > 0).any():
         return None
-    found = wait if len(trace) == len(run) else _matched(trace, run, wait)
-    return np.where(found >= 0, found, np.nan)
+    result = wait if len(trace) == len(run) else _matched(trace, run, wait)
+    return np.where(result >= 0, result, np.nan)
 
 
 def _matched(trace: JobTable, run: JobTable, wait: Array) -> Array:
@@ -93,8 +93,8 @@ def _matched(trace: JobTable, run: JobTable, wait: Array) -> Array:
     keys = ["job_id", "submit_s"]
     told = trace.frame.select(keys).with_columns(logged=pl.Series(wait))
     told = told.unique(keys, keep="first", maintain_order=True)
-    found = run.frame.select(keys).join(told, on=keys, how="left", maintain_order="left")
-    return found["logged"].fill_null(np.nan).to_numpy()
+    result = run.frame.select(keys).join(told, on=keys, how="left", maintain_order="left")
+    return result["logged"].fill_null(np.nan).to_numpy()
 
 
 def replay(trace: JobTable, run: JobTable) -> Replay | None:

@@ -46,13 +46,13 @@ def facts(
 
 
 def _policy(run: Simulation, base: Simulation, *, seed: int, deep: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"clairvoyant": run.clairvoyant, "passes": run.passes}
-    found |= metrics(run.jobs, run.machine.procs)
-    found["power"] = None if run.account is None else run.account.metrics()
+    result: dict[str, Any] = {"clairvoyant": run.clairvoyant, "passes": run.passes}
+    result |= metrics(run.jobs, run.machine.procs)
+    result["power"] = None if run.account is None else run.account.metrics()
     first = run is base
     against = {"against": base.policy.name}
-    found["paired"] = None if first else against | paired(run.jobs, base.jobs, seed=seed)
+    result["paired"] = None if first else against | paired(run.jobs, base.jobs, seed=seed)
     if deep:
-        found |= breakdown(run.jobs, run.machine.procs)
-        found["gains"] = None if first else against | gains(run.jobs, base.jobs)
-    return found
+        result |= breakdown(run.jobs, run.machine.procs)
+        result["gains"] = None if first else against | gains(run.jobs, base.jobs)
+    return result

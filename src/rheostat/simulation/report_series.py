@@ -70,16 +70,16 @@ def _series(run: Simulation, edges: Array) -> dict[str, Any]:
     submit, start, end = (jobs.numpy(c) for c in ("submit_s", "start_s", "end_s"))
     procs = jobs.numpy("procs")
     queue = steps(submit, start, np.ones(len(jobs)))
-    found = {
+    result = {
         "utilisation": mean_in(*steps(start, end, procs), edges) / run.machine.procs,
         "queue": mean_in(*queue, edges),
         "queue_peak": peak_in(*queue, edges),
     }
     energy = run.account
     if energy is None or not len(energy.times) or not np.isfinite(energy.watts).all():
-        return found
+        return result
     drawn = energy.times, energy.watts
-    return found | {
+    return result | {
         "power_w": mean_in(*drawn, edges),
         "peak_w": peak_in(*drawn, edges),
         "cap_exceeded_s": energy.cap_exceeded_s,

@@ -43,8 +43,8 @@ def bounded_slowdown(wait_s: Array, run_s: Array) -> Array:
     >>> bounded_slowdown(np.array([0.0, 90.0]), np.array([5.0, 10.0])).tolist()
     [1.0, 10.0]
     """
-    found: Array = np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, BOUND_S))
-    return found
+    result: Array = np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, BOUND_S))
+    return result
 
 
 def spread(values: Array) -> dict[str, float]:
@@ -191,14 +191,14 @@ def _spread_of(column: pl.Expr) -> dict[str, pl.Expr]:
 
 def _told(group: dict[str, Any], name: str) -> dict[str, Any]:
     """One flat row of `_groups` as nested facts."""
-    found: dict[str, Any] = {"name": name}
+    result: dict[str, Any] = {"name": name}
     for key in ("jobs", "share", "starvation_rate"):
-        found[key] = group[key]
+        result[key] = group[key]
     for key, value in group.items():
         quantity, bar, part = key.partition("|")
         if bar:
-            found.setdefault(quantity, {})[part] = value
-    return found
+            result.setdefault(quantity, {})[part] = value
+    return result
 
 
 def _fairness(jobs: JobTable, slowdown: Array) -> float:

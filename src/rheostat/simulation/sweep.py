@@ -208,8 +208,8 @@ def later(jobs: JobTable, split: float) -> JobTable:
 def _later(jobs: JobTable, task: Task) -> JobTable:
     found = later(jobs, task.split)
     if not len(found):
-        told = f"no job is submitted after the first {task.split:.0%} of them"
-        raise DataError("--test-fraction", [told])
+        problem = f"no job is submitted after the first {task.split:.0%} of them"
+        raise DataError("--test-fraction", [problem])
     return found
 
 

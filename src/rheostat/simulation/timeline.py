@@ -33,8 +33,8 @@ def steps(begin: Array, end: Array, weight: Array) -> tuple[Array, Array]:
 def mean_in(t: Array, h: Array, edges: Array) -> Array:
     """(m,) mean of the step function in each bin; it is zero outside ``t``."""
     area = np.concatenate(([0.0], np.cumsum(h[:-1] * np.diff(t))))
-    found: Array = np.diff(np.interp(edges, t, area)) / np.diff(edges)
-    return found
+    result: Array = np.diff(np.interp(edges, t, area)) / np.diff(edges)
+    return result
 
 
 def peak_in(t: Array, h: Array, edges: Array) -> Array:

@@ -149,8 +149,8 @@ def batch_policy(
     )
     if settled and backfill is not None:
         name = spec.name if isinstance(spec, BatchPolicy) else spec
-        told = f"it says itself how far it backfills: expected no backfill, got {backfill!r}"
-        raise DataError(f"policy {name}", [told])
+        problem = f"it says itself how far it backfills: expected no backfill, got {backfill!r}"
+        raise DataError(f"policy {name}", [problem])
     if isinstance(spec, BatchPolicy):
         return spec
     if not isinstance(spec, str):

@@ -109,10 +109,10 @@ class PriorityTree:
     @property
     def deep(self) -> Array:
         """Questions on the way to each node, (m,)."""
-        found = np.zeros(len(self.left), np.int64)
+        result = np.zeros(len(self.left), np.int64)
         for i in np.flatnonzero(self.left >= 0):  # children are numbered after their parent
-            found[[self.left[i], self.right[i]]] = found[i] + 1
-        return found
+            result[[self.left[i], self.right[i]]] = result[i] + 1
+        return result
 
     @property
     def depth(self) -> int:
@@ -153,8 +153,8 @@ class PriorityTree:
         x = np.atleast_2d(np.asarray(X, float))
         if x.ndim != 2 or x.shape[1] != len(self.features):
             names = ", ".join(f.name for f in self.features)
-            told = f"expected (r, {len(self.features)}) values of {names}, got shape {x.shape}"
-            raise DataError("tree", [told])
+            problem = f"expected (r, {len(self.features)}) values of {names}, got shape {x.shape}"
+            raise DataError("tree", [problem])
         return x
 
     def save(self, path: Path | str) -> None:
@@ -204,8 +204,10 @@ def _problems(tree: PriorityTree) -> list[str]:
         "scale is not above 0": ~(np.isfinite(tree.scale) & (tree.scale > 0)).all(axis=1),
         "steep is 0 or no number": (~np.isfinite(tree.steep) | (tree.steep == 0)).any(axis=1),
     }
-    found = [f"nodes {np.flatnonzero(b)[:5].tolist()}: {why}" for why, b in told.items() if b.any()]
+    result = [
+        f"nodes {np.flatnonzero(b)[:5].tolist()}: {why}" for why, b in told.items() if b.any()
+    ]
     children = np.concatenate([tree.left[inside], tree.right[inside]])
-    if not found and len(np.unique(children)) != len(children):
-        found.append("a node has two parents")
-    return found
+    if not result and len(np.unique(children)) != len(children):
+        result.append("a node has two parents")
+    return result

@@ -40,8 +40,8 @@ def site_score(tree: PriorityTree) -> Any:
     names = [f.name for f in tree.features]
     odd = [n for n in names if n not in SITE_NAMES]
     if odd:
-        told = f"expected features among {', '.join(SITE_NAMES)}, got {', '.join(odd)}"
-        raise DataError("order of a tree", [told])
+        problem = f"expected features among {', '.join(SITE_NAMES)}, got {', '.join(odd)}"
+        raise DataError("order of a tree", [problem])
     of = np.array([SITE_NAMES.index(n) for n in names] or [0])
     feature = np.where(tree.feature >= 0, of[tree.feature], -1)
     slope = np.where(tree.slope >= 0, of[tree.slope], -1)

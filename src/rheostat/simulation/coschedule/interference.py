@@ -78,9 +78,9 @@ def learn_truth(
     ratio = np.maximum(known["runtime_s"].to_numpy() - poll_s / 2, 0.5) / solo
     crowd = _crowd(known, ratio, neighbours(known))
     calm = ratio / (1 + crowd * neighbours(known))
-    found = {**_medians(known, calm), **_medians(known, calm, known["log"].is_in(near))}
+    result = {**_medians(known, calm), **_medians(known, calm, known["log"].is_in(near))}
     work, start = _energy(known, logs, modes, idle_w)
-    return Truth(found, crowd, poll_s, work, start)
+    return Truth(result, crowd, poll_s, work, start)
 
 
 def _medians(runs: pl.DataFrame, calm: Array, of: pl.Series | None = None) -> dict[object, float]:
@@ -88,14 +88,14 @@ def _medians(runs: pl.DataFrame, calm: Array, of: pl.Series | None = None) -> di
     keys = list(runs.select("app", "gpus").iter_rows())
     if of is not None:
         keys, calm = [k for k, o in zip(keys, of, strict=True) if o], calm[of.to_numpy()]
-    found: dict[object, float] = {}
+    result: dict[object, float] = {}
     if of is None:
-        found[""] = float(np.median(calm))
+        result[""] = float(np.median(calm))
         for app in {a for a, _ in keys}:
-            found[app] = float(np.median(calm[[k[0] == app for k in keys]]))
+            result[app] = float(np.median(calm[[k[0] == app for k in keys]]))
     for key in set(keys):
-        found[key] = float(np.median(calm[[k == key for k in keys]]))
-    return found
+        result[key] = float(np.median(calm[[k == key for k in keys]]))
+    return result
 
 
 def neighbours(runs: pl.DataFrame) -> Array:

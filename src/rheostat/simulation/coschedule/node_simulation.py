@@ -62,8 +62,8 @@ def on_one_node(policy: CoPolicy) -> Chooser:
 
     def choose(waiting: Sequence[Waiting], states: Sequence[NodeState]) -> list[tuple[int, Start]]:
         for i in sorted(range(len(states)), key=lambda i: (-len(states[i].free), i)):
-            if found := policy.choose(waiting, states[i]):
-                return [(i, s) for s in found]
+            if result := policy.choose(waiting, states[i]):
+                return [(i, s) for s in result]
         return []
 
     return choose
@@ -142,8 +142,8 @@ class _Run:
         state = self.states[i]
         taken = set(start.gpus) - set(state.free)
         if taken or len(start.gpus) != start.mode.gpus or start.job not in self.waiting:
-            told = f"GPUs {start.gpus} for {start.mode.gpus}, free {state.free}"
-            raise DataError(f"start of {start.job.name}", [told])
+            problem = f"GPUs {start.gpus} for {start.mode.gpus}, free {state.free}"
+            raise DataError(f"start of {start.job.name}", [problem])
         expected = self.now + start.mode.runtime_s
         tenant = Tenant(start.job, start.mode, start.gpus, start.domain, self.now, expected)
         self.states[i] = replace(state, tenants=(*state.tenants, tenant))

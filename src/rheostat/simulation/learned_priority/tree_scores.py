@@ -32,8 +32,8 @@ def schedule_tree(
     expected to go on.
     """
     if rule.backfill == "conservative" or rule.semantics == "cqsim" or rule.overdue == "extend":
-        told = "EASY or none, textbook semantics, and overdue jobs past or now"
-        raise DataError(rule.name, [f"a tree that sees the queue needs {told}"])
+        problem = "EASY or none, textbook semantics, and overdue jobs past or now"
+        raise DataError(rule.name, [f"a tree that sees the queue needs {problem}"])
     tree = rule.order.tree
     assert tree is not None
     held = np.array(tree.facts.get("guard") or [np.inf, PART, LATE], float)
@@ -55,8 +55,8 @@ def packed(tree: PriorityTree) -> Array:
     names = [f.name for f in tree.features]
     odd = [n for n in names if n not in rank.NAMES]
     if odd:
-        told = f"expected features among {', '.join(rank.NAMES)}, got {', '.join(odd)}"
-        raise DataError("order of a tree", [told])
+        problem = f"expected features among {', '.join(rank.NAMES)}, got {', '.join(odd)}"
+        raise DataError("order of a tree", [problem])
     of = np.array([*(rank.NAMES.index(n) for n in names), -1])  # the last: of -1
     slopes = np.stack([of[tree.slope], tree.scale, tree.steep], axis=2).reshape(len(tree.left), -1)
     plain = (of[tree.feature], tree.threshold, tree.left, tree.right, tree.value)

@@ -72,8 +72,8 @@ def calibrate(
 
     start = np.log([getattr(given, name) for name in TIMES])
     fits = [_least(misfit, np.append(start + np.log(s), 0.0)) for s in STARTS]
-    found = of(min(fits, key=misfit))
-    return found, _errors(serve(asked, "fcfs", found), recorded, np.arange(learn, len(recorded)))
+    result = of(min(fits, key=misfit))
+    return result, _errors(serve(asked, "fcfs", result), recorded, np.arange(learn, len(recorded)))
 
 
 def _least(misfit: Callable[[Array], float], x: Array) -> Array:

@@ -184,13 +184,13 @@ def imitate(
     lesson, steps = TrainingState.of(teacher), Steps(progress, checkpoint)
     asked, trial = DistillConfig(**how), DistillTrace.of(jobs, machine)
     steps.say(f"{lesson.name} schedules {len(trial.load):,} jobs", 0, 1)
-    found = _rounds(lesson, trial, asked, steps)
+    result = _rounds(lesson, trial, asked, steps)
     judging = "certificate: the tree is held against its teacher on the jobs not learned from"
     steps.say(judging, 0, 3)
-    tree, whole, last = found.tree, found.learned, asked.rounds
-    after = _watch(lesson, trial, asked, found.start, number=last, part=2)
+    tree, whole, last = result.tree, result.learned, asked.rounds
+    after = _watch(lesson, trial, asked, result.start, number=last, part=2)
     steps.say(judging, 1, 3)
-    against = found.against(trial, lesson, _edges(trial, asked)[2])
+    against = result.against(trial, lesson, _edges(trial, asked)[2])
     steps.say(judging, 2, 3)
     facts = {
         **tree.facts,
@@ -203,7 +203,7 @@ def imitate(
     }
     steps.say(judging, 3, 3)
     steps.forget()
-    return replace(found, tree=accounted(tree, whole, facts))
+    return replace(result, tree=accounted(tree, whole, facts))
 
 
 def accounted(tree: PriorityTree, learned: States, facts: dict[str, Any]) -> PriorityTree:
@@ -285,5 +285,5 @@ def _kept(tried: Sequence[Any], held: States, teacher: float) -> tuple[PriorityT
     bar = max(teacher, min(t[0]["slowdown"] for t in tried))
     best = held.best(held.worth)
     fair = [t for t in tried if t[0]["slowdown"] <= bar]
-    found = max(fair, key=lambda t: float((held.best(t[1].predict(held.x)) == best).mean()))
-    return found[1], found[2]
+    result = max(fair, key=lambda t: float((held.best(t[1].predict(held.x)) == best).mean()))
+    return result[1], result[2]

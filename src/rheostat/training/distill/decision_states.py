@@ -73,14 +73,14 @@ class States:
         """Row of the highest ``worth`` in each decision, the first of equals, (k,)."""
         most = np.maximum.reduceat(worth, self.first)
         place = np.where(worth == np.repeat(most, self.rows), np.arange(len(worth)), len(worth))
-        found: Array = np.minimum.reduceat(place, self.first)
-        return found
+        result: Array = np.minimum.reduceat(place, self.first)
+        return result
 
     def spread(self) -> Array:
         """What is at stake in each decision: the highest worth less the lowest, (k,)."""
         most, least = (f.reduceat(self.worth, self.first) for f in (np.maximum, np.minimum))
-        found: Array = most - least
-        return found
+        result: Array = most - least
+        return result
 
 
 def joined(parts: Sequence[States]) -> States:
@@ -164,8 +164,8 @@ def of_network(weights: Array) -> Teacher:
     def worth(sight: VisibleState) -> Array:
         z = (sight.x - CENTRE) / SPREAD
         u = z @ units[:, :f].T + units[:, f]
-        found: Array = -(z @ weights[:f] + (u / (1.0 + np.abs(u))) @ units[:, f + 1])
-        return found
+        result: Array = -(z @ weights[:f] + (u / (1.0 + np.abs(u))) @ units[:, f + 1])
+        return result
 
     return worth
 

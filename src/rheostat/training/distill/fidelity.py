@@ -85,16 +85,16 @@ def _regret(states: States, chosen: Array) -> Array:
     spread = states.spread()
     lack = states.worth[states.best(states.worth)] - states.worth[chosen]
     known = np.isfinite(spread) & (spread > 0)
-    found: Array = np.where(known, lack / np.where(known, spread, 1.0), 0.0)
-    return found
+    result: Array = np.where(known, lack / np.where(known, spread, 1.0), 0.0)
+    return result
 
 
 def _outside(tree: PriorityTree, x: Array, learned: States) -> Array:
     names = [f.name for f in tree.features]
     used = [names.index(f.name) for f in tree.used]
     low, high = learned.x[:, used].min(axis=0), learned.x[:, used].max(axis=0)
-    found: Array = ((x[:, used] < low) | (x[:, used] > high)).any(axis=1)
-    return found
+    result: Array = ((x[:, used] < low) | (x[:, used] > high)).any(axis=1)
+    return result
 
 
 def _interval(values: Array, seed: int) -> Mapping[str, float]:

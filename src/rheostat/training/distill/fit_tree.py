@@ -121,8 +121,8 @@ def _levelled(worth: Array) -> Array:
     """Shares of rows with less worth: the same order, whatever the scale; (r,)."""
     known, place = np.unique(worth, return_inverse=True)
     count = np.bincount(place, minlength=len(known))
-    found: Array = ((np.cumsum(count) - count / 2) / len(worth))[place]
-    return found
+    result: Array = ((np.cumsum(count) - count / 2) / len(worth))[place]
+    return result
 
 
 def polished(
@@ -145,13 +145,13 @@ def polishes(tree: PriorityTree, states: States, matter: Array, slopes: int) -> 
     leaf = np.searchsorted(tree.leaves, tree.apply(states.x))
     bends = bends_of(states) if slopes > 1 else None
     made = _sloped_leaves(tree, fit, leaf)
-    found = [made]
+    result = [made]
     for count in range(2, slopes + 1):
         made = _with_slope(made, fit, leaf, bends)
         if count % 2 == 0:  # two at a time: half the work
             made = _sloped_leaves(made, fit, leaf)
-            found.append(made)
-    return found
+            result.append(made)
+    return result
 
 
 class Likelihood:

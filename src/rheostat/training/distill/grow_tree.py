@@ -69,8 +69,8 @@ def grow(
 
 def bent(x: Array, scale: Any) -> Array:
     """X / (|x| + scale)."""
-    found: Array = x / (np.abs(x) + scale)
-    return found
+    result: Array = x / (np.abs(x) + scale)
+    return result
 
 
 def _leaf(features: Features, x: Array, u: Array, w: Array, rows: Array, deep: int) -> _Node:

@@ -89,9 +89,9 @@ def weights_of(
     progress("weights are held against later decisions", 0, 1)
     best = int(np.argmin([loss for loss, _ in fits]))
     theta, age = fits[best][1], AGES_S[best]
-    found = _priority(theta, age)
-    worth = factors(trial, start, test, age) @ _theta(found)
-    return Weights(lesson.name, found, agreement(test, worth, seed=seed),
+    result = _priority(theta, age)
+    worth = factors(trial, start, test, age) @ _theta(result)
+    return Weights(lesson.name, result, agreement(test, worth, seed=seed),
                    float((1 / test.rows).mean()), len(test))  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def _fairshare(trial: DistillTrace, start: Array, states: States) -> Array:
     decay = np.log(2.0) / HALF_LIFE_S
     since = load.submit_s[0]
     begin, end = start - since, start - since + load.run_s
-    found = np.ones(len(states.x))
+    result = np.ones(len(states.x))
     for k in range(len(states)):
         rows = slice(states.first[k], states.first[k] + states.rows[k])
         now = states.asked[states.first[k], 0]  # type: ignore[index]
@@ -122,8 +122,8 @@ def _fairshare(trial: DistillTrace, start: Array, states: States) -> Array:
         use = np.bincount(user[ran], load.procs[ran] * spent / decay, int(user.max()) + 1)
         total = use.sum()
         taken = use[user[states.job[rows]]] / total if total > 0 else 0.0  # type: ignore[index]
-        found[rows] = 2.0 ** (-taken / part)
-    return found
+        result[rows] = 2.0 ** (-taken / part)
+    return result
 
 
 def _fitted(states: States, f: Array) -> tuple[float, Array]:

@@ -227,9 +227,9 @@ def _kept(
         arrays = {n: getattr(states, n) for n in STATE_ARRAYS}
         return arrays | {f"told {k}": np.array(v) for k, v in episode.metrics().items()}
 
-    found = steps.arrays(name, play)
-    told = {k.removeprefix("told "): float(v) for k, v in found.items() if k.startswith("told ")}
-    return States(tuple(features), *(found[n] for n in STATE_ARRAYS)), told
+    result = steps.arrays(name, play)
+    told = {k.removeprefix("told "): float(v) for k, v in result.items() if k.startswith("told ")}
+    return States(tuple(features), *(result[n] for n in STATE_ARRAYS)), told
 
 
 STATE_ARRAYS = ("x", "first", "rows", "worth", "crowd")
@@ -239,8 +239,8 @@ def critical_only(states: States, most: int) -> States:
     """The decisions in which more than ``most`` jobs wait."""
     found = states.crowd > most
     if not found.any():
-        told = f"expected decisions in which more than {most} jobs wait, found none"
-        raise DataError("decisions", [told, "learn from more jobs, or lower critical"])
+        problem = f"expected decisions in which more than {most} jobs wait, found none"
+        raise DataError("decisions", [problem, "learn from more jobs, or lower critical"])
     return states.only(found)
 
 

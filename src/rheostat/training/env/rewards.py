@@ -78,13 +78,13 @@ def parsed(text: str) -> dict[str, float]:
     >>> parsed("slowdown=1, energy=0.2")
     {'slowdown': 1.0, 'energy': 0.2}
     """
-    found, problems = {}, []
+    result, problems = {}, []
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, _, weight = part.partition("=")
         try:
-            found[name.strip()] = float(weight or 1.0)
+            result[name.strip()] = float(weight or 1.0)
         except ValueError:
             problems.append(f"{name.strip()}: expected a number, got {weight.strip()!r}")
     if problems:
         raise DataError("reward", problems)
-    return found
+    return result

@@ -180,9 +180,9 @@ def _mean_loss(
 ) -> float:
     rng = np.random.default_rng(drawn)
     pick = rng.choice(len(given), size=min(AT_ONCE, len(given)), replace=False)
-    found = []
+    result = []
     for k in pick:
         start = ranker.starts(given[k].load, given[k].user, given[k].size)[0]
         over = 0.0 if np.isinf(ranker.limit) else beyond(given[k], start, AIM)
-        found.append(loss(given[k], start, wanted) + DEAR * over)
-    return float(np.mean(found))
+        result.append(loss(given[k], start, wanted) + DEAR * over)
+    return float(np.mean(result))

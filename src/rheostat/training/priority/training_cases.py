@@ -98,14 +98,14 @@ def cases(
         raise DataError(name or "trace", [f"expected jobs to learn from, got {end}"])
     most = max(min(most, round(end / length)), 1)
     begins = np.unique(np.linspace(0, end - length, 3 * most).astype(int))
-    found = []
+    result = []
     for a in begins:
         part = slice(int(a), int(a) + length)
         case = _case(stretch(load, part), who[part], place.procs, f"{name}[{a}:{a + length}]")
         if case is not None:
-            found.append(case)
-    pick = np.linspace(0, len(found) - 1, min(most, len(found))).astype(int)
-    return [found[k] for k in pick]
+            result.append(case)
+    pick = np.linspace(0, len(result) - 1, min(most, len(result))).astype(int)
+    return [result[k] for k in pick]
 
 
 def stretch(load: Workload, part: slice) -> Workload:

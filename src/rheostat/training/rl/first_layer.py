@@ -42,10 +42,10 @@ class FirstLayerCache:
         if self._all is None:
             self._all = self._sum(weights, owner, -1) + sum(busy.values())
         self._sums = busy
-        found = sum((here[job] * both for job, both in busy.items()), torch.zeros(len(weights)))
+        result = sum((here[job] * both for job, both in busy.items()), torch.zeros(len(weights)))
         if -1 in here:
-            found = found + here[-1] * (self._all - sum(busy.values()))
-        return found
+            result = result + here[-1] * (self._all - sum(busy.values()))
+        return result
 
     def _sum(self, weights: Any, owner: np.ndarray, job: int) -> Any:
         if job in self._sums:

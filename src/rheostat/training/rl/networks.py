@@ -101,7 +101,7 @@ class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
             at_first = at_second @ self.second * (first > 0)
             at_rows = at_first @ self.first
             one = torch.ones_like(values)
-            found = {
+            result = {
                 "filter": (one, torch.einsum("bj,bjc->bc", at_rows, rows)),
                 "filter_bias": (one, at_rows.sum(1, keepdim=True)),
                 "first": (at_first, told),
@@ -110,7 +110,7 @@ class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
                 "last_bias": (last, one),
             }
         return Slopes(
-            values[:, 0].numpy(), {k: (d.numpy(), x.numpy()) for k, (d, x) in found.items()}
+            values[:, 0].numpy(), {k: (d.numpy(), x.numpy()) for k, (d, x) in result.items()}
         )
 
     def judge(self, jobs: Any, part: Any) -> Any:

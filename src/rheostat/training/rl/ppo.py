@@ -111,12 +111,12 @@ def advantages(
     >>> advantages(one, np.zeros((4, 1)), end, gamma=0.5, decay=1.0)[:, 0].tolist()
     [1.75, 1.5, 1.0]
     """
-    found, later = np.zeros(rewards.shape), np.zeros(rewards.shape[1])
+    result, later = np.zeros(rewards.shape), np.zeros(rewards.shape[1])
     for t in range(len(rewards) - 1, -1, -1):
         goes_on = ~ended[t]
         delta = rewards[t] + gamma * values[t + 1] * goes_on - values[t]
-        found[t] = later = delta + gamma * decay * goes_on * later
-    return found
+        result[t] = later = delta + gamma * decay * goes_on * later
+    return result
 
 
 def tamed(found: np.ndarray, most: float) -> np.ndarray:

@@ -104,9 +104,9 @@ def _filled(
             steps.append((views, mask, chosen, chance, values.numpy(), batch.rewards.copy(), over,
                           counts))  # fmt: skip
         _, after = network(torch.from_numpy(sight.views(batch)), torch.from_numpy(batch.masks))
-    found = [np.stack(column) for column in zip(*steps, strict=True)]
-    found[4] = np.concatenate((found[4], after.numpy()[None]))
-    return Rollout(*found)
+    result = [np.stack(column) for column in zip(*steps, strict=True)]
+    result[4] = np.concatenate((result[4], after.numpy()[None]))
+    return Rollout(*result)
 
 
 def _drawn(chances: np.ndarray, draws: np.ndarray) -> np.ndarray:
