@@ -114,8 +114,8 @@ BANNED = {
 """Private idiom: what a variable holds has a name in the field."""
 NOT_YET = {
     "cli": 170, "core": 38, "decision": 250, "explanation": 250, "measurement": 117,
-    "prediction": 215, "recipes": 91, "simulation": 280, "testing": 60, "tradeoff": 95,
-    "training": 350,
+    "prediction": 215, "recipes": 91, "simulation": 149, "testing": 60, "tradeoff": 95,
+    "training": 214,
 }  # fmt: skip
 """Folders of src that are being cleaned, with the uses that are left; it only shrinks."""
 
