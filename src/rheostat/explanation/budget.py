@@ -30,7 +30,7 @@ def budget_report(facts: Mapping[str, Any], *, full: bool = False) -> Report:
         rows += [(k, _percent(v)) for k, v in facts["rivals"].items()]
         sections.insert(1, Section("The same watts, shared otherwise", grid=Grid(
             ("rule", "mean gain in speed"), tuple(rows), marked=0)))  # fmt: skip
-    return Report("A power budget, spent", sections, facts)
+    return Report("A plan of a power budget", sections, facts)
 
 
 def _chart(facts: Mapping[str, Any]) -> Chart:

@@ -152,25 +152,29 @@ def caps_grid(facts: Mapping[str, Any]) -> Grid:
 def _sentences(facts: Mapping[str, Any]) -> tuple[str, ...]:
     if not facts["ready"]:
         return (
-            f"First run {facts['app']} at {_caps(facts['next'])}: everything is relative to it.",
+            f"First run {facts['app']} at {setting_words(facts['next'])}: everything is relative "
+            "to it.",
         )
     return (
-        f"{facts['tried']} settings tried, {facts['known_applications']} other applications known.",
+        f"{facts['tried']} settings measured, {facts['known_applications']} other applications "
+        "known.",
         _kept(facts),
         *_only_tried(facts),
-        *(f"{BASELINES[b['name']]} would keep {_caps(b['keep'])} and save {b['saved_w']:g} W."
+        *(f"{BASELINES[b['name']]} would keep {setting_words(b['keep'])} and save "
+          f"{b['saved_w']:g} W."
           for b in facts["baselines"]),
-        f"Most worth trying next: {_caps(facts['next'])}."
+        f"Measure next: {setting_words(facts['next'])}."
         if facts["next"]
-        else "Every setting has been tried.",
+        else "Every setting has been measured.",
     )  # fmt: skip
 
 
 def _kept(facts: Mapping[str, Any]) -> str:
     kept, bound = facts["keep"], f"{100 * facts['loss']:g} %"
+    caps = setting_words(kept["caps"])
     if not kept["saved_w"]:
-        return f"Keep {_caps(kept['caps'])}: nothing lower loses at most {bound} surely enough."
-    said = f"Keep {_caps(kept['caps'])}: {kept['saved_w']:g} W of caps saved"
+        return f"Keep {caps}: nothing lower loses at most {bound} surely enough."
+    said = f"Keep {caps}: {kept['saved_w']:g} W of caps saved"
     if kept["tried"]:
         return f"{said}; the run there was at most {bound} slower than at the highest caps."
     return (
@@ -184,7 +188,7 @@ def _only_tried(facts: Mapping[str, Any]) -> tuple[str, ...]:
     if facts["needed_probability"] is not None:
         return ()
     enough = math.ceil(1.0 / (1.0 - facts["risk"]) - 1e-9) - 1
-    said = "Only what was tried is kept:"
+    said = "Only measured settings are kept:"
     if facts["known_applications"] < enough:
         return (f"{said} to show a probability of {facts['risk']:g} takes {enough} known "
                 "applications.",)  # fmt: skip
@@ -209,7 +213,3 @@ def _table(facts: Mapping[str, Any]) -> Grid:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %".replace("-", MINUS)
-
-
-def _caps(caps: Mapping[str, float]) -> str:
-    return ", ".join(f"{k} = {v:g}" for k, v in caps.items())

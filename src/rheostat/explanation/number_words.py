@@ -32,6 +32,8 @@ _NAMES: Mapping[str, str] = {
     "edp_js": "energy-delay product",
     "node_hours": "node-hours",
     "cap_w": "power cap",
+    "cpu_cap_w": "CPU cap",
+    "gpu_cap_w": "GPU cap",
     "frequency_hz": "frequency",
     "itl_s": "time between tokens",
 }
