@@ -15,12 +15,6 @@ import rheostat
 SRC = Path(rheostat.__file__).parent
 MENDED_LATER: list[set[str]] = [
     {"explanation.explainers", "explanation.narrate"},
-    {"prediction.embedding", "prediction.regressors", "prediction.tabnet"},
-    {
-        "prediction.out_of_core.boosters",
-        "prediction.out_of_core.lgb",
-        "prediction.out_of_core.xgb",
-    },
     {"prediction.out_of_core.large_model", "prediction.out_of_core.outofcore"},
 ]
 """Circles that are known; one that is gone has to leave this list."""
