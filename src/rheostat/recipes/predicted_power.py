@@ -44,10 +44,10 @@ class PredictedPower:
 
     def __call__(self, jobs: JobTable) -> Outcome:
         """As measured; without power or energy, with the power that the model expects."""
-        found = self._measure(jobs)
-        if "power_w" in found:
-            return found
+        outcome = self._measure(jobs)
+        if "power_w" in outcome:
+            return outcome
         power = self._model.predict(jobs).mean("power_w")
-        like = found[found.names[0]]
-        draws = {**found.draws, "power_w": np.broadcast_to(power, like.shape).copy()}
-        return Outcome(draws, found.support, found.notes)
+        like = outcome[outcome.names[0]]
+        draws = {**outcome.draws, "power_w": np.broadcast_to(power, like.shape).copy()}
+        return Outcome(draws, outcome.support, outcome.notes)

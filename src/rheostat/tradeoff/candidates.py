@@ -45,8 +45,8 @@ def promising(
     >>> x = np.linspace(0, 1, 1000)
     >>> front = np.column_stack([x, (1 - x) ** 2])
     >>> dominated = front + 1.0
-    >>> found = promising(np.vstack([front, dominated]), np.full((2000, 2), 0.01), 100)
-    >>> len(found) <= 100 + 4 * ENDS, bool((found < 1000).sum() > 80)
+    >>> chosen = promising(np.vstack([front, dominated]), np.full((2000, 2), 0.01), 100)
+    >>> len(chosen) <= 100 + 4 * ENDS, bool((chosen < 1000).sum() > 80)
     (True, True)
     """
     n = len(mean)
@@ -57,12 +57,12 @@ def promising(
     sprinkled = np.random.default_rng(seed).choice(n, int(SPRINKLED * count), replace=False)
     sides = np.argsort(mean, axis=0, kind="stable")
     ends = np.concatenate([sides[:ENDS], sides[-ENDS:]]).ravel()
-    found = set(sprinkled.tolist())
-    found |= set(among[layers(mean[among], int(EXPECTED * count))].tolist())
+    chosen = set(sprinkled.tolist())
+    chosen |= set(among[layers(mean[among], int(EXPECTED * count))].tolist())
     best = among[layers(mean[among] - spread[among], count)]
-    fresh = [i for i in best.tolist() if i not in found]
-    found |= set(fresh[: count - len(found)])
-    return np.array(sorted(found | set(ends.tolist())), dtype=np.int64)
+    fresh = [i for i in best.tolist() if i not in chosen]
+    chosen |= set(fresh[: count - len(chosen)])
+    return np.array(sorted(chosen | set(ends.tolist())), dtype=np.int64)
 
 
 def layers(values: Array, count: int) -> Index:
@@ -71,14 +71,14 @@ def layers(values: Array, count: int) -> Index:
     >>> layers(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [1.0, 1.0]]), 3)
     array([0, 1, 3])
     """
-    left, found = np.arange(len(values)), list[int]()
-    while len(found) < count and len(left):
+    left, chosen = np.arange(len(values)), list[int]()
+    while len(chosen) < count and len(left):
         best = non_dominated(values[left])
         layer = left[best]
         layer = layer[np.argsort(values[layer, 0], kind="stable")]
-        room = count - len(found)
+        room = count - len(chosen)
         if len(layer) > room:
             layer = layer[np.linspace(0, len(layer) - 1, room).round().astype(int)]
-        found += layer.tolist()
+        chosen += layer.tolist()
         left = left[~best]
-    return np.array(found, dtype=np.int64)
+    return np.array(chosen, dtype=np.int64)

@@ -198,7 +198,7 @@ class LawGuided(Searcher):
 
     def _cells(self, place: Mapping[Any, int]) -> dict[int, Array]:
         """Log runtime and log power (k, 2) of the k runs of each setting that was told."""
-        found: dict[int, list[Array]] = {}
+        runs_at: dict[int, list[Array]] = {}
         front = self.front
         if not len(front):
             return {}
@@ -208,8 +208,8 @@ class LawGuided(Searcher):
         for i, row in enumerate(rows):
             runs = logs[np.isfinite(logs[:, i]).all(axis=1), i]
             if row in place and len(runs):
-                found.setdefault(place[row], []).append(runs)
-        return {at: np.concatenate(runs) for at, runs in found.items()}
+                runs_at.setdefault(place[row], []).append(runs)
+        return {at: np.concatenate(runs) for at, runs in runs_at.items()}
 
     def _caps_alike(self, settings: Sequence[Setting], model: LawEnsemble) -> list[tuple[int, int]]:
         """Settings that are one with a told setting, since neither's power cap binds.
@@ -220,22 +220,22 @@ class LawGuided(Searcher):
         caps = [k for k in self.space.names if role_of(k) == "cap"]
         if len(caps) != 1:
             return []
-        cap, told = caps[0], dict(zip(model.measured, np.array(model.logs), strict=True))
+        cap, logs = caps[0], dict(zip(model.measured, np.array(model.logs), strict=True))
         margin = 2 * np.sqrt(np.max(np.reshape(model.noise, (-1, 2)), axis=0, initial=0.0))
         groups: dict[tuple[Any, ...], list[int]] = {}
         for i, s in enumerate(settings):
             groups.setdefault(tuple(v for k, v in s.items() if k != cap), []).append(i)
-        found = []
+        pairs = []
         for rows in groups.values():
             rows.sort(key=lambda i: settings[i][cap])
-            own = [i for i in rows if i in told]
-            near = (np.abs(told[a] - told[b]) for a, b in pairwise(own))
+            own = [i for i in rows if i in logs]
+            near = (np.abs(logs[a] - logs[b]) for a, b in pairwise(own))
             lowest = next((a for a, d in zip(own, near, strict=False)
                            if (d <= np.maximum(ALIKE, margin)).all()), None)  # fmt: skip
             if lowest is not None:
                 free = rows[rows.index(lowest) :]
-                found += [(i, lowest) for i in free if i not in told]
-        return found
+                pairs += [(i, lowest) for i in free if i not in logs]
+        return pairs
 
     def _candidates(self, settings: Sequence[Setting], model: LawEnsemble) -> Index:
         """Settings to be drawn jointly: all of a small space, else those that can matter."""
@@ -277,8 +277,8 @@ class LawGuided(Searcher):
         points = require("scipy.stats.qmc", extra="core").Sobol(
             len(self.space.knobs), scramble=True, rng=self.seed
         )
-        found = self.space.sample(points.random(SAMPLED))
-        return list({self.key(s): s for s in found}.values())
+        sampled = self.space.sample(points.random(SAMPLED))
+        return list({self.key(s): s for s in sampled}.values())
 
 
 def _noise(cells: Sequence[Array]) -> Array:
