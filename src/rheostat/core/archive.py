@@ -89,8 +89,8 @@ def read_archive(path: str | Path) -> Archive:
         return _read_text(data, path) if data[:1] == b"{" else _read_zip(data)
     except (*NOT_A_ZIP, DataError, ValueError, KeyError) as error:
         why = error.problems[0] if isinstance(error, DataError) and error.problems else error
-        told = f"got {describe_file(path)}; it is damaged or of another kind: {why}"
-        raise ModelFileError(str(path), [told[:400]]) from error
+        problem = f"got {describe_file(path)}; it is damaged or of another kind: {why}"
+        raise ModelFileError(str(path), [problem[:400]]) from error
 
 
 def _text(archive: Archive) -> str:

@@ -30,8 +30,8 @@ def other_kind(path: str | Path, expected: str, why: object = "") -> FileKindErr
     why
         What its parser found wrong, if one was tried.
     """
-    told = f"expected {expected}, got {describe_file(path)}"
-    return FileKindError(str(path), [f"{told}: {why}"[:400] if why else told])
+    problem = f"expected {expected}, got {describe_file(path)}"
+    return FileKindError(str(path), [f"{problem}: {why}"[:400] if why else problem])
 
 
 def kind_in(path: str | Path) -> str | None:

@@ -1,7 +1,7 @@
 """`Front`: the alternatives of a job, what each costs, and which are worth considering.
 
 A setting is dominated when another is at least as good in every objective and better in one; what
-remains is the Pareto front, the menu.  The knee is the setting after which paying more of one
+remains is the Pareto front.  The knee is the setting after which paying more of one
 objective buys little of the other.
 
 Notation
