@@ -107,7 +107,27 @@ PLAN = {
     "nodes": [{"node": "n1", "app": "a", "before": {"cpu_cap_w": 150.0},
                "after": {"cpu_cap_w": 120.0}}],
 }  # fmt: skip
+SERVING = "app,params,gpu_model,gpus,batch_cap,itl_s,energy_per_token_j\n" + "".join(
+    f"{a},{8 + k}e9,{d},{g},{b},{0.01 + b / 1e4 / g},{0.5 * g / b + 0.05}\n"
+    for k, a in enumerate("ab") for d in ("H100", "B200") for g in (1, 2) for b in (8, 64)
+)  # fmt: skip
+REQUESTS = "prompt,output_tokens\n" + "".join(
+    f"{'write an essay on' if i % 2 else 'say yes to'} {i % 7},{300 if i % 2 else 3}\n"
+    for i in range(40)
+)
+TRAFFIC = "submit_s,prompt_tokens,output_tokens\n" + "".join(
+    f"{0.2 * i},{20 + 7 * i % 90},{3 + i % 11}\n" for i in range(30)
+)
+RECORDED = "submit_s,prompt_tokens,output_tokens,start_s,end_s\n" + "".join(
+    f"{0.2 * i},{20 + 7 * i % 90},{3 + i % 11},{0.2 * i + 0.05},{0.2 * i + 0.3}\n"
+    for i in range(30)
+)
 TEXTS = {
+    "serving.csv": SERVING,
+    "requests.csv": REQUESTS,
+    "traffic.csv": TRAFFIC,
+    "recorded.csv": RECORDED,
+    "serving.toml": '[columns]\nitl_s = "itl_s"\n',
     "runs.csv": RUNS,
     "capped.csv": CAPPED,
     "counters.csv": COUNTERS,
@@ -261,6 +281,14 @@ CALLS: dict[str, tuple[str, str]] = {
     "budget run --rapl": ("", f"{RUN} --journal @made --node n1 --rapl FILE -- true"),
     "budget slurm --journals": ("", "budget slurm @plan.json --out @folder --journals FILE"),
     "budget slurm FILE": ("plan.json", "budget slurm FILE --out @folder"),
+    "llm fit RUNS": ("serving.csv", "llm fit FILE"),
+    "llm fit --map": ("serving.toml", "llm fit @serving.csv --map FILE"),
+    "llm plan RUNS": ("serving.csv", "llm plan FILE --app a"),
+    "llm plan --map": ("serving.toml", "llm plan @serving.csv --app a --map FILE"),
+    "llm rank REQUESTS": ("requests.csv", "llm rank FILE"),
+    "llm rank --model": ("ranks.model", "llm rank @requests.csv --model FILE"),
+    "llm simulate TRACE": ("traffic.csv", "llm simulate FILE"),
+    "llm calibrate RECORDED": ("recorded.csv", "llm calibrate FILE --learn 5"),
     "rheostat.toml": ("rheostat.toml", "read @runs.csv"),
 }  # fmt: skip
 
@@ -270,6 +298,7 @@ MAKING = (
     "fit @trace.swf --kind lightgbm --test-fraction 0 --out @trace.model",
     "fit @watts.parquet --kind lightgbm --test-fraction 0 --out @watts.model",
     COUNT.replace("FILE", "@counters.csv") + " --save @counters.model",
+    "llm rank @requests.csv --save @ranks.model",
     "explain fcfs --trace @trace.swf --rounds 1 --save @tree",
     "train @trace.swf --out @ranker --agent ours --updates 1",
     f"{COMPARE} --results @results",
@@ -321,6 +350,10 @@ WRITTEN = {
     "budget demo OUT": "budget demo FILE --apps 3",
     "budget demo --tree": "budget demo @made --apps 3 --tree FILE",
     "budget slurm --out": "budget slurm @plan.json --out FILE",
+    "llm fit --save": "llm fit @serving.csv --save FILE",
+    "llm rank --save": "llm rank @requests.csv --save FILE",
+    "llm plan --html": "llm plan @serving.csv --app a --html FILE",
+    "llm plan --figure": "llm plan @serving.csv --app a --figure FILE",
 }
 """Calls with every option that only writes."""
 

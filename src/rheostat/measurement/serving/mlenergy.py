@@ -14,6 +14,7 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.serving.columns import COLUMNS
+from rheostat.measurement.serving.frames import csv_frame
 
 V3 = {"model_id": "app", "task": "workload", "gpu_model": "gpu_model", "num_gpus": "gpus",
       "tensor_parallel": "tp", "expert_parallel": "ep", "data_parallel": "dp",
@@ -54,10 +55,7 @@ def read_mlenergy(path: str | Path) -> JobTable:
     DataError
         The file is no CSV, or neither version's table.
     """
-    try:
-        frame = pl.read_csv(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"is no CSV: {error}"[:300]]) from error
+    frame = csv_frame(path, "table of ML.ENERGY")
     if set(V3) <= set(frame.columns):
         return _v3(frame)
     if set(V2) <= set(frame.columns):

@@ -18,6 +18,7 @@ from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measurement.serving.frames import frame_of
 
 COLUMNS = (
     Column("prompt", "", Moment.SUBMIT, "text of the request"),
@@ -52,7 +53,7 @@ def read_requests(path: str | Path, *, columns: Mapping[str, str] | None = None)
     path = ordinary_file(path)
     with path.open("rb") as file:
         start = file.read(64).lstrip()
-    frame = _lines(path) if start[:1] == b"{" else _table(path, parquet=start[:4] == b"PAR1")
+    frame = _lines(path) if start[:1] == b"{" else frame_of(path, "table of requests")
     frame = frame.rename(
         {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
     )
@@ -78,13 +79,6 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     said = f"no prompt of 1 to {LONGEST:,} characters, or no length of an answer above 0"
     notes = [Note(said, tuple(bad[:20]), len(bad), dropped=True)] if bad else []
     return table(kept.select(names), COLUMNS, notes)
-
-
-def _table(path: Path, *, parquet: bool) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path) if parquet else pl.read_csv(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"is no table of requests: {error}"[:300]]) from error
 
 
 def _lines(path: Path) -> pl.DataFrame:

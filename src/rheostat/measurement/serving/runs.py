@@ -10,7 +10,9 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measurement.runs.mapping import ColumnSource, load_mapping
 from rheostat.measurement.serving.columns import COLUMNS
+from rheostat.measurement.serving.frames import csv_frame
 
 NEEDED = {"gpu_model", "batch_cap", "energy_per_token_j"}
 
@@ -20,7 +22,12 @@ def is_serving(columns: set[str]) -> bool:
     return columns >= NEEDED
 
 
-def read_serving(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
+def read_serving(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    map: str | Path | None = None,
+) -> JobTable:
     """Configurations, one row each.
 
     Parameters
@@ -40,12 +47,13 @@ def read_serving(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     DataError
         The file is no CSV, or a column is missing.
     """
-    try:
-        frame = pl.read_csv(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"is no CSV: {error}"[:300]]) from error
-    theirs = {t: ours for ours, t in (columns or {}).items()}
-    frame = frame.rename({c: theirs[c] for c in frame.columns if c in theirs})
+    frame = csv_frame(path, "table of serving runs")
+    named = load_mapping(map).columns if map else {}
+    named = {**named, **{o: ColumnSource.of(o, t) for o, t in (columns or {}).items()}}
+    absent = sorted({t for s in named.values() for t in s.columns} - set(frame.columns))
+    if absent:
+        raise DataError(str(path), [f"mapped column {c} is missing" for c in absent])
+    frame = frame.with_columns(**{ours: _mapped(source) for ours, source in named.items()})
     if missing := sorted(NEEDED - set(frame.columns)):
         raise DataError(str(path), [f"no serving table: {', '.join(missing)} missing"])
     energy = frame["energy_per_token_j"].cast(pl.Float64, strict=False)
@@ -54,3 +62,10 @@ def read_serving(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     kept = frame.with_columns(energy_per_token_j=energy).filter(good)
     said = "energy per token is no number above 0"
     return table(kept, COLUMNS, [Note(said, bad[:20], len(bad), dropped=True)] if bad else [])
+
+
+def _mapped(source: ColumnSource) -> pl.Expr:
+    if len(source.columns) == 1 and source.scale == 1.0 and not source.inverse:
+        return pl.col(source.columns[0])
+    total = pl.sum_horizontal(pl.col(c).cast(pl.Float64, strict=False) for c in source.columns)
+    return source.scale / total if source.inverse else source.scale * total

@@ -15,8 +15,10 @@ from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measurement.serving.frames import frame_of
 from rheostat.measurement.serving.requests import COLUMNS
 
+WHAT = "trace of requests"
 NAMES = ("submit_s", "prompt_tokens", "output_tokens")
 AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 MOONCAKE = ("timestamp", "input_length", "output_length")
@@ -39,7 +41,7 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
         below 1 are left out and noted.
     """
     path = ordinary_file(path)
-    frame = _frame(path)
+    frame = frame_of(path, WHAT)
     for names, seconds in ((AZURE, _instants), (MOONCAKE, _milliseconds)):
         if set(names) <= set(frame.columns):
             frame = frame.select(
@@ -75,13 +77,7 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     DataError
         The columns are not there, or no row has all of them in order of time.
     """
-    path = ordinary_file(path)
-    with path.open("rb") as file:
-        lines = file.read(64).lstrip()[:1] == b"{"
-    try:
-        frame = pl.read_ndjson(path, infer_schema_length=None) if lines else _frame(path)
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"is no record of requests: {error}"[:300]]) from error
+    frame = frame_of(ordinary_file(path), "record of requests")
     names = RECORDED | {t: o for o, t in (columns or {}).items()}
     frame = frame.rename({t: o for t, o in names.items() if t in frame.columns and t != o})
     every = (*NAMES, "start_s", "end_s")
@@ -98,15 +94,6 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     notes = [Note("not answered after it came, or lengths below 1", count=out, dropped=True)]
     zero = kept["submit_s"][0]
     return table(kept.with_columns(pl.col(*TIMES) - zero), COLUMNS, notes if out else [])
-
-
-def _frame(path: Path) -> pl.DataFrame:
-    with path.open("rb") as file:
-        parquet = file.read(4) == b"PAR1"
-    try:
-        return pl.read_parquet(path) if parquet else pl.read_csv(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-        raise DataError(str(path), [f"is no trace of requests: {error}"[:300]]) from error
 
 
 def _instants(name: str) -> pl.Expr:
