@@ -36,6 +36,8 @@ def read_serving(
         CSV with at least ``gpu_model``, ``batch_cap`` and ``energy_per_token_j``.
     columns : mapping, optional
         Our name to the file's, where they differ.
+    map : path, optional
+        The same as a TOML file with a table ``columns``, with sums and scales.
 
     Returns
     -------
@@ -45,7 +47,7 @@ def read_serving(
     Raises
     ------
     DataError
-        The file is no CSV, or a column is missing.
+        The file is no CSV, or a needed or mapped column is missing.
     """
     frame = csv_frame(path, "table of serving runs")
     named = load_mapping(map).columns if map else {}
