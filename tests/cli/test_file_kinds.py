@@ -32,8 +32,8 @@ MODELS = {
     "within-application": "fit @runs.csv --kind within --test-fraction 0 --out FILE",
     "out-of-core": "fit @runs.csv --kind lightgbm --out-of-core --test-fraction 0 --out FILE",
     "counters": "counters @counters.csv --methods ridge --leave-out application --save FILE",
-    "serving-law": "llm fit @serving.csv --save FILE",
-    "prompt-length": "llm rank @requests.csv --save FILE",
+    "serving-law": "llm fit @own_serving.csv --save FILE",
+    "prompt-length": "llm rank @own_requests.csv --save FILE",
     "dras-agent": "train @trace.swf --out FILE --agent dras-pg --jobsets 1 --test-fraction 0",
     "actor-critic-agent": "train @trace.swf --out FILE --agent ppo --updates 1 --test-fraction 0",
     "learned-priority": "train @trace.swf --out FILE --agent ours --updates 1 --test-fraction 0",
@@ -48,6 +48,8 @@ TAKES = {
     "compare --estimates": PREDICTORS,
     "simulate --power-model": PREDICTORS,
     "train --power-model": PREDICTORS,
+    "search --power-model": PREDICTORS,
+    "llm rank --model": ("prompt-length",),
     "counters --model": ("counters",),
     "simulate --policy": ("priority-tree",),
     "compare --policies": ("priority-tree",),
@@ -72,8 +74,8 @@ def models(home: Path) -> dict[str, Path]:
     from tests.prediction.test_prompt_length import requests
     from tests.prediction.test_serving_law import runs
 
-    runs(36, seed=1).frame.write_csv(home / "serving.csv")
-    requests(200).frame.write_csv(home / "requests.csv")
+    runs(36, seed=1).frame.write_csv(home / "own_serving.csv")
+    requests(200).frame.write_csv(home / "own_requests.csv")
     made = {}
     for kind, call in MODELS.items():
         made[kind] = home / f"kind-{kind}"
@@ -105,7 +107,7 @@ def given(home: Path, name: str, file: Path) -> tuple[int, str]:
     return code, err
 
 
-@pytest.mark.parametrize("name", TAKES)
+@pytest.mark.parametrize("name", [n for n in TAKES if n in m.CALLS])
 def test_a_saved_model_is_used_or_named(home: Path, models: dict[str, Path], name: str) -> None:
     wrong = []
     for kind, file in models.items():
