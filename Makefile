@@ -74,7 +74,6 @@ docs: install
 	@$(BIN)/python docs/make_reference.py > docs/reference.md
 	@$(BIN)/python docs/make_demo.py
 	@$(BIN)/python docs/make_api.py > docs/api.md
-	@$(BIN)/python docs/make_readme.py
 	@$(BIN)/python docs/make_extras.py
 
 # every report's picture on generated data, and the page that shows them (three minutes)
