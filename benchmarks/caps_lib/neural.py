@@ -209,7 +209,7 @@ class Autoencoder:
         row[tried] = speed - self.mean_[tried]
         with torch.no_grad():
             given = torch.tensor(np.concatenate([row, mask]), dtype=torch.float32)
-            found = self.net_(given[None])[0].numpy() + self.mean_
-        found = np.asarray(found, dtype=float)
-        found[tried] = speed
-        return found
+            filled = self.net_(given[None])[0].numpy() + self.mean_
+        filled = np.asarray(filled, dtype=float)
+        filled[tried] = speed
+        return filled

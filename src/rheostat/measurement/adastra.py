@@ -112,10 +112,10 @@ def _limits(path: str | Path, types: pl.Schema) -> list[Note]:
     instants = int((limits >= EPOCH).sum())
     if not instants:
         return []
-    told = (
+    notes = (
         "time_limit is an instant (epoch seconds), not minutes: time_limit_s is what lies between"
     )
-    return [Note(f"{told} the start and it, null where it is not after the start", (), instants)]
+    return [Note(f"{notes} the start and it, null where it is not after the start", (), instants)]
 
 
 def _leaks(path: str | Path, types: pl.Schema) -> list[Note]:

@@ -64,8 +64,8 @@ def _units(frame: pl.DataFrame, columns: Iterable[Column]) -> dict[str, str]:
     """Units of the columns of numbers whose meaning is known."""
     own = {c.name: c.unit for c in columns if c.unit or _counted(c.name)}
     known = {n: VOCABULARY[n].unit for n in VOCABULARY if VOCABULARY[n].unit or n in AMOUNTS}
-    found = known | own
-    return {n: found[n] for n, t in frame.schema.items() if n in found and t.is_numeric()}
+    units = known | own
+    return {n: units[n] for n, t in frame.schema.items() if n in units and t.is_numeric()}
 
 
 def _counted(name: str) -> bool:

@@ -100,20 +100,20 @@ class Command:
             return self._failed(line, f"took longer than {self.timeout_s:g} s")
         if status != 0:
             return self._failed(line, f"ended with status {status}")
-        found = {"runtime_s": seconds} | parse(text)
-        if not {"energy_j", "power_w"} & set(found):
-            found |= self._metered(session.measured)
-        outcome = Outcome({q: np.array([[v]]) for q, v in found.items()})
+        values = {"runtime_s": seconds} | parse(text)
+        if not {"energy_j", "power_w"} & set(values):
+            values |= self._metered(session.measured)
+        outcome = Outcome({q: np.array([[v]]) for q, v in values.items()})
         missing = [q for q in self.wanted if q not in outcome]
         if missing:
             raise DataError(
                 "measure",
                 [
-                    f"the command gave {', '.join(found)}, not {', '.join(missing)}",
+                    f"the command gave {', '.join(values)}, not {', '.join(missing)}",
                     'print a JSON object such as {"runtime_s": 12.5, "energy_j": 4100} last',
                 ],
             )
-        return found
+        return values
 
     def _metered(self, measured: Measured) -> dict[str, float]:
         """Energy by the meters, if they could tell it; how it is known becomes a note."""

@@ -124,8 +124,8 @@ def _perf(head: Head) -> bool:
 
 
 def _likwid(head: Head) -> bool:
-    marks = (b"TABLE,Group", b"HWThread", b"likwid", b"LIKWID")
-    return head.types is None and b"Metric" in head.start and any(m in head.start for m in marks)
+    headings = (b"TABLE,Group", b"HWThread", b"likwid", b"LIKWID")
+    return head.types is None and b"Metric" in head.start and any(m in head.start for m in headings)
 
 
 def _pcm(head: Head) -> bool:
@@ -191,8 +191,8 @@ READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}
 
 def readers() -> dict[str, Reader]:
     """All formats: the built-in ones, and those of installed packages."""
-    found = {e.name: e.load() for e in entry_points(group="rheostat.readers")}
-    return found | READERS
+    installed = {e.name: e.load() for e in entry_points(group="rheostat.readers")}
+    return installed | READERS
 
 
 def guess_format(path: str | Path) -> str:

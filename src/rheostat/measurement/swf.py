@@ -89,8 +89,8 @@ def read_swf(path: str | Path, *, procs_per_node: int | None = None) -> JobTable
     per, why = _per_node(header, procs_per_node)
     if per:
         frame = frame.with_columns(nodes=(pl.col("cores") / per).ceil().cast(pl.Int64))
-    told = "; ".join(f"{k}: {v}" for k, v in header.items())
-    notes += [Note(f"header {told}")] if told else []
+    header_text = "; ".join(f"{k}: {v}" for k, v in header.items())
+    notes += [Note(f"header {header_text}")] if header_text else []
     notes += [Note(why)] if why else []
     if (frame["state"].str.starts_with("PARTIAL")).any():
         notes.append(Note("PARTIAL rows are pieces of a job whose summary row is there too"))
@@ -246,12 +246,12 @@ def _per_node(header: dict[str, str], given: int | None) -> tuple[int | None, st
 
 
 def _fields(comments: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in comments:
         key, colon, value = line.lstrip("; ").partition(":")
         if colon and key.isalnum() and key != "Note":
-            found.setdefault(key, value.strip())
-    return found
+            fields.setdefault(key, value.strip())
+    return fields
 
 
 def _numbered(values: pl.Series) -> pl.Series:

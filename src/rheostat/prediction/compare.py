@@ -111,11 +111,11 @@ def _groups(past: JobTable, recent: JobTable) -> dict[str, NDArray[np.bool_]]:
 def _quantities(
     recent: JobTable, outcome: Outcome, targets: Sequence[str]
 ) -> list[tuple[str, Array, Array]]:
-    found = [(t, Outcome.measured(recent, t)[t][0], outcome[t]) for t in targets]
+    quantities = [(t, Outcome.measured(recent, t)[t][0], outcome[t]) for t in targets]
     if "power_w" in targets and "nodes" in recent.columns:
         nodes = recent.numpy("nodes")
-        found.append((PER_NODE, recent.numpy("power_w") / nodes, outcome["power_w"] / nodes))
-    return found
+        quantities.append((PER_NODE, recent.numpy("power_w") / nodes, outcome["power_w"] / nodes))
+    return quantities
 
 
 def _marked(

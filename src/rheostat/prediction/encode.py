@@ -177,8 +177,8 @@ def codes(key: pl.Series, categories: Sequence[str]) -> NDArray[np.int64]:
     if not categories:
         return np.full(len(key), -1, dtype=np.int64)
     known = pl.DataFrame({"key": list(categories), "code": np.arange(len(categories))})
-    found = key.to_frame("key").join(known, on="key", how="left", maintain_order="left")
-    return found["code"].fill_null(-1).to_numpy().astype(np.int64)
+    joined_codes = key.to_frame("key").join(known, on="key", how="left", maintain_order="left")
+    return joined_codes["code"].fill_null(-1).to_numpy().astype(np.int64)
 
 
 def _shrunk(code: NDArray[np.int64], y: Array, size: int, prior: Array) -> Array:

@@ -208,5 +208,5 @@ def arrays_out(arrays: Mapping[str, Any]) -> bytes:
 
 def arrays_in(data: bytes) -> dict[str, Any]:
     """The arrays of `arrays_out`; object arrays are refused."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as found:
-        return {name: found[name] for name in found.files}
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}

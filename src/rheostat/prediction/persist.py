@@ -103,8 +103,10 @@ def save(model: Any, path: str | Path) -> Path:
     """
     kind = _kind_of(model)
     archive = model.to_archive() if hasattr(model, "to_archive") else _taken_apart(model)
-    found = {"rheostat": _version("rheostat"), **archive.libraries}
-    write_archive(path, replace(archive, kind=kind, version=KINDS[kind].version, libraries=found))
+    libraries = {"rheostat": _version("rheostat"), **archive.libraries}
+    write_archive(
+        path, replace(archive, kind=kind, version=KINDS[kind].version, libraries=libraries)
+    )
     return Path(path)
 
 
@@ -157,11 +159,11 @@ def load(path: str | Path, kinds: Iterable[str] = tuple(KINDS)) -> Any:
 
 def _kind_of(model: Any) -> str:
     where = f"{type(model).__module__}:{type(model).__qualname__}".removeprefix("rheostat.")
-    found = next((name for name, kind in KINDS.items() if kind.cls == where), None)
-    if found is None:
+    kind_name = next((name for name, kind in KINDS.items() if kind.cls == where), None)
+    if kind_name is None:
         names = ", ".join(kind.cls.partition(":")[2] for kind in KINDS.values())
         raise ModelFileError(f"{type(model).__name__} cannot be saved: expected one of {names}")
-    return found
+    return kind_name
 
 
 def _taken_apart(model: Any) -> Archive:
@@ -193,17 +195,17 @@ def _check(archive: Archive, path: str | Path, wanted: tuple[str, ...]) -> None:
     """The kind is known and wanted, the version is ours."""
     kind = KINDS.get(archive.kind)
     if kind is None:
-        told = f"is of kind {archive.kind!r}, which this release does not know: update rheostat"
+        message = f"is of kind {archive.kind!r}, which this release does not know: update rheostat"
     elif archive.kind not in wanted:
-        told = f"{_expected(wanted)}, got {title(archive.kind)}"
+        message = f"{_expected(wanted)}, got {title(archive.kind)}"
     elif archive.version > kind.version:
-        told = f"is of version {archive.version} of a {kind.title}, this release reads "
-        told += f"{kind.version}: update rheostat"
+        message = f"is of version {archive.version} of a {kind.title}, this release reads "
+        message += f"{kind.version}: update rheostat"
     elif archive.version < kind.version:
-        told = _again(archive.kind, f"version {archive.version}")
+        message = _again(archive.kind, f"version {archive.version}")
     else:
         return
-    raise ModelFileError(str(path), [told])
+    raise ModelFileError(str(path), [message])
 
 
 def _expected(kinds: Iterable[str]) -> str:

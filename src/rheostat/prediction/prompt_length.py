@@ -141,10 +141,18 @@ def _counts(prompts: Sequence[str]) -> Array:
 
 def _count(prompt: str) -> list[float]:
     words, plain = prompt.split(), prompt.lower()
-    marks = [prompt.count(c) for c in "\n?.,"]
+    punctuation = [prompt.count(c) for c in "\n?.,"]
     digits, code = len(re.findall(r"\d", prompt)), len(re.findall(r"[`{}()\[\];=]", prompt))
     distinct = len(set(words)) / (len(words) + 1)
-    return [len(prompt), len(words), *marks, digits, code, distinct, *(h in plain for h in HINTS)]
+    return [
+        len(prompt),
+        len(words),
+        *punctuation,
+        digits,
+        code,
+        distinct,
+        *(h in plain for h in HINTS),
+    ]
 
 
 def _unit(rows: csr_matrix) -> csr_matrix:

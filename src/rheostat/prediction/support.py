@@ -65,9 +65,9 @@ class Support:
         values = _resources(frame, self.columns, self.logs)
         cells = np.column_stack([APART * code, np.round(values / self.tolerance * GRID) / GRID])
         unique, back = np.unique(cells, axis=0, return_inverse=True)
-        found = self._tree.query_ball_point(unique, r=1.0 + 1e-9, p=np.inf)
-        size = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
-        hits = np.concatenate([np.asarray(f, dtype=np.int64) for f in found])
+        neighbours = self._tree.query_ball_point(unique, r=1.0 + 1e-9, p=np.inf)
+        size = np.fromiter(map(len, neighbours), dtype=np.int64, count=len(neighbours))
+        hits = np.concatenate([np.asarray(f, dtype=np.int64) for f in neighbours])
         owner = np.repeat(np.arange(len(unique)), size)
         count = np.bincount(owner, self.multiplicity[hits], minlength=len(unique))
         inside = ((values >= self.low[code] - 1e-9) & (values <= self.high[code] + 1e-9)).all(

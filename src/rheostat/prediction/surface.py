@@ -163,14 +163,14 @@ def surfaces(
     if not set(knobs) & set(CAPS):
         raise DataError("surfaces", [f"expected a column {', '.join(CAPS[:-1])} or {CAPS[-1]}"])
     frame = _settings(jobs, knobs)
-    found = {}
+    by_app = {}
     for number, (name,), own in _by_app(frame):
         rng = np.random.default_rng([seed, number])
-        found[str(name)] = _surface(str(name), knobs, own, monotone, n_draws, rng)
-    found = {k: s for k, s in found.items() if len(s.values) > 1}
-    if not found:
+        by_app[str(name)] = _surface(str(name), knobs, own, monotone, n_draws, rng)
+    by_app = {k: s for k, s in by_app.items() if len(s.values) > 1}
+    if not by_app:
         raise DataError("surfaces", ["no application has runs at two settings"])
-    return found
+    return by_app
 
 
 def _by_app(frame: pl.DataFrame) -> Iterable[tuple[int, tuple[object, ...], pl.DataFrame]]:

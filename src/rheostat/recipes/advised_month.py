@@ -152,7 +152,7 @@ def advised_month(
             policy=policy,
         )
         after.append(then)
-    found = {q: np.array([m[q] for m in after]) for q in QUANTITIES}
+    after_by_quantity = {q: np.array([m[q] for m in after]) for q in QUANTITIES}
     limit = recent.numpy("time_limit_s") if "time_limit_s" in recent.columns else np.inf
     expected = runtime * np.where(moved, ratios["runtime_s"].mean(axis=0), 1.0)
     return AdvisedMonth(
@@ -164,8 +164,12 @@ def advised_month(
         int((moved & ran & (expected > limit)).sum()),
         int((~ran).sum()),
         without,
-        {q: _summed(v, level) for q, v in found.items()},
-        {q: _summed(v / without[q] - 1.0, level) for q, v in found.items() if without[q] > 0},
+        {q: _summed(v, level) for q, v in after_by_quantity.items()},
+        {
+            q: _summed(v / without[q] - 1.0, level)
+            for q, v in after_by_quantity.items()
+            if without[q] > 0
+        },
     )
 
 
@@ -173,9 +177,9 @@ def _ratios(model: Predictor, asked: JobTable, advised: JobTable, draws: int) ->
     """Advised over requested, (draws, n), of runtime and, where predicted, power."""
     before, after = model.predict(asked), model.predict(advised)
     names = [q for q in ("runtime_s", "power_w") if q in before]
-    found = {q: after[q] / before[q] for q in names}
-    at = np.arange(draws) % len(found["runtime_s"])
-    return {q: r[at] for q, r in found.items()}
+    ratios = {q: after[q] / before[q] for q in names}
+    at = np.arange(draws) % len(ratios["runtime_s"])
+    return {q: r[at] for q, r in ratios.items()}
 
 
 def _power(recent: JobTable) -> Array:

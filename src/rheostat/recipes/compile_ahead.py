@@ -37,16 +37,16 @@ def _runs() -> dict[str, Callable[[], object]]:
 
     jobs = _trace()
     plain = partial(simulate_run, jobs, machine=PROCS)
-    found: dict[str, Callable[[], object]] = {
+    runs: dict[str, Callable[[], object]] = {
         name: partial(plain, open_policy(name)) for name in POLICIES
     }
-    found["estimates from ended jobs"] = partial(plain, "easy", estimates="last2")
+    runs["estimates from ended jobs"] = partial(plain, "easy", estimates="last2")
     site = Machine(PROCS, idle_w=1.0, busy_w=2.0, cap_w=Series((0.0,), (2.0 * PROCS,)))
-    found["sites and power caps"] = partial(simulate_run, jobs, "easy", site)
-    found["explanations"] = partial(imitate, "wfp3", jobs, Machine(PROCS), depth=1, rounds=1)
+    runs["sites and power caps"] = partial(simulate_run, jobs, "easy", site)
+    runs["explanations"] = partial(imitate, "wfp3", jobs, Machine(PROCS), depth=1, rounds=1)
     if find_spec("gymnasium"):
-        found["environments"] = partial(_play, jobs)
-    return found
+        runs["environments"] = partial(_play, jobs)
+    return runs
 
 
 def _trace(n: int = 40) -> JobTable:
@@ -69,6 +69,6 @@ def _play(jobs: JobTable) -> None:
 
     from rheostat.training.env import VectorSchedulingEnv
 
-    games = VectorSchedulingEnv(jobs, PROCS, num_envs=2, window=4, episode_jobs=8)
-    games.reset(seed=0)
-    games.step(np.zeros(2, np.int64))
+    envs = VectorSchedulingEnv(jobs, PROCS, num_envs=2, window=4, episode_jobs=8)
+    envs.reset(seed=0)
+    envs.step(np.zeros(2, np.int64))

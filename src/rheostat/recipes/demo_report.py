@@ -49,8 +49,8 @@ def complete(demo: Demo) -> Narrative:
          "change; the largest savings first.",),
         advice_grid(demo.advice, 25),
     )  # fmt: skip
-    found = leaning(demo)
-    leans = [] if found is None else explain_importance(found)[0]
+    importance = leaning(demo)
+    leans = [] if importance is None else explain_importance(importance)[0]
     raced = Section(race.title, race.sentences, None, _race_chart(demo))
     one = [*_one_job(demo, with_truth=True), _truth(demo)]
     sections = [*one, raced, read, fitted, *leans, every]
@@ -87,16 +87,16 @@ def _one_job(demo: Demo, *, with_truth: bool = False) -> list[Section]:
         }
         chart = Chart(chart.kind, (*chart.series, true), chart.axes, chart.log)
     shown = Section("front", (who, *section.sentences), section.grid, chart)
-    told, _ = explain_choice(demo.choice, demo.front, demo.job)
-    return [shown, *told]
+    sections, _ = explain_choice(demo.choice, demo.front, demo.job)
+    return [shown, *sections]
 
 
 def _truth(demo: Demo) -> Section:
     row, base = demo.choice.index, row_of(demo.front, {"nodes": demo.job.frame["nodes"][0]})
     said = []
     if base is not None:
-        found = changes(demo.truth, row, base)
-        real = [f"{plain_name(q)} {signed(v[0])}" for q, v in found.items()]
+        change = changes(demo.truth, row, base)
+        real = [f"{plain_name(q)} {signed(v[0])}" for q, v in change.items()]
         said.append(f"Really, the choice changes {listed(real)} against the request.")
     known = np.isfinite(demo.front.values).all(axis=1)
     held = []
@@ -134,18 +134,18 @@ def _race_chart(demo: Demo) -> Chart:
 def facts(demo: Demo) -> dict[str, Any]:
     """The one document of ``--json``."""
     _, shown = explain_front(demo.front, None, None)
-    _, told = explain_choice(demo.choice, demo.front, demo.job)
+    _, choice = explain_choice(demo.choice, demo.front, demo.job)
     truth = {q: demo.truth.mean(q) for q in ("runtime_s", "energy_j", "power_w")}
     for i, entry in enumerate(shown["front"]):
         entry["true"] = {q: float(v[i]) for q, v in truth.items()}
     return {
         "front": shown["front"],
-        "choice": told["choice"],
-        "because": told["because"],
+        "choice": choice["choice"],
+        "because": choice["because"],
         "objectives": shown["objectives"],
         "level": shown["level"],
         "job": demo.job.frame.row(0, named=True),
-        "requested": told["requested"],
+        "requested": choice["requested"],
         "jobs": len(demo.jobs),
         "model": demo.kind,
         "learnt": demo.learnt,

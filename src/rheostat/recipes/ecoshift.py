@@ -38,8 +38,8 @@ def capped_surfaces(runs: JobTable, *, seed: int = 0, monotone: bool = True) -> 
     """Surfaces over the caps of a table of runs; GPU count and nodes must not vary within it."""
     varies = [c for c in COUNTS if c in runs.columns and runs.frame[c].n_unique() > 1]
     if varies:
-        told = [f"{c} varies: keep one value, as with --where {c}=4" for c in varies]
-        raise DataError("runs under caps", told)
+        problems = [f"{c} varies: keep one value, as with --where {c}=4" for c in varies]
+        raise DataError("runs under caps", problems)
     knobs = tuple(c for c in CAPS if c in runs.columns)
     return surfaces(runs, knobs or None, seed=seed, monotone=monotone)
 
@@ -119,13 +119,13 @@ def _watts(level: str, given: Any, problems: list[str]) -> dict[str, float]:
     if not isinstance(given, dict) or not given:
         problems.append(f'{level}: expected a table with lines like name = "3 kW"')
         return {}
-    found = {}
+    watts = {}
     for name, text in given.items():
         try:
-            found[name] = parse_quantity(text, "W")
+            watts[name] = parse_quantity(text, "W")
         except DataError as error:
             problems += [f"{level}: {name}: {p}" for p in error.problems]
-    return found
+    return watts
 
 
 def node_fleet(
@@ -182,11 +182,11 @@ def read_caps(nodes: pl.DataFrame, caps: Sequence[str], where: DeviceAddress) ->
     here = {host, host.split(".", maxsplit=1)[0]}
     far = [] if where.tree else [n for n in names if n not in here]
     if far:
-        told = f"caps of node {', '.join(far[:5])} cannot be read on {host}"
-        raise DataError("--from device", [told, "give them in the table, or read there"])
+        message = f"caps of node {', '.join(far[:5])} cannot be read on {host}"
+        raise DataError("--from device", [message, "give them in the table, or read there"])
     panel = where.panel(names, caps)
-    found = {name: panel.caps(name) for name in names}
-    read = [[found.get(str(n), {}).get(c) for n in nodes["node"]] for c in caps]
+    caps_by_node = {name: panel.caps(name) for name in names}
+    read = [[caps_by_node.get(str(n), {}).get(c) for n in nodes["node"]] for c in caps]
     return nodes.with_columns(
         pl.coalesce(pl.col(c), pl.Series(c, values, pl.Float64))
         for c, values in zip(caps, read, strict=True)

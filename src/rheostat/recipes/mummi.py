@@ -82,8 +82,8 @@ def usable(jobs: JobTable, by: str = "app") -> Usable:
     unused = {c: reason for c, reason in ignored(runs).items() if c != by}
     jobs = jobs.select([c for c in jobs.columns if c not in unused])
     if not counters_of(runs_of(jobs)):
-        told = [f"{c}: {reason}" for c, reason in unused.items()]
-        raise DataError("counters", ["no column that a model may learn from", *told])
+        reasons = [f"{c}: {reason}" for c, reason in unused.items()]
+        raise DataError("counters", ["no column that a model may learn from", *reasons])
     return Usable(jobs, unused, int((~there).sum()), tuple(why))
 
 
@@ -120,13 +120,13 @@ def study(
         raise DataError("law of power", missing)
     skipped = [m for m in methods if m not in kept]
     methods = kept
-    marks = compare_counters(jobs, methods, wanted, splits=splits, group_by=by, seed=seed)
+    scores = compare_counters(jobs, methods, wanted, splits=splits, group_by=by, seed=seed)
     powers = tuple(t for t in wanted if t != "runtime_s" or not methods[-1].startswith("law"))
-    found: list[WhatIf] = []
+    changes_at_caps: list[WhatIf] = []
     asked: list[WhatIf] = []
     if powers:
         some, model = fitted(jobs, methods[-1], powers, by=by, seed=seed)
-        found = leverage(model, some, seed=seed)
+        changes_at_caps = leverage(model, some, seed=seed)
         asked = what_if(model, some, changes, seed=seed) if changes else []
     return {
         "runs": len(runs_of(jobs)),
@@ -136,8 +136,8 @@ def study(
         "ignored": seen.ignored,
         "runs_left_out": {"runs": seen.runs_left_out, "why": list(seen.why)},
         "left_out": {m: "; ".join(missing) for m in skipped},
-        "marks": [_marked(m) for m in marks],
-        "leverage": [_told(w) for w in found],
+        "marks": [_marked(m) for m in scores],
+        "leverage": [_told(w) for w in changes_at_caps],
         "what_if": [_told(w) for w in asked],
     }
 

@@ -64,8 +64,8 @@ def _heights(y: Array) -> Array:
     while jobs.size:
         here = left[jobs]
         on = here & ~(beats[jobs] & here[:, :, None]).any(axis=1)
-        found = 3.0 * layer + _layer_heights(y[jobs], on)
-        height[jobs] = np.where(on, found, height[jobs])
+        heights = 3.0 * layer + _layer_heights(y[jobs], on)
+        height[jobs] = np.where(on, heights, height[jobs])
         left[jobs] &= ~on
         layer, jobs = layer + 1, jobs[left[jobs].any(axis=1)]
     return height

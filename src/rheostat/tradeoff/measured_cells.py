@@ -73,8 +73,8 @@ def measured(
     for row, setting in enumerate(_settings(runs, knobs)):
         if whole[row]:
             at.setdefault(setting, []).append(row)
-    found = ((i, at.get(s)) for i, s in enumerate(_settings(alternatives, knobs)))
-    return MeasuredSettings(runs, values, {i: np.array(rows) for i, rows in found if rows})
+    matches = ((i, at.get(s)) for i, s in enumerate(_settings(alternatives, knobs)))
+    return MeasuredSettings(runs, values, {i: np.array(rows) for i, rows in matches if rows})
 
 
 def measured_all(
@@ -205,14 +205,14 @@ def expected_front(searcher: Searcher) -> Front | None:
     if not settings:
         return None
     place = {searcher.key(s): i for i, s in enumerate(settings)}
-    told = searcher.front
-    values = {o.name: told.mean(o.name) for o in searcher.objectives}
-    values |= {q: told.mean(q) for q in QUANTITIES if q in told.outcome}
+    observed = searcher.front
+    values = {o.name: observed.mean(o.name) for o in searcher.objectives}
+    values |= {q: observed.mean(q) for q in QUANTITIES if q in observed.outcome}
     at: dict[int, list[int]] = {}
-    for row, setting in enumerate(_settings(told.alternatives, searcher.space.names)):
+    for row, setting in enumerate(_settings(observed.alternatives, searcher.space.names)):
         at.setdefault(place.get(setting, -1), []).append(row)
     cells = {i: np.array(rows) for i, rows in at.items() if i >= 0}
-    own = MeasuredSettings(told.alternatives, values, cells)
+    own = MeasuredSettings(observed.alternatives, values, cells)
     blank = own.missing(len(settings))
     predicted = searcher.forecast([settings[i] for i in blank]) if len(blank) else None
     if len(blank) and predicted is None:

@@ -410,8 +410,8 @@ def _quantile(draws: Array, q: float) -> Array:
     count = there.sum(axis=0)
     ordered = np.sort(np.where(there, draws, np.nan), axis=0)  # NaN goes last
     place = np.clip(np.ceil(q * count - 1e-9).astype(np.int64) - 1, 0, None)
-    found = np.take_along_axis(ordered, place[None, :], axis=0)[0]
-    return np.where(count > 0, found, np.nan)
+    values = np.take_along_axis(ordered, place[None, :], axis=0)[0]
+    return np.where(count > 0, values, np.nan)
 
 
 def _other_objective(front: Front, limited: str, excess: Array) -> Array:

@@ -87,7 +87,7 @@ def search(
     ]
     if problems:
         raise DataError("search", problems)
-    told: list[tuple[JobTable, Outcome]] = []
+    results: list[tuple[JobTable, Outcome]] = []
     with ExitStack() as held:
         book = (
             None
@@ -97,15 +97,17 @@ def search(
         report = held.enter_context(_reporter(progress, budget))
         try:
             for pair in _results(proposer, _one(measure), book, budget, batch, workers):
-                told.append(pair)
-                report(len(told), budget)
+                results.append(pair)
+                report(len(results), budget)
         except KeyboardInterrupt as stop:
             kept = "in memory only: give journal= to keep them" if book is None else f"in {journal}"
-            stop.add_note(f"{len(told)} of {budget} results are {kept}; the same call continues")
+            stop.add_note(f"{len(results)} of {budget} results are {kept}; the same call continues")
             raise
-    outcome = stack([o for _, o in told])
+    outcome = stack([o for _, o in results])
     notes = outcome.notes + (book.notes if book is not None else ())
-    return Front(concat([j for j, _ in told]), replace(outcome, notes=notes), proposer.objectives)
+    return Front(
+        concat([j for j, _ in results]), replace(outcome, notes=notes), proposer.objectives
+    )
 
 
 def _counts(budget: int, batch: int, workers: int) -> tuple[tuple[str, int], ...]:

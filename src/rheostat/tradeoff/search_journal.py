@@ -112,8 +112,8 @@ class SearchJournal:
             try:
                 self._take(self._record(line), waiting)
             except _DAMAGE as error:
-                told = f"line {number} is damaged: mend it, or move the file away to start anew"
-                raise DataError(str(self.path), [told]) from error
+                message = f"line {number} is damaged: mend it, or move the file away to start anew"
+                raise DataError(str(self.path), [message]) from error
         if whole < len(text):
             self.notes = (Note("journal: the last line was cut off and is ignored", count=1),)
             self._file.truncate(whole)
@@ -122,13 +122,15 @@ class SearchJournal:
     def _record(self, line: bytes) -> dict[str, Any]:
         record = parse_json(line)
         if record.get("schema", SCHEMA) != SCHEMA:
-            told = f"expected schema {SCHEMA}, got {record['schema']}, which does not say what ran"
-            raise DataError(str(self.path), [told, "move the file away to start anew"])
+            message = (
+                f"expected schema {SCHEMA}, got {record['schema']}, which does not say what ran"
+            )
+            raise DataError(str(self.path), [message, "move the file away to start anew"])
         try:
-            found: dict[str, Any] = unsealed(record, self.path)
+            checked: dict[str, Any] = unsealed(record, self.path)
         except DataError as error:
             raise ValueError("checksum") from error
-        return found
+        return checked
 
     def _take(self, record: dict[str, Any], waiting: dict[str, JobTable]) -> None:
         if "schema" in record:
@@ -162,13 +164,13 @@ def _searched(proposer: Any, measure: Any) -> dict[str, Any]:
     space = getattr(proposer, "space", None)
     job = getattr(proposer, "job", None)
     knobs = () if space is None else space.knobs
-    found = {
+    header = {
         "program": str(getattr(measure, "program", "")),
         "space": [[k.name, list(k.values) or [k.low, k.high]] for k in knobs],
         "job": None if job is None else job.frame.row(0, named=True),
         "objectives": [[o.name, o.sense] for o in proposer.objectives],
     }
-    plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    plain: dict[str, Any] = json.loads(json.dumps(header, default=str))
     return plain
 
 

@@ -93,15 +93,15 @@ def read_likwid(path: str | Path, *, app: str = "", run_id: str = "") -> JobTabl
 
 
 def _values(part: _Part) -> dict[str, float]:
-    found = {}
+    values = {}
     for metric in dict.fromkeys([*part.threads, *part.statistic]):
         if metric in TOTALS:
             continue
         ours, scale, how = METRICS.get(metric) or (_own(metric), 1.0, "mean")
-        found[ours] = scale * _together(part, metric, how)
-    if found.get("cpi", 0.0) > 0:
-        found["ipc"] = 1.0 / found["cpi"]
-    return found
+        values[ours] = scale * _together(part, metric, how)
+    if values.get("cpi", 0.0) > 0:
+        values["ipc"] = 1.0 / values["cpi"]
+    return values
 
 
 def _own(metric: str) -> str:
@@ -123,13 +123,13 @@ def _parts(lines: list[str], count: Cells) -> Iterator[_Part]:
     """Regions in order; a table of metrics is one whose first head is Metric."""
     part, inside, heads = _Part("", ""), False, [""]
     for line in lines:
-        if found := re.search(r"Region[: ,]+([^,|]+?)(?:,|\s*$)", line):
+        if heading := re.search(r"Region[: ,]+([^,|]+?)(?:,|\s*$)", line):
             if part.threads or part.statistic:
                 yield part
-            part, inside = _Part(found[1].strip(), ""), False
+            part, inside = _Part(heading[1].strip(), ""), False
             continue
-        if found := re.match(r"Group(?: \d+)?: *(\S+)|TABLE,Group \d+ \w+(?: STAT)?,(\w+)", line):
-            group = found[1] or found[2]
+        if heading := re.match(r"Group(?: \d+)?: *(\S+)|TABLE,Group \d+ \w+(?: STAT)?,(\w+)", line):
+            group = heading[1] or heading[2]
             if part.group not in ("", group):
                 yield part
                 part = _Part(part.region, "")

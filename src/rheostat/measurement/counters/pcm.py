@@ -151,11 +151,11 @@ def _heads(path: str | Path, lines: list[tuple[int, str]]) -> tuple[_Heads, int]
 
 def _filled(groups: list[str]) -> list[str]:
     """A group's name stands over its first column only in some versions."""
-    found, last = [], ""
+    filled, last = [], ""
     for g in (g.strip() for g in groups):
         last = g or last
-        found.append(last)
-    return found
+        filled.append(last)
+    return filled
 
 
 def _cell(cells: list[str], k: int) -> str:

@@ -151,8 +151,8 @@ def _times(
     """Seconds of each recording; None for one of intervals, which has its times in it."""
     whole = [r.counts[0].at is None for r in recordings]
     if runtime_s is not None and sum(whole) > 1:
-        told = f"holds {sum(whole)} recordings, and runtime_s is of one: give each a file"
-        raise DataError(str(path), [told])
+        message = f"holds {sum(whole)} recordings, and runtime_s is of one: give each a file"
+        raise DataError(str(path), [message])
     times = [
         runtime_s or r.elapsed_s if w else None for r, w in zip(recordings, whole, strict=True)
     ]
@@ -209,31 +209,31 @@ class _Columns:
     @property
     def notes(self) -> list[Note]:
         """On what was not counted, or only for part of the time."""
-        found = [Note(f"{e}: not counted or not supported in {n} rows, null")
+        uncounted = [Note(f"{e}: not counted or not supported in {n} rows, null")
                  for e, n in self.uncounted.items()]  # fmt: skip
-        return found + [Note(f"{e}: counted {s:.0f} % of the time, scaled up by perf")
+        return uncounted + [Note(f"{e}: counted {s:.0f} % of the time, scaled up by perf")
                         for e, s in self.part.items()]  # fmt: skip
 
 
 def _recordings(lines: list[str]) -> tuple[list[_Recording], int]:
     """Recordings in their order, and how many lines look like a count and are none."""
-    found, unread = [_Recording()], 0
+    recordings, unread = [_Recording()], 0
     for line in lines:
         text = line.strip()
         if BEGINS.match(text):
-            found.append(_Recording())
+            recordings.append(_Recording())
             continue
         if elapsed := re.match(r"([\d.,]+)\s+seconds time elapsed", text):
-            found[-1].told_s = _number(elapsed[1].replace(",", ""))
+            recordings[-1].told_s = _number(elapsed[1].replace(",", ""))
             continue
         count = _json(text) if text.startswith("{") else _csv(text) or _text(text)
         if count is None:
             unread += LIKE_A_COUNT.match(text) is not None
             continue
-        if not found[-1].fits(count):
-            found.append(_Recording())
-        found[-1].counts.append(count)
-    return [r for r in found if r.counts], unread
+        if not recordings[-1].fits(count):
+            recordings.append(_Recording())
+        recordings[-1].counts.append(count)
+    return [r for r in recordings if r.counts], unread
 
 
 def _csv(line: str) -> _Count | None:
@@ -265,13 +265,13 @@ def _json(line: str) -> _Count | None:
 
 def _text(line: str) -> _Count | None:
     """``1,234,567      instructions    # ...  (75.00%)``"""
-    found = re.match(r"(<not \w+>|[\d.,]+)\s+(?:(msec|Joules|ns)\s+)?([\w/:.=-]+)(.*)", line)
-    if not found or found[3] in ("seconds", "at"):
+    match = re.match(r"(<not \w+>|[\d.,]+)\s+(?:(msec|Joules|ns)\s+)?([\w/:.=-]+)(.*)", line)
+    if not match or match[3] in ("seconds", "at"):
         return None
-    share = re.search(r"\((\d+[.,]\d+)\s*%\)", found[4])
-    value = None if found[1] in NO_VALUE else _number(found[1].replace(",", ""))
+    share = re.search(r"\((\d+[.,]\d+)\s*%\)", match[4])
+    value = None if match[1] in NO_VALUE else _number(match[1].replace(",", ""))
     part = float(share[1].replace(",", ".")) if share else 100.0
-    return _Count(None, found[3], value, found[2] or "", part)
+    return _Count(None, match[3], value, match[2] or "", part)
 
 
 def _value(cell: str) -> bool:

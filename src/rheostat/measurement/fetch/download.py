@@ -137,13 +137,13 @@ def _retrieve(source: ArchiveSource, folder: Path, known: str | None, downloader
 def _must_be(path: Path, source: ArchiveSource) -> None:
     """The file is whole and of the format it claims; one that is not is removed."""
     try:
-        found = guess_format(path)
+        guessed = guess_format(path)
     except DataError as error:
         path.unlink()
         raise FetchError(f"{source.url}: is not a {source.format} file: {error}") from error
-    if found != source.format:
+    if guessed != source.format:
         path.unlink()
-        raise FetchError(f"{source.url}: looks like {found}, expected {source.format}")
+        raise FetchError(f"{source.url}: looks like {guessed}, expected {source.format}")
     if why := why_not_whole(path):
         path.unlink()
         raise FetchError(f"{source.url}: {why}; nothing is kept: run the same command again")
@@ -156,14 +156,14 @@ def _keep(folder: Path, lock: dict[str, Any]) -> None:
 def _load(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
-    told = f"{path} is damaged: delete it to trust the files anew"
+    message = f"{path} is damaged: delete it to trust the files anew"
     try:
-        found = read_json(path)
+        facts = read_json(path)
     except DataError as error:
-        raise FetchError(told) from error
-    if not isinstance(found, dict) or any(set(e) < {"url", "sha256"} for e in found.values()):
-        raise FetchError(told)
-    return found
+        raise FetchError(message) from error
+    if not isinstance(facts, dict) or any(set(e) < {"url", "sha256"} for e in facts.values()):
+        raise FetchError(message)
+    return facts
 
 
 def _sha256(path: Path) -> str:

@@ -155,25 +155,26 @@ class EnergyAccumulator:
     def reading(self, meter: str, window_s: float) -> Reading:
         """What was added up, with the trust it deserves."""
         d = self.domain
-        found = Reading(
+        result = Reading(
             meter, d.name, MEASURED if d.kind == "energy" else DERIVED, self.energy_j,
             self.last_s - self.first_s, d.why, d.part_of, self.wraps, self.glitches, self.samples,
         )  # fmt: skip
         if self.samples < 2:
-            told = f"{self.samples} good samples in {window_s:.3g} s, two are needed"
-            return replace(found, state=UNAVAILABLE, energy_j=math.nan, why=told)
+            reason = f"{self.samples} good samples in {window_s:.3g} s, two are needed"
+            return replace(result, state=UNAVAILABLE, energy_j=math.nan, why=reason)
         if not self.energy_j > 0:
             what = "counter" if d.kind == "energy" else "sensor"
-            told = (f"the {what} did not move from {self._last:g} in {found.window_s:.3g} s: it is "
-                    "stuck, or too slow for so short a run")  # fmt: skip
-            return replace(found, state=UNAVAILABLE, energy_j=math.nan, why=told)
+            reason = (f"the {what} did not move from {self._last:g} in {result.window_s:.3g} s: it "
+                    "is stuck, or too slow for so short a run")  # fmt: skip
+            return replace(result, state=UNAVAILABLE, energy_j=math.nan, why=reason)
         if self.gaps:
-            told = f"the counter was set anew {self.gaps} time(s): what it missed is not counted"
-            return replace(found, state=ESTIMATED, why=told)
-        if found.window_s < d.least_window_s:
-            told = (f"the window of {found.window_s:.3g} s is shorter than the {d.least_window_s:g}"
-                    " s this sensor needs: run longer, or repeat and average")  # fmt: skip
-            return replace(found, state=ESTIMATED, why=told)
+            reason = f"the counter was set anew {self.gaps} time(s): what it missed is not counted"
+            return replace(result, state=ESTIMATED, why=reason)
+        if result.window_s < d.least_window_s:
+            reason = (f"the window of {result.window_s:.3g} s is shorter than the "
+                    f"{d.least_window_s:g} s this sensor needs: run longer, or repeat and "
+                    "average")  # fmt: skip
+            return replace(result, state=ESTIMATED, why=reason)
         if d.kind == "power" and not d.why:
-            return replace(found, why=f"{self.samples} samples of watts, summed over time")
-        return found
+            return replace(result, why=f"{self.samples} samples of watts, summed over time")
+        return result

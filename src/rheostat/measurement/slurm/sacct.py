@@ -123,8 +123,8 @@ def _fold(
         split = text.split(delimiter)
         if {"JobID", "JobIDRaw"} & set(split) and "State" in split:
             if split != header:
-                told = f"row {row} is another header: read outputs of other fields one by one"
-                raise DataError("sacct", [told, f"it reads: {text[:200]}"])
+                message = f"row {row} is another header: read outputs of other fields one by one"
+                raise DataError("sacct", [message, f"it reads: {text[:200]}"])
             gone.setdefault(HEADER, []).append(row)
             continue
         parts = _fit(split, header, rejoin, delimiter)
@@ -242,13 +242,13 @@ def _fit(
     places = sorted(header.index(f) for f in rejoin if f in header)
     if extra <= 0 or not places:
         return parts if extra == 0 else None
-    found = []
+    splits = []
     for cuts in combinations_with_replacement(range(extra + 1), len(places) - 1):
         shares = [b - a for a, b in pairwise((0, *cuts, extra))]
         cells = _joined(parts, dict(zip(places, shares, strict=True)), len(header), delimiter)
         if _sane(dict(zip(header, cells, strict=True))):
-            found.append(cells)
-    return found[0] if len(found) == 1 else None
+            splits.append(cells)
+    return splits[0] if len(splits) == 1 else None
 
 
 def _joined(parts: list[str], shares: dict[int, int], width: int, delimiter: str) -> list[str]:

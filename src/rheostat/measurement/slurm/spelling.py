@@ -54,8 +54,8 @@ def amount(text: str, base: int = 1024) -> float | None:
     >>> amount("4G"), amount("6.18K", base=1000), amount("Unknown"), amount("")
     (4294967296.0, 6180.0, None, None)
     """
-    found = _AMOUNT.fullmatch(text.strip())
-    return float(found[1]) * float(base) ** _POWER[found[2]] if found else None
+    match = _AMOUNT.fullmatch(text.strip())
+    return float(match[1]) * float(base) ** _POWER[match[2]] if match else None
 
 
 def tres(text: str) -> dict[str, str]:

@@ -68,11 +68,11 @@ class Corners:
 
 def corners(known: CapTable) -> list[int]:
     """Settings with every knob at its highest or its lowest, the default first; -1 is missing."""
-    found = []
+    corners = []
     for corner in itertools.product((0.0, 1.0), repeat=known.depth.shape[1]):
         place = np.flatnonzero(np.isclose(known.depth, corner).all(axis=1))
-        found.append(int(place[0]) if len(place) else -1)
-    return found
+        corners.append(int(place[0]) if len(place) else -1)
+    return corners
 
 
 class Process:

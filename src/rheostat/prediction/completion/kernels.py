@@ -54,6 +54,6 @@ def additive(mean: Array, depth: Array) -> Array:
             columns.append((u == level).astype(float))
             owner.append(j)
     design = np.stack(columns, axis=1)
-    found = np.linalg.lstsq(design, mean, rcond=None)[0]
-    parts = design * found
+    effects = np.linalg.lstsq(design, mean, rcond=None)[0]
+    parts = design * effects
     return np.stack([parts[:, np.array(owner) == j].sum(axis=1) for j in range(depth.shape[1])])

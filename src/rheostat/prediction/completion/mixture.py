@@ -265,5 +265,5 @@ def _scales(residual: Array, base: Array, shared: float, start: int) -> tuple[Ar
         return total
 
     first = np.log(np.array([0.1] * (len(base) - 1) + [0.02, 0.02]))
-    found = minimize(cost, first, method="L-BFGS-B", bounds=[(-9.0, 1.0)] * len(first))
-    return np.exp(2 * found.x[:-1]), float(np.exp(found.x[-1]))
+    optimum = minimize(cost, first, method="L-BFGS-B", bounds=[(-9.0, 1.0)] * len(first))
+    return np.exp(2 * optimum.x[:-1]), float(np.exp(optimum.x[-1]))

@@ -61,8 +61,8 @@ class CompletionWays:
         skipped = self.mixture.start_ if self.mixture.by_default else -1
         others = [i for i, t in enumerate(tried) if t != skipped]
         belief = self.mixture.complete(tried, speed, noise=noise)
-        told = [tried[i] for i in others]
-        near = nearest(self.rows, told, y[others])
+        known = [tried[i] for i in others]
+        near = nearest(self.rows, known, y[others])
         mean = belief.weight @ belief.mean
         if not tried:
             return np.stack([mean, mean, mean, near]), belief

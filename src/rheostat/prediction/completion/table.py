@@ -73,8 +73,8 @@ class CapTable:
 
     def index(self, setting: Sequence[float]) -> int | None:
         """The number of a setting; None if it is none of these."""
-        found = np.flatnonzero(np.isclose(self.values, np.asarray(setting)).all(axis=1))
-        return int(found[0]) if len(found) else None
+        places = np.flatnonzero(np.isclose(self.values, np.asarray(setting)).all(axis=1))
+        return int(places[0]) if len(places) else None
 
     def covers(self, setting: Sequence[float]) -> bool:
         """Whether a setting is between the lowest and the highest of every knob."""

@@ -60,7 +60,7 @@ def compare_counters(  # noqa: PLR0913 - options of one protocol, all but three 
     odd = [s for s in splits if s not in SPLITS]
     if odd:
         raise DataError("split", [f"expected {' or '.join(SPLITS)}, got {', '.join(odd)}"])
-    found = []
+    scores = []
     for target in targets:
         jobs_, runs, truth = with_target(jobs, target)
         groups, code = groups_of(runs, group_by), run_codes(jobs_)
@@ -71,8 +71,8 @@ def compare_counters(  # noqa: PLR0913 - options of one protocol, all but three 
                 fold = _folds(groups, split, seed)
                 made = {"group_by": group_by, "features": features, "folds": folds, "seed": seed}
                 draws = _held_out(jobs_, code, fold, CounterModel(method, (target,), **made))
-                found.append(_marks(method, target, split, truth, draws, groups, level, seed))
-    return found
+                scores.append(_marks(method, target, split, truth, draws, groups, level, seed))
+    return scores
 
 
 def with_target(jobs: JobTable, target: str) -> tuple[JobTable, JobTable, Array]:

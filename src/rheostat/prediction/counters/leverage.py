@@ -55,12 +55,12 @@ def leverage(
     model: CounterModel, jobs: JobTable, *, factor: float = 0.8, seed: int = 0
 ) -> list[WhatIf]:
     """`what_if` of every counter by itself, the largest change first; settings are left out."""
-    found = []
+    changes = []
     for name in counters_of(jobs):
         if jobs.schema[name].known.name == "SUBMIT":
             continue
-        found += what_if(model, jobs, {name: factor}, seed=seed)
-    return sorted(found, key=lambda w: (model.targets.index(w.target), -abs(w.change[0])))
+        changes += what_if(model, jobs, {name: factor}, seed=seed)
+    return sorted(changes, key=lambda w: (model.targets.index(w.target), -abs(w.change[0])))
 
 
 def _mean(change: Array, groups: np.ndarray, seed: int) -> tuple[float, float, float]:

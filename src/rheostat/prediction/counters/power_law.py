@@ -180,5 +180,5 @@ def _evenly(there: np.ndarray, weight: Array | None) -> np.ndarray:
     if len(rows) <= LEARNT_FROM:
         return rows
     total = np.cumsum(np.ones(len(rows)) if weight is None else weight[rows])
-    marks = (np.arange(LEARNT_FROM) + 0.5) / LEARNT_FROM * total[-1]
-    return rows[np.searchsorted(total, marks)]
+    levels = (np.arange(LEARNT_FROM) + 0.5) / LEARNT_FROM * total[-1]
+    return rows[np.searchsorted(total, levels)]

@@ -93,8 +93,8 @@ def learn(
     size, q = len(lost), x.shape[1]
     noise = _noise(x, y, app, lost)
     precision = _summed(x[:, :, None] * x[:, None, :], app, size) / noise[:size, None, None] ** 2
-    told = _summed(x * y[:, None], app, size) / noise[:size, None] ** 2
-    state = _State(precision, told, prior)
+    evidence = _summed(x * y[:, None], app, size) / noise[:size, None] ** 2
+    state = _State(precision, evidence, prior)
     plain = state.spread(np.diag(prior.between**2), ROUNDS, np.ones(size))
     weight = _cluster_weights(app, user, size, draws, rng)
     spread = state.spread(np.broadcast_to(plain, (draws, q, q)), AGAIN, weight)

@@ -183,15 +183,15 @@ class WithinApplication:
                 )
             even = _even(flat, rows.problem)
             prior = self._prior(target, x.shape[1], p, s)
-            found = learn(
+            hierarchy = learn(
                 even[:, :-1], even[:, -1], rows.app, rows.user, prior, lost,
                 draws=self.n_draws, rng=rng,
             )  # fmt: skip
-            point = found.weights[:, :-1].mean(axis=0)
+            point = hierarchy.weights[:, :-1].mean(axis=0)
             rest = centred(left - np.einsum("nq,nq->n", whole, point[rows.app]), cell)
             common = 0.0 if designed else drift(rest, cell)
-            levels = fit_levels(whole, left, cell, rows.app, point, found.noise[:-1], common)
-            self.fitted_[target] = QuantityEffects(found, levels, exponents, common)
+            levels = fit_levels(whole, left, cell, rows.app, point, hierarchy.noise[:-1], common)
+            self.fitted_[target] = QuantityEffects(hierarchy, levels, exponents, common)
 
     def _prior(self, target: str, q: int, p: int, s: int) -> Prior:
         """Effects as the shapes have them, requests as the log can be told, sizes wide."""

@@ -58,8 +58,8 @@ class Levels:
     def codes(self, names: pl.Series) -> NDArray[np.int64]:
         """Position of each name, -1 where it was never seen or is null."""
         asked = names.cast(pl.String).to_frame("value")
-        found = asked.join(self._index, on="value", how="left", maintain_order="left")
-        return found["code"].fill_null(-1).to_numpy()
+        joined_codes = asked.join(self._index, on="value", how="left", maintain_order="left")
+        return joined_codes["code"].fill_null(-1).to_numpy()
 
     def __getstate__(self) -> dict[str, object]:
         return {k: v for k, v in self.__dict__.items() if k != "_index"}

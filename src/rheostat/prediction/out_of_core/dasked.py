@@ -89,8 +89,8 @@ def score_dask(
 ) -> dict[str, Any]:
     """As `score`, each part marked where there is a free worker."""
     parts = parts_of(batches)
-    marks = _mapped(client, _mark_part, parts, (model, level), progress=progress, stage="score")
-    return sum(marks[1:], start=marks[0]).facts()
+    scores = _mapped(client, _mark_part, parts, (model, level), progress=progress, stage="score")
+    return sum(scores[1:], start=scores[0]).facts()
 
 
 def _tally_part(part: Part, plan: MemoryPlan, keep: int) -> Tally:
@@ -187,9 +187,9 @@ def _train_xgboost(client: Any, x: Any, y: Any, w: Any, settings: Settings) -> b
     if not settings.threads:
         del parameters["nthread"]  # the workers' own number
     matrix = dask.DaskQuantileDMatrix(client, x, label=y, weight=w, max_bin=MAX_BIN)
-    found = dask.train(client, parameters, matrix, num_boost_round=settings.rounds)
-    assert isinstance(found["booster"], xgb.Booster)
-    return bytes(found["booster"].save_raw("ubj"))
+    trained = dask.train(client, parameters, matrix, num_boost_round=settings.rounds)
+    assert isinstance(trained["booster"], xgb.Booster)
+    return bytes(trained["booster"].save_raw("ubj"))
 
 
 def _train_lightgbm(client: Any, x: Any, y: Any, w: Any, settings: Settings) -> bytes:

@@ -154,7 +154,7 @@ def calibrated(
     pairs: Iterable[tuple[NDArray[np.float32], NDArray[np.int64]]], *, seed: int, n_draws: int = 64
 ) -> Calibration:
     """The calibration that errors on the last part imply."""
-    errors, groups = (np.concatenate(found) for found in zip(*pairs, strict=True))
+    errors, groups = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     rng = np.random.default_rng(seed)
     return calibrate(errors.astype(float), groups, n_draws=n_draws, rng=rng)
 

@@ -148,8 +148,8 @@ def spooled(
     """The coded chunks, found or made, and the key of this fit."""
     plan = coding.plan
     key = key_of(plan, parts, settings.keep_levels)
-    found = find_spool(where.folder / "chunks", key)
-    spool = found or write_spool(where.folder / "chunks", key, coding, parts, where.progress)
+    kept = find_spool(where.folder / "chunks", key)
+    spool = kept or write_spool(where.folder / "chunks", key, coding, parts, where.progress)
     grown = replace(settings, threads=0, memory_b=0.0, checkpoint_every=0)
     return spool, key_of(plan, parts, grown)
 

@@ -108,15 +108,15 @@ def parts_of(
     if isinstance(source, Part):
         return (source,)
     if isinstance(source, Sequence):
-        found = tuple(_part(item, read) for item in source)
+        parts = tuple(_part(item, read) for item in source)
     elif spool is None:
         raise DataError("batches", ["can be read only once: give work_dir= to spool them to"])
     else:
         spool.mkdir(parents=True, exist_ok=True)
-        found = tuple(_spooled(b, spool / f"{i:06d}.parquet") for i, b in enumerate(source))
-    if not found:
+        parts = tuple(_spooled(b, spool / f"{i:06d}.parquet") for i, b in enumerate(source))
+    if not parts:
         raise DataError("parts", ["expected at least one part, got none"])
-    return found
+    return parts
 
 
 def _part(item: object, read: ReadBatches | None) -> Part:

@@ -89,10 +89,10 @@ def mark(model: ScaleModel, part: Part, level: float = 0.9) -> Marks:
     per_node = "power_w" in plan.targets and "nodes" in plan.features
     quantities = (*plan.targets, "power_per_node_w") if per_node else plan.targets
     bins = np.zeros((len(quantities), int(WIDEST / STEP) + 1), dtype=np.int64)
-    marks = Marks(quantities, np.zeros((len(quantities), len(SUMS))), bins, 0, 0, level)
+    scores = Marks(quantities, np.zeros((len(quantities), len(SUMS))), bins, 0, 0, level)
     for batch in part.batches(plan.columns):
-        marks = marks + _mark_batch(model, batch, marks)
-    return marks
+        scores = scores + _mark_batch(model, batch, scores)
+    return scores
 
 
 def _mark_batch(model: ScaleModel, jobs: JobTable, empty: Marks) -> Marks:

@@ -98,8 +98,8 @@ class Curve:
         if self.population is None or self.features is None:
             return None
         pair = self.features[rows], self.features[columns]
-        found = self.population.covariance_between(*pair, self.width)
-        return require("torch", extra="search").as_tensor(found)
+        covariance = self.population.covariance_between(*pair, self.width)
+        return require("torch", extra="search").as_tensor(covariance)
 
 
 def named(z: Array) -> dict[str, Array]:

@@ -228,8 +228,8 @@ def _quantiles(log_weights: Array, count: int) -> np.ndarray:
     """``count`` indices spread evenly over the weights, in a fixed interleaved order."""
     w = np.exp(log_weights - log_weights.max())
     at = (np.arange(count) + 0.5) / count
-    found = np.minimum(np.searchsorted(np.cumsum(w / w.sum()), at), len(w) - 1)
-    return found[np.argsort(_golden(count), kind="stable")]
+    places = np.minimum(np.searchsorted(np.cumsum(w / w.sum()), at), len(w) - 1)
+    return places[np.argsort(_golden(count), kind="stable")]
 
 
 def _golden(count: int) -> Array:

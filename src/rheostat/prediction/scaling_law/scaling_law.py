@@ -198,12 +198,12 @@ class LawGP:
         w, rough = self.pooled_.weights(runs, prior)
         distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
         spread = np.sqrt(rough.T**2 + self.repeats_[:, None])
-        found = []
+        draws = []
         for u in distinct:  # one by one: a product of matrices rounds differently in company
             f = self.pooled_.basis(u[None])[0]
             curve = np.stack([w[:, : len(f)] @ f, w[:, len(f) :] @ f])
-            found.append(curve + spread * _jumps(u, self.n_draws))
-        return np.stack(found, axis=2)[:, :, back.ravel()]
+            draws.append(curve + spread * _jumps(u, self.n_draws))
+        return np.stack(draws, axis=2)[:, :, back.ravel()]
 
     def _grouping(self, jobs: JobTable) -> tuple[str, ...]:
         if self.group_by is not None:

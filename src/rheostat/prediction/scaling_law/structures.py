@@ -62,10 +62,10 @@ def structures(
     settings: Array, knobs: Sequence[str], jobs: Sequence[Job], named: Sequence[int] = ()
 ) -> list[Structure]:
     """All structures for a target with these settings (N, k) and past ``jobs``."""
-    found: list[Structure] = []
+    candidates: list[Structure] = []
     for target, units, numeric in _correspondences(settings, jobs, named):
-        found += _informed(target, units, numeric, jobs)
-    return found + _generic(settings, knobs, jobs, named)
+        candidates += _informed(target, units, numeric, jobs)
+    return candidates + _generic(settings, knobs, jobs, named)
 
 
 def _correspondences(
@@ -75,7 +75,9 @@ def _correspondences(
     if not jobs:
         return []
     shared = Scale.of(np.vstack([settings, *(j.settings for j in jobs)]), named)
-    found = [(shared.unit(settings), [shared.unit(j.settings) for j in jobs], shared.numeric)]
+    correspondences = [
+        (shared.unit(settings), [shared.unit(j.settings) for j in jobs], shared.numeric)
+    ]
     box = settings.min(axis=0), settings.max(axis=0)
     same = all(
         np.allclose(j.settings.min(axis=0), box[0]) and np.allclose(j.settings.max(axis=0), box[1])
@@ -83,8 +85,8 @@ def _correspondences(
     )
     if not same and not len(named):
         own = [Scale.of(j.settings).unit(j.settings) for j in jobs]
-        found.append((Scale.of(settings).unit(settings), own, shared.numeric))
-    return found
+        correspondences.append((Scale.of(settings).unit(settings), own, shared.numeric))
+    return correspondences
 
 
 def _informed(
@@ -104,15 +106,15 @@ def _informed(
         means = learned.means(features, width)
         return Curve(units, numeric, means, features, learned, width)
 
-    found, own = [], basis(target)
+    informed, own = [], basis(target)
     for width in WIDTHS if len(jobs) > 1 else WIDTHS[:1]:
         left_out = []
         for j, rest in enumerate(others):
             at = spread_out(units[j], JUDGED)
             past = curve(units[j][at], basis(units[j][at]), rest, width)
             left_out.append(replace(past, y=jobs[j].logs[:, at].ravel()))
-        found.append(Structure(curve(target, own, whole, width), tuple(left_out)))
-    return found
+        informed.append(Structure(curve(target, own, whole, width), tuple(left_out)))
+    return informed
 
 
 def _generic(
@@ -120,7 +122,7 @@ def _generic(
 ) -> list[Structure]:
     """Structures in which past jobs tell no more than the usual level: flat, and physical."""
     levels = np.array([j.logs.mean(axis=1) for j in jobs]) if jobs else np.zeros((1, 2))
-    found = []
+    generic = []
     for physical in (False, True):
         if physical and not any(role_of(k) for k in knobs):
             continue
@@ -139,8 +141,8 @@ def _generic(
             level = np.delete(levels, j, axis=0).mean(axis=0)
             past = curve(job.settings[at], level)
             left_out.append(replace(past, y=job.logs[:, at].ravel()))
-        found.append(Structure(curve(settings, levels.mean(axis=0)), tuple(left_out)))
-    return found
+        generic.append(Structure(curve(settings, levels.mean(axis=0)), tuple(left_out)))
+    return generic
 
 
 def role_of(knob: str) -> str | None:

@@ -78,7 +78,7 @@ def climb(searcher: Modelled, n: int, rng: np.random.Generator) -> list[dict[str
             ],
             pending=_pending(searcher),
         )
-        found, _ = optim.optimize_acqf_mixed(
+        best, _ = optim.optimize_acqf_mixed(
             acquisition,
             bounds=torch.tensor([[0.0], [1.0]], dtype=torch.double).expand(
                 2, _width(searcher.space)
@@ -89,7 +89,7 @@ def climb(searcher: Modelled, n: int, rng: np.random.Generator) -> list[dict[str
             fixed_features_list=combinations(searcher.space),
             options={"batch_limit": _RESTARTS, "maxiter": _ITERATIONS},
         )
-    return [decode(searcher.space, x) for x in found.numpy()]
+    return [decode(searcher.space, x) for x in best.numpy()]
 
 
 def quantity(name: str, samples: Any, gp: GaussianProcess) -> Any:

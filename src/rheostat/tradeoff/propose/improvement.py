@@ -55,10 +55,10 @@ class ExpectedImprovement(Modelled):
     def score(self, view: CandidateView, rng: np.random.Generator) -> Array:
         """Mean improvement on the best feasible value, on the log axis where positive."""
         draws = np.broadcast_to(view.front.draws(self.quantity), view.y.shape[:2])
-        told = self._told_feasible()
-        if (told > 0).all() and not (draws <= 0).any():
-            draws, told = np.log(draws), np.log(told)
-        return scored(view, draws, told)
+        observed = self._told_feasible()
+        if (observed > 0).all() and not (draws <= 0).any():
+            draws, observed = np.log(draws), np.log(observed)
+        return scored(view, draws, observed)
 
     def _told_feasible(self) -> Array:
         front: Front = self.front
@@ -78,13 +78,13 @@ class ParEGO(Modelled):
         """Weights are drawn from ``rng``, uniform on the simplex."""
         weights = rng.dirichlet(np.ones(len(self.objectives)))
         draws = chebyshev(view.y, weights, view.ideal, view.span)
-        told = chebyshev(view.known, weights, view.ideal, view.span)
-        return scored(view, draws, told)
+        observed = chebyshev(view.known, weights, view.ideal, view.span)
+        return scored(view, draws, observed)
 
 
-def scored(view: CandidateView, draws: Array, told: Array) -> Array:
+def scored(view: CandidateView, draws: Array, observed: Array) -> Array:
     """Mean feasible improvement of ``draws`` (d, N) on the least of ``told`` and of fixed rows."""
-    best = np.full((len(draws), 1), np.min(told, initial=np.inf))
+    best = np.full((len(draws), 1), np.min(observed, initial=np.inf))
     if view.fixed:
         rows = list(view.fixed)
         coming = np.where(view.feasible[:, rows], draws[:, rows], np.inf)

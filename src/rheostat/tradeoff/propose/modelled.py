@@ -109,9 +109,9 @@ class Modelled(Searcher):
 
     def early(self) -> bool:
         """Whether there is too little to fit a model to."""
-        told = np.isfinite(self.front.values).all(axis=1).sum() if len(self.history) else 0
+        observed = np.isfinite(self.front.values).all(axis=1).sum() if len(self.history) else 0
         fewest = 0 if self.prior is not None else 2
-        return bool(told < fewest or len(self.history) + len(self.pending) < self.initial)
+        return bool(observed < fewest or len(self.history) + len(self.pending) < self.initial)
 
     def forecast(self, settings: Sequence[Setting]) -> Outcome | None:
         """Draws of the model, fitted to what was told; None while there is too little to fit."""
@@ -138,16 +138,16 @@ class Modelled(Searcher):
         parts = [] if self.prior is None else [self.prior]
         if len(self.history):
             extra = [t for t in self.targets() if t in self.front.outcome]
-            told = self.history.table(extra)
-            parts.append(told.rows(np.asarray(np.isfinite(self.front.values).all(axis=1))))
+            observed = self.history.table(extra)
+            parts.append(observed.rows(np.asarray(np.isfinite(self.front.values).all(axis=1))))
         self.model = self.model.fit(concat(parts))
 
     def view(
         self, candidates: Sequence[dict[str, Any]], fixed: Sequence[dict[str, Any]]
     ) -> CandidateView:
         """What the fitted model says about the candidates, ``fixed`` being as good as known."""
-        told = self.front.alternatives.select(self.space.names).frame.rows(named=True)
-        parts = (candidates, fixed, told if self.rereads else [])
+        observed = self.front.alternatives.select(self.space.names).frame.rows(named=True)
+        parts = (candidates, fixed, observed if self.rereads else [])
         rows = self.space.alternatives(self.job, [s for part in parts for s in part])
         return look(
             parts,
@@ -178,11 +178,11 @@ class Modelled(Searcher):
         picked: list[dict[str, Any]] = []
         for _ in range(n):
             seed = int(rng.integers(2**32))  # each look at this point scores with the same chance
-            found = self._best(self.unseen(self.sample(rng), picked), picked, seed)
+            best = self._best(self.unseen(self.sample(rng), picked), picked, seed)
             for step in self.steps:
-                near = self.unseen(self.around(found, step, rng), [*picked, *found])
-                found = self._best([*found, *near], picked, seed)
-            picked.append(found[0])
+                near = self.unseen(self.around(best, step, rng), [*picked, *best])
+                best = self._best([*best, *near], picked, seed)
+            picked.append(best[0])
         return picked
 
     def _best(

@@ -39,9 +39,9 @@ class NoisyHypervolume(Modelled):
         """Evenly spread settings first, then BoTorch's best; a batch greedily, as BoTorch does."""
         if self.listed() is None and climbable(self) and not self.early():
             self.refit()
-            found = climb(self, n, rng)
-            if len({self.key(s) for s in found if not self.taken(s)}) == n:
-                return found
+            settings = climb(self, n, rng)
+            if len({self.key(s) for s in settings if not self.taken(s)}) == n:
+                return settings
         return super().propose(n, rng)
 
     def score(self, view: CandidateView, rng: np.random.Generator) -> Array:

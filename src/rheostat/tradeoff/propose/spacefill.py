@@ -53,21 +53,21 @@ def spread(searcher: Searcher, n: int) -> list[dict[str, Any]]:
     free = searcher.free()
     if free is not None and len(free) <= n:
         return free
-    found: dict[Any, dict[str, Any]] = {}
+    settings: dict[Any, dict[str, Any]] = {}
     points = require("scipy.stats.qmc", extra="core").Sobol(
         len(searcher.space.knobs), scramble=True, rng=searcher.seed
     )
     looked = 0
-    while len(found) < n and looked < _TRIES:
+    while len(settings) < n and looked < _TRIES:
         block = 64 if looked == 0 else looked  # doubles: Sobol blocks are balanced at powers of two
         for setting in searcher.space.sample(points.random(block)):
-            if len(found) < n and not searcher.taken(setting):
-                found.setdefault(searcher.key(setting), setting)
+            if len(settings) < n and not searcher.taken(setting):
+                settings.setdefault(searcher.key(setting), setting)
         looked += block
-    if free is None and not found:
+    if free is None and not settings:
         raise DataError(
             "Space", [f"the constraints allowed none of {looked} points: widen them or the knobs"]
         )
-    rest = [s for s in free or () if searcher.key(s) not in found]
+    rest = [s for s in free or () if searcher.key(s) not in settings]
     order = np.random.default_rng(searcher.seed).permutation(len(rest))
-    return [*found.values(), *(rest[i] for i in order)][:n]
+    return [*settings.values(), *(rest[i] for i in order)][:n]
