@@ -113,9 +113,8 @@ BANNED = {
 }  # fmt: skip
 """Private idiom: what a variable holds has a name in the field."""
 NOT_YET = {
-    "cli": 170, "core": 38, "decision": 250, "explanation": 250, "measurement": 117,
-    "prediction": 215, "recipes": 91, "simulation": 149, "testing": 60, "tradeoff": 95,
-    "training": 214,
+    "cli": 21, "core": 5, "decision": 236, "explanation": 38, "measurement": 14,
+    "prediction": 99, "recipes": 25, "simulation": 149, "tradeoff": 16, "training": 214,
 }  # fmt: skip
 """Folders of src that are being cleaned, with the uses that are left; it only shrinks."""
 

@@ -30,12 +30,12 @@ def learn_dras(course: Curriculum, out: Path | None, progress: Progress | None) 
     from rheostat.training.rl.dras import train
 
     if course.workers > 1:
-        told = "DRAS learns every few events of one episode: expected --workers 1"
-        raise DataError(course.agent, [told])
-    games = course.jobsets[: course.rounds]
-    reward = course.reward("dras_capability", games)
+        message = "DRAS learns every few events of one episode: expected --workers 1"
+        raise DataError(course.agent, [message])
+    jobsets = course.jobsets[: course.rounds]
+    reward = course.reward("dras_capability", jobsets)
     setup = dras(course.agent, faithful=course.faithful, reward=reward, **course.switches)
-    agent = train(games, setup, seed=course.seed, out=out, progress=progress)
+    agent = train(jobsets, setup, seed=course.seed, out=out, progress=progress)
     return _learned(agent, "jobset")
 
 

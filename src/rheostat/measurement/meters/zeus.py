@@ -43,20 +43,20 @@ class Zeus:
 
     def domains(self) -> Sequence[Domain]:
         """One per GPU, processor and memory."""
-        found: list[Domain] = []
+        domains: list[Domain] = []
         self._ask = []
         gpus, cpus = self._group("gpus", []), self._group("cpus", [])
         for i in range(len(gpus) if gpus is not None else 0):
             domain = Domain(f"gpu-{i}", least_window_s=LEAST_WINDOW_S, most_w=GPU_W)
-            found.append(domain)
+            domains.append(domain)
             self._ask.append(partial(_gpu_j, gpus, i))
         for i in range(len(cpus) if cpus is not None else 0):
-            found.append(Domain(f"package-{i}", most_w=CPU_W))
+            domains.append(Domain(f"package-{i}", most_w=CPU_W))
             self._ask.append(partial(_cpu_j, cpus, i, "cpu_mj"))
             if cpus.get_total_energy_consumption(i).dram_mj is not None:
-                found.append(Domain(f"package-{i}:dram", most_w=CPU_W))
+                domains.append(Domain(f"package-{i}:dram", most_w=CPU_W))
                 self._ask.append(partial(_cpu_j, cpus, i, "dram_mj"))
-        return found
+        return domains
 
     def sample(self) -> Sequence[float]:
         """Joules of each domain."""
@@ -70,11 +70,11 @@ class Zeus:
         cpu_error = require("zeus.device.exception", extra="zeus").ZeusBaseCPUError \
             if self._device is None else device.Error  # fmt: skip
         try:
-            found = getattr(device, f"get_{kind}")()
+            devices = getattr(device, f"get_{kind}")()
         except (error, cpu_error) as problem:
             reasons.append(f"{kind}: {problem}")
             return None
-        return found if len(found) else None
+        return devices if len(devices) else None
 
 
 def _gpu_j(gpus: Any, index: int) -> float:

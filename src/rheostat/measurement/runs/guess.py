@@ -129,15 +129,15 @@ def device_caps(columns: Sequence[str]) -> dict[str, str]:
     >>> device_caps(["app", "gpu_power_limit_w", "num_gpus"])
     {'gpu_cap_w': 'gpu_power_limit_w'}
     """
-    found: dict[str, str] = {}
+    caps: dict[str, str] = {}
     for ours, device in (("cpu_cap_w", "cpu|pkg|package|socket"), ("gpu_cap_w", "gpu")):
         pattern = rf"({device})_(power_)?(cap|limit)"
         for c in columns:
             stem, suffix, _, _ = split_unit(c)
             if suffix in ("", "_w") and re.fullmatch(pattern, re.sub(r"[ _]+", "_", stem.lower())):
-                found.setdefault(ours, c)
-    counted = "gpu_cap_w" in found and any(guess_name(c) == "gpus" for c in columns)
-    return found if len(found) == 2 or counted else {}
+                caps.setdefault(ours, c)
+    counted = "gpu_cap_w" in caps and any(guess_name(c) == "gpus" for c in columns)
+    return caps if len(caps) == 2 or counted else {}
 
 
 def interval_names(columns: Sequence[str]) -> dict[str, str]:

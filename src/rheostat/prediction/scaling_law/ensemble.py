@@ -203,7 +203,7 @@ class LawEnsemble:
         torch = require("torch", extra="search")
         both = np.concatenate([known, self.n + known])
         prior = curve.means[:, both]
-        told = self._values() if self.measured else prior
+        values = self._values() if self.measured else prior
         with torch.no_grad():
             z = self.z[members]
             cross = hyper.covariance(curve, z, known, rows)
@@ -211,7 +211,7 @@ class LawEnsemble:
             if self.measured:
                 own = own + torch.diag(torch.as_tensor(self._noise()))
             gain = torch.linalg.solve(own, cross)
-            pulled = (torch.as_tensor(told - prior) @ gain).numpy()
+            pulled = (torch.as_tensor(values - prior) @ gain).numpy()
             gone = (cross * gain).numpy().sum(axis=1)
             n = len(rows)
             shared = (cross[:, :, :n] * gain[:, :, n:]).numpy().sum(axis=1)
@@ -266,8 +266,8 @@ class LawEnsemble:
     def _resample(self, weights: Array, count: int) -> Index:
         """Systematic resampling: indices drawn in proportion to ``weights``, with least noise."""
         at = (self.rng.random() + np.arange(count)) / count
-        found = np.searchsorted(np.cumsum(weights), at)
-        return np.minimum(found, len(weights) - 1).astype(np.int64)
+        places = np.searchsorted(np.cumsum(weights), at)
+        return np.minimum(places, len(weights) - 1).astype(np.int64)
 
     def _reweigh(self) -> None:
         self.own, self._components = self._own(self.z, self.structure)
@@ -283,12 +283,14 @@ class LawEnsemble:
             if not len(members):
                 continue
             curve = structure_.target
-            found = np.zeros((len(members), len(curve.means)))
+            log_evidence = np.zeros((len(members), len(curve.means)))
             if self.measured:
-                found = hyper.log_evidence(curve, z[members], y, at, self._noise())
-            total[members] = np.logaddexp.reduce(found, axis=1) - np.log(found.shape[1])
+                log_evidence = hyper.log_evidence(curve, z[members], y, at, self._noise())
+            total[members] = np.logaddexp.reduce(log_evidence, axis=1) - np.log(
+                log_evidence.shape[1]
+            )
             for row, i in enumerate(members):
-                shares[i] = _normalised(found[row])
+                shares[i] = _normalised(log_evidence[row])
         return total, shares
 
     def _predicted(self, z: Array, structure: Index) -> Array:
@@ -298,8 +300,8 @@ class LawEnsemble:
             members = np.flatnonzero(structure == s)
             for j, curve in enumerate(structure_.left_out if len(members) else ()):
                 y = curve.y if curve.y is not None else np.zeros(0)
-                found = hyper.log_evidence(curve, z[members], y)
-                mean = np.logaddexp.reduce(found, axis=1) - np.log(found.shape[1])
+                log_evidence = hyper.log_evidence(curve, z[members], y)
+                mean = np.logaddexp.reduce(log_evidence, axis=1) - np.log(log_evidence.shape[1])
                 table[members, j] = mean * min(1.0, TEMPER / len(y))
         return table
 

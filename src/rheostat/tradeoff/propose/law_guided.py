@@ -99,8 +99,8 @@ class LawGuided(Searcher):
         if self._whole():
             return self._listed
         here = {self.key(s) for s in self._listed}
-        told = self.front.alternatives.select(self.space.names).frame.rows(named=True)
-        others = {self.key(s): s for s in (*told, *self.pending)}
+        observed = self.front.alternatives.select(self.space.names).frame.rows(named=True)
+        others = {self.key(s): s for s in (*observed, *self.pending)}
         return [*self._listed, *(others[k] for k in sorted(set(others) - here))]
 
     def considered(self) -> list[dict[str, Any]]:
