@@ -204,6 +204,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "search SPACE": ("space.toml", SEARCH.replace("@space.toml", "FILE")),
     "search --journal": ("journal", f"{SEARCH} --journal FILE"),
     "search --prior": ("runs.csv", f"{LAW} --method law --prior FILE"),
+    "search --power-model": ("runs.model", f"{LAW} --method sobol --power-model FILE"),
     "search --from": ("runs.csv", f"{LAW} --method sobol --from FILE"),
     "next FILE": ("runs.csv", f"{NEXT} FILE"),
     "next --map": ("map.toml", f"{NEXT} @runs.csv --map FILE"),
