@@ -245,6 +245,8 @@ def _unreadable(archive: Archive, error: Exception) -> str:
 
 def _before(path: str | Path) -> str | None:
     """The kind of a file of release 0.1.0; None where it is none."""
+    if not Path(path).is_file():  # a pipe has no end
+        return None
     try:
         with Path(path).open("rb") as file:
             start = file.read(2**16).replace(b'\\"', b'"')
