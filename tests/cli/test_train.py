@@ -96,7 +96,6 @@ def test_phases_make_weeks_and_jobsets_takes_the_first_of_them(log, tmp_path, ca
         (("--objective", "energy"), "jobs have no watts: expected a column power_w"),
         (("--objective", "slowdown=1,energy=1", "--agent", "ppo"), "expected idle_w"),
         (("--workers", "2"), "expected --workers 1"),
-        (("--test-fraction", "1"), "expected 0 to less than 1"),
         (("--phases", "9,9"), "expected three counts as 9,9,82"),
         (("--estimates", "boost"), "expected user or perfect"),
     ],
@@ -105,6 +104,13 @@ def test_mistakes_are_told_and_nothing_is_written(log, tmp_path, capsys, wrong, 
     code, out, err = told(capsys, "train", log, "--out", tmp_path / "agent", *wrong)
     assert (code, out) == (1, "")
     assert message in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_test_fraction_of_all_is_wrong_usage(log, tmp_path, capsys):
+    code, out, err = told(capsys, "train", log, "--out", tmp_path / "a", "--test-fraction", 1)
+    assert (code, out) == (2, "")
+    assert "--test-fraction" in err
     assert not list(tmp_path.iterdir())
 
 

@@ -48,6 +48,11 @@ LIKWID = "likwid\n" + "".join(
 PAPI = '{"threads": [{"regions": [' + ",".join(
     f'{{"name": "r{i}", "real_time_nsec": "1000", "PAPI_TOT_INS": "400"}}' for i in range(N)
 ) + "]}]}"  # fmt: skip
+MLENERGY = (
+    "Model,task,GPU,TP,PP,Max BS (reqs),Avg BS (reqs),Avg Output Tokens,Energy/req (J),"
+    "Avg TPOT (s),Token tput (tok/s),params_B\n"
+) + "Llama-8B,chat,A100,1,1,32,30.5,400,120,0.02,1400,8\n" * N
+SERVING = "app,gpu_model,batch_cap,energy_per_token_j\n" + "Llama-8B,A100,32,0.3\n" * N
 COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
 
 
@@ -59,6 +64,8 @@ def files(tmp_path_factory):
         ("swf", SWF),
         ("sacct-json", JSON),
         ("runs", RUNS),
+        ("mlenergy", MLENERGY),
+        ("serving", SERVING),
         *COUNTERS,
     ):
         (folder / name).write_text(text)
