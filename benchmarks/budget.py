@@ -30,7 +30,7 @@ from rheostat.decision.budget.change_limit import programme
 from rheostat.decision.budget.hull import Level
 from rheostat.decision.budget.node_options import BudgetObjective, not_below
 from rheostat.decision.budget.nodes import NodeFleet, fleet
-from rheostat.decision.budget.sharing_rules import RIVALS
+from rheostat.decision.budget.sharing_rules import BASELINES
 from rheostat.decision.caps import CapAdvice, as_runs
 from rheostat.measurement.read import read
 from rheostat.prediction.completion.cap_choice import keep, next_try
@@ -108,7 +108,7 @@ def shares(
             "ours, 90 % sure": allocate_power(f, total, BudgetObjective(risk=0.9)).rows,
             "ours, max-min": allocate_power(f, total, BudgetObjective("max-min")).rows,
         }
-        plans |= {name: rule(f, total) for name, rule in RIVALS.items()}
+        plans |= {name: rule(f, total) for name, rule in BASELINES.items()}
         for name, chosen in plans.items():
             gain = judged_gain(f, chosen, judged)
             rows.append(
@@ -169,7 +169,7 @@ def evenly(f: NodeFleet, published: BudgetPlan) -> np.ndarray:
         now_w=f.now_w[rest], weight=f.weight[rest], draw_w=f.draw_w[rest], groups={},
         fixed=np.zeros(0, dtype=np.int64),
     )  # fmt: skip
-    rows[rest] = RIVALS["fair share, even"](others, float(others.now_w.sum()) + given)
+    rows[rest] = BASELINES["fair share, even"](others, float(others.now_w.sum()) + given)
     return rows
 
 
@@ -227,7 +227,7 @@ def few_tries(tries: tuple[int, ...], extra: float) -> list[dict[str, Any]]:
     f = fleet(pl.DataFrame({"app": list(fit)}), fit, start="lowest")
     total = float(f.now_w.sum() + extra * len(f))
     plans = {"every setting known": allocate_power(f, total).rows}
-    plans |= {name: rule(f, total) for name, rule in RIVALS.items() if name.startswith("fair")}
+    plans |= {name: rule(f, total) for name, rule in BASELINES.items() if name.startswith("fair")}
     for n in tries:
         believed = surfaces(believed_runs(known, new, model, n))
         g = fleet(pl.DataFrame({"app": list(fit)}), believed, start="lowest")

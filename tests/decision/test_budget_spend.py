@@ -14,7 +14,7 @@ from rheostat.decision.budget.allocate_power import PowerLimits, allocate_power,
 from rheostat.decision.budget.changing_budget import follow, planned
 from rheostat.decision.budget.node_options import BudgetObjective
 from rheostat.decision.budget.nodes import fleet
-from rheostat.decision.budget.sharing_rules import RIVALS
+from rheostat.decision.budget.sharing_rules import BASELINES
 from rheostat.errors import DataError, Infeasible
 from rheostat.measurement.read import read
 from rheostat.measurement.synthetic.capped_runs import capped_runs
@@ -160,7 +160,7 @@ def test_forty_watts_gain_more_than_any_usual_rule_on_the_a100_tables(a100) -> N
     total = float(f.now_w.sum() + 40 * len(f))
     spent = allocate_power(f, total)
     ours = spent.gain[0].mean()
-    theirs = {name: gains(f, rule(f, total))[0].mean() for name, rule in RIVALS.items()}
+    theirs = {name: gains(f, rule(f, total))[0].mean() for name, rule in BASELINES.items()}
     assert len(f) == 28
     assert spent.certificate.exact
     assert ours > 0.2

@@ -26,9 +26,14 @@ from rheostat.decision.budget.branch_and_bound import frontier, improve_exactly
 from rheostat.decision.budget.changing_budget import planned
 from rheostat.decision.budget.hull import Level, fill, hull
 from rheostat.decision.budget.max_min import lift_worst
-from rheostat.decision.budget.node_options import BudgetObjective, menu, not_below, worth
+from rheostat.decision.budget.node_options import (
+    BudgetObjective,
+    node_options,
+    not_below,
+    setting_value,
+)
 from rheostat.decision.budget.nodes import fleet
-from rheostat.decision.budget.sharing_rules import RIVALS
+from rheostat.decision.budget.sharing_rules import BASELINES
 from rheostat.errors import DataError, Infeasible
 from rheostat.prediction.surface import Surface
 
@@ -183,18 +188,20 @@ KNOWN = {
 
 def test_worth_is_speed_gained_or_energy_saved_over_the_present_caps() -> None:
     hungry = KNOWN["hungry"]
-    assert worth(hungry, 0, BudgetObjective()) == pytest.approx([0.0, 0.5, 1.0])
-    assert worth(hungry, 1, BudgetObjective()) == pytest.approx([8 / 12 - 1, 0.0, 8 / 6 - 1])
-    energy = worth(hungry, 2, BudgetObjective("energy", slowdown=0.5))
+    assert setting_value(hungry, 0, BudgetObjective()) == pytest.approx([0.0, 0.5, 1.0])
+    assert setting_value(hungry, 1, BudgetObjective()) == pytest.approx(
+        [8 / 12 - 1, 0.0, 8 / 6 - 1]
+    )
+    energy = setting_value(hungry, 2, BudgetObjective("energy", slowdown=0.5))
     assert energy == pytest.approx([-np.inf, 1 - 1600 / 1740, 0.0])
     with pytest.raises(DataError, match=r"surface of bare: .*has no power"):
-        worth(surface("bare", [3.0, 2, 1]), 0, BudgetObjective("energy", slowdown=0.1))
+        setting_value(surface("bare", [3.0, 2, 1]), 0, BudgetObjective("energy", slowdown=0.1))
 
 
 def test_options_of_a_node_rise_in_watts_and_worth_and_keep_the_present_one() -> None:
     f = fleet(pl.DataFrame({"app": ["hungry", "full", "hungry"], "cap_w": [200.0, 300.0, 200.0],
                             "weight": [1.0, 1.0, 2.0]}), KNOWN)  # fmt: skip
-    found = menu(f, BudgetObjective())
+    found = node_options(f, BudgetObjective())
     assert len(found.class_watts) == 3  # as many as differ: another weight is another class
     assert found.watts[0].tolist() == [100.0, 200.0, 300.0]
     assert found.value[0] == pytest.approx([-1 / 3, 0.0, 1 / 3])
@@ -203,13 +210,15 @@ def test_options_of_a_node_rise_in_watts_and_worth_and_keep_the_present_one() ->
     assert found.rows(np.zeros(3, dtype=np.int64)).tolist() == [0, 0, 0]
     floor = not_below(f, 0, np.array([200.0]))
     assert floor.tolist() == [-np.inf, 0.0, 0.0]
-    held = menu(f, BudgetObjective(change=0.5), lambda node: not_below(f, node, np.array([200.0])))
+    held = node_options(
+        f, BudgetObjective(change=0.5), lambda node: not_below(f, node, np.array([200.0]))
+    )
     assert held.value[0][np.isfinite(held.value[0])] == pytest.approx([0.5])
 
 
 def test_prices_of_the_steps_around_a_choice_tell_why_it_stands_there() -> None:
     f = fleet(pl.DataFrame({"app": ["hungry"], "cap_w": [100.0]}), KNOWN)
-    found = menu(f, BudgetObjective())
+    found = node_options(f, BudgetObjective())
     below, above = slopes(found, np.array([1]))
     assert (below[0], above[0]) == (pytest.approx(0.005), pytest.approx(0.005))
     bottom, top = slopes(found, np.array([0])), slopes(found, np.array([2]))
@@ -265,9 +274,9 @@ def test_the_usual_rules_do_what_their_names_say() -> None:
         ("utilisation", 350.0, [1, 0]),  # 100 and 50 W of 150 W more
         ("utilisation", 500.0, [2, 1]),
     ):
-        assert RIVALS[name](f, watts).tolist() == rows, (name, watts)
+        assert BASELINES[name](f, watts).tolist() == rows, (name, watts)
     idle = nodes([200.0, 300.0], ["full", "new"])
-    for rule in RIVALS.values():
+    for rule in BASELINES.values():
         assert rule(idle, 500.0)[1] == idle.now[1]  # nobody moves a node without a surface
 
 
@@ -279,7 +288,7 @@ def test_equal_slowdown_gives_all_the_same_slowdown_that_the_budget_allows() -> 
                         caps=(100.0, 200.0, 300.0, 400.0)),
     }  # fmt: skip
     f = fleet(pl.DataFrame({"app": ["steep", "mild"], "cap_w": [100.0, 100.0]}), straight)
-    rule = RIVALS["equal slowdown (GEOPM)"]
+    rule = BASELINES["equal slowdown (GEOPM)"]
     assert rule(f, 800.1).tolist() == [3, 3]
     assert rule(f, 501.0).tolist() == [2, 1]  # 1.75 at 300 W and at 200 W
     assert rule(f, 200.0).tolist() == [0, 0]

@@ -58,7 +58,7 @@ def made(name, profiles):
         "most": lambda: Sequential(profiles, "most"),
         "fastest": lambda: Sequential(profiles),
         "ecosched": lambda: EcoSched(profiles, 50.0),
-        "packed": lambda: Packed(profiles, 50.0, tries=60),
+        "packed": lambda: Packed(profiles, 50.0, iterations=60),
     }[name]()
 
 
@@ -110,7 +110,7 @@ def test_packed_is_not_foreseen_to_lose_to_marble(world):
 def test_packed_itself_is_no_worse_than_the_baselines_it_can_see(world, crowd, objective):
     profiles, queue = world
     queue = [Waiting(w.name, w.app) for w in queue]
-    packed = Packed(profiles, 50.0, crowd=crowd, objective=objective, tries=40)
+    packed = Packed(profiles, 50.0, crowd=crowd, objective=objective, iterations=40)
     ours = run_queue(queue, packed, NODE, Truth(crowd=crowd))
     for name in ("marble", "most", "fastest"):
         theirs = run_queue(queue, made(name, profiles), NODE, Truth(crowd=crowd))

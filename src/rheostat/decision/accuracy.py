@@ -74,7 +74,7 @@ def _covered(draws: Array, true: Array, level: float) -> float:
     return float(np.mean((low <= true) & (true <= high)))
 
 
-def accuracy_facts(found: Mapping[str, Accuracy]) -> dict[str, dict[str, float]]:
+def accuracy_facts(accuracies: Mapping[str, Accuracy]) -> dict[str, dict[str, float]]:
     """The same as plain data.
 
     >>> accuracy_facts({"runtime_s": Accuracy(2, 0.1, 0.9, 0.9, ())})["runtime_s"]["coverage"]
@@ -82,5 +82,5 @@ def accuracy_facts(found: Mapping[str, Accuracy]) -> dict[str, dict[str, float]]
     """
     return {
         q: {"rows": a.rows, "error": a.error, "coverage": a.coverage, "level": a.level}
-        for q, a in found.items()
+        for q, a in accuracies.items()
     }

@@ -58,8 +58,8 @@ def impossible(many: BatchFronts, model: Any) -> Mask:
     """
     wrong = np.zeros((len(many), many.size), dtype=bool)
     names = [n for n in PARALLEL if n in many.flat.alternatives.columns]
-    found = getattr(model, "identification_", None)
-    if found is None or found.by in CHOSEN_BY_DESIGN or not names:
+    identified = getattr(model, "identification_", None)
+    if identified is None or identified.by in CHOSEN_BY_DESIGN or not names:
         return wrong
     amount = many.flat.alternatives.numpy(names[0]).reshape(wrong.shape)
     time = many.flat.mean("runtime_s").reshape(wrong.shape)

@@ -135,8 +135,8 @@ def end_s(jobs: JobTable) -> Array:
         "submit_s": pl.col("submit_s"),
     }
     known = [way.cast(pl.Float64) for name, way in ways.items() if name in jobs.columns]
-    found = jobs.frame.select(pl.coalesce(known)).to_series()
-    return found.fill_null(np.nan).to_numpy()
+    ended = jobs.frame.select(pl.coalesce(known)).to_series()
+    return ended.fill_null(np.nan).to_numpy()
 
 
 def changes_by(advice: Advice, column: str) -> pl.DataFrame:
@@ -182,11 +182,11 @@ def _true_change(recent: JobTable, advice: Advice, truth: Truth) -> dict[str, Ch
     asked = recent.known_at(Moment.SUBMIT)
     before, after = truth(asked), truth(asked.with_columns((), **turned))
     counted = advice.table.frame["status"].is_in(["advised", "kept"]).to_numpy()
-    found = {}
+    changes = {}
     for q in ("runtime_s", "power_w", "energy_j"):
         if q not in before or q not in after:
             continue
         a, b = (float(np.sum(o.mean(q)[counted])) for o in (after, before))
         ratio = a / b - 1.0 if b else float("nan")
-        found[q] = Change(b, a, (ratio, ratio, ratio))
-    return found
+        changes[q] = Change(b, a, (ratio, ratio, ratio))
+    return changes

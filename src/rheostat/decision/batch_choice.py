@@ -107,15 +107,17 @@ def choose(
     usable = np.isfinite(many.values).all(axis=2) & ~np.isnan(worst)
     allowed = usable & (worst <= 0) & np.isfinite(score)
     order = np.argsort(np.where(allowed, score, np.inf), axis=1, kind="stable")
-    found = allowed.any(axis=1)
-    pick = np.where(found, order[:, 0], many.requested)
+    feasible = allowed.any(axis=1)
+    pick = np.where(feasible, order[:, 0], many.requested)
     second = np.where(allowed.sum(axis=1) > 1, order[:, min(1, order.shape[1] - 1)], -1)
     status = np.select(
-        [found & (pick == many.requested), found, usable.any(axis=1)],
+        [feasible & (pick == many.requested), feasible, usable.any(axis=1)],
         ["kept", "advised", "infeasible"],
         "abstained",
     )
-    return _described(many, np.where(found, pick, many.requested), second, status, level, cluster)
+    return _described(
+        many, np.where(feasible, pick, many.requested), second, status, level, cluster
+    )
 
 
 def _described(
@@ -126,7 +128,7 @@ def _described(
     level: float,
     cluster: NDArray[np.int64],
 ) -> BatchChoice:
-    found = np.isin(status, ("advised", "kept"))
+    feasible = np.isin(status, ("advised", "kept"))
     rows = np.arange(len(many)) * many.size + pick
     frame = many.flat.alternatives.frame[rows]
     support = many.flat.outcome.support
@@ -137,9 +139,9 @@ def _described(
         draws = many.draws(q)
         after = _at(draws, pick)
         before = _at(draws, many.requested)
-        both = np.isfinite(after).all(axis=0) & np.isfinite(before).all(axis=0) & found
+        both = np.isfinite(after).all(axis=0) & np.isfinite(before).all(axis=0) & feasible
         compared |= both
-        advised[q] = _where(found, spread(after, level))
+        advised[q] = _where(feasible, spread(after, level))
         requested[q] = before.mean(axis=0)
         change[q] = _where(both, _relative(after, before, level))
         sums[q] = _by_cluster(after, both, cluster), _by_cluster(before, both, cluster)
@@ -221,14 +223,14 @@ def assignments(
     runner = frame.select(names)[start + np.maximum(chosen.second, 0)].rows(named=True)
     means = {q: many.flat.mean(q) for q in wanted}
     ratio = {q: m[start + chosen.pick] / m[start + chosen.second] for q, m in means.items()}
-    said, told = str(rule), tuple(str(c) for c in limits)
+    said, limit_texts = str(rule), tuple(str(c) for c in limits)
     made = []
     for j in np.flatnonzero(np.isin(chosen.status, ("advised", "kept"))).tolist():
         alone = chosen.second[j] < 0
         because = Because(
             rule=said,
             numbers={q: tuple(float(v[j]) for v in chosen.advised[q]) for q in wanted},  # type: ignore[misc]
-            limits=told,
+            limits=limit_texts,
             runner_up=None if alone else runner[j],
             compared={} if alone else {q: float(r[j]) for q, r in ratio.items()},
             support=None if np.isnan(chosen.support[j]) else float(chosen.support[j]),

@@ -3,7 +3,7 @@
 One job's front is a table of settings; a queue's is a stack of such tables.  All alternatives of
 all jobs are predicted in one call and rules are applied to whole arrays, with the same result as
 `Front.choose` job by job.  The last setting of each job is what it asked for, so that "leave it" is
-always on the menu; where the knob's values contain the request already, that place is left empty.
+always an option; where the knob's values contain the request already, that place is left empty.
 
 Notation
 --------

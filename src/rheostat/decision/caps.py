@@ -55,7 +55,7 @@ class CapAdvice:
     app: str
     row: Array
     default_s: float
-    found: Completion
+    completion: Completion
     kept: CapChoice
     next_setting: int
     needed: float = float("inf")
@@ -119,17 +119,21 @@ def choose_caps(
     model = CapModel().fit(learnt)
     at = [int(i) for i in np.flatnonzero(np.isfinite(first / runtime))]
     row = first / runtime
-    found = model.complete(at, row[at], level=risk)
+    completion = model.complete(at, row[at], level=risk)
     notes = (*notes, *outside, *between)
     if not at:
         kept = CapChoice(learnt.default, 0.0, 1.0)
-        first_run = CapAdvice(learnt, app, row, first, found, kept, learnt.default, notes=notes)
+        first_run = CapAdvice(
+            learnt, app, row, first, completion, kept, learnt.default, notes=notes
+        )
         return replace(first_run, loss=loss, risk=risk)
     needed = model.needed(at, loss, risk)
-    kept = keep(found, learnt.saved_w, loss, needed, learnt.default)
-    after = next_try(model, found, learnt.saved_w, loss)
+    kept = keep(completion, learnt.saved_w, loss, needed, learnt.default)
+    after = next_try(model, completion, learnt.saved_w, loss)
     plain = _baselines(learnt, at, row, loss, risk)
-    return CapAdvice(learnt, app, row, first, found, kept, after, needed, plain, notes, loss, risk)
+    return CapAdvice(
+        learnt, app, row, first, completion, kept, after, needed, plain, notes, loss, risk
+    )
 
 
 def _with_default(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:
@@ -140,7 +144,7 @@ def _with_default(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:
     top = [pl.col(c) == known.frame[c].max() for c in knobs]
     there = known.frame.filter(*top)["app"].unique()
     gone = known.frame.filter(~pl.col("app").is_in(there.implode()))["app"].unique().sort()
-    at = _told(knobs, [float(known.frame[c].max()) for c in knobs])  # type: ignore[arg-type]
+    at = _setting_text(knobs, [float(known.frame[c].max()) for c in knobs])  # type: ignore[arg-type]
     note = (f"left out, no run at {at}: {', '.join(map(str, gone))}",) if len(gone) else ()
     return known.rows(pl.col("app").is_in(there.implode())), note
 
@@ -157,14 +161,16 @@ def _runs(
         raise DataError("tried", [*problems, f"present: {', '.join(tried.columns)}"])
     cells = frame.drop_nulls([*known.knobs, "runtime_s"]).filter(pl.col("runtime_s") > 0)
     mean = cells.group_by(*known.knobs).agg(pl.col("runtime_s").log().mean().exp())
-    found = {tuple(map(float, row[:-1])): float(row[-1]) for row in mean.sort(known.knobs).rows()}
-    odd = [s for s in found if not known.covers(s)]
+    runtimes = {
+        tuple(map(float, row[:-1])): float(row[-1]) for row in mean.sort(known.knobs).rows()
+    }
+    odd = [s for s in runtimes if not known.covers(s)]
     low, high = known.values.min(axis=0), known.values.max(axis=0)
     between = ", ".join(
         f"{k} {a:g} to {b:g}" for k, a, b in zip(known.knobs, low, high, strict=True)
     )
-    notes = tuple(f"{_told(known.knobs, s)} is not used: known are {between}" for s in odd)
-    return {s: t for s, t in found.items() if s not in odd}, notes
+    notes = tuple(f"{_setting_text(known.knobs, s)} is not used: known are {between}" for s in odd)
+    return {s: t for s, t in runtimes.items() if s not in odd}, notes
 
 
 def _grid(known: CapTable, asked: Sequence[Knob]) -> list[tuple[float, ...]]:
@@ -177,7 +183,7 @@ def _grid(known: CapTable, asked: Sequence[Knob]) -> list[tuple[float, ...]]:
         for name, column in zip(known.knobs, known.values.T.tolist(), strict=True)
     ]
     settings = list(itertools.product(*axes)) if given and not wrong else []
-    wrong += [f"{_told(known.knobs, s)} is beyond what the known applications ran"
+    wrong += [f"{_setting_text(known.knobs, s)} is beyond what the known applications ran"
               for s in settings if not known.covers(s)]  # fmt: skip
     if wrong:
         raise DataError("--knob", wrong)
@@ -191,9 +197,9 @@ def _between(
     new = [s for s in settings if known.index(s) is None]
     if not new:
         return known, ()
-    told = "; ".join(_told(known.knobs, s) for s in sorted(set(new))[:5])
+    listed = "; ".join(_setting_text(known.knobs, s) for s in sorted(set(new))[:5])
     more = f" and {len(set(new)) - 5} more" if len(set(new)) > 5 else ""
-    note = f"no known application ran at {told}{more}: theirs are interpolated there"
+    note = f"no known application ran at {listed}{more}: theirs are interpolated there"
     return known.with_settings(new), (note,)
 
 
@@ -207,16 +213,16 @@ def _baselines(
     said = {"line": line.fill(at, row[at]), "gp_low": process.bound(at, row[at], risk)}
     if len(known.knobs) > 1 and corners.possible(at):
         said["bilinear"] = corners.fill(at, row[at])
-    found = []
+    baselines = []
     for name, speed in said.items():
         speed[at] = row[at]
         allowed = speed >= 1.0 - loss - 1e-9
         kept = int(np.where(allowed, known.saved_w, -np.inf).argmax())
-        found.append(Baseline(name, speed, kept))
-    return tuple(found)
+        baselines.append(Baseline(name, speed, kept))
+    return tuple(baselines)
 
 
-def _told(knobs: Sequence[str], values: Sequence[float]) -> str:
+def _setting_text(knobs: Sequence[str], values: Sequence[float]) -> str:
     return ", ".join(f"{k}={v:g}" for k, v in zip(knobs, values, strict=True))
 
 
@@ -226,7 +232,7 @@ def as_runs(advised: CapAdvice, draws: int = 8) -> JobTable:
     Such a table can be given wherever measured runs can, to `rheostat budget plan` for instance.
     """
     levels = (np.arange(draws) + 0.5) / draws
-    speeds = np.stack([advised.found.bound(1.0 - level) for level in levels], axis=1)
+    speeds = np.stack([advised.completion.bound(1.0 - level) for level in levels], axis=1)
     values = np.repeat(advised.known.values, draws, axis=0)
     columns = {k: values[:, j] for j, k in enumerate(advised.known.knobs)}
     runtime = advised.default_s / speeds.ravel()

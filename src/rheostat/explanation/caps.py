@@ -63,9 +63,9 @@ def caps_facts(advice: CapAdvice) -> dict[str, Any]:
         for b in advice.baselines
     ]
     speed, low, likely = (
-        advice.found.speed(),
-        advice.found.bound(risk),
-        advice.found.reaches(1 - loss),
+        advice.completion.speed(),
+        advice.completion.bound(risk),
+        advice.completion.reaches(1 - loss),
     )
     facts["settings"] = [
         {

@@ -50,20 +50,20 @@ class DeviceAddress:
     def panel(self, nodes: Iterable[str], knobs: Iterable[str]) -> Actuators:
         """The devices of ``nodes`` for those of ``knobs`` that have one here."""
         wanted = list(knobs)
-        found = {node: {knob: self.device(node, knob) for knob in wanted} for node in nodes}
-        return Actuators({n: {k: d for k, d in own.items() if d} for n, own in found.items()})
+        devices = {node: {knob: self.device(node, knob) for knob in wanted} for node in nodes}
+        return Actuators({n: {k: d for k, d in own.items() if d} for n, own in devices.items()})
 
     def panel_of(self, places: Iterable[str]) -> Actuators:
         """The devices behind places; one that cannot be had is told when it is asked."""
-        found: dict[str, dict[str, Device]] = {}
+        devices: dict[str, dict[str, Device]] = {}
         absent = {}
         for node, knob in dict.fromkeys(split(place)[:2] for place in places):
             try:
                 if device := self.device(node, knob):
-                    found.setdefault(node, {})[knob] = device
+                    devices.setdefault(node, {})[knob] = device
             except RheostatError as error:
                 absent[node, knob] = str(error)
-        return Actuators(found, absent)
+        return Actuators(devices, absent)
 
     def device(self, node: str, knob: str) -> Device | None:
         """What sets a knob of a node; None where nothing does."""

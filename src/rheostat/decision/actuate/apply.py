@@ -62,9 +62,9 @@ def steps(nodes: Sequence[CapPlan], panel: Actuators) -> CapChanges:
             elif now < write.watts - _EVEN_W:
                 higher.append(step)
         for knob, watts in node.before.items():
-            found = _moved(panel, node, knob)
-            if found is not None:
-                moved[f"{node.node} {knob}"] = (watts, found)
+            standing_w = _moved(panel, node, knob)
+            if standing_w is not None:
+                moved[f"{node.node} {knob}"] = (watts, standing_w)
     return CapChanges(tuple(lower), tuple(higher), moved)
 
 
@@ -72,10 +72,10 @@ def _moved(panel: Actuators, node: CapPlan, knob: str) -> float | None:
     """The watts that stand for a knob, if neither those before the plan nor those after it."""
     if knob not in panel.devices.get(node.node, {}):
         return None
-    found = panel.devices[node.node][knob].standing()
+    caps_w = panel.devices[node.node][knob].standing()
     planned = (node.before[knob], node.after.get(knob, node.before[knob]))
-    as_planned = any(all(abs(w - p) <= LIKE_W for w in found) for p in planned)
-    return None if as_planned else max(found)
+    as_planned = any(all(abs(w - p) <= LIKE_W for w in caps_w) for p in planned)
+    return None if as_planned else max(caps_w)
 
 
 def check(todo: CapChanges, panel: Actuators, journal: CapJournal) -> None:
@@ -127,10 +127,12 @@ def apply(
                 sleep(settle_s)
     except OSError as error:
         undone = put_back(done, panel, settle_s=settle_s, sleep=sleep)
-        told = f"{undone} caps put back" if undone == len(done) else f"{len(done) - undone} caps "
+        outcome = (
+            f"{undone} caps put back" if undone == len(done) else f"{len(done) - undone} caps "
+        )
         if undone < len(done):
-            told += "could not be put back: run rheostat budget restore"
-        raise OSError(f"{error}; {told}") from error
+            outcome += "could not be put back: run rheostat budget restore"
+        raise OSError(f"{error}; {outcome}") from error
     return len(done)
 
 

@@ -49,17 +49,17 @@ class _Files:
 
     def refusals(self, writes: Sequence[Write]) -> list[str]:
         """Files that are no caps of this device or not writable, watts outside their range."""
-        own, found = self.own(), []
+        own, problems = self.own(), []
         for write in writes:
             if write.address not in own:
-                found.append(f"{write.address!r} is no cap under {self.root}")
+                problems.append(f"{write.address!r} is no cap under {self.root}")
                 continue
             (low, high), path = own[write.address], self.root / write.address
             if not write.watts > 0 or not low <= write.watts <= high:
-                found.append(f"{path}: expected {low:g} to {high:g} W, got {write.watts:g} W")
+                problems.append(f"{path}: expected {low:g} to {high:g} W, got {write.watts:g} W")
             if not os.access(path, os.W_OK):
-                found.append(f"{path}: no permission to write: {ROOT_NEEDED}")
-        return list(dict.fromkeys(found))
+                problems.append(f"{path}: no permission to write: {ROOT_NEEDED}")
+        return list(dict.fromkeys(problems))
 
 
 class Powercap(_Files):
@@ -83,26 +83,26 @@ class Powercap(_Files):
 
     def limits(self) -> list[dict[str, Path]]:
         """The files of the long- and the short-term limit of each package, by kind."""
-        found = [_limits(zone) for zone in self.packages()]
-        if not all(found):
+        by_package = [_limits(zone) for zone in self.packages()]
+        if not all(by_package):
             raise MeterUnavailable(
                 f"the packages under {self.root} show energy but no limit to set, as AMD's do"
             )
-        return found
+        return by_package
 
     def writes(self, watts: float) -> list[Write]:
         """Long- and short-term limits of each package, never above the package's share."""
         packages = self.limits()
-        share, found, problems = watts / len(packages), [], []
+        share, planned, problems = watts / len(packages), [], []
         for limits in packages:
             for kind, limit in limits.items():
                 if kind == "long_term" and 0 < _stated(limit) < share:
                     zone = limit.parent.name
                     problems.append(f"{zone}: at most {_stated(limit):g} W, got {share:g} W")
-                found.append(Write(str(limit.relative_to(self.root)), share))
+                planned.append(Write(str(limit.relative_to(self.root)), share))
         if problems:
             raise DataError("cpu_cap_w", problems)
-        return found
+        return planned
 
     def own(self) -> dict[str, tuple[float, float]]:
         """The limits of all packages; without a stated most, what the register can hold."""
@@ -155,11 +155,11 @@ class AmdGpus(_Files):
 
     def own(self) -> dict[str, tuple[float, float]]:
         """The cap of each GPU, within what it states."""
-        found = {}
+        ranges = {}
         for file in self._files():
             low, high = (_watts(file.with_name(f"power1_cap_{x}")) for x in ("min", "max"))
-            found[str(file.relative_to(self.root))] = (low or 0.0, high or REGISTER_W)
-        return found
+            ranges[str(file.relative_to(self.root))] = (low or 0.0, high or REGISTER_W)
+        return ranges
 
     def standing(self) -> list[float]:
         """The cap of each GPU."""

@@ -38,8 +38,8 @@ class CapEntry:
         >>> CapEntry.of(CapEntry("n1|gpu_cap_w|gpu0", 250.0, 200.0).line()).before_w
         250.0
         """
-        told = [self.place, float(self.before_w), float(self.to_w)]
-        return json.dumps([*told, zlib.crc32(json.dumps(told).encode())])
+        values = [self.place, float(self.before_w), float(self.to_w)]
+        return json.dumps([*values, zlib.crc32(json.dumps(values).encode())])
 
     @classmethod
     def of(cls, line: str) -> CapEntry:
@@ -116,17 +116,17 @@ class CapJournal:
         empty = self.path.is_file() and not self.path.stat().st_size  # killed before the first line
         content = b"" if empty else ordinary_file(self.path).read_bytes()
         lines = content.split(b"\n")[:-1]
-        found, problems = [], []
+        valid, problems = [], []
         for number, line in enumerate(lines, 1):
             if line == _HEAD.encode():
                 continue
             try:
-                found.append(CapEntry.of(line.decode("utf-8")))
+                valid.append(CapEntry.of(line.decode("utf-8")))
             except ValueError as error:
                 problems.append(f"line {number}: {error}"[:200])
-        if not found and not _HEAD.encode().startswith(content[: len(_HEAD)]):
+        if not valid and not _HEAD.encode().startswith(content[: len(_HEAD)]):
             raise other_kind(self.path, "a journal of caps")
-        return found, problems
+        return valid, problems
 
     def close(self) -> Path:
         """Everything is restored: keep the journal under a name that says so."""

@@ -82,16 +82,16 @@ class Actuators:
 
     def caps(self, node: str) -> dict[str, float]:
         """The caps of a node as they stand, by knob; `DataError` where its GPUs differ."""
-        found, problems = {}, []
+        caps_w, problems = {}, []
         for knob, device in self.devices.get(node, {}).items():
             watts = device.standing()
-            found[knob] = max(watts)
+            caps_w[knob] = max(watts)
             if max(watts) - min(watts) > LIKE_W:
                 each = ", ".join(f"{w:g} W" for w in watts)
                 problems.append(f"{knob}: expected one cap for all, found {each}: set them alike")
         if problems:
             raise DataError(f"node {node}", problems)
-        return found
+        return caps_w
 
     def get(self, place: str) -> float:
         """Watts at a place (node, knob and address joined)."""

@@ -64,11 +64,11 @@ class EmulatedNodes:
 
     def panel(self) -> Actuators:
         """The places as devices of nodes."""
-        found: dict[str, dict[str, _Place]] = {}
+        devices: dict[str, dict[str, _Place]] = {}
         for place in self.caps:
             node, knob, _ = split(place)
-            found.setdefault(node, {})[knob] = _Place(self, place)
-        return Actuators(found)
+            devices.setdefault(node, {})[knob] = _Place(self, place)
+        return Actuators(devices)
 
 
 @dataclass(frozen=True)

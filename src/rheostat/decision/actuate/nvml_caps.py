@@ -33,11 +33,11 @@ class NvmlCaps:
 
     def own(self) -> dict[str, tuple[float, float]]:
         """The GPUs there are, each with the least and the most watts that it takes."""
-        found = {}
+        ranges = {}
         for i in range(self.driver.nvmlDeviceGetCount()):
             low, high = self.driver.nvmlDeviceGetPowerManagementLimitConstraints(self._gpu(i))
-            found[f"gpu{i}"] = (low / 1e3, high / 1e3)
-        return found
+            ranges[f"gpu{i}"] = (low / 1e3, high / 1e3)
+        return ranges
 
     def _gpu(self, index: int) -> Any:
         return self.driver.nvmlDeviceGetHandleByIndex(index)
@@ -66,15 +66,15 @@ class NvmlCaps:
     def refusals(self, writes: Sequence[Write]) -> list[str]:
         """No GPU of that name, watts outside its range, what the driver says to a write."""
         own = self.own()
-        found = [f"{w.address!r} is no GPU here" for w in writes if w.address not in own]
+        problems = [f"{w.address!r} is no GPU here" for w in writes if w.address not in own]
         mine = [w for w in writes if w.address in own]
-        found += _outside(mine, own)
+        problems += _outside(mine, own)
         for address in dict.fromkeys(w.address for w in mine):
             try:
                 self.put(address, self.get(address))
             except OSError as error:
-                found.append(f"{error}: run as root, or from the site's prolog")
-        return found
+                problems.append(f"{error}: run as root, or from the site's prolog")
+        return problems
 
 
 def _outside(writes: Sequence[Write], own: Mapping[str, tuple[float, float]]) -> list[str]:

@@ -126,15 +126,15 @@ def _by_groups(
     if groups is None:
         return choice, bound
     inner = allocate(groups.watts, groups.value, [groups.lifted(x) for x in levels[1:]])
-    found = groups.expanded(inner.choice, len(watts))
+    solution = groups.expanded(inner.choice, len(watts))
     if groups.whole:
-        return found, min(bound, inner.bound)
-    found = max(choice, spend_rest(watts, value, found, levels), key=partial(total_of, value))
+        return solution, min(bound, inner.bound)
+    solution = max(choice, spend_rest(watts, value, solution, levels), key=partial(total_of, value))
     above = grouped(watts, value, levels, down=True)
     if above is not None:
         upper = allocate(above.watts, above.value, [above.lifted(x) for x in levels[1:]])
         bound = min(bound, upper.bound)
-    return found, bound
+    return solution, bound
 
 
 def total_of(value: Array, choice: Ints) -> float:

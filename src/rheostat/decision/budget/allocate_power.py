@@ -32,7 +32,12 @@ from rheostat.decision.budget.allocate import Allocation, allocate, whole
 from rheostat.decision.budget.change_limit import at_most
 from rheostat.decision.budget.hull import Ints, Level
 from rheostat.decision.budget.max_min import lift_worst
-from rheostat.decision.budget.node_options import BudgetObjective, NodeOptions, menu, not_below
+from rheostat.decision.budget.node_options import (
+    BudgetObjective,
+    NodeOptions,
+    node_options,
+    not_below,
+)
 from rheostat.decision.budget.nodes import NodeFleet
 from rheostat.decision.budget.price import price_draws
 from rheostat.errors import DataError
@@ -79,7 +84,7 @@ class PowerLimits:
 
     def levels(self, fleet: NodeFleet) -> list[Level]:
         """As levels over the fleet's nodes; a group that no node is in is a `DataError`."""
-        found, problems = [], []
+        group_levels, problems = [], []
         for level, budgets in self.groups.items():
             if level not in fleet.groups:
                 have = ", ".join(fleet.groups) or "none"
@@ -89,10 +94,10 @@ class PowerLimits:
             place = {n: i for i, n in enumerate(names)}
             member = np.array([place.get(n, -1) for n in fleet.groups[level]], dtype=np.int64)
             problems += [f"no node is in {level} {n}" for n in names if place[n] not in member]
-            found.append(Level(member, np.array([budgets[n] for n in names], dtype=float)))
+            group_levels.append(Level(member, np.array([budgets[n] for n in names], dtype=float)))
         if problems:
             raise DataError("limits", problems)
-        return [*_nested(found), whole(len(fleet), self.total_w)]
+        return [*_nested(group_levels), whole(len(fleet), self.total_w)]
 
 
 def _nested(levels: list[Level]) -> list[Level]:
@@ -183,13 +188,15 @@ def allocate_power(
         def allowed(node: int) -> Array:
             return not_below(fleet, node, floors[node])
 
-    choices = menu(fleet, objective, allowed)
-    found = _allocated(choices, levels, objective, fleet, most_changes)
-    rows = choices.rows(found.choice)
-    price = _interval(price_draws(fleet, choices, objective, levels), found.price)
-    why = slopes(choices, found.choice)
+    choices = node_options(fleet, objective, allowed)
+    allocation = _allocated(choices, levels, objective, fleet, most_changes)
+    rows = choices.rows(allocation.choice)
+    price = _interval(price_draws(fleet, choices, objective, levels), allocation.price)
+    why = slopes(choices, allocation.choice)
     gain = gains(fleet, rows)
-    return BudgetPlan(fleet, rows, objective, limits, found, price, gain, donors, why, fleet.notes)
+    return BudgetPlan(
+        fleet, rows, objective, limits, allocation, price, gain, donors, why, fleet.notes
+    )
 
 
 def _allocated(
@@ -243,19 +250,19 @@ def gains(fleet: NodeFleet, rows: Ints, level: float = _LEVEL) -> tuple[Array, A
     return table[:, 0], table[:, 1], table[:, 2]
 
 
-def slopes(menu: NodeOptions, choice: Ints) -> tuple[Array, Array]:
+def slopes(choices: NodeOptions, choice: Ints) -> tuple[Array, Array]:
     """Gain per watt of the least step below each node's option and the best above it, (N,)."""
-    pairs, back = np.unique(np.column_stack([menu.kind, choice]), axis=0, return_inverse=True)
-    found = np.full((len(pairs), 2), np.nan)
+    pairs, back = np.unique(np.column_stack([choices.kind, choice]), axis=0, return_inverse=True)
+    slope = np.full((len(pairs), 2), np.nan)
     for i, (c, j) in enumerate(pairs):
-        w, v = menu.class_watts[c], menu.class_value[c]
+        w, v = choices.class_watts[c], choices.class_value[c]
         there = np.isfinite(v)
         below, above = there & (w < w[j]), there & (w > w[j])
         if below.any():
-            found[i, 0] = ((v[j] - v[below]) / (w[j] - w[below])).min()
+            slope[i, 0] = ((v[j] - v[below]) / (w[j] - w[below])).min()
         if above.any():
-            found[i, 1] = ((v[above] - v[j]) / (w[above] - w[j])).max()
-    return found[back, 0], found[back, 1]
+            slope[i, 1] = ((v[above] - v[j]) / (w[above] - w[j])).max()
+    return slope[back, 0], slope[back, 1]
 
 
 def _interval(draws: Array, point: float, level: float = _LEVEL) -> Interval:

@@ -22,7 +22,7 @@ from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import read_json
 from rheostat.decision.budget.allocate_power import BudgetPlan, gains, settings
 from rheostat.decision.budget.nodes import IDLE, NodeFleet
-from rheostat.decision.budget.sharing_rules import RIVALS
+from rheostat.decision.budget.sharing_rules import BASELINES
 from rheostat.errors import DataError
 
 SCHEMA = "rheostat.plan/1"
@@ -47,13 +47,13 @@ class CapPlan:
         }
 
 
-def facts(spent: BudgetPlan, *, rivals: bool = True) -> dict[str, Any]:
+def facts(spent: BudgetPlan, *, baselines: bool = True) -> dict[str, Any]:
     """The plan as plain values, to be written as JSON under the schema `SCHEMA`."""
     fleet, after = spent.fleet, spent.after
     mean, low, high = spent.gain
     n = len(fleet)
     price = dict(zip(("value", "low", "high"), spent.price, strict=True))
-    found: dict[str, Any] = {
+    plan: dict[str, Any] = {
         "objective": spent.objective.objective,
         "risk": spent.objective.risk,
         "slowdown": spent.objective.slowdown,
@@ -81,9 +81,9 @@ def facts(spent: BudgetPlan, *, rivals: bool = True) -> dict[str, Any]:
         "nodes": [_node(spent, after, i) for i in range(n)],
         "notes": [note.message for note in spent.notes],
     }
-    if rivals:
-        found["rivals"] = rival_gains(spent)
-    return found
+    if baselines:
+        plan["rivals"] = baseline_gains(spent)
+    return plan
 
 
 def _node(spent: BudgetPlan, after: NodeFleet, i: int) -> dict[str, Any]:
@@ -110,29 +110,29 @@ def _node(spent: BudgetPlan, after: NodeFleet, i: int) -> dict[str, Any]:
     }
 
 
-def rival_gains(spent: BudgetPlan) -> dict[str, Any]:
+def baseline_gains(spent: BudgetPlan) -> dict[str, Any]:
     """Mean gain of the usual rules with the same total; None where a rule breaks the total."""
-    total, found = spent.limits.total_w, {}
-    for name, rule in RIVALS.items():
+    total, gain_by_rule = spent.limits.total_w, {}
+    for name, rule in BASELINES.items():
         rows = rule(spent.fleet, total)
         fits = spent.fleet.at(rows).now_w.sum() <= total + 1e-6
-        found[name] = float(gains(spent.fleet, rows)[0].mean()) if fits else None
-    return found
+        gain_by_rule[name] = float(gains(spent.fleet, rows)[0].mean()) if fits else None
+    return gain_by_rule
 
 
 def read_plan(path: Path) -> tuple[list[CapPlan], dict[str, Any]]:
     """The nodes of a plan file and all its facts; every mistake is told at once."""
-    found = read_json(path)
-    schema = found.get("schema") if isinstance(found, dict) else None
+    plan = read_json(path)
+    schema = plan.get("schema") if isinstance(plan, dict) else None
     if schema != SCHEMA:
         raise other_kind(path, f"a plan ({SCHEMA})")
     problems: list[str] = []
-    nodes = [_planned(given, i, problems) for i, given in enumerate(found.get("nodes") or [])]
+    nodes = [_planned(given, i, problems) for i, given in enumerate(plan.get("nodes") or [])]
     if not nodes:
         problems.append("names no nodes")
     if problems:
         raise DataError(str(path), problems)
-    return [n for n in nodes if n is not None], found
+    return [n for n in nodes if n is not None], plan
 
 
 def _planned(given: Any, i: int, problems: list[str]) -> CapPlan | None:

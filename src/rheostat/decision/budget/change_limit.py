@@ -46,16 +46,16 @@ def at_most(
     if int((~stays[rows, free.choice]).sum()) <= changes:
         return free
     if len(watts) <= SMALL:
-        found = programme(watts, value, levels, [Side((~stays).astype(float), changes)])
-        return replace(found, price=free.price)
+        solution = programme(watts, value, levels, [Side((~stays).astype(float), changes)])
+        return replace(solution, price=free.price)
     low, high, best = 0.0, float(np.ptp(value[np.isfinite(value)])) + 1.0, None
     bound, stay = free.bound, len(watts) - changes
     for _ in range(_BISECTIONS):
         price = (low + high) / 2
-        found = allocate(watts, value + price * stays, levels, exact=False)
-        bound = min(bound, found.bound - price * stay)  # whoever changes so few earns this much
-        if int((~stays[rows, found.choice]).sum()) <= changes:
-            best, high = found.choice, price
+        solution = allocate(watts, value + price * stays, levels, exact=False)
+        bound = min(bound, solution.bound - price * stay)  # whoever changes so few earns this much
+        if int((~stays[rows, solution.choice]).sum()) <= changes:
+            best, high = solution.choice, price
         else:
             low = price
     if best is None:
@@ -102,8 +102,8 @@ def programme(
         options={"node_limit": most_branches, "mip_rel_gap": 1e-9},
     )
     if answer.x is None:
-        told = "no answer holds" if answer.status == 2 else "no answer was found that holds"
-        raise Infeasible(f"{told} all limits and side constraints: loosen one", 0)
+        reason = "no answer holds" if answer.status == 2 else "no answer was found that holds"
+        raise Infeasible(f"{reason} all limits and side constraints: loosen one", 0)
     taken = answer.x > 0.5
     choice = np.zeros(n, dtype=np.int64)
     choice[node[taken]] = option[taken]

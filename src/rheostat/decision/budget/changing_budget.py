@@ -42,13 +42,13 @@ def planned(
     """
     ahead = budget.changes(begin_s, end_s + lead_s)
     moments = np.unique(np.concatenate([[begin_s], ahead, ahead - lead_s]))
-    found: list[tuple[float, float]] = []
+    steps: list[tuple[float, float]] = []
     for t in moments[(moments >= begin_s) & (moments < end_s)]:
         inside = ahead[(ahead > t) & (ahead <= t + lead_s)]
         least = float(budget.at(np.concatenate([[t], inside])).min())
-        if not found or found[-1][1] != least:
-            found.append((float(t), least))
-    return found
+        if not steps or steps[-1][1] != least:
+            steps.append((float(t), least))
+    return steps
 
 
 def follow(

@@ -48,11 +48,11 @@ class Grouped:
 
     def expanded(self, choice: Ints, n: int) -> Ints:
         """Options of the ``n`` rows there were before, from the options of these rows."""
-        found = np.zeros(n, dtype=np.int64)
+        expanded_choice = np.zeros(n, dtype=np.int64)
         for rows, solved, point in zip(self.members, self.frontiers, choice, strict=False):
-            found[rows] = solved.options(int(solved.points[point]))
-        found[self.alone] = choice[len(self.members) :]
-        return found
+            expanded_choice[rows] = solved.options(int(solved.points[point]))
+        expanded_choice[self.alone] = choice[len(self.members) :]
+        return expanded_choice
 
 
 def grouped(

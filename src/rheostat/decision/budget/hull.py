@@ -77,7 +77,7 @@ def hull(watts: Array, value: Array) -> tuple[Ints, HullSteps]:
     cheapest = watts.min(axis=1, keepdims=True)
     first = np.where(watts <= cheapest, value, -np.inf).argmax(axis=1)
     at, active = first.copy(), rows
-    found: list[tuple[Ints, Ints, Array, Array]] = []
+    parts: list[tuple[Ints, Ints, Array, Array]] = []
     for _ in range(k):
         w, v = watts[active], value[active]
         here = at[active]
@@ -90,12 +90,12 @@ def hull(watts: Array, value: Array) -> tuple[Ints, HullSteps]:
         active, best, own = active[goes], best[goes], own[goes]
         if not len(active):
             break
-        found.append((active, best, dw[own, best], dv[own, best]))
+        parts.append((active, best, dw[own, best], dv[own, best]))
         at[active] = best
-    if not found:
+    if not parts:
         none = np.zeros(0, dtype=np.int64)
         return first, HullSteps(none, none, np.zeros(0), np.zeros(0))
-    return first, HullSteps(*(np.concatenate(part) for part in zip(*found, strict=True)))
+    return first, HullSteps(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -121,21 +121,21 @@ def fill(
     many = np.ones(len(spent)) if count is None else count
     slope = steps.gain / steps.watts
     cost = steps.watts * many[steps.row]
-    worth = steps.gain * many[steps.row]
+    gain = steps.gain * many[steps.row]
     whole = np.ones(len(slope), dtype=bool)
     kept = np.lexsort((steps.row, -slope))  # a row's steps come in order: slopes fall along a hull
     price = 0.0
     for level in levels:
         before = kept
-        kept, cost, worth, cut = _within(kept, steps.row, cost, worth, level, spent * many)
+        kept, cost, gain, cut = _within(kept, steps.row, cost, gain, level, spent * many)
         whole[cut] = False
         left = np.setdiff1d(before, kept, assume_unique=True)
         price = float(max(slope[cut].max(initial=0.0), slope[left].max(initial=0.0)))
-    return Filled(steps.take(kept[whole[kept]]), float(worth[kept].sum()), price)
+    return Filled(steps.take(kept[whole[kept]]), float(gain[kept].sum()), price)
 
 
 def _within(
-    kept: Ints, row: Ints, cost: Array, worth: Array, level: Level, spent: Array
+    kept: Ints, row: Ints, cost: Array, gain: Array, level: Level, spent: Array
 ) -> tuple[Ints, Array, Array, Ints]:
     """Steps that fit the groups of one level; of the step that fits only in part, that part."""
     groups = len(level.budget_w)
@@ -153,9 +153,9 @@ def _within(
     part = ~fits & (used - cost[kept] < limit - _SLACK_W)
     cut = kept[part]
     share = (limit[part] - (used[part] - cost[cut])) / cost[cut]
-    cost, worth = cost.copy(), worth.copy()
-    cost[cut], worth[cut] = cost[cut] * share, worth[cut] * share
+    cost, gain = cost.copy(), gain.copy()
+    cost[cut], gain[cut] = cost[cut] * share, gain[cut] * share
     stay = np.sort(order[fits | part])  # back to falling gain per watt
     back = np.empty(len(kept), dtype=np.int64)
     back[order] = kept
-    return back[stay], cost, worth, cut
+    return back[stay], cost, gain, cut

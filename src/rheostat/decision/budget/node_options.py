@@ -106,14 +106,14 @@ def bounded(draws: Array, risk: float | None) -> Array:
     return np.asarray(np.quantile(draws, 1.0 - risk, axis=0))
 
 
-def worth(surface: Surface, now: int, objective: BudgetObjective) -> Array:
+def setting_value(surface: Surface, now: int, objective: BudgetObjective) -> Array:
     """Value of each setting, (s,); -inf where the slowdown bound is broken."""
-    return bounded(worth_draws(surface, now, objective), objective.risk) + forbidden(
+    return bounded(value_draws(surface, now, objective), objective.risk) + forbidden(
         surface, now, objective
     )
 
 
-def worth_draws(surface: Surface, now: int, objective: BudgetObjective) -> Array:
+def value_draws(surface: Surface, now: int, objective: BudgetObjective) -> Array:
     """Value of each setting, draw by draw, (d, s)."""
     if objective.objective != "energy":
         return surface.gain(now)
@@ -138,7 +138,7 @@ def forbidden(surface: Surface, now: int, objective: BudgetObjective) -> Array:
     return np.where(high <= 1.0 + objective.slowdown + 1e-12, 0.0, -np.inf)
 
 
-def menu(
+def node_options(
     fleet: NodeFleet, objective: BudgetObjective, allowed: Callable[[int], Array] | None = None
 ) -> NodeOptions:
     """The options of every node.
@@ -176,7 +176,7 @@ def _class(
     if fixed:
         return fleet.now_w[[node]], np.zeros(1), np.array([now])
     surface = fleet.surfaces[fleet.app[node]]
-    value = fleet.weight[node] * worth(surface, now, objective)
+    value = fleet.weight[node] * setting_value(surface, now, objective)
     if allowed is not None:
         value = value + allowed(node)
     value[now] += objective.change

@@ -143,12 +143,12 @@ def fleet(
 
 
 def _notes(stand: Standing, idle: Bools, missing: Bools) -> tuple[Note, ...]:
-    told = ~idle & ~missing
+    known = ~idle & ~missing
     said = (
         ("no surface for the application: caps are left as they are", missing),
-        ("caps below the lowest that were measured: left as they are", stand.below & told),
-        ("caps between those that were measured: speed interpolated", stand.between & told),
-        ("caps above the highest that were measured: taken to be as fast", stand.above & told),
+        ("caps below the lowest that were measured: left as they are", stand.below & known),
+        ("caps between those that were measured: speed interpolated", stand.between & known),
+        ("caps above the highest that were measured: taken to be as fast", stand.above & known),
     )
     return tuple(
         Note(text, tuple(np.flatnonzero(rows)[:20].tolist()), count=int(rows.sum()))

@@ -17,7 +17,7 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.decision.budget.hull import Level, fill, hull
-from rheostat.decision.budget.node_options import BudgetObjective, NodeOptions, worth_draws
+from rheostat.decision.budget.node_options import BudgetObjective, NodeOptions, value_draws
 from rheostat.decision.budget.nodes import NodeFleet
 
 _DRAWS = 32
@@ -25,16 +25,16 @@ _WORK = 20_000  # rows times draws
 
 
 def price_draws(
-    fleet: NodeFleet, menu: NodeOptions, objective: BudgetObjective, levels: Sequence[Level]
+    fleet: NodeFleet, choices: NodeOptions, objective: BudgetObjective, levels: Sequence[Level]
 ) -> Array:
     """Value of one more watt for the whole fleet, one per draw; empty if no surface is unsure."""
-    members = np.column_stack([menu.kind, *(level.member for level in levels)])
+    members = np.column_stack([choices.kind, *(level.member for level in levels)])
     rows, count = np.unique(members, axis=0, return_counts=True)
     nested = [Level(rows[:, i + 1], level.budget_w) for i, level in enumerate(levels)]
-    draws = _class_draws(fleet, menu, objective, max(2, min(_DRAWS, _WORK // len(rows))))
+    draws = _class_draws(fleet, choices, objective, max(2, min(_DRAWS, _WORK // len(rows))))
     if draws is None:
         return np.zeros(0)
-    watts = menu.class_watts[rows[:, 0]]
+    watts = choices.class_watts[rows[:, 0]]
     prices = []
     for values in draws:
         value = values[rows[:, 0]]
@@ -46,20 +46,20 @@ def price_draws(
 
 
 def _class_draws(
-    fleet: NodeFleet, menu: NodeOptions, objective: BudgetObjective, most: int
+    fleet: NodeFleet, choices: NodeOptions, objective: BudgetObjective, most: int
 ) -> Array | None:
-    """Values of the menu's options, draw by draw, (d, C, K); None where all draws agree."""
-    classes, options = menu.class_watts.shape
+    """Values of the options, draw by draw, (d, C, K); None where all draws agree."""
+    classes, options = choices.class_watts.shape
     result = np.full((most, classes, options), -np.inf)
     unsure = False
-    for c, node in enumerate(menu.representative):
-        there = np.isfinite(menu.class_value[c])
+    for c, node in enumerate(choices.representative):
+        there = np.isfinite(choices.class_value[c])
         if node in fleet.fixed:
             result[:, c, there] = 0.0
             continue
         surface = fleet.surfaces[fleet.app[node]]
-        drawn = fleet.weight[node] * worth_draws(surface, int(fleet.now[node]), objective)
-        drawn = drawn[:, menu.class_row[c, there]]
+        drawn = fleet.weight[node] * value_draws(surface, int(fleet.now[node]), objective)
+        drawn = drawn[:, choices.class_row[c, there]]
         unsure |= bool(np.ptp(drawn, axis=0).max() > 0)
         result[:, c, there] = drawn[np.arange(most) % len(drawn)]
     return result if unsure else None

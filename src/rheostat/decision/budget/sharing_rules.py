@@ -81,7 +81,7 @@ def equal_slowdown(fleet: NodeFleet, total_w: float) -> Ints:
     return _each(fleet, lambda i, s: _lift(s, int(s.total_w.argmin()), float(want[i] - low_w[i])))
 
 
-RIVALS: dict[str, Callable[[NodeFleet, float], Ints]] = {
+BASELINES: dict[str, Callable[[NodeFleet, float], Ints]] = {
     "fair share, even": fair_even,
     "fair share, proportional": fair_proportional,
     "fair share, best": fair_best,
@@ -142,8 +142,8 @@ def _quadratic(surface: Surface) -> tuple[float, float]:
     y = time / time.min() - 1.0
     from scipy.optimize import nnls
 
-    found: Array = nnls(np.column_stack([x**2, x]), y)[0]
-    return float(found[0]), float(found[1])
+    coefficients: Array = nnls(np.column_stack([x**2, x]), y)[0]
+    return float(coefficients[0]), float(coefficients[1])
 
 
 def _watts(fit: tuple[float, float], slowdown: float) -> float:

@@ -71,7 +71,7 @@ class EcoSched:
         busy_w: float | None = None,
     ) -> None:
         self.name = "ecosched" if bandit else "ecosched-score"
-        self.told: dict[str, PredictedProfile] = {
+        self.predicted: dict[str, PredictedProfile] = {
             app: predict(modes, by=by).within(tolerance) for app, modes in profiles.items()
         }
         every = [m.power_w / m.gpus for modes in profiles.values() for m in modes]
@@ -136,8 +136,10 @@ class EcoSched:
                         yield a, b
 
     def _choices(self, job: Waiting) -> Iterator[_Choice]:
-        told = self.told[job.app]
-        for mode, ne, nrt in zip(told.modes, getattr(told, self.metric), told.nrt, strict=True):
+        profile = self.predicted[job.app]
+        for mode, ne, nrt in zip(
+            profile.modes, getattr(profile, self.metric), profile.nrt, strict=True
+        ):
             yield _Choice(job, mode, float(ne) - 1, float(nrt) - 1)
 
     def _best(
@@ -170,7 +172,7 @@ class EcoSched:
         left = free - sum(c.mode.gpus for c in action)
         names = {c.job.name for c in action}
         others = [w for w in waiting if w.name not in names]
-        none = sum(all(m.gpus > left for m in self.told[w.app].modes) for w in others)
+        none = sum(all(m.gpus > left for m in self.predicted[w.app].modes) for w in others)
         return none / len(others) if others else 0.0
 
 

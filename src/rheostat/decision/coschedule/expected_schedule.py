@@ -62,8 +62,8 @@ def cost(objective: str, makespan_s: float, energy_j: float) -> float:
     (30.0, 10.0, 3.0)
     """
     if objective not in OBJECTIVES:
-        told = f"expected one of {', '.join(OBJECTIVES)}, got {objective!r}"
-        raise DataError("objective", [told])
+        problem = f"expected one of {', '.join(OBJECTIVES)}, got {objective!r}"
+        raise DataError("objective", [problem])
     return {"edp": energy_j * makespan_s, "makespan": makespan_s, "energy": energy_j}[objective]
 
 

@@ -83,24 +83,24 @@ def profiles_of(jobs: JobTable, app: str = "app") -> dict[str, tuple[Mode, ...]]
     names = [app, "gpus", *(["cap_w"] if "cap_w" in jobs.columns else [])]
     signals = [c for c in SIGNALS if c in jobs.columns]
     frame = jobs.frame.group_by(names, maintain_order=True).mean().sort(names)
-    found: dict[str, list[Mode]] = {}
+    profiles: dict[str, list[Mode]] = {}
     for row in frame.select([*names, "runtime_s", "power_w", *signals]).rows(named=True):
-        found.setdefault(str(row[app]), []).append(
+        profiles.setdefault(str(row[app]), []).append(
             Mode(
                 str(row[app]), int(row["gpus"]), float(row["runtime_s"]), float(row["power_w"]),
                 row.get("cap_w"), *(_number(row.get(c)) for c in SIGNALS),
             )
         )  # fmt: skip
-    return {name: tuple(modes) for name, modes in found.items()}
+    return {name: tuple(modes) for name, modes in profiles.items()}
 
 
 def _problems(frame: pl.DataFrame, app: str) -> list[str]:
     nameless = (frame[app].is_null().arg_true() + 1).to_list()
-    found = [f"{app}: missing in {rows_said(nameless)}"] if nameless else []
+    problems = [f"{app}: missing in {rows_said(nameless)}"] if nameless else []
     for name, (least, most) in RANGE.items():
         if name in frame.columns:
-            found += _outside(frame[name], least, most)
-    return found
+            problems += _outside(frame[name], least, most)
+    return problems
 
 
 def _outside(column: pl.Series, least: float, most: float) -> list[str]:
@@ -180,8 +180,8 @@ def predict(modes: Sequence[Mode], *, by: str = "signal") -> PredictedProfile:
     else:
         s = signal(modes)
         if not has_signals({modes[0].app: tuple(modes)}):
-            told = "not every mode has a signal (dram_active, fp_active or sm_clock)"
-            raise DataError(modes[0].app, [told, "take by='runtime'"])
+            problem = "not every mode has a signal (dram_active, fp_active or sm_clock)"
+            raise DataError(modes[0].app, [problem, "take by='runtime'"])
         nrt = np.divide(s.max(), s, out=np.full(len(s), np.inf), where=s > 0)
     power = np.array([m.power_w for m in modes])
     ne, nedp = power * nrt, power * nrt**2

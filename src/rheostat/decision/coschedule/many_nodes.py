@@ -84,14 +84,14 @@ class Matched:
 
         value = self._values(jobs, room, states)
         rows, columns = linear_sum_assignment(value, maximize=True)
-        found = []
+        starts = []
         for r, c in zip(rows, columns, strict=True):
             if value[r, c] <= 0:
                 continue
             mode = self._planned[jobs[c].name]
             gpus, domain = best_place(states[room[r]], mode.gpus)
-            found.append((room[r], Start(jobs[c], mode, gpus, domain, float(value[r, c]))))
-        return found
+            starts.append((room[r], Start(jobs[c], mode, gpus, domain, float(value[r, c]))))
+        return starts
 
     def _values(
         self, jobs: Sequence[Waiting], room: Sequence[int], states: Sequence[NodeState]

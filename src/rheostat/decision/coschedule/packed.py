@@ -57,7 +57,7 @@ class Packed:
     crowd : slowdown per neighbour that plans reckon with, as measured; 0.05 where it was not.
     objective : "edp", "makespan" or "energy"; the guard against Marble is for "edp".
     caution : runtimes are taken this much longer against Marble's, whose pairs are measured.
-    tries : changes tried when a plan is improved.
+    iterations : changes examined when a plan is improved.
     seed : of the order of changes.
     """
 
@@ -72,12 +72,12 @@ class Packed:
         crowd: float = 0.05,
         objective: str = "edp",
         caution: float = 0.03,
-        tries: int = 4000,
+        iterations: int = 4000,
         seed: int = 0,
     ) -> None:
         self.profiles, self.idle_w = profiles, idle_w
         self.tenants, self.crowd, self.caution = tenants, crowd, caution
-        self.objective, self.tries, self.seed = objective, tries, seed
+        self.objective, self.iterations, self.seed = objective, iterations, seed
         self.near = {app: near_fastest(modes) for app, modes in profiles.items()}
         self.planned = Planned((), tenants, self.name)
 
@@ -165,7 +165,7 @@ class Packed:
         rng = np.random.default_rng(self.seed)
         best, least = plan, self._guarded(plan, running, guard)
         now, past = least, [least] * LATE
-        for k in range(self.tries):
+        for k in range(self.iterations):
             changed = _changed(plan, options, rng)
             then = self._guarded(changed, running, guard)
             if then <= now or then < past[k % LATE]:

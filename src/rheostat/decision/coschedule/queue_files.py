@@ -73,9 +73,9 @@ def _one_machine(path: str | Path, frame: pl.DataFrame) -> None:
     mixed = frame.group_by(key).agg(pl.col(names).n_unique())
     odd = [c for c in names if int(mixed[c].max() or 0) > 1]  # type: ignore[arg-type]
     if odd:
-        told = [f"--where {c}=... is needed: {', '.join(sorted(map(str, frame[c].unique())))}"
+        problems = [f"--where {c}=... is needed: {', '.join(sorted(map(str, frame[c].unique())))}"
                 for c in odd]  # fmt: skip
-        raise DataError(str(path), told)
+        raise DataError(str(path), problems)
 
 
 def read_queue(text: str, profiles: Profiles) -> list[Waiting]:
@@ -122,8 +122,8 @@ def read_queue(text: str, profiles: Profiles) -> list[Waiting]:
 
 
 def _part(text: str, profiles: Profiles) -> tuple[str, int]:
-    found = re.fullmatch(r"(.+?)\s*\*\s*(\d{1,9})", text)
-    return (found[1], int(found[2])) if found and text not in profiles else (text, 1)
+    match = re.fullmatch(r"(.+?)\s*\*\s*(\d{1,9})", text)
+    return (match[1], int(match[2])) if match and text not in profiles else (text, 1)
 
 
 def _means_file(text: str) -> bool:
@@ -135,9 +135,9 @@ def _means_file(text: str) -> bool:
 
 
 def _unknown(names: set[str], profiles: Profiles) -> list[str]:
-    told = [f"{name} has no profile" for name in sorted(names)[:8]]
-    told += [f"nor have {len(names) - 8} more"] if len(names) > 8 else []
-    return [*told, f"there are {', '.join(sorted(profiles))}"] if told else []
+    problems = [f"{name} has no profile" for name in sorted(names)[:8]]
+    problems += [f"nor have {len(names) - 8} more"] if len(names) > 8 else []
+    return [*problems, f"there are {', '.join(sorted(profiles))}"] if problems else []
 
 
 def _numbered(apps: list[str]) -> list[Waiting]:

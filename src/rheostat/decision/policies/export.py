@@ -119,9 +119,9 @@ def _lua(tree: PriorityTree) -> str:
     lines += [f"function rheostat_worth({names})", *_nest(tree, LUA, 0, 1), "end"]
     if plain(tree):
         low, high = worths(tree)
-        told = {"asked": _facts(tree, "{} / math.max({}, 1.0)"), "steps": STEPS}
-        told |= {"low": repr(low), "wide": repr(high - low or 1.0)}
-        lines += ["", *SUBMIT.format(**told).splitlines()]
+        fields = {"asked": _facts(tree, "{} / math.max({}, 1.0)"), "steps": STEPS}
+        fields |= {"low": repr(low), "wide": repr(high - low or 1.0)}
+        lines += ["", *SUBMIT.format(**fields).splitlines()]
     return "\n".join(lines) + "\n"
 
 
@@ -170,8 +170,8 @@ def plain(tree: PriorityTree) -> bool:
 
 
 def _facts(tree: PriorityTree, quotient: str) -> str:
-    told = EXPRESSIONS | {"relative_wait": quotient.format("wait_s", "request_s")}
-    return ", ".join(told[f.name] for f in tree.features)
+    expressions = EXPRESSIONS | {"relative_wait": quotient.format("wait_s", "request_s")}
+    return ", ".join(expressions[f.name] for f in tree.features)
 
 
 def _head(tree: PriorityTree) -> str:
@@ -195,7 +195,7 @@ def worths(tree: PriorityTree) -> tuple[float, float]:
 def _nest(tree: PriorityTree, say: Dialect, node: int, deep: int) -> list[str]:
     pad = " " * say.indent * deep
     if tree.left[node] < 0:
-        return [pad + say.give.format(_worth(tree, say, node))]
+        return [pad + say.give.format(_leaf_value(tree, say, node))]
     name = tree.features[tree.feature[node]].name
     lines = [pad + say.ask.format(name, repr(float(tree.threshold[node])))]
     lines += _nest(tree, say, int(tree.left[node]), deep + 1)
@@ -204,12 +204,12 @@ def _nest(tree: PriorityTree, say: Dialect, node: int, deep: int) -> list[str]:
     return lines + ([pad + say.end.format()] if say.end else [])
 
 
-def _worth(tree: PriorityTree, say: Dialect, leaf: int) -> str:
-    told = repr(float(tree.value[leaf]))
+def _leaf_value(tree: PriorityTree, say: Dialect, leaf: int) -> str:
+    text = repr(float(tree.value[leaf]))
     for slope, scale, steep in zip(
         tree.slope[leaf], tree.scale[leaf], tree.steep[leaf], strict=True
     ):
         if slope >= 0:
             name = tree.features[slope].name
-            told += f" + {name} / ({say.size.format(name)} + {float(scale)!r}) / {float(steep)!r}"
-    return told
+            text += f" + {name} / ({say.size.format(name)} + {float(scale)!r}) / {float(steep)!r}"
+    return text

@@ -141,13 +141,13 @@ class PriorityTree:
         """Worth of each job, (r,): the highest goes first."""
         x = self._checked(X)
         leaf = self.apply(x)
-        worth: Array = self.value[leaf]
+        priority: Array = self.value[leaf]
         for k in range(self.slope.shape[1]):
             slope = self.slope[leaf, k]
-            told = np.flatnonzero(slope >= 0)
-            seen, at = x[told, slope[told]], leaf[told]
-            worth[told] += seen / (np.abs(seen) + self.scale[at, k]) / self.steep[at, k]
-        return worth
+            sloped = np.flatnonzero(slope >= 0)
+            seen, at = x[sloped, slope[sloped]], leaf[sloped]
+            priority[sloped] += seen / (np.abs(seen) + self.scale[at, k]) / self.steep[at, k]
+        return priority
 
     def _checked(self, X: Any) -> Array:
         x = np.atleast_2d(np.asarray(X, float))
@@ -190,7 +190,7 @@ def _problems(tree: PriorityTree) -> list[str]:
         return [f"expected one entry per node in each array, got {sizes}"]
     inside = tree.left >= 0
     own = np.arange(m)
-    told = {
+    checks = {
         "a child comes before its parent or is none of the nodes": inside
         & ~((tree.left > own) & (tree.right > own) & (tree.left < m) & (tree.right < m)),
         "one child alone": inside != (tree.right >= 0),
@@ -205,7 +205,7 @@ def _problems(tree: PriorityTree) -> list[str]:
         "steep is 0 or no number": (~np.isfinite(tree.steep) | (tree.steep == 0)).any(axis=1),
     }
     result = [
-        f"nodes {np.flatnonzero(b)[:5].tolist()}: {why}" for why, b in told.items() if b.any()
+        f"nodes {np.flatnonzero(b)[:5].tolist()}: {why}" for why, b in checks.items() if b.any()
     ]
     children = np.concatenate([tree.left[inside], tree.right[inside]])
     if not result and len(np.unique(children)) != len(children):

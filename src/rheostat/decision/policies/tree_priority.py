@@ -63,7 +63,7 @@ def site_score(tree: PriorityTree) -> Any:
             elif f == 4:
                 x = wait / max(r, 1.0)
             node = left[node] if x <= threshold[node] else right[node]
-        worth: float = value[node]
+        priority: float = value[node]
         for k in range(slope.shape[1]):
             f = slope[node, k]
             if f < 0:
@@ -77,7 +77,7 @@ def site_score(tree: PriorityTree) -> Any:
                 x = r * n
             elif f == 4:
                 x = wait / max(r, 1.0)
-            worth += x / (abs(x) + scale[node, k]) / steep[node, k]
-        return -worth
+            priority += x / (abs(x) + scale[node, k]) / steep[node, k]
+        return -priority
 
     return score
