@@ -8,7 +8,7 @@ import pytest
 
 from rheostat.core.outcome import Outcome
 from rheostat.decision.budget.allocate import allocate, check, spend_rest, whole
-from rheostat.decision.budget.allocate_power import Limits, allocate_power
+from rheostat.decision.budget.allocate_power import PowerLimits, allocate_power
 from rheostat.decision.budget.hull import Level
 from rheostat.decision.budget.node_options import BudgetObjective, bounded, forbidden
 from rheostat.decision.budget.nodes import fleet
@@ -20,7 +20,7 @@ TWO_RACKS = Level(np.array([0, 0, 1, -1]), np.array([100.0, 50.0]))
 
 def test_a_budget_beyond_all_power_stations_is_refused_by_its_name() -> None:
     with pytest.raises(DataError, match=r"total: expected at most 1e\+12 W.*; rack r1: expected"):
-        Limits(1e308, {"rack": {"r1": float("nan"), "r2": 5.0}})
+        PowerLimits(1e308, {"rack": {"r1": float("nan"), "r2": 5.0}})
 
 
 @pytest.mark.parametrize("over_w", [0.01, 0.5, 1.0])
