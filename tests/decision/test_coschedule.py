@@ -364,10 +364,10 @@ def test_cost_of_an_area_is_that_of_filled_gpus() -> None:
     busy, alone = 60 + 80, 60 + 40
     span = max(busy / 4, alone / 3) * (1 + 0.1 * (alone / (busy / 4) - 1))
     above = 6 * 2000 + 2 * 9000 - 50 * busy
-    assert packed._area_cost(t, e, g, count, NodeSite(4, 3, 50.0)) == pytest.approx(
+    assert packed._area_cost([t, e, g], count, NodeSite(4, 3, 50.0)) == pytest.approx(
         above + 50 * 4 * span)  # fmt: skip
     packed.crowd = 0.0
-    long = packed._area_cost(t, e, g, np.array([0.0, 1.0]), NodeSite(4, 3, 50.0))
+    long = packed._area_cost([t, e, g], np.array([0.0, 1.0]), NodeSite(4, 3, 50.0))
     assert long == pytest.approx(9000 - 50 * 40 + 200 * 20)  # no shorter than its longest job
 
 
