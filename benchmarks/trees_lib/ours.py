@@ -95,11 +95,11 @@ def _students(
     each: dict[str, list[Any]] = {"slowdowns": [], "waits": []}
     seeds, taught = [], []
     for seed, teacher in enumerate(teachers):
-        begin, lesson = time.process_time(), TrainingState.of(_policy(teacher))
-        found = imitate(lesson, on.jobs, on.size, seed=seed, **how)
-        start = lesson.starts(on.trial)
+        begin, teaching = time.process_time(), TrainingState.of(_policy(teacher))
+        found = imitate(teaching, on.jobs, on.size, seed=seed, **how)
+        start = teaching.starts(on.trial)
         seeds.append(_facts(on, found) | {"cpu_s": time.process_time() - begin})
-        seeds[-1]["large"] = _large(on, lesson, found, features)
+        seeds[-1]["large"] = _large(on, teaching, found, features)
         taught.append(on.told(start))
         for what, pairs in each.items():
             pairs.append([getattr(on, what)(s) for s in (found.start, start)])
@@ -136,15 +136,15 @@ def _facts(on: Judged, found: DistilledTree) -> dict[str, Any]:
 
 
 def _large(
-    on: Judged, lesson: TrainingState, found: DistilledTree, features: str
+    on: Judged, teaching: TrainingState, found: DistilledTree, features: str
 ) -> dict[str, float]:
     """Decisions whose first job, to the teacher, takes half of the machine or more.
 
     Their share, that of the wrong ones among them, and that of the others' wrong ones.
     """
     asked: dict[str, Any] = {"features": SETS[features], "between": (on.submit_s[0], np.inf)}
-    states = watched(on.trial, found.start, lesson.worth, **asked)
-    first, chosen = states.best(states.worth), states.best(found.tree.predict(states.x))
+    states = watched(on.trial, found.start, teaching.score, **asked)
+    first, chosen = states.best(states.value), states.best(found.tree.predict(states.x))
     assert states.job is not None
     large = 2 * on.trial.load.procs[states.job[first]] >= on.size
     wrong, other = chosen != first, ~large

@@ -92,7 +92,7 @@ HABITS = {"first come": ("wait_s", 1.0), "shortest request": ("request_s", -1.0)
 
 def habits(states: States) -> dict[str, float]:
     """Share of decisions in which the teacher's first choice is that of a simple rule."""
-    own = states.best(states.worth)
+    own = states.best(states.value)
     names = [f.name for f in states.features]
     found = {
         words: float((states.best(sign * states.x[:, names.index(name)]) == own).mean())
@@ -109,7 +109,7 @@ def looks_at(tree: PriorityTree, states: States) -> dict[str, float]:
         rows = np.flatnonzero(node == i)
         goes = states.x[rows, tree.feature[i]] <= tree.threshold[i]
         node[rows] = np.where(goes, tree.left[i], tree.right[i])
-        y = states.worth[rows]
+        y = states.value[rows]
         gain[tree.feature[i]] += _error(y) - _error(y[goes]) - _error(y[~goes])
     total = gain.sum() or 1.0
     return {f.name: float(g / total) for f, g in zip(tree.features, gain, strict=True)}
@@ -126,8 +126,8 @@ def audit(agent: Any, trace: EpisodeTrace, *, depth: int = 4) -> dict[str, Any]:
     of its decision, which is all that puts it first.
     """
     states, episode, _ = met(agent, trace, features=WITH_WAIT)
-    mean = np.add.reduceat(states.worth, states.first) / states.rows
-    within = replace(states, worth=states.worth - np.repeat(mean, states.rows))
+    mean = np.add.reduceat(states.value, states.first) / states.rows
+    within = replace(states, value=states.value - np.repeat(mean, states.rows))
     told: dict[str, Any] = {**episode.metrics(), "habits": habits(states)}
     for words, part in (("values", states), ("within", within)):
         tree = value_tree(part, depth)

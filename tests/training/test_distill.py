@@ -54,7 +54,7 @@ def scored(name):
 
 
 def drawn(k=60, d=3, seed=0):
-    """Decisions of drawn jobs, worth a sum of their features."""
+    """Decisions of drawn jobs, of a value that is a sum of their features."""
     rng = np.random.default_rng(seed)
     rows = rng.integers(2, 9, k)
     first = np.concatenate([[0], np.cumsum(rows)[:-1]])
@@ -106,7 +106,7 @@ def test_choosing_decisions_keeps_their_rows():
     np.testing.assert_array_equal(some.x, np.concatenate([states.x[r] for r in rows]))
     both = joined([some, states.only(np.array([1]))])
     assert both.rows.tolist() == [*states.rows[[3, 7]], states.rows[1]]
-    np.testing.assert_array_equal(both.worth[both.first], states.worth[states.first[[3, 7, 1]]])
+    np.testing.assert_array_equal(both.value[both.first], states.value[states.first[[3, 7, 1]]])
 
 
 # ---------------------------------------------------------------- trees
@@ -114,7 +114,7 @@ def test_choosing_decisions_keeps_their_rows():
 
 def test_places_are_the_teachers_order_and_ties_stay_as_they_arrived():
     states = drawn(k=2)
-    states.worth[:] = 0.0
+    states.value[:] = 0.0
     assert places(states).tolist() == [*range(states.rows[0]), *range(states.rows[1])]
 
 
@@ -122,7 +122,7 @@ def test_a_tree_of_values_is_scikit_learns():
     from sklearn.tree import DecisionTreeRegressor
 
     states = drawn(k=200)
-    other = DecisionTreeRegressor(max_depth=5, random_state=0).fit(states.x, states.worth)
+    other = DecisionTreeRegressor(max_depth=5, random_state=0).fit(states.x, states.value)
     told = value_tree(states, 5).predict(states.x.astype(np.float32))
     np.testing.assert_allclose(told, other.predict(states.x), rtol=1e-12)
 
@@ -142,7 +142,7 @@ def test_growing_finds_two_lines():
 
 def test_a_tree_cut_short_keeps_the_first_questions():
     states = drawn(k=300)
-    tree = grow(states.features, states.x, states.worth, np.ones(len(states.x)), 4)
+    tree = grow(states.features, states.x, states.value, np.ones(len(states.x)), 4)
     short = cut(tree, 2)
     assert short.depth == 2 < tree.depth
     assert short.feature[0] == tree.feature[0]
@@ -152,7 +152,7 @@ def test_a_tree_cut_short_keeps_the_first_questions():
 
 def test_two_slopes_tell_an_order_that_one_cannot():
     states, test = drawn(k=400), drawn(k=200, seed=9)
-    stub = cut(grow(states.features, states.x, states.worth, np.ones(len(states.x)), 0), 0)
+    stub = cut(grow(states.features, states.x, states.value, np.ones(len(states.x)), 0), 0)
     alike = []
     for slopes in (1, 2):
         tree = polished(stub, states, np.ones(len(states)), slopes=slopes)
@@ -172,7 +172,7 @@ def test_slopes_of_several_scales_add_up_to_a_quotient(monkeypatch):
         return States((TreeFeature("a"), TreeFeature("b")), x, at, rows, x[:, 0] / x[:, 1], rows)
 
     states, test = quotients(600), quotients(300)
-    stub = grow(states.features, states.x, states.worth, np.ones(len(states.x)), 0)
+    stub = grow(states.features, states.x, states.value, np.ones(len(states.x)), 0)
     alike = []
     for outer in ((), OUTER):
         monkeypatch.setattr(fit, "OUTER", outer)
@@ -275,9 +275,9 @@ def test_a_certificate_counts_what_it_says():
         states.features, feature=[-1], threshold=[0], left=[-1], right=[-1], value=[0]
     )
     facts = certificate(first, states, learned=states.only(np.arange(5)))
-    own = states.best(states.worth)
+    own = states.best(states.value)
     assert facts["agreement"]["mean"] == pytest.approx(np.mean(own == states.first))
-    part = [states.worth[o] - states.worth[f] for o, f in zip(own, states.first, strict=True)]
+    part = [states.value[o] - states.value[f] for o, f in zip(own, states.first, strict=True)]
     assert facts["regret"]["mean"] == pytest.approx(np.mean(np.array(part) / states.spread()))
     assert facts["chance"] == pytest.approx(np.mean(1 / states.rows))
     assert facts["agreement"]["low"] <= facts["agreement"]["mean"] <= facts["agreement"]["high"]
@@ -299,9 +299,9 @@ def test_a_loss_is_of_the_mean_and_its_interval_knows_blocks_and_repetitions():
 
 def test_draws_of_one_seed_are_not_those_of_the_next(trial):
     start, how = trial.starts(batch_policy("sjf+easy")), DistillConfig(decisions=40)
-    lesson = TrainingState.of("sjf")
+    teacher = TrainingState.of("sjf")
     drawn_by = [
-        _watch(lesson, trial, replace(how, seed=s), start, number=n, part=0).asked[:, 0].tolist()
+        _watch(teacher, trial, replace(how, seed=s), start, number=n, part=0).asked[:, 0].tolist()
         for s, n in ((0, 0), (0, 1), (1, 0))
     ]
     assert drawn_by[0] != drawn_by[1] != drawn_by[2] != drawn_by[0]

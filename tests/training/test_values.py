@@ -1,4 +1,4 @@
-"""The published student: it learns an agent's values from its games, and plays them."""
+"""The published student: it learns an agent's values from its episodes, and plays them."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class Shortest:
 
 
 @pytest.fixture(scope="module")
-def lessons():
+def distilled():
     return imitate_values(Shortest(), prepare(week(), SIZE), depth=8, critical=1, rounds=2)
 
 
-def test_a_student_learns_values_and_plays_games_it_has_not_seen(lessons):
-    found = judged(Shortest(), prepare(week(seed=7), SIZE), lessons)
-    assert found["certificate"]["agreement"]["mean"] > 0.9
-    assert found["certificate"]["chance"] < 0.5
-    assert abs(found["loss"]["mean_bounded_slowdown"]) < 0.1
-    assert found["leaves"] == len(lessons.student.tree.leaves) <= 2**8
+def test_a_student_learns_values_and_plays_episodes_it_has_not_seen(distilled):
+    result = judged(Shortest(), prepare(week(seed=7), SIZE), distilled)
+    assert result["certificate"]["agreement"]["mean"] > 0.9
+    assert result["certificate"]["chance"] < 0.5
+    assert abs(result["loss"]["mean_bounded_slowdown"]) < 0.1
+    assert result["leaves"] == len(distilled.student.tree.leaves) <= 2**8
 
 
-def test_a_student_whose_making_was_interrupted_becomes_the_same(lessons, tmp_path):
+def test_a_student_whose_making_was_interrupted_becomes_the_same(distilled, tmp_path):
     class Stopping(Shortest):
         left = 200
 
@@ -72,8 +72,8 @@ def test_a_student_whose_making_was_interrupted_becomes_the_same(lessons, tmp_pa
     assert "teacher.npz" in {f.name for f in tmp_path.iterdir()}
     steps = Steps(lambda *told: said.append(told), tmp_path)
     again = imitate_values(Shortest(), prepare(week(), SIZE), steps=steps, **how)
-    assert again.rounds == lessons.rounds
-    np.testing.assert_array_equal(again.learned.x, lessons.learned.x)
+    assert again.rounds == distilled.rounds
+    np.testing.assert_array_equal(again.learned.x, distilled.learned.x)
     assert "the agent schedules 150 jobs" not in {stage for stage, _, _ in said}
     within = [(done, of) for stage, done, of in said if stage == "round 2 of 2: the tree schedules"]
     assert len(within) > 50
@@ -86,16 +86,16 @@ def test_a_student_whose_making_was_interrupted_becomes_the_same(lessons, tmp_pa
 
 def test_our_student_of_the_same_agent_is_one_rule():
     how = {"depth": 4, "critical": None, "rounds": 1, "features": WITH_WAIT, "ranked": True}
-    lessons = imitate_values(Shortest(), prepare(week(), SIZE), **how)
-    assert len(lessons.student.tree.leaves) == 1
-    assert [f.name for f in lessons.student.tree.used] == ["request_s"]
-    test = judged(Shortest(), prepare(week(seed=7), SIZE), lessons)
+    distilled = imitate_values(Shortest(), prepare(week(), SIZE), **how)
+    assert len(distilled.student.tree.leaves) == 1
+    assert [f.name for f in distilled.student.tree.used] == ["request_s"]
+    test = judged(Shortest(), prepare(week(seed=7), SIZE), distilled)
     assert test["certificate"]["agreement"]["mean"] == 1.0
     assert test["loss"]["mean_wait_s"] == 0.0
 
 
-def test_only_critical_decisions_are_learned_from(lessons):
-    assert lessons.learned.crowd.min() == 2
+def test_only_critical_decisions_are_learned_from(distilled):
+    assert distilled.learned.crowd.min() == 2
     states, episode, _ = met(Shortest(), prepare(week(), SIZE))
     assert states.crowd.max() > 5
     assert np.isfinite(episode.starts).all()
@@ -119,12 +119,12 @@ def test_without_a_crowd_there_is_nothing_to_learn_from():
         imitate_values(Shortest(), prepare(week(), SIZE), critical=500)
 
 
-def test_a_student_plays_from_its_file_like_any_policy(lessons, tmp_path):
+def test_a_student_plays_from_its_file_like_any_policy(distilled, tmp_path):
     jobs = week(seed=3)
-    lessons.student.to_facts().save(tmp_path / "s.json")
+    distilled.student.to_facts().save(tmp_path / "s.json")
     run = simulate_run(jobs, open_policy(f"tree:{tmp_path / 's.json'}"), SIZE)
-    played = lessons.student.play(prepare(jobs, SIZE))
+    played = distilled.student.play(prepare(jobs, SIZE))
     np.testing.assert_array_equal(run.jobs.numpy("start_s"), played.starts)
     assert run.policy.name == "tree:s"
     with pytest.raises(DataError, match="order"):
-        Student.of(lessons.student.tree)
+        Student.of(distilled.student.tree)

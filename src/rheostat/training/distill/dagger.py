@@ -53,13 +53,13 @@ DEEPEST = 20
 
 @dataclass(frozen=True)
 class TrainingState:
-    """Who teaches: ``worth`` judges jobs, ``starts`` is the teacher's own schedule of a trial.
+    """Who teaches: ``score`` judges jobs, ``starts`` is the teacher's own schedule of a trial.
 
     ``facts`` are the teacher's guard and how it plans, which a tree that sees the queue shares.
     """
 
     name: str
-    worth: Teacher
+    score: Teacher
     starts: Callable[[DistillTrace], Array]
     facts: Mapping[str, list[float]] = field(default_factory=dict)
 
@@ -100,11 +100,11 @@ class DistilledTree:
     learned: States
     start: Array
 
-    def against(self, trial: DistillTrace, lesson: TrainingState, since: float) -> dict[str, Any]:
+    def against(self, trial: DistillTrace, teacher: TrainingState, since: float) -> dict[str, Any]:
         """Mean bounded slowdown of the jobs from ``since`` on, tree's and teacher's; the loss."""
         submit = trial.load.submit_s
         part = submit >= since
-        own, his = (trial.slowdowns(s)[part] for s in (self.start, lesson.starts(trial)))
+        own, his = (trial.slowdowns(s)[part] for s in (self.start, teacher.starts(trial)))
         slow = {"tree": float(own.mean()), "teacher": float(his.mean())}
         return {"slowdown": slow, "loss": loss(own, his, submit[part])}
 
@@ -181,20 +181,20 @@ def imitate(
         Fields of `DistillConfig`.  The tree's ``facts`` have a certificate and the loss, from the
         part of the trace that was not learned from.
     """
-    lesson, steps = TrainingState.of(teacher), Steps(progress, checkpoint)
+    resolved, steps = TrainingState.of(teacher), Steps(progress, checkpoint)
     asked, trial = DistillConfig(**how), DistillTrace.of(jobs, machine)
-    steps.say(f"{lesson.name} schedules {len(trial.load):,} jobs", 0, 1)
-    result = _rounds(lesson, trial, asked, steps)
+    steps.say(f"{resolved.name} schedules {len(trial.load):,} jobs", 0, 1)
+    result = _rounds(resolved, trial, asked, steps)
     judging = "certificate: the tree is held against its teacher on the jobs not learned from"
     steps.say(judging, 0, 3)
     tree, whole, last = result.tree, result.learned, asked.rounds
-    after = _watch(lesson, trial, asked, result.start, number=last, part=2)
+    after = _watch(resolved, trial, asked, result.start, number=last, part=2)
     steps.say(judging, 1, 3)
-    against = result.against(trial, lesson, _edges(trial, asked)[2])
+    against = result.against(trial, resolved, _edges(trial, asked)[2])
     steps.say(judging, 2, 3)
     facts = {
         **tree.facts,
-        "teacher": lesson.name,
+        "teacher": resolved.name,
         "procs": trial.size,
         "jobs": len(trial.load),
         "how": asdict(asked),
@@ -207,12 +207,12 @@ def imitate(
 
 
 def accounted(tree: PriorityTree, learned: States, facts: dict[str, Any]) -> PriorityTree:
-    """The tree with how many jobs came through each node, and what those of each leaf are worth."""
-    leaf, worth = tree.apply(learned.x), tree.predict(learned.x)
+    """The tree with how many jobs came through each node, and the values in each leaf."""
+    leaf, value = tree.apply(learned.x), tree.predict(learned.x)
     support = np.bincount(leaf, minlength=len(tree.left))
     worths = {}
     for i in np.flatnonzero(support):
-        low, middle, high = np.quantile(worth[leaf == i], [0.05, 0.5, 0.95]).tolist()
+        low, middle, high = np.quantile(value[leaf == i], [0.05, 0.5, 0.95]).tolist()
         worths[str(i)] = [middle, low, high]
     for i in np.flatnonzero(tree.left >= 0)[::-1]:
         support[i] = support[tree.left[i]] + support[tree.right[i]]
@@ -220,18 +220,18 @@ def accounted(tree: PriorityTree, learned: States, facts: dict[str, Any]) -> Pri
 
 
 def _rounds(
-    lesson: TrainingState, trial: DistillTrace, how: DistillConfig, steps: Steps
+    teacher: TrainingState, trial: DistillTrace, how: DistillConfig, steps: Steps
 ) -> DistilledTree:
-    start = own = lesson.starts(trial)
-    steps.say(f"{lesson.name} schedules {len(trial.load):,} jobs", 1, 1)
+    start = own = teacher.starts(trial)
+    steps.say(f"{teacher.name} schedules {len(trial.load):,} jobs", 1, 1)
     until = _edges(trial, how)[2]
     learned, held, tried = [], [], []
     for number in range(how.rounds):
         stage = f"round {number + 1} of {how.rounds}"
         steps.say(f"{stage}: decisions to learn from", 0, 2)
-        learned.append(_watch(lesson, trial, how, start, number=number, part=0))
+        learned.append(_watch(teacher, trial, how, start, number=number, part=0))
         steps.say(f"{stage}: decisions to learn from", 1, 2)
-        held.append(_watch(lesson, trial, how, start, number=number, part=1))
+        held.append(_watch(teacher, trial, how, start, number=number, part=1))
         tree = steps.tree(
             f"round-{number}",
             lambda stage=stage: best_tree(  # type: ignore[misc]
@@ -239,14 +239,14 @@ def _rounds(
                 progress=lambda done, of: steps.say(f"{stage}: trees are grown", done, of),
             ),
         )  # fmt: skip
-        tree = replace(tree, facts=dict(lesson.facts))
+        tree = replace(tree, facts=dict(teacher.facts))
         steps.say(f"{stage}: the tree schedules {len(trial.load):,} jobs", 0, 1)
         start = trial.starts(batch_policy(tree))
         alike = certificate(tree, held[-1])["agreement"]["mean"]
-        told = {"slowdown": trial.slowdown(start, until=until), "agreement": alike}
-        tried.append((told, tree, start))
+        metrics = {"slowdown": trial.slowdown(start, until=until), "agreement": alike}
+        tried.append((metrics, tree, start))
         steps.say(f"{stage}: {len(tree.leaves)} leaves, agreement {100 * alike:.1f} %, "
-                  f"bounded slowdown {told['slowdown']:.4g}", 1, 1)  # fmt: skip
+                  f"bounded slowdown {metrics['slowdown']:.4g}", 1, 1)  # fmt: skip
     tree, start = _kept(tried, joined(held), trial.slowdown(own, until=until))
     return DistilledTree(tree, tuple(t[0] for t in tried), joined(learned), start)
 
@@ -259,7 +259,7 @@ def _edges(trial: DistillTrace, how: DistillConfig) -> tuple[float, ...]:
 
 
 def _watch(
-    lesson: TrainingState,
+    teacher: TrainingState,
     trial: DistillTrace,
     how: DistillConfig,
     start: Array,
@@ -272,7 +272,7 @@ def _watch(
     return watched(
         trial,
         start,
-        lesson.worth,
+        teacher.score,
         features=SETS[how.features],
         most=max(most, 1),
         between=(edges[part], edges[part + 1]),
@@ -283,7 +283,7 @@ def _watch(
 def _kept(tried: Sequence[Any], held: States, teacher: float) -> tuple[PriorityTree, Array]:
     """(the tree, its schedule) that agrees most of those no worse than the teacher."""
     bar = max(teacher, min(t[0]["slowdown"] for t in tried))
-    best = held.best(held.worth)
+    best = held.best(held.value)
     fair = [t for t in tried if t[0]["slowdown"] <= bar]
     result = max(fair, key=lambda t: float((held.best(t[1].predict(held.x)) == best).mean()))
     return result[1], result[2]

@@ -6,7 +6,7 @@ are taken from schedules of teacher and student alike, and the teacher is asked 
     Symbol  Shape   Meaning
     x       (r, d)  features of the waiting jobs of k decisions, one after another
     first   (k,)    row at which a decision begins; `rows` (k,) how many jobs it has
-    worth   (r,)    what the teacher gives each job: the highest goes first
+    value   (r,)    what the teacher gives each job: the highest goes first
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class States:
     x: Array
     first: Array
     rows: Array
-    worth: Array
+    value: Array
     crowd: Array
     asked: Array | None = None
     job: Array | None = None
@@ -66,34 +66,34 @@ class States:
         first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
         take = np.repeat(self.first[kept] - first, rows) + np.arange(rows.sum())
         asked, job = (None if v is None else v[take] for v in (self.asked, self.job))
-        given = (self.x[take], first, rows, self.worth[take], self.crowd[kept], asked, job)
+        given = (self.x[take], first, rows, self.value[take], self.crowd[kept], asked, job)
         return States(self.features, *given)
 
-    def best(self, worth: Array) -> Array:
-        """Row of the highest ``worth`` in each decision, the first of equals, (k,)."""
-        most = np.maximum.reduceat(worth, self.first)
-        place = np.where(worth == np.repeat(most, self.rows), np.arange(len(worth)), len(worth))
+    def best(self, value: Array) -> Array:
+        """Row of the highest ``value`` in each decision, the first of equals, (k,)."""
+        most = np.maximum.reduceat(value, self.first)
+        place = np.where(value == np.repeat(most, self.rows), np.arange(len(value)), len(value))
         result: Array = np.minimum.reduceat(place, self.first)
         return result
 
     def spread(self) -> Array:
-        """What is at stake in each decision: the highest worth less the lowest, (k,)."""
-        most, least = (f.reduceat(self.worth, self.first) for f in (np.maximum, np.minimum))
+        """What is at stake in each decision: the highest value less the lowest, (k,)."""
+        most, least = (f.reduceat(self.value, self.first) for f in (np.maximum, np.minimum))
         result: Array = most - least
         return result
 
 
 def joined(parts: Sequence[States]) -> States:
     """All decisions of ``parts``, which have the same features."""
-    x, rows, worth, crowd = (
-        np.concatenate([getattr(p, n) for p in parts]) for n in ("x", "rows", "worth", "crowd")
+    x, rows, value, crowd = (
+        np.concatenate([getattr(p, n) for p in parts]) for n in ("x", "rows", "value", "crowd")
     )
     first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
     given: dict[str, Any] = {}
     for name in ("asked", "job"):
         if all(getattr(p, name) is not None for p in parts):
             given[name] = np.concatenate([getattr(p, name) for p in parts])
-    return States(parts[0].features, x, first, rows, worth, crowd, **given)
+    return States(parts[0].features, x, first, rows, value, crowd, **given)
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ Teacher = Callable[[VisibleState], Array]
 def of_order(order: PriorityFunction) -> Teacher:
     """A simple order as a teacher."""
 
-    def worth(sight: VisibleState) -> Array:
+    def value(sight: VisibleState) -> Array:
         now, s, r, n = sight.asked.T
         with np.errstate(all="ignore"):
             return -np.asarray(order.score(now, s, r, n), float) * np.ones(len(now))
 
-    return worth
+    return value
 
 
 @dataclass(frozen=True)
@@ -161,13 +161,13 @@ def of_network(weights: Array) -> Teacher:
     f = rank.F
     units = weights[f:].reshape(-1, f + 2)
 
-    def worth(sight: VisibleState) -> Array:
+    def value(sight: VisibleState) -> Array:
         z = (sight.x - CENTRE) / SPREAD
         u = z @ units[:, :f].T + units[:, f]
         result: Array = -(z @ weights[:f] + (u / (1.0 + np.abs(u))) @ units[:, f + 1])
         return result
 
-    return worth
+    return value
 
 
 def watched(
@@ -191,8 +191,8 @@ def watched(
         x = site_features(sight.asked)[:, [SITE_NAMES.index(n) for n in names]]
     else:
         x = sight.x[:, [rank.NAMES.index(n) for n in names]]
-    worth = np.asarray(teacher(sight), float)
-    given = (sight.first, sight.rows, worth, sight.rows, sight.asked, sight.job)
+    value = np.asarray(teacher(sight), float)
+    given = (sight.first, sight.rows, value, sight.rows, sight.asked, sight.job)
     return States(tuple(features), np.ascontiguousarray(x), *given)
 
 

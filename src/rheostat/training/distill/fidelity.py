@@ -36,7 +36,7 @@ def certificate(
 ) -> dict[str, Any]:
     """The facts above on ``states``, with intervals; ``learned`` are those it was made of."""
     chosen = states.best(tree.predict(states.x))
-    alike = chosen == states.best(states.worth)
+    alike = chosen == states.best(states.value)
     place = places(states)[chosen] / np.maximum(states.rows - 1, 1)
     facts: dict[str, Any] = {"decisions": len(states), "chance": float((1 / states.rows).mean())}
     for name, values in (
@@ -53,9 +53,9 @@ def certificate(
     return facts
 
 
-def agreement(states: States, worth: Array, *, seed: int = 0) -> dict[str, float]:
-    """Share of decisions in which ``worth`` puts first whom the teacher does, with an interval."""
-    alike = states.best(worth) == states.best(states.worth)
+def agreement(states: States, value: Array, *, seed: int = 0) -> dict[str, float]:
+    """Share of decisions in which ``value`` puts first whom the teacher does, with an interval."""
+    alike = states.best(value) == states.best(states.value)
     return dict(_interval(alike.astype(float), seed))
 
 
@@ -66,8 +66,8 @@ def loss(tree: Array, teacher: Array, submit_s: Array, *, seed: int = 0) -> dict
     that of their losses.  The interval draws blocks of time (`paired_comparison.blocks`),
     the same for both, and repetitions where there are some.
 
-    >>> told = loss(np.array([2.0, 4.0]), np.array([2.0, 2.0]), np.array([0.0, 1e6]))
-    >>> told["mean"], told["low"], told["high"]
+    >>> more = loss(np.array([2.0, 4.0]), np.array([2.0, 2.0]), np.array([0.0, 1e6]))
+    >>> more["mean"], more["low"], more["high"]
     (0.5, 0.0, 1.0)
     """
     mine, his = (np.atleast_2d(v) for v in (tree, teacher))
@@ -83,7 +83,7 @@ def loss(tree: Array, teacher: Array, submit_s: Array, *, seed: int = 0) -> dict
 
 def _regret(states: States, chosen: Array) -> Array:
     spread = states.spread()
-    lack = states.worth[states.best(states.worth)] - states.worth[chosen]
+    lack = states.value[states.best(states.value)] - states.value[chosen]
     known = np.isfinite(spread) & (spread > 0)
     result: Array = np.where(known, lack / np.where(known, spread, 1.0), 0.0)
     return result

@@ -1,7 +1,7 @@
 """From decisions to a tree: of values, as published, or of who goes first.
 
 A tree of values spends its questions on getting every value right.  A scheduler only asks who is
-first: of all jobs that wait now, not how much each is worth.  So here the target is a job's *place*
+first: of all jobs that wait now, not what value each has.  So here the target is a job's *place*
 among those it waits with, places near the front count more, and decisions count as much as there
 is at stake in them (VIPER).  In a leaf jobs are equal to a tree; here each leaf also learns by
 which of the features its jobs are best put in order.
@@ -10,7 +10,7 @@ which of the features its jobs are best put in order.
     place   (r,)    0 for the job the teacher puts first, 1 for the next, ...
     target  (r,)    -log2(1 + place), less its mean in the decision
     weight  (r,)    stakes of the decision / (1 + place), equal totals for equal stakes
-    stakes  (k,)    the teacher's best less its worst worth there, over the mean of that
+    stakes  (k,)    the teacher's best less its worst value there, over the mean of that
 
 References
 ----------
@@ -42,8 +42,8 @@ START, HELD, STEPS, FLAT = 10.0, 1e-6, 120, 1e9
 
 
 def value_tree(states: States, depth: int, *, seed: int = 0) -> PriorityTree:
-    """A regression tree of the teacher's worth, every row alike: as published."""
-    return _converted(states, _grown(states.x, states.worth, None, depth, 1, seed))
+    """A regression tree of the teacher's values, every row alike: as published."""
+    return _converted(states, _grown(states.x, states.value, None, depth, 1, seed))
 
 
 def rank_tree(
@@ -84,7 +84,7 @@ def best_tree(
             done += most_slopes
             progress(done, of)
     alike = np.array(
-        [(held.best(t.predict(held.x)) == held.best(held.worth)).mean() for t in tried]
+        [(held.best(t.predict(held.x)) == held.best(held.value)).mean() for t in tried]
     )
     near = np.flatnonzero(alike >= alike.max() - NEARLY)
     return tried[min(near, key=lambda i: (_size(tried[i]), -alike[i]))]
@@ -96,15 +96,15 @@ def _size(tree: PriorityTree) -> int:
 
 
 def grown(states: States, depth: int, matter: Array, *, most: int = GROWN_ON) -> PriorityTree:
-    """A sloped tree of the teacher's worth, levelled, but for what a whole decision has more.
+    """A sloped tree of the teacher's values, levelled, but for what a whole decision has more.
 
     ``matter`` (k,) weighs decisions.  What is common to all jobs of a decision puts nobody first:
-    it is found by a small tree, and taken away from the worth that the tree has to tell.
+    it is found by a small tree, and taken away from the value that the tree has to predict.
     """
     place = places(states)
     weight = 1.0 / (1.0 + place)
     weight *= np.repeat(matter / np.add.reduceat(weight, states.first), states.rows)
-    u, shift = _levelled(states.worth), np.zeros(len(states))
+    u, shift = _levelled(states.value), np.zeros(len(states))
     few = min(len(states), max(1, most * len(states) // len(states.x)))
     some = int(states.rows[:few].sum())
     tree = None
@@ -117,11 +117,11 @@ def grown(states: States, depth: int, matter: Array, *, most: int = GROWN_ON) ->
     return tree
 
 
-def _levelled(worth: Array) -> Array:
-    """Shares of rows with less worth: the same order, whatever the scale; (r,)."""
-    known, place = np.unique(worth, return_inverse=True)
+def _levelled(value: Array) -> Array:
+    """Shares of rows with a lower value: the same order, whatever the scale; (r,)."""
+    known, place = np.unique(value, return_inverse=True)
     count = np.bincount(place, minlength=len(known))
-    result: Array = ((np.cumsum(count) - count / 2) / len(worth))[place]
+    result: Array = ((np.cumsum(count) - count / 2) / len(value))[place]
     return result
 
 
@@ -130,9 +130,9 @@ def polished(
 ) -> PriorityTree:
     """The same questions; values and slopes for which the teacher's order is likeliest.
 
-    In each decision the first job is drawn with odds exp(worth), then the second of those left
-    (Plackett-Luce): a convex problem, as worth is linear in values and slopes.  Then each leaf gets
-    the further slope along which that grows most, until it has ``slopes``.
+    In each decision the first job is drawn with odds exp(value), then the second of those left
+    (Plackett-Luce): a convex problem, as a job's value is linear in those of the leaves and their
+    slopes.  Then each leaf gets the slope along which that grows most, until it has ``slopes``.
     """
     return polishes(tree, states, matter, slopes)[-1]
 
@@ -155,24 +155,24 @@ def polishes(tree: PriorityTree, states: States, matter: Array, slopes: int) -> 
 
 
 class Likelihood:
-    """Of the teacher's first choices, under worths: loss and its gradient, per decision."""
+    """Of the teacher's first choices, under these values: loss and its gradient, per decision."""
 
     def __init__(self, states: States, matter: Array) -> None:
         self.states, self.matter, self.place = states, matter, places(states)
         self.chosen = [np.flatnonzero(self.place == k) for k in range(LOOKED)]
         self.of = states.of
 
-    def at(self, worth: Array) -> tuple[float, Array]:
+    def at(self, value: Array) -> tuple[float, Array]:
         """(loss, its gradient (r,))."""
-        states, slope, total = self.states, np.zeros(len(worth)), 0.0
+        states, slope, total = self.states, np.zeros(len(value)), 0.0
         for k, top in enumerate(self.chosen):
             left = self.place >= k
-            most = np.maximum.reduceat(np.where(left, worth, -np.inf), states.first)
-            odds = np.where(left, np.exp(np.where(left, worth - most[self.of], 0.0)), 0.0)
+            most = np.maximum.reduceat(np.where(left, value, -np.inf), states.first)
+            odds = np.where(left, np.exp(np.where(left, value - most[self.of], 0.0)), 0.0)
             sums = np.add.reduceat(odds, states.first)
             of = self.of[top]
             part = self.matter[of] * LESS**k
-            total += float((part * (most[of] + np.log(sums[of]) - worth[top])).sum())
+            total += float((part * (most[of] + np.log(sums[of]) - value[top])).sum())
             share = np.zeros(len(states))
             share[of] = part / sums[of]
             slope += odds * share[self.of]
@@ -204,8 +204,8 @@ def _sloped_leaves(tree: PriorityTree, fit: Likelihood, leaf: Array) -> Priority
 
     def loss(flat: Array) -> tuple[float, Array]:
         theta = flat.reshape(s + 1, m)
-        worth = theta[0][leaf] + (theta[1:, leaf] * g).sum(axis=0)
-        total, slope = fit.at(worth)
+        value = theta[0][leaf] + (theta[1:, leaf] * g).sum(axis=0)
+        total, slope = fit.at(value)
         grad = [np.bincount(leaf, slope, m), *(np.bincount(leaf, slope * row, m) for row in g)]
         return total + 0.5 * HELD * float(flat @ flat), np.concatenate(grad) + HELD * flat
 
@@ -230,15 +230,15 @@ class SlopeFit:
 
 def bends_of(states: States) -> SlopeFit:
     """Each feature with a few scales: the sum of some of these slopes is as good as a logarithm."""
-    found = []
+    pairs = []
     for f, middle in enumerate(scales_of(states.x, states.features)):
         size = np.abs(states.x[:, f])
         wide = [middle]
         if middle < size.max():  # else straight
             wide += np.quantile(size[size > 0], OUTER).tolist()
-        found += [(f, s) for s in dict.fromkeys(float(f"{w:.3g}") for w in wide)]
-    of = np.array([f for f, _ in found])
-    scale = np.array([s for _, s in found])
+        pairs += [(f, s) for s in dict.fromkeys(float(f"{w:.3g}") for w in wide)]
+    of = np.array([f for f, _ in pairs])
+    scale = np.array([s for _, s in pairs])
     return SlopeFit(of, scale, bent(states.x[:, of], scale))
 
 
@@ -273,7 +273,7 @@ def _with_slope(
 
 def places(states: States) -> Array:
     """0 for the job the teacher puts first in its decision, 1 for the next, ...; (r,)."""
-    order = np.lexsort((np.arange(len(states.x)), -states.worth, states.of))
+    order = np.lexsort((np.arange(len(states.x)), -states.value, states.of))
     place = np.empty(len(order))
     place[order] = np.arange(len(order)) - np.repeat(states.first, states.rows)
     return place

@@ -1,10 +1,10 @@
 """Grow a tree with a slope in each leaf: which question splits jobs so that two slopes tell most?
 
-A common tree gives all jobs of a leaf the same worth, and needs many questions to say what one
-slope says.  Here a split is judged by how well the worths on both sides follow one quantity each.
+A common tree gives all jobs of a leaf the same value, and needs many questions to say what one
+slope says.  Here a split is judged by how well the values on both sides follow one quantity each.
 
     Symbol  Shape   Meaning
-    x       (n, d)  features of jobs; u (n,) worth to be told; w (n,) weights
+    x       (n, d)  features of jobs; u (n,) value to be predicted; w (n,) weights
     g       (n, d)  x / (|x| + scale): bends from 0 to 1 as x grows, or straight; see `scales_of`
     bins    32      a split lies between two of so many shares of equal weight
     error           sum of w (u - a - b g)^2 with the best a and b, by sums alone
@@ -56,9 +56,9 @@ def grow(
     while at < len(nodes):
         node = nodes[at]
         if node.deep < depth:
-            found = _split(features, x, u, w, node, least * total)
-            if found is not None and node.error - found[0] > floor:
-                node.feature, node.threshold = found[1:]
+            split = _split(features, x, u, w, node, least * total)
+            if split is not None and node.error - split[0] > floor:
+                node.feature, node.threshold = split[1:]
                 goes = x[node.rows, node.feature] <= node.threshold
                 node.children = (len(nodes), len(nodes) + 1)
                 sides = (node.rows[goes], node.rows[~goes])

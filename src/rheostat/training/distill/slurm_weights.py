@@ -43,7 +43,7 @@ HELD = 1e-6
 
 @dataclass(frozen=True)
 class Weights:
-    """What was found, and the share of later decisions in which it puts the same job first."""
+    """The nearest weights, and the share of later decisions whose first job they put first."""
 
     teacher: str
     priority: Multifactor
@@ -73,13 +73,13 @@ def weights_of(
     progress: Progress = silent,
 ) -> Weights:
     """Weights fitted to the teacher's decisions on the first ``share`` of the jobs."""
-    lesson = TrainingState.of(teacher)
+    resolved = TrainingState.of(teacher)
     trial = DistillTrace.of(jobs, machine)
-    progress(f"{lesson.name} schedules {len(trial.load):,} jobs", 0, 1)
-    start = lesson.starts(trial)
+    progress(f"{resolved.name} schedules {len(trial.load):,} jobs", 0, 1)
+    start = resolved.starts(trial)
     cut = float(trial.load.submit_s[int(share * (len(trial.load) - 1))])
     learn, test = (
-        watched(trial, start, lesson.worth, between=between, most=decisions, seed=seed)
+        watched(trial, start, resolved.score, between=between, most=decisions, seed=seed)
         for between in ((-np.inf, cut), (cut, np.inf))
     )
     fits = []
@@ -90,8 +90,8 @@ def weights_of(
     best = int(np.argmin([loss for loss, _ in fits]))
     theta, age = fits[best][1], AGES_S[best]
     result = _priority(theta, age)
-    worth = factors(trial, start, test, age) @ _theta(result)
-    return Weights(lesson.name, result, agreement(test, worth, seed=seed),
+    value = factors(trial, start, test, age) @ _theta(result)
+    return Weights(resolved.name, result, agreement(test, value, seed=seed),
                    float((1 / test.rows).mean()), len(test))  # fmt: skip
 
 
@@ -130,14 +130,14 @@ def _fitted(states: States, f: Array) -> tuple[float, Array]:
     """(loss, weights of at least 0) that make the teacher's first choices likeliest."""
     from scipy.optimize import minimize
 
-    top = states.best(states.worth)
+    top = states.best(states.value)
 
     def loss(theta: Array) -> tuple[float, Array]:
-        worth = f @ theta
-        most = np.maximum.reduceat(worth, states.first)
-        odds = np.exp(worth - np.repeat(most, states.rows))
+        value = f @ theta
+        most = np.maximum.reduceat(value, states.first)
+        odds = np.exp(value - np.repeat(most, states.rows))
         sums = np.add.reduceat(odds, states.first)
-        total = float((most + np.log(sums) - worth[top]).sum())
+        total = float((most + np.log(sums) - value[top]).sum())
         grad = (odds / np.repeat(sums, states.rows)) @ f - f[top].sum(axis=0)
         n = len(states)
         return total / n + 0.5 * HELD * float(theta @ theta), grad / n + HELD * theta
@@ -158,16 +158,16 @@ def _priority(theta: Array, max_age_s: float) -> Multifactor:
     )  # fmt: skip
 
 
-def _theta(found: Multifactor) -> Array:
-    size = (0.0, found.size) if found.favour_small else (found.size, 0.0)
-    return np.array([found.age, *size, found.fairshare])
+def _theta(priority: Multifactor) -> Array:
+    size = (0.0, priority.size) if priority.favour_small else (priority.size, 0.0)
+    return np.array([priority.age, *size, priority.fairshare])
 
 
-def slurm_lines(found: Weights) -> str:
+def slurm_lines(weights: Weights) -> str:
     """Lines of a ``slurm.conf``, which ``--policy multifactor:FILE.conf+easy`` reads back."""
-    p = found.priority
+    p = weights.priority
     lines = [
-        f"# Nearest to {found.teacher}: {found.words}.",
+        f"# Nearest to {weights.teacher}: {weights.words}.",
         "PriorityType=priority/multifactor",
         f"PriorityWeightAge={p.age:.0f}",
         f"PriorityWeightJobSize={p.size:.0f}",

@@ -1,4 +1,4 @@
-"""The published student: a regression tree of what an agent says each job of its window is worth.
+"""The published student: a regression tree of the values an agent gives the jobs of its window.
 
 The agent (`rheostat.training.rl`) plays, decision by decision; a tree learns its values from
 three facts of each job, then plays itself while the agent says what it would have answered, and
@@ -71,7 +71,7 @@ def is_student(tree: PriorityTree) -> bool:
 
 @dataclass
 class Student:
-    """A tree that plays the games of an agent with this ``setup``."""
+    """A tree that plays the episodes of an agent with this ``setup``."""
 
     tree: PriorityTree
     setup: DrasConfig
@@ -95,8 +95,8 @@ class Student:
         """From a tree that was saved with its setup."""
         if not is_student(tree):
             raise DataError("tree", ["expected a tree of an agent's values, got one of an order"])
-        told = dict(tree.facts["setup"])
-        return cls(tree, DrasConfig(**(told | {"hidden": tuple(told["hidden"])})))
+        setup = dict(tree.facts["setup"])
+        return cls(tree, DrasConfig(**(setup | {"hidden": tuple(setup["hidden"])})))
 
 
 def met(
@@ -113,7 +113,7 @@ def met(
     ``progress`` is called with (jobs started, jobs).
     """
     episode = Episode(teacher.fitting(trace), teacher.setup)
-    x, worth, crowd, spent = [], [], [], {"teacher_s": 0.0, "tree_s": 0.0}
+    x, values, crowd, spent = [], [], [], {"teacher_s": 0.0, "tree_s": 0.0}
     made = 0
     while not episode.over:
         progress(episode.started, len(trace))
@@ -123,14 +123,16 @@ def met(
             continue
         seen = facts_of(episode, features)
         begin = time.process_time()
-        told = teacher.answers(view)
+        answers = teacher.answers(view)
         middle = time.process_time()
-        slot = int(told.argmax()) if student is None else int(student.tree.predict(seen).argmax())
+        slot = (
+            int(answers.argmax()) if student is None else int(student.tree.predict(seen).argmax())
+        )
         spent["teacher_s"] += middle - begin
         spent["tree_s"] += time.process_time() - middle
         made += 1
         x.append(seen)
-        worth.append(told)
+        values.append(answers)
         crowd.append(episode.waiting)
         episode.choose(slot)
     progress(len(trace), len(trace))
@@ -138,7 +140,7 @@ def met(
         raise DataError("decisions", ["expected a moment with two jobs to choose from, found none"])
     rows = np.array([len(part) for part in x], np.int64)
     first = np.concatenate([[0], np.cumsum(rows)[:-1]]).astype(np.int64)
-    states = States(tuple(features), np.concatenate(x), first, rows, np.concatenate(worth),
+    states = States(tuple(features), np.concatenate(x), first, rows, np.concatenate(values),
                     np.array(crowd, np.int64))  # fmt: skip
     return states, episode, {k: v / max(made, 1) for k, v in spent.items()}
 
@@ -201,10 +203,10 @@ def imitate_values(
         student = Student(tree, teacher.setup)
         states, episode = _kept(steps, f"round-{number}", f"{stage}: the tree schedules",
                              teacher, trace, student, features)  # fmt: skip
-        told = {**episode, "nodes": float(len(tree.left))}
-        tried.append((told["mean_bounded_slowdown"], student, told))
+        metrics = {**episode, "nodes": float(len(tree.left))}
+        tried.append((metrics["mean_bounded_slowdown"], student, metrics))
         steps.say(f"{stage}: {len(tree.left):,} nodes, bounded slowdown "
-                  f"{told['mean_bounded_slowdown']:.4g}", 1, 1)  # fmt: skip
+                  f"{metrics['mean_bounded_slowdown']:.4g}", 1, 1)  # fmt: skip
     _, best, _ = min(tried, key=lambda t: t[0])
     best = replace(best, tree=accounted(best.tree, learned, dict(best.tree.facts)))
     return ValueStates(best, tuple(t[2] for t in tried), learned)
@@ -224,24 +226,27 @@ def _kept(
     def play() -> dict[str, Array]:
         states, episode, _ = met(teacher, trace, student, features=features,
                               progress=lambda done, of: steps.say(stage, done, of))  # fmt: skip
-        arrays = {n: getattr(states, n) for n in STATE_ARRAYS}
+        arrays = {n: getattr(states, field) for n, field in STATE_ARRAYS.items()}
         return arrays | {f"told {k}": np.array(v) for k, v in episode.metrics().items()}
 
     result = steps.arrays(name, play)
-    told = {k.removeprefix("told "): float(v) for k, v in result.items() if k.startswith("told ")}
-    return States(tuple(features), *(result[n] for n in STATE_ARRAYS)), told
+    metrics = {
+        k.removeprefix("told "): float(v) for k, v in result.items() if k.startswith("told ")
+    }
+    return States(tuple(features), *(result[n] for n in STATE_ARRAYS)), metrics
 
 
-STATE_ARRAYS = ("x", "first", "rows", "worth", "crowd")
+STATE_ARRAYS = {"x": "x", "first": "first", "rows": "rows", "worth": "value", "crowd": "crowd"}
+"""Names in a checkpoint: fields of `States`."""
 
 
 def critical_only(states: States, most: int) -> States:
     """The decisions in which more than ``most`` jobs wait."""
-    found = states.crowd > most
-    if not found.any():
+    critical = states.crowd > most
+    if not critical.any():
         problem = f"expected decisions in which more than {most} jobs wait, found none"
         raise DataError("decisions", [problem, "learn from more jobs, or lower critical"])
-    return states.only(found)
+    return states.only(critical)
 
 
 def _ranked(parts: Sequence[States], depth: int) -> PriorityTree:
@@ -260,7 +265,7 @@ def _thinned(states: States) -> States:
 def judged(
     teacher: Any,
     trace: EpisodeTrace,
-    lessons: ValueStates,
+    distilled: ValueStates,
     *,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
@@ -272,7 +277,7 @@ def judged(
     slowdown of every job, the student's and the teacher's.  ``progress`` is called with (jobs
     started, jobs), once for the teacher and once for the student.
     """
-    student, features = lessons.student, lessons.student.tree.features
+    student, features = distilled.student, distilled.student.tree.features
     own, episode, _ = met(teacher, trace, features=features,
                        progress=lambda done, of: progress(done, 2 * of))  # fmt: skip
     states, played, spent = met(teacher, trace, student, features=features,
@@ -290,8 +295,8 @@ def judged(
         "nodes": len(student.tree.left),
         "leaves": len(student.tree.leaves),
         "depth": student.tree.depth,
-        "certificate": certificate(student.tree, states, learned=lessons.learned, seed=seed),
-        "on_teachers_way": certificate(student.tree, own, learned=lessons.learned, seed=seed),
+        "certificate": certificate(student.tree, states, learned=distilled.learned, seed=seed),
+        "on_teachers_way": certificate(student.tree, own, learned=distilled.learned, seed=seed),
     }
 
 
@@ -323,13 +328,13 @@ def imitate_agent(
     )
     asked: dict[str, Any] = {"features": WITH_WAIT, "ranked": True, "critical": None} | how
     steps = Steps(progress, checkpoint)
-    lessons = imitate_values(agent, learn, steps=steps, **asked)
+    distilled = imitate_values(agent, learn, steps=steps, **asked)
     judging = f"certificate: tree and agent schedule the {len(test):,} jobs not learned from"
-    found = judged(agent, test, lessons, progress=lambda done, of: steps.say(judging, done, of))
-    slow = {k: found[v]["mean_bounded_slowdown"] for k, v in
+    result = judged(agent, test, distilled, progress=lambda done, of: steps.say(judging, done, of))
+    slow = {k: result[v]["mean_bounded_slowdown"] for k, v in
             (("tree", "student"), ("teacher", "teacher"))}  # fmt: skip
-    facts = {"teacher": name, "certificate": found["certificate"], "slowdown": slow}
-    facts["loss"] = found["loss_between"]
-    tree = lessons.student.to_facts()
+    facts = {"teacher": name, "certificate": result["certificate"], "slowdown": slow}
+    facts["loss"] = result["loss_between"]
+    tree = distilled.student.to_facts()
     steps.forget()
     return replace(tree, facts={**tree.facts, **facts})
