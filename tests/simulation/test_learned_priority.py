@@ -20,7 +20,7 @@ from rheostat.simulation.learned_priority.machine_state import begin, floor_of, 
 from rheostat.simulation.learned_priority.planning_weights import plan
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority, together
 from rheostat.simulation.learned_priority.scoring_network import CENTRE, SPREAD, _score, length
-from rheostat.simulation.learned_priority.starvation_guard import beside, game, usual
+from rheostat.simulation.learned_priority.starvation_guard import beside, reference_schedule, usual
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.priority.evolve import begun, train_rank
 from rheostat.training.priority.generated_sites import generated_site
@@ -183,7 +183,7 @@ def test_overdue_jobs_are_given_half_of_the_time_they_ran_and_a_minute_at_least(
 def test_a_wait_in_prospect_is_the_work_ahead_over_the_machine():
     submit, procs = np.array([0.0, 10.0, 20.0]), np.array([4, 4, 2])
     run = np.array([3e5, 1e5, 5e4])
-    other = game((submit, run, procs, run, run), 4, np.full(3, np.nan))
+    other = reference_schedule((submit, run, procs, run, run), 4, np.full(3, np.nan))
     other[0][1][:] = run
     assert usual(other, 100.0, 4, 1.0) == pytest.approx(0.8 * (3e5 - 100 + 1e5 + 80))
     assert usual(other, 100.0, 4, 1e-6) == pytest.approx(0.9 * 90)  # the second has waited for 90 s
@@ -192,7 +192,7 @@ def test_a_wait_in_prospect_is_the_work_ahead_over_the_machine():
 def test_a_job_known_to_run_still_runs_in_the_game_beside():
     submit, procs, run = np.array([0.0, 1.0]), np.array([4, 4]), np.full(2, 10.0)
     for real, wait in (([0.0, np.nan], 4999.0), ([np.nan, np.nan], 9.0)):
-        other = game((submit, run, procs, run, run), 4, np.array(real))
+        other = reference_schedule((submit, run, procs, run, run), 4, np.array(real))
         assert beside(other, 5.0) == pytest.approx(4.0)
         assert beside(other, 5000.0) == pytest.approx(wait)
 

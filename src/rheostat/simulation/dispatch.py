@@ -101,9 +101,9 @@ def shared(jobs: JobTable, load: Workload, rule: BatchPolicy, size: int) -> Any:
     return share(user, level.copy(), part / total, np.array((*weights, *clocks), float))
 
 
-def _numbers(rule: BatchPolicy, found: Array, load: Workload) -> None:
+def _numbers(rule: BatchPolicy, scores: Array, load: Workload) -> None:
     """Raise if a score was not a number: such jobs have no place in the order, and never start."""
-    bad = np.flatnonzero(np.isnan(found))
+    bad = np.flatnonzero(np.isnan(scores))
     if len(bad):
         rows = ", ".join(str(load.row[j]) for j in bad[:5])
         problem = f"gave no number for {len(bad)} jobs, among them those in rows {rows}"

@@ -192,7 +192,7 @@ class Weekly:
         """``rows`` with what their users' jobs took that ended before them, in order of ends."""
         from rheostat.simulation.engine.user_history import history
 
-        found = history(self.user, self.load.run_s, ended, rows)
-        values = (*found.T.copy(), self.load.ask_s[rows], self.load.procs[rows].astype(float))
+        history_s = history(self.user, self.load.run_s, ended, rows)
+        values = (*history_s.T.copy(), self.load.ask_s[rows], self.load.procs[rows].astype(float))
         named = {c.name: v for c, v in zip(HISTORY, values, strict=True)}
         return self.jobs.rows(self.load.row[rows]).with_columns(HISTORY, **named)

@@ -110,8 +110,8 @@ class EventPolicy(ABC):
                 machine.begin(self._chosen(machine, now), now)
                 passes += 1
         if machine.waiting:
-            told = f"jobs in rows {[int(load.row[j]) for j in machine.waiting[:5]]} never start"
-            raise DataError(self.name, [f"{told}: expected a choice on an empty machine"])
+            never = f"jobs in rows {[int(load.row[j]) for j in machine.waiting[:5]]} never start"
+            raise DataError(self.name, [f"{never}: expected a choice on an empty machine"])
         spent = time.process_time() - begin
         return StartPlan(
             machine.start, problem.estimate_s, passes, spent, clairvoyant=problem.clairvoyant

@@ -28,8 +28,8 @@ class LearnedPolicy:
     def plan(self, problem: SchedulingProblem) -> StartPlan:
         """Starts of the jobs; run times are predicted here, so ``estimates`` are the user's."""
         if problem.estimates != "user":
-            told = f"it predicts run times itself: expected user, got {problem.estimates}"
-            raise DataError(self.name, [f"estimates: {told}"])
+            why = f"it predicts run times itself: expected user, got {problem.estimates}"
+            raise DataError(self.name, [f"estimates: {why}"])
         load, true = problem.load, self.semantics == "cqsim"
         begin = time.process_time()
         start, passes = self.priority.starts(

@@ -82,14 +82,14 @@ def fitted_of(texts: Sequence[str]) -> dict[str, frozenset[str]]:
     >>> sorted(fitted_of(["mine+easy=a,b.swf.gz"])["mine+easy"])
     ['a', 'b']
     """
-    found = {}
+    fitted = {}
     for text in texts:
         policy, equals, traces = text.rpartition("=")
         if not equals or not policy or not traces:
             raise DataError("--fitted", [f"expected POLICY=TRACE,TRACE or POLICY=all, got {text}"])
         names = (trace_name(t.strip()) for t in traces.split(","))
-        found[policy_name(policy)] = frozenset(n for n in names if n)
-    return found
+        fitted[policy_name(policy)] = frozenset(n for n in names if n)
+    return fitted
 
 
 def judge(results: Results, rules: ComparisonProtocol) -> dict[str, Any]:
@@ -128,14 +128,14 @@ def check_fitted(rules: ComparisonProtocol, names: Sequence[str]) -> None:
 def _trace_facts(of: Mapping[str, Any], rules: ComparisonProtocol) -> dict[str, Any]:
     """The bar on one trace: the best order, and the best whose longest wait is within limits."""
     base = of[BASE]
-    found: dict[str, Any] = {"procs": base["procs"], "jobs": base["whole"]["jobs"]}
+    facts: dict[str, Any] = {"procs": base["procs"], "jobs": base["whole"]["jobs"]}
     for part in ("whole", "later"):
         limit = rules.max_wait * base[part]["wait_s"]["max"]
         slow = {h: of[h][part]["bounded_slowdown"]["mean"] for h in rules.heuristics}
         kept = {h: x for h, x in slow.items() if of[h][part]["wait_s"]["max"] <= limit}
         best = min(slow, key=lambda h: (slow[h], h))
         held = min(kept, key=lambda h: (kept[h], h)) if kept else None
-        found[part] = {
+        facts[part] = {
             "base_slowdown": base[part]["bounded_slowdown"]["mean"],
             "base_max_wait_s": base[part]["wait_s"]["max"],
             "best": best,
@@ -143,8 +143,8 @@ def _trace_facts(of: Mapping[str, Any], rules: ComparisonProtocol) -> dict[str, 
             "best_within_limit": held,
             "best_within_limit_slowdown": kept[held] if held else None,
         }
-    found["policies"] = {p: _without_blocks(of[p]) for p in rules.everything}
-    return found
+    facts["policies"] = {p: _without_blocks(of[p]) for p in rules.everything}
+    return facts
 
 
 def _without_blocks(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _policy_facts(
 ) -> dict[str, Any]:
     fitted = rules.fitted.get(policy, frozenset())
     unseen = [] if "all" in fitted else [t for t in grid if t not in fitted]
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "fitted_on": sorted(fitted),
         "whole": _ratio(policy, list(grid), grid, traces, part="whole", rules=rules),
         "later": _ratio(policy, list(grid), grid, traces, part="later", rules=rules),
@@ -169,15 +169,15 @@ def _policy_facts(
     }
     waits = {t: _longest(policy, grid[t]) for t in grid}
     worst = max(waits, key=lambda t: waits[t])
-    found |= {"max_wait_ratio": waits[worst], "max_wait_trace": worst}
+    facts |= {"max_wait_ratio": waits[worst], "max_wait_trace": worst}
     blocks = {t: _longest_by_block(policy, grid[t]) for t in grid}
     worst = max(blocks, key=lambda t: blocks[t])
-    found |= {"block_wait_ratio": blocks[worst], "block_wait_trace": worst}
-    found["gates"] = _gates(policy, found, grid, rules)
-    failed = [g["gate"] for g in found["gates"] if not g["passed"]]
-    found["claim"] = None if failed else _claim(policy, found["unseen"], rules)
-    found["failed"] = failed
-    return found
+    facts |= {"block_wait_ratio": blocks[worst], "block_wait_trace": worst}
+    facts["gates"] = _gates(policy, facts, grid, rules)
+    failed = [g["gate"] for g in facts["gates"] if not g["passed"]]
+    facts["claim"] = None if failed else _claim(policy, facts["unseen"], rules)
+    facts["failed"] = failed
+    return facts
 
 
 def _longest(policy: str, of: Mapping[str, Any]) -> float:
@@ -238,28 +238,28 @@ def _drawn(
     count = np.asarray(blocks[0]["jobs"], float)
     seed = int(np.random.SeedSequence([rules.seed, stream]).generate_state(1)[0])
     means = drawn_means(count, sums, seed=seed, draws=rules.draws)
-    found: Array = np.log(means[:, 0] / means[:, 1])
-    return found
+    log_ratios: Array = np.log(means[:, 0] / means[:, 1])
+    return log_ratios
 
 
 def _gates(
-    policy: str, found: Mapping[str, Any], grid: Mapping[str, Any], rules: ComparisonProtocol
+    policy: str, facts: Mapping[str, Any], grid: Mapping[str, Any], rules: ComparisonProtocol
 ) -> list[dict[str, Any]]:
-    """Each condition of a claim, whether it holds, and what was found; `GATES` has their words."""
-    unseen, after = found["unseen"], found["later"]
+    """Each condition of a claim, whether it holds, and its figures; `GATES` has their words."""
+    unseen, after = facts["unseen"], facts["later"]
     known = max(grid[t][policy]["clairvoyant_share"] for t in grid)
     better = unseen is not None and unseen["high"] < 1
-    worst = found["max_wait_ratio"]
-    told = "none" if unseen is None else f"{unseen['ratio']:.3f}, at most {unseen['high']:.3f}"
+    worst = facts["max_wait_ratio"]
+    ratio = "none" if unseen is None else f"{unseen['ratio']:.3f}, at most {unseen['high']:.3f}"
     rows = (
         ("unseen", unseen is not None, "no trace that it was not fitted on"
          if unseen is None else f"{unseen['traces']} traces it was not fitted on"),
-        ("better", better, f"ratio {told} on traces it was not fitted on"),
+        ("better", better, f"ratio {ratio} on traces it was not fitted on"),
         ("later", after["ratio"] < 1, f"ratio {after['ratio']:.3f} on the later part"),
         ("max wait", worst <= rules.max_wait,
-         f"longest wait {worst:.3g} times that of EASY on {found['max_wait_trace']}, "
+         f"longest wait {worst:.3g} times that of EASY on {facts['max_wait_trace']}, "
          f"limit {rules.max_wait:.3g}; in the worst block of {BLOCK_JOBS:,} jobs "
-         f"{found['block_wait_ratio']:.3g} times, on {found['block_wait_trace']}"),
+         f"{facts['block_wait_ratio']:.3g} times, on {facts['block_wait_trace']}"),
         ("known", known <= TOLERATED,
          f"up to {100 * known:.3g} % of the jobs of a trace planned with their true run time"),
     )  # fmt: skip

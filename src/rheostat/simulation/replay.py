@@ -52,7 +52,7 @@ class Replay:
 
     @property
     def verdict(self) -> str:
-        """The best of the two marks all of whose limits hold (`CLOSE`, `ROUGH`), else "far"."""
+        """The better of two verdicts all of whose limits hold (`CLOSE`, `ROUGH`), else "far"."""
         for name, limits in (("close", CLOSE), ("rough", ROUGH)):
             rest = (getattr(self, k) >= v for k, v in limits.items() if k != "ks")
             if self.ks <= limits["ks"] and all(rest):
@@ -91,9 +91,9 @@ def logged_waits(trace: JobTable, run: JobTable) -> Array | None:
 def _matched(trace: JobTable, run: JobTable, wait: Array) -> Array:
     """By job number and submission, the first of a kind where several jobs share both."""
     keys = ["job_id", "submit_s"]
-    told = trace.frame.select(keys).with_columns(logged=pl.Series(wait))
-    told = told.unique(keys, keep="first", maintain_order=True)
-    result = run.frame.select(keys).join(told, on=keys, how="left", maintain_order="left")
+    known = trace.frame.select(keys).with_columns(logged=pl.Series(wait))
+    known = known.unique(keys, keep="first", maintain_order=True)
+    result = run.frame.select(keys).join(known, on=keys, how="left", maintain_order="left")
     return result["logged"].fill_null(np.nan).to_numpy()
 
 

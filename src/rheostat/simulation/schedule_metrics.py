@@ -1,4 +1,4 @@
-"""What a schedule is worth: waits, slowdowns, utilisation, fairness, and for whom.
+"""How good a schedule is: waits, slowdowns, utilisation, fairness, and for whom.
 
 A mean alone hides who pays: an order that serves small jobs first shortens the mean and lets a few
 jobs wait for months.  So every quantity comes with its p95, p99 and maximum, with a starvation
@@ -142,9 +142,9 @@ def breakdown(jobs: JobTable, procs: int) -> dict[str, list[dict[str, Any]]]:
     sizes = _groups(frame, "size").sort("size").to_dicts()
     lengths = _groups(frame, "length").sort("length").to_dicts()
     return {
-        "by_size": [_told(g, SIZES[g["size"]]) for g in sizes],
-        "by_length": [_told(g, LENGTHS[g["length"]]) for g in lengths],
-        "by_user": [_told(g, g["user"]) for g in _users(frame)],
+        "by_size": [_nested(g, SIZES[g["size"]]) for g in sizes],
+        "by_length": [_nested(g, LENGTHS[g["length"]]) for g in lengths],
+        "by_user": [_nested(g, g["user"]) for g in _users(frame)],
     }
 
 
@@ -189,7 +189,7 @@ def _spread_of(column: pl.Expr) -> dict[str, pl.Expr]:
     return {"mean": column.mean(), **at, "max": column.max()}
 
 
-def _told(group: dict[str, Any], name: str) -> dict[str, Any]:
+def _nested(group: dict[str, Any], name: str) -> dict[str, Any]:
     """One flat row of `_groups` as nested facts."""
     result: dict[str, Any] = {"name": name}
     for key in ("jobs", "share", "starvation_rate"):

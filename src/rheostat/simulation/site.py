@@ -79,10 +79,10 @@ def simulate_site(
         watts, parent, think, array, limit,
         None if rule.order.factors is None else shared(jobs, load, rule, machine.procs),
     )  # fmt: skip
-    told, cpu = run_engine(site, rule)
-    table, energy = result(jobs, site, told, (*notes, *blind, *advice), alternatives)
+    simulated, cpu = run_engine(site, rule)
+    table, energy = result(jobs, site, simulated, (*notes, *blind, *advice), alternatives)
     clairvoyant |= seen or rule.semantics == "cqsim"
-    return Simulation(table, rule, machine, int(told.passes), cpu, clairvoyant, energy)
+    return Simulation(table, rule, machine, int(simulated.passes), cpu, clairvoyant, energy)
 
 
 def _advised(
@@ -91,11 +91,11 @@ def _advised(
     """Only the ways that the advice leaves, and what it predicts of them."""
     from rheostat.simulation.sized_jobs import sized
 
-    told = sized(jobs, alternatives, by)
+    advice = sized(jobs, alternatives, by)
     rigid, row = ways.row < 0, np.maximum(ways.row, 0)
     ways = replace(
         ways,
-        expect_s=np.where(rigid, np.nan, told.runtime_s[row]),
-        expect_w=np.where(rigid, np.nan, told.power_w[row]),
+        expect_s=np.where(rigid, np.nan, advice.runtime_s[row]),
+        expect_w=np.where(rigid, np.nan, advice.power_w[row]),
     )
-    return ways.only(rigid | told.keep[row]), told.notes
+    return ways.only(rigid | advice.keep[row]), advice.notes

@@ -62,11 +62,11 @@ def run_engine(site: SiteProblem, rule: BatchPolicy) -> tuple[EngineResult, floa
     _run(site, rule, begin, begin, warm=True)
     while True:
         clock = time.process_time()
-        told = _run(site, rule, begin, begin + span)
+        simulated = _run(site, rule, begin, begin + span)
         spent = time.process_time() - clock
-        last = told.log[:, 4].max(initial=begin)
+        last = simulated.log[:, 4].max(initial=begin)
         if last + longest + repeat <= begin + span or site.machine.plain:
-            return told, spent
+            return simulated, spent
         span *= 2
 
 

@@ -35,26 +35,26 @@ COLUMNS = {
 def result(
     jobs: JobTable,
     site: SiteProblem,
-    told: EngineResult,
+    simulated: EngineResult,
     notes: tuple[Note, ...],
     other: JobTable | None,
 ) -> tuple[JobTable, Account]:
     """The table of what ran, and the account of what was drawn."""
-    log = told.log
+    log = simulated.log
     job, way = log[:, 0].astype(np.int64), log[:, 1].astype(np.int64)
     ways, machine, part = site.ways, site.machine, site.part[job]
     procs, gpus = ways.procs[way], gpus_of(machine, ways)[way]
     watts = job_watts(machine, part, procs, gpus, ways.watts[way])
     times = log[:, 2], log[:, 3], log[:, 4]
     runs = RunIntervals(job, part, procs, gpus, *times, log[:, 5], watts, log[:, 6] > 0)
-    energy = account(machine, runs, told.piece, site.load.submit_s[0])
-    return _table(jobs, site, told, runs, way, notes, other), energy
+    energy = account(machine, runs, simulated.piece, site.load.submit_s[0])
+    return _table(jobs, site, simulated, runs, way, notes, other), energy
 
 
 def _table(
     jobs: JobTable,
     site: SiteProblem,
-    told: EngineResult,
+    simulated: EngineResult,
     runs: RunIntervals,
     way: Array,
     notes: Any,
@@ -76,7 +76,7 @@ def _table(
         "runtime_s": np.maximum(span, 0.0),
         "procs": runs.procs[at],
         "estimate_s": site.booked[took],
-        **_extra(jobs, site, told, runs, took, back, at, other),
+        **_extra(jobs, site, simulated, runs, took, back, at, other),
     }
     taken = jobs.rows(load.row[back])
     if "job_id" not in taken.schema:
@@ -93,7 +93,7 @@ def _table(
 def _extra(
     jobs: JobTable,
     site: SiteProblem,
-    told: EngineResult,
+    simulated: EngineResult,
     runs: RunIntervals,
     took: Array,
     back: Array,
@@ -109,11 +109,11 @@ def _extra(
         spent = pl.Series(watts * np.maximum(runs.end_s[at] - runs.start_s[at], 0.0))
         made["energy_j"] = spent.fill_nan(None)
     if rules.dependencies:
-        made["eligible_s"] = told.eligible[back]
+        made["eligible_s"] = simulated.eligible[back]
     if machine.failures or machine.random_failures is not None:
         lost = np.zeros(n)
         np.add.at(lost, runs.job, runs.killed * (runs.end_s - runs.start_s).clip(0.0))
-        made["lost_s"], made["restarts"] = lost[back], told.again[back]
+        made["lost_s"], made["restarts"] = lost[back], simulated.again[back]
     if rules.kill == "limit" or "lost_s" in made:
         as_it_was = jobs.frame["state"] if "state" in jobs.schema else None
         made["state"] = _states(as_it_was, site, back, took, runs.killed[at])

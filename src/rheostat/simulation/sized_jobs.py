@@ -54,13 +54,13 @@ class Sized:
 def sized(jobs: JobTable, alternatives: JobTable, by: Advise) -> Sized:
     """Choose for every job; its first alternative counts as what it asked for."""
     place = index_of(jobs.frame["job_id"], alternatives.frame["job_id"])
-    told = by.model.predict(_asked(jobs, alternatives, place))
-    runtime, power = (_mean(told, q) for q in ("runtime_s", "power_w"))
+    predicted = by.model.predict(_asked(jobs, alternatives, place))
+    runtime, power = (_mean(predicted, q) for q in ("runtime_s", "power_w"))
     grid, filler = _grid(place)
     keep = place >= 0
     if not grid.size:
         return Sized(keep, runtime, power)
-    flat = told.rows(grid.ravel())
+    flat = predicted.rows(grid.ravel())
     for draws in flat.draws.values():
         draws[:, filler.ravel()] = np.nan
     wanted = tuple(Objective.of(o) for o in by.objectives)
@@ -90,8 +90,8 @@ def _asked(jobs: JobTable, alternatives: JobTable, place: Array) -> JobTable:
     return JobTable(frame, Schema(known[c] for c in frame.columns))
 
 
-def _mean(told: Outcome, name: str) -> Array:
-    return told.mean(name) if name in told else np.full(len(told), np.nan)
+def _mean(predicted: Outcome, name: str) -> Array:
+    return predicted.mean(name) if name in predicted else np.full(len(predicted), np.nan)
 
 
 def _grid(place: Array) -> tuple[Array, Array]:

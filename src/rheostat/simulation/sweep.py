@@ -98,23 +98,23 @@ def policy_name(text: str) -> str:
 
 def trace_files(paths: Iterable[str | Path]) -> list[Path]:
     """The files among ``paths``, and the traces (.swf, .swf.gz, .parquet) in the folders."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
             inside = sorted(p for p in path.iterdir() if p.name.endswith(KINDS))
             if not inside:
                 raise DataError(str(path), [f"has no file that ends with {', '.join(KINDS)}"])
-            found += inside
+            files += inside
         elif path.is_file():
-            found.append(path)
+            files.append(path)
         else:
             raise DataError(str(path), ["is neither a file nor a folder"])
-    found = list(dict.fromkeys(found))
-    names = [trace_name(p) for p in found]
+    files = list(dict.fromkeys(files))
+    names = [trace_name(p) for p in files]
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise DataError("traces", [f"{n}: two files of this name" for n in twice])
-    return found
+    return files
 
 
 def tasks_of(
@@ -194,8 +194,8 @@ def _trace(path: str) -> JobTable:
 
 def _unasked(run: Simulation) -> float:
     """Share of the jobs planned with their true run time because none was asked for."""
-    told = (n.count for n in run.jobs.notes if n.message.startswith("no requested run time"))
-    return sum(told) / len(run.jobs)
+    clairvoyant = (n.count for n in run.jobs.notes if n.message.startswith("no requested run time"))
+    return sum(clairvoyant) / len(run.jobs)
 
 
 def later(jobs: JobTable, split: float) -> JobTable:
@@ -206,11 +206,11 @@ def later(jobs: JobTable, split: float) -> JobTable:
 
 
 def _later(jobs: JobTable, task: Task) -> JobTable:
-    found = later(jobs, task.split)
-    if not len(found):
+    after = later(jobs, task.split)
+    if not len(after):
         problem = f"no job is submitted after the first {task.split:.0%} of them"
         raise DataError("--test-fraction", [problem])
-    return found
+    return after
 
 
 def _summed(jobs: JobTable, procs: int) -> dict[str, Any]:
@@ -287,16 +287,16 @@ def finished(path: Path) -> dict[str, dict[str, Any]]:
     """
     if not os.path.lexists(path):
         return {}
-    found, lines = {}, ordinary_file(path, new=True).read_bytes().splitlines()
+    results, lines = {}, ordinary_file(path, new=True).read_bytes().splitlines()
     for line in lines:
         try:
             entry = unsealed(json.loads(line), path)
-            found[entry["key"]] = entry["result"]
+            results[entry["key"]] = entry["result"]
         except (ValueError, RecursionError, KeyError, TypeError, DataError):
             continue
-    if len(lines) > 1 and not found:
+    if len(lines) > 1 and not results:
         raise other_kind(path, "the results of an earlier compare --results")
-    return found
+    return results
 
 
 def _means(

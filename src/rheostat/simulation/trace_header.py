@@ -21,9 +21,9 @@ def machine_of(jobs: JobTable, given: str = "") -> Machine:
     for note in jobs.notes:
         if not note.message.startswith("header "):
             continue
-        told = dict(p.split(": ", 1) for p in note.message[7:].split("; ") if ": " in p)
+        header = dict(p.split(": ", 1) for p in note.message[7:].split("; ") if ": " in p)
         for key in ("MaxProcs", "MaxNodes"):
-            size = told.get(key, "").split(" ")[0]
+            size = header.get(key, "").split(" ")[0]
             if size.isdigit() and int(size) > 0:
-                return Machine(int(size), name=told.get("Computer", ""))
+                return Machine(int(size), name=header.get("Computer", ""))
     raise DataError("machine", ["the trace does not say its size: give its processors (--machine)"])

@@ -110,13 +110,13 @@ def _odd(submit: Array, run: Array, ask: Array, keep: Array) -> list[Note]:
     late = np.zeros(len(submit), bool)
     kept = np.flatnonzero(keep)
     late[kept[1:]] = submit[kept[1:]] < np.maximum.accumulate(submit[kept])[:-1]
-    told = {
+    hits = {
         "submitted before the row above: simulated in order of time": late,
         "zero run time: starts and ends at once": keep & (run == 0),
         "no requested run time: planned with the true one (clairvoyant)": keep & ~(ask > 0),
         "ran longer than requested: kept, planned with the request": keep & (ask > 0) & (run > ask),
     }
-    return [_rows(why, hit) for why, hit in told.items() if hit.any()]
+    return [_rows(why, hit) for why, hit in hits.items() if hit.any()]
 
 
 def _twice(jobs: JobTable, keep: Array) -> list[Note]:

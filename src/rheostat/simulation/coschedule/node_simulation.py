@@ -132,10 +132,10 @@ class _Run:
     def _start(self) -> None:
         while self.waiting:
             self.states = [replace(s, now_s=self.now) for s in self.states]
-            found = self.choose(self.waiting, self.states)
-            if not found:
+            starts = self.choose(self.waiting, self.states)
+            if not starts:
                 return
-            for i, start in found:
+            for i, start in starts:
                 self._begin(i, start)
 
     def _begin(self, i: int, start: Start) -> None:

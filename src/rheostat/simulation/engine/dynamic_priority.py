@@ -142,14 +142,14 @@ def _pick(now, free, queue, scores, chosen, job, busy, easy, least):
         return picked
     until, extra = shadow(few, running, procs, free, procs[queue[head]], least)
     fit = np.empty(m, np.int64)
-    found = 0
+    fits = 0
     for k in range(m):
         p = procs[queue[k]]
         able = p <= free and (p <= extra or now + planned[queue[k]] <= until)
         if able and k != head and scores[k] < np.inf:
-            fit[found] = k
-            found += 1
-    for c in np.argsort(scores[fit[:found]], kind="mergesort"):
+            fit[fits] = k
+            fits += 1
+    for c in np.argsort(scores[fit[:fits]], kind="mergesort"):
         j = queue[fit[c]]
         before = now + planned[j] <= until
         if procs[j] <= free and (before or procs[j] <= extra):

@@ -74,9 +74,9 @@ def priority(s, j, now, submit, procs):
     total = use_at(s, len(s.part), now)
     taken = use_at(s, u, now) / total if total > 0 else 0.0
     big = procs / machine
-    found = age * min((now - submit) / longest, 1.0) + size * (1.0 - big if small > 0 else big)
-    found += fair * 2.0 ** (-taken / s.part[u]) if s.part[u] > 0 else 0.0
-    return -(found + qos * s.level[j])
+    weighted = age * min((now - submit) / longest, 1.0) + size * (1.0 - big if small > 0 else big)
+    weighted += fair * 2.0 ** (-taken / s.part[u]) if s.part[u] > 0 else 0.0
+    return -(weighted + qos * s.level[j])
 
 
 @compiled

@@ -169,10 +169,10 @@ class _PlainScore(numba.types.WrapperAddressProtocol):
         return _SIGNATURE
 
 
-def checked(made: Any, found: Any) -> Any:
-    """``found``, unless a score, as `compiled_score` made it, met an error: then that is raised."""
+def checked(made: Any, result: Any) -> Any:
+    """``result``, or the error raised that a score, as `compiled_score` made it, met."""
     error = getattr(made, "error", None)
     if error is not None:
         made.error = None
         raise error
-    return found
+    return result

@@ -11,7 +11,7 @@ jumps to the group that holds it.  A short queue does without: reading it is fas
     sizes   (c,)       fewest processors of each class, ascending
     short   (2 g, c)   row ``g + i``: no job of group ``i`` and this class is shorter, s; inf: none
     small   (2 g, c)   and none has fewer processors
-    found   (2, c)     room to work in
+    exact   (2, c)     room to work in: bounds of a group made exact
     slack   (c,)       room to work in: jobs of the class that are as long cannot start, s
 
 Row ``k`` below ``g`` is the minimum of rows ``2 k`` and ``2 k + 1``: for each class a tree over the
@@ -54,7 +54,7 @@ class Index(NamedTuple):
     sizes: np.ndarray
     short: np.ndarray
     small: np.ndarray
-    found: np.ndarray
+    exact: np.ndarray
     slack: np.ndarray
 
 
@@ -67,9 +67,9 @@ def index(procs, rank=None) -> Index:
     n = len(procs)
     cuts = np.linspace(0, n, GROUPS + 1)[1:-1]
     if rank is not None:
-        found = np.unique(np.sort(rank)[cuts.astype(np.int64)])
+        distinct = np.unique(np.sort(rank)[cuts.astype(np.int64)])
         cuts = np.full(GROUPS - 1, np.inf)  # groups that no cut is left for stay empty
-        cuts[: len(found)] = found
+        cuts[: len(distinct)] = distinct
     edge = np.concatenate([[-np.inf], cuts, [np.inf]])
     sizes = np.flatnonzero(np.bincount(procs))
     if len(sizes) > CLASSES:
@@ -127,10 +127,10 @@ def _may(index, k, c, free, extra, slack):
 @borrowed(forceinline=True)
 def _any(index, k, free, extra, slack):
     """May a job of any class below row ``k``?"""
-    found = False
+    may = False
     for c in range(index.small.shape[1]):  # without a way out: all classes at once
-        found |= _may(index, k, c, free, extra, slack)
-    return found
+        may |= _may(index, k, c, free, extra, slack)
+    return may
 
 
 @borrowed
@@ -151,7 +151,7 @@ def _group(index, first, free, extra, slack):
 
 @borrowed
 def next_deep(index, waiting, place, k, free, extra, slack):
-    """As `fixed._next`: (place, k) of the next entry worth a look, past the end if none is.
+    """As `fixed._next`: (place, k) of the next entry to look at, past the end if none is.
 
     ``slack`` is one of each class, which does not rise with the size.
     """
@@ -182,7 +182,7 @@ def next_deep(index, waiting, place, k, free, extra, slack):
 
 @borrowed
 def _look(index, waiting, place, k, g, room):
-    """(place, k, found?) of an entry of group ``g`` worth a look, else of the group behind."""
+    """(place, k, is there one?) of an entry of group ``g`` to look at, else of the group behind."""
     free, extra, slack = room
     low, high, longest = index.edge[g], index.edge[g + 1], slack[0]
     while place < used(waiting):
@@ -210,7 +210,7 @@ def _look(index, waiting, place, k, g, room):
 @borrowed
 def _tighten(index, waiting, g):
     """Make the bounds of one group exact."""
-    short, small = index.found
+    short, small = index.exact
     short[:], small[:] = np.inf, np.inf
     low, high = index.edge[g], index.edge[g + 1]
     place, key = _first(waiting, low, False), low

@@ -218,7 +218,7 @@ def extend(few, running, now, late, start, booked, procs):
     for, which is no longer exceeded than the job itself has exceeded it.  ``booked`` is written.
     """
     mode, estimate, ask = late
-    found = False
+    extended = False
     while mode == EXTEND:
         j = overdue(few, running, now)
         if j < 0:
@@ -228,5 +228,5 @@ def extend(few, running, now, late, start, booked, procs):
         if ask[j] > since:
             booked[j] = min(booked[j], ask[j])
         postpone(few, running, j, start[j] + booked[j], procs)
-        found = True
-    return found
+        extended = True
+    return extended

@@ -187,7 +187,7 @@ def _kill(now, s, p, j):
     heaps.discard(s.ends, j)
     stop(s, j, now)
     s.again[j] += 1
-    over = s.again[j] > s.tries
+    over = s.again[j] > s.requeues
     note(s, j, now, 1)
     if over:
         _settle(now, s, p, j)

@@ -67,7 +67,7 @@ class QueueRule(NamedTuple):
     """depth 0: no reservation; 1: one per partition; 2: one per waiting job.
 
     ``wake_s`` > 0 or finite ``doze_s``: idle processors sleep after doze_s and take wake_s to wake.
-    ``tries``: how often a job killed by a failure is put back into the queue.
+    ``requeues``: how often a job killed by a failure is put back into the queue.
     ``overdue``: `busy.PAST`, `NOW` or `EXTEND`.
     """
 
@@ -77,14 +77,14 @@ class QueueRule(NamedTuple):
     by_expected: bool
     doze_s: np.ndarray
     wake_s: np.ndarray
-    tries: int
+    requeues: int
     overdue: int
 
 
 FIELDS = """
 submit rank part first parent think below child array limit fails hit
 run planned booked need res least shortest
-depth moving batch by_expected doze_s wake_s tries overdue
+depth moving batch by_expected doze_s wake_s requeues overdue
 when there
 start alloc end way eligible arrived done again awake
 used nothing active never queue waiting turn runs expected running
@@ -125,7 +125,7 @@ def state(jobs, ways, capacity, procs, rule, share, logs):
         jobs.child, jobs.array, jobs.limit, jobs.fails, jobs.hit,
         ways.run, ways.planned, ways.booked, ways.need, ways.res, ways.least, ways.shortest,
         rule.depth, rule.moving, rule.batch, rule.by_expected, rule.doze_s, rule.wake_s,
-        rule.tries, rule.overdue, capacity.when, capacity.there,
+        rule.requeues, rule.overdue, capacity.when, capacity.there,
         np.full(m, np.nan), np.full(m, np.nan), np.full(m, np.nan), np.full(m, -1),
         np.full(n, np.nan), np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64),
         np.zeros(m, np.int64), np.zeros(ways.res.max() + 1, np.int64),

@@ -314,15 +314,15 @@ def pop(b, by_length):
 @borrowed
 def _shortest(b):
     """(place, k) of the entry with the least length among those with the first key."""
-    found, pick, least, key = 0, 0, np.inf, first_key(b)
+    best, pick, least, key = 0, 0, np.inf, first_key(b)
     for place in range(used(b)):
         block = block_at(b, place)
         for k in range(int(b[block, FROM]), int(b[block, TO])):
             if b[block, KEY + k] != key:
-                return found, pick
+                return best, pick
             if b[block, LENGTH + k] < least:
-                found, pick, least = place, k, b[block, LENGTH + k]
-    return found, pick
+                best, pick, least = place, k, b[block, LENGTH + k]
+    return best, pick
 
 
 @borrowed

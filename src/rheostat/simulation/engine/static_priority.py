@@ -215,7 +215,7 @@ def _estimate(learn, j, since, procs, planned, booked, rank):
 
 @borrowed
 def _next(waiting, place, k, free, extra, slack):
-    """(place, k) of the next entry worth a look, from here on; past the end if there is none."""
+    """(place, k) of the next entry to look at, from here on; past the end if there is none."""
     while place < used(waiting):
         block = block_at(waiting, place)
         if waiting[block, LEAST] <= extra or (

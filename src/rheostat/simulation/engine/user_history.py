@@ -20,12 +20,12 @@ def history(user, run, ended, wanted):
     place = np.full(len(run), -1)
     for k in range(len(wanted)):
         place[wanted[k]] = k
-    found = np.full((len(wanted), 3), np.nan)
+    features = np.full((len(wanted), 3), np.nan)
     for j in ended:
         u = user[j]
         if place[j] >= 0:
-            found[place[j], 0], found[place[j], 1] = last[u], before[u]
-            found[place[j], 2] = total[u] / seen[u] if seen[u] > 0 else np.nan
+            features[place[j], 0], features[place[j], 1] = last[u], before[u]
+            features[place[j], 2] = total[u] / seen[u] if seen[u] > 0 else np.nan
             place[j] = -1
         before[u], last[u] = last[u], run[j]
         total[u] += run[j]
@@ -33,6 +33,6 @@ def history(user, run, ended, wanted):
     for j in wanted:
         if place[j] >= 0:
             u = user[j]
-            found[place[j], 0], found[place[j], 1] = last[u], before[u]
-            found[place[j], 2] = total[u] / seen[u] if seen[u] > 0 else np.nan
-    return found
+            features[place[j], 0], features[place[j], 1] = last[u], before[u]
+            features[place[j], 2] = total[u] / seen[u] if seen[u] > 0 else np.nan
+    return features

@@ -167,24 +167,19 @@ def backfill(
         return picked
     until, extra = shadow_time(expected, state[BUSY], state[FREE], procs[queue[head]])
     while True:  # what does not fit now will not fit later in this pass: nothing is freed
-        found = -1
+        best = -1
         for k in range(len(queue)):
             p = procs[queue[k]]
             able = p <= state[FREE] and (p <= extra or now + planned[queue[k]] <= until)
-            if (
-                able
-                and k != head
-                and scores[k] < np.inf
-                and (found < 0 or scores[k] < scores[found])
-            ):
-                found = k
-        if found < 0:
+            if able and k != head and scores[k] < np.inf and (best < 0 or scores[k] < scores[best]):
+                best = k
+        if best < 0:
             return picked
-        j = queue[found]
+        j = queue[best]
         extra -= 0 if now + planned[j] <= until else procs[j]
         begin(j, now, floor, jobs, start)
-        scores[found] = np.inf
-        chosen[picked] = found
+        scores[best] = np.inf
+        chosen[picked] = best
         picked += 1
 
 

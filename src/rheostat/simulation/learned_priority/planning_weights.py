@@ -45,8 +45,8 @@ def plan(planned: Array, queue: Array, x: Array, head: int, ask: Array, trust: A
     grows = trust[0] + trust[3] * _z(x[head], SLOWED) + trust[4] * _z(x[head], SHARE)
     grows += trust[5] * _z(x[head], GROWN)
     for k in range(len(queue)):
-        told = trust[1] * (x[k, PREDICTED] - x[k, ASK]) + trust[2] * _z(x[k], KNOWN)
-        planned[queue[k]] = ask[queue[k]] * np.exp(min(grows + told, 0.0))
+        correction = trust[1] * (x[k, PREDICTED] - x[k, ASK]) + trust[2] * _z(x[k], KNOWN)
+        planned[queue[k]] = ask[queue[k]] * np.exp(min(grows + correction, 0.0))
 
 
 @lent

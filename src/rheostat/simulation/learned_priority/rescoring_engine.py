@@ -45,9 +45,9 @@ from rheostat.simulation.learned_priority.queue_features import (
 from rheostat.simulation.learned_priority.starvation_guard import (
     beside,
     due,
-    game,
+    record_end,
+    reference_schedule,
     settle,
-    tell,
     usual,
 )
 
@@ -81,7 +81,7 @@ def play(
         jobs = (submit, run, procs, planned, booked)
     start, floor, queue = np.full(n, np.nan), floor_of(n, size), np.empty(n, np.int64)
     ends, _, state = floor
-    other, x, scores = game(jobs, size, start), np.empty((n, F)), np.empty(n)
+    other, x, scores = reference_schedule(jobs, size, start), np.empty((n, F)), np.empty(n)
     chosen, marked = np.empty(n, np.int64), np.zeros(n, np.bool_)
     profile, mine = np.empty((len(ends), 2)), np.zeros(int(table[:, USER].max()) + 1)
     room, promoted = np.full(len(mine), held[PART] * size), np.zeros(n)
@@ -95,7 +95,7 @@ def play(
             if j >= 0:
                 room[int(table[j, USER])] += promoted[j]
                 if limit < np.inf:
-                    tell(other, j, now, run[j])
+                    record_end(other, j, now, run[j])
                 if history:
                     remember(memory, table[j])
                 for k in range(waiting):

@@ -13,13 +13,13 @@ A user may flood the machine with jobs that become due together.  While those of
 as due hold ``part`` of the machine, no more of that user's do.  Nor does a job that waits for
 overdue jobs alone, whose end nobody knows, where these are not given more time (`floor.postpone`).
 
-The game beside knows no more than a scheduler does.  There a job runs as long as its user's jobs
-ran relative to their requests, longer if it is known to, until it has ended in the real schedule;
+The reference schedule knows no more than a scheduler does.  There a job runs as long as its user's
+jobs ran relative to their requests, longer if it is known to, until it has ended in the real one;
 then its run time is known.  The usual wait is an estimate, so how near the longest wait stays to
 that of first come, first served is measured, not proven.
 
     Symbol   Shape   Meaning
-    there    5 x (n,)  the jobs of the game, as in `floor`; run times in it are guesses
+    there    5 x (n,)  the jobs of this schedule, as in `floor`; run times in it are guesses
     real     (n,)    starts of the real schedule, s; ended (n,): those that have ended there
     clock    (1,)    longest wait so far, s
     count    (3,)    jobs submitted; jobs waiting; all jobs before this one have started
@@ -49,8 +49,8 @@ from rheostat.simulation.learned_priority.queue_features import FITS, HOLD, PROC
 
 Array = np.ndarray
 Queue = tuple[Array, Array, Array, Array]
-Marks = tuple[Array, Array, Array, Array]
-Beside = tuple[Jobs, Array, Floor, Queue, Marks]
+GuardState = tuple[Array, Array, Array, Array]
+ReferenceSchedule = tuple[Jobs, Array, Floor, Queue, GuardState]
 CAME, WAITING, OLDEST = 0, 1, 2
 NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer
 PAST = 0.9  # of the longest wait so far is usual, however low the limit
@@ -59,18 +59,18 @@ FORESEEN = 0.8  # of the wait in prospect counts: what is predicted may be too l
 
 
 @native
-def game(jobs: Jobs, size: int, real: Array) -> Beside:
-    """The game before its first event; ``real`` are the starts of the real schedule."""
+def reference_schedule(jobs: Jobs, size: int, real: Array) -> ReferenceSchedule:
+    """It before its first event; ``real`` are the starts of the real schedule."""
     submit, _, procs, _, booked = jobs
     n = len(submit)
     there = (submit, booked.copy(), procs, booked, booked)
     lists = (np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64), np.empty((n, 0)))
-    marks = (np.zeros(1), np.zeros(3, np.int64), np.zeros(n, np.bool_), real)
-    return there, np.full(n, np.nan), floor_of(n, size), lists, marks
+    state = (np.zeros(1), np.zeros(3, np.int64), np.zeros(n, np.bool_), real)
+    return there, np.full(n, np.nan), floor_of(n, size), lists, state
 
 
 @lent
-def tell(other: Beside, j: int, now: float, run: float) -> None:
+def record_end(other: ReferenceSchedule, j: int, now: float, run: float) -> None:
     """Job ``j`` has just ended in the real schedule: its run time is known from now on."""
     there, start, floor, _, (_, _, ended, _) = other
     _play(other, np.nextafter(now, -np.inf))
@@ -83,7 +83,7 @@ def tell(other: Beside, j: int, now: float, run: float) -> None:
 
 
 @lent
-def usual(other: Beside, now: float, size: int, limit: float) -> float:
+def usual(other: ReferenceSchedule, now: float, size: int, limit: float) -> float:
     """A wait that surprises nobody, s."""
     past = beside(other, now)
     wait_s: float = max(limit * max(past, FORESEEN * _foreseen(other, now, size)), PAST * past)
@@ -100,7 +100,7 @@ def due(
     users: tuple[Array, Array],
     marked: Array,
 ) -> int:
-    """Mark the jobs that would wait ``longest`` s; place of the oldest of them, -1 without any.
+    """Flag the jobs that would wait ``longest`` s; place of the oldest of them, -1 without any.
 
     ``users`` is (table, processors that due jobs of each user may still take), which marked jobs
     are taken from until `settle`.
@@ -134,7 +134,7 @@ def settle(
 
 
 @lent
-def beside(other: Beside, now: float) -> float:
+def beside(other: ReferenceSchedule, now: float) -> float:
     """Play up to ``now``, all of its events included; the longest wait so far, s."""
     there, start, _, _, (clock, count, _, _) = other
     _play(other, now)
@@ -150,8 +150,8 @@ def beside(other: Beside, now: float) -> float:
 
 
 @lent
-def _foreseen(other: Beside, now: float, size: int) -> float:
-    """The longest wait of those who wait in the game, if no processor idles from now on, s."""
+def _foreseen(other: ReferenceSchedule, now: float, size: int) -> float:
+    """The longest wait of those who wait there, if no processor idles from now on, s."""
     there, _, (ends, _, state), (queue, _, _, _), (_, count, _, _) = other
     submit, run, procs, _, _ = there
     work, longest = 0.0, 0.0
@@ -165,7 +165,7 @@ def _foreseen(other: Beside, now: float, size: int) -> float:
 
 
 @lent
-def _goes_on(other: Beside, until: float) -> bool:
+def _goes_on(other: ReferenceSchedule, until: float) -> bool:
     """Let the next job to end run on if it has run for `NEARLY` as long in the real schedule."""
     there, start, (ends, _, state), _, (_, _, ended, real) = other
     j = int(ends[0, 1])
@@ -178,7 +178,7 @@ def _goes_on(other: Beside, until: float) -> bool:
 
 
 @lent
-def _play(other: Beside, until: float) -> None:
+def _play(other: ReferenceSchedule, until: float) -> None:
     there, start, floor, (queue, scores, chosen, none), (_, count, _, _) = other
     ends, _, state = floor
     submit, procs, n = there[0], there[2], len(start)

@@ -82,9 +82,9 @@ def _scores(x, weights, scores):  # type: ignore[no-untyped-def]
         while weights[node + 2] >= 0:
             goes = x[k, int(weights[node])] <= weights[node + 1]
             node = 1 + wide * int(weights[node + 2] if goes else weights[node + 3])
-        worth = weights[node + 4]
+        value = weights[node + 4]
         for at in range(node + 5, node + wide, 3):
             if weights[at] >= 0:
                 v = x[k, int(weights[at])]
-                worth += v / (abs(v) + weights[at + 1]) / weights[at + 2]
-        scores[k] = -worth
+                value += v / (abs(v) + weights[at + 1]) / weights[at + 2]
+        scores[k] = -value
