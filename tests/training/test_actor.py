@@ -42,7 +42,7 @@ def ground():
     ids=["ppo", "a2c"],
 )
 def test_training_reaches_the_known_optimum_on_jobs_not_seen_before(setup, updates):
-    games, unseen = [bursts(seed) for seed in range(3)], bursts(99)
+    traces, unseen = [bursts(seed) for seed in range(3)], bursts(99)
     best = shortest_first(unseen)
 
     def slowdown(actor):
@@ -50,25 +50,25 @@ def test_training_reaches_the_known_optimum_on_jobs_not_seen_before(setup, updat
 
     wrong = [seed for seed in range(4) if slowdown(Actor(setup, seed=seed)) > best + 10]
     assert wrong  # first weights that prefer something else
-    assert slowdown(ppo.train(games, setup, updates=updates, seed=wrong[0])) == best
+    assert slowdown(ppo.train(traces, setup, updates=updates, seed=wrong[0])) == best
 
 
 def test_an_update_makes_better_choices_likelier_and_ppo_stops_at_its_clip():
     views = torch.rand(2, 4 * 8 + 32, generator=torch.Generator().manual_seed(0))
-    told = {
+    samples = {
         "views": views, "mask": torch.ones(2, 5, dtype=torch.bool), "chosen": torch.tensor([1, 2]),
-        "better": torch.tensor([1.0, -1.0]), "worth": torch.zeros(2),
+        "better": torch.tensor([1.0, -1.0]), "returns": torch.zeros(2),
     }  # fmt: skip
 
     def chances(actor):
-        logs = actor.network(views, told["mask"])[0].log_softmax(1).detach()
-        return logs.gather(1, told["chosen"][:, None])[:, 0]
+        logs = actor.network(views, samples["mask"])[0].log_softmax(1).detach()
+        return logs.gather(1, samples["chosen"][:, None])[:, 0]
 
     for method in ("ppo", "a2c"):
         actor = Actor(replace(QUICK, method=method, lr=1e-3, entropy=0.0, worth=0.0), seed=0)
         adam, before = ppo._optimiser(actor, {}), chances(actor)
         for _ in range(150):
-            ppo._step(actor, adam, told | {"chance": before})
+            ppo._step(actor, adam, samples | {"chance": before})
         ratio = (chances(actor) - before).exp()
         assert ratio[0] > 1 > ratio[1]
         assert (ratio > 0.6).all() == (method == "ppo")
@@ -90,10 +90,10 @@ def test_a_network_scores_a_job_wherever_it_stands():
     mask = torch.ones(1, TINY.window + 1, dtype=torch.bool)
     turned = views.clone()
     turned[:, : 8 * TINY.window] = views[:, : 8 * TINY.window].reshape(-1, 8).flip(0).reshape(1, -1)
-    scores, worth = network(views, mask)
+    scores, values = network(views, mask)
     again, same = network(turned, mask)
     torch.testing.assert_close(scores[:, :-1].flip(1), again[:, :-1])
-    torch.testing.assert_close(worth, same)
+    torch.testing.assert_close(values, same)
 
 
 def test_training_cut_anywhere_goes_on_to_the_same_bytes(ground, tmp_path):

@@ -40,7 +40,7 @@ def learn_dras(course: Curriculum, out: Path | None, progress: Progress | None) 
 
 
 def learn_actor(course: Curriculum, out: Path | None, progress: Progress | None) -> TrainingResult:
-    """A2C or PPO, update by update, on games that begin anywhere in the past."""
+    """A2C or PPO, update by update, on episodes that begin anywhere in the past."""
     from rheostat.training.rl.actor_critic_config import ActorCriticConfig
     from rheostat.training.rl.ppo import train
 

@@ -145,8 +145,8 @@ def trace(
 ) -> EpisodeTrace:
     """Run ``jobs`` under first come, first served with EASY; rows that cannot run are left out."""
     run = simulate_run(jobs, "easy", machine, estimates=estimates)
-    told, size = run.jobs, run.machine.procs
-    order = np.argsort(told.numpy("submit_s"), kind="stable")
+    table, size = run.jobs, run.machine.procs
+    order = np.argsort(table.numpy("submit_s"), kind="stable")
     names = {
         SUBMIT: "submit_s",
         RUN: "runtime_s",
@@ -156,15 +156,15 @@ def trace(
     }
     columns = np.zeros((len(order), JOB_COLUMNS))
     for column, name in names.items():
-        columns[:, column] = told.numpy(name)[order]
+        columns[:, column] = table.numpy(name)[order]
     ask = columns[:, ASK]
     columns[:, SIZE] = columns[:, NEED] / size
     columns[:, LOG_ASK] = np.minimum(np.log1p(np.maximum(ask, 0)) / np.log1p(LONG_S), 1.0)
     columns[:, INVERSE] = 1 / np.maximum(columns[:, RUN], BOUND_S)
     columns[:, PLAN] = ask
-    columns[:, WATTS] = watts_of(told, run.machine)[order]
-    if "priority" in told.schema and told.frame["priority"].dtype.is_numeric():
-        columns[:, URGENT] = told.numpy("priority")[order] > 0
+    columns[:, WATTS] = watts_of(table, run.machine)[order]
+    if "priority" in table.schema and table.frame["priority"].dtype.is_numeric():
+        columns[:, URGENT] = table.numpy("priority")[order] > 0
     return EpisodeTrace(columns, _low(columns), size, run.clairvoyant, bill_of(run.machine))
 
 

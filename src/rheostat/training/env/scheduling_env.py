@@ -117,8 +117,8 @@ class SchedulingEnv(gymnasium.Env):  # type: ignore[misc, name-defined]
         return masks
 
     def _info(self) -> dict[str, Any]:
-        told = {name: values[0].item() for name, values in self._batch.metrics().items()}
-        return {"action_mask": self.action_masks(), **told}
+        metrics = {name: values[0].item() for name, values in self._batch.metrics().items()}
+        return {"action_mask": self.action_masks(), **metrics}
 
 
 def made(

@@ -1,4 +1,4 @@
-"""Many scheduling games stepped in one compiled call, as a Gymnasium vector environment."""
+"""Many scheduling episodes stepped in one compiled call, as a Gymnasium vector environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ vector = require("gymnasium.vector", extra="train")
 
 
 class VectorSchedulingEnv(vector.VectorEnv):  # type: ignore[misc, name-defined]
-    """``num_envs`` games of `SchedulingEnv` over one trace; same seeds, same bytes as single ones.
+    """``num_envs`` episodes of `SchedulingEnv` over a trace; same seeds, same bytes as single ones.
 
     Autoreset is ``NEXT_STEP``: the step after an episode's end ignores the action, begins the next
     episode and returns its first observation with reward 0.
@@ -30,7 +30,7 @@ class VectorSchedulingEnv(vector.VectorEnv):  # type: ignore[misc, name-defined]
     jobs, machine, estimates, **rules
         As for `SchedulingEnv`.
     num_envs
-        Games.
+        Episodes side by side.
     copy
         Return copies; False returns the arrays that the next step overwrites, without any copying.
     """
@@ -77,7 +77,7 @@ class VectorSchedulingEnv(vector.VectorEnv):  # type: ignore[misc, name-defined]
         self._over[:] = False
         first = [first_job(rng, self.trace, self.rules, options) for rng in self._rngs]
         self._batch.step(np.zeros(self.num_envs, np.int64), np.array(first))
-        return self._told(self._batch.views), self._info()
+        return self._output(self._batch.views), self._info()
 
     def step(
         self, actions: np.ndarray
@@ -91,12 +91,12 @@ class VectorSchedulingEnv(vector.VectorEnv):  # type: ignore[misc, name-defined]
         batch.step(np.asarray(actions, np.int64), first)
         ended = batch.ended.copy()
         self._over = np.asarray(ended.any(axis=1))
-        rewards = self._told(batch.rewards)
-        return self._told(batch.views), rewards, ended[:, 0], ended[:, 1], self._info()
+        rewards = self._output(batch.rewards)
+        return self._output(batch.views), rewards, ended[:, 0], ended[:, 1], self._info()
 
     def action_masks(self) -> np.ndarray:
         """Which actions are legal now, (num_envs, window + 1) bool."""
-        return self._told(self._batch.masks)
+        return self._output(self._batch.masks)
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if seed is None:
@@ -107,7 +107,7 @@ class VectorSchedulingEnv(vector.VectorEnv):  # type: ignore[misc, name-defined]
             raise DataError("reset", [f"seed: expected {self.num_envs} seeds, got {len(seed)}"])
         return list(seed)
 
-    def _told(self, values: np.ndarray) -> np.ndarray:
+    def _output(self, values: np.ndarray) -> np.ndarray:
         return values.copy() if self.copy else values
 
     def _info(self) -> dict[str, Any]:

@@ -99,9 +99,9 @@ def train_rank(
         means.append(search.mean.copy())
         if known and number + 1 < len(losses):
             continue
-        told = {**how, "losses": losses}
-        found = np.mean(means[len(means) // 2 :], axis=0)
-        ranker = replace(_ranker(found, limit), trained=told)
+        history = {**how, "losses": losses}
+        weights = np.mean(means[len(means) // 2 :], axis=0)
+        ranker = replace(_ranker(weights, limit), trained=history)
         if not known and out is not None:
             ranker.save(out)
         if not known and progress is not None:

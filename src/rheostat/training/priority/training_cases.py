@@ -31,7 +31,7 @@ IDLE_SHARE = 0.4  # of a busy processor's power that an idle one draws, where wa
 
 @dataclass(frozen=True)
 class TrainingCase:
-    """Jobs on a machine of ``size`` processors, their users, and the marks of the simple orders.
+    """Jobs on a machine of ``size`` processors, their users, and the scores of the simple orders.
 
     ``longest_s`` is the longest wait under first come, first served with EASY.
     """
@@ -40,15 +40,15 @@ class TrainingCase:
     user: Array
     size: int
     name: str
-    marks: Mapping[str, float]
+    scores: Mapping[str, float]
     longest_s: float = np.inf
 
     @property
     def fingerprint(self) -> str:
         """Tells cases apart."""
         parts = (self.load.submit_s, self.load.run_s, self.load.procs, self.load.ask_s, self.user)
-        told = b"".join(np.ascontiguousarray(p, float).tobytes() for p in parts)
-        return hashlib.sha256(told + str(self.size).encode()).hexdigest()[:16]
+        content = b"".join(np.ascontiguousarray(p, float).tobytes() for p in parts)
+        return hashlib.sha256(content + str(self.size).encode()).hexdigest()[:16]
 
 
 def _slowdown(load: Workload, start: Array, size: int) -> float:
@@ -116,22 +116,22 @@ def stretch(load: Workload, part: slice) -> Workload:
 
 
 def _case(load: Workload, user: Array, size: int, name: str) -> TrainingCase | None:
-    marks, longest = dict.fromkeys(OBJECTIVES, np.inf), np.inf
+    scores, longest = dict.fromkeys(OBJECTIVES, np.inf), np.inf
     for simple in SIMPLE:
         start, _, _ = schedule(None, load, batch_policy(simple), size, load.ask_s)  # type: ignore[arg-type]
-        for objective, mark in OBJECTIVES.items():
-            marks[objective] = min(marks[objective], mark(load, start, size))
+        for objective, score in OBJECTIVES.items():
+            scores[objective] = min(scores[objective], score(load, start, size))
         if simple == "easy":
             longest = float((start - load.submit_s).max())
-            if marks["slowdown"] < LEAST_SLOWDOWN:
+            if scores["slowdown"] < LEAST_SLOWDOWN:
                 return None
-    return TrainingCase(load, user, size, name, marks, longest)
+    return TrainingCase(load, user, size, name, scores, longest)
 
 
 def loss(case: TrainingCase, start: Array, weights: Mapping[str, float]) -> float:
     """How far a schedule is from the best simple order, on the log scale; 0 is as good."""
     return sum(
-        w * float(np.log(OBJECTIVES[o](case.load, start, case.size) / case.marks[o]))
+        w * float(np.log(OBJECTIVES[o](case.load, start, case.size) / case.scores[o]))
         for o, w in weights.items()
     )
 

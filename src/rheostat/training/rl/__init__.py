@@ -1,4 +1,4 @@
-"""Learn: an agent plays scheduling games and becomes a policy.
+"""Learn: an agent plays scheduling episodes and becomes a policy.
 
 Which waiting job should come next?  Instead of writing a rule, let a neural network choose, reward
 what came of it, and change the network so that good choices become likelier.  Two families stand

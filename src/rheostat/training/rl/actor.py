@@ -99,8 +99,8 @@ class Actor:
     def from_archive(cls, archive: Archive) -> Actor:
         """What `to_archive` gave."""
         facts, tensors = agent_file.from_archive(archive)
-        told = facts["setup"] | {"hidden": tuple(facts["setup"]["hidden"])}
-        actor = cls(ActorCriticConfig(**told), seed=facts["seed"], watts=facts["watts"])
+        setup = facts["setup"] | {"hidden": tuple(facts["setup"]["hidden"])}
+        actor = cls(ActorCriticConfig(**setup), seed=facts["seed"], watts=facts["watts"])
         actor.history, actor.scale = facts["history"], facts["scale"]
         saved = {k[8:]: tensors.pop(k) for k in list(tensors) if k.startswith("network.")}
         actor.network.load_state_dict(saved)

@@ -24,7 +24,7 @@ class ActorCriticConfig:
     lr, gamma, trace_decay
         Adam's step size; discount per decision; lambda of generalised advantages.
     games, decisions
-        Games of one update, each begun anew at a random job, and decisions of each.
+        Episodes of one update, each begun anew at a random job, and decisions of each.
     epochs, parts
         How often one update goes over its decisions, and in how many parts each time.
     clip

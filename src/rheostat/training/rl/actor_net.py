@@ -69,8 +69,8 @@ class ActorNetwork(torch.nn.Module):  # type: ignore[misc, name-defined]
         scores[:, -1] = torch.where(mask[:, -1], none, -torch.inf)
         pooled = torch.zeros(len(views), hidden.shape[1]).index_add(0, rows, hidden)
         pooled = pooled / mask[:, :-1].sum(1).clamp(min=1)[:, None]
-        worth = torch.relu(self.worth_state(state) + self.worth_jobs(pooled))
-        return scores, self.worth(worth)[:, 0]
+        critic = torch.relu(self.worth_state(state) + self.worth_jobs(pooled))
+        return scores, self.worth(critic)[:, 0]
 
 
 class Observation:

@@ -60,10 +60,10 @@ class Agent:
         jobs, nodes = torch.from_numpy(view.jobs), torch.from_numpy(view.nodes)[None]
         jobs = jobs.view(-1, 2, 2)[: view.count] if self.setup.method == "dql" else jobs[None]
         with torch.no_grad():
-            told = self._judged(jobs, nodes, view).flatten()[: view.count].double()
-            told = told.softmax(0) if self.setup.method == "pg" else told
-        if bool(told.isfinite().all()):
-            return np.asarray(told.numpy())
+            answers = self._judged(jobs, nodes, view).flatten()[: view.count].double()
+            answers = answers.softmax(0) if self.setup.method == "pg" else answers
+        if bool(answers.isfinite().all()):
+            return np.asarray(answers.numpy())
         self.uniform += 1
         return np.full(view.count, 1 / view.count)
 
@@ -125,8 +125,8 @@ class Agent:
     def from_archive(cls, archive: Archive) -> Agent:
         """What `to_archive` gave."""
         facts, tensors = agent_file.from_archive(archive)
-        told = facts["setup"] | {"hidden": tuple(facts["setup"]["hidden"])}
-        agent = cls(DrasConfig(**told), facts["nodes"], seed=None)
+        setup = facts["setup"] | {"hidden": tuple(facts["setup"]["hidden"])}
+        agent = cls(DrasConfig(**setup), facts["nodes"], seed=None)
         agent.seed, agent.history = facts["seed"], facts["history"]
         agent.explore = facts["explore"]
         weights = {k[8:]: tensors.pop(k) for k in list(tensors) if k.startswith("network.")}

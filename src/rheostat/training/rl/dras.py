@@ -185,10 +185,10 @@ def _value(agent: Agent, adam: Any, steps: Sequence[UpdateStep], returns: np.nda
         adam.step()
         return
     # all gradients are those of the network that chose, though it changes from one to the next
-    told = network.values_and_slopes(jobs, nodes)
-    off = _off(targets(returns), torch.from_numpy(told.values), setup).numpy()
+    judged = network.values_and_slopes(jobs, nodes)
+    off = _off(targets(returns), torch.from_numpy(judged.values), setup).numpy()
     for name, weight in network.named_parameters():
-        wrong, seen = told.slopes[name]
+        wrong, seen = judged.slopes[name]
         one_by_one(weight, adam.state[weight], -off[:, None] * wrong, seen, setup.lr)
 
 
@@ -221,11 +221,11 @@ def _check(
     agent: Agent, jobsets: Sequence[EpisodeTrace], setup: DrasConfig, seed: int, out: Path
 ) -> None:
     """Refuse to go on with a file that was begun with something else."""
-    told = {**asdict(agent.setup), "seed": agent.seed, "nodes": agent.nodes}
+    begun = {**asdict(agent.setup), "seed": agent.seed, "nodes": agent.nodes}
     asked = {**asdict(setup), "seed": seed, "nodes": jobsets[0].size}
     problems = [
         f"{name}: expected {had!r}, as it was begun, got {asked[name]!r}"
-        for name, had in told.items()
+        for name, had in begun.items()
         if had != asked[name]
     ]
     before = [facts["of"] for facts in agent.history]

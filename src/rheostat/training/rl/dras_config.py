@@ -138,5 +138,5 @@ def known(setup: type, changed: dict[str, Any]) -> None:
     names = [f.name for f in fields(setup)]
     odd = [name for name in changed if name not in names]
     if odd:
-        told = [f"{name} is no switch of this agent" for name in odd]
-        raise DataError("setup of the agent", [*told, f"known: {', '.join(names)}"])
+        problems = [f"{name} is no switch of this agent" for name in odd]
+        raise DataError("setup of the agent", [*problems, f"known: {', '.join(names)}"])

@@ -34,10 +34,10 @@ class FirstLayerCache:
         """The weights have changed."""
         self._sums, self._all = {}, None
 
-    def part(self, weights: Any, owner: np.ndarray, told: Any) -> Any:
-        """(h,) as the product of ``weights`` and ``told``."""
+    def part(self, weights: Any, owner: np.ndarray, filtered: Any) -> Any:
+        """(h,) as the product of ``weights`` and ``filtered``."""
         owners, places = np.unique(owner, return_index=True)
-        here = {int(o): told[int(p)] for o, p in zip(owners, places, strict=True)}
+        here = {int(o): filtered[int(p)] for o, p in zip(owners, places, strict=True)}
         busy = {job: self._sum(weights, owner, job) for job in here if job >= 0}
         if self._all is None:
             self._all = self._sum(weights, owner, -1) + sum(busy.values())

@@ -34,9 +34,9 @@ def held_out(
         course.unseen, policy, course.machine, estimates=estimates, seed=course.seed
     )
     how = {"estimates": estimates}
-    told = facts(trace, [easy, ours], how, read=course.unseen, seed=course.seed, deep=False)
+    report = facts(trace, [easy, ours], how, read=course.unseen, seed=course.seed, deep=False)
     order = np.argsort(ours.jobs.numpy("submit_s"), kind="stable")
     starts = ours.jobs.numpy("start_s")[order]
     asked = course.objective or learned.setup["reward"]
     ratio = judged(asked, course.check, starts, course.machine)
-    return {"held_out": told, "objective_ratio": ratio, "held_out_jobs": len(order)}
+    return {"held_out": report, "objective_ratio": ratio, "held_out_jobs": len(order)}

@@ -1,4 +1,4 @@
-"""Which step size, which discount?  Optuna tries some, from short trainings, and keeps a journal.
+"""Which step size, which discount?  Optuna tests some in short trainings, and keeps a journal.
 
 A trial trains for a few rounds on the earlier jobs of the past and is judged on the later ones,
 never on those held out for the end.  Trial ``i`` is drawn by a sampler seeded with the seed and
@@ -92,12 +92,12 @@ def _study(optuna: Any, course: Curriculum, rounds: int, journal: Path) -> Any:
     asked |= {f"--{k}": str(v) for k, v in course.switches.items()}
     had = dict(study.user_attrs)
     if had and had != asked:
-        told = [
+        problems = [
             f"{k}: expected {had.get(k)!r}, as it was begun, got {asked.get(k)!r}"
             for k in sorted(had | asked)
             if had.get(k) != asked.get(k)
         ]
-        raise DataError(str(journal), [*told, "delete the file to begin anew"])
+        raise DataError(str(journal), [*problems, "delete the file to begin anew"])
     for key, value in asked.items():
         study.set_user_attr(key, value)
     for trial in study.get_trials(states=(optuna.trial.TrialState.RUNNING,)):

@@ -88,12 +88,12 @@ class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
         """Values (b,) of "dql", and how each weight would change each of them.
 
         A weight's slope for one value is an outer product: of what the layer above passes back and
-        of what the layer below has told.
+        of what the layer below puts out.
         """
         with torch.no_grad():
             rows = torch.cat((jobs, nodes), 1)
-            told = F.linear(rows, self.filter, self.filter_bias)[..., 0]
-            first = torch.relu(F.linear(told, self.first))
+            filtered = F.linear(rows, self.filter, self.filter_bias)[..., 0]
+            first = torch.relu(F.linear(filtered, self.first))
             second = torch.relu(F.linear(first, self.second))
             values = torch.sigmoid(F.linear(second, self.last, self.last_bias))
             last = values * (1 - values)
@@ -104,7 +104,7 @@ class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
             result = {
                 "filter": (one, torch.einsum("bj,bjc->bc", at_rows, rows)),
                 "filter_bias": (one, at_rows.sum(1, keepdim=True)),
-                "first": (at_first, told),
+                "first": (at_first, filtered),
                 "second": (at_second, first),
                 "last": (last, second),
                 "last_bias": (last, one),
@@ -114,9 +114,9 @@ class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
         )
 
     def judge(self, jobs: Any, part: Any) -> Any:
-        """As `forward`, where ``part`` (h1,) is what the nodes tell the first layer."""
-        told = F.linear(jobs, self.filter, self.filter_bias)[..., 0]
-        return self._answer(F.linear(told, self.first[:, : self.rows]) + part)
+        """As `forward`, where ``part`` (h1,) is what the nodes add to the first layer."""
+        filtered = F.linear(jobs, self.filter, self.filter_bias)[..., 0]
+        return self._answer(F.linear(filtered, self.first[:, : self.rows]) + part)
 
     def filtered(self, nodes: Any) -> Any:
         """(N,) the filter's number for each node."""
@@ -124,11 +124,13 @@ class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
 
     def forward(self, jobs: Any, nodes: Any) -> Any:
         """(b, A): values for "dql"; for "pg" scores whose softmax are the probabilities."""
-        told, floor = (F.linear(x, self.filter, self.filter_bias)[..., 0] for x in (jobs, nodes))
-        if len(told) == len(floor):
-            hidden = F.linear(torch.cat((told, floor), 1), self.first)
+        filtered, floor = (
+            F.linear(x, self.filter, self.filter_bias)[..., 0] for x in (jobs, nodes)
+        )
+        if len(filtered) == len(floor):
+            hidden = F.linear(torch.cat((filtered, floor), 1), self.first)
         else:  # the nodes are the same for all jobs that "dql" compares: computed once
-            hidden = F.linear(told, self.first[:, : self.rows])
+            hidden = F.linear(filtered, self.first[:, : self.rows])
             hidden = hidden + F.linear(floor, self.first[:, self.rows :])
         return self._answer(hidden)
 

@@ -61,8 +61,8 @@ def reward_of(objective: str, traces: Sequence[EpisodeTrace], machine: Machine) 
         }
         problems = [
             f"{name}: FCFS with EASY has none of it on this trace: leave it out"
-            for name, found in sums.items()
-            if not found > 0
+            for name, amount in sums.items()
+            if not amount > 0
         ]
     if problems:
         raise DataError(f"objective {objective}", problems)

@@ -56,12 +56,12 @@ def train(  # noqa: PLR0913 - what a training is, and who watches it
     check: EpisodeTrace | None = None,
     check_every: int = 10,
 ) -> Actor:
-    """Learn ``updates`` times from games on ``traces``, in turn; from the file ``out`` if begun.
+    """Learn ``updates`` times from episodes on ``traces``, in turn; from the file ``out`` if begun.
 
     Parameters
     ----------
     traces
-        At least one; games begin at random jobs of them, on a machine that is busy already.
+        At least one; episodes begin at random jobs of them, on a machine that is busy already.
     setup
         The switches.
     updates
@@ -119,14 +119,14 @@ def advantages(
     return result
 
 
-def tamed(found: np.ndarray, most: float) -> np.ndarray:
+def tamed(values: np.ndarray, most: float) -> np.ndarray:
     """No value beyond ``most`` usual deviations, mean absolute ones so scaled that a normal has 1.
 
     >>> tamed(np.array([1.0, -1.0, 1.0, -1.0, 96.0]), 1.0).round(1).tolist()
     [1.0, -1.0, 1.0, -1.0, 38.5]
     """
-    usual = most * np.abs(found - found.mean()).mean() * (np.pi / 2) ** 0.5
-    within: np.ndarray = np.clip(found, -usual, usual)
+    usual = most * np.abs(values - values.mean()).mean() * (np.pi / 2) ** 0.5
+    within: np.ndarray = np.clip(values, -usual, usual)
     return within
 
 
@@ -139,13 +139,13 @@ def _update(actor: Actor, adam: Any, played: Rollout, number: int) -> dict[str, 
     better = advantages(rewards, played.values, played.ended, setup.gamma, setup.trace_decay)
     better = tamed(better, setup.tame) if setup.tame else better
     counts = played.counts.ravel()
-    worth = better + played.values[:-1]
-    told = {
+    returns = better + played.values[:-1]
+    samples = {
         name: torch.from_numpy(_flat(values)[counts]).to(kind)
         for name, values, kind in (
             ("views", played.views, torch.float32), ("mask", played.mask, torch.bool),
             ("chosen", played.chosen, torch.int64), ("chance", played.chance, torch.float32),
-            ("better", better, torch.float32), ("worth", worth, torch.float32),
+            ("better", better, torch.float32), ("returns", returns, torch.float32),
         )
     }  # fmt: skip
     rng = np.random.default_rng([actor.seed, number, setup.games])
@@ -153,34 +153,34 @@ def _update(actor: Actor, adam: Any, played: Rollout, number: int) -> dict[str, 
     for _ in range(setup.epochs if setup.method == "ppo" else 1):
         order = torch.from_numpy(rng.permutation(int(counts.sum())))
         for part in order.chunk(setup.parts if setup.method == "ppo" else 1):
-            losses.append(_step(actor, adam, {k: v[part] for k, v in told.items()}))
+            losses.append(_step(actor, adam, {k: v[part] for k, v in samples.items()}))
     facts = dict(zip(("value_error", "entropy", "moved"), np.mean(losses, axis=0), strict=True))
     facts = {k: float(v) for k, v in facts.items()}
     mean = float(played.rewards[played.counts].mean())
     return {"update": number, "decisions": int(counts.sum()), "mean_reward": mean, **facts}
 
 
-def _step(actor: Actor, adam: Any, told: dict[str, Any]) -> tuple[float, float, float]:
+def _step(actor: Actor, adam: Any, samples: dict[str, Any]) -> tuple[float, float, float]:
     """One step of Adam; (squared error of values, entropy, how far probabilities have moved)."""
     setup = actor.setup
-    scores, values = actor.network(told["views"], told["mask"])
+    scores, values = actor.network(samples["views"], samples["mask"])
     logs = scores.log_softmax(1)
-    chance = logs.gather(1, told["chosen"][:, None])[:, 0]
-    better = told["better"]
+    chance = logs.gather(1, samples["chosen"][:, None])[:, 0]
+    better = samples["better"]
     better = (better - better.mean()) / (better.std() + 1e-8)
-    ratio = (chance - told["chance"]).exp()
+    ratio = (chance - samples["chance"]).exp()
     if setup.method == "ppo":
         held = ratio.clamp(1 - setup.clip, 1 + setup.clip)
         gain = torch.minimum(ratio * better, held * better).mean()
     else:
         gain = (chance * better).mean()
-    error = ((values - told["worth"]) ** 2).mean()
-    entropy = -(logs.exp() * logs.masked_fill(~told["mask"], 0.0)).sum(1).mean()
+    error = ((values - samples["returns"]) ** 2).mean()
+    entropy = -(logs.exp() * logs.masked_fill(~samples["mask"], 0.0)).sum(1).mean()
     adam.zero_grad()
     (setup.worth * error - gain - setup.entropy * entropy).backward()
     torch.nn.utils.clip_grad_norm_(actor.network.parameters(), STEEPEST)
     adam.step()
-    moved = float((ratio.detach() - 1 - (chance - told["chance"]).detach()).mean())
+    moved = float((ratio.detach() - 1 - (chance - samples["chance"]).detach()).mean())
     return float(error.detach()), float(entropy.detach()), moved
 
 
@@ -204,14 +204,16 @@ def _check(
     actor: Actor, traces: Sequence[EpisodeTrace], setup: ActorCriticConfig, seed: int, out: Path
 ) -> None:
     """Refuse to go on with a file that was begun with something else."""
-    told, asked = asdict(actor.setup) | {"seed": actor.seed}, asdict(setup) | {"seed": seed}
+    begun, asked = asdict(actor.setup) | {"seed": actor.seed}, asdict(setup) | {"seed": seed}
     problems = [
         f"{name}: expected {had!r}, as it was begun, got {asked[name]!r}"
-        for name, had in told.items()
+        for name, had in begun.items()
         if had != asked[name]
     ]
-    marks = [fingerprint(t) for t in traces]
-    if any(facts["of"] != marks[i % len(marks)] for i, facts in enumerate(actor.history)):
+    fingerprints = [fingerprint(t) for t in traces]
+    if any(
+        facts["of"] != fingerprints[i % len(fingerprints)] for i, facts in enumerate(actor.history)
+    ):
         problems.append(OTHERS.format("those it has learned from"))
     if problems:
         raise DataError(str(out), [*problems, "delete the file or name another to begin anew"])

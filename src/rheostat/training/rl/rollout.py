@@ -1,8 +1,8 @@
-"""Games played by an actor that is learning, on one process or several, to the same bytes.
+"""Episodes played by an actor that is learning, on one process or several, to the same bytes.
 
-A rollout is cut into blocks of a few games.  Each episode has random numbers of its own, from the
-seed, the update and its number, and each block is judged by the network on its own; so it does not
-matter which process plays which block, and no episode outlives an update: a training that was
+A rollout is cut into blocks of a few episodes.  Each episode has random numbers of its own, from
+the seed, the update and its number, and each block is judged by the network on its own; so it does
+not matter which process plays which block, and no episode outlives an update: a training that was
 interrupted needs nothing but weights to go on.
 
     Symbol   Shape      Meaning
@@ -58,7 +58,7 @@ class Rollout:
 
 @dataclass(frozen=True)
 class RolloutData:
-    """What games are played on: traces, the actor's setup, the seed, watts that count as usual."""
+    """What is played on: traces, the actor's setup, the seed, watts that count as usual."""
 
     traces: tuple[EpisodeTrace, ...]
     setup: ActorCriticConfig
@@ -66,7 +66,7 @@ class RolloutData:
     watts: float
 
     def play(self, network: ActorNetwork, update: int, first: int) -> Rollout:
-        """The games ``first`` to ``first + BLOCK`` of an update, all on one trace."""
+        """The episodes ``first`` to ``first + BLOCK`` of an update, all on one trace."""
         trace, setup = self.traces[update % len(self.traces)], self.setup
         rules, count = setup.rules(), min(BLOCK, setup.games - first)
         rngs = [np.random.default_rng([self.seed, update, first + i]) for i in range(count)]
@@ -131,7 +131,7 @@ class RolloutWorkers:
             self._pool = ProcessPoolExecutor(workers, context, _remember, (ground,))
 
     def play(self, network: ActorNetwork, update: int) -> Rollout:
-        """The games of an update."""
+        """The episodes of an update."""
         if self._pool is None:
             return Rollout.joined([self.ground.play(network, update, b) for b in self._blocks])
         weights = {k: v.numpy() for k, v in network.state_dict().items()}
