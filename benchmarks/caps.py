@@ -104,7 +104,7 @@ def rulers(tries: int = 4) -> list[dict[str, Any]]:
             known = whole.only([i for i, g in enumerate(group) if g != left])
             new = whole.only([i for i, g in enumerate(group) if g == left])
             model, how = CapModel().fit(known), CapProtocol()
-            same = {"how": how, "tries": spaced}
+            same = {"how": how, "choose": spaced}
             for method, found in (
                 ("line, evenly spaced runs", run_rival(Line, known, new, tries, **same)),
                 ("ours, the same runs", run_ours(model, new, tries, **same)),
@@ -142,7 +142,7 @@ def others(
         rows += [
             line(name, n, run_rival(make, known, new, n, how=how)) for name, make in methods.items()
         ]
-    four = {"how": how, "tries": lambda table, truth, n: corners(table)}
+    four = {"how": how, "choose": lambda table, truth, n: corners(table)}
     rows.append(line("bilinear through the corners", 4, run_rival(Corners, known, new, 4, **four)))
     return rows
 

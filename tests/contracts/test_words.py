@@ -114,7 +114,7 @@ BANNED = {
 """Private idiom: what a variable holds has a name in the field."""
 NOT_YET = {
     "cli": 21, "core": 5, "explanation": 38, "measurement": 14,
-    "prediction": 99, "recipes": 25, "tradeoff": 16, "training": 7,
+    "recipes": 25, "tradeoff": 16, "training": 7,
 }  # fmt: skip
 """Folders of src that are being cleaned, with the uses that are left; it only shrinks."""
 

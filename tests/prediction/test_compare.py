@@ -40,7 +40,7 @@ def pick(rows, method: str, quantity: str, group: str = "all"):
 
 def test_an_oracle_gets_full_marks_and_a_factor_is_measured() -> None:
     rows = compare({"right": Oracle(RECENT, 1.0), "high": Oracle(RECENT, 1.25)}, PAST, RECENT)
-    right, high = (pick(rows, m, "power_per_node_w").marks for m in ("right", "high"))
+    right, high = (pick(rows, m, "power_per_node_w").scores for m in ("right", "high"))
     assert right["mape"] == pytest.approx((0, 0, 0), abs=1e-12)
     assert right["r2_log"][0] == pytest.approx(1.0)
     assert right["coverage"] == (1.0, 1.0, 1.0)
@@ -52,12 +52,12 @@ def test_the_surrogate_beats_every_baseline_and_power_per_node_is_harder() -> No
     own = Surrogate(RandomForestRegressor(n_estimators=20, max_features=0.5, random_state=0))
     rows = compare({**baselines(), "forest": own}, PAST, RECENT)
     for quantity in ("runtime_s", "power_w", "power_per_node_w"):
-        ours = pick(rows, "forest", quantity).marks["median_abs_log_error"]
+        ours = pick(rows, "forest", quantity).scores["median_abs_log_error"]
         assert ours[1] <= ours[0] <= ours[2]
         for name in baselines():
-            theirs = pick(rows, name, quantity).marks["median_abs_log_error"]
+            theirs = pick(rows, name, quantity).scores["median_abs_log_error"]
             assert ours[2] < theirs[1], (quantity, name)
-    r2 = [pick(rows, "forest", q).marks["r2_log"][0] for q in ("power_w", "power_per_node_w")]
+    r2 = [pick(rows, "forest", q).scores["r2_log"][0] for q in ("power_w", "power_per_node_w")]
     assert r2[1] < r2[0]
     groups = {r.group: r.jobs for r in rows}
     assert groups["known users"] + groups["new users"] == groups["all"]
@@ -65,7 +65,7 @@ def test_the_surrogate_beats_every_baseline_and_power_per_node_is_harder() -> No
 
 def test_a_single_guess_claims_no_coverage() -> None:
     rows = compare({"mean": Constant()}, PAST, RECENT)
-    assert np.isnan(rows[0].marks["coverage"]).all()
+    assert np.isnan(rows[0].scores["coverage"]).all()
 
 
 def test_user_neighbours_find_the_run_that_was_asked_before() -> None:

@@ -127,4 +127,4 @@ def test_few_groups_are_not_hidden_and_nobody_named_is_no_newcomer() -> None:
     few = pl.DataFrame({"user": ["a", "b"] * 20})
     assert (group_folds(few, 3, np.random.default_rng(0))[0] == -1).all()
     bare = pl.DataFrame({"nodes": [1, 2]})
-    assert not fit_regulars(bare).newcomers(bare).any()
+    assert not fit_regulars(bare).is_new(bare).any()

@@ -70,7 +70,9 @@ def test_a_rows_draws_depend_on_that_row_alone() -> None:
 def test_newcomers_have_the_scores_of_hidden_groups() -> None:
     rng = np.random.default_rng(0)
     wide = 5 * rng.normal(size=(300, 1))
-    calibration = calibrate(rng.normal(size=(300, 1)), np.arange(300), newcomer=wide, rng=rng)
+    calibration = calibrate(
+        rng.normal(size=(300, 1)), np.arange(300), new_group_residuals=wide, rng=rng
+    )
     new = np.array([False, True])
     draws = calibration.draws(np.zeros((2, 1)), np.ones((2, 1)), np.zeros(2, dtype=int), new)[0]
     assert np.std(draws[:, 1]) > 4 * np.std(draws[:, 0])

@@ -147,7 +147,7 @@ def test_population_recovers_mean_and_spread_of_slopes():
     slopes = rng.normal(-1.0, 0.2, 60)
     logs = [np.stack([5 + s * units[:, 0], 6 + 0 * units[:, 0]]) for s in slopes]
     basis = Basis.over(units, scale.numeric, count=8, length=0.5)
-    found = learn(basis, [units] * 60, logs, worth=1.5)
+    found = learn(basis, [units] * 60, logs, prior_jobs=1.5)
     f = both(basis(units))
     rise = (f[15] - f[0]) / 2
     assert rise @ found.mean == pytest.approx(slopes.mean(), abs=0.05)

@@ -85,7 +85,7 @@ def _errors(rows: list[Row]) -> Chart | None:
     methods = list(dict.fromkeys(r.method for r in here))
     series = []
     for quantity in dict.fromkeys(r.quantity for r in here):
-        own = {r.method: r.marks["median_abs_log_error"] for r in here if r.quantity == quantity}
+        own = {r.method: r.scores["median_abs_log_error"] for r in here if r.quantity == quantity}
         ends = [[_error(v) for v in own.get(m, (None,) * 3)] for m in methods]
         y, low, high = zip(*ends, strict=True)
         name = plain_name(quantity)
@@ -101,12 +101,12 @@ def _error(log_error: float | None) -> float | None:
 
 
 def _order(row: Row) -> tuple[str, str, float]:
-    return row.quantity, row.group, row.marks["median_abs_log_error"][0]
+    return row.quantity, row.group, row.scores["median_abs_log_error"][0]
 
 
 def _scores(row: Row) -> tuple[Any, ...]:
-    error = tuple(math.expm1(v) for v in row.marks["median_abs_log_error"])
-    r2, coverage = row.marks["r2_log"][0], row.marks["coverage"][0]
+    error = tuple(math.expm1(v) for v in row.scores["median_abs_log_error"])
+    r2, coverage = row.scores["r2_log"][0], row.scores["coverage"][0]
     shown = round(r2, 3) if math.isfinite(r2) else None
     name = plain_name(row.quantity)
     return (name, row.group, row.method, row.jobs, error, shown, coverage, row.abstained)
@@ -117,7 +117,7 @@ def _best(rows: list[Row], quantity: str) -> list[str]:
     if len(here) < 2:
         return []
     first, second = here[:2]
-    a, b = first.marks["median_abs_log_error"], second.marks["median_abs_log_error"]
+    a, b = first.scores["median_abs_log_error"], second.scores["median_abs_log_error"]
     sure = "clearly" if a[2] < b[1] else "within noise"
     half = share(math.expm1(a[0]), 1)
     return [
@@ -133,6 +133,6 @@ def _facts(row: Row) -> dict[str, Any]:
         "group": row.group,
         "jobs": row.jobs,
         "abstained": row.abstained,
-        **{k: {"value": v[0], "interval": [v[1], v[2]]} for k, v in row.marks.items()},
+        **{k: {"value": v[0], "interval": [v[1], v[2]]} for k, v in row.scores.items()},
         "fit_s": row.fit_s,
     }

@@ -36,7 +36,7 @@ class KnownGroups:
     """Groups with at least three past runs.
 
     >>> past = pl.DataFrame({"user": ["ann"] * 3 + ["bob"]})
-    >>> fit_regulars(past).newcomers(pl.DataFrame({"user": ["ann", "bob", "eve"]}))
+    >>> fit_regulars(past).is_new(pl.DataFrame({"user": ["ann", "bob", "eve"]}))
     array([False,  True,  True])
 
     A table that names nobody has no newcomers.
@@ -45,7 +45,7 @@ class KnownGroups:
     columns: tuple[str, ...]
     keys: tuple[str, ...]
 
-    def newcomers(self, frame: pl.DataFrame) -> NDArray[np.bool_]:
+    def is_new(self, frame: pl.DataFrame) -> NDArray[np.bool_]:
         """Rows whose group is not among the regulars, (n,)."""
         if not self.columns:
             return np.zeros(frame.height, dtype=bool)
@@ -81,4 +81,5 @@ def equal_shares(residuals: Array, group: NDArray[np.int64]) -> Array:
     order = np.lexsort((residuals[:, 0], group))
     _, start, size = np.unique(group[order], return_index=True, return_counts=True)
     step = (np.arange(PER_GROUP) + 0.5) / PER_GROUP
-    return residuals[order[(start[:, None] + np.floor(step * size[:, None])).astype(int).ravel()]]
+    at = (start[:, None] + np.floor(step * size[:, None])).astype(int).ravel()
+    return np.asarray(residuals[order[at]])

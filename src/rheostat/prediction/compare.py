@@ -31,7 +31,7 @@ METRICS = ("mape", "median_abs_log_error", "r2_log", "coverage")
 
 @dataclass(frozen=True)
 class Row:
-    """Marks of one method on one quantity and one group of jobs; each mark is (value, low, high).
+    """Scores of one method on one quantity and one group of jobs; each is (value, low, high).
 
     ``jobs`` counts the jobs marked, ``abstained`` the share it gave no answer for; coverage is NaN
     for a method that gives one number instead of draws.
@@ -42,7 +42,7 @@ class Row:
     group: str
     jobs: int
     abstained: float
-    marks: Mapping[str, tuple[float, float, float]]
+    scores: Mapping[str, tuple[float, float, float]]
     fit_s: float
 
 
@@ -93,9 +93,9 @@ def compare(
             for group, mask in groups.items():
                 rng = np.random.default_rng(seed)
                 there = mask & np.isfinite(draws).any(axis=0)
-                marks = _marked(truth[there], draws[:, there], level, resamples, rng)
+                scores = _scores(truth[there], draws[:, there], level, resamples, rng)
                 gone = float(1 - there.sum() / max(mask.sum(), 1))
-                rows.append(Row(name, quantity, group, int(mask.sum()), gone, marks, seconds))
+                rows.append(Row(name, quantity, group, int(mask.sum()), gone, scores, seconds))
     return rows
 
 
@@ -118,7 +118,7 @@ def _quantities(
     return quantities
 
 
-def _marked(
+def _scores(
     truth: Array, draws: Array, level: float, resamples: int, rng: np.random.Generator
 ) -> dict[str, tuple[float, float, float]]:
     """Each metric with its 5 and 95 % quantile over resampled jobs; NaN without jobs."""

@@ -13,7 +13,7 @@ from rheostat.prediction.embedding import AttentionEmbedding
 from rheostat.prediction.regressors import make_regressor, takes_weights
 
 
-class EmbeddedRegressor(RegressorMixin, BaseEstimator):
+class EmbeddedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regressor that sees [embedding, X]; defaults: attention embedding, random forest."""
 
     def __init__(

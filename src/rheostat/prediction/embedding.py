@@ -21,7 +21,7 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 
 
-class DeepTable(BaseEstimator):
+class DeepTable(BaseEstimator):  # type: ignore[misc]
     """What both networks share: standardised inputs and targets, training, evaluation."""
 
     def __init__(
@@ -94,7 +94,7 @@ class DeepTable(BaseEstimator):
         return tags
 
 
-class _Embedding(TransformerMixin, DeepTable):
+class _Embedding(TransformerMixin, DeepTable):  # type: ignore[misc]
     def transform(self, X: Any) -> Array:
         """The embedding of each row, (n, width)."""
         return self._evaluate(X, "embedding")

@@ -123,7 +123,8 @@ def fit_encoder(
 
     ``pairs`` adds the mean target of (user, app) together where both columns are there.
     """
-    numbers, groups = [], []
+    numbers: list[NumberPlan] = []
+    groups: list[tuple[str, ...]] = []
     for name in frame.columns:
         if is_category(frame[name]):
             groups.append((name,))

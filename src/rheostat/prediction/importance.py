@@ -128,7 +128,8 @@ def _shapley(regressor: Any, x: Array, i: int) -> Array:
     if kind == "xgboost":
         xgboost = require("xgboost", extra="trees")
         values = regressor.get_booster().predict(xgboost.DMatrix(x), pred_contribs=True)
-        return (values[:, i] if values.ndim == 3 else values)[:, :-1].astype(float)
+        own = values[:, i] if values.ndim == 3 else values
+        return np.asarray(own[:, :-1], dtype=float)
     boosters = [getattr(e, "booster_", None) for e in getattr(regressor, "estimators_", [])]
     boosters = getattr(regressor, "models", boosters)
     if boosters and boosters[0] is not None:

@@ -52,24 +52,24 @@ class Calibration:
     row_orders: Ints
     spread: Any = None
     floor: Array | None = None
-    newcomer: Array | None = None
+    new_group_marginals: Array | None = None
 
     def spreads(self, x: Array) -> Array:
         """Expected absolute log error of each row, (n, t)."""
         if self.spread is None or self.floor is None:
             return np.ones((len(x), len(self.marginals)))
-        return np.maximum(self.spread.predict(x).reshape(len(x), -1), self.floor)
+        return np.asarray(np.maximum(self.spread.predict(x).reshape(len(x), -1), self.floor))
 
-    def draws(self, mu: Array, x: Array, groups: Ints, newcomers: NDArray[np.bool_]) -> list[Array]:
+    def draws(self, mu: Array, x: Array, groups: Ints, is_new: NDArray[np.bool_]) -> list[Array]:
         """Draws of each log target, t arrays (K, n); newcomers have scores of their own."""
         s = self.spreads(x)
         g, r = groups % PERMUTATIONS, row_hash(x) % PERMUTATIONS
-        new = newcomers if self.newcomer is not None else np.zeros(len(x), dtype=bool)
+        new = is_new if self.new_group_marginals is not None else np.zeros(len(x), dtype=bool)
         result = []
         for t, marginal in enumerate(self.marginals):
             errors = s[:, t, None] * self._placed(marginal, g, r)
-            if self.newcomer is not None and new.any():
-                errors[new] = self._placed(self.newcomer[t], g[new], r[new])
+            if self.new_group_marginals is not None and new.any():
+                errors[new] = self._placed(self.new_group_marginals[t], g[new], r[new])
             result.append((mu[:, t, None] + errors).T)
         return result
 
@@ -85,7 +85,7 @@ def row_hash(x: Array) -> Ints:
     bits = np.ascontiguousarray(np.where(np.isnan(x), -1.0, x) + 0.0).view(np.uint64)
     odd = (np.arange(bits.shape[1], dtype=np.uint64) * 2 + 1) * np.uint64(0x9E3779B97F4A7C15)
     mixed = ((bits ^ (bits >> np.uint64(29))) * odd).sum(axis=1, dtype=np.uint64)
-    return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(1)).astype(np.int64)
+    return np.asarray((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(1), dtype=np.int64)
 
 
 def calibrate(
@@ -94,15 +94,15 @@ def calibrate(
     *,
     spreads: Array | None = None,
     spread: Any = None,
-    newcomer: Array | None = None,
+    new_group_residuals: Array | None = None,
     n_draws: int = 64,
     rng: np.random.Generator,
 ) -> Calibration:
     """Turn out-of-sample log ``residuals`` (m, t) = truth - prediction into a `Calibration`.
 
     ``spreads`` are the expected absolute errors of those rows by the model ``spread``; ``groups``
-    are codes of the job group of each row; ``newcomer`` are residuals on hidden groups.  With fewer
-    than three rows a spread of a factor 1.6 is assumed.
+    are codes of the job group of each row; ``new_group_residuals`` are residuals on hidden groups.
+    With fewer than three rows a spread of a factor 1.6 is assumed.
     """
     t = residuals.shape[1]
     if len(residuals) < FEWEST_SCORES:
@@ -119,7 +119,9 @@ def calibrate(
         np.stack([rng.permutation(free) for _ in range(PERMUTATIONS)]),
         spread,
         None if spreads is None else spreads.min(axis=0),
-        None if newcomer is None else joint_marginals(newcomer, n_draws)[:, order],
+        None
+        if new_group_residuals is None
+        else joint_marginals(new_group_residuals, n_draws)[:, order],
     )
 
 
@@ -183,4 +185,4 @@ def fit_spread(x: Array, residuals: Array, seed: int) -> Any:
 def bounded_spreads(spread: Any, x: Array, t: int) -> Array:
     """Spreads (n, t) on calibration rows, not below a tenth of their median."""
     s = spread.predict(x).reshape(len(x), t)
-    return np.maximum(s, np.maximum(0.1 * np.median(s, axis=0), 1e-6))
+    return np.asarray(np.maximum(s, np.maximum(0.1 * np.median(s, axis=0), 1e-6)))

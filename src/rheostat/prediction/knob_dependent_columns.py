@@ -18,6 +18,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.encode import joined
@@ -62,9 +63,9 @@ def _scale(series: pl.Series) -> Array:
     return np.log1p(values) if (values >= 0).all() else values
 
 
-def _centred(x: Array, code: Array) -> Array:
+def _centred(x: Array, code: NDArray[np.int64]) -> Array:
     count = np.bincount(code)
-    return x - (np.bincount(code, x) / np.maximum(count, 1))[code]
+    return np.asarray(x - (np.bincount(code, x) / np.maximum(count, 1))[code])
 
 
 def _correlation(a: Array, b: Array) -> float:

@@ -113,12 +113,12 @@ def difficulty(x: Array, y: Array, rng: np.random.Generator, folds: int = 3) -> 
         light.fit(x[fold != f], known[:, 0] if y.shape[1] == 1 else known)
         error[fold == f] = np.abs(y - light.predict(x).reshape(y.shape))[fold == f]
     mean = error.mean(axis=0)
-    return (error / np.where(mean > 0, mean, 1.0)).mean(axis=1)
+    return np.asarray((error / np.where(mean > 0, mean, 1.0)).mean(axis=1))
 
 
 def wrong_chance(correct: Array) -> Array:
     """Difficulty of rows of a classification: 1 less the probability given to the true class."""
-    return 1.0 - np.clip(np.asarray(correct, dtype=float), 0.0, 1.0)
+    return np.asarray(1.0 - np.clip(np.asarray(correct, dtype=float), 0.0, 1.0))
 
 
 def _wanted(fraction: float, n: int) -> float:

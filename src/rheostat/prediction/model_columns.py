@@ -40,7 +40,7 @@ def choose_features(
             )
         return tuple(asked)
     known = [c for c in jobs.known_at(asked_at).columns if c not in targets]
-    chosen = tuple(c for c in known if _worth(jobs.frame[c]))
+    chosen = tuple(c for c in known if _is_informative(jobs.frame[c]))
     if not chosen:
         raise DataError(
             "features",
@@ -64,7 +64,7 @@ def is_category(series: pl.Series) -> bool:
     return series.name in CATEGORIES or not numeric
 
 
-def _worth(series: pl.Series) -> bool:
+def _is_informative(series: pl.Series) -> bool:
     """Whether a column can teach: readable, not an identifier, empty, or a text without repeats."""
     if (
         series.name in IDENTIFIERS

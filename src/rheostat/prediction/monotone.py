@@ -58,15 +58,15 @@ def rising_everywhere(y: Array, w: Array, *, rounds: int = 30, tolerance: float 
     axes = range(1, y.ndim)
     if len(axes) == 1:
         return rising(y, w)
-    found, owed = y, {a: np.zeros_like(y) for a in axes}
+    fitted, owed = y, {a: np.zeros_like(y) for a in axes}
     for _ in range(rounds):
-        before = found
+        before = fitted
         for a in axes:
-            found_next = rising(found + owed[a], w, a)
-            owed[a] = found + owed[a] - found_next
-            found = found_next
-        if np.abs(found - before).max(initial=0.0) < tolerance:
+            fitted_next = rising(fitted + owed[a], w, a)
+            owed[a] = fitted + owed[a] - fitted_next
+            fitted = fitted_next
+        if np.abs(fitted - before).max(initial=0.0) < tolerance:
             break
     for a in axes:
-        found = np.maximum.accumulate(found, axis=a)
-    return found
+        fitted = np.maximum.accumulate(fitted, axis=a)
+    return fitted

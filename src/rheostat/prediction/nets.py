@@ -198,4 +198,4 @@ def evaluate(net: Any, x: Array, what: str, batch: int = 4096) -> Array:
                 continue
             z = net.embed(chunk)[0]
             parts.append(net.head(z) if what == "head" else z)
-    return np.round(torch.cat(parts).numpy(), DECIMALS)
+    return np.asarray(np.round(torch.cat(parts).numpy(), DECIMALS))

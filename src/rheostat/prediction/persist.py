@@ -34,9 +34,9 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "surrogate": Kind("surrogate", "prediction.surrogate:Surrogate", 2,
+    "surrogate": Kind("surrogate", "prediction.surrogate:Surrogate", 3,
                       "rheostat fit", b"manifest.json"),
-    "scaling-law": Kind("scaling-law model", "prediction.scaling_law.scaling_law:LawGP", 3,
+    "scaling-law": Kind("scaling-law model", "prediction.scaling_law.scaling_law:LawGP", 4,
                         "rheostat fit --kind law", b"law.json"),
     "within-application": Kind("model of settings within applications",
                                "prediction.effects.predictor:WithinApplication", 1,
@@ -49,7 +49,7 @@ KINDS = {
                         "rheostat llm fit --save"),
     "prompt-length": Kind("model of answer lengths", "prediction.prompt_length:PromptLength", 1,
                           "rheostat llm rank --save"),
-    "caps": Kind("cap model", "prediction.completion.model:CapModel", 1, "rheostat.save"),
+    "caps": Kind("cap model", "prediction.completion.model:CapModel", 2, "rheostat.save"),
     "dras-agent": Kind("DRAS agent", "training.rl.agent:Agent", 2,
                        "rheostat train", b'"rheostat.agent/1'),
     "actor-critic-agent": Kind("actor-critic agent", "training.rl.actor:Actor", 2,
@@ -141,8 +141,8 @@ def load(path: str | Path, kinds: Iterable[str] = tuple(KINDS)) -> Any:
     except ModelFileError as error:
         if (older := _before(path)) is not None:
             raise ModelFileError(str(path), [_again(older, "0.1.0")]) from error
-        told = f"{_expected(wanted)}, {'; '.join(error.problems)}"
-        raise ModelFileError(str(path), [told]) from error
+        message = f"{_expected(wanted)}, {'; '.join(error.problems)}"
+        raise ModelFileError(str(path), [message]) from error
     _check(archive, path, wanted)
     try:
         cls = _class(archive.kind)

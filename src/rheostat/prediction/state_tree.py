@@ -151,7 +151,7 @@ def state_of(value: Any) -> dict[str, Any]:
     """Fields of a dataclass, attributes of another object; what is computed on demand is left."""
     if dataclasses.is_dataclass(value):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    return vars(value)
+    return dict(vars(value))
 
 
 _BUILD: dict[str, Callable[[StateReader, dict[str, Any]], Any]] = {

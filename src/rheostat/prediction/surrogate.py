@@ -165,7 +165,7 @@ class Surrogate:
             return Outcome({t: np.empty((self.n_draws, 0)) for t in self.targets}, np.zeros(0))
         support = self.support_.counts(frame)
         mu, x = self.stage_.predict(frame)
-        new = self.regulars_.newcomers(frame)
+        new = self.regulars_.is_new(frame)
         draws = self.calibration_.draws(mu, x, self.support_.group(frame), new)
         answered = support >= self.min_support
         scale = np.where(answered, 0.0, np.nan)[:, None] + self._log_nodes(frame)
@@ -216,7 +216,7 @@ class Surrogate:
     def _exponents(self, frame: pl.DataFrame) -> Array:
         """Exponent of the node count in each target, (t,); 0 where nodes are no usable feature."""
         usable = self.scaled and "nodes" in frame.columns and frame["nodes"].dtype.is_numeric()
-        usable = usable and frame["nodes"].null_count() == 0 and float(frame["nodes"].min()) > 0
+        usable = usable and frame["nodes"].null_count() == 0 and bool((frame["nodes"] > 0).all())
         return np.array([EXPONENTS.get(t, 0.0) if usable else 0.0 for t in self.targets])
 
     def _log_nodes(self, frame: pl.DataFrame) -> Array:
@@ -290,7 +290,7 @@ class Surrogate:
             groups[b:][known],
             spreads=bounded_spreads(spread, x[known], y.shape[1]),
             spread=spread,
-            newcomer=self._hidden_groups(frame, y, weights, rng),
+            new_group_residuals=self._hidden_groups(frame, y, weights, rng),
             n_draws=self.n_draws,
             rng=rng,
         )
@@ -323,7 +323,7 @@ class Surrogate:
         known = None if weights is None else weights[old]
         stage = self._stage(frame[old], y[old], known, rng, kind)
         mu, x = stage.predict(frame[new])
-        return y[new] - mu, x, fit_regulars(frame[old]).newcomers(frame[new])
+        return y[new] - mu, x, fit_regulars(frame[old]).is_new(frame[new])
 
     def _fold_errors(
         self, frame: pl.DataFrame, y: Array, weights: Array | None, rng: np.random.Generator
@@ -346,7 +346,7 @@ def _times(a: Array | None, b: Array | None) -> Array | None:
     return a * b
 
 
-def _abstentions(rows: Array) -> tuple[Note, ...]:
+def _abstentions(rows: NDArray[np.bool_]) -> tuple[Note, ...]:
     if not rows.any():
         return ()
     where = tuple(np.flatnonzero(rows)[:20].tolist())

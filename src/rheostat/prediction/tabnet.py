@@ -10,7 +10,7 @@ from rheostat.core.outcome import Array
 from rheostat.prediction.embedding import DeepTable, TabNetEmbedding
 
 
-class TabNetRegressor(RegressorMixin, DeepTable):
+class TabNetRegressor(RegressorMixin, DeepTable):  # type: ignore[misc]
     """TabNet (Arik and Pfister, 2021) with scikit-learn's interface, several targets at once."""
 
     _net = TabNetEmbedding._net

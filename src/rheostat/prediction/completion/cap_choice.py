@@ -44,15 +44,17 @@ class CapChoice:
     probability: float
 
 
-def keep(found: Completion, saved_w: Array, loss: float, needed: float, default: int) -> CapChoice:
+def keep(
+    completion: Completion, saved_w: Array, loss: float, needed: float, default: int
+) -> CapChoice:
     """The safe setting that saves most; the default is always safe.
 
     >>> c = Completion(np.ones(1), np.array([[-0.2, -0.01, 0.0]]), np.full((1, 3), 0.01), (2,))
     >>> keep(c, np.array([90.0, 40.0, 0.0]), 0.05, 0.9, 2).setting
     1
     """
-    likely = found.reaches(1.0 - loss)
-    tried = list(found.tried)
+    likely = completion.reaches(1.0 - loss)
+    tried = list(completion.tried)
     safe = likely >= needed
     safe[tried] = likely[tried] >= min(needed, _CERTAIN)
     safe[default], likely[default] = True, 1.0
@@ -60,18 +62,18 @@ def keep(found: Completion, saved_w: Array, loss: float, needed: float, default:
     return CapChoice(best, float(saved_w[best]), float(likely[best]))
 
 
-def next_try(model: Teaching, found: Completion, saved_w: Array, loss: float) -> int:
+def next_try(model: Teaching, completion: Completion, saved_w: Array, loss: float) -> int:
     """The setting to try next; -1 when all have been tried."""
     untried = np.ones(len(saved_w), dtype=bool)
-    untried[list(found.tried)] = False
-    untried[model.start_] = model.start_ not in found.tried and not model.by_default
+    untried[list(completion.tried)] = False
+    untried[model.start_] = model.start_ not in completion.tried and not model.by_default
     if not untried.any():
         return -1
-    if not [t for t in found.tried if t != model.start_ or not model.by_default]:
+    if not [t for t in completion.tried if t != model.start_ or not model.by_default]:
         return model.first_try(untried)
-    likely = found.reaches(1.0 - loss)
-    confirmed = max((saved_w[t] for t in found.tried if likely[t] >= _CONFIRMED), default=0.0)
+    likely = completion.reaches(1.0 - loss)
+    confirmed = max((saved_w[t] for t in completion.tried if likely[t] >= _CONFIRMED), default=0.0)
     hope = np.where(untried, likely * (saved_w - confirmed), -np.inf)
     if hope.max() > 0:
         return int(hope.argmax())
-    return int(np.where(untried, found.variance(), -np.inf).argmax())
+    return int(np.where(untried, completion.variance(), -np.inf).argmax())

@@ -151,32 +151,32 @@ def fills(
     how: CapProtocol,
     seed: int = 0,
     heard: Any = None,
-    tries: Callable[[CapTable, Array, int], list[int]] | None = None,
+    choose: Callable[[CapTable, Array, int], list[int]] | None = None,
 ) -> list[Fill]:
-    """A baseline's rows for every application of ``new`` after n tries, random without ``tries``.
+    """A baseline's rows for every application of ``new`` after n tries, random without ``choose``.
 
     ``heard`` is a fitted `CounterSpeed`: speeds at the tries are then its estimates from counters,
     as OPEN has them, and not measured.
     """
-    method, found = make().fit(known), []
+    method, filled = make().fit(known), []
     for i, app in enumerate(new.apps):
         truth = new.speed[i]
         rng = np.random.default_rng([seed, i, n])
-        tried = tries(new, truth, n) if tries else drawn(new, truth, n, how, rng)
+        tried = choose(new, truth, n) if choose else drawn(new, truth, n, how, rng)
         speed = truth[tried]
         if heard is not None and new.counters is not None:
             speed = heard.predict(new.values[tried], new.counters[i, tried])
         lower = method.bound(tried, speed, how.risk) if hasattr(method, "bound") else None
-        found.append(Fill(app, truth, method.fill(tried, speed), tried, lower))
-    return found
+        filled.append(Fill(app, truth, method.fill(tried, speed), tried, lower))
+    return filled
 
 
-def marked(found: list[Fill], new: CapTable, how: CapProtocol) -> list[CapCase]:
+def marked(filled: list[Fill], new: CapTable, how: CapProtocol) -> list[CapCase]:
     """Mark rows and the settings picked from them; the same rows may be marked in several ways."""
     return [
         judge(f.app, f.truth, f.guess, f.tried, pick(f.guess, f.truth, new, how, f.lower),
               new.saved_w, how)
-        for f in found
+        for f in filled
     ]  # fmt: skip
 
 
@@ -193,14 +193,14 @@ def run_ours(
     n: int,
     *,
     how: CapProtocol,
-    tries: Callable[[CapTable, Array, int], list[int]] | None = None,
+    choose: Callable[[CapTable, Array, int], list[int]] | None = None,
     active: bool = True,
     seed: int = 0,
     noise: float = 0.0,
 ) -> list[CapCase]:
     """Ours on every application of ``new``, n tries in all; ``noise`` disturbs what a try shows.
 
-    Tries are those that ours asks for, else random ones or those of ``tries``.
+    Tries are those that ours asks for, else random ones or those of ``choose``.
     """
     cases = []
     for i, app in enumerate(new.apps):
@@ -210,15 +210,15 @@ def run_ours(
         seen = np.where(np.isfinite(truth), truth, 1e-3)
         seen = seen * np.exp(noise * rng.standard_normal(len(seen)))
         tried = [] if how.sweep_normalised else [new.default]
-        if tries or not active:
-            tried = tries(new, truth, n) if tries else drawn(new, truth, n, how, rng)
+        if choose or not active:
+            tried = choose(new, truth, n) if choose else drawn(new, truth, n, how, rng)
         while len(tried) < n:
-            found = model.complete(tried, seen[tried], noise=noise)
-            tried.append(next_try(model, found, saved_w, how.loss))
-        found = model.complete(tried, seen[tried], noise=noise)
+            completion = model.complete(tried, seen[tried], noise=noise)
+            tried.append(next_try(model, completion, saved_w, how.loss))
+        completion = model.complete(tried, seen[tried], noise=noise)
         needed = model.needed(tried, how.loss, how.risk, noise=noise)
-        kept = keep(found, saved_w, how.loss, needed, new.default)
-        cases.append(judge(app, truth, found.speed(), tried, kept.setting, new.saved_w, how))
+        kept = keep(completion, saved_w, how.loss, needed, new.default)
+        cases.append(judge(app, truth, completion.speed(), tried, kept.setting, new.saved_w, how))
     return cases
 
 

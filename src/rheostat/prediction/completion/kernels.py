@@ -39,7 +39,7 @@ def bases(depth: Array) -> Array:
 def _integrated(u: Array) -> Array:
     """Covariance of an integrated random walk, 1 at depth 1."""
     low, high = np.minimum.outer(u, u), np.maximum.outer(u, u)
-    return low**2 * (3 * high - low) / 2
+    return np.asarray(low**2 * (3 * high - low) / 2)
 
 
 def additive(mean: Array, depth: Array) -> Array:

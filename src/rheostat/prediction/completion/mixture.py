@@ -27,6 +27,7 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rheostat.core.outcome import Array
 from rheostat.errors import NotFitted
@@ -34,6 +35,7 @@ from rheostat.prediction.completion.curves import whole
 from rheostat.prediction.completion.kernels import additive, bases
 from rheostat.prediction.completion.table import CapTable
 
+Ints = NDArray[np.int64]
 STEEP = (0.2, 0.6, 1.2, 2.0)
 """How much steeper than the typical curve, per cap."""
 NOISY = (0.2, 0.5, 1.0, 2.5)
@@ -90,7 +92,7 @@ class Completion:
         from scipy.special import ndtr
 
         z = (self.mean - np.log(speed)) / self.sd
-        return np.minimum(self.weight @ ndtr(z), 1.0)
+        return np.asarray(np.minimum(self.weight @ ndtr(z), 1.0))
 
 
 class CapMixture:
@@ -128,7 +130,7 @@ class CapMixture:
         self.noise_ = noise * kinds[:, k]
         groups = _alike(self.y_, self._skipped())
         self.roots_ = [
-            (np.array(rows), index, np.linalg.cholesky(self._observed(index)))
+            (np.array(rows), index, self._root(index))
             for rows, index in groups if len(index)
         ]  # fmt: skip
         return self._learn(np.arange(len(self.y_)))
@@ -137,7 +139,7 @@ class CapMixture:
         """The same, taught without one of the applications; the scales stay those of all."""
         return copy(self)._learn(np.delete(np.arange(len(self.y_)), row))
 
-    def _learn(self, rows: Array) -> CapMixture:
+    def _learn(self, rows: Ints) -> CapMixture:
         """Mean of each component and how common it is, from some of the applications."""
         mean = self._mean(self.whole_[rows])
         parts = additive(mean, self.depth_)
@@ -148,7 +150,7 @@ class CapMixture:
 
     def _mean(self, rows: Array) -> Array:
         mean = rows.mean(axis=0)
-        return mean - mean[self.start_] if self.by_default else mean
+        return np.asarray(mean - mean[self.start_] if self.by_default else mean)
 
     @property
     def run_variance(self) -> Array:
@@ -159,7 +161,7 @@ class CapMixture:
         """Share of a run's noise variance that all settings have in common."""
         return 1.0 if self.by_default else 0.0
 
-    def _weights(self, rows: Array) -> Array:
+    def _weights(self, rows: Ints) -> Array:
         """How common each component is among the applications ``rows``."""
         likelihood = np.zeros((len(self.y_), len(self.noise_)))
         for some, tried, root in self.roots_:
@@ -174,14 +176,17 @@ class CapMixture:
     def _skipped(self) -> int:
         return self.start_ if self.by_default else -1
 
-    def _observed(self, tried: Array) -> Array:
+    def _observed(self, tried: Ints) -> Array:
         """Covariance of what runs at ``tried`` show, (C, n, n)."""
         n = len(tried)
         own = self.covariance_[:, tried[:, None], tried]
         variance = self.noise_[:, None, None] ** 2
         return own + variance * (np.eye(n) + self._shared()) + _JITTER * np.eye(n)
 
-    def _likelihoods(self, tried: Array, y: Array, root: Array) -> Array:
+    def _root(self, tried: Ints) -> Array:
+        return np.asarray(np.linalg.cholesky(self._observed(tried)), dtype=float)
+
+    def _likelihoods(self, tried: Ints, y: Array, root: Array) -> Array:
         """Log likelihood of rows (r, p) of log speed under each component, (r, C)."""
         z = np.linalg.solve(root, y[:, tried].T - self.mean_[:, tried, None])
         size = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
@@ -211,7 +216,7 @@ class CapMixture:
     def _prior_variance(self) -> Array:
         return np.diagonal(self.covariance_, axis1=1, axis2=2) + self.run_variance[:, None]
 
-    def _posterior(self, index: Array, seen: Array, noise: float) -> tuple[Array, Array, Array]:
+    def _posterior(self, index: Ints, seen: Array, noise: float) -> tuple[Array, Array, Array]:
         """Weights (C,), mean and variance (C, p) of the log speed that runs would show."""
         root = np.linalg.cholesky(self._observed(index) + noise**2 * np.eye(len(index)))
         # the default's noise is shared by what was seen and what would be seen
@@ -225,16 +230,16 @@ class CapMixture:
         return weight, mean, self._prior_variance() - (half**2).sum(axis=1)
 
 
-def _places(row: Array, skipped: int) -> Array:
+def _places(row: Array, skipped: int) -> Ints:
     there = np.isfinite(row)
     if skipped >= 0:
         there[skipped] = False
     return np.flatnonzero(there)
 
 
-def _alike(y: Array, skipped: int) -> list[tuple[list[int], Array]]:
+def _alike(y: Array, skipped: int) -> list[tuple[list[int], Ints]]:
     """Rows that were measured at the same settings, and those settings."""
-    groups: dict[bytes, tuple[list[int], Array]] = {}
+    groups: dict[bytes, tuple[list[int], Ints]] = {}
     for i, row in enumerate(y):
         index = _places(row, skipped)
         groups.setdefault(index.tobytes(), ([], index))[0].append(i)

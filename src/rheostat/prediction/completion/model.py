@@ -35,7 +35,7 @@ from rheostat.core.outcome import Array
 from rheostat.errors import NotFitted
 from rheostat.prediction.completion.cap_choice import keep
 from rheostat.prediction.completion.curves import costs, linear, nearest, whole
-from rheostat.prediction.completion.mixture import CapMixture, Completion
+from rheostat.prediction.completion.mixture import CapMixture, Completion, Ints
 from rheostat.prediction.completion.table import CapTable
 from rheostat.prediction.surface import CAPS
 
@@ -56,28 +56,28 @@ class CompletionWays:
     rows: Array
 
     def fill(self, tried: list[int], speed: Array, noise: float) -> tuple[Array, Completion]:
-        """Log speed by each way, (E, p), and the mixture's belief."""
+        """Log speed by each way, (E, p), and the mixture's completion."""
         y = np.log(speed)
         skipped = self.mixture.start_ if self.mixture.by_default else -1
         others = [i for i, t in enumerate(tried) if t != skipped]
-        belief = self.mixture.complete(tried, speed, noise=noise)
+        completion = self.mixture.complete(tried, speed, noise=noise)
         known = [tried[i] for i in others]
         near = nearest(self.rows, known, y[others])
-        mean = belief.weight @ belief.mean
+        mean = completion.weight @ completion.mean
         if not tried:
-            return np.stack([mean, mean, mean, near]), belief
+            return np.stack([mean, mean, mean, near]), completion
         lines = [linear(x, tried, y) for x in (self.mixture.depth_, self.coordinates)]
-        return np.stack([mean, *lines, near]), belief
+        return np.stack([mean, *lines, near]), completion
 
 
 @dataclass(frozen=True)
 class LeftOutApplications:
     """Known applications as if they were new, after runs at the same settings.
 
-    ``beliefs`` of each, its ``truth`` (A, p), the ``weight`` (E,) of each way over all of them.
+    ``completions`` of each, its ``truth`` (A, p), the ``weight`` (E,) of each way over all of them.
     """
 
-    beliefs: list[Completion]
+    completions: list[Completion]
     truth: Array
     weight: Array
 
@@ -116,7 +116,7 @@ class CapModel:
         self.first_: dict[bytes, int] = {}
         return self
 
-    def _ways(self, mixture: CapMixture, rows: Array) -> CompletionWays:
+    def _ways(self, mixture: CapMixture, rows: Ints) -> CompletionWays:
         mean = self.rows_[rows].mean(axis=0)
         mean = mean - mean[self.start_]
         falling = [j for j, knob in enumerate(self.known_.knobs) if knob in CAPS]
@@ -134,8 +134,8 @@ class CapModel:
             raise NotFitted(self)
         tried, fixed = list(tried), self._fixed(tried, noise)
         speed = self._seen(tried, np.asarray(speed, dtype=float))
-        ways, belief = self.all_.fill(tried, speed, noise)
-        joined = _centred(belief, self._left_out(tried, noise).weight @ ways, fixed)
+        ways, completion = self.all_.fill(tried, speed, noise)
+        joined = _centred(completion, self._left_out(tried, noise).weight @ ways, fixed)
         return _widened(joined, self._spread(tried, noise, level), fixed)
 
     def needed(
@@ -159,8 +159,8 @@ class CapModel:
         left, spread = self._left_out(tried, noise), self._spread(tried, noise, risk)
         steps = np.array([float(ndtr(ndtri(risk) * s)) for s in _STRICTER])
         broken = np.zeros(len(steps))
-        for belief, truth in zip(left.beliefs, left.truth, strict=True):
-            wide, saved = _widened(belief, spread, fixed), self.known_.saved_w.copy()
+        for completion, truth in zip(left.completions, left.truth, strict=True):
+            wide, saved = _widened(completion, spread, fixed), self.known_.saved_w.copy()
             saved[~np.isfinite(truth)] = -1.0
             kept = [keep(wide, saved, loss, s, self.start_).setting for s in steps]
             broken += truth[kept] < np.log(1.0 - loss) - 1e-9
@@ -180,9 +180,9 @@ class CapModel:
     def _missed(self, setting: int) -> float:
         """Mean error of log speed of applications left out after a run at one setting."""
         left = self._leave_out([*([self.start_] if self.by_default else []), setting], 0.0)
-        if not left.beliefs:
+        if not left.completions:
             return float(-self.known_.depth[setting].sum())
-        mean = np.array([b.weight @ b.mean for b in left.beliefs])
+        mean = np.array([b.weight @ b.mean for b in left.completions])
         return float(np.nanmean(np.abs(mean - left.truth)))
 
     def _seen(self, tried: list[int], speed: Array) -> Array:
@@ -203,23 +203,23 @@ class CapModel:
         return self.seen_[key]
 
     def _leave_out(self, tried: list[int], noise: float) -> LeftOutApplications:
-        filled, beliefs = [], []
+        filled, completions = [], []
         for i, ways in zip(self.left_, self.without_, strict=True):
             wobble = noise * np.random.default_rng([i, len(tried)]).standard_normal(len(tried))
             speed = self._seen(tried, np.exp(self.rows_[i, tried] + wobble))
-            curves, belief = ways.fill(tried, speed, noise)
+            curves, completion = ways.fill(tried, speed, noise)
             filled.append(curves)
-            beliefs.append(belief)
+            completions.append(completion)
         truth = np.log(self.known_.speed[self.left_])
-        if not beliefs:
+        if not completions:
             return LeftOutApplications([], truth, _weights(np.zeros((0, len(WAYS)))))
         errors = np.abs(np.array(filled) - truth[:, None])
         errors[..., [*tried, *([self.start_] if self.by_default else [])]] = np.nan
         errors = np.nansum(errors, axis=2) / np.maximum(np.isfinite(errors).sum(axis=2), 1)
         fixed = self._fixed(tried, noise)
         joined = [
-            _centred(belief, _weights(np.delete(errors, i, axis=0)) @ filled[i], fixed)
-            for i, belief in enumerate(beliefs)
+            _centred(completion, _weights(np.delete(errors, i, axis=0)) @ filled[i], fixed)
+            for i, completion in enumerate(completions)
         ]
         return LeftOutApplications(joined, truth, _weights(errors))
 
@@ -228,12 +228,12 @@ class CapModel:
         left = self._left_out(tried, noise)
         for spread in _SPREADS:
             below = 1.0  # as if one more had missed all of them
-            for belief, truth in zip(left.beliefs, left.truth, strict=True):
+            for completion, truth in zip(left.completions, left.truth, strict=True):
                 held = np.isfinite(truth)
                 held[[*tried, self.start_]] = False
-                reached = _widened(belief, spread, []).reaches_each(np.exp(truth))
+                reached = _widened(completion, spread, []).reaches_each(np.exp(truth))
                 below += (reached[held] <= 1.0 - level).mean() if held.any() else 0.0
-            if below <= (1.0 - level) * (len(left.beliefs) + 1):
+            if below <= (1.0 - level) * (len(left.completions) + 1):
                 return spread
         return _SPREADS[-1]
 
@@ -247,15 +247,15 @@ def _weights(errors: Array) -> Array:
     return np.asarray(weight / weight.sum())
 
 
-def _centred(belief: Completion, mean: Array, fixed: list[int]) -> Completion:
-    """A belief moved so that its mean is ``mean`` (p,), except where it is known."""
-    moved = belief.mean + (mean - belief.weight @ belief.mean)
-    moved[:, fixed] = belief.mean[:, fixed]
-    return replace(belief, mean=moved)
+def _centred(completion: Completion, mean: Array, fixed: list[int]) -> Completion:
+    """A completion moved so that its mean is ``mean`` (p,), except where it is known."""
+    moved = completion.mean + (mean - completion.weight @ completion.mean)
+    moved[:, fixed] = completion.mean[:, fixed]
+    return replace(completion, mean=moved)
 
 
-def _widened(belief: Completion, spread: float, fixed: list[int]) -> Completion:
-    """A belief whose spreads are wider, except where it is known."""
-    sd = belief.sd * spread
-    sd[:, fixed] = belief.sd[:, fixed]
-    return replace(belief, sd=sd)
+def _widened(completion: Completion, spread: float, fixed: list[int]) -> Completion:
+    """A completion whose spreads are wider, except where it is known."""
+    sd = completion.sd * spread
+    sd[:, fixed] = completion.sd[:, fixed]
+    return replace(completion, sd=sd)

@@ -172,4 +172,4 @@ def equal_quantiles(errors: Array, groups: np.ndarray, k: int) -> Array:
     order = np.argsort(both, kind="stable")
     level = (np.cumsum(weight[order]) - weight[order] / 2) / weight.sum()
     level = 0.5 + (level - 0.5) * len(count) / (len(count) + 1)
-    return np.interp((np.arange(k) + 0.5) / k, level, both[order])
+    return np.asarray(np.interp((np.arange(k) + 0.5) / k, level, both[order]))

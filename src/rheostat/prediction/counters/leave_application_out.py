@@ -69,9 +69,11 @@ def compare_counters(  # noqa: PLR0913 - options of one protocol, all but three 
                 continue
             for split in splits:
                 fold = _folds(groups, split, seed)
-                made = {"group_by": group_by, "features": features, "folds": folds, "seed": seed}
-                draws = _held_out(jobs_, code, fold, CounterModel(method, (target,), **made))
-                scores.append(_marks(method, target, split, truth, draws, groups, level, seed))
+                model = CounterModel(
+                    method, (target,), group_by=group_by, features=features, folds=folds, seed=seed
+                )
+                draws = _held_out(jobs_, code, fold, model)
+                scores.append(_scores(method, target, split, truth, draws, groups, level, seed))
     return scores
 
 
@@ -104,7 +106,7 @@ def _held_out(jobs: JobTable, code: np.ndarray, fold: np.ndarray, model: Counter
     return draws
 
 
-def _marks(
+def _scores(
     method: str,
     target: str,
     split: str,

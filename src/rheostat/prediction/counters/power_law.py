@@ -55,8 +55,10 @@ class Activity:
     def rows(self, index: np.ndarray) -> Activity:
         """The same for some rows."""
         cap = None if self.cap_w is None else self.cap_w[index]
-        given = (self.busy, self.core_ghz, self.uncore_ghz, self.work, self.moved)
-        return Activity(*(v[index] for v in given), cap)
+        return Activity(
+            self.busy[index], self.core_ghz[index], self.uncore_ghz[index],
+            self.work[index], self.moved[index], cap,
+        )  # fmt: skip
 
 
 def missing_for_law(jobs: JobTable) -> list[str]:
@@ -98,7 +100,8 @@ def _work(jobs: JobTable) -> Array:
         if name in jobs.columns:
             return jobs.numpy(name)
     if {"instructions_per_s", "cycles_per_s"} <= set(jobs.columns):
-        return jobs.numpy("instructions_per_s") / np.maximum(jobs.numpy("cycles_per_s"), 1.0)
+        cycles = np.maximum(jobs.numpy("cycles_per_s"), 1.0)
+        return np.asarray(jobs.numpy("instructions_per_s") / cycles)
     return np.zeros(len(jobs))
 
 
@@ -106,7 +109,7 @@ def _moved(jobs: JobTable) -> Array:
     if "memory_b_per_s" in jobs.columns:
         return jobs.numpy("memory_b_per_s")
     parts = [c for c in ("memory_read_b_per_s", "memory_write_b_per_s") if c in jobs.columns]
-    return sum((jobs.numpy(c) for c in parts), np.zeros(len(jobs)))
+    return np.asarray(sum((jobs.numpy(c) for c in parts), np.zeros(len(jobs))))
 
 
 class PowerLaw:
@@ -145,9 +148,9 @@ class PowerLaw:
         demand = b + ku * x.uncore_ghz**e + busy * x.core_ghz**g * (kc + ki * x.work) + km * x.moved
         demand = np.maximum(demand, 1e-3 * self.scale_)
         if x.cap_w is None:
-            return demand
+            return np.asarray(demand)
         ceiling = np.maximum(c0 + c1 * x.cap_w, 1e-3 * self.scale_)
-        return ceiling * (1 + (ceiling / demand) ** s) ** (-1 / s)
+        return np.asarray(ceiling * (1 + (ceiling / demand) ** s) ** (-1 / s))
 
 
 class MemoryLaw:
@@ -181,4 +184,4 @@ def _evenly(there: np.ndarray, weight: Array | None) -> np.ndarray:
         return rows
     total = np.cumsum(np.ones(len(rows)) if weight is None else weight[rows])
     levels = (np.arange(LEARNT_FROM) + 0.5) / LEARNT_FROM * total[-1]
-    return rows[np.searchsorted(total, levels)]
+    return np.asarray(rows[np.searchsorted(total, levels)])

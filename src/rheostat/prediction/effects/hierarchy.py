@@ -112,7 +112,7 @@ class _State:
     """Sufficient statistics of the applications, (A, q, q) and (A, q), and the prior."""
 
     precision: Array
-    told: Array
+    information: Array
     prior: Prior
 
     def population(self, spread: Array) -> tuple[Array, Array, Array]:
@@ -120,18 +120,22 @@ class _State:
 
         The third value, (..., A, q, q), is how much each application is pulled to that mean.
         """
-        shrink = inv(np.eye(spread.shape[-1]) + spread[..., None, :, :] @ self.precision)
+        own = np.eye(spread.shape[-1]) + spread[..., None, :, :] @ self.precision
+        shrink = np.asarray(inv(own), dtype=float)
         certain = np.diag(1 / self.prior.sd**2)
         weight = certain + (self.precision @ shrink).sum(axis=-3)
-        told = np.einsum("...aqr,aq->...r", shrink, self.told) + certain @ self.prior.mean
-        covariance = inv(weight)
-        return np.einsum("...qr,...r->...q", covariance, told), covariance, shrink
+        information = (
+            np.einsum("...aqr,aq->...r", shrink, self.information) + certain @ self.prior.mean
+        )
+        covariance = np.asarray(inv(weight), dtype=float)
+        mean = np.asarray(np.einsum("...qr,...r->...q", covariance, information))
+        return mean, covariance, shrink
 
     def applications(self, mean: Array, spread: Array, shrink: Array) -> tuple[Array, Array]:
         """Mean (..., A, q) and covariance of every application's weights given the population."""
         own = shrink @ spread[..., None, :, :]
         centre = np.einsum("...aqr,...r->...aq", shrink, mean)
-        return centre + np.einsum("...aqr,ar->...aq", own, self.told), own
+        return centre + np.einsum("...aqr,ar->...aq", own, self.information), own
 
     def spread(self, start: Array, rounds: int, weight: Array) -> Array:
         """Covariance between applications, by expectation-maximisation; ``weight`` (..., A)."""
@@ -164,7 +168,7 @@ def _noise(x: Array, y: Array, app: Ints, lost: Array) -> Array:
     common = rest[free > 0].sum() / max(free.sum(), 1.0) if free.any() else float(np.var(y))
     common = max(common, 1e-8)
     own = (np.where(free > 0, rest, 0.0) + NOISE_WORTH * common) / (free + NOISE_WORTH)
-    return np.sqrt(np.append(own, common))
+    return np.asarray(np.sqrt(np.append(own, common)))
 
 
 def _cluster_weights(
@@ -178,18 +182,18 @@ def _cluster_weights(
     share[pairs // users, pairs % users] = count
     share /= np.maximum(share.sum(axis=1, keepdims=True), 1.0)
     weight = rng.exponential(size=(draws, size)) * (by_user @ share.T)
-    return weight * size / weight.sum(axis=1, keepdims=True)
+    return np.asarray(weight * size / weight.sum(axis=1, keepdims=True))
 
 
 def _drawn(covariance: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Normal draws with these covariances, mean zero."""
     even = (covariance + np.swapaxes(covariance, -1, -2)) / 2
     root = cholesky(even + 1e-10 * np.eye(covariance.shape[-1]))
-    return np.einsum("...qr,...r->...q", root, rng.standard_normal(shape))
+    return np.asarray(np.einsum("...qr,...r->...q", root, rng.standard_normal(shape)))
 
 
 def _summed(rows: Array, app: Ints, size: int) -> Array:
     """Sums of ``rows`` (n, ...) over the rows of each application, (A, ...)."""
     flat = rows.reshape(len(rows), -1)
-    sums = np.stack([np.bincount(app, c, minlength=size) for c in flat.T], axis=-1)
+    sums = np.stack([np.bincount(app, c, minlength=size) for c in flat.T], axis=-1).astype(float)
     return sums.reshape(size, *rows.shape[1:])

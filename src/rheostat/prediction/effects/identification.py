@@ -139,7 +139,8 @@ def _reliability(request: Array, size: Array, y: Array) -> tuple[float, Array]:
     explained = left_size @ weight
     total = float(left_y @ left_y)
     share = float(explained @ explained) / total if total > 0 else 0.0
-    return share, np.linalg.lstsq(request, size @ weight, rcond=None)[0]
+    slopes = np.linalg.lstsq(request, size @ weight, rcond=None)[0]
+    return share, np.asarray(slopes, dtype=float)
 
 
 def _left(values: Array, given: Array) -> Array:

@@ -126,4 +126,4 @@ def centred(values: Array, code: Ints) -> Array:
 
 def _excess(gap: Array, error: Array) -> float:
     """Variance between cells beyond what their errors explain."""
-    return float(max(np.mean(gap**2 - error), 1e-6))
+    return max(float(np.mean(gap**2 - error)), 1e-6)

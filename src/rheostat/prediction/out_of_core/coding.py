@@ -145,7 +145,8 @@ def make_coding(plan: MemoryPlan, counted: Tally, keep: int = 200_000) -> Coding
 
 def _levels(summed: pl.DataFrame, prior: NDArray[np.float64]) -> Levels:
     values = ranked(summed)["value"]
-    code = Levels(values, np.empty(0), np.empty(0)).codes(summed["value"])
+    none = np.empty(0, dtype=np.float32)
+    code = Levels(values, none, none).codes(summed["value"])
     count = np.zeros((len(prior), FOLDS, len(values)))
     total = np.zeros_like(count)
     for t in range(len(prior)):

@@ -36,7 +36,7 @@ from rheostat.prediction.out_of_core.lgb import LightGBM
 from rheostat.prediction.out_of_core.memory_plan import Matrix, MemoryPlan
 from rheostat.prediction.out_of_core.outofcore import TARGETS, centred, plan_for
 from rheostat.prediction.out_of_core.partitions import Part, Progress, parts_of, silent, split_last
-from rheostat.prediction.out_of_core.score import Marks, mark
+from rheostat.prediction.out_of_core.score import ScoreSums, score_part
 from rheostat.prediction.out_of_core.xgb import MAX_BIN, XGBoost
 
 RETRIES = 2
@@ -89,7 +89,9 @@ def score_dask(
 ) -> dict[str, Any]:
     """As `score`, each part marked where there is a free worker."""
     parts = parts_of(batches)
-    scores = _mapped(client, _mark_part, parts, (model, level), progress=progress, stage="score")
+    scores: list[ScoreSums] = _mapped(
+        client, _score_part, parts, (model, level), progress=progress, stage="score"
+    )
     return sum(scores[1:], start=scores[0]).facts()
 
 
@@ -101,8 +103,8 @@ def _errors_part(part: Part, coding: Coding, trees: Trees) -> Any:
     return errors_of(coding, trees, part)
 
 
-def _mark_part(part: Part, model: ScaleModel, level: float) -> Marks:
-    return mark(model, part, level)
+def _score_part(part: Part, model: ScaleModel, level: float) -> ScoreSums:
+    return score_part(model, part, level)
 
 
 def _code_part(part: Part, coding: Coding) -> tuple[Codes, Matrix]:

@@ -95,7 +95,7 @@ def _sequences(lgb: Any, spool: Spool) -> list[Any]:
             self.number = number
 
         def __getitem__(self, index: Any) -> NDArray[np.float64]:
-            return chunk(self.number)[index]
+            return np.asarray(chunk(self.number)[index])
 
         def __len__(self) -> int:
             return spool.sizes[self.number]

@@ -31,7 +31,7 @@ SUMS = ("n", "inside", "ape", "y", "yy", "se", "log", "loglog", "logse")
 
 
 @dataclass(frozen=True)
-class Marks:
+class ScoreSums:
     """Sums over marked rows of each quantity, (q, sums), and histograms of e, (q, bins)."""
 
     quantities: tuple[str, ...]
@@ -41,8 +41,8 @@ class Marks:
     abstained: int
     level: float
 
-    def __add__(self, other: Marks) -> Marks:
-        return Marks(
+    def __add__(self, other: ScoreSums) -> ScoreSums:
+        return ScoreSums(
             self.quantities,
             self.sums + other.sums,
             self.histogram + other.histogram,
@@ -72,30 +72,30 @@ def score(
     interval at ``level``, and ``rows`` with a positive truth that ran to their end.  Rows the model
     abstains on are counted and not marked.
     """
-    sources = [batches] if isinstance(batches, JobTable) else batches
-    total: Marks | None = None
+    sources: Iterable[JobTable | Part] = [batches] if isinstance(batches, JobTable) else batches
+    total: ScoreSums | None = None
     for done, source in enumerate(sources):
         progress("score", done, len(sources) if isinstance(sources, Sequence) else 0)
-        one = mark(model, source if isinstance(source, Part) else Part(table=source), level)
+        one = score_part(model, source if isinstance(source, Part) else Part(table=source), level)
         total = one if total is None else total + one
     if total is None:
         raise DataError("score", ["no batches to mark"])
     return total.facts()
 
 
-def mark(model: ScaleModel, part: Part, level: float = 0.9) -> Marks:
+def score_part(model: ScaleModel, part: Part, level: float = 0.9) -> ScoreSums:
     """The marks of one part."""
     plan = model.coding.plan
     per_node = "power_w" in plan.targets and "nodes" in plan.features
     quantities = (*plan.targets, "power_per_node_w") if per_node else plan.targets
     bins = np.zeros((len(quantities), int(WIDEST / STEP) + 1), dtype=np.int64)
-    scores = Marks(quantities, np.zeros((len(quantities), len(SUMS))), bins, 0, 0, level)
+    scores = ScoreSums(quantities, np.zeros((len(quantities), len(SUMS))), bins, 0, 0, level)
     for batch in part.batches(plan.columns):
-        scores = scores + _mark_batch(model, batch, scores)
+        scores = scores + _score_batch(model, batch, scores)
     return scores
 
 
-def _mark_batch(model: ScaleModel, jobs: JobTable, empty: Marks) -> Marks:
+def _score_batch(model: ScaleModel, jobs: JobTable, empty: ScoreSums) -> ScoreSums:
     targets = model.targets
     truth, p = target_values(jobs, targets), model.predict_log(jobs)
     if "censored" in jobs.columns:
@@ -109,7 +109,7 @@ def _mark_batch(model: ScaleModel, jobs: JobTable, empty: Marks) -> Marks:
         p = np.column_stack([p, p[:, power] - np.log(nodes)])
         low, high = np.append(low, low[power]), np.append(high, high[power])
     sums, bins = zip(*map(_sums, truth.T, p.T, low, high), strict=True)
-    return Marks(
+    return ScoreSums(
         empty.quantities, np.array(sums), np.array(bins), len(jobs), int(outside.sum()), empty.level
     )
 

@@ -42,7 +42,7 @@ class Scale:
         array([0., 2.])
         """
         settings = np.asarray(settings, dtype=float)
-        log = (settings > 0).all(axis=0)
+        log = np.asarray((settings > 0).all(axis=0))
         v = np.where(log, np.log(np.where(log, settings, 1.0)), settings)
         levels = tuple(
             tuple(float(c) for c in np.unique(settings[:, j])) if j in names else None
@@ -150,4 +150,4 @@ def both(features: Array) -> Array:
     array([[1., 2., 0., 0.],
            [0., 0., 1., 2.]])
     """
-    return np.kron(np.eye(2), features)
+    return np.asarray(np.kron(np.eye(2), features), dtype=float)

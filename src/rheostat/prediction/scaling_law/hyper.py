@@ -104,7 +104,10 @@ class Curve:
 
 def named(z: Array) -> dict[str, Array]:
     """The scales that a batch of z (M, Z) stands for, each (M,), lengths (M, D)."""
-    lognormal = lambda column, median, spread: np.exp(np.log(median) + spread * z[:, column])  # noqa: E731
+
+    def lognormal(column: int, median: float, spread: float) -> Array:
+        return np.asarray(np.exp(np.log(median) + spread * z[:, column]))
+
     return {
         "follow": 1.3 / (1 + np.exp(-(1.0 + 1.5 * z[:, 0]))),
         "slope": lognormal(1, 0.15, 1.0),
@@ -131,7 +134,10 @@ def covariance(
     scaled = data["units"][rows] / h["length"][:, None, :]
     other = scaled if columns is rows else data["units"][columns] / h["length"][:, None, :]
     local, slopes = _local(scaled, other, h["additive"]), curve.law(rows, columns)
-    col = lambda v: v[:, None, None]  # noqa: E731
+
+    def col(v: Any) -> Any:
+        return v[:, None, None]
+
     eye = torch.as_tensor((rows[:, None] == columns).astype(float))
     b2, ratio = (h["slope"] * curve.slack) ** 2, h["slope_ratio"]
     top, bottom = curve.level_variance

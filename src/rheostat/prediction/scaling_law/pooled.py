@@ -33,7 +33,7 @@ from rheostat.prediction.scaling_law import hyper
 from rheostat.prediction.scaling_law.coordinates import Array, Basis, both
 from rheostat.prediction.scaling_law.population import Population, learn
 
-WIDTHS, WORTH, TRIALS, MEMBERS, FOLDS = (1.0, 0.5, 0.25), 1.5, 48, 6, 4
+WIDTHS, PRIOR_JOBS, TRIALS, MEMBERS, FOLDS = (1.0, 0.5, 0.25), 1.5, 48, 6, 4
 BANDWIDTHS = (0.25, 0.5, 1.0, 2.0, np.inf)
 _SLOPE, _LEVEL_SLACK = 1.0, (0.1, 0.01)
 
@@ -68,7 +68,8 @@ class Pooled:
     @cached_property
     def factors(self) -> Array:
         """Cholesky factors (M, 2q, 2q) of the covariances."""
-        return np.linalg.cholesky(self.covariances + 1e-10 * np.eye(self.covariances.shape[1]))
+        jitter = 1e-10 * np.eye(self.covariances.shape[1])
+        return np.asarray(np.linalg.cholesky(self.covariances + jitter), dtype=float)
 
     def weights(self, runs: PooledRuns | None, prior: Array) -> tuple[Array, Array]:
         """Draws of the curve's weights (S, 2q) and roughness scales (S, 2), given own runs.
@@ -130,7 +131,7 @@ def fit_pooled(
 
 
 def _population(basis: Basis, jobs: Sequence[PooledRuns]) -> Population:
-    return learn(basis, [j.units for j in jobs], [j.logs for j in jobs], worth=WORTH)
+    return learn(basis, [j.units for j in jobs], [j.logs for j in jobs], prior_jobs=PRIOR_JOBS)
 
 
 def _centres(population: Population, width: float) -> Array:
@@ -141,7 +142,7 @@ def _centres(population: Population, width: float) -> Array:
     half = centres.shape[1] // 2
     centres[:, 0] += level[0]
     centres[:, half] += level[1]
-    return centres
+    return np.asarray(centres)
 
 
 def _members(basis: Basis, population: Population, z: Array, width: float) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ Notation
 J  past jobs     n_j  runs of job j     q  weights per quantity     C  components     N  settings
 F_j : (2 n_j, 2q) features      y_j : (2 n_j,) log runtime, then log power      w_j : (2q,) weights
 w_j ~ N(m, S),  y_j = F_j w_j + e,  e ~ N(0, v) with one v per quantity
-S = (c S_0 + sum_j E[(w_j - m)(w_j - m)']) / (c + J)                        c : jobs S_0 is worth
+S = (c S_0 + sum_j E[(w_j - m)(w_j - m)']) / (c + J)                        c : jobs S_0 counts as
 
 References
 ----------
@@ -57,7 +57,7 @@ class Population:
         f = both(features)
         base = f @ self.mean + np.repeat(self.levels.mean(axis=0), n)
         if width >= 1.0:
-            return base[None]
+            return np.asarray(base[None])
         shapes = ((self.weights - self.mean) @ f.T) * np.sqrt(1 - width**2)
         for part in (slice(0, n), slice(n, 2 * n)):
             shapes[:, part] -= shapes[:, part].mean(axis=1, keepdims=True)
@@ -87,11 +87,16 @@ class Population:
 
     def _level_covariance(self) -> Array:
         centred = self.levels - self.levels.mean(axis=0)
-        return (centred.T @ centred + np.diag(_LEAST_LEVEL)) / len(self.levels)
+        return np.asarray((centred.T @ centred + np.diag(_LEAST_LEVEL)) / len(self.levels))
 
 
 def learn(
-    basis: Basis, units: Sequence[Array], logs: Sequence[Array], *, worth: float, rounds: int = 5
+    basis: Basis,
+    units: Sequence[Array],
+    logs: Sequence[Array],
+    *,
+    prior_jobs: float,
+    rounds: int = 5,
 ) -> Population:
     """Mean and covariance of the weights of jobs at ``units[j]`` (n_j, D), ``logs[j]`` (2, n_j)."""
     levels = np.array([y.mean(axis=1) for y in logs])
@@ -103,7 +108,8 @@ def learn(
     prior = np.kron(np.diag([1.0, _POWER_SHARE]), np.diag(variances))
     q, jobs = len(variances), len(logs)
     tiny = 1e-9 * np.eye(2 * q)
-    mean, covariance, noise = np.zeros(2 * q), prior.copy(), np.full(2, _NOISE)
+    mean, noise = np.zeros(2 * q), np.full(2, _NOISE)
+    covariance: Array = np.array(prior, dtype=float)
     mean_prior = np.linalg.inv(9 * prior + tiny)
     for _ in range(rounds):
         inverse = np.linalg.inv(covariance + tiny)
@@ -120,6 +126,6 @@ def learn(
             count += len(f)
         mean = np.linalg.solve(jobs * inverse + mean_prior, jobs * inverse @ weights.mean(axis=0))
         apart = weights - mean
-        covariance = (worth * prior + apart.T @ apart + spreads) / (worth + jobs)
+        covariance = (prior_jobs * prior + apart.T @ apart + spreads) / (prior_jobs + jobs)
         noise = np.clip((squares + 8 * _NOISE) / (count + 8), *_NOISE_RANGE)
     return Population(mean, covariance, weights, levels)

@@ -29,7 +29,7 @@ from rheostat.prediction.scaling_law.coordinates import Array, Basis, Scale, spr
 from rheostat.prediction.scaling_law.pooled import Pooled, PooledRuns, fit_pooled
 
 TARGETS = ("runtime_s", "power_w")
-TAUGHT_BY = 48
+TRAINING_APPLICATIONS = 48
 """Applications, those with the most settings first, that form the population."""
 OWN = 16
 """Distinct settings of one application that are looked at."""
@@ -136,12 +136,12 @@ class LawGP:
     def _teach(self) -> None:
         """Fit the population to the applications with the most settings."""
         order = sorted(self.runs_, key=lambda k: (-len(self.runs_[k].counts), k))
-        self.taught_ = order[:TAUGHT_BY]
+        self.training_keys_ = order[:TRAINING_APPLICATIONS]
         basis = Basis.over(self.units_, self.scale_.numeric, count=LANDMARKS, length=LENGTH)
-        context = [self.own_context_[k] for k in self.taught_]
+        context = [self.own_context_[k] for k in self.training_keys_]
         self.pooled_: Pooled = fit_pooled(
             basis,
-            [self.runs_[k] for k in self.taught_],
+            [self.runs_[k] for k in self.training_keys_],
             np.array(context).reshape(len(context), -1),
             repeats=self.repeats_,
             draws=self.n_draws,
@@ -193,8 +193,8 @@ class LawGP:
         runs = None if key is None else self.runs_[key]
         own = context if key is None else self.own_context_[key]
         prior = self.pooled_.prior(own[None])[0]
-        if key in self.taught_ and len(self.taught_) > 1:
-            prior[self.taught_.index(key)] = -np.inf  # own runs count once
+        if key in self.training_keys_ and len(self.training_keys_) > 1:
+            prior[self.training_keys_.index(key)] = -np.inf  # own runs count once
         w, rough = self.pooled_.weights(runs, prior)
         distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
         spread = np.sqrt(rough.T**2 + self.repeats_[:, None])
@@ -255,7 +255,8 @@ def _key(frame: pl.DataFrame, by: Sequence[str]) -> pl.Series:
 def _tally(units: Array, counts: Array) -> tuple[Array, Array]:
     """Distinct settings and how many runs each has."""
     distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
-    return distinct, np.bincount(back.ravel(), weights=counts, minlength=len(distinct))
+    runs = np.bincount(back.ravel(), weights=counts, minlength=len(distinct))
+    return distinct, np.asarray(runs, dtype=float)
 
 
 def _jumps(unit: Array, draws: int) -> Array:

@@ -23,7 +23,7 @@ from rheostat.prediction.scaling_law.coordinates import Array, Basis, Scale, spr
 from rheostat.prediction.scaling_law.hyper import Curve
 from rheostat.prediction.scaling_law.population import Population, learn
 
-LANDMARKS, LENGTH, WORTH = 40, 0.5, 1.5
+LANDMARKS, LENGTH, PRIOR_JOBS = 40, 0.5, 1.5
 WIDTHS = (1.0, 0.5, 0.25)
 JUDGED = 20
 """Settings of a past job at which it is predicted from the others."""
@@ -96,7 +96,9 @@ def _informed(
     basis = Basis.over(np.vstack([target, *units]), numeric, count=LANDMARKS, length=LENGTH)
 
     def population(keep: list[int]) -> Population:
-        return learn(basis, [units[i] for i in keep], [jobs[i].logs for i in keep], worth=WORTH)
+        return learn(
+            basis, [units[i] for i in keep], [jobs[i].logs for i in keep], prior_jobs=PRIOR_JOBS
+        )
 
     every = list(range(len(jobs)))
     whole = population(every)

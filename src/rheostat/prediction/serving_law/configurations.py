@@ -61,11 +61,11 @@ class Configurations:
             values = frame[column].cast(pl.String).fill_null("").to_list() if kept else None
             return np.array(values if values is not None else [""] * len(frame), dtype=np.str_)
 
+        rates = {f: np.array([getattr(d, f) for d in devices], dtype=float) for f in RATES}
         return Configurations(
             numbers["gpus"], pp, numbers["batch_cap"], numbers["params"],
-            np.minimum(active, numbers["params"]), width,
-            *(np.array([getattr(d, f) for d in devices], dtype=float) for f in RATES),
-            names("gpu_model"), names("app"), names("workload"),
+            np.minimum(active, numbers["params"]), width, **rates,
+            gpu=names("gpu_model"), app=names("app"), workload=names("workload"),
         )  # fmt: skip
 
 

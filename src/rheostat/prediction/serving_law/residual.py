@@ -42,7 +42,7 @@ def covariance(a: Configurations, b: Configurations) -> Array:
 
 
 def _same(a: NDArray[np.str_], b: NDArray[np.str_]) -> Array:
-    return (a[:, None] == b[None, :]).astype(float)
+    return np.asarray(a[:, None] == b[None, :], dtype=float)
 
 
 def _near(a: Array, b: Array, length: float) -> Array:
