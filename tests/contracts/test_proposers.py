@@ -139,7 +139,7 @@ class Wrong(Sobol):
         if self.broken == "duplicates":
             return False
         if self.broken == "pending":
-            return self.key(setting) in self._told
+            return self.key(setting) in self._observed
         if self.broken == "retry":
             return super().taken(setting) and not self._failed(setting)
         return super().taken(setting)

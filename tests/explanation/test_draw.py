@@ -73,7 +73,7 @@ def test_the_axes_of_a_front_reach_to_the_ends_of_its_intervals():
     assert drawn.y.low <= 4e6
     assert drawn.y.high >= 3e8
     assert (drawn.x.title, drawn.y.title) == ("runtime (min)", "energy (MJ)")
-    chosen = next(m for m in drawn.marks if isinstance(m, Points) and m.name == "chosen")
+    chosen = next(m for m in drawn.elements if isinstance(m, Points) and m.name == "chosen")
     assert chosen.labels == ("8 nodes",)
     assert chosen.at[0]
     assert chosen.hover == ("<b>8 nodes</b><br>runtime 20m<br>energy 8 MJ [7 MJ to 9 MJ]",)
@@ -99,7 +99,7 @@ def test_bars_keep_their_sign_and_interval():
     bars = {"name": "power_w", "x": ["ipc", "hz"], "y": [0.05, -0.07], "low": [0.04, -0.09],
             "high": [0.06, -0.05]}  # fmt: skip
     drawn = drawing(Chart("bar", (bars,), ("counter", "change of power"), units=("", "share")))
-    (mark,) = drawn.marks
+    (mark,) = drawn.elements
     assert isinstance(mark, Bars)
     assert mark.length == (0.05, -0.07)
     assert drawn.x.title == "change of power (%)"
@@ -114,7 +114,7 @@ def test_jobs_on_gpus_carry_their_names_or_as_much_as_fits():
              "unit": "W", "labels": ["lbm", "MonteCarloMultiGPU"], "hover": ["", ""],
              "rows": ["GPU 0", "GPU 1"]}  # fmt: skip
     drawn = drawing(Chart("gantt", (gantt,), ("time", ""), units=("s", "")))
-    (bars,) = drawn.marks
+    (bars,) = drawn.elements
     assert bars.labels == ("lbm", "Mont…")
     assert bars.scale.title == "power per GPU (W)"
     assert drawn.x.title == "time (min)"

@@ -122,7 +122,7 @@ def test_words_of_an_svg_are_text_and_name_axes_with_units(kind):
     for axis in (drawn.x, drawn.y):
         assert all(part in said for part in axis.title.split())
         assert all(w in said for w in axis.words)
-    scales = [m.scale for m in drawn.marks if getattr(m, "scale", None)]
+    scales = [m.scale for m in drawn.elements if getattr(m, "scale", None)]
     assert all(w in said for s in scales for w in s.words)
     unit = {"front": "(MJ)", "bar": "(%)", "time": "(d)", "gantt": "(W)", "scatter": "(W)"}
     assert unit.get(kind, "") in said
@@ -149,7 +149,7 @@ def test_labels_of_any_front_stay_apart_and_on_the_paper(spots):
 def test_cells_lie_where_the_axes_say():
     """The darkest cell of a grid is under its own centre."""
     drawn = drawing(CHARTS["occupancy"])
-    (cells,) = (m for m in drawn.marks if isinstance(m, HeatCells))
+    (cells,) = (m for m in drawn.elements if isinstance(m, HeatCells))
     made = figure(drawn)
     (image,) = made.axes[0].images
     left, right, low, high = image.get_extent()

@@ -166,7 +166,7 @@ def test_every_policy_is_drawn_and_told_from_the_others():
     said = schedule_report(facts("t", runs), picture(runs))
     for section in said.sections:
         if section.chart and section.chart.kind in ("time", "columns"):
-            marks = drawing(section.chart).marks
+            marks = drawing(section.chart).elements
             assert [m.name for m in marks] == names[len(names) - len(marks) :]
             assert len(marks) >= len(names) - (section.title == "Job by job")
         if section.chart and section.chart.kind == "time":

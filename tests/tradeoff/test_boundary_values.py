@@ -32,8 +32,8 @@ def test_an_objective_that_cannot_improve_adds_its_raw_spread_to_uncertainty():
     front = Front(table({"nodes": [1]}), Outcome({"runtime_s": y[:, :, 0]}), ("runtime_s",))
     view = CandidateView(
         settings=({"nodes": 1},), candidates=1, front=front, y=y, feasible=np.ones((2, 1), bool),
-        told=np.array([[2.0, 5.0]]), known=np.array([[2.0, 5.0]]), reference=np.array([4.0, 5.0]),
-        log=False, fixed=(), baseline=(),
+        observed=np.array([[2.0, 5.0]]), known=np.array([[2.0, 5.0]]),
+        reference=np.array([4.0, 5.0]), log=False, fixed=(), baseline=(),
     )  # fmt: skip
     assert view.span.tolist() == [2.0, 0.0]
     assert view.uncertainty() == pytest.approx([0.25])

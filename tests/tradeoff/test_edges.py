@@ -502,7 +502,7 @@ def test_what_is_seen_of_candidates() -> None:
     rows = [[{"nodes": 1}], [{"nodes": 2}], [{"nodes": 4}]]
     view = look(rows, guess, told, limits=(Deadline(1.5),))
     assert (view.candidates, view.fixed, view.baseline, view.log) == (1, (1,), (2,), True)
-    assert view.told == pytest.approx(np.log([[1.0, 9.0], [2.0, 4.0]]))
+    assert view.observed == pytest.approx(np.log([[1.0, 9.0], [2.0, 4.0]]))
     assert view.known == pytest.approx(np.log([[1.0, 9.0]]))  # the only one in time
     assert not view.feasible.any()
     assert view.ideal == pytest.approx([0.0, np.log(2.0)])

@@ -170,8 +170,8 @@ def devices(tree: str, rapl: str, gpu: str) -> DeviceAddress:
 
     for flag, path in (("--tree", tree), ("--rapl", rapl)):
         if Path(path).is_file():
-            told = f"expected a folder, got {describe_file(path)}: {path}"
-            raise typer.BadParameter(told, param_hint=flag)
+            problem = f"expected a folder, got {describe_file(path)}: {path}"
+            raise typer.BadParameter(problem, param_hint=flag)
     return DeviceAddress(tree=tree, rapl=rapl, gpu=gpu)
 
 
@@ -214,8 +214,8 @@ def _tell_steps(todo: CapChanges, json: bool, schema: str) -> None:
         (*s.place.split("|", 2), s.before_w, s.to_w) for s in (*todo.lower, *todo.higher)
     ]
     heads = ("node", "knob", "address", "now_w", "then_w")
-    for name, (planned, found) in list(todo.moved.items())[:8]:
-        tell(f"note: {name}: the plan expected {planned:g} W, {found:g} W stand there")
+    for name, (planned, standing) in list(todo.moved.items())[:8]:
+        tell(f"note: {name}: the plan expected {planned:g} W, {standing:g} W stand there")
     if json:
         changes = [dict(zip(heads, row, strict=True)) for row in rows]
         put_json(schema, {"changes": changes, "not_as_planned": len(todo.moved)})

@@ -31,11 +31,11 @@ def _command(argv: Sequence[str]) -> tuple[Any, list[str]]:
 
     from rheostat.cli.app import app
 
-    found: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     words = list(argv)
-    while words and words[0] in getattr(found, "commands", ()):
-        found = found.commands[words.pop(0)]
-    return found, words
+    while words and words[0] in getattr(command, "commands", ()):
+        command = command.commands[words.pop(0)]
+    return command, words
 
 
 def _named(word: str, message: str) -> bool:

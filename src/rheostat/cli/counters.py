@@ -87,8 +87,8 @@ def counters(
 
     if model is not None:
         if predict or save or what_if:
-            told = "fits nothing: leave out --predict, --save and --what-if"
-            raise typer.BadParameter(told, param_hint="--model")
+            problem = "fits nothing: leave out --predict, --save and --what-if"
+            raise typer.BadParameter(problem, param_hint="--model")
         _saved(model, files, form, json=json, html=html, figure=figure)
         return
 
@@ -114,7 +114,7 @@ def counters(
     if json:
         put_json("rheostat.counters/1", facts)
     else:
-        put_report(report, None if factors or predict else _marks(facts))
+        put_report(report, None if factors or predict else _scores(facts))
     write_files(report, html, figure)
 
 
@@ -187,7 +187,7 @@ def _predicted(model: CounterModel, files: list[Path], form: str) -> list[dict[s
     return rows
 
 
-def _marks(facts: dict[str, Any]) -> Grid:
+def _scores(facts: dict[str, Any]) -> Grid:
     from rheostat.core.report import Grid
 
     heads = ("target", "split", "method", "MAPE %", "low", "high", "worst application", "its %",
@@ -210,7 +210,7 @@ def _report(facts: dict[str, Any]) -> Report:
         "applications; cap is the mean per power cap.",
         *_used(facts),
     )
-    sections = [Section("how right", sentences, _marks(facts))]
+    sections = [Section("how right", sentences, _scores(facts))]
     said = f"What {facts['method_explained']} says, other counters held; no promise."
     for title, key in (("which counter, 20 % less of it", "leverage"), ("what if", "what_if")):
         if facts[key]:

@@ -87,7 +87,7 @@ def _learnt(
 ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """The model, what the log identifies, and error and coverage on the newest jobs."""
     from rheostat.errors import DataError
-    from rheostat.recipes.nodecount import marks, model
+    from rheostat.recipes.nodecount import accuracy_on_newest, model
 
     kind = o.advice_kind(kind, log, saved)
     learner = o.fitted(log, saved, kind, seed, knobs)
@@ -95,7 +95,11 @@ def _learnt(
     if saved is not None or "submit_s" not in log.columns:
         return learner, answer, {}
     try:
-        return learner, answer, marks(log, model(kind, log, knobs=knobs, seed=seed), NEWEST)
+        return (
+            learner,
+            answer,
+            accuracy_on_newest(log, model(kind, log, knobs=knobs, seed=seed), NEWEST),
+        )
     except DataError:  # too few jobs to hold some back
         return learner, answer, {}
 

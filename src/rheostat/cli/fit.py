@@ -49,7 +49,7 @@ def fit(
 ) -> None:
     """Learn from a job log and save the model; says how right it is on the newest jobs.
 
-    The saved model has learnt from all finished jobs of FILE; the marks come from a model that had
+    The saved model has learnt from all finished jobs of FILE; the scores come from a model that had
     not seen the newest of them.
 
     Several FILES in time order (the months of a trace, say), --out-of-core, --dask and --slurm make
@@ -61,7 +61,7 @@ def fit(
     from rheostat.decision.accuracy import accuracy_facts
     from rheostat.explanation.advice import accuracy_words
     from rheostat.prediction.persist import save
-    from rheostat.recipes.nodecount import kind_of, marks, targets_in
+    from rheostat.recipes.nodecount import accuracy_on_newest, kind_of, targets_in
     from rheostat.recipes.nodecount import model as new_model
 
     if len(files) > 1 or out_of_core or dask or slurm:
@@ -85,7 +85,7 @@ def fit(
     chosen, names = kind_of(kind, jobs), o.names(knobs)
     clock = test_fraction > 0 and "submit_s" in jobs.columns
     new = new_model(chosen, jobs, knobs=names, seed=seed)
-    scores = marks(jobs, new, test_fraction) if clock else {}
+    scores = accuracy_on_newest(jobs, new, test_fraction) if clock else {}
     model = o.fitted(jobs, None, chosen, seed, names)
     path = save(model, out)
     tell(f"wrote {path}")

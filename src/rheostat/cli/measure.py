@@ -108,7 +108,7 @@ def _run(
             except OSError as error:  # as a shell has it
                 tell(f"{command[0]}: {error.strerror}")
                 raise typer.Exit(127 if isinstance(error, FileNotFoundError) else 126) from error
-        rates = counts.found(session.measured.runtime_s)
+        rates = counts.rates(session.measured.runtime_s)
     if record is not None:
         session.write(record)
         tell(f"wrote {record}")

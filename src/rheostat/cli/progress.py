@@ -29,13 +29,13 @@ def watched(what: str) -> Iterator[Progress]:
         with _bar(what) as progress:
             yield progress
         return
-    begun, told = [process_time()], [0]
+    begun, printed = [process_time()], [0]
 
     def line(done: int, of: int, facts: dict[str, Any]) -> None:
         # of hundreds of rounds twenty are told, the last among them, once
-        if of > 2 * LINES and done * LINES // of == told[-1]:
+        if of > 2 * LINES and done * LINES // of == printed[-1]:
             return
-        told.append(done * LINES // of)
+        printed.append(done * LINES // of)
         begun.append(process_time())
         spent = f"{begun[-1] - begun[-2]:.1f} CPU-seconds"
         said = ", ".join(part for part in (words(facts), spent) if part)

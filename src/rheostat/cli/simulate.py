@@ -107,7 +107,7 @@ def simulate(
     from rheostat.explanation.schedule import flat_grid, schedule_report, schedule_text
     from rheostat.recipes.policies import open_policies
     from rheostat.simulation.estimates import overdue_of
-    from rheostat.simulation.report_facts import facts as told
+    from rheostat.simulation.report_facts import facts as facts_of
     from rheostat.simulation.trace_header import machine_of
 
     names = list(dict.fromkeys(policy or ["easy"]))
@@ -129,7 +129,7 @@ def simulate(
         _write(run, schedule, alone=len(runs) == 1)
     deep = json or bool(html or figure)
     how["overdue"] = overdue_of(overdue, estimates)
-    facts = told(str(trace), runs, how, read=jobs, seed=seed, deep=deep)
+    facts = facts_of(str(trace), runs, how, read=jobs, seed=seed, deep=deep)
     near = _replayed(jobs, runs[0], facts)
     if html or figure:
         from rheostat.simulation.report_series import picture

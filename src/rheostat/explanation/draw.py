@@ -39,7 +39,7 @@ def drawing(chart: Chart) -> Drawing:
 
     >>> chart = Chart("line", ({"name": "a", "x": [1, 2], "y": [3.0, 5.0]},), ("runs", "energy_j"))
     >>> found = drawing(chart)
-    >>> found.x.title, found.y.title, found.marks[0].hover[1]
+    >>> found.x.title, found.y.title, found.elements[0].hover[1]
     ('runs', 'energy (J)', '<b>a</b><br>runs 2<br>energy 5 J')
     """
     return DRAWN[chart.kind](chart)
@@ -58,16 +58,16 @@ def both_axes(chart: Chart, *, zero: bool = False) -> tuple[Axis, Axis]:
 def front(chart: Chart) -> Drawing:
     """Settings by what they are, with intervals; the front is joined; truths are crosses."""
     axes = both_axes(chart)
-    marks: list[Mark] = []
+    elements: list[Mark] = []
     for s in chart.series:
-        marks += _settings(chart, s, axes) if "kinds" in s else [_truth(chart, s)]
-    return Drawing(*axes, tuple(marks), height=420)
+        elements += _settings(chart, s, axes) if "kinds" in s else [_truth(chart, s)]
+    return Drawing(*axes, tuple(elements), height=420)
 
 
 def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Mark]:
     known = [i for i, kind in enumerate(s["kinds"]) if kind]
     order = sorted((i for i in known if s["on_front"][i]), key=lambda i: s["x"][i])
-    marks: list[Mark] = [
+    elements: list[Mark] = [
         LineMark(_pick(s["x"], order), _pick(s["y"], order), dash="dot", width=1.0)
     ]
     hover, text = hover_words(chart, s), s["text"]
@@ -81,7 +81,7 @@ def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Mark]:
         if rows:
             x_low, x_high = _interval(s, "x_low", "x_high", rows)
             y_low, y_high = _interval(s, "low", "high", rows)
-            marks.append(
+            elements.append(
                 Points(
                     _pick(s["x"], rows), _pick(s["y"], rows), name, colour, symbol, filled,
                     13.0 if kind == "chosen" else 9.0, x_low, x_high, y_low, y_high,
@@ -89,7 +89,7 @@ def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Mark]:
                     tuple(narrow[i] for i in rows), tuple(hover[i] for i in rows),
                 )
             )  # fmt: skip
-    return marks
+    return elements
 
 
 def _truth(chart: Chart, s: Series) -> Points:
@@ -108,13 +108,13 @@ def scatter(chart: Chart) -> Drawing:
     every = [(k, t) for k, s in dots for t in s.get("text") or [""] * len(s["x"])]
     labels = [Label(i, t, float(k)) for i, (k, t) in enumerate(every) if t]
     wide, narrow = (iter(placed(x, y, labels, axes, area)) for area in (WIDE, NARROW))
-    marks: list[Mark] = []
+    elements: list[Mark] = []
     for k, s in enumerate(chart.series):
         if s.get("line"):
-            marks.append(LineMark(tuple(s["x"]), tuple(s["y"]), s["name"], "soft", "dash", 1.2))
+            elements.append(LineMark(tuple(s["x"]), tuple(s["y"]), s["name"], "soft", "dash", 1.2))
             continue
         n = len(s["x"])
-        marks.append(
+        elements.append(
             Points(
                 tuple(s["x"]), tuple(s["y"]), s["name"], s.get("colour", PALETTE[k]),
                 s.get("symbol", "circle"), s.get("filled", True), s.get("size", 8.0),
@@ -124,17 +124,17 @@ def scatter(chart: Chart) -> Drawing:
                 hover=tuple(s.get("hover") or hover_words(chart, s)),
             )
         )  # fmt: skip
-    return Drawing(*axes, tuple(marks), height=400)
+    return Drawing(*axes, tuple(elements), height=400)
 
 
 def lines(chart: Chart) -> Drawing:
-    """A line with marks per series."""
-    marks = tuple(
+    """A line with markers per series."""
+    elements = tuple(
         LineMark(tuple(s["x"]), tuple(s["y"]), s.get("name", ""), PALETTE[k % 8], width=2.0,
-             marks=True, hover=tuple(hover_words(chart, s)))
+             markers=True, hover=tuple(hover_words(chart, s)))
         for k, s in enumerate(chart.series)
     )  # fmt: skip
-    return Drawing(*both_axes(chart, zero=not chart.log), marks, height=340)
+    return Drawing(*both_axes(chart, zero=not chart.log), elements, height=340)
 
 
 def calibration(chart: Chart) -> Drawing:
@@ -142,7 +142,7 @@ def calibration(chart: Chart) -> Drawing:
     drawn = lines(Chart("line", chart.series, chart.axes, units=("share", "share")))
     x, y = (axis_of(a, [0.0, 1.0], "share") for a in chart.axes)
     diagonal = LineMark((0.0, 1.0), (0.0, 1.0), "nominal", "mute", "dot")
-    return Drawing(x, y, (diagonal, *drawn.marks), height=420)
+    return Drawing(x, y, (diagonal, *drawn.elements), height=420)
 
 
 def bars(chart: Chart) -> Drawing:
@@ -151,10 +151,10 @@ def bars(chart: Chart) -> Drawing:
     ends = [v for s in chart.series for k in ("y", "low", "high") for v in s.get(k) or ()]
     value = axis_of(chart.axes[1], ends, chart_unit(chart, 1), zero=True)
     width = 0.8 / len(chart.series)
-    marks = []
+    elements = []
     for k, s in enumerate(chart.series):
         shift = (k - (len(chart.series) - 1) / 2) * width
-        marks.append(
+        elements.append(
             Bars(
                 tuple(i + shift for i in range(len(names))), tuple(s["y"]), (width,) * len(names),
                 name=s.get("name", ""), colour=s.get("colour", PALETTE[k % 8]),
@@ -164,7 +164,7 @@ def bars(chart: Chart) -> Drawing:
         )  # fmt: skip
     height = max(160, 90 + 26 * len(names) * max(1, len(chart.series) // 2))
     title = plain_name(chart.axes[0])
-    return Drawing(value, names_axis(title, names, downward=True), tuple(marks), height)
+    return Drawing(value, names_axis(title, names, downward=True), tuple(elements), height)
 
 
 def _bar_words(chart: Chart, s: Series, name: str, row: int) -> str:

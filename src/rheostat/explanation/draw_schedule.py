@@ -38,14 +38,14 @@ def style(place: int) -> tuple[str, str]:
 
 def over_time(chart: Chart) -> Drawing:
     """Values that hold until the next, a line per policy; a limit is dashed and black."""
-    marks = []
+    elements = []
     for k, s in enumerate(chart.series):
         colour, dash = ("ink", "dash") if s.get("limit") else style(k)
         x, y = tuple(s["x"]), tuple(s["y"])
-        marks.append(LineMark(x, y, s["name"], colour, dash, 1.4, steps=True))
+        elements.append(LineMark(x, y, s["name"], colour, dash, 1.4, steps=True))
     x_axis = axis_of(chart.axes[0], _all(chart, "x"), chart_unit(chart, 0), zero=True)
     y_axis = axis_of(chart.axes[1], _all(chart, "y"), chart_unit(chart, 1), zero=True)
-    return Drawing(x_axis, y_axis, tuple(marks))
+    return Drawing(x_axis, y_axis, tuple(elements))
 
 
 def columns(chart: Chart) -> Drawing:
@@ -53,7 +53,7 @@ def columns(chart: Chart) -> Drawing:
     names = [str(n) for n in chart.series[0]["x"]]
     unit = chart_unit(chart, 1)
     width = 0.84 / len(chart.series)
-    marks = []
+    elements = []
     for k, s in enumerate(chart.series):
         shift = (k - (len(chart.series) - 1) / 2) * width
         at = tuple(i + shift for i in range(len(names)))
@@ -62,12 +62,12 @@ def columns(chart: Chart) -> Drawing:
             for n, v in zip(names, s["y"], strict=True)
         )
         colour, _ = style(s.get("place", k))
-        marks.append(
+        elements.append(
             Bars(at, tuple(s["y"]), (width,) * len(at), name=s["name"], colour=colour,
                  shade=(), upright=True, hover=hover)
         )  # fmt: skip
     y_axis = axis_of(chart.axes[1], _all(chart, "y"), unit, zero=True)
-    return Drawing(names_axis(chart.axes[0], names), y_axis, tuple(marks))
+    return Drawing(names_axis(chart.axes[0], names), y_axis, tuple(elements))
 
 
 def occupancy(chart: Chart) -> Drawing:

@@ -54,7 +54,7 @@ class LineMark:
     dash: str = "solid"
     width: float = 1.5
     steps: bool = False
-    marks: bool = False
+    markers: bool = False
     hover: Words = ()
     kind: str = "line"
 
@@ -143,7 +143,7 @@ class Drawing:
 
     x: Axis
     y: Axis
-    marks: tuple[Mark, ...]
+    elements: tuple[Mark, ...]
     height: int = 380
     least_width: int = 0
     kind: str = field(default="")

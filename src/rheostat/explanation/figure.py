@@ -189,7 +189,7 @@ def figure(drawing: Drawing) -> Figure:
         axes = made.add_subplot()
         _set_axes(axes, drawing)
         colours = page_colours()
-        for place, mark in enumerate(drawing.marks):
+        for place, mark in enumerate(drawing.elements):
             DRAW[type(mark)](axes, mark, colours, place + 2)
         _legend(made, axes)
     return made
@@ -245,7 +245,7 @@ def _line(axes: Axes, mark: LineMark, colours: Mapping[str, str], order: int) ->
     axes.plot(
         _floats(mark.x), _floats(mark.y), color=colours[mark.colour], linewidth=mark.width * PT,
         linestyle=DASHES[mark.dash], drawstyle="steps-mid" if mark.steps else "default",
-        marker="o" if mark.marks else "", markersize=6 * PT, zorder=order, label=_name(mark.name),
+        marker="o" if mark.markers else "", markersize=6 * PT, zorder=order, label=_name(mark.name),
     )  # fmt: skip
 
 

@@ -204,8 +204,8 @@ def guess_format(path: str | Path) -> str:
         if reader.looks_like(seen):
             return reader.name
     known = [f"{r.name}: {r.about}" for r in every.values()]
-    told = f"is {describe_file(path)}: none of the formats that can be told apart"
-    raise FileKindError(str(path), [told, *known])
+    problem = f"is {describe_file(path)}: none of the formats that can be told apart"
+    raise FileKindError(str(path), [problem, *known])
 
 
 def read(

@@ -233,44 +233,44 @@ def _summed(values: Array, level: float) -> tuple[float, float, float]:
     return float(values.mean()), float(low), float(high)
 
 
-def month_facts(found: AdvisedMonth) -> dict[str, Any]:
+def month_facts(month: AdvisedMonth) -> dict[str, Any]:
     """The same as plain data."""
     counts = ("nodes", "draws", "jobs", "changed", "too_large", "over_limit", "left_out")
     rows = {
         q: {
             "unit": unit,
-            "without": found.without[q],
-            "advised": found.advised[q][0],
-            "interval": list(found.advised[q][1:]),
-            "change": found.change[q][0] if q in found.change else None,
-            "change_interval": list(found.change[q][1:]) if q in found.change else None,
+            "without": month.without[q],
+            "advised": month.advised[q][0],
+            "interval": list(month.advised[q][1:]),
+            "change": month.change[q][0] if q in month.change else None,
+            "change_interval": list(month.change[q][1:]) if q in month.change else None,
         }
         for q, unit in QUANTITIES.items()
     }
-    return {**{c: getattr(found, c) for c in counts}, "quantities": rows}
+    return {**{c: getattr(month, c) for c in counts}, "quantities": rows}
 
 
-def month_section(found: AdvisedMonth) -> Section:
+def month_section(month: AdvisedMonth) -> Section:
     """Sentences and a table."""
     said = [
-        f"{found.jobs:,} jobs simulated under EASY on {found.nodes:,} nodes, as they ran and as "
-        f"advised ({found.changed:,} at another setting); {found.draws} months drawn, differences "
+        f"{month.jobs:,} jobs simulated under EASY on {month.nodes:,} nodes, as they ran and as "
+        f"advised ({month.changed:,} at another setting); {month.draws} months drawn, differences "
         "paired job for job."
     ]
     said += [
         f"{count:,} {text}."
         for count, text in (
-            (found.too_large, "are advised more nodes than the machine has, and stay as asked"),
-            (found.over_limit, "would outlive their time limit as advised"),
-            (found.left_out, "are left out: no measured runtime, or larger than the machine"),
+            (month.too_large, "are advised more nodes than the machine has, and stay as asked"),
+            (month.over_limit, "would outlive their time limit as advised"),
+            (month.left_out, "are left out: no measured runtime, or larger than the machine"),
         )
         if count
     ]
     rows = tuple(
-        (WORDS[q], unit, found.without[q], found.advised[q], tuple(
-            100 * v for v in found.change.get(q, (float("nan"),) * 3)))
+        (WORDS[q], unit, month.without[q], month.advised[q], tuple(
+            100 * v for v in month.change.get(q, (float("nan"),) * 3)))
         for q, unit in QUANTITIES.items()
-        if np.isfinite(found.without[q])
+        if np.isfinite(month.without[q])
     )  # fmt: skip
     heads = ("quantity", "unit", "as it ran", "as advised", "change")
     return Section("the machine", tuple(said), Grid(heads, rows, ("", "", "", "", "%")))

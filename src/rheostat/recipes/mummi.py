@@ -137,8 +137,8 @@ def study(
         "runs_left_out": {"runs": seen.runs_left_out, "why": list(seen.why)},
         "left_out": {m: "; ".join(missing) for m in skipped},
         "marks": [_marked(m) for m in scores],
-        "leverage": [_told(w) for w in changes_at_caps],
-        "what_if": [_told(w) for w in asked],
+        "leverage": [_what_if_facts(w) for w in changes_at_caps],
+        "what_if": [_what_if_facts(w) for w in asked],
     }
 
 
@@ -158,5 +158,5 @@ def _marked(m: CounterMarks) -> dict[str, Any]:
     }
 
 
-def _told(w: WhatIf) -> dict[str, Any]:
+def _what_if_facts(w: WhatIf) -> dict[str, Any]:
     return {"target": w.target, "factors": dict(w.factors), "change": list(w.change)}

@@ -128,7 +128,7 @@ def differing(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
     return tuple(c for c in others if (counts[c] > 1).any())
 
 
-def marks(jobs: JobTable, new: Predictor, share: float) -> dict[str, Accuracy]:
+def accuracy_on_newest(jobs: JobTable, new: Predictor, share: float) -> dict[str, Accuracy]:
     """Error and coverage on the newest ``share`` of jobs, of a model that has not seen them."""
     past, recent, _ = divided(jobs, 1.0 - share)
     fitted = new.fit(past)

@@ -124,7 +124,7 @@ def _results(
 ) -> Iterator[tuple[JobTable, Outcome]]:
     """Results one by one, told and written down before they are handed out."""
     done = 0
-    for jobs, outcome in book.told if book else ():
+    for jobs, outcome in book.results if book else ():
         proposer.tell(jobs, outcome)
         done += 1
         yield jobs, outcome

@@ -40,7 +40,7 @@ class SearchJournal:
     Parameters
     ----------
     path : path
-        Opening reads what is there: ``told`` (pairs of one-row table and outcome), ``pending``
+        Opening reads what is there: ``results`` (pairs of one-row table and outcome), ``pending``
         (asked, never told) and ``notes``.
     proposer : Proposer
         Its objectives, its space and the job it is about make up the header.
@@ -56,7 +56,7 @@ class SearchJournal:
     def __init__(self, path: str | Path, proposer: Any, measure: Any = None) -> None:
         self.path = Path(path)
         self.searched = _searched(proposer, measure)
-        self.told: list[tuple[JobTable, Outcome]] = []
+        self.results: list[tuple[JobTable, Outcome]] = []
         self.pending: list[JobTable] = []
         self.notes: tuple[Note, ...] = ()
         self._columns: list[list[str]] | None = None
@@ -139,7 +139,7 @@ class SearchJournal:
             waiting[_name(row)] = self._table(row)
         if "told" in record:
             waiting.pop(_name(record["told"]), None)
-            self.told.append((self._table(record["told"]), _outcome(record)))
+            self.results.append((self._table(record["told"]), _outcome(record)))
 
     def _check(self, header: dict[str, Any]) -> None:
         """Refuse another search, with all that differs."""

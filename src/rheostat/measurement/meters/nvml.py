@@ -31,7 +31,7 @@ class Nvml:
 
     def __init__(self, library: Any = None) -> None:
         self._library = library
-        self._found: list[tuple[Domain, Any]] = []
+        self._devices: list[tuple[Domain, Any]] = []
 
     def why(self) -> str:
         """Why no GPU can be read."""
@@ -49,7 +49,7 @@ class Nvml:
     def domains(self) -> Sequence[Domain]:
         """A counter of energy per GPU where there is one, else its power sensor."""
         nvml = self._nvml()
-        self._found = []
+        self._devices = []
         for i in range(nvml.nvmlDeviceGetCount()):
             handle = nvml.nvmlDeviceGetHandleByIndex(i)
             try:
@@ -58,12 +58,12 @@ class Nvml:
             except nvml.NVMLError:
                 kind, why = "power", "this GPU has no energy counter: its watts summed over time"
             domain = Domain(f"gpu-{i}", kind, least_window_s=LEAST_WINDOW_S, most_w=MOST_W, why=why)
-            self._found.append((domain, handle))
-        return [d for d, _ in self._found]
+            self._devices.append((domain, handle))
+        return [d for d, _ in self._devices]
 
     def sample(self) -> Sequence[float]:
         """Joules or watts of each GPU; NaN where the driver gave none."""
-        return [self._one(d, handle) for d, handle in self._found]
+        return [self._one(d, handle) for d, handle in self._devices]
 
     def _one(self, domain: Domain, handle: Any) -> float:
         nvml = self._nvml()

@@ -28,7 +28,7 @@ class Counting:
     written: Path | None = None
     why: str = ""
 
-    def found(self, runtime_s: float) -> dict[str, Any]:
+    def rates(self, runtime_s: float) -> dict[str, Any]:
         """Rates by counter; or why there are none; empty if none were asked for."""
         if self.written is None:
             return {"why": self.why} if self.why else {}

@@ -32,7 +32,7 @@ class Rapl:
 
     def __init__(self, root: str | Path = ROOT) -> None:
         self.root = Path(root)
-        self._found: list[tuple[Domain, Path]] = []
+        self._readable: list[tuple[Domain, Path]] = []
 
     def why(self) -> str:
         """Why no counter can be read."""
@@ -47,14 +47,14 @@ class Rapl:
 
     def domains(self) -> Sequence[Domain]:
         """Packages, memory and the whole platform, and parts of packages."""
-        self._found = [
+        self._readable = [
             (_domain(z), z) for z in self._zones() if os.access(z / "energy_uj", os.R_OK)
         ]
-        return [d for d, _ in self._found]
+        return [d for d, _ in self._readable]
 
     def sample(self) -> Sequence[float]:
         """Joules of each domain; NaN where a file cannot be read now."""
-        return [_number(zone / "energy_uj") * 1e-6 for _, zone in self._found]
+        return [_number(zone / "energy_uj") * 1e-6 for _, zone in self._readable]
 
     def _zones(self) -> list[Path]:
         """Zones with a counter; the memory-mapped twin of a zone is left out."""

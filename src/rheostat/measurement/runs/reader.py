@@ -148,8 +148,8 @@ def _load(path: str | Path, encoding: str) -> tuple[pl.DataFrame, list[Note]]:
 
 
 def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[Note]]:
-    for name, marks, spec in PRESETS:
-        if marks <= set(columns):
+    for name, columns_of_preset, spec in PRESETS:
+        if columns_of_preset <= set(columns):
             return chosen.over(Mapped.of(spec, name)), [Note(f"columns mapped as {name}")]
     plain = {**device_caps(columns), **interval_names(columns)}
     return (chosen.over(Mapped.of({"columns": plain})) if plain else chosen), []

@@ -92,7 +92,7 @@ class Searcher(ABC):
         self.limits = tuple(limits)
         self.seed = seed
         self.history = Observations(self.space, self.objectives)
-        self._told: set[Key] = set()
+        self._observed: set[Key] = set()
         self._pending: dict[Key, dict[str, Any]] = {}
         self._listed: list[dict[str, Any]] | None = None
 
@@ -114,7 +114,7 @@ class Searcher(ABC):
         """Remember results; NaN results count as told, so that they are not asked again."""
         self.history.add(jobs, outcome)
         for key in keys(self.space, jobs):
-            self._told.add(key)
+            self._observed.add(key)
             self._pending.pop(key, None)
 
     def forecast(self, settings: Sequence[Setting]) -> Outcome | None:
@@ -143,7 +143,7 @@ class Searcher(ABC):
     def taken(self, setting: Setting) -> bool:
         """Whether the setting was told or is pending."""
         key = self.key(setting)
-        return key in self._told or key in self._pending
+        return key in self._observed or key in self._pending
 
     def listed(self) -> list[dict[str, Any]] | None:
         """All settings of a finite space that is not too large to list, else None."""

@@ -3,7 +3,7 @@
 Notation
 --------
 N  rows: candidates first, then fixed (pending or picked)     d  draws     m  objectives
-y : (d, N, m) draws, minimised, on log axes when everything is positive    known : (f, m) told rows
+y : (d, N, m) draws, minimised, on log axes when all are positive       known : (f, m) told rows
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CandidateView:
 
     ``fixed`` are rows of ``y`` that will be known anyway, ``baseline`` those that were told, where
     the model was asked about them again.  ``feasible`` (d, N) says in which draws a row meets the
-    limits; ``known`` holds the measured values of told rows that do, ``told`` of all.
+    limits; ``known`` holds the measured values of observed rows that do, ``observed`` of all.
     """
 
     settings: tuple[dict[str, Any], ...]
@@ -35,7 +35,7 @@ class CandidateView:
     front: Front
     y: Array
     feasible: Mask
-    told: Array
+    observed: Array
     known: Array
     reference: Array
     log: bool
@@ -48,8 +48,8 @@ class CandidateView:
 
     @property
     def ideal(self) -> Array:
-        """Least of each objective, told or forecast on average, (m,)."""
-        seen = np.concatenate([self.told, self.y.mean(axis=0)])
+        """Least of each objective, observed or forecast on average, (m,)."""
+        seen = np.concatenate([self.observed, self.y.mean(axis=0)])
         return np.asarray(np.min(seen, axis=0, where=np.isfinite(seen), initial=np.inf))
 
     @property
@@ -78,17 +78,17 @@ class CandidateView:
 def look(
     parts: Sequence[Sequence[dict[str, Any]]],
     front: Front,
-    told: Front,
+    observed: Front,
     *,
     limits: Sequence[Limit] = (),
     reference: Sequence[float] | None = None,
     log: bool | None = None,
 ) -> CandidateView:
-    """A view of the predicted ``front`` of (candidates, fixed, baseline) and of ``told``."""
+    """A view of the predicted ``front`` of (candidates, fixed, baseline) and of ``observed``."""
     first, second = len(parts[0]), len(parts[0]) + len(parts[1])
     signs = np.array([_sign(o) for o in front.objectives])
     draws = signs * _stacked(front)
-    values = told.values if len(told) else np.empty((0, len(signs)))
+    values = observed.values if len(observed) else np.empty((0, len(signs)))
     told_there = np.isfinite(values).all(axis=1)
     positive = bool((signs > 0).all() and (values[told_there] > 0).all() and not (draws <= 0).any())
     if log and not positive:
@@ -96,8 +96,8 @@ def look(
     on_log = positive if log is None else log
     y, known = (np.log(draws), _log(values)) if on_log else (draws, values)
     meets = told_there.copy()
-    for limit in limits if len(told) else ():
-        meets &= limit.excess(told) <= 0
+    for limit in limits if len(observed) else ():
+        meets &= limit.excess(observed) <= 0
     seen = np.concatenate([known[told_there], y.mean(axis=0)])
     return CandidateView(
         settings=tuple(s for part in parts for s in part),
@@ -105,7 +105,7 @@ def look(
         front=front,
         y=y,
         feasible=_feasible(front, limits, y),
-        told=known[told_there],
+        observed=known[told_there],
         known=known[meets],
         reference=_reference(reference, signs, on_log) if reference else infer_reference(seen),
         log=on_log,

@@ -17,7 +17,7 @@ from rheostat._optional import require
 from rheostat.errors import DataError
 from rheostat.tradeoff.propose.base import Searcher
 
-_TRIES = 2**14  # points looked at before a constraint counts as leaving nothing
+_ATTEMPTS = 2**14  # points looked at before a constraint counts as leaving nothing
 
 
 class Exhaustive(Searcher):
@@ -58,7 +58,7 @@ def spread(searcher: Searcher, n: int) -> list[dict[str, Any]]:
         len(searcher.space.knobs), scramble=True, rng=searcher.seed
     )
     looked = 0
-    while len(settings) < n and looked < _TRIES:
+    while len(settings) < n and looked < _ATTEMPTS:
         block = 64 if looked == 0 else looked  # doubles: Sobol blocks are balanced at powers of two
         for setting in searcher.space.sample(points.random(block)):
             if len(settings) < n and not searcher.taken(setting):
