@@ -27,6 +27,14 @@ def test_a_falling_score_never_rises_while_the_job_waits(name, submit, wait, mor
     assert score(now + more, submit, r, float(n)) <= score(now, submit, r, float(n))
 
 
+def both_ways(jobs, policy, **how):
+    """Starts with scores computed lazily, and with all of them at every event."""
+    rule = batch_policy(policy, **how)
+    orders = (replace(rule.order, falling=falling) for falling in (True, False))
+    runs = (simulate_run(jobs, replace(rule, order=order), 160) for order in orders)
+    return [run.jobs.numpy("start_s").tolist() for run in runs]
+
+
 @pytest.mark.parametrize("backfill", ["none", "easy"])
 @pytest.mark.parametrize("name", FALLING)
 @pytest.mark.parametrize("span", [0, 3_000, 60_000])
@@ -38,10 +46,19 @@ def test_lazily_or_all_at_every_event_the_starts_are_the_same(name, backfill, sp
     run, procs = rng.lognormal(4, 1.5, kinds).round(), rng.geometric(0.05, kinds).clip(max=80)
     kind, submit = rng.integers(0, kinds, n), np.sort(rng.integers(0, span + 1, n))
     jobs = trace(submit, run[kind], procs[kind], run[kind] * rng.integers(1, 3, kinds)[kind])
-    starts = []
-    for falling in (True, False):
-        order = replace(PRIORITY_FUNCTIONS[name], falling=falling)
-        how = {"ties": "batch" if kinds == 5 else "event", "overdue": OVERDUE[span % 7 % 3]}
-        rule = replace(batch_policy(f"{name}+{backfill}", **how), order=order)
-        starts.append(simulate_run(jobs, rule, 160).jobs.numpy("start_s").tolist())
-    assert starts[0] == starts[1]
+    how = {"ties": "batch" if kinds == 5 else "event", "overdue": OVERDUE[span % 7 % 3]}
+    lazily, all_of_them = both_ways(jobs, f"{name}+{backfill}", **how)
+    assert lazily == all_of_them
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", FALLING)
+def test_of_many_small_jobs_that_could_pass_a_large_one_the_first_by_score_does(name, seed):
+    """Large jobs block the machine; hundreds of small ones fit, and their order changes in time."""
+    rng = np.random.default_rng(seed)
+    n = 1_200
+    run, large = rng.lognormal(6, 1.2, n).round(), rng.random(n) < 0.15
+    procs = np.where(large, rng.integers(60, 160, n), rng.integers(1, 4, n))
+    jobs = trace(np.sort(rng.integers(0, 3_001, n)), run, procs, run * rng.integers(1, 3, n))
+    lazily, all_of_them = both_ways(jobs, f"{name}+easy")
+    assert lazily == all_of_them
