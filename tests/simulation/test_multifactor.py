@@ -126,7 +126,7 @@ def test_weights_come_from_slurm_conf_and_from_toml(tmp_path):
     ("name", "text", "why"),
     [
         ("a.toml", "agee = 3\nfoo = 1", "agee is not known.*foo is not known"),
-        ("b.toml", "age = ", "not TOML"),
+        ("b.toml", "age = ", "expected TOML"),
         ("c.conf", "PriorityMaxAge=soon\nPriorityWeightAge=x", "PriorityMaxAge.*PriorityWeightAge"),
         ("d.conf", "PriorityWeightQOS=10", "levels"),
         ("e.toml", "qos = 1", "levels gives no quality"),
