@@ -62,7 +62,7 @@ TAKES = {
 NO_KIND = re.compile(
     r"column|present:|none of the formats|machine: the trace|no such row|no application|"
     r"names no|applications|holds another search|no positive|jobs? |rows?\b|app |line \d+|differ|"
-    r"--where|--app"
+    r"--where|--app|has no profile|is there twice|no processor package"
 )
 """A table in place of another table: the message says which columns or rows it misses."""
 SAMPLE = 3

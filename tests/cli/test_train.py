@@ -22,7 +22,7 @@ from rheostat.measurement.swf import write_swf
 from rheostat.training.distill import dagger
 
 SMALL = ("--set", "hidden=16,8", "--set", "window=6", "--test-fraction", "0")
-ACTOR = ("--agent", "ppo", "--set", "hidden=16,8", "--set", "window=6", "--set", "games=16",
+ACTOR = ("--agent", "ppo", "--set", "hidden=16,8", "--set", "window=6", "--set", "episodes=16",
          "--set", "decisions=12", "--set", "episode_jobs=20")  # fmt: skip
 
 

@@ -112,11 +112,6 @@ BANNED = {
     "worth", "mold", "beliefs", "taught", "lesson", "lessons", "books", "fate",
 }  # fmt: skip
 """Private idiom: what a variable holds has a name in the field."""
-NOT_YET = {
-    "cli": 21, "core": 5, "explanation": 38, "measurement": 14,
-    "recipes": 25, "tradeoff": 16, "training": 7,
-}  # fmt: skip
-"""Folders of src that are being cleaned, with the uses that are left; it only shrinks."""
 
 
 def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -145,4 +140,4 @@ def idioms(folder: Path) -> list[str]:
 @pytest.mark.parametrize("folder", sorted(p.name for p in SRC.iterdir() if p.is_dir()))
 def test_private_idiom_is_gone(folder: str) -> None:
     uses = idioms(SRC / folder)
-    assert len(uses) <= NOT_YET.get(folder, 0), uses
+    assert uses == []

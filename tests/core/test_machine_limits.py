@@ -145,7 +145,7 @@ def test_what_is_no_machine_file_is_told(tmp_path) -> None:
     with pytest.raises(DataError, match="expected a number of processors or a TOML file"):
         Machine.load(tmp_path / "none.toml")
     (tmp_path / "x.toml").write_text("= 5")
-    with pytest.raises(DataError, match="not TOML"):
+    with pytest.raises(DataError, match="expected TOML"):
         Machine.load(tmp_path / "x.toml")
     (tmp_path / "x.toml").write_bytes(b"name = '\xff'")
     with pytest.raises(DataError, match="not UTF-8"):

@@ -215,7 +215,7 @@ def test_the_page_draws_every_node_and_says_what_is_not_known():
     text = page(tree_report(small(), "site", page=True))
     charts = json.loads(text.split("const CHARTS = ")[1].split(";\n")[0])
     (found,) = charts
-    edges, boxes = found["marks"]
+    edges, boxes = found["elements"]
     assert len(boxes["text"]) == 7
     assert sum(v is None for v in edges["x"]) == 6
     said = [t.replace("\n", " ") for t in boxes["text"]]

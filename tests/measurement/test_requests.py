@@ -54,7 +54,7 @@ def test_tables_name_their_columns(tmp_path):
     for name in ("r.parquet", "r.csv"):
         jobs = read_requests(tmp_path / name, columns={"output_tokens": "out_words"})
         assert jobs.frame["output_tokens"].to_list() == [4.0]
-        with pytest.raises(DataError, match="no output_tokens"):
+        with pytest.raises(DataError, match="no column output_tokens"):
             read_requests(tmp_path / name)
 
 

@@ -30,7 +30,7 @@ def test_own_names_and_rows_that_are_no_request(tmp_path):
     jobs = read_traffic(file, columns={"submit_s": "t"})
     assert jobs.frame["submit_s"].to_list() == [0.0, 4.0]
     assert (jobs.notes[0].rows, jobs.notes[0].count) == ((1, 2, 3), 3)
-    with pytest.raises(DataError, match="no submit_s"):
+    with pytest.raises(DataError, match="no column submit_s"):
         read_traffic(file)
 
 
@@ -52,5 +52,5 @@ def test_recorded_requests_are_in_order_of_time(tmp_path):
     assert jobs.frame["end_s"].to_list() == [4.0, 5.0]
     assert jobs.notes[0].count == 1
     (tmp_path / "t.csv").write_text("submit_s,prompt_tokens,output_tokens\n0,1,1\n")
-    with pytest.raises(DataError, match="no start_s"):
+    with pytest.raises(DataError, match="no column start_s"):
         read_recorded(tmp_path / "t.csv")

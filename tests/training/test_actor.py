@@ -27,8 +27,10 @@ from tests.training.test_agents import bursts, shortest_first
 from tests.training.test_dras import SMALL, loaded
 from tests.training.test_objectives import SITE, powered
 
-QUICK = ActorCriticConfig("ppo", 4, (32, 16), gamma=0.9, lr=5e-3, games=16, decisions=64, tame=5.0)
-TINY = ActorCriticConfig("ppo", 6, (16, 8), games=24, decisions=20, episode_jobs=40)
+QUICK = ActorCriticConfig(
+    "ppo", 4, (32, 16), gamma=0.9, lr=5e-3, episodes=16, decisions=64, tame=5.0
+)
+TINY = ActorCriticConfig("ppo", 6, (16, 8), episodes=24, decisions=20, episode_jobs=40)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def test_an_update_makes_better_choices_likelier_and_ppo_stops_at_its_clip():
         return logs.gather(1, samples["chosen"][:, None])[:, 0]
 
     for method in ("ppo", "a2c"):
-        actor = Actor(replace(QUICK, method=method, lr=1e-3, entropy=0.0, worth=0.0), seed=0)
+        actor = Actor(replace(QUICK, method=method, lr=1e-3, entropy=0.0, value_weight=0.0), seed=0)
         adam, before = ppo._optimiser(actor, {}), chances(actor)
         for _ in range(150):
             ppo._step(actor, adam, samples | {"chance": before})

@@ -141,6 +141,8 @@ def _with_default(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:
     knobs = knobs_in(known)
     if not set(knobs) & set(CAPS) or "app" not in known.columns:
         return known, ()  # cap_table tells what is missing
+    if blank := [c for c in knobs if known.frame[c].count() == 0]:
+        raise DataError("caps", [f"column {c} has no value" for c in blank])
     top = [pl.col(c) == known.frame[c].max() for c in knobs]
     there = known.frame.filter(*top)["app"].unique()
     gone = known.frame.filter(~pl.col("app").is_in(there.implode()))["app"].unique().sort()

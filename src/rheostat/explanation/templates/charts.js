@@ -31,7 +31,7 @@
 
   const DRAW = {
     line: (m, c) => ({
-      x: m.x, y: m.y, mode: m.marks ? "lines+markers" : "lines", ...hovered(m),
+      x: m.x, y: m.y, mode: m.markers ? "lines+markers" : "lines", ...hovered(m),
       ...(m.steps ? { hoverinfo: "all", hovertemplate: "%{y:.3g}<extra>" + m.name + "</extra>" } : {}),
       line: { color: c[m.colour], width: m.width, dash: m.dash, shape: m.steps ? "hvh" : "linear" },
       marker: { size: 6 },
@@ -83,7 +83,7 @@
 
   function traces(drawing, c, narrow) {
     const seen = new Set();
-    return drawing.marks.map((m) => {
+    return drawing.elements.map((m) => {
       const first = m.name && !seen.has(m.name);
       seen.add(m.name);
       return { ...DRAW[m.kind](m, c, narrow), name: m.name, legendgroup: m.name, showlegend: Boolean(first) };
@@ -101,14 +101,14 @@
   }
 
   function boxes(drawing, c) {
-    return drawing.marks.filter((m) => m.kind === "boxes").flatMap((m) => m.text.map((text, i) => ({
+    return drawing.elements.filter((m) => m.kind === "boxes").flatMap((m) => m.text.map((text, i) => ({
       x: m.x[i], y: m.y[i], text: text.replaceAll("\n", "<br>"), xanchor: "left", align: "left", showarrow: false,
       font: { size: 11, color: c.ink }, bgcolor: c[m.colours[i]], bordercolor: c.one, borderpad: 4,
     })));
   }
 
   function layout(drawing, c, narrow) {
-    const named = new Set(drawing.marks.map((m) => m.name).filter(Boolean));
+    const named = new Set(drawing.elements.map((m) => m.name).filter(Boolean));
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: c.ink },
       margin: drawing.x.shown ? { l: 60, r: 20, t: 16, b: 50 } : { l: 4, r: 4, t: 4, b: 4 }, hovermode: "closest", barmode: "overlay", annotations: boxes(drawing, c),

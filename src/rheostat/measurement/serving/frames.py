@@ -6,8 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
+from rheostat.core.file_kinds import describe_file
 from rheostat.core.files import ordinary_file
-from rheostat.errors import DataError
+from rheostat.errors import DataError, FileKindError
 
 LONGEST = 200
 
@@ -35,6 +36,6 @@ def frame_of(path: Path, what: str) -> pl.DataFrame:
 
 
 def unreadable(path: str | Path, what: str, error: Exception) -> DataError:
-    """The first line of what a library says, and what was expected."""
+    """What the file is, what was expected, and the first line of what a library says."""
     said = (str(error).splitlines() or [""])[0][:LONGEST]
-    return DataError(str(path), [f"expected a {what}, got something else: {said}"])
+    return FileKindError(str(path), [f"expected a {what}, got {describe_file(path)}: {said}"])

@@ -59,7 +59,7 @@ def read_requests(path: str | Path, *, columns: Mapping[str, str] | None = None)
     )
     missing = [c for c in ("prompt", "output_tokens") if c not in frame.columns]
     if missing:
-        raise DataError(str(path), [f"found no {' and no '.join(missing)}; name them by columns"])
+        raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
     return _checked(frame, path)
 
 

@@ -52,7 +52,7 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
         theirs = {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
         frame = frame.rename(theirs)
     if missing := [c for c in NAMES if c not in frame.columns]:
-        raise DataError(str(path), [f"no trace of requests: found no {' and no '.join(missing)}"])
+        raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
     return _checked(frame.select(pl.col(c).cast(pl.Float64, strict=False) for c in NAMES), path)
 
 
@@ -82,7 +82,7 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     frame = frame.rename({t: o for t, o in names.items() if t in frame.columns and t != o})
     every = (*NAMES, "start_s", "end_s")
     if missing := [c for c in every if c not in frame.columns]:
-        raise DataError(str(path), [f"found no {' and no '.join(missing)}; name them by columns"])
+        raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
     frame = frame.select(pl.col(c).cast(pl.Float64, strict=False) for c in every)
     timed = pl.col("submit_s").is_finite() & (pl.col("start_s") >= pl.col("submit_s"))
     timed &= (pl.col("end_s") >= pl.col("start_s")) & pl.col("end_s").is_finite()

@@ -23,7 +23,7 @@ class ActorCriticConfig:
         Widths of both layers.
     lr, gamma, trace_decay
         Adam's step size; discount per decision; lambda of generalised advantages.
-    games, decisions
+    episodes, decisions
         Episodes of one update, each begun anew at a random job, and decisions of each.
     epochs, parts
         How often one update goes over its decisions, and in how many parts each time.
@@ -32,7 +32,7 @@ class ActorCriticConfig:
     tame
         Advantages of more than so many usual deviations count as that many; 0: all as they are.
         One short job that waits for a day would else be all there is to learn from.
-    entropy, worth
+    entropy, value_weight
         Weights of the entropy of the choices and of the squared error of the values.
     """
 
@@ -45,20 +45,20 @@ class ActorCriticConfig:
     lr: float = 3e-3
     gamma: float = 0.99
     trace_decay: float = 0.95
-    games: int = 32
+    episodes: int = 32
     decisions: int = 128
     epochs: int = 4
     parts: int = 4
     clip: float = 0.2
     tame: float = 3.0
     entropy: float = 0.001
-    worth: float = 0.5
+    value_weight: float = 0.5
 
     def __post_init__(self) -> None:
         problems = []
         if self.method not in ("ppo", "a2c"):
             problems.append(f"method: expected ppo or a2c, got {self.method!r}")
-        counts = ("window", "episode_jobs", "games", "decisions", "epochs", "parts")
+        counts = ("window", "episode_jobs", "episodes", "decisions", "epochs", "parts")
         problems += [
             f"{name}: expected a whole number above 0, got {getattr(self, name)!r}"
             for name in counts
@@ -73,7 +73,7 @@ class ActorCriticConfig:
             problems.append(f"hidden: expected two widths above 0, got {self.hidden!r}")
         problems += [
             f"{name}: expected a number of at least 0, got {getattr(self, name)!r}"
-            for name in ("clip", "tame", "entropy", "worth")
+            for name in ("clip", "tame", "entropy", "value_weight")
             if not getattr(self, name) >= 0
         ]
         problems += [] if self.lr > 0 else [f"lr: expected a number above 0, got {self.lr!r}"]

@@ -45,7 +45,7 @@ class ActorNetwork(torch.nn.Module):  # type: ignore[misc, name-defined]
         shapes = {
             "job": (self.per_job, first), "state": (state, first), "both": (first, second),
             "score": (second, 1), "none": (first, 1),
-            "worth_state": (state, first), "worth_jobs": (second, first), "worth": (first, 1),
+            "value_state": (state, first), "value_jobs": (second, first), "value": (first, 1),
         }  # fmt: skip
         rng = torch.Generator().manual_seed(seed)
         for name, (fan, width) in shapes.items():
@@ -69,8 +69,8 @@ class ActorNetwork(torch.nn.Module):  # type: ignore[misc, name-defined]
         scores[:, -1] = torch.where(mask[:, -1], none, -torch.inf)
         pooled = torch.zeros(len(views), hidden.shape[1]).index_add(0, rows, hidden)
         pooled = pooled / mask[:, :-1].sum(1).clamp(min=1)[:, None]
-        critic = torch.relu(self.worth_state(state) + self.worth_jobs(pooled))
-        return scores, self.worth(critic)[:, 0]
+        critic = torch.relu(self.value_state(state) + self.value_jobs(pooled))
+        return scores, self.value(critic)[:, 0]
 
 
 class Observation:

@@ -148,7 +148,7 @@ def _update(actor: Actor, adam: Any, played: Rollout, number: int) -> dict[str, 
             ("better", better, torch.float32), ("returns", returns, torch.float32),
         )
     }  # fmt: skip
-    rng = np.random.default_rng([actor.seed, number, setup.games])
+    rng = np.random.default_rng([actor.seed, number, setup.episodes])
     losses = []
     for _ in range(setup.epochs if setup.method == "ppo" else 1):
         order = torch.from_numpy(rng.permutation(int(counts.sum())))
@@ -177,7 +177,7 @@ def _step(actor: Actor, adam: Any, samples: dict[str, Any]) -> tuple[float, floa
     error = ((values - samples["returns"]) ** 2).mean()
     entropy = -(logs.exp() * logs.masked_fill(~samples["mask"], 0.0)).sum(1).mean()
     adam.zero_grad()
-    (setup.worth * error - gain - setup.entropy * entropy).backward()
+    (setup.value_weight * error - gain - setup.entropy * entropy).backward()
     torch.nn.utils.clip_grad_norm_(actor.network.parameters(), STEEPEST)
     adam.step()
     moved = float((ratio.detach() - 1 - (chance - samples["chance"]).detach()).mean())

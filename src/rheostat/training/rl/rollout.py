@@ -68,7 +68,7 @@ class RolloutData:
     def play(self, network: ActorNetwork, update: int, first: int) -> Rollout:
         """The episodes ``first`` to ``first + BLOCK`` of an update, all on one trace."""
         trace, setup = self.traces[update % len(self.traces)], self.setup
-        rules, count = setup.rules(), min(BLOCK, setup.games - first)
+        rules, count = setup.rules(), min(BLOCK, setup.episodes - first)
         rngs = [np.random.default_rng([self.seed, update, first + i]) for i in range(count)]
         batch, sight = (
             Batch(trace, rules, count, record=False),
@@ -124,7 +124,7 @@ class RolloutWorkers:
 
     def __init__(self, ground: RolloutData, workers: int = 1) -> None:
         self.ground, self._pool = ground, None
-        self._blocks = range(0, ground.setup.games, BLOCK)
+        self._blocks = range(0, ground.setup.episodes, BLOCK)
         workers = min(workers, len(self._blocks))
         if workers > 1:
             context = multiprocessing.get_context("spawn")  # torch's threads do not survive a fork
