@@ -117,14 +117,17 @@ def test_what_was_measured_is_told_from_what_was_interpolated():
                                                       "measured"])  # fmt: skip
     (section,), _ = explain_front(mixed, None, None)
     assert section.sentences[1] == (
-        "2 settings were measured; of the others 1 interpolated and 1 borrowed."
+        "This application ran at 2 of 4 settings, 1 between settings it ran at, 1 judged by other "
+        "applications; the column runs counts the runs behind each."
     )
     evidence = section.grid.heads.index("evidence")
     assert [r[evidence] for r in section.grid.rows] == ["measured", "interpolated", "borrowed",
                                                          "measured"]  # fmt: skip
     every = front(*runs, support=[1] * 4, grade=["measured"] * 4)
     (section,), _ = explain_front(every, None, None)
-    assert section.sentences[1] == "Every setting was measured; the column runs counts its repeats."
+    assert section.sentences[1] == (
+        "This application ran at 4 of 4 settings; the column runs counts the runs behind each."
+    )
 
 
 def test_a_setting_without_a_forecast_is_named_and_not_drawn():

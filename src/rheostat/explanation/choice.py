@@ -73,10 +73,12 @@ def _grounds(front: Front) -> list[str]:
         counted = front.outcome.support is not None
         return ["The column runs counts similar past runs behind each forecast."] if counted else []
     counts = {name: int((grade == k).sum()) for k, name in enumerate(GRADES)}
-    if counts["measured"] == len(front):
-        return ["Every setting was measured; the column runs counts its repeats."]
-    others = [f"{counts[g]} {g}" for g in ("interpolated", "borrowed") if counts[g]]
-    return [f"{counts['measured']} settings were measured; of the others {listed(others)}."]
+    ran = f"This application ran at {counts['measured']} of {len(front)} settings"
+    between = f"{counts['interpolated']} between settings it ran at"
+    others = f"{counts['borrowed']} judged by other applications"
+    parts = [ran, *([between] if counts["interpolated"] else [])]
+    parts += [others] if counts["borrowed"] else []
+    return [f"{', '.join(parts)}; the column runs counts the runs behind each."]
 
 
 def _grid(front: Front, chosen: int | None, base: int | None) -> Grid:
@@ -85,19 +87,27 @@ def _grid(front: Front, chosen: int | None, base: int | None) -> Grid:
     spans = {q: front.interval(q) for q in names}
     deltas = names if base is not None and np.isfinite(front.values[base]).all() else []
     support = front.outcome.support
+    grade = front.outcome.grade if _grades_differ(front) else None
     rows = []
     for i in range(len(front)):
         cells = [_glyph(front, i, chosen, base), *front.setting(i).values()]
         cells += [(float(means[q][i]), float(spans[q][0][i]), float(spans[q][1][i])) for q in names]
         cells += [float(means[q][i] / means[q][base] - 1) for q in deltas]
         cells += [] if support is None else [int(support[i])]
-        cells += [] if front.outcome.grade is None else [GRADES[front.outcome.grade[i]]]
+        cells += [] if grade is None else [GRADES[grade[i]]]
         rows.append((*cells, _mark(front, i, chosen, base)))
     heads = ["", *front.knobs, *map(plain_name, names), *(f"Δ {_cost(q)}" for q in deltas)]
     units = ["", *("" for _ in front.knobs), *map(unit_of, names), *("%" for _ in deltas)]
     heads += [] if support is None else ["runs"]
-    heads += ([] if front.outcome.grade is None else ["evidence"]) + ["choice"]
+    heads += ([] if grade is None else ["evidence"]) + ["choice"]
     return Grid(tuple(heads), tuple(rows), (*units, *[""] * (len(heads) - len(units))), chosen)
+
+
+def _grades_differ(front: Front) -> bool:
+    """Whether the evidence tells the settings with a forecast apart; else a sentence says it."""
+    grade = front.outcome.grade
+    judged = np.isfinite(front.values).all(axis=1)
+    return grade is not None and len(np.unique(grade[judged])) > 1
 
 
 def _kind(front: Front, row: int, chosen: int | None, base: int | None) -> str:
