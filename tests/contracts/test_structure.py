@@ -14,7 +14,6 @@ import rheostat
 
 SRC = Path(rheostat.__file__).parent
 MENDED_LATER: list[set[str]] = [
-    {"explanation.explainers", "explanation.narrate"},
     {"prediction.out_of_core.large_model", "prediction.out_of_core.outofcore"},
 ]
 """Circles that are known; one that is gone has to leave this list."""

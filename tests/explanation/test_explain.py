@@ -10,8 +10,9 @@ import pytest
 import rheostat as rh
 from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
 from rheostat.errors import DataError
+from rheostat.explanation.explainer_table import EXPLAINERS, explainer_of
 from rheostat.explanation.html import page
-from rheostat.explanation.narrate import EXPLAINERS, Narrative, explainer_of
+from rheostat.explanation.narrate import Narrative
 from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.counter_runs import write_pcm

@@ -10,7 +10,7 @@ from typing import Any
 
 from rheostat.core.report import Report, Section
 from rheostat.errors import DataError
-from rheostat.explanation.narrate import Context, Things, explains
+from rheostat.explanation.explainer_table import Context, Things, explains
 
 
 def only(things: Things) -> Any:

@@ -3,14 +3,12 @@
 A `Narrative` is a `Report` that prints itself: text on a terminal, HTML in a notebook.  Every
 sentence is made from the value explained; nothing is said that the data does not say.
 
-What can be explained stands in one table by the name of its class, so that nothing is imported
-before it is needed: `explanation.explainers` for the floors below, `recipes.explain` for the
-others.
+What can be explained stands in `explanation.explainer_table`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +16,8 @@ from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Report
 from rheostat.errors import DataError
+from rheostat.explanation import explainers  # noqa: F401 - fills the table
+from rheostat.explanation.explainer_table import EXPLAINERS, Context, Things, explainer_of
 
 
 @dataclass(frozen=True)
@@ -45,54 +45,6 @@ class Narrative(Report):
         from rheostat.explanation.html import page
 
         return page(self)
-
-
-@dataclass(frozen=True)
-class Context:
-    """What may stand beside a thing: its front, the job's row or table, the setting asked for."""
-
-    front: Front | None = None
-    job: JobTable | None = None
-    requested: Mapping[str, Any] | None = None
-
-
-Things = Sequence[Any]
-Explain = Callable[[Things, Context], Report]
-
-
-@dataclass(frozen=True)
-class Explainer:
-    """How things of a class are explained; ``words`` say what they are."""
-
-    words: str
-    explain: Explain
-
-
-EXPLAINERS: dict[str, Explainer] = {}
-"""By module and name of the class."""
-
-
-def explains(class_path: str, words: str) -> Callable[[Explain], Explain]:
-    """Enter a function in the table.
-
-    Parameters
-    ----------
-    class_path : str
-        Module and name of a class below ``rheostat``.
-    words : str
-        What it is called in the list that an error prints.
-
-    Returns
-    -------
-    callable
-        Decorates a function of (things, context): a list of at least one thing of the class.
-    """
-
-    def enter(function: Explain) -> Explain:
-        EXPLAINERS[f"rheostat.{class_path}"] = Explainer(words, function)
-        return function
-
-    return enter
 
 
 def explain(
@@ -138,8 +90,6 @@ def explain(
     >>> print(said.sections[0].sentences[0])
     4 nodes instead of the 8 nodes asked for: 24 % less energy for 53 % more time.
     """
-    from rheostat.explanation import explainers  # noqa: F401 - fills the table
-
     things = list(thing) if isinstance(thing, (list, tuple)) else [thing]
     kinds = {explainer_of(type(t)) for t in things}
     explainer = kinds.pop() if len(kinds) == 1 else None
@@ -147,12 +97,6 @@ def explain(
         raise DataError("explain", [_expected(things)])
     report = explainer.explain(things, Context(front, job, requested))
     return Narrative(report.title, report.sections, report.facts, report.next_commands)
-
-
-def explainer_of(kind: type) -> Explainer | None:
-    """How things of this class, or of one it inherits from, are explained."""
-    names = (f"{c.__module__}.{c.__qualname__}" for c in kind.__mro__)
-    return next((EXPLAINERS[name] for name in names if name in EXPLAINERS), None)
 
 
 def _expected(things: Things) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.errors import DataError
+from rheostat.explanation.explainer_table import Context, Things, explains
 from rheostat.explanation.explainers import only
-from rheostat.explanation.narrate import Context, Things, explain, explains
+from rheostat.explanation.narrate import explain
 
 __all__ = ["explain"]
 
