@@ -10,7 +10,7 @@ import pytest
 from rheostat.cli import run
 from rheostat.cli.large import words, workers_of
 from rheostat.errors import DataError
-from rheostat.prediction.out_of_core.large_model import ScaleModel
+from rheostat.prediction.out_of_core.outofcore import ScaleModel
 from rheostat.prediction.persist import load
 
 from .scale_months import write_months

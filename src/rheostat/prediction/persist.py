@@ -41,7 +41,7 @@ KINDS = {
     "within-application": Kind("model of settings within applications",
                                "prediction.effects.predictor:WithinApplication", 1,
                                "rheostat fit --kind within"),
-    "out-of-core": Kind("out-of-core model", "prediction.out_of_core.large_model:ScaleModel", 2,
+    "out-of-core": Kind("out-of-core model", "prediction.out_of_core.outofcore:ScaleModel", 2,
                         "rheostat fit --out-of-core", b"index.json"),
     "counters": Kind("counter model", "prediction.counters.counter_model:CounterModel", 1,
                      "rheostat counters --save"),

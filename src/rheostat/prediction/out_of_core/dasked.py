@@ -26,7 +26,6 @@ from rheostat.prediction.out_of_core.category_counts import Tally, merge, tally
 from rheostat.prediction.out_of_core.coding import Coding, make_coding
 from rheostat.prediction.out_of_core.engines import engine_of
 from rheostat.prediction.out_of_core.large_model import (
-    ScaleModel,
     Trees,
     calibrated,
     errors_of,
@@ -34,7 +33,7 @@ from rheostat.prediction.out_of_core.large_model import (
 )
 from rheostat.prediction.out_of_core.lgb import LightGBM
 from rheostat.prediction.out_of_core.memory_plan import Matrix, MemoryPlan
-from rheostat.prediction.out_of_core.outofcore import TARGETS, centred, plan_for
+from rheostat.prediction.out_of_core.outofcore import TARGETS, ScaleModel, centred, plan_for
 from rheostat.prediction.out_of_core.partitions import Part, Progress, parts_of, silent, split_last
 from rheostat.prediction.out_of_core.score import ScoreSums, score_part
 from rheostat.prediction.out_of_core.xgb import MAX_BIN, XGBoost

@@ -16,8 +16,7 @@ from rheostat.errors import NotFitted
 from rheostat.prediction.out_of_core.boosters import Settings
 from rheostat.prediction.out_of_core.dask_cluster import Workers, connect
 from rheostat.prediction.out_of_core.dasked import fit_dask, score_dask
-from rheostat.prediction.out_of_core.large_model import ScaleModel
-from rheostat.prediction.out_of_core.outofcore import TARGETS, fit_out_of_core
+from rheostat.prediction.out_of_core.outofcore import TARGETS, ScaleModel, fit_out_of_core
 from rheostat.prediction.out_of_core.partitions import (
     Part,
     Progress,

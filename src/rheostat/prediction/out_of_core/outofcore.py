@@ -16,23 +16,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rheostat.core.files import replace_file
-from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.jobs import JobTable, Moment, Note
+from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import DataError
+from rheostat.prediction.intervals import Calibration
 from rheostat.prediction.out_of_core.binned_file import Spool, find_spool, key_of, write_spool
 from rheostat.prediction.out_of_core.boosters import BoostRun, Settings
 from rheostat.prediction.out_of_core.category_counts import Tally, merge, tally
 from rheostat.prediction.out_of_core.coding import Coding, make_coding
 from rheostat.prediction.out_of_core.engines import engine_of
 from rheostat.prediction.out_of_core.large_model import (
-    ScaleModel,
     Trees,
     calibrated,
     errors_of,
+    job_groups,
     left_out,
 )
-from rheostat.prediction.out_of_core.memory_plan import Matrix, MemoryPlan, make_plan
+from rheostat.prediction.out_of_core.memory_plan import (
+    Matrix,
+    MemoryPlan,
+    log_scales,
+    make_plan,
+)
 from rheostat.prediction.out_of_core.partitions import (
     Part,
     Progress,
@@ -42,6 +50,75 @@ from rheostat.prediction.out_of_core.partitions import (
 )
 
 TARGETS = ("runtime_s", "power_w")
+
+
+@dataclass(frozen=True)
+class ScaleModel:
+    """A fitted `Predictor`; made by `fit_out_of_core` and `fit_dask`.
+
+    A number beyond the range learnt from is outside the support: the row's draws are NaN and a note
+    says so.  ``support`` is the number of training rows that carry the row's rarest name, 0 for a
+    name never seen; such rows are still predicted, from their other columns.
+    """
+
+    coding: Coding
+    trees: Trees
+    calibration: Calibration
+    asked_at: Moment
+    rows_learnt: int
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What is predicted."""
+        return self.coding.plan.targets
+
+    def fit(self, jobs: JobTable) -> ScaleModel:
+        """A new model of the same kind, targets and features, learnt from ``jobs``."""
+        plan = self.coding.plan
+        return fit_out_of_core(
+            jobs, targets=plan.targets, features=plan.features, kind=self.trees.kind
+        )
+
+    def predict_log(self, jobs: JobTable) -> Array:
+        """Median prediction of each log target, (n, t), also outside the support."""
+        asked = self._asked(jobs)
+        if not len(asked):
+            return np.empty((0, len(self.targets)))
+        return self.trees.predict(self.coding.matrix(asked)) + log_scales(self.coding.plan, asked)
+
+    def predict(self, jobs: JobTable) -> Outcome:
+        """Draws (K, n) of every target, support (n,), and a note on rows it abstains on."""
+        asked = self._asked(jobs)
+        mu, outside = self.predict_log(asked), self.coding.outside(asked)
+        x = np.where(outside[:, None], np.nan, mu)
+        known = np.zeros(len(asked), dtype=bool)
+        draws = self.calibration.draws(x, mu, job_groups(asked, self.coding), known)
+        values = {t: np.exp(d) for t, d in zip(self.targets, draws, strict=True)}
+        return Outcome(values, self.coding.support(asked), _abstentions(outside))
+
+    def bounds(self, level: float = 0.9) -> tuple[Array, Array]:
+        """(low, high) factors on the median that hold ``level`` of the truth, each (t,)."""
+        errors = self.calibration.marginals
+        tail = (1 - level) / 2
+        return (
+            np.exp(np.quantile(errors, tail, axis=1)),
+            np.exp(np.quantile(errors, 1 - tail, axis=1)),
+        )
+
+    def _asked(self, jobs: JobTable) -> JobTable:
+        plan = self.coding.plan
+        jobs.require(*plan.features)
+        jobs.refuse_later_than(self.asked_at, plan.features)
+        return jobs.select(plan.features)
+
+
+def _abstentions(outside: NDArray[np.bool_]) -> tuple[Note, ...]:
+    if not outside.any():
+        return ()
+    where = tuple(np.flatnonzero(outside)[:20].tolist())
+    text = "outside the range of the past jobs: no prediction"
+    return (Note(text, where, int(outside.sum())),)
 
 
 @dataclass(frozen=True)

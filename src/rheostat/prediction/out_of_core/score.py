@@ -22,7 +22,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.prediction.model_columns import target_values
-from rheostat.prediction.out_of_core.large_model import ScaleModel
+from rheostat.prediction.out_of_core.outofcore import ScaleModel
 from rheostat.prediction.out_of_core.partitions import Part, Progress, silent
 
 STEP, WIDEST = 1e-4, 10.0
