@@ -27,7 +27,8 @@ def _origin() -> dict[str, object]:
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        return json.loads(distribution("rheostat").read_text("direct_url.json") or "{}")
+        origin = json.loads(distribution("rheostat").read_text("direct_url.json") or "{}")
+        return dict(origin)
     except (PackageNotFoundError, json.JSONDecodeError):
         return {}
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from rheostat.core.jobs import JobTable
@@ -21,6 +22,7 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.prediction.prompt_length import TARGET, PromptLength
 
+Rows = NDArray[np.int64]
 FILTER = 0.2
 PAIRS = 200_000
 
@@ -78,7 +80,7 @@ def scores(score: Array, truth: Array, seed: int = 0) -> dict[str, float]:
     }
 
 
-def _drawn(n: int, seed: int) -> tuple[Array, Array]:
+def _drawn(n: int, seed: int) -> tuple[Rows, Rows]:
     rng = np.random.default_rng(seed)
     first = rng.integers(0, n, PAIRS)
     return first, (first + rng.integers(1, n, PAIRS)) % n
