@@ -36,6 +36,7 @@ from rheostat.tradeoff.front_metrics import (
 )
 from rheostat.tradeoff.lookahead import least_regret, plan, scaled
 from rheostat.tradeoff.many_fronts import dominance, fronts, knee_heights
+from rheostat.tradeoff.parse_rule import parse_rule
 from rheostat.tradeoff.propose import (
     NSGA2,
     Exhaustive,
@@ -59,7 +60,6 @@ from rheostat.tradeoff.rules import (
     PowerCap,
     Weighted,
     knee_height,
-    parse_rule,
 )
 from rheostat.tradeoff.search import search
 

@@ -6,6 +6,7 @@ import pytest
 import rheostat as rh
 from rheostat import Front, Knob, Outcome, table
 from rheostat.errors import DataError, Infeasible
+from rheostat.tradeoff.parse_rule import parse_rule
 from rheostat.tradeoff.rules import (
     Deadline,
     EnergyBudget,
@@ -14,7 +15,6 @@ from rheostat.tradeoff.rules import (
     NodeHours,
     PowerCap,
     Weighted,
-    parse_rule,
 )
 
 NODES = (1, 2, 4, 8, 16)

@@ -323,7 +323,7 @@ def judged(jobs: JobTable, objectives: str) -> tuple[str, ...]:
 
 def rules(rule: str, within: list[str] | None, against: Any = None) -> tuple[Any, tuple[Any, ...]]:
     """The rule and the limits; a slowdown refers to ``against``."""
-    from rheostat.tradeoff.rules import parse_rule
+    from rheostat.tradeoff.parse_rule import parse_rule
 
     return parse_rule(rule, against), tuple(parse_rule(w, against) for w in within or ())
 
