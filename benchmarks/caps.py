@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from caps_lib.published import PUBLISHED, rivals
+from caps_lib.published import PUBLISHED, baselines
 
 from rheostat.core.vocabulary import table
 from rheostat.prediction.completion.alone import Corners, Line, Process, corners
@@ -138,7 +138,7 @@ def others(
     known, new = how.table(known), how.table(new)
     rows = []
     for n in tries:
-        methods = {**ALONE, **rivals(deep=n in deep)}
+        methods = {**ALONE, **baselines(deep=n in deep)}
         rows += [
             line(name, n, run_rival(make, known, new, n, how=how)) for name, make in methods.items()
         ]
@@ -153,7 +153,7 @@ def published(
     """OPEN, on speeds that it infers from counters: without leaks, and what each leak does."""
     from caps_lib.neural import CounterSpeed
 
-    make = rivals()["collaborative filtering"]
+    make = baselines()["collaborative filtering"]
     rows, kept = [], {}
     for sweep in (False, True):
         how = CapProtocol(sweep_normalised=sweep)

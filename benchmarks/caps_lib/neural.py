@@ -3,7 +3,7 @@
 OPEN never sees the speed of a new application: it profiles a few settings for seconds, a network
 that learnt on the known applications turns the counters into a speed (`CounterSpeed`), and a second
 network, taught anew for each application, fills the other settings from embeddings of setting and
-application (`Collaborative`).  The autoencoder is one of its rivals.  Layers, activations,
+application (`Collaborative`).  The autoencoder is one of its baselines.  Layers, activations,
 optimisers and epochs are those of the authors' public notebooks.
 
 Notation

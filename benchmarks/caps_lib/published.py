@@ -2,7 +2,7 @@
 
 The published system learns on known applications, profiles a new one at a few settings for seconds,
 infers speeds there from counters and fills in the others by neural collaborative filtering.  Here
-are its networks and its simpler rivals by name, and the protocol of its public notebooks
+are its networks and its simpler baselines by name, and the protocol of its public notebooks
 (`PUBLISHED`), whose leaks `rheostat.prediction.completion.evaluate` closes one by one.  Ours is
 `rheostat.prediction.completion.mixture`, put to use by `rheostat.decision.caps`.
 
@@ -23,7 +23,7 @@ from rheostat.prediction.completion.evaluate import CapProtocol
 PUBLISHED = CapProtocol(sweep_normalised=True, judged_on_tried=True, answer_key=True)
 
 
-def rivals(seed: int = 0, *, deep: bool = True) -> dict[str, Callable[[], Any]]:
+def baselines(seed: int = 0, *, deep: bool = True) -> dict[str, Callable[[], Any]]:
     """Methods that fill a row from speeds at tried settings."""
     found: dict[str, Callable[[], Any]] = {
         "mean of known applications": TrainMean,

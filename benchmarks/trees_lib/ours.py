@@ -18,7 +18,7 @@ from rheostat.training.distill.decision_states import DistillTrace, watched
 from rheostat.training.distill.fidelity import loss
 from rheostat.training.distill.slurm_weights import weights_of
 from trees_lib.common import CANON, ROOT, trace
-from trees_lib.shaken import shaken
+from trees_lib.perturbed import perturbed
 
 TEACHERS = ("wfp3", "unicef", "f1", "lxf")
 LEARNED = ROOT / "out" / "learned"  # files of learned orders, where they have been trained
@@ -71,7 +71,7 @@ def ours(name: str, keep: Keep, quick: bool) -> None:
         facts = _students(on, [who] * seeds, "site", quick)
         weights = weights_of(who, on.jobs, on.size, decisions=500 if quick else 2000)
         facts["multifactor"] = {"agreement": weights.agreement, "chance": weights.chance}
-        facts["shaken"] = shaken(who, on)
+        facts["perturbed"] = perturbed(who, on)
         keep(who, facts)
         _show(name, who, facts)
 
@@ -158,4 +158,4 @@ def _large(
 def _show(name: str, who: str, facts: dict[str, Any]) -> None:
     alike = [round(s["certificate"]["agreement"]["mean"], 3) for s in facts["seeds"]]
     each = [round(s["loss"]["mean"], 3) for s in facts["seeds"]]
-    print(name, who, alike, each, facts["loss"], facts.get("shaken"), flush=True)
+    print(name, who, alike, each, facts["loss"], facts.get("perturbed"), flush=True)

@@ -60,7 +60,7 @@ def orders(found: Facts) -> list[str]:
         "rule; `multifactor`: agreement that fitted weights of `slurm.conf` keep.",
         "",
         "| trace | teacher | rules | slopes | agreement | lots | regret | loss "
-        "| by ten jobs | loss of wait | shaken: agreement | shaken: loss | multifactor |",
+        "| by ten jobs | loss of wait | perturbed: agreement | perturbed: loss | multifactor |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for trace, teachers in found.items():
@@ -85,7 +85,7 @@ def _wrong(name: str, large: Sequence[Facts]) -> str:
 
 
 def _order(of: Facts) -> str:
-    seeds, other = of["seeds"], of.get("shaken")
+    seeds, other = of["seeds"], of.get("perturbed")
     told = [span([s["leaves"] for s in seeds]), span([s["slopes"] for s in seeds])]
     told += [spread(sure(seeds, "agreement")), chance(seeds), spread(sure(seeds, "regret"), 2)]
     few = 100 * np.mean([s["few"] for s in seeds])

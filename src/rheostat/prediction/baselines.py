@@ -1,4 +1,4 @@
-"""What would be guessed without a model?  The rivals that every figure must be read against.
+"""What would be guessed without a model?  The baselines that every figure must be read against.
 
 The mean or median of all past runs; the mean of the user's own last two runs; the user's own most
 similar recent runs (k = 5 of the last 50, the scheme of UoPC, Antici et al.).  Each answers one

@@ -1,4 +1,4 @@
-"""TabNet as a plain regressor: the direct rival of trees fed by its embedding."""
+"""TabNet as a plain regressor: the direct alternative to trees fed by its embedding."""
 
 from __future__ import annotations
 

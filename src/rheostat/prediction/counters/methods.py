@@ -1,7 +1,7 @@
 """The methods that a table of counters is given to, under one roof.
 
 "cap" is what would be guessed from the power cap alone: the mean of the runs seen at that cap, the
-rival of every figure.  "mummi" is the chain, "law" the physics of a package, "law+trees" the law
+baseline of every figure.  "mummi" is the chain, "law" the physics of a package, "law+trees" the law
 with boosted trees on what it leaves over, and ten learners have names of their own.  The laws look
 at intervals and average what they say; all others look at the mean counters of a run.
 """

@@ -7,10 +7,13 @@ the one here is ours, of the same variables and number of parameters.
 Notation
 --------
 T, P  tensor and pipeline parallel degrees        N = gpus      B  batch cap
-S  output tokens of the workload (1000 where unknown), in thousands      W  bytes of weights, in 1e9
+S  tokens of an answer, in thousands: 1      W  bytes of weights, in 1e9
 
     E = (a1 T^a2 P^a3 + a4 S) / S + a5 N / B
         + (b1 T^b2 P^b3 + b4 W) / B^b5 + b6 S + b7 (N - 1) / B
+
+How long answers will be is not known before a run, so S is the same for all: a4 and b6 are then one
+constant, and eleven of the numbers can be told apart.
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ class ClosedForm:
 def _log_energy(numbers: Array, c: Configurations) -> Array:
     numbers = np.where(np.isin(np.arange(len(numbers)), EXPONENTS), numbers, np.exp(numbers))
     a1, a2, a3, a4, a5, b1, b2, b3, b4, b5, b6, b7 = numbers
-    tp, s, weights = c.gpus / c.pp, 1.0, c.weight_b * c.active / 1e9
-    prefill = (a1 * tp**a2 * c.pp**a3 + a4 * s) / s + a5 * c.gpus / c.batch
-    decode = (b1 * tp**b2 * c.pp**b3 + b4 * weights) / c.batch**b5 + b6 * s
+    tp, weights = c.gpus / c.pp, c.weight_b * c.active / 1e9
+    prefill = a1 * tp**a2 * c.pp**a3 + a4 + a5 * c.gpus / c.batch
+    decode = (b1 * tp**b2 * c.pp**b3 + b4 * weights) / c.batch**b5 + b6
     return np.asarray(np.log(prefill + decode + b7 * (c.gpus - 1) / c.batch))

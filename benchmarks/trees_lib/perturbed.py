@@ -1,4 +1,4 @@
-"""How exact can a loss be?  What a teacher loses whose own score is shaken a little.
+"""How exact can a loss be?  What a teacher loses whose own score is perturbed a little.
 
 A schedule is chaotic: one job moved changes the wait of many.  An order whose scores are larger or
 smaller by up to a thousandth, differently for each job, is the same order for all that people mean
@@ -20,8 +20,8 @@ from rheostat.training.distill.fidelity import agreement, loss
 PART, DRAWS, DECISIONS = 1e-3, 8, 2000
 
 
-def shaken(teacher: str, on: Any) -> dict[str, Any]:
-    """Loss and agreement of `DRAWS` shaken orders on the part of the trace that is judged."""
+def perturbed(teacher: str, on: Any) -> dict[str, Any]:
+    """Loss and agreement of `DRAWS` perturbed orders on the part of the trace that is judged."""
     true = priority_function(teacher)
     start = on.trial.starts(batch_policy(true))
     since = float(on.submit_s[0])
@@ -31,7 +31,7 @@ def shaken(teacher: str, on: Any) -> dict[str, Any]:
     now, s, r, n = states.asked.T
     mine, alike = [], []
     for draw in range(DRAWS):
-        other = PriorityFunction("shaken", _score(plain, draw), False)
+        other = PriorityFunction("perturbed", _score(plain, draw), False)
         mine.append(on.slowdowns(on.trial.starts(batch_policy(other))))
         alike.append(agreement(states, -other.score(now, s, r, n))["mean"])
     each = [float(m.mean() / his.mean() - 1) for m in mine]
