@@ -26,8 +26,14 @@ PURPOSE = {
     "exact": "`coschedule --exact` (OR-tools)",
     "figures": "`--figure FILE.svg`, `.pdf`, `.png`",
     "meters": "energy of NVIDIA GPUs in `measure` (NVML)",
+    "graphs": "`dnn`: graphs of JAX, PyTorch and ONNX models, and the network on them",
+    "network": "`network`: the neural forecaster and the ZeroMQ server",
+    "proxy": "`llm proxy`: ranked prompts in front of a server",
+    "models": "`code` with a language model behind an OpenAI-compatible address",
+    "gguf": "`code` with a small model in this process; not part of `all`",
+    "symbolic": "`llm fit --symbolic`: the form of the law searched anew (Operon)",
     "zeus": "energy by Zeus in `measure`; not part of `all`",
-    "all": "all of these but `zeus`",
+    "all": "all of these but `zeus` and `gguf`",
 }
 BEGIN, END = "<!-- extras -->", "<!-- /extras -->"
 
