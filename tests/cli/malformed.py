@@ -289,6 +289,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "llm rank REQUESTS": ("requests.csv", "llm rank FILE"),
     "llm rank --model": ("ranks.model", "llm rank @requests.csv --model FILE"),
     "llm simulate TRACE": ("traffic.csv", "llm simulate FILE"),
+    "llm proxy --model": ("ranks.model", "llm proxy --upstream http://127.0.0.1:9 --port 0 "
+                          "--stop-after 0.1 --model FILE"),
     "llm calibrate RECORDED": ("recorded.csv", "llm calibrate FILE --learn 5"),
     "rheostat.toml": ("rheostat.toml", "read @runs.csv"),
 }  # fmt: skip
@@ -352,6 +354,8 @@ WRITTEN = {
     "budget demo --tree": "budget demo @made --apps 3 --tree FILE",
     "budget slurm --out": "budget slurm @plan.json --out FILE",
     "llm fit --save": "llm fit @serving.csv --save FILE",
+    "llm proxy --save": "llm proxy --upstream http://127.0.0.1:9 --port 0 --stop-after 0.1 "
+    "--model @ranks.model --save FILE",
     "llm rank --save": "llm rank @requests.csv --save FILE",
     "llm plan --html": "llm plan @serving.csv --app a --html FILE",
     "llm plan --figure": "llm plan @serving.csv --app a --figure FILE",

@@ -50,6 +50,7 @@ TAKES = {
     "train --power-model": PREDICTORS,
     "search --power-model": PREDICTORS,
     "llm rank --model": ("prompt-length",),
+    "llm proxy --model": ("prompt-length",),
     "counters --model": ("counters",),
     "simulate --policy": ("priority-tree",),
     "compare --policies": ("priority-tree",),

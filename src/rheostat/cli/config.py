@@ -15,7 +15,7 @@ from typing import Any
 
 PROJECT = "rheostat.toml"
 TRUST = "--trust-config"
-RUN_OR_REACHED = frozenset({"measure", "command", "base_url", "dask", "slurm"})
+RUN_OR_REACHED = frozenset({"measure", "command", "base_url", "dask", "slurm", "upstream", "host"})
 """Options that name a program to run or an address to talk to."""
 
 

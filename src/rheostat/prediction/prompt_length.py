@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, hstack
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import ndtr, ndtri
@@ -100,11 +101,26 @@ class PromptLength:
 
     def predict(self, requests: JobTable) -> Outcome:
         """Draws of ``output_tokens``, (n_draws, n)."""
-        z = self.score(requests)
-        normal = np.random.default_rng(self.seed).standard_normal((self.n_draws, 1))
-        rank = ndtr(z + self.scatter_ * normal)
+        normal = np.random.default_rng(self.seed).standard_normal(self.n_draws)
+        return Outcome({TARGET: self._tokens(self.score(requests), normal)})
+
+    def quantiles(self, requests: JobTable, levels: Sequence[float]) -> Array:
+        """Tokens of the answers at these probabilities, (levels, n)."""
+        return self._tokens(self.score(requests), ndtri(np.asarray(levels)))
+
+    def normal_score(self, output_tokens: ArrayLike) -> Array:
+        """The scores that answers of these lengths should have had, (n,)."""
+        lengths, n = np.asarray(output_tokens, float), len(self.lengths_)
+        below = np.searchsorted(self.lengths_, lengths) + np.searchsorted(
+            self.lengths_, lengths, side="right"
+        )
+        return np.asarray(ndtri(np.clip(below / (2 * n), 0.5 / n, 1 - 0.5 / n)))
+
+    def _tokens(self, score: Array, normal: Array) -> Array:
+        """Lengths (k, n) of the answers where errors are these k standard normal numbers."""
+        rank = ndtr(score + self.scatter_ * normal[:, None])
         grid = (np.arange(len(self.lengths_)) + 0.5) / len(self.lengths_)
-        return Outcome({TARGET: np.interp(rank, grid, self.lengths_)})
+        return np.asarray(np.interp(rank, grid, self.lengths_))
 
     def _features(self, prompts: Sequence[str], terms: csr_matrix) -> csr_matrix:
         """Word weights of length 1 for words and for pieces, and the counts, (n, F)."""

@@ -98,18 +98,27 @@ def _row(line: bytes) -> dict[str, Any]:
         return {"prompt": None, "output_tokens": None, "submit_s": None}
     when = given.get("submit_s", given.get("created", given.get("timestamp")))
     return {
-        "prompt": _prompt(given),
+        "prompt": prompt_text(given),
         "output_tokens": _length(given),
         "submit_s": float(when) if isinstance(when, (int, float)) else None,
     }
 
 
-def _prompt(given: Mapping[str, Any]) -> str | None:
+def prompt_text(given: Mapping[str, Any]) -> str | None:
+    """The text of an OpenAI-style request: its messages, or ``prompt``, or an instruction."""
     if isinstance(given.get("messages"), list):
         parts = [m.get("content") for m in given["messages"] if isinstance(m, dict)]
-        return "\n".join(p for p in parts if isinstance(p, str)) or None
+        return "\n".join(filter(None, map(_text, parts))) or None
     parts = [given.get(k) for k in ("prompt", "instruction", "input")]
-    return "\n".join(p for p in parts if isinstance(p, str) and p) or None
+    return "\n".join(filter(None, map(_text, parts))) or None
+
+
+def _text(content: Any) -> str:
+    """Text, or the texts of a list of parts; images and the like have none."""
+    if isinstance(content, list):
+        texts = [c.get("text") if isinstance(c, dict) else c for c in content]
+        return "\n".join(t for t in texts if isinstance(t, str))
+    return content if isinstance(content, str) else ""
 
 
 def _length(given: Mapping[str, Any]) -> float | None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.errors import DataError
+from rheostat.prediction.service_cost import StepTimes
 from rheostat.simulation.serving.continuous_batching import run
 
 Array = NDArray[np.float64]
@@ -67,10 +68,8 @@ class Replica:
 
     def cost_s(self, prompt: Array, output: Array) -> Array:
         """Seconds a request adds to a full batch, (n,): its prefill and its part of the steps."""
-        steps = output - 1
-        context = prompt * steps + steps * (steps + 1) / 2
-        share = self.base_s / self.batch_cap + self.request_s
-        return prompt * self.prefill_s + steps * share + self.context_s * context
+        times = StepTimes(self.base_s, self.request_s, self.context_s, self.prefill_s)
+        return times.cost_s(prompt, output, batch_cap=self.batch_cap)
 
 
 POLICIES: Mapping[str, Callable[[Array, Array, Array, Array, Replica], Array]] = {

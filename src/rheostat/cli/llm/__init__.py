@@ -1,0 +1,16 @@
+"""``rheostat llm``: what serving a language model costs, and in which order to answer."""
+
+from __future__ import annotations
+
+import typer
+
+from rheostat.cli.llm.configurations import fit, plan
+from rheostat.cli.llm.proxy import proxy
+from rheostat.cli.llm.requests import calibrate, rank, simulate
+
+llm = typer.Typer(
+    help="Serving language models: an energy law, and the configuration to take.",
+    no_args_is_help=True,
+)
+for _command in (fit, plan, rank, simulate, calibrate, proxy):
+    llm.command()(_command)

@@ -1,0 +1,186 @@
+"""``rheostat llm fit`` and ``plan``: what a served model costs, and which configuration to take."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.core.front import Front
+    from rheostat.core.jobs import JobTable
+    from rheostat.prediction.serving_law import ServingLaw
+
+Runs = Annotated[
+    Path,
+    typer.Argument(
+        help="Measured configurations: an ML.ENERGY table, or any table of runs with gpu_model, "
+        "gpus, batch_cap, app, params, itl_s and energy_per_token_j (--map, --column).",
+        metavar="RUNS",
+    ),
+]
+
+
+def fit(
+    runs: Runs,
+    latex: Annotated[bool, typer.Option("--latex", help="Print the equation as LaTeX.")] = False,
+    python: Annotated[bool, typer.Option("--python", help="Print a Python function.")] = False,
+    next_count: Annotated[
+        int, typer.Option("--next", min=0, help="Also name this many configurations to measure.")
+    ] = 0,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Keep the law in this file.", writable=True)
+    ] = None,
+    where: o.Where = None,
+    form: o.Form = "",
+    mapped: o.Map = None,
+    json: o.Json = False,
+) -> None:
+    """Fit the law of time and energy per token to measured configurations, and print it.
+
+    Each parameter has a unit and a 90 % interval: the prior of other machines, narrowed by RUNS.
+    """
+    from rheostat.cli.output import put_json, tell
+    from rheostat.prediction import persist
+    from rheostat.prediction.serving_law import equation
+
+    jobs, law = _fitted(runs, where, form, mapped)
+    if save is not None:
+        persist.save(law, save)
+        tell(f"wrote {save}")
+    wanted = _to_measure(law, jobs, next_count) if next_count else []
+    if json:
+        intervals = equation.intervals(law)
+        said = {k: {"value": v, "low": a, "high": b} for k, (v, a, b) in intervals.items()}
+        put_json("rheostat.llm-law/1", {"runs": len(jobs), "parameters": said,
+                                        "equation": equation.TEXT, "next": wanted})  # fmt: skip
+        return
+    write = equation.as_latex if latex else equation.as_python if python else equation.as_text
+    print(write(law))
+    for setting in wanted:
+        print("next: " + ", ".join(f"{k}={v}" for k, v in setting.items()))
+
+
+def plan(
+    runs: Runs,
+    app: Annotated[str, typer.Option(help="The language model, as RUNS names it.")],
+    workload: Annotated[str, typer.Option(help="The workload, as RUNS names it.")] = "",
+    knob: o.Knobs = None,
+    itl: Annotated[str, typer.Option(help="Most time between tokens, as 50ms or 50ms@0.9.")] = "",
+    power: Annotated[str, typer.Option(help="Most power of the deployment, as 2kW@0.9.")] = "",
+    html: o.Html = None,
+    figure: o.Figure = None,
+    form: o.Form = "",
+    mapped: o.Map = None,
+    json: o.Json = False,
+) -> None:
+    """Take the configuration with the least energy per token within the limits.
+
+    Configurations that RUNS hold for this model show their measurement, the law fills the others.
+    What simple rules would take, and what that costs more, stands below.
+    """
+    from rheostat.errors import Infeasible
+    from rheostat.recipes.energylens import of_service
+    from rheostat.recipes.energylens import plan as planned
+    from rheostat.tradeoff.rules import Weighted
+
+    jobs, law = _fitted(runs, None, form, mapped)
+    own = of_service(jobs, app, workload)
+    settings = o.space(knob).settings() if knob else None
+    front = planned(law, jobs, own, settings)
+    limits = [_limit(q, text) for q, text in (("itl_s", itl), ("power_w", power)) if text]
+    rule = Weighted({"energy_per_token_j": 1.0})
+    try:
+        choice = front.choose(rule, limits)
+    except Infeasible as stop:
+        _show(front, None, {}, json=json, html=html, figure=figure, stop=stop)
+        raise
+    _show(front, choice, _simple(front, limits), json=json, html=html, figure=figure)
+
+
+def _fitted(
+    path: Path, where: list[str] | None, form: str, mapped: Path | None
+) -> tuple[JobTable, ServingLaw]:
+    from rheostat.cli.output import tell_notes
+    from rheostat.prediction.serving_law import ServingLaw
+
+    jobs = o.only(o.load(path, form, mapped), where)
+    tell_notes(jobs.notes)
+    return jobs, ServingLaw().fit(jobs)
+
+
+def _to_measure(law: ServingLaw, jobs: JobTable, count: int) -> list[dict[str, Any]]:
+    from rheostat.recipes.energylens import knobs_in, to_measure
+
+    names = [n for n in ("app", "workload", *knobs_in(jobs)) if n in jobs.columns]
+    return to_measure(law, jobs, count).frame.select(names).rows(named=True)
+
+
+def _limit(quantity: str, text: str) -> Any:
+    from rheostat.core.units import parse_quantity
+    from rheostat.errors import DataError
+    from rheostat.tradeoff.rules import Limit
+
+    value, _, confidence = text.partition("@")
+    unit = "s" if quantity == "itl_s" else "W"
+    try:
+        return Limit(quantity, parse_quantity(value, unit), unit, float(confidence or 0.5))
+    except ValueError as error:
+        raise DataError(quantity, [f"expected a confidence as @0.9, got {text!r}"]) from error
+
+
+def _simple(front: Front, limits: list[Any]) -> dict[str, int]:
+    """What simple rules take among the configurations that hold the limits."""
+    import numpy as np
+
+    from rheostat.recipes.energylens import simple_rules
+
+    allowed = np.asarray(np.isfinite(front.values).all(axis=1))
+    for limit in limits:
+        allowed &= np.nan_to_num(limit.excess(front), nan=1.0) <= 0
+    return simple_rules(front, allowed)
+
+
+def _show(
+    front: Front,
+    choice: Any,
+    simple: dict[str, int],
+    *,
+    json: bool,
+    html: Path | None,
+    figure: Path | None,
+    stop: Any = None,
+) -> None:
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
+    from rheostat.explanation.choice import explain_choice, explain_front, front_table
+    from rheostat.explanation.narrate import Narrative
+
+    row = None if choice is None else choice.index
+    sections, facts = explain_front(front, row, None)
+    facts |= {"feasible": stop is None, "choice": None, "simple_rules": {}}
+    if choice is not None:
+        reasons, chosen = explain_choice(choice, front)
+        sections, facts = [*sections, *reasons], facts | chosen
+        energy = front.mean("energy_per_token_j")
+        facts["simple_rules"] = {
+            name: {"setting": front.setting(i), "energy_ratio": float(energy[i] / energy[row])}
+            for name, i in simple.items()
+        }
+    elif stop is not None and stop.nearest >= 0:
+        facts["nearest"] = front.setting(stop.nearest)
+    report = Narrative("", sections, facts)
+    if json:
+        put_json("rheostat.llm-plan/1", facts)
+    else:
+        put_report(report, front_table(front, row, None))
+        if choice is not None and not sys.stdout.isatty():
+            tell(sections[1].sentences[0])
+        for name, rule in facts["simple_rules"].items():
+            said = ", ".join(f"{k}={v}" for k, v in rule["setting"].items())
+            tell(f"{name}: {said}: {100 * (rule['energy_ratio'] - 1):+.1f} % energy per token")
+        tell_notes(front.outcome.notes)
+    write_files(report, html, figure)

@@ -1,0 +1,150 @@
+"""``rheostat llm proxy``: a front before a server of language models that orders its requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.decision.serving.proxy import ServingProxy
+    from rheostat.prediction.prompt_length import PromptLength
+
+
+def proxy(
+    upstream: Annotated[
+        list[str],
+        typer.Option(help="Address of a server, as http://127.0.0.1:8000. Repeatable."),
+    ],
+    policy: Annotated[
+        str, typer.Option(help="cost, shortest-answer, shortest-prompt or fcfs.")
+    ] = "cost",
+    priority: Annotated[
+        str,
+        typer.Option(
+            help="vllm or sglang: set each request's priority and let the server order; else the "
+            "requests wait here."
+        ),
+    ] = "",
+    in_flight: Annotated[
+        int, typer.Option(help="Requests that a server runs at once.", min=1)
+    ] = 16,
+    waiting: Annotated[
+        int, typer.Option(help="Requests that wait; further ones get 503.", min=1)
+    ] = 10_000,
+    ageing: Annotated[
+        float, typer.Option(help="Seconds of cost that a second of waiting outweighs.", min=0.0)
+    ] = 1e-3,
+    step: Annotated[
+        str, typer.Option(help="Seconds of a step, as rheostat llm calibrate prints them.")
+    ] = "8e-3,20e-6,22e-9,22e-6",
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Begin with this model of llm rank --save.")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", help="Keep what was learned in this file.", writable=True),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Port to listen at; 0 takes a free one.", min=0, max=65535)
+    ] = 8100,
+    timeout: Annotated[
+        float, typer.Option(help="Longest silence of a server, s.", min=0.1)
+    ] = 600.0,
+    body_limit: Annotated[
+        int, typer.Option(help="Bytes of a request, at most.", min=1)
+    ] = 10_000_000,
+    stop_after: Annotated[
+        float, typer.Option(help="Stop after so many seconds; 0 never does.", min=0.0)
+    ] = 0.0,
+    json: o.Json = False,
+) -> None:
+    """Stand before servers of language models and ask them in the order of what answers will cost.
+
+    Speaks and expects the API of OpenAI; answers stream through.  It learns how long answers are
+    from those that pass.  Counts are at /metrics.
+    """
+    from rheostat.cli.output import put_json, tell
+    from rheostat.prediction import persist
+
+    known: PromptLength | None = persist.load(model, ["prompt-length"]) if model else None
+    front = _proxy(upstream, priority, _order(policy, ageing, step, in_flight, known),
+                   in_flight, waiting, timeout, body_limit)  # fmt: skip
+    try:
+        _run(front, host, port, stop_after)
+    finally:
+        learner, outcomes = front.order.learner, dict(front.counters.outcomes)
+        if save is not None and learner.model is not None:
+            persist.save(learner.model, save)
+            tell(f"wrote {save}")
+        elif save is not None:
+            tell(f"too few answers to learn from: {save} was not written")
+        if json:
+            put_json("rheostat.llm-proxy/1", {"requests": front.counters.received,
+                     "outcomes": outcomes, "answers_learned": learner.answers})  # fmt: skip
+
+
+def _order(policy: str, ageing: float, step: str, batch_cap: int, known: Any) -> Any:
+    from rheostat.cli.llm.requests import numbers
+    from rheostat.decision.serving.service_order import ServiceOrder
+    from rheostat.prediction.length_learner import LengthLearner
+    from rheostat.prediction.service_cost import StepTimes
+
+    times = StepTimes(*numbers(step, 4, "--step"))
+    return ServiceOrder(policy, ageing, LengthLearner(known), times, batch_cap)
+
+
+def _proxy(
+    upstreams: list[str], priority: str, order: Any, in_flight: int, waiting: int,
+    timeout_s: float, most_bytes: int,
+) -> ServingProxy:  # fmt: skip
+    from rheostat._optional import require
+    from rheostat.decision.serving.dispatch_queue import DispatchQueue
+    from rheostat.decision.serving.proxy import PRIORITY, ServingProxy
+    from rheostat.errors import DataError
+
+    httpx = require("httpx", extra="proxy")
+    problems = [f"--upstream: expected http://HOST:PORT, got {u!r}" for u in upstreams
+                if not u.startswith(("http://", "https://"))]  # fmt: skip
+    if priority and priority not in PRIORITY:
+        problems.append(f"--priority: expected {' or '.join(PRIORITY)}, got {priority!r}")
+    if problems:
+        raise DataError("llm proxy", problems)
+    queue = DispatchQueue(len(upstreams), 10**9 if priority else in_flight, waiting)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=2 * in_flight)
+    client = httpx.AsyncClient(limits=limits, trust_env=False)
+    bare = [u.rstrip("/").removesuffix("/v1") for u in upstreams]
+    return ServingProxy(bare, order, queue, client, priority, timeout_s, most_bytes)
+
+
+def _run(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None:
+    """Serve until interrupted, or for so long."""
+    import asyncio
+    import socket
+
+    from rheostat._optional import require
+    from rheostat.cli.output import tell
+    from rheostat.decision.serving.proxy import proxy_app
+    from rheostat.errors import DataError
+
+    uvicorn = require("uvicorn", extra="proxy")
+    try:
+        listening = socket.create_server((host, port))
+    except OSError as error:
+        raise DataError("--port", [f"cannot listen at {host}:{port}: {error}"]) from error
+    config = uvicorn.Config(proxy_app(front), log_level="warning", access_log=False)
+    server = uvicorn.Server(config)
+
+    async def serve() -> None:
+        if stop_after_s:
+            asyncio.get_running_loop().call_later(
+                stop_after_s, setattr, server, "should_exit", True
+            )
+        tell(f"listening at http://{host}:{listening.getsockname()[1]}")
+        await server.serve(sockets=[listening])
+
+    asyncio.run(serve())

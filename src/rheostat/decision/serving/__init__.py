@@ -1,0 +1,1 @@
+"""Who is answered next: an order of requests to language models, and what dispatches them in it."""

@@ -1,0 +1,76 @@
+"""How many tokens an answer had, from the bytes of an OpenAI-style answer as they pass by."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+LONGEST = 4_000_000
+
+
+class AnswerLength:
+    r"""Reads what is fed to it; an answer it cannot read has no length.
+
+    Parameters
+    ----------
+    streamed
+        Whether the answer is a stream of events, or one JSON document.
+
+    Examples
+    --------
+    >>> answer = AnswerLength(streamed=True)
+    >>> answer.feed(b'data: {"choices": [{"delta": {"content": "Yes"}}]}\n\ndata: [DO')
+    >>> answer.feed(b"NE]\n\n")
+    >>> answer.output_tokens(), answer.prompt_tokens
+    (1.0, None)
+    """
+
+    def __init__(self, *, streamed: bool) -> None:
+        self.streamed = streamed
+        self.prompt_tokens: float | None = None
+        self._stated: float | None = None
+        self._pieces = 0
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes."""
+        self._rest += data
+        if self.streamed:
+            *lines, self._rest = self._rest.split(b"\n")
+            for line in lines:
+                if line.startswith(b"data:"):
+                    self._take(line[5:])
+        if len(self._rest) > LONGEST:
+            self._rest = b""
+
+    def output_tokens(self) -> float | None:
+        """As the server states it, else the pieces of the stream; None where neither is there."""
+        if not self.streamed and self._rest:
+            self._take(self._rest)
+            self._rest = b""
+        return self._stated if self._stated is not None else float(self._pieces) or None
+
+    def _take(self, text: bytes) -> None:
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(given, dict):
+            return
+        usage = given.get("usage")
+        if isinstance(usage, dict):
+            self._stated = _count(usage.get("completion_tokens"))
+            self.prompt_tokens = _count(usage.get("prompt_tokens"))
+        choices = given.get("choices")
+        if self.streamed and isinstance(choices, list):
+            self._pieces += sum(1 for c in choices if isinstance(c, dict) and _said(c))
+
+
+def _count(value: Any) -> float | None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if number and value > 0 else None
+
+
+def _said(choice: dict[str, Any]) -> bool:
+    delta = choice.get("delta")
+    return bool(delta.get("content") if isinstance(delta, dict) else choice.get("text"))

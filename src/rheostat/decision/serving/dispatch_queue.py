@@ -1,0 +1,98 @@
+"""`DispatchQueue`: requests wait here for a place at a server, the least key first.
+
+Each server runs so many requests at once.  Leaving the block of `DispatchQueue.place`, however that
+happens, gives the place to the next, and a request that no longer wants one leaves the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from time import monotonic
+
+
+class QueueFullError(Exception):
+    """As many requests wait as may."""
+
+
+class DispatchQueue:
+    """Places at servers, given out by key.
+
+    Parameters
+    ----------
+    servers
+        How many there are.
+    in_flight
+        Requests that each runs at once, at most.
+    most_waiting
+        Requests that wait, at most; a further one is a `QueueFullError`.
+    """
+
+    def __init__(self, servers: int, in_flight: int, most_waiting: int = 10_000) -> None:
+        self.running = [0] * servers
+        self.waiting = 0
+        self.in_flight = in_flight
+        self.most_waiting = most_waiting
+        self._resting = [0.0] * servers
+        self._heap: list[tuple[float, int, asyncio.Future[int]]] = []
+        self._count = 0
+
+    @asynccontextmanager
+    async def place(self, key: float) -> AsyncIterator[int]:
+        """Wait for a place; the number of the server."""
+        server = await self._given(key)
+        try:
+            yield server
+        finally:
+            self._leave(server)
+
+    def rest(self, server: int, seconds: float) -> None:
+        """Give this server nothing for a while if there is another: it has just failed."""
+        self._resting[server] = monotonic() + seconds
+
+    async def _given(self, key: float) -> int:
+        if self.waiting >= self.most_waiting and self._free() is None:
+            raise QueueFullError
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._count += 1
+        heapq.heappush(self._heap, (key, self._count, future))
+        self.waiting += 1
+        self._next()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.cancelled():
+                self.waiting -= 1
+                self._clean()
+            else:  # the place came in the same moment
+                self._leave(future.result())
+            raise
+
+    def _leave(self, server: int) -> None:
+        self.running[server] -= 1
+        self._next()
+
+    def _next(self) -> None:
+        """Hand free places to those that wait."""
+        while self._heap and (server := self._free()) is not None:
+            _, _, future = heapq.heappop(self._heap)
+            if not future.done():
+                self.running[server] += 1
+                self.waiting -= 1
+                future.set_result(server)
+
+    def _free(self) -> int | None:
+        """The server with the fewest requests that can take one more."""
+        now = monotonic()
+        awake = [s for s, until in enumerate(self._resting) if until <= now]
+        able = awake or range(len(self.running))
+        free = (s for s in able if self.running[s] < self.in_flight)
+        return min(free, key=self.running.__getitem__, default=None)
+
+    def _clean(self) -> None:
+        """Drop the entries of those that left, once they are most of the heap."""
+        if len(self._heap) > 2 * self.waiting + 100:
+            self._heap = [entry for entry in self._heap if not entry[2].done()]
+            heapq.heapify(self._heap)
