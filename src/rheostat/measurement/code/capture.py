@@ -1,0 +1,150 @@
+"""Run a command, read its output up to a limit, and end all of it when time is up."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+CHUNK_B = 65536
+
+
+@dataclass(frozen=True)
+class SandboxLimits:
+    """What one run may use; ``address_space_b`` 0 for tools that reserve more than they use."""
+
+    wall_s: float = 20.0
+    cpu_s: float = 20.0
+    address_space_b: int = 2 * 2**30
+    file_b: int = 64 * 2**20
+    processes: int = 64
+    output_b: int = 2**20
+
+
+@dataclass(frozen=True)
+class SandboxRun:
+    """How a run ended: status (negative for a signal), output, seconds, and the limit it hit."""
+
+    status: int
+    stdout: str
+    stderr: str
+    wall_s: float
+    cpu_s: float
+    max_rss_b: int
+    stopped: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself with status 0."""
+        return self.status == 0 and not self.stopped
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words.
+
+        >>> SandboxRun(139, "", "", 0.1, 0.1, 0).ending
+        'ended by signal 11 (SIGSEGV)'
+        """
+        if self.stopped:
+            return self.stopped
+        number = -self.status if self.status < 0 else self.status - 128
+        if 0 < number < 32:
+            return f"ended by signal {number} ({signal.Signals(number).name})"
+        return f"ended with status {self.status}"
+
+
+def captured(
+    command: Sequence[str],
+    stdin: str,
+    limits: SandboxLimits,
+    *,
+    user: int | None = None,
+    keep_environment: bool = False,
+) -> SandboxRun:
+    """Run a command in a session of its own; a limit that is hit ends the whole session."""
+    whose: dict[str, Any] = {} if user is None else {
+        "user": user, "group": user, "extra_groups": []}  # fmt: skip
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True, env=None if keep_environment else {"PATH": os.environ["PATH"]},
+        cwd="/", **whose,
+    )  # fmt: skip
+    stopped = "interrupted"
+    texts: list[bytes] = []
+    try:
+        _feed(process, stdin)
+        texts, stopped = _read(process, limits, began)
+    finally:
+        stopped = stopped or _waited(process, began + limits.wall_s, limits)
+        used = _ended(process)
+    seconds = time.perf_counter() - began
+    cpu_s = used.ru_utime + used.ru_stime
+    if not stopped and cpu_s >= limits.cpu_s and process.returncode:
+        stopped = f"stopped after {limits.cpu_s:g} s of CPU time"
+    out, err = (t.decode("utf-8", "replace") for t in texts)
+    return SandboxRun(process.returncode, out, err, seconds, cpu_s, used.ru_maxrss * 1024, stopped)
+
+
+def _feed(process: subprocess.Popen[bytes], text: str) -> None:
+    """Write standard input from a thread: a program that reads nothing must not hold us."""
+
+    def write() -> None:
+        assert process.stdin is not None
+        try:
+            with process.stdin:
+                process.stdin.write(text.encode())
+        except OSError:
+            return
+
+    threading.Thread(target=write, daemon=True).start()
+
+
+def _read(
+    process: subprocess.Popen[bytes], limits: SandboxLimits, began: float
+) -> tuple[list[bytes], str]:
+    texts: dict[Any, bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
+    stopped = ""
+    with selectors.DefaultSelector() as waiting:
+        for pipe in texts:
+            waiting.register(pipe, selectors.EVENT_READ)
+        while waiting.get_map() and not stopped:
+            left = limits.wall_s - (time.perf_counter() - began)
+            if left <= 0:
+                stopped = f"stopped after {limits.wall_s:g} s"
+            for key, _ in waiting.select(max(left, 0)):
+                piece = os.read(key.fd, CHUNK_B)
+                if not piece:
+                    waiting.unregister(key.fileobj)
+                texts[key.fileobj] += piece
+                if len(texts[key.fileobj]) > limits.output_b:
+                    stopped = f"stopped after {limits.output_b >> 10} KiB of output"
+    return [bytes(t[: limits.output_b]) for t in texts.values()], stopped
+
+
+def _waited(process: subprocess.Popen[bytes], deadline: float, limits: SandboxLimits) -> str:
+    """Wait for the end of a process that has closed its output; why it was stopped, if it was."""
+    pause = 0.0005
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.perf_counter() > deadline:
+            return f"stopped after {limits.wall_s:g} s"
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+    return ""
+
+
+def _ended(process: subprocess.Popen[bytes]) -> Any:
+    """Kill what is left of the session, then collect its status; what it used."""
+    os.killpg(process.pid, signal.SIGKILL)  # the leader is not collected yet: the group exists
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    return used

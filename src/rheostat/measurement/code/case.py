@@ -1,0 +1,153 @@
+"""One candidate on its way up the ladder: what every rung is given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rheostat.measurement.code.capture import SandboxRun
+from rheostat.measurement.code.compare_output import differences
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.reference import Expected, Reference
+from rheostat.measurement.code.toolchain import (
+    CLANG,
+    GCC,
+    NVCC,
+    BuildKind,
+    compiler_absent,
+)
+from rheostat.measurement.code.verdict import (
+    FAILED,
+    PASSED,
+    SKIPPED,
+    Evidence,
+    Finding,
+)
+from rheostat.measurement.code.workbench import Built, Workbench
+
+PARALLEL = ("openmp", "target")
+
+
+@dataclass(frozen=True)
+class RungOptions:
+    """What a person may set of the rungs.
+
+    Parameters
+    ----------
+    threads : tuple of int
+        Counts of threads under which the output has to be right.
+    pairs : int
+        Pairs of timed runs.
+    minimum_effect : float
+        Smallest change of time that is called one, as a share.
+    most_slowdown : float
+        A candidate that is slower by more than this factor is rejected.
+    suspicious_speedup : float
+        A candidate faster by more than this is flagged.
+    least_work : float
+        Smallest share of the original's instructions that is no deleted work; 0 allows any.
+    timing_threads : int
+        Threads of timed runs.
+    """
+
+    threads: tuple[int, ...] = (1, 2, 4)
+    pairs: int = 7
+    minimum_effect: float = 0.03
+    most_slowdown: float = 10.0
+    suspicious_speedup: float = 10.0
+    least_work: float = 0.1
+    timing_threads: int = 2
+
+
+class RungUnavailable(Exception):
+    """A rung cannot be run here; the message says why and what would help."""
+
+
+@dataclass
+class Case:
+    """A candidate, its reference, and where both are built and run."""
+
+    candidate: Program
+    reference: Reference
+    options: RungOptions = field(default_factory=RungOptions)
+    seed: int = 0
+
+    @property
+    def bench(self) -> Workbench:
+        """The reference's."""
+        return self.reference.bench
+
+    @property
+    def original(self) -> Program:
+        """What the candidate is compared with."""
+        return self.reference.original
+
+    @property
+    def gpu(self) -> bool:
+        """Whether a CUDA device can be used."""
+        return os.path.exists("/dev/nvidia0") and self.bench.sandbox.name == "bubblewrap"
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether pragmas make threads."""
+        return self.candidate.language in PARALLEL
+
+    @property
+    def kind(self) -> BuildKind:
+        """How the candidate is built for output and time: by the original's compiler if it can."""
+        if self.candidate.language == "cuda":
+            return NVCC
+        return CLANG if self.reference.family == "clang" else GCC
+
+    @property
+    def built(self) -> Built:
+        """The candidate as people build it."""
+        return self.bench.build(self.candidate, self.kind)
+
+    @property
+    def file(self) -> str:
+        """The file that findings without a place are about."""
+        return next(iter(self.candidate.sources or self.candidate.files))
+
+    def passed(self, rung: str, reason: str = "", **numbers: Any) -> Evidence:
+        """Evidence for."""
+        return Evidence(rung, PASSED, reason, numbers=numbers)
+
+    def failed(self, rung: str, findings: Sequence[Finding], **numbers: Any) -> Evidence:
+        """Evidence against."""
+        return Evidence(rung, FAILED, findings[0].words, tuple(findings), numbers=numbers)
+
+    def need(self, missing: str) -> None:
+        """Without what is missing this rung is not available."""
+        if missing:
+            raise RungUnavailable(missing)
+
+    def build(self, kind: BuildKind) -> Built:
+        """The candidate built for a checker; a build that fails makes the rung not available."""
+        self.need(compiler_absent(self.candidate, kind.family))
+        made = self.bench.build(self.candidate, kind)
+        self.need("" if made.ok else f"no build: {made.said.ending}: {made.said.stderr[:200]}")
+        return made
+
+    def skipped(self, rung: str, reason: str) -> Evidence:
+        """No evidence needed."""
+        return Evidence(rung, SKIPPED, reason)
+
+    def finding(self, rung: str, message: str, level: str = "error") -> Finding:
+        """A finding about the candidate as a whole."""
+        return Finding(rung, self.file, 0, message, level)
+
+    def wrong(self, rung: str, run: SandboxRun, expected: Expected, how: str) -> list[Finding]:
+        """What is wrong with a run: it did not end well, or printed something else."""
+        where = f"with {expected.given.words}{how}"
+        if not run.ok:
+            said = next((x for x in reversed(run.stderr.splitlines()) if x.strip()), "")
+            return [self.finding(rung, f"{where}: {run.ending}{': ' + said[:200] if said else ''}")]
+        apart = differences(run.stdout, expected.output, self.reference.agreed)
+        return [
+            self.finding(rung, f"{where}, output line {d.line}: expected {d.expected!r:.120}, "
+                         f"got {d.got!r:.120}")
+            for d in apart
+        ]  # fmt: skip

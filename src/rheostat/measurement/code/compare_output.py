@@ -1,0 +1,188 @@
+"""Two outputs as numbers and words: relative, absolute and ULP tolerance, timing left out."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rheostat.errors import DataError
+
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+TIMING_WORD = (
+    r"(?:time|times|timing|elapsed|runtime|wall|seconds?|secs?|duration|took|gflops?|gflop/s|"
+    r"mflops?|bandwidth|throughput|speed-?up|gb/s|mb/s|clock|cycles)"
+)
+UNIT = r"(?:s|secs?|seconds?|ms|msecs?|milliseconds?|us|usecs?|microseconds?|ns|[gmt]flops?(?:/s)?|[gm]i?b/s)"  # noqa: E501
+TIMING = (
+    re.compile(rf"(?i)\b{TIMING_WORD}\b[^0-9\n]{{0,40}}?(?P<number>{NUMBER})"),
+    re.compile(rf"(?i)(?<![\w.])(?P<number>{NUMBER})\s*{UNIT}\b"),
+)
+TOKEN = re.compile(rf"(?<![A-Za-z_]){NUMBER}(?![A-Za-z_])|[A-Za-z_][\w]*|[^\s\w]")
+MOST_DIFFERENCES = 5
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far numbers may differ: any of relative, absolute or ULP suffices; whole ones not at all.
+
+    Parameters
+    ----------
+    relative, absolute : float
+        Of a number with a fraction or exponent.
+    ulps : int
+        Steps of double precision.
+    masked : tuple of str
+        Regular expressions of what is left out in addition to times, as in a printed host name.
+    outputs : tuple of str
+        Regular expressions; where there are any, only their first groups are compared.
+
+    Examples
+    --------
+    >>> Tolerance().close("1.0000001", "1.0"), Tolerance().close("101", "100")
+    (True, False)
+    """
+
+    relative: float = 1e-6
+    absolute: float = 1e-12
+    ulps: int = 4
+    masked: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name}: expected 0 or more, got {value!r}"
+            for name in ("relative", "absolute", "ulps")
+            if not (isinstance(value := getattr(self, name), (int, float)) and value >= 0)
+        ]
+        for pattern in (*self.masked, *self.outputs):
+            try:
+                re.compile(pattern)
+            except (re.error, TypeError) as error:
+                problems.append(f"{pattern!r} is no regular expression: {error}")
+        if problems:
+            raise DataError("tolerance", problems)
+
+    def close(self, value: str, expected: str) -> bool:
+        """Whether two numbers as printed agree."""
+        if value == expected:
+            return True
+        if re.fullmatch(r"[-+]?\d+", value) and re.fullmatch(r"[-+]?\d+", expected):
+            return int(value) == int(expected)
+        a, b = float(value), float(expected)
+        if not (math.isfinite(a) and math.isfinite(b)):
+            return False
+        apart = abs(a - b)
+        largest = max(abs(a), abs(b))
+        return apart <= max(self.absolute, self.relative * largest, self.ulps * math.ulp(largest))
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """Where two outputs disagree: the line of the output (from 1), what came, what was expected."""
+
+    line: int
+    got: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class OutputLine:
+    """A line without its timing numbers, in tokens."""
+
+    line: int
+    tokens: tuple[str, ...] = field(default=())
+
+
+def output_lines(text: str, tolerance: Tolerance) -> list[OutputLine]:
+    r"""The lines that count, as tokens; a line of times alone is left out.
+
+    >>> lines = output_lines("sum 3.5 in 0.2 s\nTime: 1.5\n", Tolerance())
+    >>> [line.tokens for line in lines]
+    [('sum', '3.5', 'in', '#', 's')]
+    """
+    if tolerance.outputs:
+        text = "\n".join(m[1] if m.re.groups else m[0] for p in tolerance.outputs
+                         for m in re.finditer(p, text))  # fmt: skip
+    lines = []
+    for number, line in enumerate(text.splitlines(), 1):
+        kept, masked = _without_times(line, tolerance)
+        tokens = tuple(re.findall(TOKEN, kept))
+        if not tokens or (masked and not any(_is_number(t) for t in tokens)):
+            continue
+        lines.append(OutputLine(number, tokens))
+    return lines
+
+
+def _without_times(line: str, tolerance: Tolerance) -> tuple[str, bool]:
+    before = line
+    for pattern in TIMING:
+        line = pattern.sub(lambda m: m[0].replace(m["number"], "#"), line)
+    for text in tolerance.masked:
+        line = re.sub(text, "#", line)
+    return line, line != before
+
+
+def _is_number(token: str) -> bool:
+    return re.fullmatch(NUMBER, token) is not None
+
+
+def differences(got: str, expected: str, tolerance: Tolerance) -> list[OutputDifference]:
+    """Where an output is not the expected one; the first few.
+
+    Parameters
+    ----------
+    got, expected : str
+        Standard outputs.
+    tolerance : Tolerance
+        For numbers; words have to be the same.
+
+    Returns
+    -------
+    list of OutputDifference
+        Empty where they agree.
+
+    Examples
+    --------
+    >>> differences("sum 2.0", "sum 3.0", Tolerance())
+    [OutputDifference(line=1, got='sum 2.0', expected='sum 3.0')]
+    """
+    left, right = output_lines(got, tolerance), output_lines(expected, tolerance)
+    apart = []
+    for a, b in zip(left, right, strict=False):
+        if not _same(a.tokens, b.tokens, tolerance):
+            apart.append(OutputDifference(a.line, " ".join(a.tokens), " ".join(b.tokens)))
+    if len(left) > len(right):
+        extra = left[len(right)]
+        apart.append(OutputDifference(extra.line, " ".join(extra.tokens), "(no further line)"))
+    if len(right) > len(left):
+        lost = right[len(left)]
+        apart.append(OutputDifference(lost.line, "(no further line)", " ".join(lost.tokens)))
+    return apart[:MOST_DIFFERENCES]
+
+
+def _same(got: Sequence[str], expected: Sequence[str], tolerance: Tolerance) -> bool:
+    return len(got) == len(expected) and all(
+        tolerance.close(a, b) if _is_number(a) and _is_number(b) else a == b
+        for a, b in zip(got, expected, strict=True)
+    )
+
+
+def spread(one: str, other: str) -> float:
+    """Largest relative difference of numbers at the same place of two outputs; NaN if unlike.
+
+    >>> spread("a 1.0", "a 1.1") > 0.09, spread("a", "b 1")
+    (True, nan)
+    """
+    loose = Tolerance()
+    left, right = output_lines(one, loose), output_lines(other, loose)
+    if [len(a.tokens) for a in left] != [len(b.tokens) for b in right]:
+        return math.nan
+    most = 0.0
+    for a, b in zip(left, right, strict=True):
+        for x, y in zip(a.tokens, b.tokens, strict=True):
+            if _is_number(x) and _is_number(y):
+                p, q = float(x), float(y)
+                most = max(most, abs(p - q) / max(abs(p), abs(q), 1e-300) if p != q else 0.0)
+    return most

@@ -1,0 +1,216 @@
+"""The ladder: every rung in order, up to the first that fails."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from rheostat.errors import DataError
+from rheostat.measurement.code import rungs_run, rungs_static
+from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
+from rheostat.measurement.code.compare_output import Tolerance
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import ProgramInputs
+from rheostat.measurement.code.reference import INPUTS, Reference
+from rheostat.measurement.code.sandbox import Sandbox, sandbox, workspace
+from rheostat.measurement.code.verdict import (
+    FAILED,
+    NOT_AVAILABLE,
+    RUNGS,
+    SKIPPED,
+    Evidence,
+    Verdict,
+)
+from rheostat.measurement.code.workbench import Workbench
+
+Rung = Callable[[Case], Evidence]
+LADDER: dict[str, Rung] = {
+    "parse": rungs_static.parse,
+    "compile": rungs_static.compile_,
+    "calls": rungs_static.calls,
+    "sanitizers": rungs_run.sanitizers,
+    "output": rungs_run.output,
+    "threads": rungs_run.threads,
+    "races": rungs_run.races,
+    "mapping": rungs_run.mapping,
+}
+Progress = Callable[[str, Evidence | None], None]
+NO_INPUT = (
+    "the original takes no input: an output that was written into the candidate cannot be told "
+    "from a computed one, only its work can"
+)
+
+
+@dataclass
+class Verifier:
+    """Verifies candidates for one original; its builds and outputs are made once.
+
+    Made by `verifier`, which also takes care of the folder.
+    """
+
+    reference: Reference
+    options: RungOptions = field(default_factory=RungOptions)
+    required: tuple[str, ...] = ("output",)
+
+    def verify(
+        self,
+        candidate: Program,
+        *,
+        rungs: Sequence[str] = RUNGS,
+        all_rungs: bool = False,
+        progress: Progress | None = None,
+    ) -> Verdict:
+        """The evidence for one candidate, up to the first rung that fails.
+
+        Parameters
+        ----------
+        candidate : Program
+            What somebody proposes instead of the original.
+        rungs : sequence of str
+            Those that are run; others are skipped.
+        all_rungs : bool
+            Go on after a rung has failed.
+        progress : callable, optional
+            Called with each rung's name, before with None and after with its evidence.
+
+        Returns
+        -------
+        Verdict
+            With evidence of every rung.
+        """
+        reference = self.reference
+        reference.expected  # noqa: B018 - the original's mistakes are told before the candidate's
+        case = Case(candidate, reference, self.options, reference.seed)
+        evidence: list[Evidence] = []
+        for name, rung in LADDER.items():
+            if name not in rungs:
+                evidence.append(Evidence(name, SKIPPED, "not asked for"))
+            elif not all_rungs and any(e.state == FAILED for e in evidence):
+                evidence.append(Evidence(name, SKIPPED, "a rung below failed"))
+            else:
+                evidence.append(_timed(name, rung, case, progress))
+        return Verdict(
+            tuple(evidence), reference.seed, self.reference.bench.sandbox.name,
+            reference.original.name, candidate.name, self._notes(), self.required,
+        )  # fmt: skip
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = list(self.reference.notes)
+        inputs = self.reference.original.inputs
+        if not inputs.ranges:
+            notes.append(NO_INPUT)
+        elif inputs.guessed:
+            said = ", ".join(f"{k} {r.low:g} to {r.high:g}" for k, r in inputs.ranges.items())
+            notes.append(f"inputs are guessed from the original: {said}; a manifest names others")
+        if self.reference.bench.sandbox.name.startswith("none"):
+            notes.append("run without a sandbox: nothing kept the candidate from the host")
+        return tuple(notes)
+
+
+def _timed(name: str, rung: Rung, case: Case, progress: Progress | None) -> Evidence:
+    if progress:
+        progress(name, None)
+    began = time.perf_counter()
+    try:
+        evidence = rung(case)
+    except RungUnavailable as reason:
+        evidence = Evidence(name, NOT_AVAILABLE, str(reason))
+    evidence = replace(evidence, seconds=time.perf_counter() - began)
+    if progress:
+        progress(name, evidence)
+    return evidence
+
+
+@contextmanager
+def verifier(
+    original: Program,
+    *,
+    tolerance: Tolerance | None = None,
+    inputs: ProgramInputs | None = None,
+    confined_by: Sandbox | None = None,
+    seed: int | None = None,
+    count: int = INPUTS,
+    options: RungOptions | None = None,
+) -> Iterator[Verifier]:
+    """A `Verifier` for an original, as a context: its builds are gone at the end.
+
+    Parameters
+    ----------
+    original : Program
+        What candidates are compared with.
+    tolerance : Tolerance, optional
+        Of outputs.
+    inputs : ProgramInputs, optional
+        Ranges in place of the original's own.
+    confined_by : Sandbox, optional
+        The first that works here where none is given.
+    seed : int, optional
+        Draws the hidden inputs; a secret one where none is given.
+    count : int
+        Inputs of full size.
+    options : RungOptions, optional
+        What a person may set of the rungs.
+
+    Yields
+    ------
+    Verifier
+        For any number of candidates.
+    """
+    if inputs is not None:
+        original = replace(original, inputs=inputs)
+    drawn = secrets.randbelow(2**31) if seed is None else seed
+    with workspace() as folder:
+        bench = Workbench(confined_by or sandbox(), folder)
+        reference = Reference(original, bench, drawn, tolerance or Tolerance(), count)
+        yield Verifier(reference, options or RungOptions())
+
+
+def verify(
+    original: Program,
+    candidate: Program,
+    *,
+    inputs: ProgramInputs | None = None,
+    tolerance: Tolerance | None = None,
+    confined_by: Sandbox | None = None,
+    seed: int | None = None,
+    rungs: Sequence[str] = RUNGS,
+    all_rungs: bool = False,
+) -> Verdict:
+    """Whether a candidate does what the original does, with the evidence of each rung.
+
+    Parameters
+    ----------
+    original, candidate : Program
+        The candidate is built by its own build command and flags.
+    inputs : ProgramInputs, optional
+        Ranges of hidden inputs in place of the original's own.
+    tolerance : Tolerance, optional
+        Of outputs.
+    confined_by : Sandbox, optional
+        The first that works here where none is given.
+    seed : int, optional
+        Draws the hidden inputs; a secret one where none is given.
+    rungs : sequence of str
+        Those that are run.
+    all_rungs : bool
+        Go on after a rung has failed.
+
+    Returns
+    -------
+    Verdict
+        Accepted, rejected or undecided.
+
+    Raises
+    ------
+    DataError
+        The original does not build, or fails on every input that was drawn.
+    """
+    unknown = [r for r in rungs if r not in RUNGS]
+    if unknown:
+        raise DataError("rungs", [f"expected {', '.join(RUNGS)}, got {r!r}" for r in unknown])
+    with verifier(original, tolerance=tolerance, inputs=inputs, confined_by=confined_by,
+                  seed=seed) as one:  # fmt: skip
+        return one.verify(candidate, rungs=rungs, all_rungs=all_rungs)

@@ -1,0 +1,144 @@
+"""The manifest of a program: files, commands, ranges of inputs, tolerance; TOML or JSON.
+
+    language = "openmp"
+    files = ["main.c", "solver.c", "solver.h"]
+    build = "make CC={cc} CFLAGS={flags} program"
+    run = "./program"
+    flags = "-O2 -lm"
+
+    [inputs]
+    arguments = "{n} {seed}"
+    n = {low = 64, high = 512, multiple_of = 8}
+    seed = {low = 1, high = 1000000, kind = "seed"}
+    method = {values = ["cg", "jacobi"]}
+
+    [tolerance]
+    relative = 1e-6
+
+Only ``files`` has to be there; paths are relative to the manifest.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rheostat.core.files import read_json, read_text, read_toml
+from rheostat.errors import DataError, RheostatError
+from rheostat.measurement.code.compare_output import Tolerance
+from rheostat.measurement.code.program import Program, language_of
+from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs, inputs_of
+
+KEYS = {
+    "name": str, "language": str, "files": list, "build": str, "run": str, "flags": str,
+    "inputs": dict, "tolerance": dict,
+}  # fmt: skip
+
+
+def read_manifest(path: str | Path, folder: str | Path | None = None) -> tuple[Program, Tolerance]:
+    """A program and the tolerance of its outputs from a manifest.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file, or JSON by the ending .json.
+    folder : str or Path, optional
+        Where the files lie; beside the manifest where none is given.  A candidate of several files
+        is another folder with the same manifest.
+
+    Returns
+    -------
+    Program, Tolerance
+        Files read, inputs as they are drawn.
+
+    Raises
+    ------
+    DataError
+        With all problems at once.
+    """
+    path = Path(path)
+    given = read_json(path) if path.suffix == ".json" else read_toml(path)
+    problems = _problems(given)
+    if problems:
+        raise DataError(str(path), problems)
+    root = Path(folder) if folder is not None else path.parent
+    files = {name: read_text(root / name) for name in given["files"]}
+    try:
+        text = "\n".join(files.values())
+        inputs = _inputs(given["inputs"]) if "inputs" in given else inputs_of(text)
+        program = Program(
+            files,
+            given.get("language") or language_of(files),
+            build=tuple(shlex.split(given.get("build", ""))),
+            run=tuple(shlex.split(given.get("run", "./program"))),
+            flags=tuple(shlex.split(given.get("flags", "-O2"))),
+            inputs=inputs,
+            name=given.get("name") or path.stem,
+        )
+        return program, _tolerance(given.get("tolerance", {}))
+    except (TypeError, ValueError) as error:
+        raise DataError(str(path), [str(error)]) from error
+    except RheostatError as error:
+        raise DataError(str(path), getattr(error, "problems", ()) or [str(error)]) from error
+
+
+def _problems(given: Any) -> list[str]:
+    if not isinstance(given, dict):
+        return ["expected a table of files, build, run, inputs"]
+    problems = [f"unknown key {k!r}; known: {', '.join(KEYS)}" for k in given if k not in KEYS]
+    problems += [
+        f"{key}: expected {kind.__name__}, got {given[key]!r:.60}"
+        for key, kind in KEYS.items()
+        if key in given and not isinstance(given[key], kind)
+    ]
+    files = given.get("files")
+    if not files:
+        return [*problems, 'files: expected a list such as ["main.c"]']
+    if isinstance(files, list):
+        problems += [
+            f"files: expected a path below the manifest, got {f!r:.60}"
+            for f in files
+            if not isinstance(f, str) or PurePosixPath(f).is_absolute() or ".." in f.split("/")
+        ]
+    return problems
+
+
+def _inputs(given: Mapping[str, Any]) -> ProgramInputs:
+    ranges = {k: v for k, v in given.items() if k not in ("arguments", "stdin")}
+    wrong = [f"{k}: expected a table such as {{low = 1, high = 9}}" for k, v in ranges.items()
+             if not isinstance(v, dict)]  # fmt: skip
+    texts = [given.get(k, "") for k in ("arguments", "stdin")]
+    wrong += [f"arguments, stdin: expected text, got {t!r:.60}" for t in texts
+              if not isinstance(t, str)]  # fmt: skip
+    if wrong:
+        raise DataError("inputs", wrong)
+    made = {name: _range(name, table) for name, table in ranges.items()}
+    return ProgramInputs(made, tuple(shlex.split(texts[0])), texts[1])
+
+
+def _range(name: str, table: Mapping[str, Any]) -> InputRange:
+    known = {f.name: f.type for f in fields(InputRange)}
+    unknown = [k for k in table if k not in known]
+    numbers = [k for k in ("low", "high", "multiple_of") if not _is_number(table.get(k, 1))]
+    if unknown or numbers or not isinstance(table.get("values", []), list):
+        problem = f"{name}: expected numbers low, high, multiple_of, a list values, a text kind"
+        raise DataError("inputs", [f"{problem}; got {dict(table)!r:.80}"])
+    given = dict(table) | {"values": tuple(map(str, table.get("values", ())))}
+    return InputRange(**given)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _tolerance(given: Mapping[str, Any]) -> Tolerance:
+    known = [f.name for f in fields(Tolerance)]
+    problems = [f"tolerance: unknown key {k!r}; known: {', '.join(known)}"
+                for k in given if k not in known]  # fmt: skip
+    if problems:
+        raise DataError("tolerance", problems)
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+    return Tolerance(**values)

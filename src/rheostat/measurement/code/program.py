@@ -1,0 +1,141 @@
+"""A program under test: its files, its language, and how it is built and run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from rheostat.core.files import read_text
+from rheostat.errors import DataError
+from rheostat.measurement.code.program_inputs import ProgramInputs
+
+LANGUAGES = ("serial", "openmp", "target", "cuda", "opencl")
+C, CXX, CUDA = (".c",), (".cc", ".cpp", ".cxx", ".C"), (".cu",)
+SOURCES = (*C, *CXX, *CUDA)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Source files with their language; how to build and run them, where that is not plain.
+
+    Parameters
+    ----------
+    files : mapping of str to str
+        Text of each file by its path within the program's folder.
+    language : str
+        serial, openmp, target (OpenMP on a device), cuda or opencl.
+    build : tuple of str
+        Command line that builds ``binary`` in the program's folder, with {cc}, {cxx}, {flags}
+        replaced; empty where the sources are compiled and linked in one step.
+    run : tuple of str
+        Command line that runs the program, without its inputs.
+    flags : tuple of str
+        Further compiler flags, as -lm or -O3.
+    inputs : ProgramInputs
+        What its inputs are drawn from; hidden from whoever wrote a candidate.
+    name : str
+        For reports.
+
+    Examples
+    --------
+    >>> program = Program({"sum.c": "int main(void) {}"})
+    >>> program.language, program.sources, program.run
+    ('serial', ('sum.c',), ('./program',))
+    """
+
+    files: Mapping[str, str]
+    language: str = "serial"
+    build: tuple[str, ...] = ()
+    run: tuple[str, ...] = ("./program",)
+    flags: tuple[str, ...] = ("-O2",)
+    inputs: ProgramInputs = field(default_factory=ProgramInputs)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"file {path!r}: expected a path below the program's folder"
+            for path in self.files
+            if not path or PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts
+        ]
+        if self.language not in LANGUAGES:
+            problems.append(f"language: expected {', '.join(LANGUAGES)}, got {self.language!r}")
+        if not self.sources and not self.build:
+            problems.append(f"no source file ({' '.join(SOURCES)}) and no build command")
+        if problems:
+            raise DataError(self.name or "program", problems)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Files that a compiler is given; headers and data are not."""
+        return tuple(p for p in self.files if PurePosixPath(p).suffix in SOURCES)
+
+    @property
+    def is_cxx(self) -> bool:
+        """Whether a C++ compiler is needed."""
+        return any(PurePosixPath(p).suffix in CXX + CUDA for p in self.sources)
+
+    @property
+    def text(self) -> str:
+        """All sources, one after the other."""
+        return "\n".join(self.files[p] for p in self.files)
+
+    def with_files(self, files: Mapping[str, str], language: str = "") -> Program:
+        """The same program from other files: a candidate for this original.
+
+        Parameters
+        ----------
+        files : mapping of str to str
+            Text of every file.
+        language : str
+            That of the new files; guessed from them where none is given.
+
+        Returns
+        -------
+        Program
+            With this one's build and run commands, flags and inputs.
+        """
+        return replace(self, files=dict(files), language=language or language_of(files))
+
+
+def language_of(files: Mapping[str, str]) -> str:
+    """What the sources are written in, by what they contain.
+
+    >>> language_of({"a.c": "#pragma omp parallel for"}), language_of({"a.cu": ""})
+    ('openmp', 'cuda')
+    >>> language_of({"a.c": "#pragma omp target map(a)"}), language_of({"a.c": "int a;"})
+    ('target', 'serial')
+    """
+    text = "\n".join(files.values())
+    if any(PurePosixPath(p).suffix in CUDA for p in files) or re.search(r"\b__global__\b", text):
+        return "cuda"
+    if re.search(r"CL/(cl|opencl)\.h|\bclCreateContext", text):
+        return "opencl"
+    if re.search(r"#\s*pragma\s+omp\s+(\w+\s+)*target\b", text):
+        return "target"
+    return "openmp" if re.search(r"#\s*pragma\s+omp\b|\bomp_\w+\s*\(", text) else "serial"
+
+
+def read_program(path: str | Path) -> Program:
+    """A program of a single source file, its language by what it contains, its inputs guessed.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file of C, C++ or CUDA.
+
+    Returns
+    -------
+    Program
+        Named by the file.
+    """
+    from rheostat.measurement.code.program_inputs import inputs_of
+
+    path = Path(path)
+    text = read_text(path)
+    if path.suffix not in SOURCES:
+        raise DataError(str(path), [f"expected a source file ({' '.join(SOURCES)})"])
+    files = {path.name: text}
+    flags = ("-O2", *(("-lm",) if "math" in text else ()))
+    return Program(files, language_of(files), flags=flags, inputs=inputs_of(text), name=path.name)

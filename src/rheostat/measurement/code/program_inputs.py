@@ -1,0 +1,193 @@
+"""Inputs of a program: ranges that are known, values that the harness draws and keeps to itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rheostat.errors import DataError
+
+SIZE_FACTOR = 2.0
+"""A size that a source gives as default is drawn from its half to its double."""
+GUESSED_SIZES = (48.0, 384.0)
+GUESSED_SEEDS = (1.0, 1e6)
+SMALL = 0.25
+"""Inputs of rungs that are slow come from this lower part of each range of sizes."""
+
+
+@dataclass(frozen=True)
+class InputRange:
+    """What one input is drawn from: listed values, or the numbers from low to high.
+
+    ``kind`` is "size" (work grows with it: drawn by ratios, small where a rung is slow), "seed"
+    (anything in the range) or "real" (a number with a fraction).
+    """
+
+    low: float = 1.0
+    high: float = 1.0
+    values: tuple[str, ...] = ()
+    kind: str = "size"
+    multiple_of: int = 1
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.kind not in ("size", "seed", "real"):
+            problems.append(f"kind: expected size, seed or real, got {self.kind!r}")
+        if not self.values and not (math.isfinite(self.low) and self.low <= self.high < 2**63):
+            problems.append(f"expected low <= high, got {self.low:g} and {self.high:g}")
+        if not self.values and self.kind == "size" and self.low < 0:
+            problems.append(f"low: a size is not negative, got {self.low:g}")
+        if self.multiple_of < 1:
+            problems.append(f"multiple_of: expected 1 or more, got {self.multiple_of}")
+        if problems:
+            raise DataError("inputs", problems)
+
+    def draw(self, rng: np.random.Generator, part: tuple[float, float]) -> str:
+        """One value, as it is written, from ``part`` of the range of a size."""
+        if self.values:
+            return self.values[int(rng.integers(len(self.values)))]
+        if self.kind == "seed":
+            return str(int(rng.integers(int(self.low), int(self.high) + 1)))
+        if self.kind == "real":
+            return repr(float(rng.uniform(self.low, self.high)))
+        low, high = math.log1p(self.low), math.log1p(self.high)
+        share = part[0] + (part[1] - part[0]) * float(rng.random())
+        value = math.expm1(low + (high - low) * share)
+        step = self.multiple_of
+        return str(int(min(max(round(value / step) * step, math.ceil(self.low)), self.high)))
+
+
+@dataclass(frozen=True)
+class ProgramInput:
+    """One drawn input: the arguments and what stands on standard input."""
+
+    arguments: tuple[str, ...] = ()
+    stdin: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """For messages: as n=96, seed=31."""
+        return ", ".join(f"{k}={v}" for k, v in self.values.items()) or "no input"
+
+
+@dataclass(frozen=True)
+class ProgramInputs:
+    """Named ranges, and the arguments and standard input that they are written into.
+
+    Parameters
+    ----------
+    ranges : mapping of str to InputRange
+        By name.
+    arguments : tuple of str
+        Each a text in which {name} is replaced by a drawn value.
+    stdin : str
+        The same for standard input.
+    guessed : bool
+        Whether the ranges were read from the source and not given by a person.
+
+    Examples
+    --------
+    >>> inputs = ProgramInputs({"n": InputRange(10, 20)}, ("{n}", "7"))
+    >>> inputs.draw(np.random.default_rng(0)).arguments[1]
+    '7'
+    """
+
+    ranges: Mapping[str, InputRange] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    stdin: str = ""
+    guessed: bool = False
+
+    def __post_init__(self) -> None:
+        used = set(re.findall(r"\{(\w+)\}", " ".join((*self.arguments, self.stdin))))
+        unknown = sorted(used - set(self.ranges))
+        if unknown:
+            known = ", ".join(self.ranges) or "none"
+            raise DataError(
+                "inputs", [f"{{{n}}} has no range; there are: {known}" for n in unknown]
+            )
+
+    def draw(
+        self, rng: np.random.Generator, part: tuple[float, float] = (0.0, 1.0)
+    ) -> ProgramInput:
+        """One input.
+
+        Parameters
+        ----------
+        rng : Generator
+            What draws.
+        part : pair of float
+            Part of each range of sizes, as shares: (0, 0.25) for small ones.
+
+        Returns
+        -------
+        ProgramInput
+            With every name replaced.
+        """
+        return self.written({name: r.draw(rng, part) for name, r in self.ranges.items()})
+
+    def written(self, values: Mapping[str, str]) -> ProgramInput:
+        """The input that has these values."""
+
+        def put(text: str) -> str:
+            return re.sub(r"\{(\w+)\}", lambda m: values[m[1]], text)
+
+        return ProgramInput(tuple(map(put, self.arguments)), put(self.stdin), dict(values))
+
+
+ARGUMENT = re.compile(
+    r"(?:(\w+)\s*=\s*)?(?:\(?\s*\(?\s*argc\s*(>=?)\s*\d+\s*\)?\s*\?\s*)?(?:\(\s*[\w\s]+\)\s*)?"
+    r"(ato(?:i|l|ll|f)|strto(?:l|ll|ul|ull|d|f)|std::sto\w+)\s*\(\s*argv\s*\[\s*(\d+)\s*\]"
+    r"[^;:]*?\)(?:\s*:\s*(?:\(\s*[\w\s]+\)\s*)?([-+.\w]+))?"
+)
+REAL = ("atof", "strtod", "strtof", "std::stod", "std::stof")
+SEED_NAME = re.compile(r"(?i)seed|rng|rand")
+
+
+def inputs_of(text: str) -> ProgramInputs:
+    """Inputs that a source takes from its command line, with ranges around its own defaults.
+
+    Parameters
+    ----------
+    text : str
+        Source in C or C++.
+
+    Returns
+    -------
+    ProgramInputs
+        Without ranges where the program reads no argument in a form known here.
+
+    Examples
+    --------
+    >>> inputs = inputs_of("int n = argc > 1 ? atoi(argv[1]) : 1000; seed = atoi(argv[2]);")
+    >>> inputs.arguments, inputs.ranges["n"].low, inputs.ranges["n"].high
+    (('{n}', '{seed}'), 500.0, 2000.0)
+    """
+    ranges: dict[int, tuple[str, InputRange]] = {}
+    for match in ARGUMENT.finditer(text):
+        name, _, function, position, default = match.groups()
+        ranges.setdefault(int(position), (name or f"a{position}", _range(name, function, default)))
+    count = max(ranges, default=0)
+    if not count or set(ranges) != set(range(1, count + 1)):
+        return ProgramInputs()
+    named = {ranges[i][0]: ranges[i][1] for i in range(1, count + 1)}
+    if len(named) < count:
+        return ProgramInputs()
+    return ProgramInputs(named, tuple(f"{{{n}}}" for n in named), guessed=True)
+
+
+def _range(name: str | None, function: str, default: str | None) -> InputRange:
+    if SEED_NAME.search(name or ""):
+        return InputRange(*GUESSED_SEEDS, kind="seed")
+    number = re.match(r"\d+(\.\d+)?([eE][-+]?\d+)?", default or "")
+    value = float(number[0]) if number else 0.0
+    if function in REAL:
+        middle = value or 1.0
+        return InputRange(middle / SIZE_FACTOR, middle * SIZE_FACTOR, kind="real")
+    if value < 1:
+        return InputRange(*GUESSED_SIZES)
+    return InputRange(max(1.0, value // SIZE_FACTOR), value * SIZE_FACTOR)

@@ -1,0 +1,200 @@
+"""The original: built, run on inputs that only the harness knows, its outputs kept.
+
+An input is admitted if the original ends well on it, prints the same twice, and is clean under the
+sanitizers.  How much its own numbers move when sums are taken in another order widens the
+tolerance: a right candidate cannot do better.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from rheostat.errors import DataError
+from rheostat.measurement.code import toolchain
+from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
+from rheostat.measurement.code.compare_output import (
+    Tolerance,
+    differences,
+    output_lines,
+    spread,
+)
+from rheostat.measurement.code.diagnostics import compiler_findings
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.toolchain import compiler_absent
+from rheostat.measurement.code.workbench import Built, Workbench, roomy
+
+INPUTS = 4
+SMALL_PART = (0.0, 0.25)
+PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
+DRAWS = 12
+"""Inputs that are drawn for each admitted one, at most."""
+SPREAD_FACTOR, MOST_SPREAD = 10.0, 1e-3
+SLOWER, SPARE_S = 20.0, 1.0
+"""A candidate has this many times the original's seconds, and these beside it."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An admitted input, the original's output on it, and how long that took."""
+
+    given: ProgramInput
+    output: str
+    cpu_s: float
+    wall_s: float
+
+    def limits(self, threads: int = 1) -> SandboxLimits:
+        """What a candidate may use on this input with so many threads."""
+        cpu_s = SPARE_S + SLOWER * self.cpu_s
+        return SandboxLimits(wall_s=5 * cpu_s + SLOWER * self.wall_s, cpu_s=cpu_s * threads)
+
+
+@dataclass
+class Reference:
+    """The original program with its admitted inputs; shared by all candidates.
+
+    Parameters
+    ----------
+    original : Program
+        What candidates are compared with.
+    bench : Workbench
+        Where it is built and run.
+    seed : int
+        Draws the inputs.
+    tolerance : Tolerance
+        Of outputs; widened by the original's own spread.
+    count : int
+        Inputs of full size.
+    """
+
+    original: Program
+    bench: Workbench
+    seed: int = 0
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    count: int = INPUTS
+    notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def built(self) -> Built:
+        """The original as people build it.
+
+        Raises
+        ------
+        DataError
+            Where it cannot be built: nothing can be compared with it.
+        """
+        family = self.family
+        missing = compiler_absent(self.original, family)
+        if missing:
+            raise DataError(self._name, [missing])
+        made = self.bench.build(self.original, PLAIN[family])
+        if not made.ok:
+            said = [f.words for f in compiler_findings(made.said.stderr)]
+            raise DataError(f"{self._name}: the original does not build",
+                            said or [made.said.ending, made.said.stderr[-400:]])  # fmt: skip
+        return made
+
+    @property
+    def family(self) -> str:
+        """The compiler of the original and of every figure: gcc, or clang where there is none."""
+        if self.original.language == "cuda":
+            return "nvcc"
+        return "clang" if compiler_absent(self.original, "gcc") else "gcc"
+
+    @property
+    def _name(self) -> str:
+        return self.original.name or "original"
+
+    @cached_property
+    def clean(self) -> bool:
+        """Whether the original builds with sanitizers, so that inputs can be checked with them."""
+        return not compiler_absent(self.original, "clang") and self.bench.build(
+            self.original, toolchain.SANITIZED).ok  # fmt: skip
+
+    @cached_property
+    def expected(self) -> tuple[Expected, ...]:
+        """Inputs of full size; the first is the largest."""
+        whole = self._admitted(self.count, (0.0, 1.0), 0)
+        return tuple(sorted(whole, key=lambda e: -e.cpu_s))
+
+    @cached_property
+    def small(self) -> tuple[Expected, ...]:
+        """Two inputs for tools that slow a program down."""
+        return self._admitted(min(2, self.count), SMALL_PART, 1)
+
+    @cached_property
+    def agreed(self) -> Tolerance:
+        """The tolerance, widened to how far the original agrees with itself."""
+        self.built  # noqa: B018 - an original that does not build is told first
+        if self.original.language in ("cuda", "opencl") or compiler_absent(self.original, "clang"):
+            return self.tolerance
+        other = self.bench.build(self.original, toolchain.REASSOCIATED)
+        if not other.ok:
+            return self.tolerance
+        wide = 0.0
+        for e in self.expected:
+            run = self.bench.run(other, e.given, limits=e.limits())
+            apart = spread(run.stdout, e.output) if run.ok else math.nan
+            if math.isfinite(apart):
+                wide = max(wide, SPREAD_FACTOR * apart)
+        return replace(self.tolerance, relative=max(self.tolerance.relative,
+                                                    min(wide, MOST_SPREAD)))  # fmt: skip
+
+    def _admitted(self, count: int, part: tuple[float, float], stream: int) -> tuple[Expected, ...]:
+        inputs = self.original.inputs
+        rng = np.random.default_rng([self.seed, stream])
+        if not inputs.ranges:
+            count = 1
+        good: list[Expected] = []
+        why = ""
+        for _ in range(count * DRAWS):
+            if len(good) == count:
+                break
+            given = inputs.draw(rng, part)
+            if any(given.values == e.given.values for e in good) and inputs.ranges:
+                continue
+            reason, expected = self._try(given)
+            why = why or reason
+            if expected is not None:
+                good.append(expected)
+        if not good and self.clean and "sanitizers" in why:
+            self.clean = False
+            self.notes.append("the original itself fails the sanitizers: inputs are not checked")
+            return self._admitted(count, part, stream)
+        if not good:
+            problems = [why, "say in a manifest which inputs it takes ([inputs])"]
+            raise DataError(f"{self._name}: no input is admitted", problems)
+        return tuple(good)
+
+    def _try(self, given: ProgramInput) -> tuple[str, Expected | None]:
+        """Why an input is no good, or the original's output on it."""
+        runs = [self.bench.run(self.built, given) for _ in range(2)]
+        bad = next((r for r in runs if not r.ok), None)
+        if bad is not None:
+            return f"with {given.words} the original {bad.ending}", None
+        first, second = runs
+        if differences(second.stdout, first.stdout, self.tolerance):
+            return f"with {given.words} the original prints something else each time", None
+        if not output_lines(first.stdout, self.tolerance):
+            return f"with {given.words} the original prints nothing that could be compared", None
+        if self.clean and not self._is_clean(given, first):
+            return f"with {given.words} the original fails the sanitizers", None
+        return "", Expected(given, first.stdout, min(r.cpu_s for r in runs),
+                            min(r.wall_s for r in runs))  # fmt: skip
+
+    def _is_clean(self, given: ProgramInput, plain: SandboxRun) -> bool:
+        made = self.bench.build(self.original, toolchain.SANITIZED)
+        room = Expected(given, "", plain.cpu_s, plain.wall_s).limits()
+        return self.bench.run(made, given, limits=roomy(room), environment=SANITIZER_OPTIONS).ok
+
+
+MEMORY_MB = 2048
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": f"detect_leaks=0:hard_rss_limit_mb={MEMORY_MB}:max_allocation_size_mb="
+    f"{MEMORY_MB}:detect_stack_use_after_return=0",
+    "UBSAN_OPTIONS": "print_stacktrace=0",
+}

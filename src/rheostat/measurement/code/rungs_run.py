@@ -1,0 +1,146 @@
+"""Rungs that run the candidate: sanitizers, output, threads, races, mapping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rheostat.measurement.code import toolchain
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.diagnostics import (
+    oclgrind_findings,
+    race_findings,
+    sanitizer_findings,
+)
+from rheostat.measurement.code.reference import MEMORY_MB, SANITIZER_OPTIONS, Expected
+from rheostat.measurement.code.toolchain import DEVICE, RACES, SANITIZED
+from rheostat.measurement.code.verdict import Evidence
+from rheostat.measurement.code.workbench import Built, roomy
+
+RACE_EXIT = 66
+RACE_SLOWER = 20.0
+ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
+CUDA = "the program needs a CUDA device, and none is here"
+
+
+def sanitizers(case: Case) -> Evidence:
+    """AddressSanitizer and UndefinedBehaviorSanitizer on a small and the largest input.
+
+    A run that fails without a report is the business of the next rung.
+    """
+    if case.candidate.language == "cuda":
+        return case.skipped("sanitizers", "CUDA has no sanitizer on the host")
+    made = case.build(SANITIZED)
+    case.need("" if case.reference.clean else "the original itself does not pass them")
+    count = 2 if case.is_parallel else 1
+    first = case.reference.small[0]
+    plain = case.bench.run(case.built, first.given, threads=count, limits=first.limits(count))
+    if plain.stopped:
+        return case.skipped("sanitizers", f"without them it was {plain.stopped}: see output")
+    for expected in (case.reference.small[0], *case.reference.expected[:1]):
+        run = case.bench.run(made, expected.given, threads=count, environment=SANITIZER_OPTIONS,
+                             limits=roomy(expected.limits(count), 3.0))  # fmt: skip
+        findings = sanitizer_findings(run.stderr)
+        if findings:
+            return case.failed("sanitizers", findings)
+        if not run.ok:
+            return case.passed("sanitizers", f"no report, but {run.ending}")
+    return case.passed("sanitizers", "address, undefined behaviour")
+
+
+def output(case: Case) -> Evidence:
+    """The original's output on every hidden input."""
+    case.need(_cannot_run(case))
+    every = (*case.reference.small, *case.reference.expected)
+    for expected in every:
+        run = case.bench.run(case.built, expected.given, limits=expected.limits())
+        findings = case.wrong("output", run, expected, "")
+        if findings:
+            return case.failed("output", findings)
+    said = f"{len(every)} inputs" if case.original.inputs.ranges else "the one input there is"
+    return case.passed("output", said, inputs=len(every),
+                       relative_tolerance=case.reference.agreed.relative)  # fmt: skip
+
+
+def _cannot_run(case: Case) -> str:
+    if "cuda" in (case.candidate.language, case.original.language) and not case.gpu:
+        return CUDA
+    return ""
+
+
+def threads(case: Case) -> Evidence:
+    """The same output with each number of threads."""
+    if not case.is_parallel:
+        return case.skipped("threads", f"{case.candidate.language} code makes no OpenMP threads")
+    counts = [t for t in case.options.threads if t > 1]
+    for expected in (case.reference.expected[0], case.reference.small[-1]):
+        for count in counts:
+            run = case.bench.run(
+                case.built, expected.given, threads=count, limits=expected.limits(count)
+            )
+            findings = case.wrong("threads", run, expected, f" and {count} threads")
+            if findings:
+                return case.failed("threads", findings)
+    return case.passed("threads", f"{', '.join(map(str, counts))} threads")
+
+
+def races(case: Case) -> Evidence:
+    """Archer with ThreadSanitizer for OpenMP, oclgrind for OpenCL."""
+    if case.candidate.language == "opencl":
+        return _oclgrind(case)
+    if not case.is_parallel:
+        return case.skipped("races", f"{case.candidate.language} code makes no OpenMP threads")
+    case.need(toolchain.archer_absent())
+    made = case.build(RACES)
+    library = f"{toolchain.llvm_libraries()}/libarcher.so"
+    options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "2", "TSAN_OPTIONS":
+               f"ignore_noninstrumented_modules=1:exitcode={RACE_EXIT}:hard_rss_limit_mb={MEMORY_MB}"
+               ":report_bugs=1:history_size=4"}  # fmt: skip
+    for expected in _for_races(case):
+        run = case.bench.run(made, expected.given, threads=4, environment=options,
+                             limits=roomy(expected.limits(4), 5.0))  # fmt: skip
+        findings = race_findings(run.stderr)
+        if findings:
+            return case.failed("races", findings)
+        case.need(ADDRESSES if "unexpected memory mapping" in run.stderr else "")
+        case.need("" if run.ok else f"the checked run {run.ending}")
+    return case.passed("races", "Archer, 4 threads")
+
+
+def _for_races(case: Case) -> list[Expected]:
+    """Small inputs, and the largest if it is quick: loops may be parallel from some size on."""
+    largest = case.reference.expected[0]
+    return [*case.reference.small, *([largest] if largest.cpu_s * RACE_SLOWER < 10.0 else [])]
+
+
+def _oclgrind(case: Case) -> Evidence:
+    case.need(toolchain.absent("oclgrind"))
+    wrapper = ("oclgrind", "--data-races", "--uninitialized")
+    expected = case.reference.small[0]
+    limits = replace(roomy(expected.limits()), wall_s=120.0, cpu_s=120.0)
+    run = case.bench.run(case.built, expected.given, limits=limits, wrapper=wrapper)
+    findings = oclgrind_findings(run.stderr + run.stdout)
+    if findings:
+        return case.failed("races", findings)
+    case.need("" if run.ok else f"oclgrind {run.ending}: {run.stderr[:200]}")
+    return case.passed("races", "oclgrind")
+
+
+def mapping(case: Case) -> Evidence:
+    """The same output from a device with memory of its own: what is not mapped is not there."""
+    if case.candidate.language != "target":
+        return case.skipped("mapping", f"{case.candidate.language} code has no target regions")
+    case.need(toolchain.offload_absent())
+    made = case.build(DEVICE)
+    return _on_device(case, made)
+
+
+def _on_device(case: Case, made: Built) -> Evidence:
+    for expected in case.reference.small:
+        run = case.bench.run(made, expected.given, threads=2, limits=roomy(expected.limits(2), 5.0),
+                             environment={"OMP_TARGET_OFFLOAD": "MANDATORY"})  # fmt: skip
+        lost = "offload" in run.stderr and "device" in run.stderr and not run.ok
+        case.need(run.stderr.strip()[:200] if lost else "")
+        findings = case.wrong("mapping", run, expected, " on a device with memory of its own")
+        if findings:
+            return case.failed("mapping", findings)
+    return case.passed("mapping", "x86_64 device with separate memory")

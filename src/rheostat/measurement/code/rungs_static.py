@@ -1,0 +1,160 @@
+"""Rungs that run nothing of the candidate: parse, compile, calls."""
+
+from __future__ import annotations
+
+import re
+
+from rheostat.measurement.code import toolchain
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.diagnostics import compiler_findings
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.toolchain import BINARY, CLANG, GCC, NVCC, BuildKind, absent
+from rheostat.measurement.code.verdict import Evidence, Finding
+from rheostat.measurement.code.workbench import Built
+
+FENCE = re.compile(r"^\s*(```|~~~)", re.MULTILINE)
+SYNTAX = re.compile(
+    r"(?i)expected|extraneous|unterminated|missing|unmatched|stray|non-ASCII|"
+    r"invalid (?:suffix|token|preprocessing)|source file is not|function definition is not allowed|embedded|null char"
+)
+"""Messages about form; names that are not declared and types that do not fit come with compile."""
+EVASIONS = re.compile(
+    r"__SANITIZE_\w+__|no_sanitize\w*|\w+_sanitizer\b|RUNNING_ON_VALGRIND|valgrind/\w+\.h|"
+    r"__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+"
+)
+SYSCALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
+CALLS = {
+    "starts processes": r"fork|vfork|clone3?|system|popen|exec[lv]p?e?|execve(?:at)?|fexecve|"
+    r"posix_spawnp?|daemon|wait(?:pid|id|3|4)?",
+    "uses the network": r"socket(?:pair)?|connect|bind|listen|accept4?|send(?:to|msg)?|"
+    r"recv(?:from|msg)?|getaddrinfo|gethostby\w+",
+    "sleeps": r"u?sleep|nanosleep|clock_nanosleep|thrd_sleep|pause|p?select|p?poll|epoll_\w+|"
+    r"sigsuspend|alarm|setitimer|timer_\w+|sched_yield",
+    "opens or changes files": r"f?open(?:at|dir)?(?:64)?|creat(?:64)?|freopen(?:64)?|fdopen|"
+    r"unlink(?:at)?|remove|rename(?:at2?)?|mkdir(?:at)?|rmdir|(?:sym)?link(?:at)?|f?chmod(?:at)?|"
+    r"f?chown|truncate(?:64)?|mkstemps?|tmpfile|readlink(?:at)?|f?statx?(?:at)?|mknod|"
+    r"__open(?:at)?(?:64)?_2|access|glob|nftw|scandir",
+    "reads the environment": r"(?:secure_)?getenv",
+    "reaches into processes": r"ptrace|process_vm_\w+|prctl|kill|tgkill|raise|signal|sigaction|"
+    r"dlopen|dlsym|mprotect|syscall|personality|unshare|setns|mount|chroot|set[re]?[ug]id|"
+    r"setrlimit|prlimit|sched_setaffinity|nice|setpriority|sigprocmask|atexit|on_exit|quick_exit",
+    "asks what machine this is": r"gethostname|uname|sysinfo|getpid|getppid|getuid|getlogin",
+}
+"""Functions of the system by what a candidate would use them for."""
+
+
+def parse(case: Case) -> Evidence:
+    """Syntax, by the first compiler there is; text that is no code; code that looks for checks."""
+    findings = _not_code(case) + _evasions(case)
+    if findings:
+        return case.failed("parse", findings)
+    family = "nvcc" if case.candidate.language == "cuda" else "clang"
+    if toolchain.compiler_absent(case.candidate, family):
+        family = "gcc"
+    case.need(toolchain.compiler_absent(case.candidate, family))
+    case.need("nvcc has no check of syntax alone" if family == "nvcc" else "")
+    if case.candidate.build:
+        return case.skipped("parse", "the manifest's own build command comes next")
+    kind = CLANG if family == "clang" else GCC
+    made = case.bench.build(case.candidate, kind, output=("-fsyntax-only",))
+    findings = [f for f in _said(case, "parse", made) if SYNTAX.match(f.message) and not made.ok]
+    return case.failed("parse", findings) if findings else case.passed("parse", family)
+
+
+def _not_code(case: Case) -> list[Finding]:
+    found_at = []
+    for name in case.candidate.sources:
+        text = case.candidate.files[name]
+        if not text.strip():
+            found_at.append(Finding("parse", name, 0, "the file is empty"))
+        elif m := FENCE.search(text):
+            line = text.count("\n", 0, m.start(1)) + 1
+            found_at.append(Finding("parse", name, line, "a fence of Markdown, not code"))
+    return found_at
+
+
+def _evasions(case: Case) -> list[Finding]:
+    """Names by which a program can tell that it is being checked, and the original does not use."""
+    known = set(EVASIONS.findall(case.original.text))
+    return [
+        Finding("parse", name, text.count("\n", 0, m.start()) + 1,
+                f"{m[0]}: code that tells whether it is being checked")
+        for name, text in case.candidate.files.items()
+        for m in EVASIONS.finditer(text)
+        if m[0] not in known
+    ]  # fmt: skip
+
+
+def _said(case: Case, rung: str, made: Built) -> list[Finding]:
+    text = made.said.stderr + made.said.stdout
+    return list(compiler_findings(text, rung)) or [
+        case.finding(rung, f"{made.kind.name}: {made.said.ending}: {text.strip()[-300:]}")
+    ]
+
+
+def compile_(case: Case) -> Evidence:
+    """Every compiler that is here and builds the original, or its language, has to build it."""
+    if case.candidate.language == "cuda":
+        return _nvcc(case)
+    kinds = [k for k in (GCC, CLANG) if not toolchain.compiler_absent(case.candidate, k.family)]
+    case.need("" if kinds else toolchain.compiler_absent(case.candidate, "gcc"))
+    warnings: list[Finding] = []
+    for kind in kinds:
+        made = case.bench.build(case.candidate, kind)
+        if not made.ok and (kind == case.kind or _builds(case, kind)):
+            return case.failed("compile", _said(case, "compile", made))
+        warnings += [f for f in _said(case, "compile", made) if not made.ok]
+    built = ", ".join(k.name for k in kinds)
+    lone = "" if len(kinds) > 1 else toolchain.compiler_absent(
+        case.candidate, "clang" if kinds == [GCC] else "gcc")  # fmt: skip
+    return case.passed("compile", f"{built}; {lone}" if lone else built)
+
+
+def _builds(case: Case, kind: BuildKind) -> bool:
+    """Whether a compiler builds the original, so that the candidate should build, too."""
+    return case.original.language != "cuda" and case.bench.build(case.original, kind).ok
+
+
+def _nvcc(case: Case) -> Evidence:
+    case.need(absent("nvcc"))
+    made = case.bench.build(case.candidate, NVCC)
+    if not made.ok:
+        return case.failed("compile", _said(case, "compile", made))
+    return case.passed("compile", "nvcc")
+
+
+def calls(case: Case) -> Evidence:
+    """Functions of the system that the candidate calls and the original does not."""
+    case.need(absent("nm", "objdump"))
+    theirs, ours = _imports(case, case.candidate), _imports(case, case.original)
+    findings = []
+    for name in sorted(theirs - ours):
+        reason = next((w for w, p in CALLS.items() if re.fullmatch(p, name)), "")
+        if reason:
+            findings += [_called(case, name, f"calls {name}: {reason}, the original does not")]
+    if "(system call)" in theirs - ours:
+        findings.append(_called(case, "asm", "calls the kernel directly, the original does not"))
+    if findings:
+        return case.failed("calls", findings)
+    return case.passed("calls", f"{len(theirs)} functions of libraries")
+
+
+def _called(case: Case, name: str, message: str) -> Finding:
+    for file, text in case.candidate.files.items():
+        m = re.search(rf"\b(?:__)?{re.escape(name)}(?:__)?\s*(?:volatile)?\s*\(", text)
+        if m:
+            return Finding("calls", file, text.count("\n", 0, m.start()) + 1, message)
+    return case.finding("calls", message)
+
+
+def _imports(case: Case, program: Program) -> set[str]:
+    """Undefined symbols of a build, and whether it has instructions that enter the kernel."""
+    kind = NVCC if program.language == "cuda" else case.kind
+    made = case.bench.build(program, kind)
+    if not made.ok:
+        return set()
+    binary = program.run[0] if program.build else f"./{BINARY}"
+    said = case.bench.sandbox.run(["nm", "-D", "--undefined-only", binary], made.folder).stdout
+    names = {line.split()[-1].split("@")[0] for line in said.splitlines() if line.strip()}
+    code = case.bench.sandbox.run(["objdump", "-d", "--no-show-raw-insn", binary], made.folder)
+    return names | ({"(system call)"} if SYSCALL.search(code.stdout) else set())

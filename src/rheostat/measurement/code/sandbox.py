@@ -1,0 +1,266 @@
+"""Where foreign code is compiled and run: no network, no files of the host, limits on everything.
+
+Bubblewrap (Debian package ``bubblewrap``) or Apptainer.  Without either, nothing is run unless a
+person asks for `Unsafe`, which has limits but no walls; every verdict names what was used.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from rheostat.errors import RheostatError
+from rheostat.measurement.code.capture import SandboxLimits, SandboxRun, captured
+
+NOBODY = 65534
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/OpenCL", "/opt/rocm")
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp",
+               "LANG": "C.UTF-8"}  # fmt: skip
+INSIDE = "/work"
+WAITING = ("sh", "-c", '"$@"; exit $?', "sh")
+"""The sandbox's first process; it collects the program, so that its CPU time is known outside."""
+GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
+
+
+class SandboxUnavailable(RheostatError):
+    """Foreign code cannot be confined on this machine; the message says what to install."""
+
+
+class Sandbox(Protocol):
+    """Something that runs a command in a folder and confines it."""
+
+    @property
+    def name(self) -> str:
+        """For verdicts."""
+        ...
+
+    def why(self) -> str:
+        """Why it cannot be used here; empty if it can."""
+        ...
+
+    def run(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        *,
+        stdin: str = "",
+        limits: SandboxLimits | None = None,
+        environment: Mapping[str, str] | None = None,
+        writable: bool = False,
+    ) -> SandboxRun:
+        """Run the command; the folder is its working directory."""
+        ...
+
+
+def limited(command: Sequence[str], limits: SandboxLimits) -> list[str]:
+    """The command under rlimits, set in the same user namespace as the command."""
+    given = {"nproc": limits.processes, "fsize": limits.file_b, "core": 0,
+             "cpu": max(1, math.ceil(limits.cpu_s))}  # fmt: skip
+    if limits.address_space_b:
+        given["as"] = limits.address_space_b
+    return ["prlimit", *(f"--{k}={v}" for k, v in given.items()), "--", *command]
+
+
+@dataclass(frozen=True)
+class Bubblewrap:
+    """Linux namespaces by bubblewrap: own users, processes, network; the host's files unseen.
+
+    ``read_only`` are further folders of the host that programs may read, as a compiler under /opt.
+    """
+
+    read_only: tuple[str, ...] = ()
+    gpu: bool = False
+    name: str = field(default="bubblewrap", init=False)
+
+    def why(self) -> str:
+        """Why it cannot be used here."""
+        missing = [t for t in ("bwrap", "prlimit") if shutil.which(t) is None]
+        if missing:
+            return f"{' and '.join(missing)} not installed: apt-get install bubblewrap util-linux"
+        probe = self.run(["true"], Path("/usr"))
+        return "" if probe.ok else f"bwrap: {probe.stderr.strip() or probe.ending}"
+
+    def run(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        *,
+        stdin: str = "",
+        limits: SandboxLimits | None = None,
+        environment: Mapping[str, str] | None = None,
+        writable: bool = False,
+    ) -> SandboxRun:
+        """Run the command; the folder is /work inside, all else is read-only or absent."""
+        limits = limits or SandboxLimits()
+        walls = [*self._walls(environment or {}), "--bind" if writable else "--ro-bind",
+                 str(folder), INSIDE, "--chdir", INSIDE]  # fmt: skip
+        whole = ["bwrap", *walls, "--", *WAITING, *limited(command, limits)]
+        return captured(whole, stdin, limits, user=NOBODY if os.getuid() == 0 else None)
+
+    def _walls(self, environment: Mapping[str, str]) -> Iterator[str]:
+        yield from ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")
+        yield "--as-pid-1"
+        yield from ("--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "sandbox")
+        for path in SYSTEM:
+            if os.path.islink(path):
+                yield from ("--symlink", os.readlink(path), path)
+            elif os.path.isdir(path):
+                yield from ("--ro-bind", path, path)
+        for path in (*SETTINGS, *self.read_only):
+            if os.path.exists(path):
+                yield from ("--ro-bind", path, path)
+        yield from ("--proc", "/proc", "--dev", "/dev")
+        yield from ("--size", str(256 * 2**20), "--tmpfs", "/tmp")
+        if self.gpu:
+            for path in GPUS:
+                yield from ("--dev-bind-try", path, path)
+        for key, value in {**ENVIRONMENT, **environment}.items():
+            yield from ("--setenv", key, value)
+
+
+@dataclass(frozen=True)
+class Apptainer:
+    """A container of Apptainer (formerly Singularity), for sites that offer no bubblewrap.
+
+    ``image`` holds compilers and tools; without one the host's /usr is seen through ``/``.
+    """
+
+    image: str = "/"
+    name: str = field(default="apptainer", init=False)
+
+    def why(self) -> str:
+        """Why it cannot be used here."""
+        if shutil.which("apptainer") is None:
+            return "apptainer not installed"
+        probe = self.run(["true"], Path("/usr"))
+        return "" if probe.ok else f"apptainer: {probe.stderr.strip() or probe.ending}"
+
+    def command(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
+    ) -> list[str]:
+        """The command line of apptainer that confines ``command``."""
+        kept = {**ENVIRONMENT, **environment}
+        variables = [f"--env={k}={v}" for k, v in kept.items()]
+        mode = "rw" if writable else "ro"
+        return ["apptainer", "--silent", "exec", "--containall", "--cleanenv", "--no-home",
+                "--net", "--network=none", "--pid", "--ipc", "--no-privs",
+                f"--bind={folder}:{INSIDE}:{mode}", f"--pwd={INSIDE}", *variables, self.image,
+                *command]  # fmt: skip
+
+    def run(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        *,
+        stdin: str = "",
+        limits: SandboxLimits | None = None,
+        environment: Mapping[str, str] | None = None,
+        writable: bool = False,
+    ) -> SandboxRun:
+        """Run the command; the folder is /work inside."""
+        limits = limits or SandboxLimits()
+        whole = self.command(limited(command, limits), folder, environment or {}, writable)
+        return captured(whole, stdin, limits, keep_environment=True)
+
+
+@dataclass(frozen=True)
+class Unsafe:
+    """No walls: limits, a clean environment and the current user.  For code that is trusted."""
+
+    name: str = field(default="none (unsafe)", init=False)
+
+    def why(self) -> str:
+        """Always usable."""
+        return ""
+
+    def run(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        *,
+        stdin: str = "",
+        limits: SandboxLimits | None = None,
+        environment: Mapping[str, str] | None = None,
+        writable: bool = False,
+    ) -> SandboxRun:
+        """Run the command in the folder itself."""
+        limits = limits or SandboxLimits()
+        variables = {**ENVIRONMENT, **(environment or {})}
+        put = [f"{k}={v}" for k, v in variables.items()]
+        return captured(["env", "-i", "-C", str(folder), *put, *limited(command, limits)], stdin,
+                        limits)  # fmt: skip
+
+
+def sandbox(name: str = "", *, image: str = "/") -> Sandbox:
+    """The sandbox by name, or the first that works here.
+
+    Parameters
+    ----------
+    name : str
+        bubblewrap, apptainer, or none for no confinement at all.
+    image : str
+        For apptainer: the container image.
+
+    Returns
+    -------
+    Sandbox
+        One that works.
+
+    Raises
+    ------
+    SandboxUnavailable
+        Where none works, with the reasons.
+    """
+    if name == "none":
+        return Unsafe()
+    every: dict[str, Sandbox] = {"bubblewrap": Bubblewrap(gpu=os.path.exists(GPUS[0])),
+                                 "apptainer": Apptainer(image)}  # fmt: skip
+    if name and name not in every:
+        raise SandboxUnavailable(f"sandbox: expected {', '.join(every)} or none, got {name!r}")
+    reasons = []
+    for one in [every[name]] if name else every.values():
+        reason = one.why()
+        if not reason:
+            return one
+        reasons.append(f"{one.name}: {reason}")
+    raise SandboxUnavailable(
+        f"no sandbox for foreign code ({'; '.join(reasons)}); to run it unconfined say so: "
+        "--unsafe-no-sandbox"
+    )
+
+
+@contextmanager
+def workspace() -> Iterator[Path]:
+    """A folder for builds that the sandbox's user may write; gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="rheostat-code-"))
+    try:
+        give_away(folder)
+        yield folder
+    finally:
+        for _ in range(3):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
+            time.sleep(0.05)
+
+
+def give_away(path: Path) -> None:
+    """Let the sandbox's user own it, where this process is root."""
+    if os.getuid() == 0:
+        os.chown(path, NOBODY, NOBODY)
+
+
+def version_of(tool: str) -> str:
+    """First line that a trusted tool says of itself."""
+    done = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False)
+    return (done.stdout or done.stderr).splitlines()[0] if done.stdout or done.stderr else ""

@@ -1,0 +1,191 @@
+"""Compilers and checkers of this machine, and how each is called."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from rheostat.measurement.code.program import Program
+
+LLVM_VERSIONS = range(22, 13, -1)
+BINARY = "program"
+PACKAGES = {
+    "gcc": "gcc", "g++": "g++", "clang": "clang-16 libomp-16-dev libclang-rt-16-dev",
+    "clang++": "clang-16 libomp-16-dev libclang-rt-16-dev", "valgrind": "valgrind",
+    "oclgrind": "oclgrind", "nm": "binutils", "objdump": "binutils",
+    "clang-offload-packager": "clang-tools-16",
+    "nvcc": "nvidia-cuda-toolkit (or NVIDIA's own)",
+}  # fmt: skip
+"""Debian packages by tool."""
+
+
+@cache
+def tool(name: str) -> str:
+    """The path of a tool, of its newest version where Debian numbers them; empty where absent.
+
+    Parameters
+    ----------
+    name : str
+        As clang.
+
+    Returns
+    -------
+    str
+        As /usr/bin/clang-16.
+    """
+    versions = [f"{name}-{v}" for v in LLVM_VERSIONS] if name.startswith("clang") else []
+    return next((p for n in (name, *versions) if (p := shutil.which(n))), "")
+
+
+def absent(*names: str) -> str:
+    """Which of these tools are missing and what installs them; empty where none is.
+
+    >>> absent("sh")
+    ''
+    """
+    missing = [n for n in names if not tool(n)]
+    if not missing:
+        return ""
+    packages = " ".join(dict.fromkeys(PACKAGES.get(n, n) for n in missing))
+    return f"{', '.join(missing)} not installed: apt-get install {packages}"
+
+
+@cache
+def llvm_libraries() -> str:
+    """The folder of clang's own OpenMP and offload libraries; empty without clang."""
+    clang = tool("clang")
+    return str(Path(os.path.realpath(clang)).parent.parent / "lib") if clang else ""
+
+
+def offload_absent() -> str:
+    """Why nothing can be offloaded to the host as a device of its own; empty if it can."""
+    missing = absent("clang", "clang-offload-packager")
+    if missing:
+        return missing
+    if not any(Path(llvm_libraries()).glob("libomptarget.rtl.x86_64.so*")):
+        return "clang has no x86_64 offload plugin: apt-get install libomp-16-dev"
+    return ""
+
+
+def archer_absent() -> str:
+    """Why races cannot be looked for; empty if they can."""
+    missing = absent("clang")
+    if missing:
+        return missing
+    if not (Path(llvm_libraries()) / "libarcher.so").exists():
+        return "clang has no libarcher.so: apt-get install libomp-16-dev"
+    return ""
+
+
+@dataclass(frozen=True)
+class BuildKind:
+    """One way to build a program: the compiler's family, flags, and flags that are taken away.
+
+    Parameters
+    ----------
+    name : str
+        For messages and for the cache of builds.
+    family : str
+        gcc, clang or nvcc.
+    flags : tuple of str
+        Put after the program's own.
+    optimise : str
+        Replaces the program's own -O; empty leaves it.
+    openmp : bool
+        Whether pragmas count.
+    """
+
+    name: str
+    family: str = "gcc"
+    flags: tuple[str, ...] = ()
+    optimise: str = ""
+    openmp: bool = True
+    environment: dict[str, str] = field(default_factory=dict, hash=False)
+
+
+SANITIZE = ("-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
+            "-fno-sanitize-recover=undefined")  # fmt: skip
+GCC = BuildKind("gcc")
+CLANG = BuildKind("clang", "clang")
+NVCC = BuildKind("nvcc", "nvcc")
+SANITIZED = BuildKind("sanitizers", "clang", SANITIZE, "-O1")
+RACES = BuildKind("races", "clang", ("-g", "-fsanitize=thread"), "-O1")
+COUNTED = BuildKind("work", "gcc", ("-g",), "-O1")
+DEVICE = BuildKind("device", "clang", ("-g", "-fopenmp-targets=x86_64-pc-linux-gnu"), "-O1")
+REASSOCIATED = BuildKind("reassociated", "clang", ("-ffast-math",), "-O3")
+
+
+def compiler(program: Program, family: str) -> str:
+    """The path of a compiler for a program's language; empty where absent."""
+    if family == "nvcc":
+        return tool("nvcc")
+    if family == "clang":
+        return tool("clang++" if program.is_cxx else "clang")
+    return tool("g++" if program.is_cxx else "gcc")
+
+
+def compiler_absent(program: Program, family: str) -> str:
+    """Why a program cannot be built by this family of compilers; empty if it can."""
+    names = {"nvcc": "nvcc", "clang": "clang++" if program.is_cxx else "clang",
+             "gcc": "g++" if program.is_cxx else "gcc"}  # fmt: skip
+    return absent(names[family])
+
+
+def compile_flags(program: Program, kind: BuildKind) -> list[str]:
+    """All flags but the sources and libraries."""
+    own = [f for f in program.flags if not f.startswith("-l")]
+    if kind.optimise:
+        own = [f for f in own if not f.startswith(("-O", "-march", "-mtune", "-ffast"))]
+        own.append(kind.optimise)
+    if kind.openmp and program.language in ("openmp", "target") and kind.family != "nvcc":
+        own.append("-fopenmp")
+    if program.language == "target" and kind.family == "gcc":
+        own.append("-foffload=disable")
+    if kind.family == "gcc" and any("sanitize" in f for f in kind.flags):
+        own.append("-fno-sanitize=alignment")
+    return [*own, *kind.flags]
+
+
+def build_command(program: Program, kind: BuildKind, *, output: Sequence[str] = ()) -> list[str]:
+    """The command that makes ``program`` in the folder of its files.
+
+    Parameters
+    ----------
+    program : Program
+        With a build command of its own, that one; {cc}, {cxx} and {flags} are put in.
+    kind : BuildKind
+        Which compiler and flags.
+    output : sequence of str
+        Instead of "-o program", as -fsyntax-only.
+
+    Returns
+    -------
+    list of str
+        To be run by a sandbox.
+    """
+    flags = compile_flags(program, kind)
+    libraries = [f for f in program.flags if f.startswith("-l")]
+    if program.language == "opencl":
+        libraries.append("-lOpenCL")
+    if program.build and not output:
+        cc, cxx = (compiler(p, kind.family) for p in (_as(program, "x.c"), _as(program, "x.cc")))
+        made = {"{cc}": cc, "{cxx}": cxx, "{flags}": shlex.join([*flags, *libraries])}
+        return [_put(word, made) for word in program.build]
+    kinds = ["-x", "c++"] if kind.family != "nvcc" and program.language == "cuda" else []
+    return [compiler(program, kind.family), *flags, *(output or ("-o", BINARY)), *kinds,
+            *program.sources, *libraries]  # fmt: skip
+
+
+def _as(program: Program, source: str) -> Program:
+    return Program({source: ""}, program.language)
+
+
+def _put(word: str, made: dict[str, str]) -> str:
+    for name, text in made.items():
+        word = word.replace(name, text)
+    return word

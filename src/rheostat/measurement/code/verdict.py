@@ -1,0 +1,117 @@
+"""What verification says: findings, the evidence of each rung, and the verdict of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+PASSED, FAILED = "passed", "failed"
+NOT_AVAILABLE, SKIPPED = "not available", "skipped"
+RUNGS = (
+    "parse", "compile", "calls", "sanitizers", "output", "threads", "races", "mapping", "work",
+    "time", "energy",
+)  # fmt: skip
+"""Cheapest first; the first that fails rejects a candidate."""
+ACCEPTED, REJECTED, UNDECIDED = "accepted", "rejected", "undecided"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong, or to be looked at, with its place.
+
+    ``line`` is 0 where none is known; ``level`` is error, warning or note.
+    """
+
+    rung: str
+    file: str
+    line: int
+    message: str
+    level: str = "error"
+
+    @property
+    def words(self) -> str:
+        """As compilers write it: file:line: message."""
+        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
+        return f"{place}{self.message}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One rung: passed, failed, not available or skipped (with the reason), and what it measured.
+
+    ``numbers`` holds figures by name with units, as runtime_ratio or instructions.
+    """
+
+    rung: str
+    state: str
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    seconds: float = math.nan
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Evidence of all rungs for one candidate; ``sandbox`` and ``seed`` say how it was obtained."""
+
+    evidence: tuple[Evidence, ...]
+    seed: int = 0
+    sandbox: str = ""
+    original: str = ""
+    candidate: str = ""
+    notes: tuple[str, ...] = ()
+    required: tuple[str, ...] = ("output",)
+
+    @property
+    def rejected_by(self) -> str:
+        """The first rung that failed; empty if none did."""
+        return next((e.rung for e in self.evidence if e.state == FAILED), "")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Rungs that had to pass and did not run."""
+        passed = {e.rung for e in self.evidence if e.state in (PASSED, FAILED)}
+        return tuple(r for r in self.required if r not in passed)
+
+    @property
+    def state(self) -> str:
+        """Rejected if a rung failed, undecided if a required one did not run, else accepted."""
+        if self.rejected_by:
+            return REJECTED
+        return UNDECIDED if self.missing else ACCEPTED
+
+    @property
+    def accepted(self) -> bool:
+        """Whether no rung failed and the required ones passed."""
+        return self.state == ACCEPTED
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of all rungs."""
+        return tuple(f for e in self.evidence for f in e.findings)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What a person should look at although no rung failed."""
+        return tuple(f.words for f in self.findings if f.level == "warning")
+
+    def rung(self, name: str) -> Evidence:
+        """The evidence of one rung."""
+        return next(e for e in self.evidence if e.rung == name)
+
+    def facts(self) -> dict[str, Any]:
+        """Everything, as plain values for a JSON document."""
+        return {
+            "verdict": self.state,
+            "rejected_by": self.rejected_by or None,
+            "missing": list(self.missing),
+            "flags": list(self.flags),
+            "original": self.original,
+            "candidate": self.candidate,
+            "seed": self.seed,
+            "sandbox": self.sandbox,
+            "notes": list(self.notes),
+            "rungs": [asdict(e) for e in self.evidence],
+        }

@@ -1,0 +1,106 @@
+"""Builds kept in one folder, and runs of them in the sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.sandbox import Sandbox, give_away
+from rheostat.measurement.code.toolchain import BuildKind, build_command, llvm_libraries
+
+BUILDING = SandboxLimits(wall_s=300.0, cpu_s=120.0, address_space_b=0, file_b=512 * 2**20,
+                         processes=128, output_b=2**22)  # fmt: skip
+OWN_SHADOW_B = 0
+"""Sanitizers and valgrind reserve more addresses than they use, so these are not limited."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program built one way: where it lies, and what the compiler said."""
+
+    program: Program
+    kind: BuildKind
+    folder: Path
+    said: SandboxRun
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is something to run."""
+        return self.said.ok
+
+
+@dataclass
+class Workbench:
+    """Builds and runs programs under one sandbox; a build is made once.
+
+    Parameters
+    ----------
+    sandbox : Sandbox
+        What confines compilers and programs.
+    folder : Path
+        Where builds are kept.
+    """
+
+    sandbox: Sandbox
+    folder: Path
+    builds: dict[str, Built] = field(default_factory=dict)
+
+    def build(self, program: Program, kind: BuildKind, output: Sequence[str] = ()) -> Built:
+        """The program built this way; failed builds are kept, too."""
+        key = identity(program, kind, output)
+        if key not in self.builds:
+            folder = self._written(program, key)
+            command = build_command(program, kind, output=output)
+            said = self.sandbox.run(command, folder, limits=BUILDING, writable=True,
+                                    environment=kind.environment)  # fmt: skip
+            self.builds[key] = Built(program, kind, folder, said)
+        return self.builds[key]
+
+    def _written(self, program: Program, key: str) -> Path:
+        folder = self.folder / key
+        folder.mkdir()
+        give_away(folder)
+        for name, text in program.files.items():
+            path = folder / name
+            for parent in reversed(path.relative_to(folder).parents[:-1]):
+                (folder / parent).mkdir(exist_ok=True)
+                give_away(folder / parent)
+            path.write_text(text, encoding="utf-8")
+            give_away(path)
+        return folder
+
+    def run(
+        self,
+        built: Built,
+        given: ProgramInput,
+        *,
+        threads: int = 1,
+        limits: SandboxLimits | None = None,
+        environment: dict[str, str] | None = None,
+        wrapper: Sequence[str] = (),
+    ) -> SandboxRun:
+        """Run a build on an input with so many threads; ``wrapper`` is a tool that runs it."""
+        variables = {"OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false"}
+        if built.kind.family == "clang":
+            variables["LD_LIBRARY_PATH"] = llvm_libraries()
+        command = [*wrapper, *built.program.run, *given.arguments]
+        return self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
+                                environment={**variables, **(environment or {})})  # fmt: skip
+
+
+def identity(program: Program, kind: BuildKind, output: Sequence[str] = ()) -> str:
+    """A name for a build, the same for the same text, flags and compiler."""
+    said = repr((sorted(program.files.items()), program.language, program.build, program.flags,
+                 kind.name, kind.family, kind.flags, tuple(output)))  # fmt: skip
+    return hashlib.sha256(said.encode()).hexdigest()[:20]
+
+
+def roomy(limits: SandboxLimits, factor: float = 10.0) -> SandboxLimits:
+    """The limits for a run under a tool that slows it by this factor."""
+    return replace(limits, wall_s=limits.wall_s * factor, cpu_s=limits.cpu_s * factor,
+                   address_space_b=OWN_SHADOW_B)  # fmt: skip

@@ -1,0 +1,97 @@
+"""Verification of source code: each rung on a dot product that is wrong in one way."""
+
+from __future__ import annotations
+
+import pytest
+
+from rheostat.measurement.code import Program, Verifier, verifier
+from rheostat.measurement.code.program_inputs import inputs_of
+from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.toolchain import absent, archer_absent, offload_absent
+
+DOT = """#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 4000;
+  unsigned seed = argc > 2 ? atoi(argv[2]) : 1;
+  double *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b), s = 0;
+  for (int i = 0; i < n; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    a[i] = seed / 4294967296.0;
+    b[i] = 1.0 / (i + 1);
+  }
+  //loop
+  for (int i = 0; i < n; i++) s += a[i] * b[i];
+  printf("dot %.12g\\n", s);
+  free(a);
+  free(b);
+  return 0;
+}
+"""
+NO_BUBBLEWRAP = Bubblewrap().why()
+pytestmark = [
+    pytest.mark.skipif(bool(NO_BUBBLEWRAP), reason=NO_BUBBLEWRAP),
+    pytest.mark.skipif(bool(absent("gcc")), reason=absent("gcc")),
+]
+
+
+def program(text: str) -> Program:
+    from rheostat.measurement.code.program import language_of
+
+    files = {"dot.c": text}
+    return Program(files, language_of(files), inputs=inputs_of(text), name="dot")
+
+
+@pytest.fixture(scope="module")
+def dot():
+    with verifier(program(DOT), seed=1, count=2) as one:
+        yield one
+
+
+def loop(pragma: str) -> Program:
+    return program(DOT.replace("//loop", f"#pragma omp {pragma}"))
+
+
+def test_a_right_reduction_is_accepted(dot: Verifier) -> None:
+    verdict = dot.verify(loop("parallel for reduction(+:s)"))
+    assert (verdict.state, verdict.findings) == ("accepted", ())
+    if not archer_absent():
+        assert verdict.rung("races").state == "passed"
+
+
+@pytest.mark.skipif(bool(archer_absent()), reason=archer_absent())
+def test_a_race_is_named_with_its_line(dot: Verifier) -> None:
+    verdict = dot.verify(loop("parallel for"), rungs=("races",))
+    assert verdict.rejected_by == "races"
+    assert {f.line for f in verdict.findings} & {12, 13}
+
+
+@pytest.mark.skipif(bool(offload_absent()), reason=offload_absent())
+def test_a_missing_map_shows_on_a_device_with_its_own_memory(dot: Verifier) -> None:
+    clauses = "map(alloc:a[0:n]) map(to:b[0:n]) map(tofrom:s)"
+    lost = loop(f"target teams distribute parallel for reduction(+:s) {clauses}")
+    verdict = dot.verify(lost, rungs=("output", "mapping"))
+    assert verdict.rung("output").state == "passed", "the host has one memory: it shows nothing"
+    assert verdict.rejected_by == "mapping"
+
+
+@pytest.mark.parametrize(
+    ("rung", "old", "new"),
+    [
+        ("parse", "return 0;", "return 0"),
+        ("parse", "#include <stdlib.h>", "```c"),
+        ("compile", "free(b)", "release(b)"),
+        ("calls", "free(b);", "free(b); system(\"true\");"),
+        ("sanitizers", "i < n; i++) s", "i <= n; i++) s"),
+        ("output", "i < n; i++) s", "i < n - 1; i++) s"),
+        ("output", "free(b);", "for (;;);"),
+        ("output", 'printf("dot %.12g\\n", s)', 'puts("PASS")'),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_by_its_rung(dot: Verifier, rung: str, old: str, new: str) -> None:
+    if rung == "sanitizers" and absent("clang"):
+        pytest.skip(absent("clang"))
+    assert old in DOT
+    verdict = dot.verify(program(DOT.replace(old, new)))
+    assert (verdict.state, verdict.rejected_by) == ("rejected", rung)
+    assert all(f.message for f in verdict.findings)
