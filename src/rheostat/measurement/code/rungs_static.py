@@ -15,7 +15,8 @@ from rheostat.measurement.code.workbench import Built
 FENCE = re.compile(r"^\s*(```|~~~)", re.MULTILINE)
 SYNTAX = re.compile(
     r"(?i)expected|extraneous|unterminated|missing|unmatched|stray|non-ASCII|"
-    r"invalid (?:suffix|token|preprocessing)|source file is not|function definition is not allowed|embedded|null char"
+    r"invalid (?:suffix|token|preprocessing)|source file is not|"
+    r"function definition is not allowed|embedded|null char"
 )
 """Messages about form; names that are not declared and types that do not fit come with compile."""
 EVASIONS = re.compile(
