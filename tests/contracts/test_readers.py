@@ -53,6 +53,19 @@ MLENERGY = (
     "Avg TPOT (s),Token tput (tok/s),params_B\n"
 ) + "Llama-8B,chat,A100,1,1,32,30.5,400,120,0.02,1400,8\n" * N
 SERVING = "app,gpu_model,batch_cap,energy_per_token_j\n" + "Llama-8B,A100,32,0.3\n" * N
+PROFET = (
+    "exp_name,instance_name,dataset,model,optimizer,batchsize,epoch_latency,batch_latency\n"
+) + "exp01,g4dn.xlarge,64dataset,VGG11,SGD,32,9.5,0.05\n" * N
+JUSTUS = (
+    "device,batchsize,dim_input,dim_output,gpu,precision,timeUsed_max,timeUsed_median,"
+    "timeUsed_min,timeUsed_std,opt_Adam,opt_None,act_None,act_relu\n"
+) + "v100,8,32,64,0,32,1.2,1.0,0.9,0.1,1,0,0,1\n" * N
+HLOGENCNN = "batch,epochs,gpu_core_count,hlo_path,fit_time\n" + "32,2,5120,a.txt,12.5\n" * N
+RECORDS = (
+    '{"cfg": {"fam": "mlp", "in": 8, "width": 4, "depth": 1, "batch": 2, "opt": "sgd"}, '
+    '"nodes": [["kParameter", "f32", [2, 8], 0]], "edges": [], "flops": 1, "arg": 8, "outb": 8, '
+    '"temp": 0, "w": [0.2, 0.3], "cpu": [0.1, 0.2]}\n'
+) * N
 COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
 
 
@@ -66,6 +79,10 @@ def files(tmp_path_factory):
         ("runs", RUNS),
         ("mlenergy", MLENERGY),
         ("serving", SERVING),
+        ("profet", PROFET),
+        ("justus", JUSTUS),
+        ("hlogencnn", HLOGENCNN),
+        ("graph-records", RECORDS),
         *COUNTERS,
     ):
         (folder / name).write_text(text)
@@ -87,6 +104,10 @@ def test_real_files_keep_them_too(shared_data):
     check_reader(READERS["sacct-json"].read, shared_data / "slurm" / "sacct.json", rows=18)
     check_reader(READERS["sacct-json"].read, shared_data / "slurm/v24.11/sacct.json", rows=11)
     check_reader(READERS["swf"].read, shared_data / "swf" / "lublin_256.swf.gz", rows=10_000)
+    dnn = shared_data / "dnn"
+    check_reader(READERS["profet"].read, dnn / "public/profet_target_latency.csv.gz", rows=11_736)
+    check_reader(READERS["justus"].read, dnn / "public/justus_dense.csv.gz", rows=150_000)
+    check_reader(READERS["justus"].read, dnn / "public/justus_convolution.csv.gz", rows=125_000)
     lulesh = shared_data / "runs" / "lulesh_likwid" / "lulesh_omp.csv"
     check_reader(READERS["runs"].read, lulesh, rows=1412)
 

@@ -30,6 +30,15 @@ from rheostat.measurement.serving.runs import is_serving, read_serving
 from rheostat.measurement.slurm.sacct import read_sacct
 from rheostat.measurement.slurm.sacct_json import read_sacct_json
 from rheostat.measurement.swf import read_swf
+from rheostat.measurement.training_runs import (
+    read_graph_records,
+    read_hlogencnn,
+    read_justus,
+    read_profet,
+)
+from rheostat.measurement.training_runs.hlogencnn import is_hlogencnn
+from rheostat.measurement.training_runs.justus import is_justus
+from rheostat.measurement.training_runs.profet import is_profet
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,11 @@ def _sacct_json(head: Head) -> bool:
     """JSON, if it is no document of our own."""
     ours = re.search(rb'"(schema|format)": "rheostat', head.start[:1000])
     return _json(head) and ours is None
+
+
+def _graph_records(head: Head) -> bool:
+    """JSON lines that begin with a configuration and the graph of its step."""
+    return _json(head) and b'"cfg"' in head.start[:1000] and b'"nodes"' in head.start
 
 
 def _pm100(head: Head) -> bool:
@@ -179,13 +193,19 @@ BUILT_IN = (
     Reader("perf", _perf, read_perf, "perf stat: CSV (-x,), JSON (-j) or text, also with -I"),
     Reader("likwid", _likwid, read_likwid, "likwid-perfctr, likwid-mpirun: tables or CSV (-O)"),
     Reader("pcm", _pcm, read_pcm, "Intel PCM, pcm -csv: intervals"),
+    Reader("graph-records", _graph_records, read_graph_records,
+           "training steps with their graphs, JSON lines"),
     Reader("sacct-json", _sacct_json, read_sacct_json, "sacct --json, Slurm 22.05 to 24.11"),
     Reader("sacct", _sacct, read_sacct, "sacct --parsable2"),
     Reader("swf", _swf, read_swf, "Standard Workload Format 2.2"),
     Reader("mlenergy", lambda h: is_mlenergy(_names(h)), read_mlenergy, "ML.ENERGY tables, CSV"),
     Reader("serving", lambda h: is_serving(_names(h)), read_serving, "LLM serving runs, CSV"),
+    Reader("profet", lambda h: is_profet(_names(h)), read_profet, "PROFET: CNN training, CSV"),
+    Reader("justus", lambda h: is_justus(_names(h)), read_justus, "Justus et al.: layers, CSV"),
+    Reader("hlogencnn", lambda h: is_hlogencnn(_names(h)), read_hlogencnn,
+           "ICICLE HLOGenCNN: CNN fits with graphs, CSV"),
     Reader("runs", _table, read_runs, "CSV or parquet of measured runs, columns mapped"),
-)
+)  # fmt: skip
 READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}
 
 
