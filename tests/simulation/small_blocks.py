@@ -14,7 +14,7 @@ from unittest import mock
 from rheostat.simulation import engine
 
 MODULES = (  # what is imported comes before what imports it
-    "sorted_blocks", "running_jobs", "queue_index", "profile", "fair_share",
+    "array_types", "sorted_blocks", "running_jobs", "queue_index", "profile", "fair_share",
     "static_priority", "lazy_scores", "dynamic_priority", "conservative",
 )  # fmt: skip
 JIT = "def compiled(f=None, **_):\n    return f or (lambda g: g)\nborrowed = compiled\n"

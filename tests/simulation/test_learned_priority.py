@@ -16,7 +16,12 @@ from rheostat.errors import DataError
 from rheostat.recipes.policies import open_policy, simulate
 from rheostat.simulation.learned_policy import LearnedPolicy
 from rheostat.simulation.learned_priority import queue_features as f
-from rheostat.simulation.learned_priority.machine_state import begin, floor_of, postpone
+from rheostat.simulation.learned_priority.machine_state import (
+    begin,
+    floor_of,
+    postpone,
+    shadow_time,
+)
 from rheostat.simulation.learned_priority.planning_weights import plan
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority, together
 from rheostat.simulation.learned_priority.scoring_network import CENTRE, SPREAD, _score, length
@@ -213,22 +218,23 @@ def test_what_is_predicted_leans_on_the_kind_then_the_user_then_all():
     assert math.exp(row[f.PREDICTED]) == pytest.approx(25)
 
 
-def test_hold_is_the_time_until_enough_are_free():
-    profile = np.array([[10.0, 3], [30.0, 7], [30.0, 8]])
-    assert [f.hold(profile, p, 4.0, 2) for p in (2, 3, 4, 8)] == [0, 6, 26, 26]
+def test_the_shadow_time_counts_all_that_end_at_that_moment():
+    profile = np.array([[10.0, 3], [30.0, 7], [30.0, 8], [40.0, 9]])
+    reached = [shadow_time(profile, 3, need) for need in (3, 4, 8, 9)]
+    assert reached == [(10.0, 0), (30.0, 4), (30.0, 0), (math.inf, 0)]
 
 
 def test_a_network_without_hidden_units_is_a_sum_and_with_them_is_as_written():
     rng = np.random.default_rng(0)
     x, weights = rng.normal(size=(5, f.F)), rng.normal(size=length(2))
-    z, told = (x - CENTRE) / SPREAD, np.empty(5)
-    _score(x, weights, told)
+    z, scores = (x - CENTRE) / SPREAD, np.empty(5)
+    _score(x, weights, scores)
     expected = z @ weights[: f.F]
     for h in range(2):
         unit = weights[f.F + h * (f.F + 2) :][: f.F + 2]
         u = z @ unit[: f.F] + unit[f.F]
         expected = expected + unit[f.F + 1] * u / (1 + abs(u))
-    assert told == pytest.approx(expected)
+    assert scores == pytest.approx(expected)
 
 
 def test_training_lowers_the_loss_and_a_stopped_one_ends_with_the_same_bytes(tmp_path):

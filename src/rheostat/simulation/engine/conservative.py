@@ -27,10 +27,11 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulation.engine import profile as plans
+from rheostat.simulation.engine.array_types import Busy, Floats, Ints, Overdue, Score
 from rheostat.simulation.engine.dynamic_priority import still_waiting
-from rheostat.simulation.engine.fair_share import score_all, spend
+from rheostat.simulation.engine.fair_share import Share, score_all, spend
 from rheostat.simulation.engine.jit import borrowed, compiled
-from rheostat.simulation.engine.queue_index import DEEP, enter, next_deep, rebuild
+from rheostat.simulation.engine.queue_index import DEEP, Index, enter, next_deep, rebuild
 from rheostat.simulation.engine.running_jobs import (
     EXPECTED,
     HEAD,
@@ -62,9 +63,25 @@ from rheostat.simulation.engine.sorted_blocks import (
 
 FREE, WAITS, LOW, DONE, LOOK, KNOWN, DEPTH = range(7)
 
+Queue = tuple[Floats, Index, Ints, Ints, Floats, Floats]
+"""waiting, index, sizes, left, limit, near as in `run_conservative`."""
+
+PlannedJobs = tuple[Floats, Floats, Ints, Floats, Floats, Floats, Ints]
+"""submit, run, procs, planned, booked, rank, which, each (n,)."""
+
 
 @compiled
-def run_conservative(job, size, sizes, index, score, share, moving, ties, late):
+def run_conservative(
+    job: PlannedJobs,
+    size: int,
+    sizes: Ints,
+    index: Index,
+    score: Score,
+    share: Share,
+    moving: bool,
+    ties: tuple[bool, bool],
+    late: Overdue,
+) -> tuple[Floats, int]:
     """(start (n,), scheduling passes); ``rank`` counts unless ``moving``, then `Share` or score.
 
     ``job`` is (submit, run, procs, planned, booked, rank, which); ``late`` as in
@@ -129,7 +146,7 @@ def run_conservative(job, size, sizes, index, score, share, moving, ties, late):
 
 
 @borrowed
-def _enter(at, queue, j, rank, procs, planned):
+def _enter(at: Floats, queue: Queue, j: int, rank: float, procs: int, planned: float) -> None:
     """Job ``j`` waits from now on; a job before those in the plan makes it void."""
     waiting, index = queue[0], queue[1]
     insert(waiting, rank, j, procs, planned)
@@ -141,7 +158,7 @@ def _enter(at, queue, j, rank, procs, planned):
 
 
 @borrowed
-def _count(at, left, which):
+def _count(at: Floats, left: Ints, which: int) -> None:
     """One more job of a size; one that is smaller than all may run across the wall."""
     left[which] += 1
     if at[WAITS] == 0 or which < at[LOW]:
@@ -150,7 +167,7 @@ def _count(at, left, which):
 
 
 @borrowed
-def _line_up(waiting, arrived, turn, procs, planned):
+def _line_up(waiting: Floats, arrived: Ints, turn: Ints, procs: Ints, planned: Floats) -> None:
     """The queue in the order of ``turn``."""
     clear(waiting)
     for k in range(len(turn)):
@@ -159,7 +176,7 @@ def _line_up(waiting, arrived, turn, procs, planned):
 
 
 @borrowed
-def _dig(at, queue):
+def _dig(at: Floats, queue: Queue) -> None:
     """Keep the index while the queue is deep."""
     waiting, index = queue[0], queue[1]
     deep = used(waiting) > (DEEP // 2 if at[DEPTH] else DEEP)
@@ -169,7 +186,9 @@ def _dig(at, queue):
 
 
 @borrowed
-def _begin_plan(at, plan, few, running, procs, least):
+def _begin_plan(
+    at: Floats, plan: Floats, few: Floats, running: Floats, procs: Ints, least: float
+) -> None:
     """What runs, and nothing that waits; no end is expected before ``least``."""
     plans.clear(plan)
     at[DONE], at[LOOK], at[KNOWN] = -1, -1, 1
@@ -192,7 +211,7 @@ def _begin_plan(at, plan, few, running, procs, least):
 
 
 @borrowed
-def _next(at, queue, place, k, slack):
+def _next(at: Floats, queue: Queue, place: int, k: int, slack: Floats) -> tuple[int, int]:
     """(place, k) of the next job that is shorter than the ``slack`` of its class; may be past."""
     waiting, index = queue[0], queue[1]
     if at[DEPTH]:
@@ -209,7 +228,16 @@ def _next(at, queue, place, k, slack):
 
 
 @borrowed
-def _start(now, at, plan, queue, job, start, busy, share):
+def _start(
+    now: float,
+    at: Floats,
+    plan: Floats,
+    queue: Queue,
+    job: PlannedJobs,
+    start: Floats,
+    busy: Busy,
+    share: Share,
+) -> None:
     """Start whoever is planned to on what is free in truth, the first job that waits left out."""
     waiting, index, sizes, _, limit, _ = queue
     procs, planned, booked = job[2], job[3], job[4]
@@ -233,7 +261,17 @@ def _start(now, at, plan, queue, job, start, busy, share):
 
 
 @borrowed
-def _begin(now, at, queue, place, k, job, start, busy, share):
+def _begin(
+    now: float,
+    at: Floats,
+    queue: Queue,
+    place: int,
+    k: int,
+    job: PlannedJobs,
+    start: Floats,
+    busy: Busy,
+    share: Share,
+) -> None:
     """A job runs from now on."""
     waiting, _, _, left, _, _ = queue
     _, run, procs, _, booked, _, which = job
@@ -251,13 +289,15 @@ def _begin(now, at, queue, place, k, job, start, busy, share):
 
 
 @borrowed
-def _fits(now, at, plan, need, length):
+def _fits(now: float, at: Floats, plan: Floats, need: int, length: float) -> bool:
     """Could such a job start, as the plan stands?"""
     return need <= at[FREE] and now + length <= plans.first_below(plan, need)
 
 
 @borrowed
-def _fill(now, at, plan, queue, job, key, last):
+def _fill(
+    now: float, at: Floats, plan: Floats, queue: Queue, job: PlannedJobs, key: float, last: int
+) -> bool:
     """Place those before rank ``key`` that start before the wall; may job ``last`` start then?"""
     waiting, index, sizes, _, _, near = queue
     procs, planned = job[2], job[3]
@@ -291,13 +331,15 @@ def _fill(now, at, plan, queue, job, key, last):
 
 
 @borrowed(forceinline=True)
-def _gone(waiting, place, k):
+def _gone(waiting: Floats, place: int, k: int) -> bool:
     """Is there no entry ``k`` in the block at ``place``?"""
     return place == used(waiting) or k >= waiting[block_at(waiting, place), TO]
 
 
 @borrowed
-def _too_long(now, at, plan, wall, index, near, c):
+def _too_long(
+    now: float, at: Floats, plan: Floats, wall: float, index: Index, near: Floats, c: int
+) -> None:
     """A job of class ``c`` has no place before the wall: lower what is near for it and larger ones.
 
     That stays so, for what is taken is never given back, and a start makes no place that is not

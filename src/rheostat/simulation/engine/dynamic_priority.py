@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulation.engine.fair_share import score_all, spend
+from rheostat.simulation.engine.array_types import Busy, Floats, Ints, Overdue, Score, WaitingJobs
+from rheostat.simulation.engine.fair_share import Share, score_all, spend
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.engine.lazy_scores import (
     MANY,
@@ -22,6 +23,7 @@ from rheostat.simulation.engine.lazy_scores import (
     reorder,
 )
 from rheostat.simulation.engine.lazy_scores import pick as pick_lazily
+from rheostat.simulation.engine.queue_index import Index
 from rheostat.simulation.engine.running_jobs import (
     NOW,
     begin,
@@ -34,7 +36,17 @@ from rheostat.simulation.engine.running_jobs import (
 
 
 @compiled
-def run_moving(job, score, falls, share, size, index, easy, ties, late):
+def run_moving(
+    job: WaitingJobs,
+    score: Score,
+    falls: bool,
+    share: Share,
+    size: int,
+    index: Index,
+    easy: bool,
+    ties: tuple[bool, bool],
+    late: Overdue,
+) -> tuple[Floats, int]:
     """(start (n,), number of scheduling passes); a `Share` that is not empty replaces ``score``.
 
     ``falls``: no score rises while its job waits.  ``late`` as in `running_jobs.extend`.
@@ -97,7 +109,7 @@ def run_moving(job, score, falls, share, size, index, easy, ties, late):
 
 
 @borrowed
-def _least(procs, queue):
+def _least(procs: Ints, queue: Ints) -> float:
     least = np.inf
     for j in queue:
         least = min(least, procs[j])
@@ -105,7 +117,7 @@ def _least(procs, queue):
 
 
 @borrowed
-def still_waiting(queue, came, start):
+def still_waiting(queue: Ints, came: int, start: Floats) -> int:
     """Take those out that have started; how many are left."""
     kept = 0
     for k in range(came):
@@ -116,7 +128,17 @@ def still_waiting(queue, came, start):
 
 
 @compiled
-def _pick(now, free, queue, scores, chosen, job, busy, easy, least):
+def _pick(
+    now: float,
+    free: int,
+    queue: Ints,
+    scores: Floats,
+    chosen: Ints,
+    job: WaitingJobs,
+    busy: Busy,
+    easy: bool,
+    least: float,
+) -> int:
     """Write jobs that start now to ``chosen`` and begin them; how many they are.
 
     No running job is expected to end before ``least``.

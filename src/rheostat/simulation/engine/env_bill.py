@@ -18,26 +18,38 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Floats
 from rheostat.simulation.engine.env_layout import ENERGY, HORIZON, NEED, NOW, RUN, WATTS
 from rheostat.simulation.engine.jit import borrowed, compiled
 
-KWH_J, GRAM_KWH_J = 3.6e6, 3.6e9  # carbon is told in grams and rewarded in kilograms
+KWH_J, GRAM_KWH_J = 3.6e6, 3.6e9  # carbon is given in grams and rewarded in kilograms
+Price = tuple[Floats, Floats, Floats, float, float]
+"""Moments, prices, their integral to each moment, length of a turn, and the integral of one."""
+Bill = tuple[float, Price, Price]
+"""Power of an idle processor, W, and the prices of energy and of carbon."""
 
 
 @compiled
-def paid(price, t):
+def paid(price: Price, t: float) -> float:
     """Integral of a price from its first moment to ``t``, per kilowatt-hour and second."""
     moments, prices, sums, turn, round_ = price
     whole = 0.0
     if turn > 0:
         turns = np.floor(t / turn)
         whole, t = turns * round_, t - turns * turn
-    k = max(np.searchsorted(moments, t, side="right") - 1, 0)
+    k = max(int(np.searchsorted(moments, t, side="right")) - 1, 0)
     return whole + sums[k] + (t - moments[k]) * prices[k]
 
 
 @borrowed
-def charge(jobs, real, gain, job, size, bill):
+def charge(
+    jobs: Floats,
+    real: Floats,
+    gain: Floats,
+    job: int,
+    size: int,
+    bill: Bill,
+) -> None:
     """Take from ``gain`` what the start of ``job`` adds to energy, cost and carbon."""
     idle_w, tariff, carbon = bill
     now, end = real[NOW], real[NOW] + jobs[job, RUN]

@@ -21,12 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulation.engine.env_bill import charge
+from rheostat.simulation.engine.array_types import Bools, Floats, Ints, Singles
+from rheostat.simulation.engine.env_bill import Bill, charge
 from rheostat.simulation.engine.env_layout import (
-    AREA,
-    ASK,
     BACKFILL,
-    BOUND_S,
     BUSY,
     CAPABILITY,
     CAPACITY,
@@ -42,10 +40,8 @@ from rheostat.simulation.engine.env_layout import (
     HOUR_S,
     IDLE,
     INSIDE,
-    INVERSE,
     KNOWN,
     LAST,
-    LONGEST,
     LOOK,
     NEED,
     NEXT,
@@ -59,17 +55,24 @@ from rheostat.simulation.engine.env_layout import (
     SINCE,
     SIZE,
     SLOWDOWN,
-    SLOWDOWNS,
-    STARTED,
     SUBMIT,
     TAIL,
     UNTIL,
     URGENCY,
     WAIT,
     WAITING,
-    WAITS,
+    Rule,
 )
 from rheostat.simulation.engine.env_view import may_pass, may_start, write_view
+from rheostat.simulation.engine.env_window import (
+    begin,
+    behind_waits,
+    book,
+    fill_window,
+    leave,
+    let_go,
+    wait,
+)
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.engine.sorted_blocks import (
     BACK,
@@ -80,7 +83,6 @@ from rheostat.simulation.engine.sorted_blocks import (
     block_at,
     discard,
     first_key,
-    insert,
     pop,
     shadow,
 )
@@ -89,84 +91,17 @@ FLOOR_S = 6 * HOUR_S  # the capability reward counts waits in units of at least 
 
 
 @borrowed(forceinline=True)
-def behind_waits(jobs, whole, real, starts, job):
-    """Does a job behind the window wait?  Not if a warm start or a backfill has started it."""
-    begun = len(starts) > 0 and starts[job] == starts[job]  # NaN: not yet
-    return (job >= whole[FIRST] or jobs[job, PAST] > real[SINCE]) and not begun
-
-
-@borrowed(forceinline=True)
-def _fill_window(jobs, whole, real, window, starts):
-    """Let waiting jobs behind the window move up."""
-    tail = whole[TAIL]
-    while tail < whole[NEXT] and whole[INSIDE] < len(window):
-        if behind_waits(jobs, whole, real, starts, tail):
-            window[whole[INSIDE]] = tail
-            whole[INSIDE] += 1
-        tail += 1
-    whole[TAIL] = tail
-
-
-@borrowed(forceinline=True)
-def _let_go(whole, window):
-    """Take the promise from the first job: it leads the window again."""
-    if whole[INSIDE] == len(window):
-        whole[INSIDE] -= 1
-        whole[TAIL] = window[whole[INSIDE]]
-    for k in range(whole[INSIDE], 0, -1):
-        window[k] = window[k - 1]
-    window[0] = whole[HELD]
-    whole[INSIDE] += 1
-    whole[HELD] = -1
-
-
-@borrowed(forceinline=True)
-def _leave(jobs, whole, real, window, starts, place):
-    """A job leaves the window, and those behind it move up."""
-    for k in range(place, whole[INSIDE] - 1):
-        window[k] = window[k + 1]
-    whole[INSIDE] -= 1
-    _fill_window(jobs, whole, real, window, starts)
-
-
-@borrowed(forceinline=True)
-def _wait(jobs, whole, real, job):
-    """Count a job among those that wait."""
-    whole[WAITING] += 1
-    real[AREA] += jobs[job, NEED] * jobs[job, ASK]
-    real[URGENCY] += jobs[job, INVERSE]
-
-
-@borrowed
-def _book(jobs, at, job, ends, running):
-    """Put a job that started at ``at`` into both lists of running jobs."""
-    expected, need = at + jobs[job, ASK], jobs[job, NEED]
-    insert(ends, at + jobs[job, RUN], job, need, expected)
-    insert(running, expected, job, need, 0.0)
-
-
-@borrowed(forceinline=True)
-def _begin(jobs, whole, real, ends, running, starts, job):
-    """Start a job that waits."""
-    now, wait = real[NOW], real[NOW] - jobs[job, SUBMIT]
-    _book(jobs, now, job, ends, running)
-    whole[FREE] -= int(jobs[job, NEED])
-    whole[BUSY] += 1
-    whole[WAITING] -= 1
-    real[AREA] -= jobs[job, NEED] * jobs[job, ASK]
-    real[URGENCY] -= jobs[job, INVERSE]
-    if whole[WAITING] == 0:  # sums of what is gone: no rounding error may stay
-        real[AREA] = real[URGENCY] = 0.0
-    real[STARTED] += 1
-    real[WAITS] += wait
-    real[SLOWDOWNS] += max(1.0, (wait + jobs[job, RUN]) / max(jobs[job, RUN], BOUND_S))
-    real[LONGEST] = max(real[LONGEST], wait)
-    if len(starts):
-        starts[job] = now
-
-
-@borrowed(forceinline=True)
-def _pass_time(jobs, whole, real, window, ends, running, starts, gain, rule):
+def _pass_time(
+    jobs: Floats,
+    whole: Ints,
+    real: Floats,
+    window: Ints,
+    ends: Floats,
+    running: Floats,
+    starts: Floats,
+    gain: Floats,
+    rule: Rule,
+) -> None:
     """Go to the next event: a job ends or, if none ends by then, a job arrives."""
     job, now = whole[NEXT], first_key(ends)
     arrives = job < whole[LAST] and jobs[job, SUBMIT] < now
@@ -179,11 +114,11 @@ def _pass_time(jobs, whole, real, window, ends, running, starts, gain, rule):
         gain[IDLE] -= whole[FREE] / rule[0] * hours
     real[NOW] = now
     if rule[7] and whole[HELD] >= 0:
-        _let_go(whole, window)
+        let_go(whole, window)
     if arrives:
         whole[NEXT] += 1
-        _wait(jobs, whole, real, job)
-        _fill_window(jobs, whole, real, window, starts)
+        wait(jobs, whole, real, job)
+        fill_window(jobs, whole, real, window, starts)
         return
     block = block_at(ends, 0)
     expected = ends[block, LENGTH + int(ends[block, FROM])]
@@ -195,7 +130,9 @@ def _pass_time(jobs, whole, real, window, ends, running, starts, gain, rule):
 
 
 @borrowed(forceinline=True)
-def _praise(jobs, whole, real, window, gain, job, size):
+def _praise(
+    jobs: Floats, whole: Ints, real: Floats, window: Ints, gain: Floats, job: int, size: int
+) -> None:
     """The capability reward of choosing ``job``: large, waited long, the machine is full."""
     need, free = jobs[job, NEED], whole[FREE]
     oldest = min(job, whole[HELD] if whole[HELD] >= 0 else job)
@@ -207,7 +144,7 @@ def _praise(jobs, whole, real, window, gain, job, size):
 
 
 @borrowed(forceinline=True)
-def _place(whole, window, job):
+def _place(whole: Ints, window: Ints, job: int) -> int:
     """Where in the window a job waits; -1: behind it."""
     for k in range(whole[INSIDE]):
         if window[k] == job:
@@ -216,7 +153,16 @@ def _place(whole, window, job):
 
 
 @borrowed(forceinline=True)
-def _act(jobs, whole, real, window, starts, gain, action, rule):
+def _act(
+    jobs: Floats,
+    whole: Ints,
+    real: Floats,
+    window: Ints,
+    starts: Floats,
+    gain: Floats,
+    action: int,
+    rule: Rule,
+) -> int:
     """Carry out an action as far as it does not start a job; the job to start, or -1.
 
     An action is a place in the window or, below -1, a job: -2 less its number.
@@ -241,14 +187,14 @@ def _act(jobs, whole, real, window, starts, gain, action, rule):
     whole[PHASE] = LOOK
     if backfill:
         if place >= 0:
-            _leave(jobs, whole, real, window, starts, place)
+            leave(jobs, whole, real, window, starts, place)
         if real[NOW] + jobs[job, PLAN] > real[UNTIL]:
             whole[EXTRA] -= int(jobs[job, NEED])
         return job
     fits = jobs[job, NEED] <= whole[FREE]
     if rule[6] and not fits:  # the choice is dropped, and the promise is the first job's
         place, job = 0, window[0]
-    _leave(jobs, whole, real, window, starts, place)
+    leave(jobs, whole, real, window, starts, place)
     if fits:
         return job
     whole[HELD], whole[KNOWN] = job, 0
@@ -256,7 +202,9 @@ def _act(jobs, whole, real, window, starts, gain, action, rule):
 
 
 @borrowed(forceinline=True)
-def _any_backfill(jobs, whole, real, window, starts, anywhere):
+def _any_backfill(
+    jobs: Floats, whole: Ints, real: Floats, window: Ints, starts: Floats, anywhere: bool
+) -> bool:
     """Could any job of the window, or any that waits, start now without delaying the promise?"""
     if whole[FREE] > 0:
         for k in range(whole[INSIDE]):
@@ -272,7 +220,7 @@ def _any_backfill(jobs, whole, real, window, starts, anywhere):
 
 
 @borrowed(forceinline=True)
-def _promise(whole, real, running, need):
+def _promise(whole: Ints, real: Floats, running: Floats, need: int) -> None:
     """The earliest start expected of the promised job, and what is left over then."""
     if need <= whole[FREE]:
         real[UNTIL], whole[EXTRA] = real[NOW], whole[FREE] - need
@@ -282,7 +230,16 @@ def _promise(whole, real, running, need):
 
 
 @borrowed(forceinline=True)
-def _look(jobs, whole, real, window, running, starts, passed, rule):
+def _look(
+    jobs: Floats,
+    whole: Ints,
+    real: Floats,
+    window: Ints,
+    running: Floats,
+    starts: Floats,
+    passed: bool,
+    rule: Rule,
+) -> int:
     """What is to be decided now; the promised job if it starts, or -1.
 
     A job that fits may be promised a start, if another was chosen: it starts once time has passed.
@@ -302,7 +259,18 @@ def _look(jobs, whole, real, window, running, starts, passed, rule):
 
 
 @compiled
-def _restart(jobs, low, whole, real, window, ends, running, starts, first, rule):
+def _restart(
+    jobs: Floats,
+    low: Ints,
+    whole: Ints,
+    real: Floats,
+    window: Ints,
+    ends: Floats,
+    running: Floats,
+    starts: Floats,
+    first: int,
+    rule: Rule,
+) -> None:
     """Put an episode at the arrival of job ``first``: on an empty machine, or as EASY left it.
 
     Warm, the jobs before are where first come, first served with EASY has them at that moment:
@@ -320,7 +288,7 @@ def _restart(jobs, low, whole, real, window, ends, running, starts, first, rule)
     held = np.empty(size, np.int64)
     for job in range(whole[TAIL], first):
         if jobs[job, PAST] > real[NOW]:
-            _wait(jobs, whole, real, job)
+            wait(jobs, whole, real, job)
         elif jobs[job, PAST] + jobs[job, RUN] > real[NOW]:
             held[whole[BUSY]] = job
             whole[BUSY] += 1
@@ -329,12 +297,22 @@ def _restart(jobs, low, whole, real, window, ends, running, starts, first, rule)
     held = held[: whole[BUSY]]
     # of jobs that end together the engines let go first the one that started first
     for k in np.argsort(jobs[held, PAST], kind="mergesort"):
-        _book(jobs, jobs[held[k], PAST], held[k], ends, running)
-    _fill_window(jobs, whole, real, window, starts)
+        book(jobs, jobs[held[k], PAST], held[k], ends, running)
+    fill_window(jobs, whole, real, window, starts)
 
 
 @compiled
-def step_all(jobs, low, rule, weights, bill, states, actions, first, outs):
+def step_all(
+    jobs: Floats,
+    low: Ints,
+    rule: Rule,
+    weights: Floats,
+    bill: Bill,
+    states: tuple[Ints, Floats, Ints, Floats, Floats, Floats],
+    actions: Ints,
+    first: Ints,
+    outs: tuple[Singles, Bools, Floats, Bools],
+) -> None:
     """Step every episode to its next decision; where ``first`` is not -1 begin at that job instead.
 
     Writes ``outs``: observation (e, d), mask (e, w + 1), reward (e,), ended (e, 2).
@@ -355,7 +333,7 @@ def step_all(jobs, low, rule, weights, bill, states, actions, first, outs):
             job = _act(jobs, whole, real, window, starts, gain, actions[e], rule)
         while whole[PHASE] >= LOOK:
             if job >= 0:
-                _begin(jobs, whole, real, ends, running, starts, job)
+                begin(jobs, whole, real, ends, running, starts, job)
                 if billed:
                     charge(jobs, real, gain, job, rule[0], bill)
             elif whole[PHASE] == PASS:

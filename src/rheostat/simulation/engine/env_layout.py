@@ -49,3 +49,6 @@ DAY_S = 86_400.0
 
 # observation: features per job of the window, points of the free profile, features of the rest
 FEATURES, POINTS, TOTALS = 8, 16, 16
+
+Rule = tuple[int, bool, int, bool, int, bool, bool, bool]
+"""What holds in an environment, as in `env_core`: processors, may a selection wait, and so on."""

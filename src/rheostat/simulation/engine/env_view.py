@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Bools, Floats, Ints, Singles
 from rheostat.simulation.engine.env_layout import (
     AREA,
     ASK,
@@ -68,6 +69,7 @@ from rheostat.simulation.engine.env_layout import (
     SUBMIT,
     UNTIL,
     WAITING,
+    Rule,
 )
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.engine.sorted_blocks import (
@@ -85,7 +87,7 @@ AHEAD_S = np.concatenate([[0.0], 60.0 * 2.0 ** np.arange(POINTS - 1)])
 
 
 @borrowed(forceinline=True)
-def may_start(jobs, whole, real, job):
+def may_start(jobs: Floats, whole: Ints, real: Floats, job: int) -> bool:
     """Does the job fit now, and end by the promised start or leave room for the promised job?"""
     need = jobs[job, NEED]
     # & and |, not ``and`` and ``or``: a branch that cannot be predicted costs more than both sides
@@ -94,13 +96,13 @@ def may_start(jobs, whole, real, job):
 
 
 @borrowed(forceinline=True)
-def may_pass(whole):
+def may_pass(whole: Ints) -> bool:
     """Will anything happen without a choice?  Else waiting would be for ever."""
     return whole[BUSY] > 0 or whole[NEXT] < whole[LAST]
 
 
 @borrowed(forceinline=True)
-def _profile(running, free, now, room):
+def _profile(running: Floats, free: float, now: float, room: Floats) -> float:
     """Processors expected free at each point, from running jobs alone; those overdue now."""
     k, overdue = 1, 0.0
     room[0] = free
@@ -124,7 +126,7 @@ def _profile(running, free, now, room):
 
 
 @borrowed(forceinline=True)
-def _reach(room, need):
+def _reach(room: Floats, need: float) -> float:
     """First point of a profile that only rises with ``need`` processors, as a share."""
     low, high = 0, POINTS
     while low < high:
@@ -137,12 +139,21 @@ def _reach(room, need):
 
 
 @borrowed(forceinline=True)
-def _squash(t, c):
+def _squash(t: float, c: float) -> float:
     return t / (t + c) if t > 0 else 0.0
 
 
 @compiled
-def write_view(jobs, whole, real, window, running, view, mask, rule):
+def write_view(
+    jobs: Floats,
+    whole: Ints,
+    real: Floats,
+    window: Ints,
+    running: Floats,
+    view: Singles,
+    mask: Bools,
+    rule: Rule,
+) -> None:
     """Write one observation and its mask of legal actions in place."""
     size, w, now = rule[0], len(window), real[NOW]
     selects, backfills = whole[PHASE] == SELECT, whole[PHASE] == BACKFILL
@@ -180,7 +191,7 @@ def write_view(jobs, whole, real, window, running, view, mask, rule):
 
 
 @borrowed(forceinline=True)
-def _rest(jobs, whole, real, window, rest):
+def _rest(jobs: Floats, whole: Ints, real: Floats, window: Ints, rest: Singles) -> None:
     """The numbers of the rest that need no machine size."""
     held, w, now = whole[HELD], len(window), real[NOW]
     oldest = held

@@ -19,22 +19,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Floats, Ints, Score
 from rheostat.simulation.engine.jit import borrowed, compiled
 
 
 class Share(NamedTuple):
     """The arrays of the notation above."""
 
-    user: np.ndarray
-    level: np.ndarray
-    part: np.ndarray
-    use: np.ndarray
-    since: np.ndarray
-    rate: np.ndarray
-    fixed: np.ndarray
+    user: Ints
+    level: Floats
+    part: Floats
+    use: Floats
+    since: Floats
+    rate: Floats
+    fixed: Floats
 
 
-def share(user, level, part, fixed) -> Share:
+def share(user: Ints, level: Floats, part: Floats, fixed: Floats) -> Share:
     """Nobody has used anything yet."""
     k = len(part) + 1
     return Share(user, level, part, np.zeros(k), np.zeros(k), np.zeros(k), fixed)
@@ -46,7 +47,7 @@ def no_share() -> Share:
 
 
 @borrowed
-def use_at(s, u, now):
+def use_at(s: Share, u: int, now: float) -> float:
     """Decayed processor-seconds of user ``u`` at ``now``."""
     half, past = s.fixed[5], now - s.since[u]
     if half == 0:
@@ -56,7 +57,7 @@ def use_at(s, u, now):
 
 
 @borrowed
-def spend(s, j, now, procs):
+def spend(s: Share, j: int, now: float, procs: int) -> None:
     """From now on the user of job ``j`` uses ``procs`` more processors (or fewer)."""
     if len(s.user) == 0:
         return
@@ -67,7 +68,7 @@ def spend(s, j, now, procs):
 
 
 @borrowed
-def priority(s, j, now, submit, procs):
+def priority(s: Share, j: int, now: float, submit: float, procs: int) -> float:
     """Minus the priority of waiting job ``j``, so that the smallest goes first."""
     age, size, fair, qos, longest, _, machine, small = s.fixed
     u = s.user[j]
@@ -80,14 +81,25 @@ def priority(s, j, now, submit, procs):
 
 
 @compiled
-def score_of(now, j, submit, procs, booked, score):
+def score_of(
+    now: float, j: int, submit: Floats, procs: Ints, booked: Floats, score: Score
+) -> float:
     """The score of job ``j`` by an order without memory; an estimate counts as 1 s at least."""
     since, run = submit[j] - submit[0], max(booked[j], 1.0)
     return score(now - submit[0], since, run, float(procs[j]))
 
 
 @compiled
-def score_all(now, queue, submit, procs, booked, score, share, scores):
+def score_all(
+    now: float,
+    queue: Ints,
+    submit: Floats,
+    procs: Ints,
+    booked: Floats,
+    score: Score,
+    share: Share,
+    scores: Floats,
+) -> None:
     """Write the scores of the jobs in ``queue``; a share that is not empty replaces ``score``."""
     for k in range(len(queue)):
         j = queue[k]

@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numba
-from numba.core.runtime import rtsys
+from numba.core.runtime import rtsys  # type: ignore[attr-defined]
 from platformdirs import user_cache_path
 
 
@@ -69,28 +69,41 @@ def _without_scipy() -> Iterator[None]:
         vars(sys.modules[functions])["_HAVE_BLAS"] = True
 
 
-def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+F = TypeVar("F", bound=Callable[..., Any])
+_CONFIG: Any = numba.config
+
+
+@overload
+def compiled(function: F) -> F: ...
+@overload
+def compiled(**options: Any) -> Callable[[F], F]: ...
+def compiled(function: Any = None, **options: Any) -> Any:
     """``numba.njit(cache=True)`` into `FOLDER`; other users of numba keep their own folder."""
     if function is None:
         return lambda f: compiled(f, **options)
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = FOLDER
+    before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, FOLDER
     try:
         made = numba.njit(cache=True, error_model="numpy", **options)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        _CONFIG.CACHE_DIR = before
     _load_lightly(made)
     return made
 
 
-def borrowed(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+@overload
+def borrowed(function: F) -> F: ...
+@overload
+def borrowed(**options: Any) -> Callable[[F], F]: ...
+def borrowed(function: Any = None, **options: Any) -> Any:
     """`compiled`, for what only works on arrays it is handed: references to them are not counted.
 
     Counting costs more than a list operation does: an atomic step per array, on entry and on exit.
     A function that makes or hands back an array does not compile so; one that takes a structure
     (`site_struct`) must not be, for reading a field of it counts.
     """
-    return compiled(function, _nrt=False, **options)
+    return (
+        compiled(_nrt=False, **options)(function) if function else compiled(_nrt=False, **options)
+    )
 
 
 def _load_lightly(made: Any) -> None:
@@ -151,7 +164,8 @@ class _PlainScore(numba.types.WrapperAddressProtocol):
     """
 
     def __init__(self, score: Callable[..., Any]) -> None:
-        self.score, self.error = score, None
+        self.score = score
+        self.error: BaseException | None = None
         self._callback = ctypes.CFUNCTYPE(*[ctypes.c_double] * 5)(self._called)
 
     def _called(self, *seen: float) -> float:

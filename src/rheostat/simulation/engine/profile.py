@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Floats, Ints
 from rheostat.simulation.engine.jit import borrowed, compiled
 
 WIDTH = 32
@@ -26,7 +27,7 @@ FREE = MOMENT + WIDTH
 
 
 @compiled
-def profile(steps):
+def profile(steps: int) -> Floats:
     """An empty plan with room for ``steps`` steps."""
     p = np.empty((4 * (steps // WIDTH) + 4, FREE + WIDTH))
     clear(p)
@@ -34,19 +35,19 @@ def profile(steps):
 
 
 @borrowed
-def clear(p):
+def clear(p: Floats) -> None:
     """Take out all steps."""
     p[0, USED] = 0
 
 
 @borrowed(forceinline=True)
-def bound(length):
+def bound(length: float) -> float:
     """More than ``length``: rounding must not hide a job."""
     return length * (1 + 1e-12) + 1e-6
 
 
 @borrowed(fastmath={"nnan", "nsz"})
-def _tighten(p, b):
+def _tighten(p: Floats, b: int) -> None:
     """Make MOST and LEAST of a block exact."""
     most, least = -np.inf, np.inf
     for k in range(int(p[b, COUNT])):
@@ -55,7 +56,7 @@ def _tighten(p, b):
 
 
 @borrowed
-def _take_block(p, place):
+def _take_block(p: Floats, place: int) -> int:
     """A fresh block at ``place``; its number."""
     new = int(p[0, USED])
     for i in range(new, place, -1):
@@ -67,7 +68,7 @@ def _take_block(p, place):
 
 
 @borrowed(forceinline=True)
-def append(p, when, free):
+def append(p: Floats, when: float, free: float) -> None:
     """Add a step behind all others; blocks are left half empty, for those that come between."""
     last = int(p[0, USED]) - 1
     b = int(p[last, ORDER]) if last >= 0 else -1
@@ -79,7 +80,7 @@ def append(p, when, free):
 
 
 @borrowed
-def _split(p, place):
+def _split(p: Floats, place: int) -> None:
     """Move the upper half of the block at ``place`` into a new one behind it."""
     old = int(p[place, ORDER])
     new = _take_block(p, place + 1)
@@ -92,7 +93,7 @@ def _split(p, place):
 
 
 @borrowed
-def _insert(p, place, k, when, free):
+def _insert(p: Floats, place: int, k: int, when: float, free: float) -> None:
     """Put a step before step ``k`` of the block at ``place``."""
     if p[int(p[place, ORDER]), COUNT] == WIDTH:
         _split(p, place)
@@ -107,7 +108,9 @@ def _insert(p, place, k, when, free):
 
 
 @borrowed
-def reserve(p, place, k, until, need, level, low, high):
+def reserve(
+    p: Floats, place: int, k: int, until: float, need: int, level: float, low: int, high: int
+) -> tuple[float, float]:
     """Take ``need`` processors from step ``k`` of the block at ``place`` until ``until``, s.
 
     ``level``: processors free just before that step, and so at ``until`` if no step is taken.
@@ -148,7 +151,7 @@ def reserve(p, place, k, until, need, level, low, high):
 
 
 @borrowed(forceinline=True)
-def _below(p, b, need):
+def _below(p: Floats, b: int, need: int) -> float:
     """When fewer than ``need`` are free in a block for the first time, s; inf if they never are."""
     if p[b, LEAST] - p[b, TAKEN] < need:
         for k in range(int(p[b, COUNT])):
@@ -158,7 +161,7 @@ def _below(p, b, need):
 
 
 @borrowed
-def first_below(p, need):
+def first_below(p: Floats, need: int) -> float:
     """When fewer than ``need`` are free for the first time, s; inf if they never are."""
     for place in range(int(p[0, USED])):
         when = _below(p, int(p[place, ORDER]), need)
@@ -168,7 +171,7 @@ def first_below(p, need):
 
 
 @borrowed
-def before(p, free, when, now, sizes, limit):
+def before(p: Floats, free: float, when: float, now: float, sizes: Ints, limit: Floats) -> None:
     """Lower ``limit``: a job of each of ``sizes`` that is as long is not over before ``when``, s.
 
     ``free`` is what is free in truth.  A size that is never free before then: -inf.
@@ -184,13 +187,13 @@ def before(p, free, when, now, sizes, limit):
 
 
 @borrowed(forceinline=True)
-def end(p, place, k, now, length):
+def end(p: Floats, place: int, k: int, now: float, length: float) -> float:
     """When a job of this length that is planned at this step is over."""
     return max(p[int(p[place, ORDER]), MOMENT + k], now) + length
 
 
 @borrowed
-def earliest(p, need, length, now, stop):
+def earliest(p: Floats, need: int, length: float, now: float, stop: float) -> tuple[int, int]:
     """(place, k) of the first step from which ``need`` stay free for ``length`` seconds.
 
     What begins in the past lasts from ``now`` on.  (-1, 0) if it would not be over by ``stop``.
@@ -238,7 +241,7 @@ def earliest(p, need, length, now, stop):
 
 
 @borrowed
-def longest(p, free, need, now, stop):
+def longest(p: Floats, free: float, need: int, now: float, stop: float) -> float:
     """For how long ``need`` stay free at most from any one step on, until ``stop`` at most, s.
 
     ``free`` is what is free in truth.  -inf if they never are.
@@ -262,7 +265,7 @@ def longest(p, free, need, now, stop):
 
 
 @borrowed
-def limits(p, free, now, sizes, limit):
+def limits(p: Floats, free: float, now: float, sizes: Ints, limit: Floats) -> None:
     """Write ``limit``: a job of each of ``sizes``, which ascend, that is as long cannot start, s.
 
     ``free`` is what is free in truth; a size beyond it cannot run: -inf.

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Floats, Ints
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.engine.sorted_blocks import (
     FROM,
@@ -49,16 +50,16 @@ DEEP = 48
 class Index(NamedTuple):
     """The arrays of the notation above."""
 
-    edge: np.ndarray
-    kind: np.ndarray
-    sizes: np.ndarray
-    short: np.ndarray
-    small: np.ndarray
-    exact: np.ndarray
-    slack: np.ndarray
+    edge: Floats
+    kind: Ints
+    sizes: Ints
+    short: Floats
+    small: Floats
+    exact: Floats
+    slack: Floats
 
 
-def index(procs, rank=None) -> Index:
+def index(procs: Ints, rank: Floats | None = None) -> Index:
     """An index for these jobs, not in use yet; ``rank`` None means 0, 1, 2, ...
 
     Every size is a class of its own where there are few, else neighbours share one, the fewer the
@@ -82,13 +83,13 @@ def index(procs, rank=None) -> Index:
 
 
 @compiled
-def _group_of(index, rank):
+def _group_of(index: Index, rank: float) -> int:
     """Group that holds ``rank``."""
-    return np.searchsorted(index.edge[:-1], rank, side="right") - 1
+    return int(np.searchsorted(index.edge[:-1], rank, side="right")) - 1
 
 
 @borrowed
-def enter(index, rank, j, procs, length):
+def enter(index: Index, rank: float, j: int, procs: int, length: float) -> None:
     """Job ``j`` waits from now on."""
     c, k = index.kind[j], GROUPS + _group_of(index, rank)
     while k and (length < index.short[k, c] or procs < index.small[k, c]):
@@ -98,7 +99,7 @@ def enter(index, rank, j, procs, length):
 
 
 @borrowed
-def rebuild(index, waiting):
+def rebuild(index: Index, waiting: Floats) -> None:
     """Make all of it exact."""
     index.short[:] = np.inf
     index.small[:] = np.inf
@@ -118,14 +119,14 @@ def rebuild(index, waiting):
 
 
 @borrowed(forceinline=True)
-def _may(index, k, c, free, extra, slack):
+def _may(index: Index, k: int, c: int, free: float, extra: int, slack: Floats) -> bool:
     """May a job below row ``k`` start: small enough for good, or small and short enough?"""
     small = index.small[k, c]
     return (small <= extra) | ((small <= free) & (index.short[k, c] < slack[c]))
 
 
 @borrowed(forceinline=True)
-def _any(index, k, free, extra, slack):
+def _any(index: Index, k: int, free: float, extra: int, slack: Floats) -> bool:
     """May a job of any class below row ``k``?"""
     may = False
     for c in range(index.small.shape[1]):  # without a way out: all classes at once
@@ -134,7 +135,7 @@ def _any(index, k, free, extra, slack):
 
 
 @borrowed
-def _group(index, first, free, extra, slack):
+def _group(index: Index, first: int, free: float, extra: int, slack: Floats) -> int:
     """First group from ``first`` on that may hold a job that could start; `GROUPS` if none."""
     k = GROUPS + first
     while k:
@@ -150,7 +151,9 @@ def _group(index, first, free, extra, slack):
 
 
 @borrowed
-def next_deep(index, waiting, place, k, free, extra, slack):
+def next_deep(
+    index: Index, waiting: Floats, place: int, k: int, free: float, extra: int, slack: Floats
+) -> tuple[int, int]:
     """As `fixed._next`: (place, k) of the next entry to look at, past the end if none is.
 
     ``slack`` is one of each class, which does not rise with the size.
@@ -181,7 +184,9 @@ def next_deep(index, waiting, place, k, free, extra, slack):
 
 
 @borrowed
-def _look(index, waiting, place, k, g, room):
+def _look(
+    index: Index, waiting: Floats, place: int, k: int, g: int, room: tuple[float, int, Floats]
+) -> tuple[int, int, bool]:
     """(place, k, is there one?) of an entry of group ``g`` to look at, else of the group behind."""
     free, extra, slack = room
     low, high, longest = index.edge[g], index.edge[g + 1], slack[0]
@@ -208,7 +213,7 @@ def _look(index, waiting, place, k, g, room):
 
 
 @borrowed
-def _tighten(index, waiting, g):
+def _tighten(index: Index, waiting: Floats, g: int) -> None:
     """Make the bounds of one group exact."""
     short, small = index.exact
     short[:], small[:] = np.inf, np.inf

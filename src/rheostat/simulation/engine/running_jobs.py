@@ -26,6 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulation.engine import sorted_blocks as many
+from rheostat.simulation.engine.array_types import Floats, Ints, Overdue
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.engine.sorted_blocks import (
     FROM,
@@ -46,7 +47,7 @@ HEAD, END, WHO, DUE, EXPECTED, WHOSE = range(6)
 
 
 @compiled
-def idle(capacity):
+def idle(capacity: int) -> tuple[Floats, Floats, Floats]:
     """(few, ends, running): no job runs yet; ``capacity`` is the most that can at once."""
     few = np.empty((6, FEW))
     few[HEAD, 0], few[HEAD, 1] = 0, 0
@@ -54,7 +55,7 @@ def idle(capacity):
 
 
 @borrowed(forceinline=True)
-def next_end(few, ends):
+def next_end(few: Floats, ends: Floats) -> float:
     """When the next job ends, s; inf if none runs."""
     if few[HEAD, 1] > 0:
         return many.first_key(ends)
@@ -63,7 +64,7 @@ def next_end(few, ends):
 
 
 @borrowed(forceinline=True)
-def first_expected(few, running):
+def first_expected(few: Floats, running: Floats) -> float:
     """When the next job is expected to end, s; inf if none runs."""
     if few[HEAD, 1] > 0:
         return many.first_key(running)
@@ -72,7 +73,16 @@ def first_expected(few, running):
 
 
 @borrowed(forceinline=True)
-def begin(few, ends, running, j, end, expected, procs, by_expected):
+def begin(
+    few: Floats,
+    ends: Floats,
+    running: Floats,
+    j: int,
+    end: float,
+    expected: float,
+    procs: Ints,
+    by_expected: bool,
+) -> None:
     """Job ``j`` runs; of jobs that end together the one started first goes, or the least due."""
     m = int(few[HEAD, 0])
     if few[HEAD, 1] > 0 or m == FEW:
@@ -84,7 +94,9 @@ def begin(few, ends, running, j, end, expected, procs, by_expected):
 
 
 @borrowed
-def finish(few, ends, running, start, booked, by_expected):
+def finish(
+    few: Floats, ends: Floats, running: Floats, start: Floats, booked: Floats, by_expected: bool
+) -> int:
     """Take out the next job to end, and tell it; its expected end is ``start`` + ``booked``."""
     if few[HEAD, 1] > 0:
         j = many.pop(ends, by_expected)
@@ -101,7 +113,7 @@ def finish(few, ends, running, start, booked, by_expected):
 
 
 @borrowed(forceinline=True)
-def _put_end(few, m, j, end, expected, by_expected):
+def _put_end(few: Floats, m: int, j: float, end: float, expected: float, by_expected: bool) -> None:
     k = m
     while k > 0 and few[END, k - 1] <= end:
         if by_expected and few[END, k - 1] == end and few[DUE, k - 1] > expected:
@@ -113,7 +125,7 @@ def _put_end(few, m, j, end, expected, by_expected):
 
 
 @borrowed(forceinline=True)
-def _put_expected(few, m, j, expected):
+def _put_expected(few: Floats, m: int, j: float, expected: float) -> None:
     k = m
     while k > 0 and few[EXPECTED, k - 1] <= expected:
         few[EXPECTED, k], few[WHOSE, k] = few[EXPECTED, k - 1], few[WHOSE, k - 1]
@@ -122,7 +134,7 @@ def _put_expected(few, m, j, expected):
 
 
 @borrowed(forceinline=True)
-def _drop_expected(few, last, j):
+def _drop_expected(few: Floats, last: int, j: float) -> None:
     k = last
     while few[WHOSE, k] != j:
         k -= 1
@@ -131,7 +143,9 @@ def _drop_expected(few, last, j):
 
 
 @borrowed
-def _begin_many(few, ends, running, j, end, expected, procs):
+def _begin_many(
+    few: Floats, ends: Floats, running: Floats, j: int, end: float, expected: float, procs: Ints
+) -> None:
     if few[HEAD, 1] == 0:
         few[HEAD, 1] = 1
         for k in range(int(few[HEAD, 0]) - 1, -1, -1):
@@ -144,7 +158,7 @@ def _begin_many(few, ends, running, j, end, expected, procs):
 
 
 @borrowed
-def _gather(few, ends, running, by_expected):
+def _gather(few: Floats, ends: Floats, running: Floats, by_expected: bool) -> None:
     """From the blocks, which are empty then, back to the rows."""
     m = 0
     for place in range(used(ends)):
@@ -164,7 +178,9 @@ def _gather(few, ends, running, by_expected):
 
 
 @borrowed
-def shadow(few, running, procs, free, need, least):
+def shadow(
+    few: Floats, running: Floats, procs: Ints, free: int, need: int, least: float
+) -> tuple[float, int]:
     """As `blocks.shadow`: (expected time at which ``need`` are free, what is left over then)."""
     if few[HEAD, 1] > 0:
         return many.shadow(running, free, need, least)
@@ -182,7 +198,7 @@ def shadow(few, running, procs, free, need, least):
 
 
 @borrowed
-def overdue(few, running, now):
+def overdue(few: Floats, running: Floats, now: float) -> int:
     """The job expected to have ended first, if that was before ``now``; else -1."""
     if few[HEAD, 1] > 0:
         late = many.first_key(running) < now
@@ -192,7 +208,7 @@ def overdue(few, running, now):
 
 
 @borrowed
-def postpone(few, running, j, expected, procs):
+def postpone(few: Floats, running: Floats, j: int, expected: float, procs: Ints) -> None:
     """The `overdue` job is expected to end at ``expected``."""
     if few[HEAD, 1] > 0:
         many.pop(running, False)
@@ -202,7 +218,7 @@ def postpone(few, running, j, expected, procs):
 
 
 @borrowed
-def longer(since, estimate):
+def longer(since: float, estimate: float) -> float:
     """The next estimate, s, of a job that has run for ``since`` seconds and outlived it."""
     for more in MORE:
         if estimate + more > since:
@@ -211,7 +227,15 @@ def longer(since, estimate):
 
 
 @borrowed
-def extend(few, running, now, late, start, booked, procs):
+def extend(
+    few: Floats,
+    running: Floats,
+    now: float,
+    late: Overdue,
+    start: Floats,
+    booked: Floats,
+    procs: Ints,
+) -> bool:
     """Give every overdue job the next longer estimate; True if there were any.
 
     ``late`` is (mode, estimates (n,), requests (n,)): a job's first estimate, and what was asked

@@ -18,10 +18,17 @@ import numpy as np
 
 from rheostat.simulation.engine import site_heap as heaps
 from rheostat.simulation.engine import site_plan as plans
+from rheostat.simulation.engine.array_types import Floats, Ints, Score
+from rheostat.simulation.engine.fair_share import Share
 from rheostat.simulation.engine.jit import compiled
 from rheostat.simulation.engine.running_jobs import EXTEND, NOW
 from rheostat.simulation.engine.site_pass import run_pass
+from rheostat.simulation.engine.site_plan import Capacity, Plan
 from rheostat.simulation.engine.site_state import (
+    Jobs,
+    QueueRule,
+    State,
+    Ways,
     close,
     enqueue,
     note,
@@ -33,7 +40,16 @@ from rheostat.simulation.engine.site_state import (
 
 
 @compiled
-def run_site(jobs, ways, capacity, procs, score, rule, share, logs):
+def run_site(
+    jobs: Jobs,
+    ways: Ways,
+    capacity: Capacity,
+    procs: Ints,
+    score: Score,
+    rule: QueueRule,
+    share: Share,
+    logs: int,
+) -> tuple[Floats, Floats, Floats, Ints, int]:
     """(log of runs, pieces of idle processors, eligible (n,), restarts (n,), passes)."""
     s = state(jobs, ways, capacity, procs, rule, share, logs)
     p = plans.plan(64 + len(capacity.when), capacity.when, capacity.there)
@@ -63,7 +79,7 @@ def run_site(jobs, ways, capacity, procs, score, rule, share, logs):
 
 
 @compiled
-def _next(s):
+def _next(s: State) -> float:
     """The next moment at which anything happens; inf when nothing ever will."""
     i, f, h = s.next_job, s.next_fail, s.here + 1
     now = min(heaps.first(s.ends), heaps.first(s.later))
@@ -79,7 +95,7 @@ def _next(s):
 
 
 @compiled
-def _event(now, s, p):
+def _event(now: float, s: State, p: Plan) -> bool:
     """Let the next thing of this moment happen; False if nothing is left."""
     i, f = s.next_job, s.next_fail
     if heaps.first(s.ends) == now:
@@ -98,7 +114,7 @@ def _event(now, s, p):
 
 
 @compiled
-def _admit(now, s, p, j):
+def _admit(now: float, s: State, p: Plan, j: int) -> None:
     """Into the queue, unless no way fits what the site plans, even if nobody else were there."""
     s.eligible[j] = now
     hope = len(s.when) == 1
@@ -113,7 +129,7 @@ def _admit(now, s, p, j):
 
 
 @compiled
-def _submit(now, s, p, i):
+def _submit(now: float, s: State, p: Plan, i: int) -> None:
     """A job arrives: into the queue, unless the one it waits for is not done."""
     k = s.parent[i]
     s.arrived[i] = True
@@ -124,7 +140,7 @@ def _submit(now, s, p, i):
 
 
 @compiled
-def _end(now, s, p, j):
+def _end(now: float, s: State, p: Plan, j: int) -> None:
     """A run is over, or nodes are repaired."""
     stop(s, j, now)
     if j < len(s.submit):
@@ -133,7 +149,7 @@ def _end(now, s, p, j):
 
 
 @compiled
-def _settle(now, s, p, j):
+def _settle(now: float, s: State, p: Plan, j: int) -> None:
     """The job will not run again; those that wait for it may."""
     s.done[j] = True
     s.end[j] = now
@@ -146,7 +162,7 @@ def _settle(now, s, p, j):
 
 
 @compiled
-def _fail(now, s, p, f):
+def _fail(now: float, s: State, p: Plan, f: int) -> None:
     """Nodes fail: whoever is on them is killed, and they are gone until repaired.
 
     Processors are thought of in a row, running jobs in order of their start, then the idle ones;
@@ -182,7 +198,7 @@ def _fail(now, s, p, f):
 
 
 @compiled
-def _kill(now, s, p, j):
+def _kill(now: float, s: State, p: Plan, j: int) -> None:
     """End a run by force; the job queues again, as often as the rule allows."""
     heaps.discard(s.ends, j)
     stop(s, j, now)

@@ -13,27 +13,38 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Floats, Ints
 from rheostat.simulation.engine.jit import compiled
 from rheostat.simulation.engine.site_struct import struct
 
-Heap = struct("Heap", "key", "tie", "number", "item", "count", "ever")
+
+@struct
+class Heap:
+    """Entries by moment: ``key`` and ``tie`` order them, ``number`` those that tie."""
+
+    key: Floats
+    tie: Floats
+    number: Ints
+    item: Ints
+    count: int
+    ever: int
 
 
 @compiled
-def heap(capacity):
+def heap(capacity: int) -> Heap:
     """An empty heap with room for ``capacity`` entries."""
     c = capacity + 1
     return Heap(np.zeros(c), np.zeros(c), np.zeros(c, np.int64), np.zeros(c, np.int64), 0, 0)
 
 
 @compiled
-def first(h):
+def first(h: Heap) -> float:
     """The smallest moment; inf for an empty heap."""
     return h.key[0] if h.count else np.inf
 
 
 @compiled
-def push(h, key, tie, item):
+def push(h: Heap, key: float, tie: float, item: int) -> None:
     """Add an entry."""
     k = h.count
     h.key[k], h.tie[k], h.number[k], h.item[k] = key, tie, h.ever, item
@@ -43,7 +54,7 @@ def push(h, key, tie, item):
 
 
 @compiled
-def pop(h):
+def pop(h: Heap) -> int:
     """Take out the first item."""
     item = h.item[0]
     take(h, 0)
@@ -51,7 +62,7 @@ def pop(h):
 
 
 @compiled
-def take(h, k):
+def take(h: Heap, k: int) -> None:
     """Take out the entry at place ``k``."""
     h.count -= 1
     key, tie, number, item = h.key, h.tie, h.number, h.item
@@ -62,7 +73,7 @@ def take(h, k):
 
 
 @compiled
-def discard(h, item):
+def discard(h: Heap, item: int) -> None:
     """Take out the entry of ``item``, which is there."""
     for k in range(h.count):
         if h.item[k] == item:
@@ -71,7 +82,7 @@ def discard(h, item):
 
 
 @compiled
-def _swap(key, tie, number, item, a, b):
+def _swap(key: Floats, tie: Floats, number: Ints, item: Ints, a: int, b: int) -> None:
     key[a], key[b] = key[b], key[a]
     tie[a], tie[b] = tie[b], tie[a]
     number[a], number[b] = number[b], number[a]
@@ -79,7 +90,7 @@ def _swap(key, tie, number, item, a, b):
 
 
 @compiled
-def _before(key, tie, number, a, b):
+def _before(key: Floats, tie: Floats, number: Ints, a: int, b: int) -> bool:
     if key[a] != key[b]:
         return key[a] < key[b]
     if tie[a] != tie[b]:
@@ -88,14 +99,14 @@ def _before(key, tie, number, a, b):
 
 
 @compiled
-def _rise(key, tie, number, item, k):
+def _rise(key: Floats, tie: Floats, number: Ints, item: Ints, k: int) -> None:
     while k > 0 and _before(key, tie, number, k, (k - 1) // 2):
         _swap(key, tie, number, item, k, (k - 1) // 2)
         k = (k - 1) // 2
 
 
 @compiled
-def _sink(key, tie, number, item, k, count):
+def _sink(key: Floats, tie: Floats, number: Ints, item: Ints, k: int, count: int) -> None:
     while True:
         least = k
         for child in (2 * k + 1, 2 * k + 2):

@@ -14,14 +14,18 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulation.engine import site_plan as plans
+from rheostat.simulation.engine.array_types import Bools, Floats, Ints, Score
 from rheostat.simulation.engine.fair_share import priority
 from rheostat.simulation.engine.jit import compiled
 from rheostat.simulation.engine.running_jobs import NOW
-from rheostat.simulation.engine.site_state import start
+from rheostat.simulation.engine.site_plan import Plan
+from rheostat.simulation.engine.site_state import State, start
+
+Spare = tuple[Ints, Bools, Floats, Ints]
 
 
 @compiled
-def run_pass(now, s, p, score):
+def run_pass(now: float, s: State, p: Plan, score: Score) -> None:
     """Start what may start."""
     if s.waiting == 0 or (s.fresh < 0 and not s.full):
         return
@@ -56,7 +60,7 @@ def run_pass(now, s, p, score):
 
 
 @compiled
-def _close_ranks(s):
+def _close_ranks(s: State) -> None:
     """Take those out of the queue that have started."""
     queue, kept = s.queue, 0
     for k in range(s.waiting):
@@ -67,7 +71,7 @@ def _close_ranks(s):
 
 
 @compiled
-def _turns(now, s, score):
+def _turns(now: float, s: State, score: Score) -> Ints:
     """Places of the queue by score, smallest first."""
     m, queue, submit, booked, need, first = s.waiting, s.queue, s.submit, s.booked, s.need, s.first
     scores = np.empty(m)
@@ -82,7 +86,7 @@ def _turns(now, s, score):
 
 
 @compiled
-def _able(j, free, res, least, first, need):
+def _able(j: int, free: Ints, res: Ints, least: Ints, first: Ints, need: Ints) -> bool:
     """Is what some way of the job needs free?  ``res`` is that of its partition."""
     for i in range(len(res)):
         if least[j, i] > 0 and free[res[i]] < least[j, i]:
@@ -96,7 +100,7 @@ def _able(j, free, res, least, first, need):
 
 
 @compiled
-def _within(j, least, extra, q):
+def _within(j: int, least: Ints, extra: Ints, q: int) -> bool:
     for i in range(least.shape[1]):
         if least[j, i] > 0 and least[j, i] > extra[q, i]:
             return False
@@ -104,7 +108,7 @@ def _within(j, least, extra, q):
 
 
 @compiled
-def _last(s, turn, last, free, least_turn):
+def _last(s: State, turn: Ints, last: int, free: Ints, least_turn: int) -> int:
     """The last turn from ``least_turn`` to ``last`` that what is free would do for, -1 for none."""
     queue, part, array, active, limit = s.queue, s.part, s.array, s.active, s.limit
     res, least, first, need = s.res, s.least, s.first, s.need
@@ -121,7 +125,7 @@ def _last(s, turn, last, free, least_turn):
 
 
 @compiled
-def _look(now, s, turn, k, last, spare):
+def _look(now: float, s: State, turn: Ints, k: int, last: int, spare: Spare) -> int:
     """The first turn from k on that must be tried: it leads its partition, or could start."""
     free, blocked, until, extra = spare
     queue, part, array, active, limit = s.queue, s.part, s.array, s.active, s.limit
@@ -147,7 +151,7 @@ def _look(now, s, turn, k, last, spare):
 
 
 @compiled
-def _try(now, s, p, j, spare):
+def _try(now: float, s: State, p: Plan, j: int, spare: Spare) -> bool:
     """Start j the first way that fits, True; or hold a reservation for the preferred way."""
     free, blocked, until, extra = spare
     part = s.part[j]

@@ -23,27 +23,38 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Floats, Ints
 from rheostat.simulation.engine.jit import compiled
 from rheostat.simulation.engine.site_struct import struct
 
-Plan = struct("Plan", "t", "f", "steps", "next", "when", "there")
+
+@struct
+class Plan:
+    """What is free, ``f`` (steps, resources), from ``t`` on; ``when``, ``there``: capacity."""
+
+    t: Floats
+    f: Ints
+    steps: int
+    next: int
+    when: Floats
+    there: Ints
 
 
 class Capacity(NamedTuple):
     """What there is, and when that changes."""
 
-    when: np.ndarray
-    there: np.ndarray
+    when: Floats
+    there: Ints
 
 
 @compiled
-def plan(steps, when, there):
+def plan(steps: int, when: Floats, there: Ints) -> Plan:
     """Room for ``steps`` steps."""
     return Plan(np.empty(steps), np.empty((steps, there.shape[1]), np.int64), 0, 0, when, there)
 
 
 @compiled
-def widen(p, steps):
+def widen(p: Plan, steps: int) -> None:
     """Make room for ``steps`` steps; what is in the plan is lost."""
     if len(p.t) < steps:
         p.t = np.empty(2 * steps)
@@ -51,7 +62,7 @@ def widen(p, steps):
 
 
 @compiled
-def begin(p, here, now, used):
+def begin(p: Plan, here: int, now: float, used: Ints) -> None:
     """One step from ``now`` on with all that is not ``used``; ``here`` is the step of capacity."""
     f, there = p.f, p.there
     p.t[0] = now
@@ -61,7 +72,7 @@ def begin(p, here, now, used):
 
 
 @compiled
-def _append(p, when):
+def _append(p: Plan, when: float) -> None:
     """A further step equal to the last, unless the last is at that moment."""
     t, f, last = p.t, p.f, p.steps - 1
     if when > t[last]:
@@ -72,7 +83,7 @@ def _append(p, when):
 
 
 @compiled
-def grow(p, until):
+def grow(p: Plan, until: float) -> None:
     """Take in all steps of capacity up to and including ``until``."""
     when, there = p.when, p.there
     k = p.next
@@ -85,7 +96,7 @@ def grow(p, until):
 
 
 @compiled
-def _further(p, before):
+def _further(p: Plan, before: float) -> bool:
     """Take in one more step of capacity that lies before ``before``; False if there is none."""
     k = p.next
     if k == len(p.when) or p.when[k] >= before:
@@ -95,7 +106,9 @@ def _further(p, before):
 
 
 @compiled
-def release(p, ends, runs, way, part, need, res, least):
+def release(
+    p: Plan, ends: Floats, runs: Ints, way: Ints, part: Ints, need: Ints, res: Ints, least: float
+) -> None:
     """What ``runs`` give back at their expected ``ends``, which ascend; none is before ``least``.
 
     Step 0 is what is free in truth: an end that is due or overdue is a step behind it.
@@ -121,7 +134,7 @@ def release(p, ends, runs, way, part, need, res, least):
 
 
 @compiled
-def enough(free, res, need):
+def enough(free: Ints, res: Ints, need: Ints) -> bool:
     """Is there as much of each resource as is needed?"""
     for s in range(len(res)):
         if need[s] > 0 and free[res[s]] < need[s]:
@@ -130,7 +143,7 @@ def enough(free, res, need):
 
 
 @compiled
-def _enough(f, k, res, need):
+def _enough(f: Ints, k: int, res: Ints, need: Ints) -> bool:
     for s in range(len(res)):
         if need[s] > 0 and f[k, res[s]] < need[s]:
             return False
@@ -138,7 +151,7 @@ def _enough(f, k, res, need):
 
 
 @compiled
-def _holds(p, k, length, res, need):
+def _holds(p: Plan, k: int, length: float, res: Ints, need: Ints) -> int:
     """First step after k, within ``length`` of its moment, that is not enough; -1 if all are."""
     t, f = p.t, p.f
     m, end = k + 1, max(t[k], t[0]) + length
@@ -152,13 +165,13 @@ def _holds(p, k, length, res, need):
 
 
 @compiled
-def fits(p, length, res, need):
+def fits(p: Plan, length: float, res: Ints, need: Ints) -> bool:
     """Is there enough from now on for ``length`` seconds?"""
     return _enough(p.f, 0, res, need) and _holds(p, 0, length, res, need) < 0
 
 
 @compiled
-def earliest(p, length, res, need):
+def earliest(p: Plan, length: float, res: Ints, need: Ints) -> int:
     """First step from which there is enough for ``length`` seconds; -1 if there never is."""
     k, t, f, steps, more = 0, p.t, p.f, p.steps, p.next < len(p.when)
     now = t[0]
@@ -183,7 +196,7 @@ def earliest(p, length, res, need):
 
 
 @compiled
-def _cut(p, when):
+def _cut(p: Plan, when: float) -> int:
     """Make ``when`` a step behind the first; its index."""
     t, f, k = p.t, p.f, p.steps
     while k > 1 and t[k - 1] >= when:
@@ -202,7 +215,7 @@ def _cut(p, when):
 
 
 @compiled
-def reserve(p, at, length, res, need, instant):
+def reserve(p: Plan, at: int, length: float, res: Ints, need: Ints, instant: bool) -> None:
     """Take what is needed from step ``at`` for ``length`` seconds.
 
     ``instant``: what takes no time at all still takes the whole step, so that nothing runs across.

@@ -27,40 +27,42 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rheostat.simulation.engine.fair_share import spend
+from rheostat.simulation.engine.array_types import Bools, Floats, Ints
+from rheostat.simulation.engine.fair_share import Share, spend
 from rheostat.simulation.engine.jit import compiled
 from rheostat.simulation.engine.running_jobs import longer
-from rheostat.simulation.engine.site_heap import heap, push
+from rheostat.simulation.engine.site_heap import Heap, heap, push
+from rheostat.simulation.engine.site_plan import Capacity
 from rheostat.simulation.engine.site_struct import struct
 
 
 class Jobs(NamedTuple):
     """Who comes when, and what waits for what."""
 
-    submit: np.ndarray
-    rank: np.ndarray
-    part: np.ndarray
-    first: np.ndarray
-    parent: np.ndarray
-    think: np.ndarray
-    below: np.ndarray
-    child: np.ndarray
-    array: np.ndarray
-    limit: np.ndarray
-    fails: np.ndarray
-    hit: np.ndarray
+    submit: Floats
+    rank: Floats
+    part: Ints
+    first: Ints
+    parent: Ints
+    think: Floats
+    below: Ints
+    child: Ints
+    array: Ints
+    limit: Ints
+    fails: Floats
+    hit: Floats
 
 
 class Ways(NamedTuple):
     """The alternatives; a rigid job has one."""
 
-    run: np.ndarray
-    planned: np.ndarray
-    booked: np.ndarray
-    need: np.ndarray
-    res: np.ndarray
-    least: np.ndarray
-    shortest: np.ndarray
+    run: Floats
+    planned: Floats
+    booked: Floats
+    need: Ints
+    res: Ints
+    least: Ints
+    shortest: Floats
 
 
 class QueueRule(NamedTuple):
@@ -75,45 +77,110 @@ class QueueRule(NamedTuple):
     moving: bool
     batch: bool
     by_expected: bool
-    doze_s: np.ndarray
-    wake_s: np.ndarray
+    doze_s: Floats
+    wake_s: Floats
     requeues: int
     overdue: int
 
 
-FIELDS = """
-submit rank part first parent think below child array limit fails hit
-run planned booked need res least shortest
-depth moving batch by_expected doze_s wake_s requeues overdue
-when there
-start alloc end way eligible arrived done again awake
-used nothing active never queue waiting turn runs expected running
-since idle height piece pieces log logged
-ends later here next_job next_fail passes fresh full stale share sharing
-""".split()
+@struct
+class State:
+    """All of `Jobs`, `Ways`, `QueueRule` and capacity, and what changes:
 
-State = struct("State", *FIELDS)
-"""All of `Jobs`, `Ways`, `QueueRule` and capacity, and what changes:
+    start, alloc, end, way (n+F,)   when the run began, its processors were taken, it ended; the way
+    eligible, arrived, done, again  (n,) since when it may run, whether it came, is over, how often
+                                    it was killed; awake (n+F,) processors woken for it
+    used (R,), active               in use of each resource; tasks that run of each array
+    nothing (R,), never (a,)        zeros; ways that what the site plans never leaves room for
+    queue, waiting                  jobs that wait, and how many; turn: 0, 1, 2 ...
+    runs, expected, running         what runs by expected end, and how many
+    since, idle (q, d), height (q,) stacks of idle processors and since when
+    piece, pieces                   partition, processors, from, to of what was idle, and how many
+    log, logged                     see `note`
+    ends, later                     heaps of ends and of jobs that think
+    here, next_job, next_fail       steps of capacity, submissions and failures that were
+    fresh, full, stale              see `site.run_site`
+    share                           see `engine.share`; empty unless the order remembers use
+    """
 
-start, alloc, end, way (n+F,)   when the run began, its processors were taken, it ended; the way
-eligible, arrived, done, again  (n,) since when it may run, whether it came, is over, how often it
-                                was killed; awake (n+F,) processors woken for it
-used (R,), active               in use of each resource; tasks that run of each array
-nothing (R,), never (a,)        zeros; ways that no moment of what the site plans leaves room for
-queue, waiting                  jobs that wait, and how many; turn: 0, 1, 2 ...
-runs, expected, running         what runs by expected end, and how many
-since, idle (q, d), height (q,) stacks of idle processors and since when
-piece, pieces                   partition, processors, from, to of what was idle, and how many
-log, logged                     see `note`
-ends, later                     heaps of ends and of jobs that think
-here, next_job, next_fail       steps of capacity, submissions and failures that were
-fresh, full, stale              see `site.run_site`
-share                           see `engine.share`; empty unless the order remembers use
-"""
+    submit: Floats
+    rank: Floats
+    part: Ints
+    first: Ints
+    parent: Ints
+    think: Floats
+    below: Ints
+    child: Ints
+    array: Ints
+    limit: Ints
+    fails: Floats
+    hit: Floats
+    run: Floats
+    planned: Floats
+    booked: Floats
+    need: Ints
+    res: Ints
+    least: Ints
+    shortest: Floats
+    depth: int
+    moving: bool
+    batch: bool
+    by_expected: bool
+    doze_s: Floats
+    wake_s: Floats
+    requeues: int
+    overdue: int
+    when: Floats
+    there: Ints
+    start: Floats
+    alloc: Floats
+    end: Floats
+    way: Ints
+    eligible: Floats
+    arrived: Bools
+    done: Bools
+    again: Ints
+    awake: Ints
+    used: Ints
+    nothing: Ints
+    active: Ints
+    never: Bools
+    queue: Ints
+    waiting: int
+    turn: Ints
+    runs: Ints
+    expected: Floats
+    running: int
+    since: Floats
+    idle: Ints
+    height: Ints
+    piece: Floats
+    pieces: int
+    log: Floats
+    logged: int
+    ends: Heap
+    later: Heap
+    here: int
+    next_job: int
+    next_fail: int
+    passes: int
+    fresh: int
+    full: bool
+    stale: bool
+    share: Share
+    sharing: bool
 
 
 @compiled
-def state(jobs, ways, capacity, procs, rule, share, logs):
+def state(
+    jobs: Jobs,
+    ways: Ways,
+    capacity: Capacity,
+    procs: Ints,
+    rule: QueueRule,
+    share: Share,
+    logs: int,
+) -> State:
     """Everything idle when the first job comes; ``procs`` (q,) of each partition."""
     n, m, q = len(jobs.submit), len(jobs.part), len(procs)
     most = min(procs.max(), logs) + 2
@@ -139,7 +206,7 @@ def state(jobs, ways, capacity, procs, rule, share, logs):
 
 
 @compiled
-def enqueue(s, j):
+def enqueue(s: State, j: int) -> None:
     """Put job j where the order has it; an order that moves takes them as they come."""
     queue, rank, k = s.queue, s.rank, s.waiting
     while not s.moving and k > 0 and rank[queue[k - 1]] > rank[j]:
@@ -152,7 +219,7 @@ def enqueue(s, j):
 
 
 @compiled
-def occupy(s, part, count, now, doze):
+def occupy(s: State, part: int, count: int, now: float, doze: float) -> int:
     """Take ``count`` idle processors, those that idled least first; how many of them slept."""
     woken = 0
     while count > 0:
@@ -170,7 +237,7 @@ def occupy(s, part, count, now, doze):
 
 
 @compiled
-def _piece(s, part, count, since, now):
+def _piece(s: State, part: int, count: int, since: float, now: float) -> None:
     if now > since:
         piece, k = s.piece, s.pieces
         piece[k, 0], piece[k, 1], piece[k, 2], piece[k, 3] = part, count, since, now
@@ -178,7 +245,7 @@ def _piece(s, part, count, since, now):
 
 
 @compiled
-def vacate(s, part, count, now):
+def vacate(s: State, part: int, count: int, now: float) -> None:
     """Give ``count`` processors back."""
     top = s.height[part]
     if top > 0 and s.since[part, top - 1] == now:
@@ -189,7 +256,7 @@ def vacate(s, part, count, now):
 
 
 @compiled
-def close(s, now):
+def close(s: State, now: float) -> None:
     """Note all that is idle at the end."""
     for part in range(len(s.height)):
         for k in range(s.height[part]):
@@ -198,7 +265,7 @@ def close(s, now):
 
 
 @compiled
-def book(s, j, expected):
+def book(s: State, j: int, expected: float) -> None:
     """Add j to what runs, ordered by expected end."""
     ends, runs, k = s.expected, s.runs, s.running
     while k > 0 and ends[k - 1] > expected:
@@ -209,7 +276,7 @@ def book(s, j, expected):
 
 
 @compiled
-def prolong(s, now):
+def prolong(s: State, now: float) -> None:
     """Give every overdue job the next longer estimate."""
     while s.running > 0 and s.expected[0] < now:
         j = s.runs[0]
@@ -218,7 +285,7 @@ def prolong(s, now):
 
 
 @compiled
-def unbook(s, j):
+def unbook(s: State, j: int) -> None:
     """Take j out of what runs."""
     ends, runs, k = s.expected, s.runs, 0
     while runs[k] != j:
@@ -229,7 +296,7 @@ def unbook(s, j):
 
 
 @compiled
-def note(s, j, now, killed):
+def note(s: State, j: int, now: float, killed: int) -> None:
     """Log a run: job, way, allocated, begun, ended, processors woken, killed by a failure."""
     log, k = s.log, s.logged
     log[k, 0], log[k, 1], log[k, 2], log[k, 3], log[k, 4] = j, s.way[j], s.alloc[j], s.start[j], now
@@ -238,7 +305,7 @@ def note(s, j, now, killed):
 
 
 @compiled
-def stop(s, j, now):
+def stop(s: State, j: int, now: float) -> None:
     """Give back what j has."""
     part, way = s.part[j], s.way[j]
     for k in range(s.need.shape[1]):
@@ -254,7 +321,7 @@ def stop(s, j, now):
 
 
 @compiled
-def start(now, s, j, way):
+def start(now: float, s: State, j: int, way: int) -> float:
     """Give j what it needs, from now on; when it is expected to end."""
     part = s.part[j]
     for k in range(s.need.shape[1]):

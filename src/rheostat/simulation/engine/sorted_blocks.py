@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Floats
 from rheostat.simulation.engine.jit import borrowed, compiled
 
 WIDTH = 32
@@ -41,7 +42,7 @@ COLUMNS = KEY + 4 * WIDTH
 
 
 @compiled
-def blocks(capacity):
+def blocks(capacity: int) -> Floats:
     """An empty list with room for ``capacity`` entries."""
     b = np.empty((4 * (capacity // WIDTH) + 8, COLUMNS))
     clear(b)
@@ -49,25 +50,25 @@ def blocks(capacity):
 
 
 @borrowed
-def clear(b):
+def clear(b: Floats) -> None:
     """Take out all entries."""
     b[0, USED], b[0, BACK], b[0, FRESH] = 0, 0, 0
 
 
 @borrowed(forceinline=True)
-def used(b):
+def used(b: Floats) -> int:
     """Blocks in use; 0 for an empty list."""
     return int(b[0, USED])
 
 
 @borrowed(forceinline=True)
-def block_at(b, place):
+def block_at(b: Floats, place: int) -> int:
     """Number of the block at this place of the order."""
     return int(b[place, ORDER])
 
 
 @borrowed(forceinline=True)
-def first_key(b):
+def first_key(b: Floats) -> float:
     """The smallest key; inf when the list is empty."""
     if used(b) == 0:
         return np.inf
@@ -76,20 +77,20 @@ def first_key(b):
 
 
 @borrowed(forceinline=True)
-def first_item(b):
+def first_item(b: Floats) -> int:
     """The item with the smallest key, of a list that is not empty."""
     block = block_at(b, 0)
     return int(b[block, ITEM + int(b[block, FROM])])
 
 
 @borrowed(forceinline=True)
-def span(b, block):
+def span(b: Floats, block: int) -> tuple[int, int]:
     """(FROM, TO) of a block."""
     return int(b[block, FROM]), int(b[block, TO])
 
 
 @borrowed
-def _take(b, place):
+def _take(b: Floats, place: int) -> int:
     """A fresh block at ``place`` in the order."""
     for i in range(used(b), place, -1):
         b[i, ORDER] = b[i - 1, ORDER]
@@ -107,7 +108,7 @@ def _take(b, place):
 
 
 @borrowed(forceinline=True)
-def _move(b, block, k, to, at):
+def _move(b: Floats, block: int, k: int, to: int, at: int) -> None:
     """Copy entry ``k`` of one block to place ``at`` of another."""
     b[to, KEY + at] = b[block, KEY + k]
     b[to, ITEM + at] = b[block, ITEM + k]
@@ -116,7 +117,7 @@ def _move(b, block, k, to, at):
 
 
 @borrowed
-def tighten(b, block):
+def tighten(b: Floats, block: int) -> None:
     """Make the aggregates of one block exact."""
     total, least, short = 0.0, np.inf, np.inf
     for k in range(int(b[block, FROM]), int(b[block, TO])):
@@ -127,7 +128,7 @@ def tighten(b, block):
 
 
 @borrowed
-def _repack(b):
+def _repack(b: Floats) -> None:
     """Fill every block but the last: many removals can leave blocks of one entry."""
     to, fill = 0, 0
     for place in range(used(b)):
@@ -150,7 +151,7 @@ def _repack(b):
 
 
 @borrowed(forceinline=True)
-def _first(b, key, above):
+def _first(b: Floats, key: float, above: bool) -> int:
     """Place of the first block whose last key is not below (or is above) ``key``; may be past."""
     low, high = 0, used(b)
     while low < high:
@@ -165,7 +166,7 @@ def _first(b, key, above):
 
 
 @borrowed
-def seek(b, key):
+def seek(b: Floats, key: float) -> tuple[int, int]:
     """(place, k) of the first entry whose key is not below ``key``; past the end if none is."""
     place = _first(b, key, False)
     if place == used(b):
@@ -178,7 +179,7 @@ def seek(b, key):
 
 
 @borrowed
-def _slide(b, block):
+def _slide(b: Floats, block: int) -> None:
     """Move the entries of a block to its beginning."""
     low, high = span(b, block)
     for k in range(low, high):
@@ -187,7 +188,7 @@ def _slide(b, block):
 
 
 @borrowed
-def _split(b, place):
+def _split(b: Floats, place: int) -> None:
     """Move the upper half of the block at ``place`` into a new block behind it."""
     old = block_at(b, place)
     new = _take(b, place + 1)
@@ -200,7 +201,7 @@ def _split(b, place):
 
 
 @borrowed(forceinline=True)
-def _room(b, key):
+def _room(b: Floats, key: float) -> int:
     """Place of a block that takes ``key`` behind its equals and is not full."""
     if b[0, BACK] == 0 and b[0, FRESH] == len(b):
         _repack(b)
@@ -222,7 +223,7 @@ def _room(b, key):
 
 
 @borrowed
-def insert(b, key, item, procs, length):
+def insert(b: Floats, key: float, item: int, procs: int, length: float) -> None:
     """Add an entry behind all with the same key."""
     block = block_at(b, _room(b, key))
     low, high = span(b, block)
@@ -246,7 +247,7 @@ def insert(b, key, item, procs, length):
 
 
 @borrowed
-def append(b, key, item, procs, length):
+def append(b: Floats, key: float, item: int, procs: int, length: float) -> None:
     """Add an entry whose key is not below any other."""
     place = used(b) - 1
     if place < 0 or b[block_at(b, place), TO] == WIDTH:
@@ -263,7 +264,7 @@ def append(b, key, item, procs, length):
 
 
 @borrowed(forceinline=True)
-def remove(b, place, k):
+def remove(b: Floats, place: int, k: int) -> bool:
     """Take out entry ``k`` of the block at ``place``; True if the block is gone with it.
 
     What was behind it is then at ``k`` or ``k + 1``.
@@ -290,7 +291,7 @@ def remove(b, place, k):
 
 
 @borrowed
-def discard(b, key, item):
+def discard(b: Floats, key: float, item: int) -> None:
     """Take out ``item``, which was put in with ``key``."""
     for place in range(_first(b, key, False), used(b)):
         block = block_at(b, place)
@@ -301,7 +302,7 @@ def discard(b, key, item):
 
 
 @borrowed(forceinline=True)
-def pop(b, by_length):
+def pop(b: Floats, by_length: bool) -> int:
     """Take out the first item; of those with the same key the one with least length, if asked."""
     place, pick = 0, int(b[block_at(b, 0), FROM])
     if by_length:
@@ -312,7 +313,7 @@ def pop(b, by_length):
 
 
 @borrowed
-def _shortest(b):
+def _shortest(b: Floats) -> tuple[int, int]:
     """(place, k) of the entry with the least length among those with the first key."""
     best, pick, least, key = 0, 0, np.inf, first_key(b)
     for place in range(used(b)):
@@ -326,7 +327,7 @@ def _shortest(b):
 
 
 @borrowed
-def least_procs(b):
+def least_procs(b: Floats) -> float:
     """A bound: no entry has fewer processors; inf for an empty list."""
     least = np.inf
     for place in range(used(b)):
@@ -335,24 +336,24 @@ def least_procs(b):
 
 
 @borrowed
-def shadow(b, free, need, least):
+def shadow(b: Floats, free: int, need: int, least: float) -> tuple[float, int]:
     """(key at which ``free`` plus all entries up to it reach ``need``, what is left over then).
 
     All entries with that same key count, as jobs expected to end together do; a key below ``least``
     counts as that.  (inf, 0) when the whole list is not enough.
     """
-    place, free = 0, float(free)
-    while place < used(b) and free + b[block_at(b, place), TOTAL] < need:
-        free += b[block_at(b, place), TOTAL]
+    place, left = 0, float(free)
+    while place < used(b) and left + b[block_at(b, place), TOTAL] < need:
+        left += b[block_at(b, place), TOTAL]
         place += 1
     when = np.inf
     while place < used(b):
         block = block_at(b, place)
         for k in range(int(b[block, FROM]), int(b[block, TO])):
             if b[block, KEY + k] > when:
-                return when, int(free) - need
-            free += b[block, PROCS + k]
-            if free >= need and when == np.inf:
+                return when, int(left) - need
+            left += b[block, PROCS + k]
+            if left >= need and when == np.inf:
                 when = max(b[block, KEY + k], least)
         place += 1
-    return (when, int(free) - need) if free >= need else (np.inf, 0)
+    return (when, int(left) - need) if left >= need else (np.inf, 0)

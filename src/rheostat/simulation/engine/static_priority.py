@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Floats, Learning, OrderedJobs, Overdue
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.engine.profile import bound
-from rheostat.simulation.engine.queue_index import DEEP, enter, next_deep, rebuild
+from rheostat.simulation.engine.queue_index import DEEP, Index, enter, next_deep, rebuild
 from rheostat.simulation.engine.running_jobs import (
     NOW,
     begin,
@@ -56,9 +57,12 @@ from rheostat.simulation.engine.sorted_blocks import (
 
 FREE, NEXT, PASSES, KNOWN, STALE, UNTIL, EXTRA, INDEXED = range(8)
 
+Lists = tuple[Floats, Floats, Floats, Floats]
+"""waiting, few, ends, running."""
+
 
 @compiled
-def fresh(n, size):
+def fresh(n: int, size: int) -> tuple[tuple[Floats, Floats, Floats, Floats], Floats]:
     """(lists, scalars) of an empty machine before the first event."""
     most = min(n, size)
     at = np.zeros(8)
@@ -67,7 +71,18 @@ def fresh(n, size):
 
 
 @borrowed
-def run_fixed(job, start, lists, index, at, stop, easy, ties, late, learn):
+def run_fixed(
+    job: OrderedJobs,
+    start: Floats,
+    lists: Lists,
+    index: Index,
+    at: Floats,
+    stop: float,
+    easy: bool,
+    ties: tuple[bool, bool],
+    late: Overdue,
+    learn: Learning | None,
+) -> None:
     """Handle all events before ``stop``; ``start`` fills, ``lists`` and ``at`` carry the state.
 
     ``job`` is (submit, run, procs, planned, booked, rank).  ``easy`` False is no backfilling.
@@ -194,7 +209,7 @@ def run_fixed(job, start, lists, index, at, stop, easy, ties, late, learn):
 
 
 @borrowed
-def _remember(learn, j, seconds):
+def _remember(learn: Learning, j: int, seconds: float) -> None:
     """The run time of an ended job is known from now on."""
     user, recent, _, _, _ = learn
     recent[user[j], 0] = recent[user[j], 1]
@@ -202,7 +217,9 @@ def _remember(learn, j, seconds):
 
 
 @borrowed
-def _estimate(learn, j, since, procs, planned, booked, rank):
+def _estimate(
+    learn: Learning, j: int, since: float, procs: int, planned: Floats, booked: Floats, rank: Floats
+) -> None:
     """Mean of the user's last two run times, at most what was asked for; without two, that."""
     user, recent, ask, score, last_two = learn
     if not last_two:
@@ -214,7 +231,9 @@ def _estimate(learn, j, since, procs, planned, booked, rank):
 
 
 @borrowed
-def _next(waiting, place, k, free, extra, slack):
+def _next(
+    waiting: Floats, place: int, k: int, free: int, extra: int, slack: float
+) -> tuple[int, int]:
     """(place, k) of the next entry to look at, from here on; past the end if there is none."""
     while place < used(waiting):
         block = block_at(waiting, place)

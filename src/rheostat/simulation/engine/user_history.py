@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulation.engine.array_types import Floats, Ints
 from rheostat.simulation.engine.jit import compiled
 
 
 @compiled
-def history(user, run, ended, wanted):
+def history(user: Ints, run: Floats, ended: Ints, wanted: Ints) -> Floats:
     """(rows, 3): the user's last run time, the one before, and the mean of all, s; NaN: none yet.
 
     ``ended`` are jobs in order of their ends.  For a job of ``wanted`` that is among them only

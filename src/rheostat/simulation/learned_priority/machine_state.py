@@ -6,7 +6,8 @@ Lists are short arrays kept sorted by moving entries: a machine runs hundreds of
     line     (r, 3)  moment s, job, processors, by moment; equal moments as they were put in
     ends     line    by true end: the clock of the simulation
     expected line    by expected end: what a scheduler knows
-    floor            (ends, expected, state); state is (processors free, entries in use)
+    profile  (r, 2)  expected ends, s, ascending; processors free from then on
+    floor            (ends, expected, profile, state); state is (processors free, entries in use)
     jobs     5 x (n,)  submission s, run time s, processors, planned with s, booked for s
     start    (n,)    written: start, s
 """
@@ -18,7 +19,7 @@ import numpy as np
 from rheostat.simulation.learned_priority.compiled import lent, native
 
 Array = np.ndarray
-Floor = tuple[Array, Array, Array]
+Floor = tuple[Array, Array, Array, Array]
 Jobs = tuple[Array, Array, Array, Array, Array]
 FREE, BUSY = 0, 1
 LINGER, LEAST_S = 0.5, 60.0
@@ -30,7 +31,7 @@ def floor_of(n: int, size: int) -> Floor:
     most = min(n, size) + 1
     state = np.zeros(2, np.int64)
     state[FREE] = size
-    return np.empty((most, 3)), np.empty((most, 3)), state
+    return np.empty((most, 3)), np.empty((most, 3)), np.empty((most, 2)), state
 
 
 @lent
@@ -55,28 +56,40 @@ def cut(line: Array, count: int, job: int) -> bool:
 
 
 @lent
-def shadow_time(expected: Array, count: int, free: int, need: int) -> tuple[float, int]:
+def look_ahead(floor: Floor) -> None:
+    """Write the profile as of now; its first ``state[BUSY]`` rows count."""
+    _, expected, profile, state = floor
+    free = state[FREE]
+    for k in range(state[BUSY]):
+        free += int(expected[k, 2])
+        profile[k, 0], profile[k, 1] = expected[k, 0], free
+
+
+@lent
+def shadow_time(profile: Array, count: int, need: float) -> tuple[float, int]:
     """(when ``need`` processors are expected free, how many are left over then).
 
     All jobs expected to end at that moment count.
     """
-    k = 0
-    while k < count and free < need:
-        free += int(expected[k, 2])
-        k += 1
-    if free < need:
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) >> 1
+        if profile[middle, 1] >= need:
+            high = middle
+        else:
+            low = middle + 1
+    if low == count:
         return np.inf, 0
-    when = expected[k - 1, 0]
-    while k < count and expected[k, 0] == when:
-        free += int(expected[k, 2])
-        k += 1
-    return when, free - need
+    when = profile[low, 0]
+    while low + 1 < count and profile[low + 1, 0] == when:
+        low += 1
+    return when, int(profile[low, 1]) - int(need)
 
 
 @lent
 def begin(job: int, now: float, floor: Floor, jobs: Jobs, start: Array) -> None:
     """Start a job."""
-    ends, expected, state = floor
+    ends, expected, _, state = floor
     _, run, procs, _, booked = jobs
     start[job] = now
     put(ends, state[BUSY], now + run[job], job, procs[job])
@@ -88,7 +101,7 @@ def begin(job: int, now: float, floor: Floor, jobs: Jobs, start: Array) -> None:
 @lent
 def end(now: float, floor: Floor) -> int:
     """End the first job, which ends now; its number, -1 if there is none."""
-    ends, expected, state = floor
+    ends, expected, _, state = floor
     if state[BUSY] == 0 or ends[0, 0] != now:
         return -1
     job = int(ends[0, 1])
@@ -102,7 +115,7 @@ def end(now: float, floor: Floor) -> int:
 @lent
 def postpone(floor: Floor, now: float, start: Array) -> None:
     """Expect overdue jobs to go on for half of the time they have run, a minute at least."""
-    _, expected, state = floor
+    _, expected, _, state = floor
     while state[BUSY] > 0 and expected[0, 0] <= now:
         job, procs = int(expected[0, 1]), int(expected[0, 2])
         later = now + max(LEAST_S, LINGER * (now - start[job]))
@@ -113,7 +126,7 @@ def postpone(floor: Floor, now: float, start: Array) -> None:
 @lent
 def catch_up(floor: Floor, now: float) -> None:
     """Expect overdue jobs to end now."""
-    _, expected, state = floor
+    _, expected, _, state = floor
     for k in range(state[BUSY]):
         if expected[k, 0] >= now:
             break
@@ -129,7 +142,7 @@ def serve(
     The places in the queue go to ``chosen``; (how many there are, place of the one that does not
     fit or -1).  Scores of the chosen become inf.
     """
-    _, _, state = floor
+    state = floor[-1]
     procs, picked = jobs[2], 0
     while picked < len(queue):
         head = -1
@@ -160,12 +173,12 @@ def backfill(
 
     ``served`` is what `serve` returned.
     """
-    _, expected, state = floor
-    _, _, procs, planned, _ = jobs
+    state, (_, _, procs, planned, _) = floor[-1], jobs
     picked, head = served
     if head < 0 or state[FREE] == 0:
         return picked
-    until, extra = shadow_time(expected, state[BUSY], state[FREE], procs[queue[head]])
+    look_ahead(floor)
+    until, extra = shadow_time(floor[2], state[BUSY], procs[queue[head]])
     while True:  # what does not fit now will not fit later in this pass: nothing is freed
         best = -1
         for k in range(len(queue)):

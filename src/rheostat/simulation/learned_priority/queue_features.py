@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rheostat.simulation.learned_priority.compiled import lent
+from rheostat.simulation.learned_priority.machine_state import shadow_time
 
 
 class QueueFeature(NamedTuple):
@@ -137,13 +138,18 @@ def enter(row: Array, memory: Array, job: Array, size: int) -> None:
 
 @lent
 def look(
-    x: Array, queue: Array, table: Array, mine: Array, now: float, place: tuple[int, int, Array]
+    x: Array,
+    queue: Array,
+    table: Array,
+    mine: Array,
+    now: float,
+    place: tuple[int, int, Array, int],
 ) -> None:
     """Write the features that change with time; ``queue`` numbers the m jobs, as they arrived.
 
-    ``mine`` counts the waiting jobs of each user; ``place`` is (free, size, profile).
+    ``mine`` counts the waiting jobs of each user; ``place`` is (free, size, profile, running).
     """
-    free, size, profile = place
+    free, size, profile, running = place
     m = len(queue)
     work = wait = area = brevity = 0.0
     for k in range(m):
@@ -159,24 +165,11 @@ def look(
         row[WAIT], row[GROWN] = np.log1p(waited / 60.0), np.log1p(waited / job[REQUEST])
         row[SLOWED] = np.log1p(waited * np.exp(-row[BRIEF]))
         row[FITS] = 1.0 if job[PROCS] <= free else 0.0
-        row[HOLD] = np.log1p(hold(profile, job[PROCS], now, free) / 60.0)
+        row[HOLD] = 0.0
+        if job[PROCS] > free:
+            when, _ = shadow_time(profile, running, job[PROCS])
+            row[HOLD] = np.log1p(max(when - now, 0.0) / 60.0)
         row[MINE], row[OLDER] = np.log1p(mine[int(job[USER])]), k / m
         row[AREA] = row[PREDICTED] + row[SHARE] - area / m
         row[BREVITY] = row[PREDICTED] - brevity / m
         row[FREE], row[QUEUE], row[LOAD], row[DELAY] = shown
-
-
-@lent
-def hold(profile: Array, procs: float, now: float, free: int) -> float:
-    """Seconds from ``now`` until ``procs`` processors are expected free; 0 if they are."""
-    if procs <= free or len(profile) == 0:
-        return 0.0
-    low, high = 0, len(profile) - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if profile[middle, 1] >= procs:
-            high = middle
-        else:
-            low = middle + 1
-    wait_s: float = max(profile[low, 0] - now, 0.0)
-    return wait_s

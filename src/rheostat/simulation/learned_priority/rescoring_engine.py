@@ -22,13 +22,13 @@ from rheostat.simulation.learned_priority.compiled import lent, native
 from rheostat.simulation.learned_priority.machine_state import (
     BUSY,
     FREE,
-    Floor,
     Jobs,
     backfill,
     catch_up,
     end,
     floor_of,
     leave,
+    look_ahead,
     postpone,
     serve,
 )
@@ -80,10 +80,10 @@ def play(
         planned = booked.copy()
         jobs = (submit, run, procs, planned, booked)
     start, floor, queue = np.full(n, np.nan), floor_of(n, size), np.empty(n, np.int64)
-    ends, _, state = floor
+    ends, _, _, state = floor
     other, x, scores = reference_schedule(jobs, size, start), np.empty((n, F)), np.empty(n)
     chosen, marked = np.empty(n, np.int64), np.zeros(n, np.bool_)
-    profile, mine = np.empty((len(ends), 2)), np.zeros(int(table[:, USER].max()) + 1)
+    mine = np.zeros(int(table[:, USER].max()) + 1)
     room, promoted = np.full(len(mine), held[PART] * size), np.zeros(n)
     waiting, i, passes, looks = 0, 0, 0, 0
     while i < n or state[BUSY] > 0:
@@ -120,7 +120,8 @@ def play(
         line = queue[:waiting]
         if not _any_fits(line, procs, state[FREE]):
             continue
-        place = (state[FREE], size, _ahead(floor, profile))
+        look_ahead(floor)
+        place = (state[FREE], size, floor[2], state[BUSY])
         look(x, line, table, mine, now, place)
         score(x[:waiting], weights, scores[:waiting])
         looks += 1
@@ -146,17 +147,6 @@ def play(
         if picked:
             waiting = leave(queue, waiting, chosen[:picked], x)
     return start, passes, looks, beside(other, submit[0])
-
-
-@native
-def _ahead(floor: Floor, profile: Array) -> Array:
-    """Expected ends and the processors free from then on, rows of ``profile``."""
-    _, expected, state = floor
-    free = state[FREE]
-    for k in range(state[BUSY]):
-        free += int(expected[k, 2])
-        profile[k, 0], profile[k, 1] = expected[k, 0], free
-    return profile[: state[BUSY]]
 
 
 @lent

@@ -75,7 +75,7 @@ def record_end(other: ReferenceSchedule, j: int, now: float, run: float) -> None
     there, start, floor, _, (_, _, ended, _) = other
     _play(other, np.nextafter(now, -np.inf))
     ended[j] = True
-    ends, _, state = floor
+    ends, _, _, state = floor
     procs = there[2][j]
     there[1][j] = run
     if cut(ends, state[BUSY], j):
@@ -152,7 +152,7 @@ def beside(other: ReferenceSchedule, now: float) -> float:
 @lent
 def _foreseen(other: ReferenceSchedule, now: float, size: int) -> float:
     """The longest wait of those who wait there, if no processor idles from now on, s."""
-    there, _, (ends, _, state), (queue, _, _, _), (_, count, _, _) = other
+    there, _, (ends, _, _, state), (queue, _, _, _), (_, count, _, _) = other
     submit, run, procs, _, _ = there
     work, longest = 0.0, 0.0
     for k in range(state[BUSY]):
@@ -167,7 +167,7 @@ def _foreseen(other: ReferenceSchedule, now: float, size: int) -> float:
 @lent
 def _goes_on(other: ReferenceSchedule, until: float) -> bool:
     """Let the next job to end run on if it has run for `NEARLY` as long in the real schedule."""
-    there, start, (ends, _, state), _, (_, _, ended, real) = other
+    there, start, (ends, _, _, state), _, (_, _, ended, real) = other
     j = int(ends[0, 1])
     if ended[j] or not until - real[j] >= NEARLY * there[1][j]:
         return False
@@ -180,7 +180,7 @@ def _goes_on(other: ReferenceSchedule, until: float) -> bool:
 @lent
 def _play(other: ReferenceSchedule, until: float) -> None:
     there, start, floor, (queue, scores, chosen, none), (_, count, _, _) = other
-    ends, _, state = floor
+    ends, _, _, state = floor
     submit, procs, n = there[0], there[2], len(start)
     while True:
         now = submit[count[CAME]] if count[CAME] < n else np.inf

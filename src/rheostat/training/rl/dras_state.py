@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulation.engine.env_core import behind_waits
 from rheostat.simulation.engine.env_layout import (
     ASK,
     INSIDE,
@@ -38,6 +37,7 @@ from rheostat.simulation.engine.env_layout import (
     URGENT,
 )
 from rheostat.simulation.engine.env_view import may_start
+from rheostat.simulation.engine.env_window import behind_waits
 from rheostat.simulation.engine.jit import compiled
 
 Array = np.ndarray
@@ -111,7 +111,7 @@ def settle(jobs: Array, starts: Array, owner: Array, begun: Array, now: float) -
     _vacate(jobs, starts, owner, now)
 
 
-@compiled(forceinline=True)  # type: ignore[untyped-decorator]
+@compiled(forceinline=True)
 def _vacate(jobs: Array, starts: Array, owner: Array, now: float) -> None:
     for node in range(len(owner)):
         job = owner[node]
