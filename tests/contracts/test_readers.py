@@ -66,6 +66,14 @@ RECORDS = (
     '"nodes": [["kParameter", "f32", [2, 8], 0]], "edges": [], "flops": 1, "arg": 8, "outb": 8, '
     '"temp": 0, "w": [0.2, 0.3], "cpu": [0.1, 0.2]}\n'
 ) * N
+VLLM = "".join(
+    f'{{"model_id": "Llama-8B", "num_prompts": 9, "request_rate": "inf", "completed": 9, '
+    f'"total_output_tokens": 900, "output_throughput": 90.0, "median_itl_ms": {20 + i % 5}.5}}\n'
+    for i in range(N)
+)
+INFERENCEX = "Model,Hardware,TP,Conc,Median TPOT (ms),Output TPUT per GPU\n" + "".join(
+    f"Llama-70B,h200,{1 + i % 4},64,21.5,300\n" for i in range(N)
+)
 COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
 
 
@@ -83,6 +91,8 @@ def files(tmp_path_factory):
         ("justus", JUSTUS),
         ("hlogencnn", HLOGENCNN),
         ("graph-records", RECORDS),
+        ("vllm-bench", VLLM),
+        ("inferencex", INFERENCEX),
         *COUNTERS,
     ):
         (folder / name).write_text(text)

@@ -262,7 +262,7 @@ def test_lengths_are_learned_from_the_answers_that_pass():
                 await ask(client, f"answer {3 if i % 2 else 400} "
                                   f"{'shortly please' if i % 2 else 'at length'}")  # fmt: skip
             await until(lambda: p.order.learner.model is not None)
-            brief, long = (p.order.answer_tokens(f"answer {w}") for w in ("shortly please",
+            brief, long = (p.order.answer_tokens(f"answer {w}").mean() for w in ("shortly please",
                                                                          "at length"))  # fmt: skip
             assert 5 * brief < long
 

@@ -25,8 +25,10 @@ from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.pm100 import NODE, read_pm100
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
+from rheostat.measurement.serving.inferencex import is_inferencex, read_inferencex
 from rheostat.measurement.serving.mlenergy import is_mlenergy, read_mlenergy
 from rheostat.measurement.serving.runs import is_serving, read_serving
+from rheostat.measurement.serving.vllm_bench import is_vllm_bench, read_vllm_bench
 from rheostat.measurement.slurm.sacct import read_sacct
 from rheostat.measurement.slurm.sacct_json import read_sacct_json
 from rheostat.measurement.swf import read_swf
@@ -121,6 +123,14 @@ def _fdata(head: Head) -> bool:
     return {"jid", "nnumr", "avgpcon"} <= set(head.types or {})
 
 
+def _vllm_bench(head: Head) -> bool:
+    return head.types is None and is_vllm_bench(head.start)
+
+
+def _inferencex(head: Head) -> bool:
+    return is_inferencex(_names(head))
+
+
 def _papi(head: Head) -> bool:
     return _json(head) and b'"real_time_nsec"' in head.start
 
@@ -189,6 +199,7 @@ BUILT_IN = (
     Reader("adastra", _adastra, read_adastra, "Adastra MI250 jobs, parquet (Zenodo 14007065)"),
     Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
     Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
+    Reader("vllm-bench", _vllm_bench, read_vllm_bench, "vllm bench serve --save-result, JSON"),
     Reader("papi", _papi, read_papi, "PAPI's high-level JSON: one file per rank"),
     Reader("perf", _perf, read_perf, "perf stat: CSV (-x,), JSON (-j) or text, also with -I"),
     Reader("likwid", _likwid, read_likwid, "likwid-perfctr, likwid-mpirun: tables or CSV (-O)"),
@@ -199,6 +210,7 @@ BUILT_IN = (
     Reader("sacct", _sacct, read_sacct, "sacct --parsable2"),
     Reader("swf", _swf, read_swf, "Standard Workload Format 2.2"),
     Reader("mlenergy", lambda h: is_mlenergy(_names(h)), read_mlenergy, "ML.ENERGY tables, CSV"),
+    Reader("inferencex", _inferencex, read_inferencex, "InferenceX tables, CSV"),
     Reader("serving", lambda h: is_serving(_names(h)), read_serving, "LLM serving runs, CSV"),
     Reader("profet", lambda h: is_profet(_names(h)), read_profet, "PROFET: CNN training, CSV"),
     Reader("justus", lambda h: is_justus(_names(h)), read_justus, "Justus et al.: layers, CSV"),

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.prediction.length_learner import LengthLearner
 from rheostat.prediction.service_cost import StepTimes
 
-LEVELS = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
+LEVELS = tuple((i + 0.5) / 7 for i in range(7))
 FORGET = 0.02  # weight of the newest answer in the tokens per character
 
 
@@ -58,11 +59,34 @@ class ServiceOrder:
         if not 0 <= self.ageing < np.inf:
             raise DataError("ageing", [f"expected 0 or more, got {self.ageing}"])
 
-    def key(self, prompt: str, arrival_s: float, most_tokens: float | None = None) -> float:
-        """The lower, the sooner; ``most_tokens`` is where the server cuts the answer off."""
+    def key(
+        self,
+        prompt: str,
+        arrival_s: float,
+        most_tokens: float | None = None,
+        prompt_tokens: float | None = None,
+    ) -> float:
+        """The lower, the sooner.
+
+        Parameters
+        ----------
+        prompt
+            Text, from which the length of the answer is expected.
+        arrival_s
+            On any clock that all requests share.
+        most_tokens
+            Where the server cuts the answer off.
+        prompt_tokens
+            Length of the prompt, where it is known better than from its characters.
+        """
         if self.policy == "fcfs":
             return arrival_s
-        return self.ageing * arrival_s + POLICIES[self.policy](self, prompt, most_tokens)
+        tokens = prompt_tokens or max(1.0, self.tokens_per_character * len(prompt))
+
+        def lengths() -> Array:
+            return self.answer_tokens(prompt, most_tokens)
+
+        return self.ageing * arrival_s + POLICIES[self.policy](self, tokens, lengths)
 
     def answered(self, prompt: str, prompt_tokens: float | None, output_tokens: float) -> bool:
         """Learn from an answer; whether it shows that the requests have changed."""
@@ -71,28 +95,23 @@ class ServiceOrder:
             self.tokens_per_character += FORGET * (seen - self.tokens_per_character)
         return self.learner.observe(prompt, output_tokens)
 
-    def cost_s(self, prompt: str, most_tokens: float | None = None) -> float:
-        """Seconds that the answer is expected to add to a full batch."""
-        output = np.maximum(self._lengths(prompt, most_tokens), 1.0)
-        tokens = np.full(len(output), self.prompt_tokens(prompt))
-        return float(self.times.cost_s(tokens, output, batch_cap=self.batch_cap).mean())
-
-    def answer_tokens(self, prompt: str, most_tokens: float | None = None) -> float:
-        """Expected length of the answer."""
-        return float(self._lengths(prompt, most_tokens).mean())
-
-    def prompt_tokens(self, prompt: str) -> float:
-        """Length of the prompt, from its characters."""
-        return max(1.0, self.tokens_per_character * len(prompt))
-
-    def _lengths(self, prompt: str, most_tokens: float | None) -> np.ndarray:
+    def answer_tokens(self, prompt: str, most_tokens: float | None = None) -> Array:
+        """Lengths of the answer at equally likely levels, (levels,)."""
         lengths = self.learner.quantiles(prompt, LEVELS)
-        return lengths if most_tokens is None else np.minimum(lengths, max(1.0, most_tokens))
+        most = np.inf if most_tokens is None else max(1.0, most_tokens)
+        return np.asarray(np.clip(lengths, 1.0, most))
+
+    def cost_s(self, prompt_tokens: float, output_tokens: Array) -> float:
+        """Seconds that an answer adds to a full batch, mean over its possible lengths."""
+        return float(
+            self.times.cost_s(prompt_tokens, output_tokens, batch_cap=self.batch_cap).mean()
+        )
 
 
-POLICIES: Mapping[str, Callable[[ServiceOrder, str, float | None], float]] = {
-    "cost": ServiceOrder.cost_s,
-    "shortest-answer": ServiceOrder.answer_tokens,
-    "shortest-prompt": lambda order, prompt, most: order.prompt_tokens(prompt),
-    "fcfs": lambda order, prompt, most: 0.0,
+POLICIES: Mapping[str, Callable[[ServiceOrder, float, Callable[[], Array]], float]] = {
+    "cost": lambda order, prompt_tokens, lengths: order.cost_s(prompt_tokens, lengths()),
+    "shortest-answer": lambda order, prompt_tokens, lengths: float(lengths().mean()),
+    "shortest-prompt": lambda order, prompt_tokens, lengths: prompt_tokens,
+    "fcfs": lambda order, prompt_tokens, lengths: 0.0,
 }
+"""What ageing is weighed against, in seconds or tokens: (order, tokens of the prompt, lengths)."""

@@ -1,0 +1,121 @@
+"""Tables of InferenceX (InferenceMAX before) and the like: one row per GPU type, split and load.
+
+Columns are known by their names without what stands in brackets, in any of the spellings below;
+the unit in brackets, (ms) or (s), is kept to.  Throughput and power are per GPU there.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+
+from rheostat.core.jobs import JobTable, Note
+from rheostat.core.vocabulary import table
+from rheostat.errors import DataError
+from rheostat.measurement.serving.columns import COLUMNS
+from rheostat.measurement.serving.frames import csv_frame
+from rheostat.measurement.serving.model_size import with_params
+
+NAMES = {
+    "gpu_model": ("hw", "hardware", "gpu"),
+    "app": ("model", "served_model"),
+    "batch_cap": ("conc", "concurrency"),
+    "tp": ("tp", "decode_tp"),
+    "ep": ("ep", "decode_ep"),
+    "gpus": ("num_gpus", "gpus", "num_decode_gpu"),
+    "weight_precision": ("precision",),
+    "output_tokens": ("osl", "output_len"),
+    "itl_s": ("median_tpot", "median_itl", "tpot", "itl"),
+    "tokens_per_s_gpu": ("output_tput_per_gpu",),
+    "power_w_gpu": ("power_per_gpu", "measured_power_per_gpu", "avg_power_per_gpu"),
+    "energy_per_token_j": ("j_per_output_token", "joules_per_output_token", "j/output_token"),
+}
+NEEDED = ("gpu_model", "app", "batch_cap", "tp", "itl_s", "tokens_per_s_gpu")
+NUMBERS = ("batch_cap", "tp", "itl_s", "tokens_per_s_gpu")
+UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0}
+
+
+def plain(column: str) -> str:
+    """A heading without brackets, in lower case.
+
+    >>> plain("Median TPOT (ms)"), plain("Output TPUT per GPU (tok/s/gpu)")
+    ('median_tpot', 'output_tput_per_gpu')
+    """
+    return re.sub(r"\s*\(.*\)", "", column).strip().lower().replace(" ", "_")
+
+
+def is_inferencex(columns: set[str]) -> bool:
+    """Whether a table with these columns is one of these."""
+    return not [n for n in NEEDED if not _theirs(sorted(columns)).get(n)]
+
+
+def read_inferencex(path: str | Path) -> JobTable:
+    """Measured serving configurations, one row each.
+
+    Parameters
+    ----------
+    path : path
+        CSV.
+
+    Returns
+    -------
+    JobTable
+        SI units; throughput and power of the whole deployment.
+
+    Raises
+    ------
+    DataError
+        The file is no CSV or has not the columns, or no row has positive numbers in them.
+    """
+    frame = csv_frame(path, "table of InferenceX")
+    theirs = _theirs(frame.columns)
+    if missing := [f"{n} ({', '.join(NAMES[n])})" for n in NEEDED if n not in theirs]:
+        raise DataError(str(path), [f"no table of InferenceX: {', '.join(missing)} missing"])
+    frame = frame.select(_column(ours, name) for ours, name in theirs.items())
+    good = pl.all_horizontal(pl.col(n).is_finite() & (pl.col(n) > 0) for n in NUMBERS)
+    held = frame.select(good.fill_null(False).alias("good"))["good"]
+    bad = (~held).arg_true().to_list()
+    if not held.any():
+        raise DataError(str(path), ["no row has a load, a split, a speed and a time above 0"])
+    notes = [Note("a number is missing or not above 0", tuple(bad[:20]), len(bad), dropped=True)]
+    kept, said = _whole(frame.filter(held))
+    return table(with_params(kept), COLUMNS, [*(notes if bad else []), *said])
+
+
+def _theirs(columns: list[str]) -> dict[str, str]:
+    """Our name to the first column that is called so."""
+    known = {plain(c): c for c in reversed(columns)}
+    pairs = ((ours, next((known[n] for n in names if n in known), None))
+             for ours, names in NAMES.items())  # fmt: skip
+    return {ours: name for ours, name in pairs if name is not None}
+
+
+def _column(ours: str, theirs: str) -> pl.Expr:
+    if ours in ("gpu_model", "app", "weight_precision"):
+        text = pl.col(theirs).cast(pl.String)
+        return (text.str.to_lowercase() if ours == "weight_precision" else text).alias(ours)
+    scale = 1.0
+    if ours == "itl_s":
+        unit = re.search(r"\((\w+)", theirs)
+        scale = UNITS.get(unit[1] if unit else "s", 1.0)
+    return (pl.col(theirs).cast(pl.Float64, strict=False) * scale).alias(ours)
+
+
+def _whole(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Throughput and power of all GPUs, and energy where there is power."""
+    notes = []
+    if "gpus" not in frame.columns:
+        frame = frame.with_columns(gpus=pl.col("tp"))
+        notes.append(Note("the number of GPUs is not said: taken to be tp"))
+    frame = frame.with_columns(tokens_per_s=pl.col("tokens_per_s_gpu") * pl.col("gpus"))
+    if "power_w_gpu" in frame.columns:
+        power = pl.col("power_w_gpu")
+        power = pl.when(power > 0).then(power * pl.col("gpus"))
+        frame = frame.with_columns(power_w=power)
+        if "energy_per_token_j" not in frame.columns:
+            frame = frame.with_columns(energy_per_token_j=power / pl.col("tokens_per_s"))
+    if "energy_per_token_j" not in frame.columns:
+        notes.append(Note("no power and no energy per token: the energy law cannot learn from it"))
+    return frame.drop("tokens_per_s_gpu", "power_w_gpu", strict=False), notes

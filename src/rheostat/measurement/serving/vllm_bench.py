@@ -1,0 +1,119 @@
+"""Results of ``vllm bench serve --save-result``: one JSON document, or one a line where appended.
+
+The tool measures times and tokens from outside.  What it cannot know comes from its ``--metadata``:
+``gpu_model``, ``gpus``, ``tp`` and other columns of serving by their names, and ``power_w``, the
+power of all GPUs of the deployment, or ``energy_j``, their energy over the run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.files import ordinary_file
+from rheostat.core.jobs import JobTable, Note
+from rheostat.core.vocabulary import table
+from rheostat.errors import DataError
+from rheostat.measurement.serving.columns import COLUMNS
+from rheostat.measurement.serving.model_size import with_params
+
+NEEDED = ("model_id", "completed", "total_output_tokens", "output_throughput")
+TEXTS = ("gpu_model", "weight_precision", "architecture", "workload")
+COUNTS = ("gpus", "tp", "pp", "ep", "dp", "batch_cap", "params", "active_params")
+OPEN_LOOP = "no --max-concurrency: the batch cap is not known"
+
+
+def is_vllm_bench(start: bytes) -> bool:
+    """Whether a file that begins so is such a result."""
+    return start.lstrip()[:1] == b"{" and all(
+        f'"{name}"'.encode() in start for name in ("model_id", "num_prompts", "request_rate")
+    )
+
+
+def read_vllm_bench(path: str | Path) -> JobTable:
+    """Measured serving configurations, a row per run of the benchmark.
+
+    Parameters
+    ----------
+    path : path
+        What ``vllm bench serve --save-result`` or ``--append-result`` wrote.
+
+    Returns
+    -------
+    JobTable
+        ``app``, ``batch_cap`` (most concurrent requests), ``itl_s``, ``tokens_per_s``,
+        ``output_tokens``, ``energy_per_token_j`` and what else the metadata say; SI units.
+
+    Raises
+    ------
+    DataError
+        The file is no such result, or no run of it answered a request.
+    """
+    path = ordinary_file(path)
+    given = _documents(path)
+    rows = [_row(g) for g in given]
+    bad = tuple(i for i, row in enumerate(rows) if row is None)
+    kept = [row for row in rows if row is not None]
+    if not kept:
+        raise DataError(str(path), ["no run answered a request and said how fast"])
+    notes = [Note("no request was answered, or a number is missing", bad, len(bad), dropped=True)]
+    said = list({n for row in kept for n in row.pop("notes")})
+    frame = with_params(pl.DataFrame(kept, infer_schema_length=None))
+    frame = frame.select(c for c in frame.columns if frame[c].null_count() < len(frame))
+    return table(frame, COLUMNS, [*(notes if bad else []), *(Note(s) for s in sorted(said))])
+
+
+def _documents(path: Path) -> list[Mapping[str, Any]]:
+    """One document, or one a line; `DataError` where a text is neither."""
+    try:
+        text = path.read_bytes().decode()
+        try:
+            given = [json.loads(text)]
+        except ValueError:
+            given = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise DataError(str(path), [f"expected JSON of vllm bench serve: {error}"]) from error
+    missing = sorted({n for g in given for n in NEEDED if not isinstance(g, dict) or n not in g})
+    if missing or not given:
+        raise DataError(str(path), [f"no result of vllm bench serve: {', '.join(missing)} missing"])
+    return given
+
+
+def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
+    completed, tokens = _above_0(given, "completed"), _above_0(given, "total_output_tokens")
+    rate = _above_0(given, "output_throughput")
+    itl_ms = _above_0(given, "median_itl_ms") or _above_0(given, "median_tpot_ms")
+    if None in (completed, tokens, rate, itl_ms):
+        return None
+    assert completed and tokens and rate and itl_ms  # noqa: PT018
+    row: dict[str, Any] = {"app": str(given["model_id"]), "notes": []}
+    row |= {name: str(given[name]) for name in TEXTS if given.get(name) is not None}
+    row |= {name: _above_0(given, name) for name in COUNTS}
+    row["batch_cap"] = row["batch_cap"] or _above_0(given, "max_concurrency")
+    if row["batch_cap"] is None:
+        row["notes"].append(OPEN_LOOP)
+    row |= {"itl_s": itl_ms / 1e3, "tokens_per_s": rate, "output_tokens": tokens / completed}
+    power, energy, span = (_above_0(given, n) for n in ("power_w", "energy_j", "duration"))
+    if energy is not None and span is not None:
+        power = energy / span
+    row |= {"power_w": power, "energy_per_token_j": power / rate if power else None}
+    if power is None:
+        row["notes"].append("no power_w or energy_j in the metadata: energy per token not known")
+    return row
+
+
+def _above_0(given: Mapping[str, Any], name: str) -> float | None:
+    """A number above 0, also as text: metadata are texts."""
+    value = given.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if 0 < number < math.inf else None

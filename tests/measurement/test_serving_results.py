@@ -1,0 +1,103 @@
+"""Results of ``vllm bench serve`` and tables of InferenceX: units, what is not said, odd rows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.measurement.read import guess_format, read
+from rheostat.measurement.serving.inferencex import read_inferencex
+from rheostat.measurement.serving.vllm_bench import read_vllm_bench
+
+RESULT = {"date": "20261101-120000", "backend": "vllm", "model_id": "Qwen/Qwen3-30B-A3B",
+          "num_prompts": 200, "request_rate": "inf", "max_concurrency": 64, "gpu_model": "H100",
+          "gpus": "2", "tp": "2", "power_w": "900", "duration": 50.0, "completed": 200,
+          "total_input_tokens": 40_000, "total_output_tokens": 60_000, "output_throughput": 1200.0,
+          "median_ttft_ms": 80.0, "median_tpot_ms": 41.0, "median_itl_ms": 40.0}  # fmt: skip
+
+
+def written(path, *documents):
+    path.write_text("\n".join(json.dumps(d) for d in documents))
+    return path
+
+
+def test_a_result_of_vllm_bench_is_a_configuration_in_si_units(tmp_path):
+    file = written(tmp_path / "r.json", RESULT)
+    assert guess_format(file) == "vllm-bench"
+    row = read(file).frame.row(0, named=True)
+    assert (row["app"], row["gpus"], row["batch_cap"]) == ("Qwen/Qwen3-30B-A3B", 2.0, 64.0)
+    assert row["itl_s"] == pytest.approx(0.04)
+    assert row["output_tokens"] == 300.0
+    assert row["energy_per_token_j"] == pytest.approx(900 / 1200)
+    assert (row["params"], row["active_params"]) == (30e9, 3e9)
+
+
+def test_energy_of_the_run_counts_where_it_is_given_and_nothing_is_invented(tmp_path):
+    spent = {**RESULT, "energy_j": "30000"}
+    del spent["power_w"]
+    row = read(written(tmp_path / "a.json", spent)).frame.row(0, named=True)
+    assert row["energy_per_token_j"] == pytest.approx(30_000 / 50 / 1200)
+    bare = {k: v for k, v in RESULT.items() if k not in ("power_w", "max_concurrency")}
+    jobs = read(written(tmp_path / "b.json", bare))
+    assert "energy_per_token_j" not in jobs.columns
+    assert {"metadata", "max-concurrency"} <= {
+        w for n in jobs.notes for w in ("metadata", "max-concurrency") if w in n.message
+    }
+
+
+def test_appended_results_are_rows_and_those_without_an_answer_are_noted(tmp_path):
+    none = {**RESULT, "completed": 0, "total_output_tokens": 0}
+    odd = {**RESULT, "output_throughput": float("nan")}
+    jobs = read_vllm_bench(written(tmp_path / "r.jsonl", RESULT, none, odd, RESULT))
+    assert len(jobs) == 2
+    assert (jobs.notes[0].rows, jobs.notes[0].count) == ((1, 2), 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("{", "JSON"), ("[1]", "missing"), ('{"model_id": 1}', "completed"), ("", "empty"),
+     (json.dumps({**RESULT, "median_itl_ms": -1, "median_tpot_ms": 0}), "no run answered")],
+)  # fmt: skip
+def test_what_is_no_result_is_one_error(tmp_path, text, word):
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(DataError, match=word):
+        read_vllm_bench(tmp_path / "r.json")
+    (tmp_path / "r.json").write_bytes(b"\xff{}")
+    with pytest.raises(DataError):
+        read_vllm_bench(tmp_path / "r.json")
+
+
+TABLE = """Model,Hardware,Framework,Precision,ISL,OSL,TP,EP,Conc,Median TPOT (ms),\
+Output TPUT per GPU,Power per GPU (W)
+Llama-3.3-70B,h200,vllm,FP8,1024,1024,4,1,64,20.0,250.0,500
+Llama-3.3-70B,b200,vllm,FP4,1024,1024,2,1,,9.0,900.0,800
+Llama-3.3-70B,b200,vllm,FP8,1024,1024,2,1,128,9.0,900.0,0
+"""
+
+
+def test_a_table_of_inferencex_is_of_the_deployment_not_of_one_gpu(tmp_path):
+    (tmp_path / "t.csv").write_text(TABLE)
+    assert guess_format(tmp_path / "t.csv") == "inferencex"
+    jobs = read(tmp_path / "t.csv")
+    row, other = jobs.frame.rows(named=True)
+    assert (row["gpus"], row["tokens_per_s"], row["power_w"]) == (4.0, 1000.0, 2000.0)
+    assert row["energy_per_token_j"] == pytest.approx(2.0)
+    assert row["itl_s"] == pytest.approx(0.02)
+    assert (row["params"], row["weight_precision"]) == (70e9, "fp8")
+    assert other["power_w"] is None  # 0 W is not a measurement
+    said = " ".join(n.message for n in jobs.notes)
+    assert "taken to be tp" in said
+    assert jobs.notes[0].rows == (1,)
+
+
+def test_times_without_a_unit_are_seconds_and_missing_columns_are_all_named(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "model,hw,tp,conc,median_tpot,output_tput_per_gpu\nm,h100,1,8,0.02,9\n"
+    )
+    jobs = read_inferencex(tmp_path / "t.csv")
+    assert jobs.numpy("itl_s").tolist() == [0.02]
+    (tmp_path / "t.csv").write_text("model,hw\nm,h100\n")
+    with pytest.raises(DataError, match=r"batch_cap.*tokens_per_s_gpu"):
+        read_inferencex(tmp_path / "t.csv")
