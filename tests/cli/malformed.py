@@ -122,7 +122,17 @@ RECORDED = "submit_s,prompt_tokens,output_tokens,start_s,end_s\n" + "".join(
     f"{0.2 * i},{20 + 7 * i % 90},{3 + i % 11},{0.2 * i + 0.05},{0.2 * i + 0.3}\n"
     for i in range(30)
 )
+STEP = """HloModule step
+
+ENTRY main {
+  x = f32[8,4]{1,0} parameter(0)
+  w = f32[4,2]{1,0} parameter(1)
+  h = f32[8,2]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT y = f32[8,2]{1,0} tanh(h)
+}
+"""
 TEXTS = {
+    "step.hlo": STEP,
     "serving.csv": SERVING,
     "requests.csv": REQUESTS,
     "traffic.csv": TRAFFIC,
@@ -292,6 +302,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "llm proxy --model": ("ranks.model", "llm proxy --upstream http://127.0.0.1:9 --port 0 "
                           "--stop-after 0.1 --model FILE"),
     "llm calibrate RECORDED": ("recorded.csv", "llm calibrate FILE --learn 5"),
+    "dnn import SOURCES": ("step.hlo", "dnn import FILE"),
     "rheostat.toml": ("rheostat.toml", "read @runs.csv"),
 }  # fmt: skip
 
@@ -353,6 +364,7 @@ WRITTEN = {
     "budget demo OUT": "budget demo FILE --apps 3",
     "budget demo --tree": "budget demo @made --apps 3 --tree FILE",
     "budget slurm --out": "budget slurm @plan.json --out FILE",
+    "dnn import --out": "dnn import @step.hlo --out FILE",
     "llm fit --save": "llm fit @serving.csv --save FILE",
     "llm proxy --save": "llm proxy --upstream http://127.0.0.1:9 --port 0 --stop-after 0.1 "
     "--model @ranks.model --save FILE",

@@ -126,6 +126,13 @@ def _prompts() -> Fitted:
     return predicting(PromptLength(), requests(60))
 
 
+def _graph() -> Fitted:
+    from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
+
+    text = "HloModule m\nENTRY e {\na = f32[2]{0} parameter(0)\nROOT b = f32[2]{0} tanh(a)\n}"
+    return from_hlo(text), lambda m: (m.name, m.nodes.rows(), m.edges.tolist(), m.notes)
+
+
 MAKE: dict[str, Callable[[], Fitted]] = {
     "surrogate": lambda: predicting(small()),
     "scaling-law": _law,
@@ -134,6 +141,7 @@ MAKE: dict[str, Callable[[], Fitted]] = {
     "counters": _counters,
     "serving-law": _serving,
     "prompt-length": _prompts,
+    "graph": _graph,
     "caps": _caps,
     "dras-agent": _dras,
     "actor-critic-agent": _actor,

@@ -25,6 +25,7 @@ GROUPS = {
         "coschedule",
     ),
     "Serving": ("llm",),
+    "Deep learning": ("dnn",),
     "Time passes": ("simulate", "train", "explain"),
 }
 

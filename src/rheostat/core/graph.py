@@ -28,6 +28,7 @@ part of the graph: operands lead to its parameters, its root leads to the callin
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,11 +37,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rheostat.core.archive import Archive
 from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 
 Edges = NDArray[np.int64]
+NODES, EDGES = "nodes.parquet", "edges.npy"
 OP_CLASSES = (
     "matmul",
     "convolution",
@@ -130,6 +133,24 @@ class Graph:
     def numpy(self, name: str) -> Array:
         """One numeric column of the nodes as float64, shape (n,); null as NaN."""
         return self.nodes[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+    def to_archive(self) -> Archive:
+        """Nodes as parquet, edges as an array: what `rheostat.save` writes."""
+        nodes, edges = io.BytesIO(), io.BytesIO()
+        self.nodes.write_parquet(nodes)
+        np.save(edges, self.edges, allow_pickle=False)
+        notes = [[n.message, list(n.rows), n.count, n.dropped] for n in self.notes]
+        parts = {NODES: nodes.getvalue(), EDGES: edges.getvalue()}
+        libraries = {"polars": pl.__version__, "numpy": np.__version__}
+        return Archive("graph", 1, {"name": self.name, "notes": notes}, parts, libraries)
+
+    @classmethod
+    def from_archive(cls, archive: Archive) -> Graph:
+        """The graph that `to_archive` took apart."""
+        nodes = pl.read_parquet(io.BytesIO(archive.parts[NODES]))
+        edges = np.load(io.BytesIO(archive.parts[EDGES]), allow_pickle=False)
+        notes = tuple(Note(m, tuple(r), c, d) for m, r, c, d in archive.contents["notes"])
+        return cls(archive.contents["name"], nodes, edges, notes)
 
 
 def op_graph(

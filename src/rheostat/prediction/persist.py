@@ -49,6 +49,7 @@ KINDS = {
                         "rheostat llm fit --save"),
     "prompt-length": Kind("model of answer lengths", "prediction.prompt_length:PromptLength", 1,
                           "rheostat llm rank --save"),
+    "graph": Kind("graph of operations", "core.graph:Graph", 1, "rheostat dnn import --out"),
     "caps": Kind("cap model", "prediction.completion.model:CapModel", 2, "rheostat.save"),
     "dras-agent": Kind("DRAS agent", "training.rl.agent:Agent", 2,
                        "rheostat train", b'"rheostat.agent/1'),

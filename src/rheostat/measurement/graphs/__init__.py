@@ -1,0 +1,1 @@
+"""Graphs of operations: read from HLO, JAX, PyTorch and ONNX."""

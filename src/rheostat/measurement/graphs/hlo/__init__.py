@@ -1,0 +1,1 @@
+"""HLO, the text that XLA writes: types, instructions, modules, costs, loops."""

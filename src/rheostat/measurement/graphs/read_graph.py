@@ -1,0 +1,178 @@
+"""One door for graphs of operations: a file of HLO, ONNX or records, or a function in a module."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rheostat.core.archive import read_archive
+from rheostat.core.file_kinds import describe_file, kind_in
+from rheostat.core.files import ordinary_file, parse_json
+from rheostat.core.graph import Graph
+from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError, FileKindError
+from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
+from rheostat.measurement.graphs.recorded import recorded_graph
+from rheostat.measurement.lines import raw_lines, whole
+
+START_B = 4096
+
+
+def read_graph(source: str | Path, *, optimised: bool = True) -> Graph:
+    """A graph of operations.
+
+    Parameters
+    ----------
+    source : str or path
+        A file: HLO text (plain or gzip), ONNX, a ``torch.export`` program (``.pt2``), or
+        ``records.jsonl#7`` for line 7, from 0, of records with graphs, or what
+        ``rheostat dnn import --out`` wrote.
+    optimised : bool
+        Of a record, the compiled graph rather than the one before.
+
+    Returns
+    -------
+    Graph
+        With `rheostat.core.graph.OP_COLUMNS`.
+
+    Raises
+    ------
+    DataError
+        No such file, none of these formats, or damaged.
+    """
+    path, _, row = str(source).rpartition("#")
+    if path and row.isdigit() and not Path(source).exists():
+        return _record(Path(path), int(row), optimised=optimised)
+    file = ordinary_file(source)
+    if kind_in(file) == "graph":
+        return Graph.from_archive(read_archive(file))
+    text = whole(file)
+    if b"HloModule" not in text[:START_B]:
+        kinds = "HLO text, ONNX (.onnx), a torch.export program (.pt2), records.jsonl#0 or a graph"
+        raise FileKindError(str(file), [f"expected {kinds}, got {describe_file(file)}"])
+    try:
+        return from_hlo(text.decode(), str(file))
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        problem = f"line {line}: expected UTF-8, got byte {text[error.start]:#04x}"
+        raise DataError(str(file), [problem, "the text is damaged: write it anew"]) from error
+
+
+def open_graph(source: str) -> Graph:
+    """A graph from a file, or from ``module:function`` where no such file is there.
+
+    Parameters
+    ----------
+    source : str
+        As for `read_graph` or `from_function`.
+
+    Returns
+    -------
+    Graph
+        With `rheostat.core.graph.OP_COLUMNS`.
+
+    Raises
+    ------
+    DataError
+        It is neither.
+    """
+    named = re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", source)
+    return from_function(source) if named and not Path(source).exists() else read_graph(source)
+
+
+def graphs_of(
+    jobs: JobTable, folder: str | Path = ".", *, optimised: bool = True
+) -> dict[str, Graph]:
+    """The graphs that a table's column ``graph`` names, each read once.
+
+    Parameters
+    ----------
+    jobs : JobTable
+        With a column ``graph``.
+    folder : path
+        Where the names start, usually the table's own folder.
+    optimised : bool
+        Of records, the compiled graphs rather than those before.
+
+    Returns
+    -------
+    dict
+        Graph by the name in the table.
+
+    Raises
+    ------
+    DataError
+        The column or a file is missing or damaged.
+    """
+    jobs.require("graph")
+    names = jobs.frame["graph"].drop_nulls().unique(maintain_order=True).to_list()
+    rows: dict[str, dict[int, str]] = {}
+    graphs: dict[str, Graph] = {}
+    for name in names:
+        path, _, row = name.rpartition("#")
+        if path and row.isdigit():
+            rows.setdefault(path, {})[int(row)] = name
+        else:
+            graphs[name] = read_graph(Path(folder) / name)
+    for path, wanted in rows.items():
+        for row, record in _records(Path(folder) / path, wanted):
+            graphs[wanted[row]] = recorded_graph(record, wanted[row], optimised=optimised)
+    return {name: graphs[name] for name in names}
+
+
+def from_function(reference: str) -> Graph:
+    """The graph of ``module:function``, which takes nothing and returns what is to be run.
+
+    Parameters
+    ----------
+    reference : str
+        The function returns ``(step, *arguments)``: a JAX function and its arguments, or a
+        ``torch.nn.Module`` and its inputs.  Sizes alone matter; no weights are needed.
+
+    Returns
+    -------
+    Graph
+        Of the JAX function, or of a training step of the module.
+
+    Raises
+    ------
+    DataError
+        No such module or function, or it returns something else.
+    """
+    module, _, name = reference.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        made = getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError) as error:
+        raise DataError(reference, [f"expected module:function, got {error}"]) from error
+    if not isinstance(made, tuple) or not made or not callable(made[0]):
+        problem = f"expected it to return (step, *arguments), got {type(made).__name__}"
+        raise DataError(reference, [problem])
+    return _of_callable(made[0], made[1:], reference)
+
+
+def _of_callable(step: Any, args: tuple[Any, ...], name: str) -> Graph:
+    from rheostat.measurement.graphs.from_jax import from_jax
+
+    return from_jax(step, *args, name=name)
+
+
+def _record(path: Path, row: int, *, optimised: bool) -> Graph:
+    for _, record in _records(path, [row]):
+        return recorded_graph(record, f"{path}#{row}", optimised=optimised)
+    raise DataError(str(path), [f"expected a record in row {row}, got the end of the file"])
+
+
+def _records(path: Path, rows: Iterable[int]) -> Iterable[tuple[int, Any]]:
+    wanted = set(rows)
+    for number, line in enumerate(raw_lines(ordinary_file(path))):
+        if number in wanted:
+            try:
+                yield number, parse_json(line)
+            except ValueError as error:
+                raise DataError(f"{path}#{number}", [f"is no JSON: {error}"[:200]]) from error

@@ -1,0 +1,258 @@
+"""HLO text: the forms XLA writes, their costs and loops, and what is wrong in a damaged one."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from rheostat.core.graph import Graph
+from rheostat.errors import DataError
+from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
+from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
+from rheostat.measurement.graphs.read_graph import graphs_of, read_graph
+from rheostat.measurement.read import read
+
+
+def entry(*lines: str, head: str = "", name: str = "m") -> str:
+    body = "\n".join(f"  {line}" for line in lines)
+    return f"HloModule {name}\n\n{head}\n\nENTRY e {{\n{body}\n}}\n"
+
+
+def run_of(graph: Graph, amount: str) -> float:
+    return float(np.nansum(graph.numpy(amount) * graph.numpy("times")))
+
+
+def flops(*lines: str, head: str = "") -> float:
+    return run_of(from_hlo(entry(*lines, head=head)), "flops")
+
+
+ADD = "add {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b)\n}"
+X = "x = f32[4,8]{1,0} parameter(0)"
+
+
+def test_a_product_costs_two_operations_a_pair() -> None:
+    w = "w = f32[3,8,5]{2,1,0} parameter(1)"
+    y = "y = f32[3,4,8]{2,1,0} parameter(0)"
+    dims = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}"
+    made = f"ROOT d = f32[3,4,5]{{2,1,0}} dot(y, w), {dims}, rhs_contracting_dims={{1}}"
+    assert flops(y, w, made) == 2 * 3 * 4 * 5 * 8
+
+
+def test_a_convolution_costs_what_meets_the_image_not_the_padding() -> None:
+    x = "x = f32[2,5,5,3]{3,2,1,0} parameter(0)"
+    k = "k = f32[3,3,3,7]{3,2,1,0} parameter(1)"
+    made = ("ROOT c = f32[2,3,3,7]{3,2,1,0} convolution(x, k), window={size=3x3 stride=2x2 "
+            "pad=1_1x1_1}, dim_labels=b01f_01io->b01f")  # fmt: skip
+    meeting = (2 + 3 + 2) ** 2
+    assert flops(x, k, made) == 2 * 2 * 3 * 7 * meeting
+
+
+def test_a_reduction_applies_its_function_once_less_than_it_has_numbers() -> None:
+    made = "ROOT r = f32[4]{0} reduce(x, z), dimensions={1}, to_apply=add"
+    assert flops(X, "z = f32[] constant(0)", made, head=ADD) == 4 * 7
+
+
+def test_what_a_fusion_computes_and_what_it_moves() -> None:
+    inner = (" %p = f32[4,8]{1,0} parameter(0)", " %e = f32[4,8]{1,0} exponential(%p)",
+             " ROOT %m = f32[4,8]{1,0} multiply(%e, %p)")  # fmt: skip
+    head = "\n".join(["f (p: f32[4,8]) -> f32[4,8] {", *inner, "}"])
+    graph = from_hlo(entry(X, "ROOT y = f32[4,8]{1,0} fusion(x), kind=kLoop, calls=f", head=head))
+    assert (run_of(graph, "flops"), run_of(graph, "transcendentals")) == (32, 32)
+    assert run_of(graph, "bytes") == 2 * 4 * 8 * 4
+    fusion = graph.nodes.row(graph.nodes["opcode"].index_of("fusion"), named=True)
+    assert (fusion["op_class"], fusion["fused"]) == ("transcendental", False)
+    assert graph.nodes["fused"].to_list() == [True, True, True, False, False]
+
+
+def test_a_fusion_that_takes_a_slice_reads_the_slice() -> None:
+    head = "f {\n p = f32[4,8]{1,0} parameter(0)\n ROOT s = f32[1,8]{1,0} slice(p), slice={[0:1], [0:8]}\n}"  # noqa: E501
+    graph = from_hlo(entry(X, "ROOT y = f32[1,8]{1,0} fusion(x), kind=kLoop, calls=f", head=head))
+    assert run_of(graph, "bytes") == 2 * 8 * 4
+
+
+LOOP = """body {{
+  p = (s32[], f32[4]{{0}}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  one = s32[] constant({step})
+  next = s32[] add(i, one)
+  v = f32[4]{{0}} get-tuple-element(p), index=1
+  w = f32[4]{{0}} multiply(v, v)
+  ROOT t = (s32[], f32[4]{{0}}) tuple(next, w)
+}}
+
+condition {{
+  p = (s32[], f32[4]{{0}}) parameter(0)
+  unused = f32[4]{{0}} get-tuple-element(p), index=1
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant({end})
+  ROOT c = pred[] compare(i, n), direction={direction}
+}}"""
+
+
+def looped(start: str, more: str = "", **counts: object) -> Graph:
+    made = f"ROOT r = (s32[], f32[4]{{0}}) while(t), condition=condition, body=body{more}"
+    given = ("x = f32[4]{0} parameter(0)", start, "t = (s32[], f32[4]{0}) tuple(i, x)")
+    return from_hlo(entry(*given, made, head=LOOP.format(**counts)))
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "end", "direction", "trips"),
+    [(0, 1, 7, "LT", 7), (0, 1, 7, "LE", 8), (3, 2, 10, "LT", 4), (9, -1, 0, "GT", 9),
+     (5, 1, 5, "LT", 0), (0, 1, 10**6, "LT", 10**6)],
+)  # fmt: skip
+def test_a_counted_loop_runs_as_often_as_its_counter_says(
+    start: int, step: int, end: int, direction: str, trips: int
+) -> None:
+    graph = looped(f"i = s32[] constant({start})", step=step, end=end, direction=direction)
+    product = graph.nodes.filter(graph.nodes["opcode"] == "multiply")
+    assert product["times"].to_list() == [trips]
+    assert run_of(graph, "flops") == trips * (4 + 1) + (trips + 1)
+
+
+def test_a_loop_that_data_end_counts_once_and_says_so() -> None:
+    graph = looped("i = s32[] parameter(1)", step=1, end=7, direction="LT")
+    assert graph.nodes.filter(graph.nodes["opcode"] == "multiply")["times"].to_list() == [1]
+    assert "loop r runs as often as data say" in graph.notes[0].message
+
+
+def test_what_xla_knows_of_a_loop_is_believed() -> None:
+    known = ', backend_config={"known_trip_count":{"n":"5"},"known_init_step":{"init":"0"}}'
+    graph = looped("i = s32[] parameter(1)", known, step=1, end=7, direction="LT")
+    assert graph.nodes.filter(graph.nodes["opcode"] == "multiply")["times"].to_list() == [5]
+
+
+def test_of_two_branches_the_dearer_counts() -> None:
+    head = ("cheap {\n a = f32[4,4]{1,0} parameter(0)\n ROOT n = f32[4,4]{1,0} negate(a)\n}\n\n"
+            "dear {\n a = f32[4,4]{1,0} parameter(0)\n ROOT n = f32[4,4]{1,0} dot(a, a), "
+            "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}")  # fmt: skip
+    lines = ("p = pred[] parameter(0)", "x = f32[4,4]{1,0} parameter(1)")
+    new = "ROOT c = f32[4,4]{1,0} conditional(p, x, x), branch_computations={cheap, dear}"
+    old = "ROOT c = f32[4,4]{1,0} conditional(p, x, x), true_computation=dear, false_computation=cheap"  # noqa: E501
+    assert flops(*lines, new, head=head) == flops(*lines, old, head=head) == 2 * 64
+
+
+def test_a_call_into_a_library_is_unknown_not_free() -> None:
+    graph = from_hlo(entry(X, 'ROOT y = f32[4,8]{1,0} custom-call(x), custom_call_target="mine"'))
+    assert np.isnan(graph.numpy("flops")[1])
+    assert "not known" in graph.notes[0].message
+    assert total_costs(graph)["flops"] == 0.0
+
+
+def test_products_by_a_library_are_counted_from_their_configuration() -> None:
+    w = "w = f32[8,5]{1,0} parameter(1)"
+    made = ('ROOT y = (f32[4,5]{1,0}, s8[64]{0}) custom-call(x, w), custom_call_target="__cublas$'
+            'gemm", backend_config={"gemm_backend_config":{"dot_dimension_numbers":{'
+            '"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"]}}}')  # fmt: skip
+    assert flops(X, w, made) == 2 * 4 * 5 * 8
+
+
+OLD = """HloModule cluster_0__XlaCompiledKernel, is_scheduled=true
+
+%region (Arg_0.1: f32[], Arg_1.1: f32[]) -> f32[] {
+  %Arg_0.1 = f32[] parameter(0), metadata={op_type="Sum" op_name="gradient_tape/Sum"}
+  %Arg_1.1 = f32[] parameter(1)
+  ROOT %add.1 = f32[] add(f32[] %Arg_0.1, f32[] %Arg_1.1)
+}
+
+ENTRY %main.9 (arg0.1: bf16[2,3], arg1.2: f8e4m3fn[2], arg2: s4[6]) -> (f32[2], /*index=1*/f32[]) {
+  %arg0.1 = bf16[2,3]{1,0:T(8,128)(2,1)S(1)} parameter(0), sharding={devices=[2,1]<=[2]}
+  %arg1.2 = f8e4m3fn[2]{0} parameter(1)
+  %arg2 = s4[6]{0:E(4)} parameter(2)
+  %c = c64[] constant((1, -2))
+  %token = token[] after-all()
+  %convert.1 = f32[2,3]{1,0} convert(bf16[2,3]{1,0} %arg0.1)
+  %constant.2 = f32[2]{0} constant({1, 2.5e-3})
+  %constant.3 = f32[2,2]{1,0} constant({ { 1, nan }, /*i0=1*/
+    { -inf, 0x1p-3 } })
+  %constant.4 = f32[] constant(0)
+  %reduce.1 = f32[2]{0} reduce(f32[2,3]{1,0} %convert.1, f32[] %constant.4), dimensions={1}, to_apply=%region
+  %add.9 = f32[2]{0} add(f32[2]{0} %reduce.1, f32[2]{0} %constant.2)
+  ROOT %tuple.1 = (f32[2]{0}, /*index=1*/f32[]) tuple(f32[2]{0} %add.9, /*index=1*/f32[] %constant.4)
+}
+"""  # noqa: E501
+
+
+def test_the_text_of_older_releases_with_types_comments_and_small_formats() -> None:
+    graph = from_hlo(OLD)
+    assert graph.name == "cluster_0__XlaCompiledKernel"
+    assert len(graph) == 3 + 12
+    assert run_of(graph, "flops") == 6 + 4 + 2
+    sizes = dict(zip(graph.nodes["dtype"], graph.nodes["shape"].to_list(), strict=True))
+    assert (sizes["bf16"], sizes["s4"], sizes["c64"]) == ([2, 3], [6], [])
+
+
+def test_dynamic_sizes_count_with_their_bound() -> None:
+    lines = ("x = f32[<=8,?]{1,0} parameter(0)", "ROOT y = f32[<=8,?]{1,0} negate(x)")
+    graph = from_hlo(entry(*lines))
+    assert graph.nodes["shape"].to_list()[0] == [8, 0]
+    assert run_of(graph, "flops") == 8
+
+
+def test_edges_lead_through_calls() -> None:
+    head = "f {\n p = f32[4,8]{1,0} parameter(0)\n ROOT n = f32[4,8]{1,0} negate(p)\n}"
+    graph = from_hlo(entry(X, "ROOT y = f32[4,8]{1,0} call(x), to_apply=f", head=head))
+    assert sorted(map(tuple, graph.edges.T.tolist())) == [(0, 1), (1, 3), (2, 0), (2, 3)]
+
+
+def test_costs_by_class_add_up_to_the_total() -> None:
+    graph = from_hlo(OLD)
+    table, total = costs_by_class(graph), total_costs(graph)
+    assert table["count"].sum() == total["nodes"]
+    assert table["flops"].sum() == total["flops"]
+    assert (total["inputs"], total["input_elements"]) == (3, 14)
+
+
+WRONG = {
+    "no module": ("ENTRY e {\n}\n", "line 1: expected HloModule"),
+    "no entry": ("HloModule m\n", "one ENTRY computation"),
+    "cut off": (entry(X)[:-3], "closing brace|ROOT"),
+    "no root": (entry(X), "one ROOT in e"),
+    "unknown name": (entry(X, "ROOT y = f32[4,8]{1,0} negate(z)"), "line 7: .*above, got z"),
+    "unknown opcode": (entry(X, "ROOT y = f32[4,8]{1,0} nagete(x)"), "an opcode of HLO.*'nagete'"),
+    "another shape": (entry(X, "ROOT y = f32[4,9]{1,0} negate(x)"), r"f32\[4,8\] as the result"),
+    "another type": (entry(X, "ROOT y = f64[4,8]{1,0} negate(x)"), r"got f64\[4,8\]"),
+    "no type": (entry(X, "ROOT y = g32[4,8]{1,0} negate(x)"), "expected a type"),
+    "a name twice": (entry(X, X, "ROOT y = f32[4,8]{1,0} negate(x)"), "got x again"),
+    "no such computation": (entry(X, "ROOT y = f32[4,8]{1,0} call(x), to_apply=f"), "got f"),
+    "a layout of another rank": (entry(X, "ROOT y = f32[4,8]{0} negate(x)"), "a layout of 2"),
+    "a parameter left out": (entry("ROOT x = f32[] parameter(1)"), "expected parameters 0 to 0"),
+    "a literal of another size": (entry("ROOT x = f32[3] constant({1, 2})"), "3 numbers.*got 2"),
+    "an open bracket": (entry("ROOT x = f32[] constant(1"), "closing bracket|opening bracket"),
+    "calls itself": (
+        entry(X, "ROOT y = f32[4,8]{1,0} call(x), to_apply=e"), "calls itself"),
+    "a table with a gap": (entry(X, "ROOT y = f32[4,8]{1,0} negate(x)").replace(
+        "\n\n", "\nFileNames\n1 a\n3 c\n\n", 1), "row 2 of a table"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_named_with_its_line(what: str) -> None:
+    text, said = WRONG[what]
+    with pytest.raises(DataError, match=said) as error:
+        from_hlo(text)
+    assert "line " in str(error.value)
+
+
+def test_a_file_may_be_packed_and_another_kind_is_named(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "m.hlo.gz").write_bytes(gzip.compress(OLD.encode()))
+    assert len(read_graph(tmp_path / "m.hlo.gz")) == 15
+    (tmp_path / "t.csv").write_text("a,b\n")
+    with pytest.raises(DataError, match=r"expected HLO text.*text that begins with 'a,b'"):
+        read_graph(tmp_path / "t.csv")
+
+
+def test_the_recorded_graphs_cost_what_xla_says(shared_data) -> None:  # type: ignore[no-untyped-def]
+    """Every ninth of the records; FLOPs within 1e-5, transcendentals exactly, bytes within 1e-3."""
+    folder = shared_data / "dnn" / "hlo_cpu"
+    jobs = read(folder / "hlo_cpu_measured.jsonl.gz")
+    jobs = jobs.rows(np.arange(len(jobs)) % 9 == 0)
+    for row, graph in zip(
+        jobs.frame.rows(named=True), graphs_of(jobs, folder).values(), strict=True
+    ):
+        total = total_costs(graph)
+        assert total["flops"] == pytest.approx(row["flops"], rel=1e-5)
+        assert total["transcendentals"] == row["transcendentals"]
+        assert total["bytes"] == pytest.approx(row["bytes_accessed"], rel=1e-3)
+        assert not graph.notes
