@@ -30,6 +30,7 @@ PURPOSE = {
     "network": "`network`: the neural forecaster and the ZeroMQ server",
     "proxy": "`llm proxy`: ranked prompts in front of a server",
     "models": "`code` with a language model behind an OpenAI-compatible address",
+    "code": "`code search`: loops of a C program (tree-sitter)",
     "gguf": "`code` with a small model in this process; not part of `all`",
     "symbolic": "`llm fit --symbolic`: the form of the law searched anew (Operon)",
     "zeus": "energy by Zeus in `measure`; not part of `all`",

@@ -36,12 +36,13 @@ class Chart:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, sentences, and optionally a table and a chart."""
+    """A heading, sentences, and optionally a table, a chart and a listing, shown line by line."""
 
     title: str
     sentences: tuple[str, ...] = ()
     grid: Grid | None = None
     chart: Chart | None = None
+    listing: str = ""
 
 
 @dataclass(frozen=True)

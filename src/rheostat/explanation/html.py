@@ -88,6 +88,7 @@ def _section(section: Section) -> dict[str, Any]:
         "sentences": section.sentences,
         "table": None if section.grid is None else _table(section.grid),
         "chart": section.chart is not None,
+        "listing": section.listing,
     }
 
 

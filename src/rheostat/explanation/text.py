@@ -56,7 +56,7 @@ def show(report: Report, console: Console) -> None:
 
 def _section(section: Section, width: int) -> RenderableType:
     parts: list[RenderableType] = []
-    said = Text("\n".join(section.sentences))
+    said = Text("\n".join([*section.sentences, *section.listing.splitlines()]))
     parts.append(_labelled(section.title, said))
     if section.chart and section.chart.kind in TERMINAL:
         lines = scatter.draw(section.chart, width=min(width, 84) - 2)

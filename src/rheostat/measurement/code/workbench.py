@@ -85,7 +85,8 @@ class Workbench:
         wrapper: Sequence[str] = (),
     ) -> SandboxRun:
         """Run a build on an input with so many threads; ``wrapper`` is a tool that runs it."""
-        variables = {"OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false"}
+        variables = {"OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
+                     "OMP_WAIT_POLICY": "passive"}  # fmt: skip
         if built.kind.family == "clang":
             variables["LD_LIBRARY_PATH"] = llvm_libraries()
         command = [*wrapper, *built.program.run, *given.arguments]

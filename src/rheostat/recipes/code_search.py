@@ -1,0 +1,404 @@
+"""`search_code`: variants of a program, each verified before it counts, in a folder that resumes.
+
+The candidates are a `JobTable`, what came of one is an `Outcome`, and the loop is
+`tradeoff.search.search`; only an accepted variant has figures.  The folder holds the journal, the
+text of every variant and its evidence, so that a killed search goes on and pays nothing twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.files import read_json, replace_file, text_digest
+from rheostat.core.front import Front
+from rheostat.core.jobs import JobTable, Note
+from rheostat.core.outcome import Outcome
+from rheostat.errors import DataError
+from rheostat.measurement.code.case import RungOptions
+from rheostat.measurement.code.compare_output import Tolerance
+from rheostat.measurement.code.ladder import Verifier, verifier
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.sandbox import Sandbox
+from rheostat.measurement.code.verdict import RUNGS, Verdict
+from rheostat.tradeoff.search import search
+from rheostat.tradeoff.variants.placement import PragmaPlacement
+from rheostat.tradeoff.variants.tuning import Tuning
+from rheostat.tradeoff.variants.variant import (
+    OBJECTIVES,
+    Steps,
+    StepwiseProposer,
+    Variant,
+    VariantResult,
+    diff_lines,
+)
+
+SCHEMA = "rheostat.code-search/1"
+NOT_MEASURED = math.nan
+
+
+@dataclass
+class VariantStore:
+    """A folder with the text of variants and their evidence.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    original : Program
+        What is searched; a folder of another original is refused.
+    """
+
+    folder: Path
+    original: Program
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        (self.folder / "variants").mkdir(parents=True, exist_ok=True)
+        path = self.folder / "search.json"
+        mine = {"schema": SCHEMA, "original": text_digest(self.original.text), **self.settings}
+        if path.exists():
+            there = read_json(path)
+            problems = [
+                f"{k}: {there.get(k)!r:.80} there, {v!r:.80} now"
+                for k, v in mine.items()
+                if there.get(k) != v and v is not None
+            ]
+            if problems:
+                hint = "name another folder, or move this one away"
+                raise DataError(str(path), ["holds another search", *problems, hint])
+            self.settings = there
+        else:
+            self.settings = mine | {"seed": _seed(mine.get("seed"))}
+            replace_file(path, json.dumps(self.settings, indent=1))
+
+    @property
+    def seed(self) -> int:
+        """That draws the hidden inputs."""
+        return int(self.settings["seed"])
+
+    def keep(self, variant: Variant) -> None:
+        """Write a variant's text."""
+        path = self._path(variant.identity)
+        if not path.exists():
+            kept = {"text": variant.text, "flags": list(variant.flags)}
+            replace_file(path, json.dumps(kept | {"language": variant.language}))
+
+    def program(self, identity: str) -> Program:
+        """A variant as a program."""
+        kept = read_json(self._path(identity))
+        names = [n for n in self.original.files if n in self.original.sources]
+        changed = {**self.original.files, names[0]: kept["text"]}
+        candidate = self.original.with_files(changed, kept["language"])
+        return replace(candidate, flags=tuple(kept["flags"]), name=identity)
+
+    def decided(self, identity: str, verdict: Verdict) -> None:
+        """Write a variant's evidence."""
+        path = self.folder / "variants" / f"{identity}.verdict.json"
+        replace_file(path, json.dumps(_plain(verdict.facts()), indent=1))
+
+    def verdict(self, identity: str) -> dict[str, Any] | None:
+        """The evidence of a variant that was run."""
+        path = self.folder / "variants" / f"{identity}.verdict.json"
+        return dict(read_json(path)) if path.exists() else None
+
+    def trial(self, identity: str) -> VariantResult:
+        """What a proposer is told of a variant."""
+        facts = self.verdict(identity)
+        if facts is None:
+            return VariantResult(accepted=False)
+        figures = figures_of(facts)
+        findings = [
+            (int(f["line"]), str(f["message"]))
+            for rung in facts["rungs"]
+            for f in rung["findings"]
+            if f["level"] == "error"
+        ]
+        accepted = facts["verdict"] == "accepted"
+        row = {"figures": figures}
+        return VariantResult(accepted, relative(row, "runtime_s"), relative(row, "energy_j"),
+                     facts["rejected_by"] or "", tuple(findings))  # fmt: skip
+
+    def _path(self, identity: str) -> Path:
+        return self.folder / "variants" / f"{identity}.json"
+
+
+def _seed(given: Any) -> int:
+    return secrets.randbelow(2**31) if given is None else int(given)
+
+
+def _plain(value: Any) -> Any:
+    """With None for numbers that JSON has not."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def figures_of(facts: dict[str, Any]) -> dict[str, Any]:
+    """Runtime, energy and memory of a variant and of the original from its evidence.
+
+    Parameters
+    ----------
+    facts : dict
+        ``Verdict.facts()``.
+
+    Returns
+    -------
+    dict
+        runtime_s, energy_j, memory_byte of the variant and original_...; NaN where not measured;
+        energy_kind is measured, modelled or "not measured".
+    """
+    numbers: dict[str, Any] = {}
+    for rung in facts["rungs"]:
+        if rung["rung"] in ("time", "energy", "work"):
+            numbers |= {k: v for k, v in rung["numbers"].items() if v is not None}
+    names = ("runtime_s", "energy_j", "memory_byte")
+    every = (*names, *(f"original_{n}" for n in names))
+    kind = numbers.get("energy_kind", "not measured")
+    return {n: float(numbers.get(n, NOT_MEASURED)) for n in every} | {"energy_kind": kind}
+
+
+@dataclass(frozen=True)
+class CodeSearch:
+    """What a search came to: the front of all variants, and what it took.
+
+    Parameters
+    ----------
+    front : Front
+        A row per variant that was run; rejected ones have no figures.
+    store : VariantStore
+        Texts and evidence.
+    original : Program
+        What was searched.
+    cost : dict
+        Seconds, tokens and joules of the search.
+    """
+
+    front: Front
+    store: VariantStore
+    original: Program
+    cost: dict[str, Any]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Every variant with its verdict and figures, in the order they were run."""
+        rows = []
+        for i, row in enumerate(self.front.alternatives.frame.rows(named=True)):
+            facts = self.store.verdict(row["variant"]) or {"verdict": "lost", "rungs": []}
+            figures = figures_of(facts)
+            rows.append({**row, "verdict": facts["verdict"], "figures": figures,
+                         "rejected_by": facts.get("rejected_by"),
+                         "diff_lines": float(self.front.mean("diff_lines")[i])})  # fmt: skip
+        return rows
+
+    @property
+    def accepted(self) -> list[dict[str, Any]]:
+        """Rows that may be used."""
+        return [r for r in self.rows if r["verdict"] == "accepted"]
+
+    def best(self, objective: str = "runtime_s") -> dict[str, Any] | None:
+        """The accepted row with the least of an objective; the first where none was measured."""
+        rows = [r for r in self.accepted if math.isfinite(relative(r, objective))]
+        first = self.accepted[0] if self.accepted else None
+        return min(rows, key=lambda r: relative(r, objective), default=first)
+
+    def text(self, identity: str) -> str:
+        """The source of a variant."""
+        program = self.store.program(identity)
+        return program.files[program.sources[0]]
+
+
+def relative(row: dict[str, Any], objective: str) -> float:
+    """A figure of a variant over that of the original in the same paired runs."""
+    if objective == "diff_lines":
+        return float(row["diff_lines"])
+    figures = row["figures"]
+    before = figures[f"original_{objective}"]
+    return float(figures[objective] / before) if before else math.nan
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How a search is run.
+
+    Parameters
+    ----------
+    budget : int
+        Variants that are verified, those of an earlier call included.
+    most_seconds : float
+        No variant is begun after so many seconds of this call.
+    tolerance : Tolerance, optional
+        Of outputs.
+    options : RungOptions
+        Of the rungs.
+    rungs : tuple of str
+        Those that are run.
+    confined_by : Sandbox, optional
+        The first that works here where none is given.
+    seed : int, optional
+        Of the hidden inputs; a secret one, kept in the folder, where none is given.
+    about : dict
+        What else a folder has to be about to be continued, as the target language.
+    """
+
+    budget: int = 12
+    most_seconds: float = math.inf
+    tolerance: Tolerance | None = None
+    options: RungOptions = field(default_factory=RungOptions)
+    rungs: tuple[str, ...] = RUNGS
+    confined_by: Sandbox | None = None
+    seed: int | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+def search_code(
+    original: Program,
+    chains: Callable[[VariantStore], Sequence[Steps]],
+    folder: str | Path,
+    settings: SearchSettings | None = None,
+    progress: Callable[[int, int], None] | bool = False,
+) -> CodeSearch:
+    """Search variants of a program; each is verified, and only what is accepted counts.
+
+    Parameters
+    ----------
+    original : Program
+        What every variant has to agree with.
+    chains : callable
+        Given the store, the proposers' chains, asked in turn.
+    folder : str or Path
+        Journal, texts, evidence; an existing one of the same search is continued.
+    settings : SearchSettings, optional
+        Budget, rungs, seed.
+    progress : bool or callable
+        As in `search`.
+
+    Returns
+    -------
+    CodeSearch
+        The front and what it took.
+    """
+    folder, how = Path(folder), settings or SearchSettings()
+    store = VariantStore(folder, original, {"seed": how.seed, **how.about})
+    began, cpu = time.perf_counter(), _cpu_s()
+    until_s = began + how.most_seconds
+    proposer = StepwiseProposer(list(chains(store)), store.keep, store.trial, until_s=until_s)
+    with ExitStack() as held:
+        made: list[Verifier] = []
+
+        def verify(candidate: Program) -> Verdict:
+            if not made:  # an original is built and run once, and not at all where nothing is asked
+                made.append(held.enter_context(_verifier(original, store.seed, how)))
+            return made[0].verify(candidate, rungs=how.rungs)
+
+        front = search(
+            proposer, _Measured(store, verify), how.budget,
+            journal=folder / "journal.jsonl", progress=progress,
+        )  # fmt: skip
+    cost = _cost(folder, time.perf_counter() - began, _cpu_s() - cpu)
+    return CodeSearch(front, store, original, cost | {"duplicates": proposer.duplicates})
+
+
+def _verifier(
+    original: Program, seed: int, how: SearchSettings
+) -> AbstractContextManager[Verifier]:
+    return verifier(
+        original, tolerance=how.tolerance, confined_by=how.confined_by, seed=seed,
+        options=how.options,
+    )  # fmt: skip
+
+
+@dataclass
+class _Measured:
+    """The measuring function of the loop: verifies one row."""
+
+    store: VariantStore
+    verify: Callable[[Program], Verdict]
+
+    @property
+    def program(self) -> str:
+        """What is run, for the journal's header."""
+        return text_digest(self.store.original.text)
+
+    def __call__(self, row: JobTable) -> Outcome:
+        identity = row.frame["variant"][0]
+        candidate = self.store.program(identity)
+        verdict = self.verify(candidate)
+        self.store.decided(identity, verdict)
+        figures = figures_of(verdict.facts())
+        good = verdict.accepted
+        changed = float(diff_lines(self.store.original.text, candidate.text))
+        values = {n: figures[n] if good else math.nan for n in OBJECTIVES[:3]}
+        notes = () if good else (Note(f"{identity}: rejected by {verdict.rejected_by}", count=1),)
+        every = values | {"diff_lines": changed}
+        return Outcome({n: np.array([[v]]) for n, v in every.items()}, notes=notes)
+
+
+def searched_chains(
+    original: Program, to: str, objective: str
+) -> Callable[[VariantStore], Sequence[Steps]]:
+    """The chains that need no model.
+
+    Parameters
+    ----------
+    original : Program
+        A serial program to share among threads, or any to make cheaper.
+    to : str
+        openmp, or empty for the same language.
+    objective : str
+        runtime_s or energy_j.
+
+    Returns
+    -------
+    callable
+        For `search_code`.
+
+    Raises
+    ------
+    DataError
+        Another language.
+    """
+    problems = []
+    if to not in ("", "openmp"):
+        problems.append(f"--to: expected openmp or nothing without a model, got {to!r}")
+    if to and original.language != "serial":
+        problems.append(f"expected a serial program, got {original.language}")
+    if objective not in OBJECTIVES[:2]:
+        problems.append(f"--objective: expected {' or '.join(OBJECTIVES[:2])}, got {objective!r}")
+    if problems:
+        raise DataError(original.name or "program", problems)
+    text = original.files[original.sources[0]]
+    if to:
+        return lambda store: [PragmaPlacement(text, original.flags).steps()]
+    tuned = Tuning(text, original.flags, original.language, objective)
+    return lambda store: [tuned.steps()]
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and of all it has waited for."""
+    import resource
+
+    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def _cost(folder: Path, seconds: float, cpu_s: float) -> dict[str, Any]:
+    """Seconds of this call and of those before it, added up in the folder."""
+    path = folder / "cost.json"
+    before = read_json(path) if path.exists() else {"seconds": 0.0, "cpu_s": 0.0}
+    total = {"seconds": before["seconds"] + seconds, "cpu_s": before["cpu_s"] + cpu_s}
+    replace_file(path, json.dumps(total))
+    return total
