@@ -3,7 +3,7 @@
     python benchmarks/serving.py [--quick] [--json]
 
 Trace: Azure's conversations of 2023, played as fast as ``rate`` says; one replica with the default
-step of `rheostat.simulation.serving.serve.Replica`.  Speed is of the engine alone, on the trace
+step of `rheostat.simulation.serving.replica.Replica`.  Speed is of the engine alone, on the trace
 repeated, machine code compiled before.
 """
 
@@ -24,7 +24,8 @@ from rich.table import Table
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.simulation.serving.continuous_batching import run
-from rheostat.simulation.serving.serve import Replica, serve
+from rheostat.simulation.serving.replica import Replica
+from rheostat.simulation.serving.serve import serve
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FILE = ROOT / "llm" / "azure_llm_2023" / "AzureLLMInferenceTrace_conv.csv"
@@ -77,8 +78,8 @@ def speed(jobs: JobTable, times: int) -> float:
         np.tile(jobs.numpy(c).astype(np.int64), times) for c in ("prompt_tokens", "output_tokens")
     )
     began = time.process_time()
-    run(when, prompt, output, when, r.batch_cap, r.cache_tokens, r.chunk, r.base_s, r.request_s,
-        r.context_s, r.prefill_s)  # fmt: skip
+    run(when, prompt, output, np.zeros_like(prompt), when, r.batch_cap, r.cache_tokens, r.chunk,
+        r.base_s, r.request_s, r.context_s, r.prefill_s, np.inf, False)  # fmt: skip
     return len(when) / (time.process_time() - began)
 
 

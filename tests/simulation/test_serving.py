@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 
 from rheostat import table
 from rheostat.errors import DataError
-from rheostat.simulation.serving.serve import POLICIES, Replica, serve
+from rheostat.simulation.serving.continuous_batching import run
+from rheostat.simulation.serving.deployment import Deployment
+from rheostat.simulation.serving.replica import Replica
+from rheostat.simulation.serving.serve import POLICIES, serve
 
 SMALL = Replica(batch_cap=3, cache_tokens=60, chunk=8, base_s=1.0, request_s=0.25,
                 context_s=0.03125, prefill_s=0.125, idle_w=1.0, busy_w=3.0)  # fmt: skip
 
 
-def plain(submit, prompt, output, key, r):  # noqa: PLR0912
+def plain(submit, prompt, output, key, r, known=None, patience=math.inf, by_ratio=False):  # noqa: PLR0912
     """One step at a time, lists searched anew each time; as the engine's page says."""
+    known = [0] * len(submit) if known is None else known
     now, waiting, line, running = 0.0, [], [], []
     left, first, end = list(output), {}, {}
     todo, coming, n = {}, 0, len(submit)
@@ -30,12 +34,16 @@ def plain(submit, prompt, output, key, r):  # noqa: PLR0912
             coming += 1
         while waiting and len(running) + len(line) < r.batch_cap:
             head = min(waiting, key=lambda i: (key[i], i))
+            if by_ratio:
+                head = max(waiting, key=lambda i: ((now - submit[i]) / key[i], -i))
+            elif now - submit[min(waiting)] > patience:
+                head = min(waiting)
             held = sum(has(i) for i in running) + sum(has(i) for i in line) + len(running)
             if held + has(head) > r.cache_tokens and running + line:
                 break
             waiting.remove(head)
             line.append(head)
-            todo[head] = has(head)
+            todo[head] = has(head) - known[head]
         if not running and not line:
             now = max(now, submit[coming])
             continue
@@ -91,6 +99,85 @@ def test_every_token_comes_when_a_plain_server_gives_it(seed, policy, gap, batch
     found = serve(asked, policy, r)
     assert found.requests.numpy("start_s") == pytest.approx(first, rel=1e-12)
     assert found.requests.numpy("end_s") == pytest.approx(end, rel=1e-12)
+
+
+@settings(max_examples=100)
+@given(
+    seed=st.integers(0, 2**32 - 1), by_ratio=st.booleans(), gap=st.sampled_from([0.5, 4.0]),
+    batch_cap=st.integers(1, 5), cache=st.sampled_from([50, 60, 400]),
+    patience=st.sampled_from([0.0, 5.0, 40.0]),
+)  # fmt: skip
+def test_orders_that_change_while_requests_wait_and_known_prefixes(
+    seed, by_ratio, gap, batch_cap, cache, patience
+):
+    r = replace(SMALL, batch_cap=batch_cap, cache_tokens=cache)
+    asked = requests(seed, gap=gap)
+    submit, prompt, output = (asked.numpy(c) for c in asked.columns)
+    known = np.random.default_rng(seed).integers(0, prompt.astype(int) + 1)
+    key = r.cost_s(prompt, output)
+    patience = math.inf if by_ratio else patience
+    first, end = plain(submit, prompt.astype(int), output.astype(int), key, r, known, patience,
+                       by_ratio)  # fmt: skip
+    whole = (a.astype(np.int64) for a in (prompt, output, known))
+    steps = (r.base_s, r.request_s, r.context_s, r.prefill_s)
+    made = run(
+        submit, *whole, key, r.batch_cap, r.cache_tokens, r.chunk, *steps, patience, by_ratio
+    )
+    assert made[0] == pytest.approx(first, rel=1e-12)
+    assert made[1] == pytest.approx(end, rel=1e-12)
+
+
+def test_without_patience_the_longest_waiting_is_next():
+    asked, roomy = requests(11, n=60, gap=0.5), replace(SMALL, cache_tokens=4000)
+    ends = [serve(asked, p, roomy, patience_s=w).requests.numpy("end_s").tolist()
+            for p, w in (("cost-oracle", 0.0), ("fcfs", math.inf))]  # fmt: skip
+    assert ends[0] == ends[1]
+
+
+def test_two_replicas_serve_as_two_servers_would_and_least_work_beats_turns():
+    asked = requests(5, n=80, gap=1.0)
+    halves = [asked.rows(np.arange(k, 80, 2)) for k in (0, 1)]
+    both = serve(asked, "fcfs", SMALL, deployment=Deployment(2)).requests.numpy("end_s")
+    for k, half in enumerate(halves):
+        assert both[k::2].tolist() == serve(half, "fcfs", SMALL).requests.numpy("end_s").tolist()
+    skewed = asked.with_columns([], prompt_tokens=np.where(np.arange(80) % 2, 2, 24))
+    turns, least = (
+        serve(skewed, "fcfs", SMALL, deployment=Deployment(2, routing)).summary()["mean_latency_s"]
+        for routing in ("round-robin", "least-work")
+    )
+    assert least < turns
+
+
+def test_a_prefix_cache_saves_the_prefill_of_what_was_asked_before():
+    blocks = [[1, 2], [3, 4], [1, 2], [1, 5]]
+    asked = table({"submit_s": [0.0, 100.0, 200.0, 300.0], "prompt_tokens": [1024] * 4,
+                   "output_tokens": [2] * 4, "prefix_blocks": blocks})  # fmt: skip
+    r = replace(SMALL, cache_tokens=4000, chunk=2048, prefill_s=0.01)
+    plain_s = serve(asked, "fcfs", r).requests.numpy("ttft_s")
+    held = serve(asked, "fcfs", r, deployment=Deployment(prefix_cache_tokens=4096))
+    saved = (plain_s - held.requests.numpy("ttft_s")) / r.prefill_s
+    assert saved == pytest.approx([0, 0, 1023, 512])
+    assert held.known_share == pytest.approx((1023 + 512) / 4096)
+    two = Deployment(2, "prefix", 4096)
+    assert serve(asked, "fcfs", r, deployment=two).known_share == pytest.approx(1535 / 4096)
+    with pytest.raises(DataError, match="prefix_blocks"):
+        serve(requests(1), "fcfs", SMALL, deployment=Deployment(prefix_cache_tokens=512))
+
+
+def test_disaggregated_prefill_does_not_slow_who_decodes():
+    one = table({"submit_s": [0.0], "prompt_tokens": [20], "output_tokens": [6]})
+    split = Deployment(1, prefill_replicas=1, transfer_s=0.1)
+    made = serve(one, "fcfs", SMALL, deployment=split).requests
+    prefill = 3 * 1.0 + 20 * 0.125
+    # the step that takes the moved cache in runs nobody yet; then four with 22 to 25 tokens
+    decode = 1.0 + 4 * 1.25 + 0.03125 * (22 + 23 + 24 + 25)
+    assert made.numpy("ttft_s") == pytest.approx([prefill])
+    assert made.numpy("latency_s") == pytest.approx([prefill + 0.1 * 20 + decode])
+    asked = requests(9, n=60, gap=2.0)
+    every = serve(asked, "fcfs", SMALL, deployment=split).requests
+    assert (every.numpy("end_s") >= every.numpy("start_s")).all()
+    with pytest.raises(DataError, match=r"(?s)replicas.*routing.*transfer_s"):
+        Deployment(0, "best", transfer_s=-1.0)
 
 
 def test_one_request_alone_takes_the_closed_form():

@@ -6,7 +6,8 @@ import typer
 
 from rheostat.cli.llm.configurations import fit, plan
 from rheostat.cli.llm.proxy import proxy
-from rheostat.cli.llm.requests import calibrate, rank, simulate
+from rheostat.cli.llm.requests import calibrate, rank
+from rheostat.cli.llm.simulate import simulate
 
 llm = typer.Typer(
     help="Serving language models: an energy law, and the configuration to take.",

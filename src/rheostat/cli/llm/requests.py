@@ -1,4 +1,4 @@
-"""``rheostat llm rank``, ``simulate`` and ``calibrate``: requests, in which order, and how long."""
+"""``rheostat llm rank`` and ``calibrate``: whose answer will be short, and what a step takes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import options as o
-
-QUEUED = 0.05
-"""Share of the time in which requests wait, below which their order is of no account."""
 
 
 def rank(
@@ -63,68 +60,6 @@ def rank(
               f"\ttests {score['tests']:.0f}")  # fmt: skip
 
 
-def simulate(
-    trace: Annotated[
-        Path,
-        typer.Argument(
-            help="Requests: an Azure or Mooncake trace, or a table with submit_s, prompt_tokens "
-            "and output_tokens.",
-            metavar="TRACE",
-        ),
-    ],
-    policies: Annotated[
-        str, typer.Option(help="Orders of the waiting requests, comma-separated.")
-    ] = "fcfs,shortest-prompt,cost-oracle",
-    rate: Annotated[
-        float, typer.Option(help="Play the trace this many times as fast.", min=1e-6)
-    ] = 1.0,
-    batch_cap: Annotated[int, typer.Option(help="Requests that run at once.", min=1)] = 256,
-    cache_tokens: Annotated[int, typer.Option(help="Tokens the cache holds.", min=1)] = 400_000,
-    chunk: Annotated[int, typer.Option(help="Prompt tokens prefilled in a step.", min=1)] = 2048,
-    step: Annotated[
-        str,
-        typer.Option(
-            help="Seconds of a step: of itself, per running request, per token in a cache, per "
-            "prefilled token."
-        ),
-    ] = "8e-3,20e-6,22e-9,22e-6",
-    power: Annotated[str, typer.Option(help="Watts without and with a running step.")] = "100,600",
-    ageing: Annotated[
-        float, typer.Option(help="Seconds of cost that a second of waiting outweighs.", min=0.0)
-    ] = 0.0,
-    column: o.Columns = None,
-    json: o.Json = False,
-) -> None:
-    """Serve a trace by one replica under several orders, and say whether an order helps.
-
-    Continuous batching with chunked prefill; a full cache puts requests back.  An order can only
-    help while requests wait: a line says for how much of the time they do.  cost-oracle knows the
-    lengths of the answers beforehand, which no server does: it is the most an order can gain.
-    """
-    from rheostat.cli.output import put_json, tell, tell_notes
-    from rheostat.measurement.serving.traffic import read_traffic
-    from rheostat.simulation.serving.serve import Replica, serve
-
-    jobs = read_traffic(trace, columns=o.pairs(column, "--column") if column else None)
-    tell_notes(jobs.notes)
-    jobs = jobs.with_columns([], submit_s=jobs.numpy("submit_s") / rate)
-    base_s, request_s, context_s, prefill_s = numbers(step, 4, "--step")
-    idle_w, busy_w = numbers(power, 2, "--power")
-    replica = Replica(batch_cap, cache_tokens, chunk, base_s, request_s, context_s, prefill_s,
-                      idle_w, busy_w)  # fmt: skip
-    summaries = {p: serve(jobs, p, replica, ageing=ageing).summary() for p in o.names(policies)}
-    if json:
-        put_json("rheostat.llm-simulate/1", {"requests": len(jobs), "policies": summaries})
-        return
-    queued = max(f["queued_share"] for f in summaries.values())
-    help_ = "an order can help" if queued > QUEUED else "no order will help"
-    tell(f"requests wait in {100 * queued:.1f} % of the time: {help_}")
-    keys = list(next(iter(summaries.values())))
-    print("\t".join(["policy", *keys]))
-    for name, figures in summaries.items():
-        print("\t".join([name, *(f"{figures[k]:.6g}" for k in keys)]))
-
-
 def calibrate(
     recorded: Annotated[
         Path,
@@ -150,7 +85,7 @@ def calibrate(
     from rheostat.measurement.serving.traffic import read_recorded
     from rheostat.simulation.serving.calibrate import TIMES
     from rheostat.simulation.serving.calibrate import calibrate as fit_steps
-    from rheostat.simulation.serving.serve import Replica
+    from rheostat.simulation.serving.replica import Replica
 
     jobs = read_recorded(recorded, columns=o.pairs(column, "--column") if column else None)
     tell_notes(jobs.notes)

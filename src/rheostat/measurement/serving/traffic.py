@@ -44,16 +44,22 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     frame = frame_of(path, WHAT)
     for names, seconds in ((AZURE, _instants), (MOONCAKE, _milliseconds)):
         if set(names) <= set(frame.columns):
-            frame = frame.select(
-                seconds(names[0]), prompt_tokens=pl.col(names[1]), output_tokens=pl.col(names[2])
+            blocks = (
+                [pl.col("hash_ids").alias("prefix_blocks")] if "hash_ids" in frame.columns else []
             )
+            frame = frame.select(
+                seconds(names[0]), *blocks,
+                prompt_tokens=pl.col(names[1]), output_tokens=pl.col(names[2]),
+            )  # fmt: skip
             break
     else:
         theirs = {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
         frame = frame.rename(theirs)
     if missing := [c for c in NAMES if c not in frame.columns]:
         raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
-    return _checked(frame.select(pl.col(c).cast(pl.Float64, strict=False) for c in NAMES), path)
+    numbers = [pl.col(c).cast(pl.Float64, strict=False) for c in NAMES]
+    listed = isinstance(frame.schema.get("prefix_blocks"), pl.List)
+    return _checked(frame.select(*numbers, *(["prefix_blocks"] if listed else [])), path)
 
 
 RECORDED = {"queued_ts": "submit_s", "input_toks": "prompt_tokens", "output_toks": "output_tokens",

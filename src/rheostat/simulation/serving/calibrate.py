@@ -20,7 +20,8 @@ from scipy.optimize import minimize
 
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
-from rheostat.simulation.serving.serve import Array, Replica, Served, serve
+from rheostat.simulation.serving.replica import Array, Replica
+from rheostat.simulation.serving.serve import Served, serve
 
 Rows = NDArray[np.int64]
 TIMES = ("base_s", "request_s", "context_s", "prefill_s")

@@ -12,7 +12,9 @@ B  running requests      C  tokens in their caches        q = base + request B +
 k steps without anybody coming or going take  k q + context B k (k - 1) / 2  seconds
 
 Waiting requests lie in a heap by (key, number), running ones in a heap by the step of their last
-token, which does not change while they run.
+token, which does not change while they run.  Two orders change while requests wait: the one that
+waits longest goes first once it waits longer than ``patience_s``, which leaves its entry in the
+heap, to be passed over; and the highest ratio of response to cost (HRRN) is looked for among all.
 """
 
 from __future__ import annotations
@@ -75,16 +77,35 @@ def _until(gap_s: float, pace_s: float, growth_s: float) -> float:
 
 
 @compiled
+def _highest_ratio(rows: Any, waiting: int, submit_s: Any, cost: Any, now: float) -> int:
+    """Place of the waiting request with the most waiting per cost; the first of equal ones."""
+    best, most = 0, -1.0
+    for i in range(waiting):
+        row = rows[i]
+        ratio = (now - submit_s[row]) / cost[row]
+        if ratio > most or (ratio == most and row < rows[best]):
+            best, most = i, ratio
+    return best
+
+
+@compiled
 def run(
-    submit_s: Any, prompt: Any, output: Any, key: Any, batch_cap: int, cache_tokens: int,
-    chunk: int, base_s: float, request_s: float, context_s: float, prefill_s: float,
+    submit_s: Any, prompt: Any, output: Any, known: Any, key: Any, batch_cap: int,
+    cache_tokens: int, chunk: int, base_s: float, request_s: float, context_s: float,
+    prefill_s: float, patience_s: float, by_ratio: bool,
 ) -> Any:  # fmt: skip
-    """First token and end of every request (s), seconds busy, with a queue, and returns."""
+    """First token and end of every request (s), seconds busy, with a queue, and returns.
+
+    ``known`` are tokens of each prompt whose cache need not be computed; ``key`` is the cost where
+    the highest ratio goes first.
+    """
     n = len(submit_s)
     first, end = np.full(n, np.nan), np.full(n, np.nan)
     state, left = np.zeros(n, np.int8), output.copy()
     last_step, todo = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    wait_key, wait_row, waiting = np.empty(n), np.empty(n, np.int64), 0
+    wait_key, wait_row, waiting = np.empty(3 * n + 1), np.empty(3 * n + 1, np.int64), 0
+    turns = by_ratio or patience_s < np.inf  # who is next changes while nobody comes or goes
+    queued, oldest = 0, 0  # those that wait; none before this one does
     over_key, over_row, ending = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int64), 0
     line, line_from, line_to = np.empty(batch_cap, np.int64), 0, 0  # prefilled in this order
     now, step, coming, running, cached, filled = 0.0, 0, 0, 0, 0, 0
@@ -93,15 +114,28 @@ def run(
         while coming < n and submit_s[coming] <= now:
             waiting = _push(wait_key, wait_row, waiting, key[coming], coming)
             state[coming] = WAITING
+            queued += 1
             coming += 1
         prefilling = line_to - line_from
-        while waiting > 0 and running + prefilling < batch_cap:
-            row = wait_row[0]
+        while queued > 0 and running + prefilling < batch_cap:
+            while state[wait_row[0]] != WAITING:
+                waiting = _pop(wait_key, wait_row, waiting)
+            while state[oldest] != WAITING:
+                oldest += 1
+            at, late = 0, now - submit_s[oldest] > patience_s
+            if by_ratio:
+                at = _highest_ratio(wait_row, waiting, submit_s, key, now)
+            row = oldest if late else wait_row[at]
             need = prompt[row] + output[row] - left[row]
             if cached + filled + need + running > cache_tokens and running + prefilling > 0:
                 break
-            waiting = _pop(wait_key, wait_row, waiting)
-            state[row], todo[row] = PREFILLING, need
+            if by_ratio:
+                waiting -= 1
+                wait_row[at], wait_key[at] = wait_row[waiting], wait_key[waiting]
+            elif not late:
+                waiting = _pop(wait_key, wait_row, waiting)
+            queued -= 1
+            state[row], todo[row] = PREFILLING, need - known[row]
             filled += need
             line[line_to % batch_cap] = row
             line_to += 1
@@ -126,6 +160,10 @@ def run(
             running -= 1
             returned += 1
             state[worst] = WAITING
+            queued += 1
+            oldest = min(oldest, worst)
+            if waiting >= 2 * n:  # entries of those that were taken out of turn
+                waiting = _waiting_alone(wait_key, wait_row, waiting, state)
             waiting = _push(wait_key, wait_row, waiting, key[worst], worst)
         pace_s = base_s + request_s * running + context_s * cached
         steps = 1
@@ -136,6 +174,8 @@ def run(
             room = (cache_tokens - cached) // running
             # whoever was put back may find room at once; else the head, refused, stays refused
             steps = max(1, min(steps, room)) if returned == before else 1
+            if turns and queued > 0 and running < batch_cap:
+                steps = 1
             if running < batch_cap and coming < n:
                 gap_s = submit_s[coming] - now
                 steps = int(min(float(steps), _until(gap_s, pace_s, context_s * running)))
@@ -152,7 +192,7 @@ def run(
             took_s = pace_s + prefill_s * (chunk - budget)
         now += took_s
         busy_s += took_s
-        queued_s += took_s if waiting > 0 else 0.0
+        queued_s += took_s if queued > 0 else 0.0
         step += steps
         cached += steps * running
         while ending > 0 and over_key[0] <= step:
@@ -183,6 +223,19 @@ def run(
                 ending = _clean(over_key, over_row, ending, state, last_step)
             ending = _push(over_key, over_row, ending, float(last_step[row]), row)
     return first, end, busy_s, queued_s, returned
+
+
+@compiled
+def _waiting_alone(keys: Any, rows: Any, size: int, state: Any) -> int:
+    """A heap with one entry of each that waits, and no other."""
+    kept_keys, kept_rows, kept = keys[:size].copy(), rows[:size].copy(), 0
+    seen = np.zeros(len(state), np.bool_)
+    for i in range(size):
+        row = kept_rows[i]
+        if state[row] == WAITING and not seen[row]:
+            seen[row] = True
+            kept = _push(keys, rows, kept, kept_keys[i], row)
+    return kept
 
 
 @compiled

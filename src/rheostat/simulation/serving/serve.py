@@ -10,66 +10,16 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.errors import DataError
-from rheostat.prediction.service_cost import StepTimes
-from rheostat.simulation.serving.continuous_batching import run
+from rheostat.simulation.serving.deployment import (
+    Admission,
+    Asked,
+    Deployment,
+    prefix_blocks,
+    through,
+)
+from rheostat.simulation.serving.replica import Replica
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Replica:
-    """What one replica can hold, and what a step takes.
-
-    Parameters
-    ----------
-    batch_cap
-        Requests that run at once, at most.
-    cache_tokens
-        Tokens that the key-value cache holds.
-    chunk
-        Prompt tokens that are prefilled in one step, at most.
-    base_s, request_s, context_s, prefill_s
-        Seconds of a step: of itself, per running request, per token in a running request's cache,
-        per prefilled token.
-    idle_w, busy_w
-        Power without and with a running step.
-    """
-
-    batch_cap: int = 256
-    cache_tokens: int = 400_000
-    chunk: int = 2048
-    base_s: float = 8e-3
-    request_s: float = 20e-6
-    context_s: float = 22e-9
-    prefill_s: float = 22e-6
-    idle_w: float = 100.0
-    busy_w: float = 600.0
-
-    def __post_init__(self) -> None:
-        problems = [
-            f"{name}: expected a number above 0, got {getattr(self, name)}"
-            for name in ("batch_cap", "cache_tokens", "chunk", "base_s")
-            if not getattr(self, name) > 0
-        ]
-        problems += [
-            f"{name}: expected 0 or more, got {getattr(self, name)}"
-            for name in ("request_s", "context_s", "prefill_s", "idle_w", "busy_w")
-            if not 0 <= getattr(self, name) < np.inf
-        ]
-        if problems:
-            raise DataError("Replica", problems)
-
-    def alone_s(self, prompt: Array, output: Array) -> Array:
-        """Seconds that a request would take by itself, (n,)."""
-        prefills = np.ceil(prompt / self.chunk) * self.base_s + prompt * self.prefill_s
-        steps = output - 1
-        context = prompt * steps + steps * (steps + 1) / 2
-        return prefills + steps * (self.base_s + self.request_s) + self.context_s * context
-
-    def cost_s(self, prompt: Array, output: Array) -> Array:
-        """Seconds a request adds to a full batch, (n,): its prefill and its part of the steps."""
-        times = StepTimes(self.base_s, self.request_s, self.context_s, self.prefill_s)
-        return times.cost_s(prompt, output, batch_cap=self.batch_cap)
 
 
 POLICIES: Mapping[str, Callable[[Array, Array, Array, Array, Replica], Array]] = {
@@ -77,13 +27,17 @@ POLICIES: Mapping[str, Callable[[Array, Array, Array, Array, Replica], Array]] =
     "shortest-prompt": lambda submit, prompt, length, output, r: prompt,
     "shortest-answer": lambda submit, prompt, length, output, r: length,
     "cost": lambda submit, prompt, length, output, r: r.cost_s(prompt, length),
+    "hrrn": lambda submit, prompt, length, output, r: r.cost_s(prompt, length),
     "cost-oracle": lambda submit, prompt, length, output, r: r.cost_s(prompt, output),
+    "hrrn-oracle": lambda submit, prompt, length, output, r: r.cost_s(prompt, output),
 }
 """Keys of requests, smallest first: (submit_s, prompt, predicted length, true length, replica).
-``cost-oracle`` knows the lengths of answers beforehand."""
+``hrrn`` takes the highest ratio of waiting to cost, whatever the key; the oracles know the lengths
+of answers beforehand."""
 
 
-RANKED = ("shortest-answer", "cost")
+RANKED = ("shortest-answer", "cost", "hrrn")
+BY_RATIO = ("hrrn", "hrrn-oracle")
 COLUMNS = (
     Column("start_s", "s", Moment.START, "first token of the answer"),
     Column("end_s", "s", Moment.END, "last token of the answer"),
@@ -101,12 +55,14 @@ class Served:
     requests
         As they came, with ``start_s``, ``end_s``, ``ttft_s``, ``latency_s``.
     span_s, busy_s, queued_s
-        From the first submission to the last token; seconds in which a step ran; seconds of these
-        in which requests waited for room.
+        From the first submission to the last token; seconds in which a step ran, and seconds of
+        these in which requests waited for room, both the mean of the replicas.
     energy_j
-        Of the replica over the span.
+        Of all replicas over the span.
     returned
         How often a running request was put back because the cache was full.
+    known_share
+        Share of all prompt tokens that a prefix cache held.
     """
 
     requests: JobTable
@@ -115,6 +71,7 @@ class Served:
     queued_s: float
     energy_j: float
     returned: int
+    known_share: float = 0.0
 
     def summary(self) -> dict[str, float]:
         """Latencies (s), share of the span that was busy, energy (J)."""
@@ -128,19 +85,21 @@ class Served:
             "queued_share": self.queued_s / self.span_s,
             "energy_j": self.energy_j,
             "returned": float(self.returned),
+            "known_share": self.known_share,
         }
 
 
 def serve(
     requests: JobTable, policy: str = "fcfs", replica: Replica | None = None, *,
-    predicted: Array | None = None, ageing: float = 0.0,
+    predicted: Array | None = None, ageing: float = 0.0, patience_s: float = np.inf,
+    deployment: Deployment | None = None,
 ) -> Served:  # fmt: skip
     """The same requests with when they were answered.
 
     Parameters
     ----------
     requests
-        ``submit_s``, ``prompt_tokens``, ``output_tokens``.
+        ``submit_s``, ``prompt_tokens``, ``output_tokens``; ``prefix_blocks`` for a prefix cache.
     policy
         One of `POLICIES`: who of those that wait is admitted next.
     replica
@@ -149,6 +108,10 @@ def serve(
         Predicted ``output_tokens``, (n,), for the policies that rank by them.
     ageing
         Seconds of cost that a second of earlier submission outweighs; 0 lets long requests starve.
+    patience_s
+        A request that has waited for longer goes first, the longest waiting of these.
+    deployment
+        How many replicas there are and who is sent where; one if None.
 
     Returns
     -------
@@ -161,31 +124,31 @@ def serve(
         A policy that is not known, lengths below 1, a request larger than the cache, or a policy
         that ranks by predicted lengths without them.
     """
-    replica = replica or Replica()
+    replica, deployment = replica or Replica(), deployment or Deployment()
     requests.require("submit_s", "prompt_tokens", "output_tokens")
     submit, prompt, output = (
         requests.numpy(c).astype(float) for c in ("submit_s", "prompt_tokens", "output_tokens")
     )
     _check(submit, prompt, output, replica, policy, predicted)
     length = np.full(len(submit), np.nan) if predicted is None else np.asarray(predicted, float)
-    key = POLICIES[policy](submit, prompt, length, output, replica) + ageing * (
-        submit - submit.min()
+    key = POLICIES[policy](submit, prompt, length, output, replica)
+    by_ratio = policy in BY_RATIO
+    key = np.maximum(key, 1e-12) if by_ratio else key + ageing * (submit - submit.min())
+    order = Admission(key, np.inf if by_ratio else patience_s, by_ratio)
+    expected = prompt * replica.prefill_s if predicted is None else replica.cost_s(prompt, length)
+    blocks = prefix_blocks(requests) if deployment.prefix_cache_tokens else None
+    made = through(deployment, replica, Asked(submit, prompt, output, expected, blocks), order)
+    late = {"ttft_s": made.first - submit, "latency_s": made.end - submit}
+    span_s = float(made.end.max() - submit.min())
+    count = deployment.replicas + deployment.prefill_replicas
+    energy_j = replica.busy_w * made.busy_s + replica.idle_w * max(
+        0.0, count * span_s - made.busy_s
     )
-    order = np.argsort(submit, kind="stable")
-    first, end, busy_s, queued_s, returned = run(
-        submit[order] - submit[order[0]], prompt[order].astype(np.int64),
-        output[order].astype(np.int64), key[order], replica.batch_cap, replica.cache_tokens,
-        replica.chunk, replica.base_s, replica.request_s, replica.context_s, replica.prefill_s,
+    answered = requests.with_columns(COLUMNS, start_s=made.first, end_s=made.end, **late)
+    return Served(
+        answered, span_s, made.busy_s / count, made.queued_s / count, energy_j, made.returned,
+        made.known_share,
     )  # fmt: skip
-    made = {}
-    for name, values in (("start_s", first), ("end_s", end)):
-        made[name] = np.empty(len(order))
-        made[name][order] = values + submit[order[0]]
-    late = {"ttft_s": made["start_s"] - submit, "latency_s": made["end_s"] - submit}
-    span_s = float(made["end_s"].max() - submit.min())
-    energy_j = replica.busy_w * busy_s + replica.idle_w * max(0.0, span_s - busy_s)
-    answered = requests.with_columns(COLUMNS, **made, **late)
-    return Served(answered, span_s, busy_s, queued_s, energy_j, returned)
 
 
 def _check(

@@ -1,0 +1,122 @@
+"""``rheostat llm simulate``: what an order of requests changes, and for whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.simulation.serving.serve import Served
+
+QUEUED = 0.05
+"""Share of the time in which requests wait, below which their order is of no account."""
+
+
+def simulate(
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            help="Requests: an Azure or Mooncake trace, or a table with submit_s, prompt_tokens "
+            "and output_tokens.",
+            metavar="TRACE",
+        ),
+    ],
+    policies: Annotated[
+        str,
+        typer.Option(
+            help="Orders of the waiting requests, comma-separated: fcfs, shortest-prompt, "
+            "cost-oracle, hrrn-oracle (highest ratio of waiting to cost)."
+        ),
+    ] = "fcfs,shortest-prompt,cost-oracle",
+    rate: Annotated[
+        float, typer.Option(help="Play the trace this many times as fast.", min=1e-6)
+    ] = 1.0,
+    batch_cap: Annotated[int, typer.Option(help="Requests that run at once.", min=1)] = 256,
+    cache_tokens: Annotated[int, typer.Option(help="Tokens the cache holds.", min=1)] = 400_000,
+    chunk: Annotated[int, typer.Option(help="Prompt tokens prefilled in a step.", min=1)] = 2048,
+    step: Annotated[
+        str,
+        typer.Option(
+            help="Seconds of a step: of itself, per running request, per token in a cache, per "
+            "prefilled token."
+        ),
+    ] = "8e-3,20e-6,22e-9,22e-6",
+    power: Annotated[str, typer.Option(help="Watts without and with a running step.")] = "100,600",
+    ageing: Annotated[
+        float, typer.Option(help="Seconds of cost that a second of waiting outweighs.", min=0.0)
+    ] = 0.0,
+    patience: Annotated[
+        float,
+        typer.Option(help="Who waits for longer goes first, s; 0 sets no limit.", min=0.0),
+    ] = 0.0,
+    replicas: Annotated[int, typer.Option(help="Servers of this kind.", min=1)] = 1,
+    routing: Annotated[
+        str, typer.Option(help="Who is sent where: round-robin, least-work or prefix.")
+    ] = "round-robin",
+    prefix_cache: Annotated[
+        int, typer.Option(help="Tokens of earlier prompts that each server keeps.", min=0)
+    ] = 0,
+    prefill_replicas: Annotated[
+        int, typer.Option(help="Servers that only prefill; the others then only decode.", min=0)
+    ] = 0,
+    transfer: Annotated[
+        float, typer.Option(help="Seconds per token to move a cache to another server.", min=0.0)
+    ] = 0.0,
+    column: o.Columns = None,
+    html: o.Html = None,
+    figure: o.Figure = None,
+    json: o.Json = False,
+) -> None:
+    """Serve a trace under several orders of those that wait, and say whether an order helps.
+
+    Continuous batching with chunked prefill; a full cache puts requests back.  An order can only
+    help while requests wait: a line says for how much of the time they do.  cost-oracle knows the
+    lengths of the answers beforehand, which no server does: it is the most an order can gain.
+    """
+    from rheostat.cli.llm.requests import numbers
+    from rheostat.cli.output import put_json, tell, tell_notes, working, write_files
+    from rheostat.explanation.serving_report import serving_report
+    from rheostat.measurement.serving.traffic import read_traffic
+    from rheostat.simulation.serving.deployment import Deployment
+    from rheostat.simulation.serving.replica import Replica
+    from rheostat.simulation.serving.serve import serve
+
+    jobs = read_traffic(trace, columns=o.pairs(column, "--column") if column else None)
+    tell_notes(jobs.notes)
+    jobs = jobs.with_columns([], submit_s=jobs.numpy("submit_s") / rate)
+    times, watts = numbers(step, 4, "--step"), numbers(power, 2, "--power")
+    replica = Replica(batch_cap, cache_tokens, chunk, *times, *watts)
+    place = Deployment(replicas, routing, prefix_cache, prefill_replicas, transfer)
+    served = {}
+    for policy in o.names(policies):
+        with working(f"{policy}: {len(jobs):,} requests"):
+            served[policy] = serve(jobs, policy, replica, ageing=ageing, deployment=place,
+                                   patience_s=patience or float("inf"))  # fmt: skip
+    facts: dict[str, Any] = {
+        "requests": len(jobs),
+        "policies": {p: s.summary() for p, s in served.items()},
+    }
+    queued = max(f["queued_share"] for f in facts["policies"].values())
+    help_ = "an order can help" if queued > QUEUED else "no order will help"
+    said = f"requests wait in {100 * queued:.1f} % of the time: {help_}"
+    if html or figure:
+        write_files(serving_report(facts, {p: _times(s) for p, s in served.items()}, said),
+                    html, figure)  # fmt: skip
+    if json:
+        put_json("rheostat.llm-simulate/1", facts)
+        return
+    tell(said)
+    keys = list(next(iter(facts["policies"].values())))
+    print("\t".join(["policy", *keys]))
+    for name, values in facts["policies"].items():
+        print("\t".join([name, *(f"{values[k]:.6g}" for k in keys)]))
+
+
+def _times(served: Served) -> tuple[Any, Any, Any]:
+    """Moments of submission, first and last token."""
+    submit, first, end = (served.requests.numpy(c) for c in ("submit_s", "start_s", "end_s"))
+    return submit, first, end

@@ -1,0 +1,69 @@
+"""One server of a language model: what it holds, and what a step of it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.errors import DataError
+from rheostat.prediction.service_cost import StepTimes
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Replica:
+    """What one replica can hold, and what a step takes.
+
+    Parameters
+    ----------
+    batch_cap
+        Requests that run at once, at most.
+    cache_tokens
+        Tokens that the key-value cache holds.
+    chunk
+        Prompt tokens that are prefilled in one step, at most.
+    base_s, request_s, context_s, prefill_s
+        Seconds of a step: of itself, per running request, per token in a running request's cache,
+        per prefilled token.
+    idle_w, busy_w
+        Power without and with a running step.
+    """
+
+    batch_cap: int = 256
+    cache_tokens: int = 400_000
+    chunk: int = 2048
+    base_s: float = 8e-3
+    request_s: float = 20e-6
+    context_s: float = 22e-9
+    prefill_s: float = 22e-6
+    idle_w: float = 100.0
+    busy_w: float = 600.0
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name}: expected a number above 0, got {getattr(self, name)}"
+            for name in ("batch_cap", "cache_tokens", "chunk", "base_s")
+            if not getattr(self, name) > 0
+        ]
+        problems += [
+            f"{name}: expected 0 or more, got {getattr(self, name)}"
+            for name in ("request_s", "context_s", "prefill_s", "idle_w", "busy_w")
+            if not 0 <= getattr(self, name) < np.inf
+        ]
+        if problems:
+            raise DataError("Replica", problems)
+
+    def alone_s(self, prompt: Array, output: Array) -> Array:
+        """Seconds that a request would take by itself, (n,)."""
+        prefills = np.ceil(prompt / self.chunk) * self.base_s + prompt * self.prefill_s
+        steps = output - 1
+        context = prompt * steps + steps * (steps + 1) / 2
+        return prefills + steps * (self.base_s + self.request_s) + self.context_s * context
+
+    def cost_s(self, prompt: Array, output: Array) -> Array:
+        """Seconds a request adds to a full batch, (n,): its prefill and its part of the steps."""
+        times = StepTimes(self.base_s, self.request_s, self.context_s, self.prefill_s)
+        return times.cost_s(prompt, output, batch_cap=self.batch_cap)
