@@ -29,7 +29,11 @@ from rheostat.simulation.serving.serve import serve
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FILE = ROOT / "llm" / "azure_llm_2023" / "AzureLLMInferenceTrace_conv.csv"
-POLICIES = (("fcfs", 0.0), ("shortest-prompt", 0.0), ("cost-oracle", 0.0), ("cost-oracle", 1e-4))
+POLICIES = (
+    ("fcfs", {}), ("shortest-prompt", {}), ("cost-oracle", {}), ("hrrn-oracle", {}),
+    ("cost-oracle", {"ageing": 1e-4}), ("cost-oracle", {"patience_s": 60.0}),
+    ("cost-oracle", {"head_start_s": 100.0}),
+)  # fmt: skip
 
 
 def main() -> None:
@@ -42,9 +46,9 @@ def main() -> None:
         sys.exit(f"trace not found at {FILE}; set RHEOSTAT_DATA")
     trace = read_traffic(FILE)
     rows = [
-        row(trace, rate, policy, ageing, 1 if given.quick else 20)
+        row(trace, rate, policy, how, 1 if given.quick else 20)
         for rate in (1.0, 4.2, 6.0)
-        for policy, ageing in POLICIES
+        for policy, how in POLICIES
     ]
     if given.json:
         print(json.dumps({"rows": rows}))
@@ -55,12 +59,14 @@ def main() -> None:
     Console(width=160).print(shown)
 
 
-def row(trace: JobTable, rate: float, policy: str, ageing: float, times: int) -> dict[str, Any]:
+def row(
+    trace: JobTable, rate: float, policy: str, how: dict[str, float], times: int
+) -> dict[str, Any]:
     """Latencies and energy under a policy, and requests per CPU-second of the engine."""
     jobs = trace.with_columns([], submit_s=trace.numpy("submit_s") / rate)
-    found = serve(jobs, policy, Replica(), ageing=ageing).summary()
+    found = serve(jobs, policy, Replica(), **how).summary()
     keep = ("mean_latency_s", "p50_s", "p99_s", "ttft_p99_s", "queued_share", "energy_j")
-    named = policy if not ageing else f"{policy}, ageing {ageing:g}"
+    named = ", ".join([policy, *(f"{k.removesuffix('_s')} {v:g}" for k, v in how.items())])
     fast = {"engine_requests_per_cpu_s": speed(jobs, times)}
     return {
         "trace": f"azure-conv x{rate:g}",

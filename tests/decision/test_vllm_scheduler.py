@@ -88,7 +88,7 @@ def test_the_cheapest_is_scheduled_first_and_what_is_put_back_keeps_its_key(made
 
 
 def test_a_long_request_is_not_overtaken_by_what_comes_much_later(made, monkeypatch):
-    monkeypatch.setenv("RHEOSTAT_VLLM_AGEING", "0.01")
+    monkeypatch.setenv("RHEOSTAT_VLLM_HEAD_START", "60")
     s = made("config")
     s.add_request(request("long", 5000, at=0.0))
     s.add_request(request("short", 10, at=5.0))

@@ -218,6 +218,9 @@ def test_in_overload_cost_beats_first_come_and_ageing_bounds_the_longest_wait():
     assert cost["mean_latency_s"] < 0.8 * fcfs["mean_latency_s"]
     aged = serve(asked, "cost-oracle", r, ageing=0.05).summary()
     assert aged["p99_s"] <= cost["p99_s"]
+    ahead = serve(asked, "cost-oracle", r, head_start_s=100.0).summary()
+    assert cost["mean_latency_s"] < ahead["mean_latency_s"] < fcfs["mean_latency_s"]
+    assert ahead["p99_s"] < cost["p99_s"]
     strict = serve(asked, "cost-oracle", r, ageing=1e9).requests.numpy("end_s")
     assert strict.tolist() == serve(asked, "fcfs", r).requests.numpy("end_s").tolist()
 

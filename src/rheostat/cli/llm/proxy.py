@@ -35,9 +35,10 @@ def proxy(
     waiting: Annotated[
         int, typer.Option(help="Requests that wait; further ones get 503.", min=1)
     ] = 10_000,
-    ageing: Annotated[
-        float, typer.Option(help="Seconds of cost that a second of waiting outweighs.", min=0.0)
-    ] = 1e-3,
+    head_start: Annotated[
+        float,
+        typer.Option(help="Seconds that a request of a tenth of the cost goes before.", min=0.0),
+    ] = 100.0,
     step: Annotated[
         str, typer.Option(help="Seconds of a step, as rheostat llm calibrate prints them.")
     ] = "8e-3,20e-6,22e-9,22e-6",
@@ -72,7 +73,7 @@ def proxy(
     from rheostat.prediction import persist
 
     known: PromptLength | None = persist.load(model, ["prompt-length"]) if model else None
-    front = _proxy(upstream, priority, _order(policy, ageing, step, in_flight, known),
+    front = _proxy(upstream, priority, _order(policy, head_start, step, in_flight, known),
                    in_flight, waiting, timeout, body_limit)  # fmt: skip
     try:
         _run(front, host, port, stop_after)
@@ -88,14 +89,14 @@ def proxy(
                      "outcomes": outcomes, "answers_learned": learner.answers})  # fmt: skip
 
 
-def _order(policy: str, ageing: float, step: str, batch_cap: int, known: Any) -> Any:
+def _order(policy: str, head_start_s: float, step: str, batch_cap: int, known: Any) -> Any:
     from rheostat.cli.llm.requests import numbers
     from rheostat.decision.serving.service_order import ServiceOrder
     from rheostat.prediction.length_learner import LengthLearner
     from rheostat.prediction.service_cost import StepTimes
 
     times = StepTimes(*numbers(step, 4, "--step"))
-    return ServiceOrder(policy, ageing, LengthLearner(known), times, batch_cap)
+    return ServiceOrder(policy, head_start_s, LengthLearner(known), times, batch_cap)
 
 
 def _proxy(

@@ -49,6 +49,14 @@ def simulate(
     ageing: Annotated[
         float, typer.Option(help="Seconds of cost that a second of waiting outweighs.", min=0.0)
     ] = 0.0,
+    head_start: Annotated[
+        float,
+        typer.Option(
+            help="Seconds that a request of a tenth of the cost goes before; 0 orders by cost "
+            "alone.",
+            min=0.0,
+        ),
+    ] = 0.0,
     patience: Annotated[
         float,
         typer.Option(help="Who waits for longer goes first, s; 0 sets no limit.", min=0.0),
@@ -94,8 +102,10 @@ def simulate(
     served = {}
     for policy in o.names(policies):
         with working(f"{policy}: {len(jobs):,} requests"):
-            served[policy] = serve(jobs, policy, replica, ageing=ageing, deployment=place,
-                                   patience_s=patience or float("inf"))  # fmt: skip
+            served[policy] = serve(
+                jobs, policy, replica, ageing=ageing, head_start_s=head_start,
+                patience_s=patience or float("inf"), deployment=place,
+            )  # fmt: skip
     facts: dict[str, Any] = {
         "requests": len(jobs),
         "policies": {p: s.summary() for p, s in served.items()},

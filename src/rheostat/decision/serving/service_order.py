@@ -1,12 +1,14 @@
 """`ServiceOrder`: which of the waiting requests goes next, by what answering it will cost.
 
-A request's key is set once, when it comes: the cost expected of it, plus ``ageing`` times its
-moment of arrival.  The least key goes first.  So it is overtaken by those alone that come at most
-``cost / ageing`` seconds after it, and any server that takes priorities can follow the order.
+A request's key is set once, when it comes: its moment of arrival plus ``head_start_s`` times the
+decimal logarithm of the cost expected of it.  The least key goes first: a request of a tenth of the
+cost goes before one that came ``head_start_s`` earlier, and is behind those that came before that.
+So nobody is overtaken without end, and any server that takes priorities can follow the order.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +20,7 @@ from rheostat.prediction.length_learner import LengthLearner
 from rheostat.prediction.service_cost import StepTimes
 
 LEVELS = tuple((i + 0.5) / 7 for i in range(7))
+LEAST = 1e-9  # s; a request costs something
 FORGET = 0.02  # weight of the newest answer in the tokens per character
 
 
@@ -29,8 +32,9 @@ class ServiceOrder:
     ----------
     policy
         ``cost``, ``shortest-answer``, ``shortest-prompt`` or ``fcfs``.
-    ageing
-        Seconds of cost that a second of earlier arrival outweighs.
+    head_start_s
+        Seconds of earlier arrival that a tenth of the cost outweighs; 0 is first come, first
+        served.
     learner
         Of the lengths of answers.
     times, batch_cap
@@ -40,13 +44,13 @@ class ServiceOrder:
 
     Examples
     --------
-    >>> order = ServiceOrder(ageing=0.001)
+    >>> order = ServiceOrder(head_start_s=60.0)
     >>> order.key("say yes", 0.0) < order.key("say yes " * 100, 0.0) < order.key("say yes", 1e4)
     True
     """
 
     policy: str = "cost"
-    ageing: float = 1e-4
+    head_start_s: float = 100.0
     learner: LengthLearner = field(default_factory=LengthLearner)
     times: StepTimes = field(default_factory=StepTimes)
     batch_cap: int = 64
@@ -56,8 +60,8 @@ class ServiceOrder:
         if self.policy not in POLICIES:
             known = ", ".join(POLICIES)
             raise DataError("policy", [f"expected one of {known}, got {self.policy!r}"])
-        if not 0 <= self.ageing < np.inf:
-            raise DataError("ageing", [f"expected 0 or more, got {self.ageing}"])
+        if not 0 <= self.head_start_s < np.inf:
+            raise DataError("head_start_s", [f"expected 0 or more, got {self.head_start_s}"])
 
     def key(
         self,
@@ -86,7 +90,8 @@ class ServiceOrder:
         def lengths() -> Array:
             return self.answer_tokens(prompt, most_tokens)
 
-        return self.ageing * arrival_s + POLICIES[self.policy](self, tokens, lengths)
+        cost = POLICIES[self.policy](self, tokens, lengths)
+        return arrival_s + self.head_start_s * math.log10(max(cost, LEAST))
 
     def answered(self, prompt: str, prompt_tokens: float | None, output_tokens: float) -> bool:
         """Learn from an answer; whether it shows that the requests have changed."""
@@ -112,6 +117,6 @@ POLICIES: Mapping[str, Callable[[ServiceOrder, float, Callable[[], Array]], floa
     "cost": lambda order, prompt_tokens, lengths: order.cost_s(prompt_tokens, lengths()),
     "shortest-answer": lambda order, prompt_tokens, lengths: float(lengths().mean()),
     "shortest-prompt": lambda order, prompt_tokens, lengths: prompt_tokens,
-    "fcfs": lambda order, prompt_tokens, lengths: 0.0,
+    "fcfs": lambda order, prompt_tokens, lengths: 1.0,
 }
-"""What ageing is weighed against, in seconds or tokens: (order, tokens of the prompt, lengths)."""
+"""What is short, in seconds or tokens: (order, tokens of the prompt, lengths of the answer)."""

@@ -8,8 +8,8 @@ its `SchedulerInterface` documents: ``add_request`` and ``update_from_output``. 
 token numbers, not text: they are the words that lengths are learned from, so a model of `rheostat
 llm rank` is of no use here, and the first answers are served by their prompts alone.
 
-The variables RHEOSTAT_VLLM_POLICY, RHEOSTAT_VLLM_AGEING and RHEOSTAT_VLLM_STEP set what the options
-of `rheostat llm proxy` of these names set.
+The variables RHEOSTAT_VLLM_POLICY, RHEOSTAT_VLLM_HEAD_START and RHEOSTAT_VLLM_STEP set what the
+options of `rheostat llm proxy` of these names set.
 """
 
 from __future__ import annotations
@@ -166,10 +166,10 @@ def _words(tokens: Any) -> str:
 
 def _order_of_environment() -> ServiceOrder:
     """Policy, ageing and step times from variables."""
-    given = {n: os.environ.get(f"RHEOSTAT_VLLM_{n}", "") for n in ("POLICY", "AGEING", "STEP")}
+    given = {n: os.environ.get(f"RHEOSTAT_VLLM_{n}", "") for n in ("POLICY", "HEAD_START", "STEP")}
     try:
         times = [float(x) for x in given["STEP"].split(",")] if given["STEP"] else []
-        ageing = float(given["AGEING"] or 1e-3)
-        return ServiceOrder(given["POLICY"] or "cost", ageing, times=StepTimes(*times))
+        head_start_s = float(given["HEAD_START"] or 100.0)
+        return ServiceOrder(given["POLICY"] or "cost", head_start_s, times=StepTimes(*times))
     except (ValueError, TypeError) as error:
         raise DataError("RHEOSTAT_VLLM_*", [f"expected numbers, got {given}"]) from error

@@ -37,6 +37,7 @@ of answers beforehand."""
 
 
 RANKED = ("shortest-answer", "cost", "hrrn")
+LEAST = 1e-9
 BY_RATIO = ("hrrn", "hrrn-oracle")
 COLUMNS = (
     Column("start_s", "s", Moment.START, "first token of the answer"),
@@ -91,7 +92,8 @@ class Served:
 
 def serve(
     requests: JobTable, policy: str = "fcfs", replica: Replica | None = None, *,
-    predicted: Array | None = None, ageing: float = 0.0, patience_s: float = np.inf,
+    predicted: Array | None = None, ageing: float = 0.0, head_start_s: float = 0.0,
+    patience_s: float = np.inf,
     deployment: Deployment | None = None,
 ) -> Served:  # fmt: skip
     """The same requests with when they were answered.
@@ -108,6 +110,9 @@ def serve(
         Predicted ``output_tokens``, (n,), for the policies that rank by them.
     ageing
         Seconds of cost that a second of earlier submission outweighs; 0 lets long requests starve.
+    head_start_s
+        If above 0, keys are the moments of submission plus this times the decimal logarithm of the
+        policy's key: a tenth of the cost goes before who came so much earlier.
     patience_s
         A request that has waited for longer goes first, the longest waiting of these.
     deployment
@@ -133,7 +138,12 @@ def serve(
     length = np.full(len(submit), np.nan) if predicted is None else np.asarray(predicted, float)
     key = POLICIES[policy](submit, prompt, length, output, replica)
     by_ratio = policy in BY_RATIO
-    key = np.maximum(key, 1e-12) if by_ratio else key + ageing * (submit - submit.min())
+    if by_ratio:
+        key = np.maximum(key, LEAST)
+    elif head_start_s and policy != "fcfs":
+        key = submit - submit.min() + head_start_s * np.log10(np.maximum(key, LEAST))
+    else:
+        key = key + ageing * (submit - submit.min())
     order = Admission(key, np.inf if by_ratio else patience_s, by_ratio)
     expected = prompt * replica.prefill_s if predicted is None else replica.cost_s(prompt, length)
     blocks = prefix_blocks(requests) if deployment.prefix_cache_tokens else None
