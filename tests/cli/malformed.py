@@ -138,6 +138,9 @@ TEXTS = {
     "traffic.csv": TRAFFIC,
     "recorded.csv": RECORDED,
     "serving.toml": '[columns]\nitl_s = "itl_s"\n',
+    "sum.c": '#include <stdio.h>\nint main(void) { printf("%d\\n", 1 + 1); return 0; }\n',
+    "program.toml": 'files = ["sum.c"]\nrun = "./program"\n[inputs]\narguments = "{n}"\n'
+    "n = {low = 1, high = 9}\n",
     "runs.csv": RUNS,
     "capped.csv": CAPPED,
     "counters.csv": COUNTERS,
@@ -177,6 +180,7 @@ TRAIN = "train @trace.swf --out @made --agent ours --updates 1"
 FOLLOW = "budget follow @capped.csv --limits @follow.toml"
 RUN = "budget run @plan.json --settle 0"
 IMITATE = "explain fcfs --rounds 1"
+VERIFY = "code verify --rungs parse --unsafe-no-sandbox --seed 1"
 PLAN_ON = "--tree @panel --settle 0"
 CALLS: dict[str, tuple[str, str]] = {
     "read FILE": ("runs.csv", "read FILE"),
@@ -303,6 +307,9 @@ CALLS: dict[str, tuple[str, str]] = {
                           "--stop-after 0.1 --model FILE"),
     "llm calibrate RECORDED": ("recorded.csv", "llm calibrate FILE --learn 5"),
     "dnn import SOURCES": ("step.hlo", "dnn import FILE"),
+    "code verify ORIGINAL": ("sum.c", f"{VERIFY} FILE @sum.c"),
+    "code verify CANDIDATE": ("sum.c", f"{VERIFY} @sum.c FILE"),
+    "code verify --manifest": ("program.toml", f"{VERIFY} @sum.c @sum.c --manifest FILE"),
     "rheostat.toml": ("rheostat.toml", "read @runs.csv"),
 }  # fmt: skip
 
@@ -371,6 +378,9 @@ WRITTEN = {
     "llm rank --save": "llm rank @requests.csv --save FILE",
     "llm simulate --html": "llm simulate @traffic.csv --html FILE",
     "llm simulate --figure": "llm simulate @traffic.csv --figure FILE",
+    "code verify --sarif": f"{VERIFY} @sum.c @sum.c --sarif FILE",
+    "code verify --junit": f"{VERIFY} @sum.c @sum.c --junit FILE",
+    "code verify --html": f"{VERIFY} @sum.c @sum.c --html FILE",
     "llm plan --html": "llm plan @serving.csv --app a --html FILE",
     "llm plan --figure": "llm plan @serving.csv --app a --figure FILE",
 }

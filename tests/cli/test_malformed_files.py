@@ -147,7 +147,7 @@ def _wrong(code: int, out: str, err: str) -> Iterator[str]:
         yield f"exit code {code}"
     if "Traceback" in err:
         yield "prints a traceback"
-    if code and out.strip() and code != 3:
+    if code and out.strip() and code != 3 and " is rejected by " not in err:  # a verdict is both
         yield "a result and an error"
     if code == 1:
         lines = [x for x in err.splitlines() if x.startswith("rheostat: ")]

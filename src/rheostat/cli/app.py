@@ -26,6 +26,7 @@ GROUPS = {
     ),
     "Serving": ("llm",),
     "Deep learning": ("dnn",),
+    "Source code": ("code",),
     "Time passes": ("simulate", "train", "explain"),
 }
 

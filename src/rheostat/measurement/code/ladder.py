@@ -82,7 +82,8 @@ class Verifier:
             With evidence of every rung.
         """
         reference = self.reference
-        reference.expected  # noqa: B018 - the original's mistakes are told before the candidate's
+        if set(rungs) - {"parse"}:
+            reference.expected  # noqa: B018 - the original's mistakes are told first
         case = Case(candidate, reference, self.options, reference.seed)
         evidence: list[Evidence] = []
         for name, rung in LADDER.items():
@@ -94,7 +95,8 @@ class Verifier:
                 evidence.append(_timed(name, rung, case, progress))
         return Verdict(
             tuple(evidence), reference.seed, self.reference.bench.sandbox.name,
-            reference.original.name, candidate.name, self._notes(), self.required,
+            reference.original.name, candidate.name, self._notes(),
+            self.required if "output" in rungs else tuple(rungs),
         )  # fmt: skip
 
     def _notes(self) -> tuple[str, ...]:

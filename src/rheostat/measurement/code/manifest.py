@@ -22,32 +22,38 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rheostat.core.files import read_json, read_text, read_toml
-from rheostat.errors import DataError, RheostatError
+from rheostat.errors import DataError
 from rheostat.measurement.code.compare_output import Tolerance
-from rheostat.measurement.code.program import Program, language_of
+from rheostat.measurement.code.program import (
+    Program,
+    flags_of,
+    language_of,
+    read_program,
+    source_text,
+)
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs, inputs_of
 
+MANIFESTS = (".toml", ".json")
 KEYS = {
     "name": str, "language": str, "files": list, "build": str, "run": str, "flags": str,
     "inputs": dict, "tolerance": dict,
 }  # fmt: skip
 
 
-def read_manifest(path: str | Path, folder: str | Path | None = None) -> tuple[Program, Tolerance]:
+def read_manifest(path: str | Path, sources: str | Path | None = None) -> tuple[Program, Tolerance]:
     """A program and the tolerance of its outputs from a manifest.
 
     Parameters
     ----------
     path : str or Path
         A TOML file, or JSON by the ending .json.
-    folder : str or Path, optional
-        Where the files lie; beside the manifest where none is given.  A candidate of several files
-        is another folder with the same manifest.
+    sources : str or Path, optional
+        Where the files lie: a folder, or the only file; beside the manifest where none is given.
 
     Returns
     -------
@@ -61,31 +67,82 @@ def read_manifest(path: str | Path, folder: str | Path | None = None) -> tuple[P
     """
     path = Path(path)
     given = read_json(path) if path.suffix == ".json" else read_toml(path)
-    problems = _problems(given)
+    problems = _problems(given, needs_files=sources is None or Path(sources).is_dir())
     if problems:
         raise DataError(str(path), problems)
-    root = Path(folder) if folder is not None else path.parent
-    files = {name: read_text(root / name) for name in given["files"]}
+    files = _files(given, path, None if sources is None else Path(sources))
     try:
-        text = "\n".join(files.values())
-        inputs = _inputs(given["inputs"]) if "inputs" in given else inputs_of(text)
-        program = Program(
-            files,
-            given.get("language") or language_of(files),
-            build=tuple(shlex.split(given.get("build", ""))),
-            run=tuple(shlex.split(given.get("run", "./program"))),
-            flags=tuple(shlex.split(given.get("flags", "-O2"))),
-            inputs=inputs,
-            name=given.get("name") or path.stem,
-        )
-        return program, _tolerance(given.get("tolerance", {}))
+        return _program(given, files, path), _tolerance(given.get("tolerance", {}))
     except (TypeError, ValueError) as error:
         raise DataError(str(path), [str(error)]) from error
-    except RheostatError as error:
-        raise DataError(str(path), getattr(error, "problems", ()) or [str(error)]) from error
+    except DataError as error:
+        raise DataError(str(path), error.problems or [str(error)]) from error
 
 
-def _problems(given: Any) -> list[str]:
+def _files(given: Mapping[str, Any], path: Path, sources: Path | None) -> dict[str, str]:
+    if sources is not None and not sources.is_dir():
+        return {sources.name: source_text(sources)}
+    root = sources or path.parent
+    return {name: read_text(root / name) for name in given["files"]}
+
+
+def _program(given: Mapping[str, Any], files: dict[str, str], path: Path) -> Program:
+    text = "\n".join(files.values())
+    return Program(
+        files,
+        given.get("language") or language_of(files),
+        build=tuple(shlex.split(given.get("build", ""))),
+        run=tuple(shlex.split(given.get("run", "./program"))),
+        flags=tuple(shlex.split(given["flags"])) if "flags" in given else flags_of(text),
+        inputs=_inputs(given["inputs"]) if "inputs" in given else inputs_of(text),
+        name=given.get("name") or path.stem,
+    )
+
+
+def load_pair(
+    original: str | Path, candidate: str | Path, manifest: str | Path | None = None
+) -> tuple[Program, Program, Tolerance]:
+    """An original and its candidate, each a source file, a folder of files or a manifest.
+
+    Parameters
+    ----------
+    original : str or Path
+        A source file, a manifest (.toml, .json), or with ``manifest`` a folder of its files.
+    candidate : str or Path
+        The same; it is built and run as the original is, unless it is a manifest of its own.
+    manifest : str or Path, optional
+        How both are built, run and given inputs.
+
+    Returns
+    -------
+    Program, Program, Tolerance
+        Original, candidate and the tolerance of the original's manifest.
+    """
+    original, candidate = Path(original), Path(candidate)
+    shared = Path(manifest) if manifest is not None else None
+    if shared is None and original.suffix in MANIFESTS:
+        shared, first = original, None
+    else:
+        first = original
+    if shared is None:
+        one = read_program(original)
+        return one, _candidate(one, candidate), Tolerance()
+    one, tolerance = read_manifest(shared, first)
+    if candidate.suffix in MANIFESTS:
+        return one, read_manifest(candidate)[0], tolerance
+    other, _ = read_manifest(shared, candidate)
+    named = one.with_files(other.files)
+    return one, replace(named, name=candidate.name), tolerance
+
+
+def _candidate(original: Program, path: Path) -> Program:
+    if path.suffix in MANIFESTS:
+        return read_manifest(path)[0]
+    other = read_program(path)
+    return replace(original.with_files(other.files), flags=other.flags, name=path.name)
+
+
+def _problems(given: Any, *, needs_files: bool) -> list[str]:
     if not isinstance(given, dict):
         return ["expected a table of files, build, run, inputs"]
     problems = [f"unknown key {k!r}; known: {', '.join(KEYS)}" for k in given if k not in KEYS]
@@ -95,6 +152,8 @@ def _problems(given: Any) -> list[str]:
         if key in given and not isinstance(given[key], kind)
     ]
     files = given.get("files")
+    if not files and not needs_files:
+        return problems
     if not files:
         return [*problems, 'files: expected a list such as ["main.c"]']
     if isinstance(files, list):

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from rheostat.core.files import read_text
+from rheostat.core.file_kinds import other_kind
+from rheostat.core.files import ordinary_file, read_text
 from rheostat.errors import DataError
-from rheostat.measurement.code.program_inputs import ProgramInputs
+from rheostat.measurement.code.program_inputs import ProgramInputs, inputs_of
 
 LANGUAGES = ("serial", "openmp", "target", "cuda", "opencl")
 C, CXX, CUDA = (".c",), (".cc", ".cpp", ".cxx", ".C"), (".cu",)
@@ -117,6 +118,18 @@ def language_of(files: Mapping[str, str]) -> str:
     return "openmp" if re.search(r"#\s*pragma\s+omp\b|\bomp_\w+\s*\(", text) else "serial"
 
 
+def flags_of(text: str) -> tuple[str, ...]:
+    """Flags that a source needs: optimisation as people build, and the library of mathematics."""
+    return ("-O2", "-lm") if "math" in text else ("-O2",)
+
+
+def source_text(path: Path) -> str:
+    """The text of a source file; a file of another kind is refused by what it is."""
+    if path.suffix not in SOURCES and ordinary_file(path):
+        raise other_kind(path, f"a source file ({' '.join(SOURCES)})")
+    return read_text(path)
+
+
 def read_program(path: str | Path) -> Program:
     """A program of a single source file, its language by what it contains, its inputs guessed.
 
@@ -130,12 +143,9 @@ def read_program(path: str | Path) -> Program:
     Program
         Named by the file.
     """
-    from rheostat.measurement.code.program_inputs import inputs_of
-
     path = Path(path)
-    text = read_text(path)
-    if path.suffix not in SOURCES:
-        raise DataError(str(path), [f"expected a source file ({' '.join(SOURCES)})"])
+    text = source_text(path)
     files = {path.name: text}
-    flags = ("-O2", *(("-lm",) if "math" in text else ()))
-    return Program(files, language_of(files), flags=flags, inputs=inputs_of(text), name=path.name)
+    return Program(
+        files, language_of(files), flags=flags_of(text), inputs=inputs_of(text), name=path.name
+    )

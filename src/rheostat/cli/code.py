@@ -1,0 +1,212 @@
+"""``rheostat code``: source code as a knob, and the evidence that a candidate is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.measurement.code.sandbox import Sandbox
+    from rheostat.measurement.code.verdict import Evidence, Verdict
+
+code = typer.Typer(
+    help="Source code as a knob: whether a candidate program does what the original does.",
+    no_args_is_help=True,
+)
+Unconfined = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-no-sandbox",
+        help="Run code without a sandbox, if you trust it; the result says so.",
+    ),
+]
+Confined = Annotated[
+    str, typer.Option("--sandbox", help="bubblewrap or apptainer.  [default: what works here]")
+]
+Image = Annotated[str, typer.Option(help="Container image with the compilers, for apptainer.")]
+
+
+@code.command()
+def verify(
+    original: Annotated[
+        Path,
+        typer.Argument(
+            help="The program that is right: a source file (C, C++, CUDA), a manifest (TOML, "
+            "JSON), or with --manifest a folder of its files.",
+            metavar="ORIGINAL",
+        ),
+    ],
+    candidate: Annotated[
+        Path,
+        typer.Argument(help="The same, of what is proposed instead.  A file, folder or manifest."),
+    ],
+    manifest: Annotated[
+        Path | None,
+        typer.Option(help="File that says how both are built, run and given inputs."),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="NAME=RANGE",
+            help="One argument of both programs and what it is drawn from, in order: n=64..512, "
+            "seed=1..999999, method=cg,jacobi. Repeatable.",
+        ),
+    ] = None,
+    rtol: Annotated[
+        float | None, typer.Option(min=0.0, help="Relative tolerance of numbers.")
+    ] = None,
+    atol: Annotated[float | None, typer.Option(min=0.0, help="Absolute tolerance.")] = None,
+    rungs: Annotated[
+        str, typer.Option(help="Only these, as parse,compile,output.  [default: all]")
+    ] = "",
+    require: Annotated[
+        str, typer.Option(help="Rungs that must have run for a candidate to be accepted, or all.")
+    ] = "output",
+    all_rungs: Annotated[
+        bool, typer.Option("--all", help="Go on after a rung has failed.")
+    ] = False,
+    least_work: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="Least share of the original's instructions; 0 allows any."
+        ),
+    ] = 0.1,
+    confined: Confined = "",
+    image: Image = "/",
+    unsafe_no_sandbox: Unconfined = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Seed of the hidden inputs.  [default: a secret one, told after]"),
+    ] = None,
+    sarif: Annotated[
+        Path | None,
+        typer.Option(help="Also write findings as SARIF here.", writable=True, dir_okay=False),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(help="Also write rungs as JUnit here.", writable=True, dir_okay=False),
+    ] = None,
+    html: o.Html = None,
+    json: o.Json = False,
+) -> None:
+    """Verify that CANDIDATE does what ORIGINAL does, rung by rung, cheapest first.
+
+    Everything is compiled and run in a sandbox, on inputs that are drawn anew each time.  Exit code
+    0: accepted; 1: rejected or undecided, with the reason.
+    """
+    from dataclasses import replace
+
+    from rheostat.cli.output import put_json, put_report, tell, write_files
+    from rheostat.errors import RheostatError
+    from rheostat.explanation.code_report import rung_grid, sentence, verdict_report
+    from rheostat.measurement.code.case import RungOptions
+    from rheostat.measurement.code.ladder import verifier
+    from rheostat.measurement.code.manifest import load_pair
+    from rheostat.measurement.code.verdict import RUNGS
+
+    chosen, required = _rungs(rungs, "--rungs"), _rungs(require, "--require")
+    one, other, tolerance = load_pair(original, candidate, manifest)
+    if inputs:
+        one = replace(one, inputs=input_ranges(inputs))
+    tolerance = replace(
+        tolerance,
+        relative=tolerance.relative if rtol is None else rtol,
+        absolute=tolerance.absolute if atol is None else atol,
+    )
+    walls = confinement(confined, image, unsafe=unsafe_no_sandbox)
+    options = RungOptions(least_work=least_work)
+    with verifier(
+        one, tolerance=tolerance, confined_by=walls, seed=seed, options=options
+    ) as checking:
+        checking.required = required
+        verdict = checking.verify(
+            other, rungs=chosen or RUNGS, all_rungs=all_rungs, progress=_progress
+        )
+    _write(verdict, sarif, junit)
+    report = verdict_report(verdict, one.files, other.files)
+    if json:
+        put_json("rheostat.code-verify/1", verdict.facts())
+    else:
+        put_report(report, rung_grid(verdict))
+        for finding in verdict.findings:
+            tell(f"{finding.rung}: {finding.level}: {finding.words}")
+    write_files(report, html)
+    if not verdict.accepted:
+        raise RheostatError(sentence(verdict))
+
+
+def _rungs(text: str, flag: str) -> tuple[str, ...]:
+    from rheostat.measurement.code.verdict import RUNGS
+
+    names = RUNGS if text == "all" else o.names(text)
+    unknown = [n for n in names if n not in RUNGS]
+    if unknown:
+        problem = f"expected {', '.join(RUNGS)} or all, got {', '.join(unknown)}"
+        raise typer.BadParameter(problem, param_hint=flag)
+    return tuple(r for r in RUNGS if r in names)
+
+
+def input_ranges(flags: list[str]) -> Any:
+    """Ranges of inputs as they are typed, in the order of the program's arguments.
+
+    >>> inputs = input_ranges(["n=64..512", "seed=1..99", "method=cg,jacobi"])
+    >>> inputs.arguments, inputs.ranges["seed"].kind, inputs.ranges["method"].values
+    (('{n}', '{seed}', '{method}'), 'seed', ('cg', 'jacobi'))
+    """
+    from rheostat.measurement.code.program_inputs import SEED_NAME, InputRange, ProgramInputs
+
+    ranges = {}
+    for flag in flags:
+        name, _, text = flag.partition("=")
+        low, dots, high = text.partition("..")
+        values = tuple(v.strip() for v in text.split(",") if v.strip())
+        real = any(c in low + high for c in ".eE")
+        kind = "seed" if SEED_NAME.search(name) else "real" if real else "size"
+        try:
+            ranges[name] = (
+                InputRange(float(low), float(high), kind=kind)
+                if dots
+                else InputRange(values=values)
+            )
+        except ValueError:
+            values = ()
+        if not (name.isidentifier() and values):
+            problem = f"expected NAME=1..9 or NAME=a,b, got {flag!r}"
+            raise typer.BadParameter(problem, param_hint="--input")
+    return ProgramInputs(ranges, tuple(f"{{{n}}}" for n in ranges))
+
+
+def confinement(name: str, image: str, *, unsafe: bool) -> Sandbox:
+    """The sandbox that was asked for, or the first that works here."""
+    from rheostat.measurement.code.sandbox import sandbox
+
+    return sandbox("none" if unsafe else name, image=image)
+
+
+def _progress(rung: str, evidence: Evidence | None) -> None:
+    """A line for each rung that is done, where a person looks on."""
+    import sys
+
+    if evidence is not None and sys.stderr.isatty() and evidence.state != "skipped":
+        print(f"{rung}: {evidence.state} ({evidence.seconds:.1f} s)", file=sys.stderr)
+
+
+def _write(verdict: Verdict, sarif_file: Path | None, junit_file: Path | None) -> None:
+    import json
+
+    from rheostat.cli.output import tell
+    from rheostat.core.files import replace_file
+    from rheostat.explanation.junit import junit
+    from rheostat.explanation.sarif import sarif
+
+    if sarif_file is not None:
+        replace_file(sarif_file, json.dumps(sarif(verdict), indent=1) + "\n")
+        tell(f"wrote {sarif_file}")
+    if junit_file is not None:
+        replace_file(junit_file, junit(verdict))
+        tell(f"wrote {junit_file}")
