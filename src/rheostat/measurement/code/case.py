@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rheostat.measurement.code.capture import SandboxRun
@@ -90,6 +90,13 @@ class Case:
         return os.path.exists("/dev/nvidia0") and self.bench.sandbox.name == "bubblewrap"
 
     @property
+    def cannot_run(self) -> str:
+        """Why original or candidate cannot be run here; empty if both can."""
+        if "cuda" in (self.candidate.language, self.original.language) and not self.gpu:
+            return "the program needs a CUDA device, and none is here"
+        return ""
+
+    @property
     def is_parallel(self) -> bool:
         """Whether pragmas make threads."""
         return self.candidate.language in PARALLEL
@@ -130,6 +137,10 @@ class Case:
         made = self.bench.build(self.candidate, kind)
         self.need("" if made.ok else f"no build: {made.said.ending}: {made.said.stderr[:200]}")
         return made
+
+    def flagged(self, evidence: Evidence, findings: Sequence[Finding]) -> Evidence:
+        """Evidence with findings that a person should look at."""
+        return replace(evidence, findings=tuple(findings))
 
     def skipped(self, rung: str, reason: str) -> Evidence:
         """No evidence needed."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from rheostat.errors import DataError
-from rheostat.measurement.code import rungs_run, rungs_static
+from rheostat.measurement.code import rungs_measure, rungs_run, rungs_static
 from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.program import Program
@@ -36,6 +36,9 @@ LADDER: dict[str, Rung] = {
     "threads": rungs_run.threads,
     "races": rungs_run.races,
     "mapping": rungs_run.mapping,
+    "work": rungs_measure.work,
+    "time": rungs_measure.time,
+    "energy": rungs_measure.energy,
 }
 Progress = Callable[[str, Evidence | None], None]
 NO_INPUT = (

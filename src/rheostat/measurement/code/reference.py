@@ -26,6 +26,7 @@ from rheostat.measurement.code.diagnostics import compiler_findings
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.toolchain import compiler_absent
+from rheostat.measurement.code.work_counts import WorkCounts, count_work
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
 INPUTS = 4
@@ -77,6 +78,7 @@ class Reference:
     tolerance: Tolerance = field(default_factory=Tolerance)
     count: int = INPUTS
     notes: list[str] = field(default_factory=list)
+    _counted: dict[tuple[str, str], WorkCounts | str] = field(default_factory=dict)
 
     @cached_property
     def built(self) -> Built:
@@ -143,6 +145,14 @@ class Reference:
                 wide = max(wide, SPREAD_FACTOR * apart)
         return replace(self.tolerance, relative=max(self.tolerance.relative,
                                                     min(wide, MOST_SPREAD)))  # fmt: skip
+
+    def counts(self, built: Built, expected: Expected) -> WorkCounts | str:
+        """Work of a build on an input, counted once; text says why there are no counts."""
+        key = (built.folder.name, expected.given.words)
+        if key not in self._counted:
+            limits = expected.limits()
+            self._counted[key] = count_work(self.bench, built, expected.given, limits)
+        return self._counted[key]
 
     def _admitted(self, count: int, part: tuple[float, float], stream: int) -> tuple[Expected, ...]:
         inputs = self.original.inputs

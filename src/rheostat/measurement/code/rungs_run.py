@@ -19,7 +19,6 @@ from rheostat.measurement.code.workbench import Built, roomy
 RACE_EXIT = 66
 RACE_SLOWER = 20.0
 ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
-CUDA = "the program needs a CUDA device, and none is here"
 
 
 def sanitizers(case: Case) -> Evidence:
@@ -49,7 +48,7 @@ def sanitizers(case: Case) -> Evidence:
 
 def output(case: Case) -> Evidence:
     """The original's output on every hidden input."""
-    case.need(_cannot_run(case))
+    case.need(case.cannot_run)
     every = (*case.reference.small, *case.reference.expected)
     for expected in every:
         run = case.bench.run(case.built, expected.given, limits=expected.limits())
@@ -59,12 +58,6 @@ def output(case: Case) -> Evidence:
     said = f"{len(every)} inputs" if case.original.inputs.ranges else "the one input there is"
     return case.passed("output", said, inputs=len(every),
                        relative_tolerance=case.reference.agreed.relative)  # fmt: skip
-
-
-def _cannot_run(case: Case) -> str:
-    if "cuda" in (case.candidate.language, case.original.language) and not case.gpu:
-        return CUDA
-    return ""
 
 
 def threads(case: Case) -> Evidence:

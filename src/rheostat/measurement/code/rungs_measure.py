@@ -1,0 +1,160 @@
+"""Rungs that compare costs: work, time, energy."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.modelled_energy import EnergyModel
+from rheostat.measurement.code.paired_times import FASTER, in_turns, paired_times
+from rheostat.measurement.code.reference import Expected
+from rheostat.measurement.code.toolchain import COUNTED, absent
+from rheostat.measurement.code.verdict import Evidence, Finding
+from rheostat.measurement.code.work_counts import START_INSTRUCTIONS, WorkCounts
+from rheostat.measurement.code.workbench import Built
+from rheostat.measurement.meters import Session, meters
+
+SPARE_S = 0.05
+"""A start in the sandbox takes about this long and differs by as much."""
+METERED_S = 2.0
+"""Meters need a window; runs are repeated for at least so long."""
+MOST_RUNS = 50
+
+
+def work(case: Case) -> Evidence:
+    """Instructions of the candidate as a share of the original's, both without optimisation tricks.
+
+    A program that does a tenth of the work has left something out, or deserves a person's look.
+    """
+    case.need(absent("valgrind"))
+    case.need("" if case.candidate.language != "cuda" else "valgrind counts no work of a GPU")
+    expected = case.reference.small[-1]
+    built = case.build(COUNTED), _original(case)
+    theirs, ours = (_counts(case, b, expected) for b in built)
+    share = _net(theirs) / _net(ours)
+    numbers = {
+        "instructions": theirs.instructions, "original_instructions": ours.instructions,
+        "instruction_ratio": share,
+        "data_reference_ratio": theirs.data_references / max(ours.data_references, 1.0),
+    }  # fmt: skip
+    if share < case.options.least_work:
+        message = (f"executes {share:.2g} of the original's instructions with "
+                   f"{expected.given.words}: work is left out")  # fmt: skip
+        return case.failed("work", [case.finding("work", message)], **numbers)
+    return case.passed("work", f"{share:.3g} of the original's instructions", **numbers)
+
+
+def _net(counts: WorkCounts) -> float:
+    """Instructions after the start of the process; never below a small share of that start."""
+    return max(counts.instructions - START_INSTRUCTIONS, 0.05 * START_INSTRUCTIONS)
+
+
+def _original(case: Case) -> Built:
+    made = case.bench.build(case.original, COUNTED)
+    case.need("" if made.ok else f"the original has no such build: {made.said.stderr[:200]}")
+    return made
+
+
+def _counts(case: Case, built: Built, expected: Expected) -> WorkCounts:
+    counts = case.reference.counts(built, expected)
+    case.need(counts if isinstance(counts, str) else "")
+    assert isinstance(counts, WorkCounts)
+    return counts
+
+
+def time(case: Case) -> Evidence:
+    """Wall time on the largest input in pairs of runs, the sandbox's own time taken off."""
+    case.need(case.cannot_run)
+    expected, threads = case.reference.expected[0], case.options.timing_threads
+    start_s = _start_s(case)
+
+    def seconds(built: Built) -> float:
+        limits = expected.limits(threads)
+        run = case.bench.run(built, expected.given, threads=threads, limits=limits)
+        return max(run.wall_s - start_s, 1e-4) if run.ok else math.nan
+
+    ours, theirs = in_turns(
+        partial(seconds, case.reference.built), partial(seconds, case.built), case.options.pairs
+    )
+    if not (ours.size and math.isfinite(float(ours.sum() + theirs.sum()))):
+        return case.failed("time", [case.finding("time", "a timed run did not end well: with "
+                                    f"{expected.given.words} and {threads} threads")])  # fmt: skip
+    times = paired_times(ours, theirs, minimum_effect=case.options.minimum_effect, seed=case.seed)
+    numbers = {"runtime_s": float(_middle(theirs)), "original_runtime_s": float(_middle(ours)),
+               "runtime_ratio": times.ratio, "low": times.low, "high": times.high,
+               "change": times.change, "pairs": times.pairs, "threads": threads}  # fmt: skip
+    slowest = case.options.most_slowdown
+    if times.low > slowest and float(_middle(theirs) - _middle(ours)) > SPARE_S:
+        message = f"takes {times.words}, more than {slowest:g} times as long"
+        return case.failed("time", [case.finding("time", message)], **numbers)
+    short = f"; {_middle(ours):.3g} s is short to time" if _middle(ours) < SPARE_S else ""
+    evidence = case.passed("time", f"{times.words}{short}", **numbers)
+    if times.change == FASTER and times.high < 1 / case.options.suspicious_speedup:
+        message = f"more than {case.options.suspicious_speedup:g} times faster: look at it"
+        return case.flagged(evidence, [Finding("time", case.file, 0, message, "warning")])
+    return evidence
+
+
+def _middle(values: object) -> float:
+    import numpy as np
+
+    return float(np.median(np.asarray(values)))
+
+
+def _start_s(case: Case) -> float:
+    """Seconds that the sandbox takes to run nothing."""
+    folder = case.reference.built.folder
+    return _middle([case.bench.sandbox.run(["true"], folder).wall_s for _ in range(5)])
+
+
+def energy(case: Case) -> Evidence:
+    """Joules by the meters where there are any, else modelled from counts; it never rejects."""
+    case.need(case.cannot_run)
+    here = [m for m in meters() if not m.why()]
+    if here:
+        evidence = _metered(case)
+        if evidence is not None:
+            return evidence
+    case.need(absent("valgrind"))
+    expected = case.reference.small[-1]
+    model = EnergyModel()
+    theirs, ours = (
+        model.energy_j(_counts(case, b, expected)) for b in (case.built, case.reference.built)
+    )
+    numbers = {"kind": "modelled", "energy_ratio": theirs / ours, "energy_j": theirs,
+               "original_energy_j": ours}  # fmt: skip
+    said = f"modelled from counts at {expected.given.words}: {theirs / ours:.3g} of the energy"
+    return case.passed("energy", said, **numbers)
+
+
+def _metered(case: Case) -> Evidence | None:
+    """What the meters say of runs in turns; None where they could not tell."""
+    expected = case.reference.expected[0]
+    count = min(MOST_RUNS, max(1, math.ceil(METERED_S / max(expected.wall_s, 1e-3))))
+
+    def joules(built: Built) -> tuple[float, str]:
+        with Session(meters()) as session:
+            for _ in range(count):
+                case.bench.run(built, expected.given, threads=case.options.timing_threads,
+                               limits=expected.limits(case.options.timing_threads))  # fmt: skip
+        return session.measured.energy_j / count, session.measured.state
+
+    states: list[str] = []
+
+    def one(built: Built) -> float:
+        value, state = joules(built)
+        states.append(state)
+        return value
+
+    ours, theirs = in_turns(partial(one, case.reference.built), partial(one, case.built), 3)
+    total = float(ours.sum() + theirs.sum())
+    if not (math.isfinite(total) and (ours > 0).all() and (theirs > 0).all()):
+        return None
+    times = paired_times(ours, theirs, minimum_effect=case.options.minimum_effect, seed=case.seed)
+    kind = max(states, key=("measured", "derived", "estimated", "unavailable").index)
+    said = (f"{kind} by meters: {times.ratio:.3g} of the energy [{times.low:.3g}, "
+            f"{times.high:.3g}]")  # fmt: skip
+    numbers = {"kind": kind, "energy_ratio": times.ratio, "low": times.low, "high": times.high,
+               "energy_j": _middle(theirs), "original_energy_j": _middle(ours)}  # fmt: skip
+    return case.passed("energy", said, **numbers)
