@@ -23,7 +23,7 @@ from rheostat.simulation.engine.fair_share import Share
 from rheostat.simulation.engine.jit import compiled
 from rheostat.simulation.engine.running_jobs import EXTEND, NOW
 from rheostat.simulation.engine.site_pass import run_pass
-from rheostat.simulation.engine.site_plan import Capacity, Plan
+from rheostat.simulation.engine.site_plan import Capacity, FreeProfile
 from rheostat.simulation.engine.site_state import (
     Jobs,
     QueueRule,
@@ -95,7 +95,7 @@ def _next(s: State) -> float:
 
 
 @compiled
-def _event(now: float, s: State, p: Plan) -> bool:
+def _event(now: float, s: State, p: FreeProfile) -> bool:
     """Let the next thing of this moment happen; False if nothing is left."""
     i, f = s.next_job, s.next_fail
     if heaps.first(s.ends) == now:
@@ -114,7 +114,7 @@ def _event(now: float, s: State, p: Plan) -> bool:
 
 
 @compiled
-def _admit(now: float, s: State, p: Plan, j: int) -> None:
+def _admit(now: float, s: State, p: FreeProfile, j: int) -> None:
     """Into the queue, unless no way fits what the site plans, even if nobody else were there."""
     s.eligible[j] = now
     hope = len(s.when) == 1
@@ -129,7 +129,7 @@ def _admit(now: float, s: State, p: Plan, j: int) -> None:
 
 
 @compiled
-def _submit(now: float, s: State, p: Plan, i: int) -> None:
+def _submit(now: float, s: State, p: FreeProfile, i: int) -> None:
     """A job arrives: into the queue, unless the one it waits for is not done."""
     k = s.parent[i]
     s.arrived[i] = True
@@ -140,7 +140,7 @@ def _submit(now: float, s: State, p: Plan, i: int) -> None:
 
 
 @compiled
-def _end(now: float, s: State, p: Plan, j: int) -> None:
+def _end(now: float, s: State, p: FreeProfile, j: int) -> None:
     """A run is over, or nodes are repaired."""
     stop(s, j, now)
     if j < len(s.submit):
@@ -149,7 +149,7 @@ def _end(now: float, s: State, p: Plan, j: int) -> None:
 
 
 @compiled
-def _settle(now: float, s: State, p: Plan, j: int) -> None:
+def _settle(now: float, s: State, p: FreeProfile, j: int) -> None:
     """The job will not run again; those that wait for it may."""
     s.done[j] = True
     s.end[j] = now
@@ -162,7 +162,7 @@ def _settle(now: float, s: State, p: Plan, j: int) -> None:
 
 
 @compiled
-def _fail(now: float, s: State, p: Plan, f: int) -> None:
+def _fail(now: float, s: State, p: FreeProfile, f: int) -> None:
     """Nodes fail: whoever is on them is killed, and they are gone until repaired.
 
     Processors are thought of in a row, running jobs in order of their start, then the idle ones;
@@ -198,7 +198,7 @@ def _fail(now: float, s: State, p: Plan, f: int) -> None:
 
 
 @compiled
-def _kill(now: float, s: State, p: Plan, j: int) -> None:
+def _kill(now: float, s: State, p: FreeProfile, j: int) -> None:
     """End a run by force; the job queues again, as often as the rule allows."""
     heaps.discard(s.ends, j)
     stop(s, j, now)

@@ -18,14 +18,14 @@ from rheostat.simulation.engine.array_types import Bools, Floats, Ints, Score
 from rheostat.simulation.engine.fair_share import priority
 from rheostat.simulation.engine.jit import compiled
 from rheostat.simulation.engine.running_jobs import NOW
-from rheostat.simulation.engine.site_plan import Plan
+from rheostat.simulation.engine.site_plan import FreeProfile
 from rheostat.simulation.engine.site_state import State, start
 
 Spare = tuple[Ints, Bools, Floats, Ints]
 
 
 @compiled
-def run_pass(now: float, s: State, p: Plan, score: Score) -> None:
+def run_pass(now: float, s: State, p: FreeProfile, score: Score) -> None:
     """Start what may start."""
     if s.waiting == 0 or (s.fresh < 0 and not s.full):
         return
@@ -151,7 +151,7 @@ def _look(now: float, s: State, turn: Ints, k: int, last: int, spare: Spare) -> 
 
 
 @compiled
-def _try(now: float, s: State, p: Plan, j: int, spare: Spare) -> bool:
+def _try(now: float, s: State, p: FreeProfile, j: int, spare: Spare) -> bool:
     """Start j the first way that fits, True; or hold a reservation for the preferred way."""
     free, blocked, until, extra = spare
     part = s.part[j]

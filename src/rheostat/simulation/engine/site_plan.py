@@ -29,7 +29,7 @@ from rheostat.simulation.engine.site_struct import struct
 
 
 @struct
-class Plan:
+class FreeProfile:
     """What is free, ``f`` (steps, resources), from ``t`` on; ``when``, ``there``: capacity."""
 
     t: Floats
@@ -48,13 +48,15 @@ class Capacity(NamedTuple):
 
 
 @compiled
-def plan(steps: int, when: Floats, there: Ints) -> Plan:
+def plan(steps: int, when: Floats, there: Ints) -> FreeProfile:
     """Room for ``steps`` steps."""
-    return Plan(np.empty(steps), np.empty((steps, there.shape[1]), np.int64), 0, 0, when, there)
+    return FreeProfile(
+        np.empty(steps), np.empty((steps, there.shape[1]), np.int64), 0, 0, when, there
+    )
 
 
 @compiled
-def widen(p: Plan, steps: int) -> None:
+def widen(p: FreeProfile, steps: int) -> None:
     """Make room for ``steps`` steps; what is in the plan is lost."""
     if len(p.t) < steps:
         p.t = np.empty(2 * steps)
@@ -62,7 +64,7 @@ def widen(p: Plan, steps: int) -> None:
 
 
 @compiled
-def begin(p: Plan, here: int, now: float, used: Ints) -> None:
+def begin(p: FreeProfile, here: int, now: float, used: Ints) -> None:
     """One step from ``now`` on with all that is not ``used``; ``here`` is the step of capacity."""
     f, there = p.f, p.there
     p.t[0] = now
@@ -72,7 +74,7 @@ def begin(p: Plan, here: int, now: float, used: Ints) -> None:
 
 
 @compiled
-def _append(p: Plan, when: float) -> None:
+def _append(p: FreeProfile, when: float) -> None:
     """A further step equal to the last, unless the last is at that moment."""
     t, f, last = p.t, p.f, p.steps - 1
     if when > t[last]:
@@ -83,7 +85,7 @@ def _append(p: Plan, when: float) -> None:
 
 
 @compiled
-def grow(p: Plan, until: float) -> None:
+def grow(p: FreeProfile, until: float) -> None:
     """Take in all steps of capacity up to and including ``until``."""
     when, there = p.when, p.there
     k = p.next
@@ -96,7 +98,7 @@ def grow(p: Plan, until: float) -> None:
 
 
 @compiled
-def _further(p: Plan, before: float) -> bool:
+def _further(p: FreeProfile, before: float) -> bool:
     """Take in one more step of capacity that lies before ``before``; False if there is none."""
     k = p.next
     if k == len(p.when) or p.when[k] >= before:
@@ -107,7 +109,14 @@ def _further(p: Plan, before: float) -> bool:
 
 @compiled
 def release(
-    p: Plan, ends: Floats, runs: Ints, way: Ints, part: Ints, need: Ints, res: Ints, least: float
+    p: FreeProfile,
+    ends: Floats,
+    runs: Ints,
+    way: Ints,
+    part: Ints,
+    need: Ints,
+    res: Ints,
+    least: float,
 ) -> None:
     """What ``runs`` give back at their expected ``ends``, which ascend; none is before ``least``.
 
@@ -151,7 +160,7 @@ def _enough(f: Ints, k: int, res: Ints, need: Ints) -> bool:
 
 
 @compiled
-def _holds(p: Plan, k: int, length: float, res: Ints, need: Ints) -> int:
+def _holds(p: FreeProfile, k: int, length: float, res: Ints, need: Ints) -> int:
     """First step after k, within ``length`` of its moment, that is not enough; -1 if all are."""
     t, f = p.t, p.f
     m, end = k + 1, max(t[k], t[0]) + length
@@ -165,13 +174,13 @@ def _holds(p: Plan, k: int, length: float, res: Ints, need: Ints) -> int:
 
 
 @compiled
-def fits(p: Plan, length: float, res: Ints, need: Ints) -> bool:
+def fits(p: FreeProfile, length: float, res: Ints, need: Ints) -> bool:
     """Is there enough from now on for ``length`` seconds?"""
     return _enough(p.f, 0, res, need) and _holds(p, 0, length, res, need) < 0
 
 
 @compiled
-def earliest(p: Plan, length: float, res: Ints, need: Ints) -> int:
+def earliest(p: FreeProfile, length: float, res: Ints, need: Ints) -> int:
     """First step from which there is enough for ``length`` seconds; -1 if there never is."""
     k, t, f, steps, more = 0, p.t, p.f, p.steps, p.next < len(p.when)
     now = t[0]
@@ -196,7 +205,7 @@ def earliest(p: Plan, length: float, res: Ints, need: Ints) -> int:
 
 
 @compiled
-def _cut(p: Plan, when: float) -> int:
+def _cut(p: FreeProfile, when: float) -> int:
     """Make ``when`` a step behind the first; its index."""
     t, f, k = p.t, p.f, p.steps
     while k > 1 and t[k - 1] >= when:
@@ -215,7 +224,7 @@ def _cut(p: Plan, when: float) -> int:
 
 
 @compiled
-def reserve(p: Plan, at: int, length: float, res: Ints, need: Ints, instant: bool) -> None:
+def reserve(p: FreeProfile, at: int, length: float, res: Ints, need: Ints, instant: bool) -> None:
     """Take what is needed from step ``at`` for ``length`` seconds.
 
     ``instant``: what takes no time at all still takes the whole step, so that nothing runs across.
