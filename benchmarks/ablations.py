@@ -37,9 +37,10 @@ from nodecount_lib.section import replace_section
 from nodecount_lib.stats import Estimate, bootstrap
 
 from rheostat.core.jobs import JobTable
-from rheostat.measurement.synthetic import World, write_adastra
+from rheostat.measurement.synthetic import World
 from rheostat.prediction.loss_sampling import LossProportional, Uniform
 from rheostat.prediction.surrogate import Surrogate
+from rheostat.testing.published_logs import write_adastra
 
 SCHEMA = "rheostat.bench-ablations/1"
 JOBS = 2000

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.fdata import read_fdata
-from rheostat.measurement.synthetic.fugaku import write_fdata
 from rheostat.measurement.synthetic.world import World
+from rheostat.testing.published_logs.fugaku import write_fdata
 
 MONTHS = 38
 """F-DATA runs from March 2021 to April 2024."""

@@ -10,7 +10,8 @@ import pytest
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.measurement.pm100 import read_pm100
 from rheostat.measurement.read import READERS
-from rheostat.measurement.synthetic import World, write_adastra, write_fdata, write_pm100
+from rheostat.measurement.synthetic import World
+from rheostat.testing.published_logs import write_adastra, write_fdata, write_pm100
 from rheostat.testing.readers import check_reader
 
 N = 400

@@ -19,7 +19,7 @@ from rheostat.measurement.fetch.download import fetch
 from rheostat.measurement.fetch.sources import locate
 from rheostat.measurement.fetch.whole import why_not_whole
 from rheostat.measurement.read import read
-from rheostat.measurement.synthetic import write_pm100
+from rheostat.testing.published_logs import write_pm100
 
 NAME = "KTH-SP2-1996-2.1-cln"
 LINE = "1 0 10 100 4 -1 -1 8 3600 2048 1 3 2 7 1 -1 -1 -1\n"

@@ -13,7 +13,8 @@ from rheostat.measurement.adastra import read_adastra
 from rheostat.measurement.fdata import read_fdata
 from rheostat.measurement.pm100 import read_pm100
 from rheostat.measurement.repairs import complete_only, per_node_power, per_node_requests
-from rheostat.measurement.synthetic import World, write_adastra
+from rheostat.measurement.synthetic import World
+from rheostat.testing.published_logs import write_adastra
 
 READ = {"pm100": read_pm100, "adastra": read_adastra, "fdata": read_fdata}
 

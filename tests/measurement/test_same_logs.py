@@ -17,9 +17,10 @@ import polars as pl
 import pytest
 
 from rheostat.core.vocabulary import column
-from rheostat.measurement.synthetic import World, write_adastra, write_fdata, write_pm100
+from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.counter_runs import write_pcm
+from rheostat.testing.published_logs import write_adastra, write_fdata, write_pm100
 
 GOLDEN = Path(__file__).with_name("same_logs.json")
 Frames = dict[str, Callable[[Path], pl.DataFrame]]

@@ -16,8 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable
-from rheostat.measurement.synthetic.arrow_columns import instants, lists, texts, write
 from rheostat.measurement.synthetic.world import World
+from rheostat.testing.published_logs.arrow_columns import instants, lists, texts, write
 
 SAMPLE_S = 20.0
 SITE_NODES = 980
