@@ -300,6 +300,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "llm fit --map": ("serving.toml", "llm fit @serving.csv --map FILE"),
     "llm plan RUNS": ("serving.csv", "llm plan FILE --app a"),
     "llm plan --map": ("serving.toml", "llm plan @serving.csv --app a --map FILE"),
+    "llm plan --trace": ("traffic.csv", "llm plan @serving.csv --app a --trace FILE"),
     "llm rank REQUESTS": ("requests.csv", "llm rank FILE"),
     "llm rank --model": ("ranks.model", "llm rank @requests.csv --model FILE"),
     "llm simulate TRACE": ("traffic.csv", "llm simulate FILE"),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.prediction.serving_law import ServingLaw
 
+WORDS = {"energy_per_token_j": "energy", "cost_per_mtoken": "cost", "carbon_g_per_mtoken": "carbon"}
+
 Runs = Annotated[
     Path,
     typer.Argument(
@@ -72,16 +74,34 @@ def plan(
     knob: o.Knobs = None,
     itl: Annotated[str, typer.Option(help="Most time between tokens, as 50ms or 50ms@0.9.")] = "",
     power: Annotated[str, typer.Option(help="Most power of the deployment, as 2kW@0.9.")] = "",
+    minimise: Annotated[str, typer.Option(help="energy, cost or carbon, of a token.")] = "energy",
+    gpu_price: Annotated[
+        list[str] | None,
+        typer.Option(help="Price of a GPU-hour: 2.5, or by type H100=2.5. Repeatable."),
+    ] = None,
+    kwh_price: Annotated[float, typer.Option(help="Price of a kilowatt-hour.", min=0.0)] = 0.0,
+    carbon: Annotated[
+        float, typer.Option(help="Carbon of electricity, gCO2e per kWh.", min=0.0)
+    ] = 0.0,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Also choose replicas and order for this trace of requests."),
+    ] = None,
+    ttft: Annotated[
+        str, typer.Option(help="Over the trace, 99 % of first tokens within this time.")
+    ] = "10s",
+    replicas: Annotated[int, typer.Option(help="Most replicas for the trace.", min=1)] = 8,
     html: o.Html = None,
     figure: o.Figure = None,
     form: o.Form = "",
     mapped: o.Map = None,
     json: o.Json = False,
 ) -> None:
-    """Take the configuration with the least energy per token within the limits.
+    """Take the configuration with the least energy per token within the limits, or cost, or carbon.
 
     Configurations that RUNS hold for this model show their measurement, the law fills the others.
-    What simple rules would take, and what that costs more, stands below.
+    What simple rules would take, and what that costs more, stands below.  With --trace candidates
+    serve the trace in simulation, each with the fewest replicas that hold --ttft.
     """
     from rheostat.errors import Infeasible
     from rheostat.recipes.energylens import of_service
@@ -91,15 +111,72 @@ def plan(
     jobs, law = _fitted(runs, None, form, mapped)
     own = of_service(jobs, app, workload)
     settings = o.space(knob).settings() if knob else None
-    front = planned(law, jobs, own, settings)
+    front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
     limits = [_limit(q, text) for q, text in (("itl_s", itl), ("power_w", power)) if text]
-    rule = Weighted({"energy_per_token_j": 1.0})
+    if trace is not None:
+        _for_trace(law, front, limits, trace, ttft, replicas, json=json)
+        return
+    rule = Weighted({aim: 1.0})
     try:
         choice = front.choose(rule, limits)
     except Infeasible as stop:
         _show(front, None, {}, json=json, html=html, figure=figure, stop=stop)
         raise
-    _show(front, choice, _simple(front, limits), json=json, html=html, figure=figure)
+    _show(front, choice, _simple(front, limits), aim, json=json, html=html, figure=figure)
+
+
+def _aimed(
+    front: Front, minimise: str, gpu_price: list[str] | None, kwh_price: float, carbon: float
+) -> tuple[Front, str]:
+    """The front with what prices add to it, and the quantity to minimise."""
+    from rheostat.errors import DataError
+    from rheostat.recipes.serving_prices import CARBON, COST, EVERY, Prices, priced
+
+    hours = {}
+    for text in gpu_price or ():
+        name, _, value = text.rpartition("=")
+        try:
+            hours[name or EVERY] = float(value)
+        except ValueError as error:
+            raise DataError("--gpu-price", [f"expected 2.5 or H100=2.5, got {text!r}"]) from error
+    aims = {"energy": "energy_per_token_j", "cost": COST, "carbon": CARBON}
+    if minimise not in aims:
+        raise DataError("--minimise", [f"expected {', '.join(aims)}, got {minimise!r}"])
+    front = priced(front, Prices(hours, kwh_price, carbon))
+    if aims[minimise] not in front.outcome:
+        raise DataError("--minimise", [f"{minimise} needs --gpu-price or --carbon"])
+    return front, aims[minimise]
+
+
+def _for_trace(
+    law: ServingLaw, front: Front, limits: list[Any], trace: Path, ttft: str, most: int, *,
+    json: bool,
+) -> None:  # fmt: skip
+    """Candidates on the trace: the best first, with what it is beside first come, first served."""
+    from rheostat.cli.output import put_json, tell, tell_notes, working
+    from rheostat.core.units import parse_quantity
+    from rheostat.measurement.serving.traffic import read_traffic
+    from rheostat.recipes.serving_trace import TraceLimits, best_for_trace, plan_for_trace
+
+    requests = read_traffic(trace)
+    tell_notes(requests.notes)
+    counts = [n for n in (2**k for k in range(12)) if n <= most]
+    with working(f"serving {len(requests):,} requests with every candidate"):
+        rows = plan_for_trace(law, front, requests, TraceLimits(parse_quantity(ttft, "s")),
+                              counts, _allowed(front, limits))  # fmt: skip
+    best = best_for_trace(rows)
+    if json:
+        put_json("rheostat.llm-plan/1", {"requests": len(requests), "candidates": rows,
+                 "choice": best, "feasible": True})  # fmt: skip
+        return
+    keys = [k for k in best if k not in ("setting", "excess")]
+    print("\t".join([*best["setting"], *keys]))
+    for row in rows:
+        cells = [row[k] for k in keys]
+        said = (f"{c:.4g}" if isinstance(c, float) else str(c) for c in cells)
+        print("\t".join([*map(str, row["setting"].values()), *said]))
+    tell(f"least energy: {best['replicas']} x " + ", ".join(
+        f"{k}={v}" for k, v in best["setting"].items()) + f", {best['order']}")  # fmt: skip
 
 
 def _fitted(
@@ -135,20 +212,26 @@ def _limit(quantity: str, text: str) -> Any:
 
 def _simple(front: Front, limits: list[Any]) -> dict[str, int]:
     """What simple rules take among the configurations that hold the limits."""
-    import numpy as np
-
     from rheostat.recipes.energylens import simple_rules
+
+    return simple_rules(front, _allowed(front, limits))
+
+
+def _allowed(front: Front, limits: list[Any]) -> Any:
+    """Which configurations are known and hold the limits, (n,)."""
+    import numpy as np
 
     allowed = np.asarray(np.isfinite(front.values).all(axis=1))
     for limit in limits:
         allowed &= np.nan_to_num(limit.excess(front), nan=1.0) <= 0
-    return simple_rules(front, allowed)
+    return allowed
 
 
 def _show(
     front: Front,
     choice: Any,
     simple: dict[str, int],
+    aim: str = "energy_per_token_j",
     *,
     json: bool,
     html: Path | None,
@@ -165,11 +248,13 @@ def _show(
     if choice is not None:
         reasons, chosen = explain_choice(choice, front)
         sections, facts = [*sections, *reasons], facts | chosen
-        energy = front.mean("energy_per_token_j")
+        energy, value = front.mean("energy_per_token_j"), front.mean(aim)
+        facts["minimised"] = aim
         facts["simple_rules"] = {
-            name: {"setting": front.setting(i), "energy_ratio": float(energy[i] / energy[row])}
+            name: {"setting": front.setting(i), "energy_ratio": float(energy[i] / energy[row]),
+                   "ratio": float(value[i] / value[row])}
             for name, i in simple.items()
-        }
+        }  # fmt: skip
     elif stop is not None and stop.nearest >= 0:
         facts["nearest"] = front.setting(stop.nearest)
     report = Narrative("", sections, facts)
@@ -181,6 +266,6 @@ def _show(
             tell(sections[1].sentences[0])
         for name, rule in facts["simple_rules"].items():
             said = ", ".join(f"{k}={v}" for k, v in rule["setting"].items())
-            tell(f"{name}: {said}: {100 * (rule['energy_ratio'] - 1):+.1f} % energy per token")
+            tell(f"{name}: {said}: {100 * (rule['ratio'] - 1):+.1f} % {WORDS[aim]} per token")
         tell_notes(front.outcome.notes)
     write_files(report, html, figure)

@@ -1,7 +1,8 @@
 """Several replicas of a server: who is sent where, what their prefix caches hold, and two stages.
 
 A router knows what requests are expected to cost, not how far the replicas are: each has a backlog
-that grows by a request's expected cost and falls by a second per second.  A prefix cache holds the
+that grows by a request's expected cost and falls by a second per second, and of equal ones the one
+that was sent least is taken.  A prefix cache holds the
 newest blocks of prompts (least recently used go first); tokens of blocks at the beginning of a
 prompt that it holds are not prefilled.  Where prefill and decode are disaggregated, one group of
 replicas makes the first token, and the caches are then moved to another group for the rest.
@@ -162,7 +163,7 @@ def _routed(
     size = deployment.prefix_cache_tokens // BLOCK
     caches = [PrefixCache(size) for _ in range(count)]
     blocks = asked.blocks if size else None
-    backlog, last = np.zeros(count), 0.0
+    backlog, sent, last = np.zeros(count), np.zeros(count), 0.0
     if blocks is None and (count == 1 or deployment.routing == "round-robin"):
         where[order] = np.arange(n) % count
         return where, known
@@ -177,9 +178,11 @@ def _routed(
             place = k % count
         else:
             gain = saved * replica.prefill_s if deployment.routing == "prefix" else 0.0
-            place = int(np.argmin(backlog - gain))
+            place = int(np.lexsort((sent, backlog - gain))[0])
         where[i], known[i] = place, saved[place]
-        backlog[place] += max(0.0, asked.expected_s[i] - saved[place] * replica.prefill_s)
+        work_s = max(0.0, asked.expected_s[i] - saved[place] * replica.prefill_s)
+        backlog[place] += work_s
+        sent[place] += work_s
         if blocks is not None:
             caches[place].take(blocks[i])
     return where, known

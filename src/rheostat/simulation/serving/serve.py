@@ -116,7 +116,8 @@ def serve(
     patience_s
         A request that has waited for longer goes first, the longest waiting of these.
     deployment
-        How many replicas there are and who is sent where; one if None.
+        How many replicas there are and who is sent where; one if None.  Without ``predicted`` the
+        router takes every answer to be as long as the mean.
 
     Returns
     -------
@@ -145,7 +146,8 @@ def serve(
     else:
         key = key + ageing * (submit - submit.min())
     order = Admission(key, np.inf if by_ratio else patience_s, by_ratio)
-    expected = prompt * replica.prefill_s if predicted is None else replica.cost_s(prompt, length)
+    usual = np.full(len(output), output.mean()) if predicted is None else length
+    expected = replica.cost_s(prompt, usual)
     blocks = prefix_blocks(requests) if deployment.prefix_cache_tokens else None
     made = through(deployment, replica, Asked(submit, prompt, output, expected, blocks), order)
     late = {"ttft_s": made.first - submit, "latency_s": made.end - submit}

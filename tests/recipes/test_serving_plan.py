@@ -1,0 +1,101 @@
+"""Prices of tokens, and plans for a trace: closed forms, limits, what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from rheostat import Outcome, table
+from rheostat.cli import run
+from rheostat.core.front import Front
+from rheostat.errors import DataError, Infeasible
+from rheostat.prediction.serving_law import ServingLaw
+from rheostat.recipes.serving_prices import CARBON, COST, Prices, priced
+from rheostat.recipes.serving_trace import (
+    TraceLimits,
+    best_for_trace,
+    plan_for_trace,
+    replicas_of,
+)
+from tests.prediction.test_serving_law import runs
+
+
+def front():
+    """Two settings: one H100 with 0.02 s and 0.4 J, two B200 with 0.01 s and 0.3 J, batch 50."""
+    settings = table({"app": ["m"] * 2, "params": [8e9] * 2, "gpu_model": ["H100", "B200"],
+                      "gpus": [1, 2], "batch_cap": [50, 50]})  # fmt: skip
+    draws = {"itl_s": np.array([[0.02, 0.01]]), "energy_per_token_j": np.array([[0.4, 0.3]])}
+    return Front(settings, Outcome(draws), ("itl_s", "energy_per_token_j"))
+
+
+def test_a_million_tokens_take_hours_of_gpus_and_kilowatt_hours():
+    made = priced(front(), Prices({"H100": 2.0, "*": 5.0}, kwh=0.3, carbon_g_per_kwh=400.0))
+    hours = np.array([1e6 * 0.02 / 50 / 3600, 1e6 * 0.01 / 50 / 3600])
+    kwh = np.array([0.4, 0.3]) / 3.6
+    assert made.mean(COST) == pytest.approx(hours * [2.0, 10.0] + kwh * 0.3)
+    assert made.mean(CARBON) == pytest.approx(kwh * 400)
+    assert [o.name for o in made.objectives][-2:] == [COST, CARBON]
+    assert COST not in priced(front(), Prices()).outcome
+
+
+def test_prices_that_cannot_be_are_refused():
+    with pytest.raises(DataError, match=r"(?s)H100.*carbon"):
+        Prices({"H100": -1.0}, carbon_g_per_kwh=math.nan)
+    with pytest.raises(DataError, match="no price of B200"):
+        priced(front(), Prices({"H100": 1.0}))
+
+
+def test_a_replica_steps_as_fast_as_its_setting_at_a_full_batch():
+    law = ServingLaw().fit(runs(24))
+    one, two = replicas_of(law, front())
+    for r, itl, energy in ((one, 0.02, 0.4), (two, 0.01, 0.3)):
+        assert r.base_s + 50 * r.request_s == pytest.approx(itl)
+        assert r.base_s > 0 < r.request_s
+        assert r.busy_w == pytest.approx(energy * 50 / itl)
+        assert r.idle_w < r.busy_w
+    assert two.cache_tokens > one.cache_tokens
+
+
+def trace(n=300, gap=0.05):
+    rng = np.random.default_rng(0)
+    return table({"submit_s": np.cumsum(rng.exponential(gap, n)),
+                  "prompt_tokens": rng.integers(20, 2000, n),
+                  "output_tokens": rng.integers(5, 300, n)})  # fmt: skip
+
+
+def test_a_trace_gets_the_least_energy_that_holds_the_limit_with_as_few_replicas_as_do():
+    law = ServingLaw().fit(runs(24))
+    easy = plan_for_trace(law, front(), trace(), TraceLimits(1e6))
+    assert {r["replicas"] for r in easy} == {1}
+    assert best_for_trace(easy)["energy_per_token_j"] == min(r["energy_per_token_j"] for r in easy)
+    tight = plan_for_trace(law, front(), trace(gap=0.02), TraceLimits(1.0))
+    best = best_for_trace(tight)
+    assert best["ttft_p99_s"] <= 1.0
+    assert best["replicas"] > 1
+    with pytest.raises(Infeasible, match="nearest"):
+        best_for_trace(plan_for_trace(law, front(), trace(), TraceLimits(1e-6), counts=(1,)))
+    long = trace().with_columns([], prompt_tokens=10**9)
+    with pytest.raises(DataError, match="no setting holds"):
+        plan_for_trace(law, front(), long, TraceLimits())
+
+
+def test_the_command_plans_by_cost_and_for_a_trace(tmp_path, capsys):
+    runs(36, seed=1).frame.write_csv(tmp_path / "runs.csv")
+    trace().frame.write_csv(tmp_path / "trace.csv")
+    file = str(tmp_path / "runs.csv")
+    call = ["llm", "plan", file, "--app", "m1", "--json"]
+    assert run([*call, "--minimise", "cost", "--gpu-price", "H100=1", "--gpu-price", "B200=9"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["minimised"] == COST
+    assert all(r["ratio"] >= 1 - 1e-9 for r in said["simple_rules"].values())
+    assert run([*call, "--trace", str(tmp_path / "trace.csv"), "--ttft", "5s"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["choice"]["ttft_p99_s"] <= 5
+    assert run([*call, "--trace", str(tmp_path / "trace.csv"), "--ttft", "1ms"]) == 3
+    for more, word in ((["--minimise", "cost"], "--gpu-price"), (["--minimise", "x"], "expected"),
+                       (["--gpu-price", "much"], "H100=2.5")):  # fmt: skip
+        assert run([*call, *more]) == 1
+        assert word in capsys.readouterr().err
