@@ -131,8 +131,13 @@ ENTRY main {
   ROOT y = f32[8,2]{1,0} tanh(h)
 }
 """
+MARKS = "".join(
+    f"ITERATION {i} node {r} job {j} rank {r % 2} time {1e6 * (2 + j) * (i + 1) + 7.5 * r}\n"
+    for i in range(24) for j in (0, 1) for r in (2 * j, 2 * j + 1)
+)  # fmt: skip
 TEXTS = {
     "step.hlo": STEP,
+    "run/iterations.txt": MARKS,
     "serving.csv": SERVING,
     "requests.csv": REQUESTS,
     "traffic.csv": TRAFFIC,
@@ -311,6 +316,9 @@ CALLS: dict[str, tuple[str, str]] = {
     "code verify ORIGINAL": ("sum.c", f"{VERIFY} FILE @sum.c"),
     "code verify CANDIDATE": ("sum.c", f"{VERIFY} @sum.c FILE"),
     "code verify --manifest": ("program.toml", f"{VERIFY} @sum.c @sum.c --manifest FILE"),
+    "network read FOLDER": ("", "network read FILE"),
+    "network forecast FOLDER": ("", "network forecast FILE"),
+    "network fit FOLDER": ("", "network fit FILE"),
     "rheostat.toml": ("rheostat.toml", "read @runs.csv"),
 }  # fmt: skip
 
@@ -384,6 +392,9 @@ WRITTEN = {
     "code verify --html": f"{VERIFY} @sum.c @sum.c --html FILE",
     "llm plan --html": "llm plan @serving.csv --app a --html FILE",
     "llm plan --figure": "llm plan @serving.csv --app a --figure FILE",
+    "network fit --save": "network fit @run --app job-0 --save FILE",
+    "network forecast --html": "network forecast @run --app job-0 --html FILE",
+    "network forecast --figure": "network forecast @run --app job-0 --figure FILE",
 }
 """Calls with every option that only writes."""
 

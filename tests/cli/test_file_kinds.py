@@ -35,6 +35,7 @@ MODELS = {
     "serving-law": "llm fit @own_serving.csv --save FILE",
     "prompt-length": "llm rank @own_requests.csv --save FILE",
     "graph": "dnn import @step.hlo --out FILE",
+    "iteration-times": "network fit @run --app job-0 --save FILE",
     "dras-agent": "train @trace.swf --out FILE --agent dras-pg --jobsets 1 --test-fraction 0",
     "actor-critic-agent": "train @trace.swf --out FILE --agent ppo --updates 1 --test-fraction 0",
     "learned-priority": "train @trace.swf --out FILE --agent ours --updates 1 --test-fraction 0",

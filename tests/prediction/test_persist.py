@@ -133,6 +133,16 @@ def _graph() -> Fitted:
     return from_hlo(text), lambda m: (m.name, m.nodes.rows(), m.edges.tolist(), m.notes)
 
 
+def _iterations() -> Fitted:
+    from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
+    from rheostat.prediction.iteration_time.model import IterationModel
+
+    model = IterationModel({"a": AdaptiveForecaster()})
+    for time_s in [1.0, 1.1, 2.0] * 8:
+        model.of("a").observe(time_s)
+    return model, lambda m: m.forecast("a", 4).time_s
+
+
 MAKE: dict[str, Callable[[], Fitted]] = {
     "surrogate": lambda: predicting(small()),
     "scaling-law": _law,
@@ -142,6 +152,7 @@ MAKE: dict[str, Callable[[], Fitted]] = {
     "serving-law": _serving,
     "prompt-length": _prompts,
     "graph": _graph,
+    "iteration-times": _iterations,
     "caps": _caps,
     "dras-agent": _dras,
     "actor-critic-agent": _actor,

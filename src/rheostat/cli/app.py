@@ -27,6 +27,7 @@ GROUPS = {
     "Serving": ("llm",),
     "Deep learning": ("dnn",),
     "Source code": ("code",),
+    "Networks": ("network",),
     "Time passes": ("simulate", "train", "explain"),
 }
 

@@ -1,0 +1,129 @@
+"""Iteration times on a shared Dragonfly network, forecast before each iteration.
+
+    python benchmarks/network.py [--quick] [--json] [--data DIR] [--hybrid] [--smart]
+
+Data: every folder of DIR that holds a run (`rheostat network read`).  Splits are chronological: the
+first 30 % of the iterations are learned from only, the others are forecast and then shown, one
+after the other.  A row is one method on one application of one run, so many iterations ahead:
+
+    mape           mean absolute relative error in percent
+    coverage       share of truths in the 90 % intervals
+    ms_per_answer  CPU milliseconds of a forecast of 30 iterations and of learning from one
+
+"noise-floor" sees the whole series, the future included, and predicts each iteration from the
+others around it: no forecast can be expected below it.  Methods that draw (SMART) run with five
+seeds (two with --quick), all others give the same with every seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rheostat.measurement.network.folder import LOGS, NetworkRun, read_network_run
+from rheostat.prediction.iteration_time.baselines import BASELINES
+from rheostat.prediction.iteration_time.noise_floor import noise_floor
+from rheostat.recipes.hybrid_run import most_saved
+from rheostat.recipes.smart import ALWAYS, LEAST, OURS, TRAIN, backtest, method, scores
+
+ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
+QUICK_STEPS, STEPS = (1, 8, 30), (1, 2, 4, 8, 16, 30)
+PACKET_CPU_S = 8.4 * 60.0
+"""CPU seconds of the packet simulation of codes72_milc_lammps_ur: 400 iterations of each."""
+
+
+def main() -> None:
+    """Run the methods on the runs and print rows."""
+    args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    args.add_argument("--quick", action="store_true", help="fewer baselines, horizons and seeds")
+    args.add_argument("--json", action="store_true", help="one JSON document")
+    args.add_argument("--data", type=Path, default=ROOT / "network", help="folder of runs")
+    args.add_argument("--hybrid", action="store_true", help="also the simulation time saved")
+    given = args.parse_args()
+    runs = list(loaded(given.data))
+    if not runs:
+        sys.exit(f"no run found in {given.data}; set RHEOSTAT_DATA or --data")
+    rows = [row for run in runs for row in every(run, quick=given.quick)]
+    saved = [r for run in runs for r in savings(run)] if given.hybrid else []
+    if given.json:
+        print(json.dumps({"rows": rows, **({"hybrid": saved} if given.hybrid else {})}))
+    else:
+        show(rows, saved)
+
+
+def loaded(folder: Path) -> Iterator[NetworkRun]:
+    """Runs with an application of ten iterations or more; the folder itself may be one."""
+    for path in (folder, *sorted(folder.iterdir() if folder.is_dir() else [])):
+        if any((path / name).exists() for name in LOGS):
+            yield read_network_run(path)
+
+
+def every(run: NetworkRun, *, quick: bool) -> Iterator[dict[str, Any]]:
+    """Rows of one run."""
+    steps = QUICK_STEPS if quick else STEPS
+    names = (*ALWAYS, OURS) if quick else (*BASELINES, OURS)
+    for app in run.applications:
+        if len(run.iteration_s(app)) < LEAST:
+            continue
+        for name in names:
+            tested = backtest(run, app, method(name))
+            for step, score in scores(tested, steps).items():
+                if score["mape"] is None:
+                    continue  # the run is over before
+                yield row(run, app, name, step, **score, ms_per_answer=tested.ms_per_answer)
+        times = run.iteration_s(app)
+        errors = np.abs(noise_floor(times) / times - 1.0)[int(TRAIN * len(times)) :]
+        for step in (s for s in steps if s <= len(errors)):
+            yield row(run, app, "noise-floor", step, mape=100.0 * float(errors[step - 1 :].mean()))
+
+
+def row(run: NetworkRun, app: str, name: str, step: int, **figures: Any) -> dict[str, Any]:
+    """One row of the result."""
+    blank = {"mape": None, "coverage": None, "ms_per_answer": None}
+    return {"run": run.name, "app": app, "method": name, "horizon": step, "seed": 0,
+            **blank, **figures}  # fmt: skip
+
+
+def savings(run: NetworkRun) -> Iterator[dict[str, Any]]:
+    """Most of the simulation that each method saves with 1 % of error in the total runtime."""
+    for app in run.applications:
+        if len(run.iteration_s(app)) < 10 * LEAST:
+            continue
+        for name in (*ALWAYS, OURS):
+            best = most_saved(run, app, lambda name=name: method(name))
+            yield {"run": run.name, "app": app, "method": name,
+                   "saved": best and best.saved, "error": best and best.error,
+                   "simulated": best and best.simulated,
+                   "window": best and best.window}  # fmt: skip
+
+
+def show(rows: list[dict[str, Any]], saved: list[dict[str, Any]]) -> None:
+    """Tables for people."""
+    console = Console()
+    table = Table("run", "app", "method", "ahead", "MAPE %", "coverage", "ms")
+    for r in rows:
+        figures = [r["mape"], r["coverage"], r["ms_per_answer"]]
+        table.add_row(r["run"], r["app"], r["method"], str(r["horizon"]),
+                      *("" if f is None else f"{f:.3g}" for f in figures))  # fmt: skip
+    console.print(table)
+    if saved:
+        table = Table("run", "app", "method", "saved %", "error %", "simulated", "forecast")
+        for r in saved:
+            figures = [r["saved"], r["error"]]
+            table.add_row(r["run"], r["app"], r["method"],
+                          *("none" if f is None else f"{100 * f:.2f}" for f in figures),
+                          str(r["simulated"] or ""), str(r["window"] or ""))  # fmt: skip
+        console.print(table)
+
+
+if __name__ == "__main__":
+    main()

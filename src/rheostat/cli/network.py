@@ -1,0 +1,155 @@
+"""``rheostat network``: simulated runs on a Dragonfly, and forecasts of their iterations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.measurement.network.folder import NetworkRun
+
+network = typer.Typer(
+    help="Applications on a shared network: read a simulated run, forecast its iterations.",
+    no_args_is_help=True,
+)
+
+Folder = Annotated[
+    Path,
+    typer.Argument(
+        help="Folder of a simulated run: an iteration log, and what there is of net.conf, wl.conf, "
+        "alloc.conf and port telemetry.",
+        metavar="FOLDER",
+    ),
+]
+App = Annotated[
+    list[str] | None, typer.Option(help="Only this application, as wl.conf names it. Repeatable.")
+]
+Save = Annotated[
+    Path | None, typer.Option("--save", help="Keep the model in this file.", writable=True)
+]
+Ahead = Annotated[int, typer.Option("--steps", help="Iterations ahead.", min=1, max=30)]
+
+
+@network.command()
+def read(folder: Folder, json: o.Json = False) -> None:
+    """Read a folder of what CODES wrote, check it, and say what is in it."""
+    from rheostat.cli.output import put_json, put_report, tell_notes
+    from rheostat.core.report import Grid, Report, Section
+    from rheostat.measurement.network.folder import read_network_run
+
+    run = read_network_run(folder)
+    facts = run.summary()
+    tell_notes(run.notes)
+    if json:
+        notes = [{"message": n.message, "count": n.count} for n in run.notes]
+        put_json("rheostat.network-read/1", {**facts, "notes": notes})
+        return
+    heads = ("app", "ranks", "iterations", "median iteration", "ended")
+    rows = tuple((app, *f.values()) for app, f in facts["applications"].items())
+    grid = Grid(heads, rows, ("", "", "", "s", "s"))
+    sections = [Section("applications", (), grid)]
+    sections += [Section(name, (_said(facts[name]),)) for name in ("network", "windows")
+                 if facts[name]]  # fmt: skip
+    put_report(Report(f"{run.name}: {facts['end_s']:.6g} s simulated", sections), grid)
+
+
+def _said(facts: dict[str, Any]) -> str:
+    return ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}"
+                     for k, v in facts.items())  # fmt: skip
+
+
+@network.command()
+def forecast(
+    folder: Folder,
+    app: App = None,
+    steps: Ahead = 30,
+    html: o.Html = None,
+    figure: o.Figure = None,
+    json: o.Json = False,
+) -> None:
+    """Forecast the next iterations of each application, with intervals.
+
+    The errors printed are of forecasts one iteration ahead over the newest 70 % of the run, each
+    made before the iteration was shown.  Where the regime has changed, a line says to go back to
+    simulation.
+    """
+    from rheostat.cli.output import put_json, put_report, tell, working, write_files
+    from rheostat.explanation.iteration_times import explain_forecast
+
+    run = _run(folder)
+    with working("forecasting"):
+        facts = [_forecast(run, a, steps) for a in _apps(run, app)]
+    report = explain_forecast(run.name, facts)
+    if json:
+        put_json("rheostat.network-forecast/1", report.facts)
+    else:
+        put_report(report, report.sections[0].grid)
+        for a in facts:
+            if a.reason:
+                tell(f"{a.app}: go back to simulation: {a.reason}")
+    write_files(report, html, figure)
+
+
+@network.command()
+def fit(folder: Folder, save: Save = None, app: App = None, json: o.Json = False) -> None:
+    """Learn the iteration times of a run, for `rheostat network serve --model`.
+
+    Printed is the error one iteration ahead of ours and of the baselines, over the newest 70 %.
+    """
+    from rheostat.cli.output import put_json, tell, working
+    from rheostat.prediction import persist
+    from rheostat.recipes.smart import ALWAYS, OURS, fitted, tested_methods
+
+    run = _run(folder)
+    apps = _apps(run, app)
+    with working("learning"):
+        scores = {a: tested_methods(run, a, (OURS, *ALWAYS)) for a in apps}
+        model = fitted(run, apps)
+    if save is not None:
+        persist.save(model, save)
+        tell(f"wrote {save}")
+    if json:
+        put_json("rheostat.network-fit/1", {"run": run.name, "mape": scores})
+        return
+    for name, methods in scores.items():
+        said = ", ".join(f"{m} {v:.2f} %" for m, v in methods.items())
+        print(f"{name}\t{said}")
+
+
+def _run(folder: Path) -> NetworkRun:
+    from rheostat.cli.output import tell_notes
+    from rheostat.measurement.network.folder import read_network_run
+
+    run = read_network_run(folder)
+    tell_notes(run.notes)
+    return run
+
+
+def _apps(run: NetworkRun, wanted: list[str] | None) -> list[str]:
+    """Applications that were asked for, or all that are long enough."""
+    from rheostat.errors import DataError
+    from rheostat.recipes.smart import LEAST
+
+    known = list(run.applications)
+    if odd := [a for a in wanted or [] if a not in known]:
+        raise DataError("--app", [f"expected {', '.join(known)}, got {a}" for a in odd])
+    long = [a for a in known if len(run.iteration_s(a)) >= LEAST]
+    if not (apps := wanted or long):
+        raise DataError(run.name, [f"no application has {LEAST} iterations or more"])
+    return apps
+
+
+def _forecast(run: NetworkRun, app: str, steps: int) -> Any:
+    from rheostat.explanation.iteration_times import ForecastFacts
+    from rheostat.recipes.smart import LAST, backtest, method, outlook, scores
+
+    tested, model, ahead = outlook(run, app, steps)
+    one, last = (scores(t, (1,))[1] for t in (tested, backtest(run, app, method(LAST), steps=1)))
+    return ForecastFacts(
+        app, tested.time_s, tested.forecast_s[:, 0], ahead.time_s, ahead.low_s, ahead.high_s,
+        model.change.at, one["mape"], last["mape"], one["coverage"], ahead.reason,
+    )  # fmt: skip

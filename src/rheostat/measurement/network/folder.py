@@ -1,0 +1,202 @@
+"""One simulated run: a folder of what the simulator read and wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import Note
+from rheostat.core.outcome import Array
+from rheostat.errors import DataError
+from rheostat.measurement.network.dragonfly import Dragonfly, read_dragonfly
+from rheostat.measurement.network.iteration_log import application_marks, read_iteration_log
+from rheostat.measurement.network.link_statistics import read_link_statistics
+from rheostat.measurement.network.model_statistics import read_model_statistics
+from rheostat.measurement.network.placement import NetworkJob, read_network_jobs
+from rheostat.measurement.network.port_series import PortSeries, read_ports
+
+LOGS = ("iterations.txt.gz", "iterations.txt", "iteration-logs/pe=0.txt", "iteration-logs")
+PORTS = ("ports.npz",)
+BINARIES = ("ross-stats-analysis-lps.bin.gz", "ross-stats-analysis-lps.bin",
+            "st/ross-stats-analysis-lps.bin")  # fmt: skip
+LINKS = ("dragonfly-link-stats", "dragonfly-link-stats.csv")
+ENDED_EARLY = 3
+"""An application ended, rather than was cut off with the run, if the run went on for so many of its
+iterations."""
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkRun:
+    """What was read of a run; `iteration_s` is what is to be predicted.
+
+    Parameters
+    ----------
+    name
+        Name of the folder.
+    marks
+        See `read_iteration_log`.
+    jobs
+        Applications and their terminals; without configuration files, as the log names them.
+    network, ports, links
+        None where the folder holds none.
+    notes
+        What readers left out.
+    """
+
+    name: str
+    marks: pl.DataFrame
+    jobs: tuple[NetworkJob, ...]
+    network: Dragonfly | None = None
+    ports: PortSeries | None = None
+    links: pl.DataFrame | None = None
+    notes: tuple[Note, ...] = field(default=())
+
+    @property
+    def applications(self) -> dict[str, NetworkJob]:
+        """Jobs with iteration marks, by name; two of one name have their number behind it."""
+        there = set(self.marks["job"].unique())
+        with_marks = [j for j in self.jobs if j.job in there]
+        names = [j.app for j in with_marks]
+        return {j.app if names.count(j.app) == 1 else f"{j.app}-{j.job}": j for j in with_marks}
+
+    def mark_s(self, app: str) -> Array:
+        """When the application finished its iterations, s since the start of the run.
+
+        Where marks are missing (iterations that a surrogate skipped), the longest stretch without
+        a gap.
+        """
+        iteration, when = application_marks(self.marks, self.applications[app].job)
+        pieces = np.split(when, np.flatnonzero(np.diff(iteration) != 1) + 1)
+        return max(pieces, key=len)
+
+    def iteration_s(self, app: str) -> Array:
+        """Seconds between the marks of an application."""
+        return np.diff(self.mark_s(app))
+
+    @property
+    def end_s(self) -> float:
+        """When the last mark of any application was made."""
+        return float(np.max(self.marks["time_s"].to_numpy()))
+
+    def ended_s(self, app: str) -> float:
+        """When an application ended, infinity where it ran until the run was over.
+
+        A scheduler knows the end of a job when it comes.  A log only shows that no mark follows,
+        so an application has ended if the run went on for three of its iterations.
+        """
+        marks = self.mark_s(app)
+        usual = float(np.median(np.diff(marks))) if len(marks) > 1 else 0.0
+        last = float(marks[-1]) if len(marks) else np.inf
+        return last if self.end_s - last > ENDED_EARLY * usual else np.inf
+
+    def summary(self) -> dict[str, Any]:
+        """Sizes as plain data."""
+        apps = {
+            app: {"ranks": job.ranks, "iterations": len(self.mark_s(app)),
+                  "median_iteration_s": _median(self.iteration_s(app)),
+                  "ended_s": _finite(self.ended_s(app))}
+            for app, job in self.applications.items()
+        }  # fmt: skip
+        return {
+            "run": self.name,
+            "end_s": self.end_s,
+            "applications": apps,
+            "background": [{"app": j.app, "ranks": j.ranks, "interval_s": j.interval_s}
+                           for j in self.jobs if j not in self.applications.values()],
+            "network": None if self.network is None else {
+                "groups": self.network.groups, "routers": self.network.routers,
+                "terminals": self.network.terminals, "ports": self.network.ports,
+                "edges": int(self.network.edges.shape[1]), "routing": self.network.routing},
+            "windows": None if self.ports is None else {
+                "count": len(self.ports.end_s), "window_s": self.ports.window_s,
+                "traffic_b": float(self.ports.values[..., 1].sum()),
+                "stalled_chunks": float(self.ports.values[..., 2].sum())},
+            "links": None if self.links is None else self.links.height,
+        }  # fmt: skip
+
+
+def _median(values: Array) -> float | None:
+    return float(np.median(values)) if len(values) else None
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
+    """Read a folder of a run.
+
+    Parameters
+    ----------
+    folder
+        Holds an iteration log (``iterations.txt.gz`` or ``iteration-logs/pe=0.txt``), and what
+        there is of ``net.conf``, ``wl.conf`` with ``alloc.conf``, port telemetry (``ports.npz`` or
+        ``ross-stats-analysis-lps.bin``) and ``dragonfly-link-stats``.
+    ports
+        Read the port telemetry, which is most of the bytes.
+
+    Raises
+    ------
+    DataError
+        There is no iteration log, or a file is damaged or does not agree with another.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        what = "a file" if folder.exists() else "nothing there"
+        raise DataError(str(folder), [f"expected a folder of a simulated run, got {what}"])
+    log = _first(folder, LOGS)
+    if log is None:
+        raise DataError(
+            str(folder), [f"expected an iteration log ({', '.join(LOGS[:3])}), got none"]
+        )
+    marks, notes = read_iteration_log(log)
+    network = read_dragonfly(folder / "net.conf") if (folder / "net.conf").exists() else None
+    jobs = _jobs(folder, marks, network)
+    links = _first(folder, LINKS)
+    frame, more = read_link_statistics(links) if links is not None else (None, [])
+    series = _ports(folder, network) if ports else None
+    return NetworkRun(folder.name, marks, jobs, network, series, frame, (*notes, *more))
+
+
+def _first(folder: Path, names: Sequence[str]) -> Path | None:
+    return next((folder / n for n in names if (folder / n).is_file()), None)
+
+
+def _jobs(folder: Path, marks: pl.DataFrame, network: Dragonfly | None) -> tuple[NetworkJob, ...]:
+    files = [folder / "wl.conf", folder / "alloc.conf"]
+    if all(f.exists() for f in files):
+        jobs = read_network_jobs(*files)
+    else:
+        own = marks.unique(["job", "rank"]).sort("job", "rank")
+        jobs = tuple(
+            NetworkJob(int(str(k[0])), f"job-{k[0]}", tuple(g["terminal"]))
+            for k, g in own.group_by("job", maintain_order=True)
+        )
+    problems = []
+    if odd := sorted(set(marks["job"].unique()) - {j.job for j in jobs}):
+        problems.append(f"the iteration log names jobs {odd[:5]}, wl.conf has {len(jobs)}")
+    if network is not None and max(t for j in jobs for t in j.terminals) >= network.terminals:
+        problems.append(f"alloc.conf names terminals beyond the {network.terminals} of net.conf")
+    if problems:
+        raise DataError(str(folder), problems)
+    return jobs
+
+
+def _ports(folder: Path, network: Dragonfly | None) -> PortSeries | None:
+    path = _first(folder, PORTS)
+    if path is not None:
+        series = read_ports(path)
+    elif (path := _first(folder, BINARIES)) is not None:
+        series = read_model_statistics(path, network.radix if network else 0)
+    else:
+        return None
+    if network is not None and series.values.shape[1:3] != (network.routers, network.radix):
+        raise DataError(str(path), [
+            f"expected {network.routers} routers of {network.radix} ports as in net.conf, got "
+            f"{series.values.shape[1]} of {series.values.shape[2]}"])  # fmt: skip
+    return series

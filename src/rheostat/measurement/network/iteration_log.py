@@ -1,0 +1,104 @@
+"""Iteration logs of CODES: when each rank of each job finished each iteration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import Note
+from rheostat.core.outcome import Array
+from rheostat.errors import DataError
+from rheostat.measurement.checks import note_rows
+from rheostat.measurement.lines import Records
+
+LINE = (
+    r"^ITERATION (\d{1,9}) node (\d{1,9}) job (\d{1,9}) rank (\d{1,9}) time ([\d.eE+-]{1,40})\s*$"
+)
+NAMES = ("iteration", "terminal", "job", "rank", "time_s")
+NS = 1e-9
+
+
+def read_iteration_log(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
+    r"""Marks ``ITERATION i node n job j rank r time ns``, plain or gzip.
+
+    Parameters
+    ----------
+    path
+        ``iteration-logs/pe=0.txt`` of a run, or several of them one after the other.
+
+    Returns
+    -------
+    frame
+        Columns iteration, terminal, job, rank and time_s (since the start of the run), ordered by
+        job, iteration and rank.
+    notes
+        Lines that are no mark, and marks that are there twice, left out.
+
+    Raises
+    ------
+    DataError
+        No line is a mark.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "log"
+    >>> _ = file.write_text("ITERATION 0 node 5 job 0 rank 1 time 2500000.0\n")
+    >>> read_iteration_log(file)[0].rows()
+    [(0, 5, 0, 1, 0.0025)]
+    """
+    records = Records(path)
+    rows = list(records)
+    frame = pl.DataFrame(
+        {"row": [r for r, _ in rows], "text": [t for _, t in rows]},
+        schema={"row": pl.Int64, "text": pl.String},
+    )
+    parts = [pl.col("text").str.extract(LINE, k + 1) for k in range(len(NAMES))]
+    kinds = (pl.Int64, pl.Int64, pl.Int64, pl.Int64, pl.Float64)
+    frame = frame.with_columns(
+        p.cast(kind, strict=False).alias(n) for p, n, kind in zip(parts, NAMES, kinds, strict=True)
+    )
+    good = frame.filter(pl.col("time_s").is_finite() & (pl.col("time_s") >= 0))
+    if not good.height:
+        raise DataError(str(path), ["expected lines ITERATION i node n job j rank r time ns",
+                                    f"got none in {frame.height} lines"])  # fmt: skip
+    notes = records.notes
+    if odd := sorted(set(frame["row"]) - set(good["row"])):
+        notes.append(note_rows("the line is no iteration mark", odd, dropped=True))
+    once = good.unique(["job", "iteration", "rank"], keep="first", maintain_order=True)
+    if twice := sorted(set(good["row"]) - set(once["row"])):
+        notes.append(note_rows("the mark is there before", twice, dropped=True))
+    ordered = once.sort("job", "iteration", "rank").select(*NAMES[:4], pl.col("time_s") * NS)
+    return ordered, notes
+
+
+def application_marks(marks: pl.DataFrame, job: int) -> tuple[Array, Array]:
+    """When an application finished each iteration: the median over its ranks.
+
+    Ranks of one application differ by 0.1 to 1 % within an iteration, so one series per
+    application holds what can be known of all of them.
+
+    Parameters
+    ----------
+    marks
+        What `read_iteration_log` returns.
+    job
+        Number of the job.
+
+    Returns
+    -------
+    iteration, time_s
+        Iterations that every rank finished, ascending; one that only some ranks had finished when
+        the run was stopped is left out.
+    """
+    own = marks.filter(pl.col("job") == job)
+    ranks = own["rank"].n_unique()
+    done = (
+        own.group_by("iteration")
+        .agg(pl.col("time_s").median(), pl.len().alias("ranks"))
+        .filter(pl.col("ranks") == ranks)
+        .sort("iteration")
+    )
+    return done["iteration"].to_numpy(), np.asarray(done["time_s"].to_numpy(), float)

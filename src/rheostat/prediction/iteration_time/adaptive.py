@@ -1,0 +1,136 @@
+"""Forecasts of iteration times that recover from changes: a mixture of experts over log ratios.
+
+Experts: the last iteration, medians and means since the last change, the pattern of the application
+(`cycles`), and regressions of what the pattern leaves over on the phases in which the neighbours
+are, without and with port telemetry (`response`).  Weights are exponential in past errors, one set
+per step ahead, with a fixed share for every expert so that a mixture that was wrong recovers
+(Herbster and Warmuth 1998).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.core.outcome import Array
+from rheostat.prediction.iteration_time.change import RegimeTracker
+from rheostat.prediction.iteration_time.forecast import (
+    HORIZON,
+    NOTHING,
+    IterationForecast,
+    Surroundings,
+)
+from rheostat.prediction.iteration_time.interval import AdaptiveIntervals
+from rheostat.prediction.iteration_time.response import NeighbourResponse
+
+EXPERTS = ("last", "mean-10", "recent-median", "regime-median", "ewma", "pattern", "neighbours",
+           "ports")  # fmt: skip
+RATE, SHARE = 0.5, 0.01
+"""Of the exponential weights; share that all experts get alike."""
+WORST = 4.0
+"""Errors count at most so many scales, so that one change does not decide between experts."""
+
+
+class AdaptiveForecaster:
+    """The mixture; deterministic, some 0.5 ms an answer for 30 steps.
+
+    Parameters
+    ----------
+    horizon
+        Most steps that are asked for.
+    coverage
+        Share of truths that shall lie in the intervals.
+
+    Examples
+    --------
+    >>> model = AdaptiveForecaster(horizon=3)
+    >>> for time_s in [1.0, 1.0, 2.0] * 20:
+    ...     model.observe(time_s)
+    >>> model.forecast(3).time_s.round(2).tolist()
+    [1.0, 1.0, 2.0]
+    """
+
+    def __init__(self, horizon: int = HORIZON, coverage: float = 0.9) -> None:
+        self.horizon, self.coverage = horizon, coverage
+        self.responses = [NeighbourResponse(), NeighbourResponse(ports=True)]
+        self.change = RegimeTracker()
+        self.intervals = AdaptiveIntervals(horizon, coverage)
+        self.weights = np.full((horizon, len(EXPERTS)), 1.0 / len(EXPERTS))
+        self.asked: list[Array] = []
+        self.last: tuple[Surroundings, Array] | None = None
+        self.logs: list[float] = []
+        self.skipped = False
+
+    @property
+    def scale(self) -> float:
+        """How far off the pattern is, in the logarithm, about now."""
+        bank = self.change.current
+        return float(bank.scale[bank.best])
+
+    def forecast(self, steps: int, around: Surroundings = NOTHING) -> IterationForecast:
+        """The next ``steps`` iterations, with intervals and whether to go back to simulation."""
+        if not self.logs:
+            nothing = np.full(steps, np.nan)
+            return IterationForecast(nothing, nothing, nothing, True, "nothing was seen yet")
+        z = self._mixed(self._experts(around))
+        widths = self.intervals.width(self.scale)
+        reason = self.change.reason(around)
+        return IterationForecast(
+            np.exp(z)[:steps], np.exp(z - widths)[:steps], np.exp(z + widths)[:steps],
+            bool(reason), reason,
+        )  # fmt: skip
+
+    def observe(self, time_s: float, around: Surroundings = NOTHING) -> None:
+        """An iteration that began in ``around`` took so long."""
+        z = float(np.log(time_s))
+        if self.logs:
+            said = self._experts(around)
+            self.intervals.answered(self._mixed(said), self.intervals.width(self.scale), self.scale)
+            self.intervals.observe(z)
+            self._weigh(said, z)
+            for response in self.responses:
+                response.observe(z - said[0, EXPERTS.index("pattern")], around, self.scale)
+        self.change.observe(z, around)
+        self.logs.append(z)
+        self.skipped = False
+        self.last = None
+
+    def skip(self, steps: int) -> None:
+        """So many iterations went by that nobody saw: the pattern moves on, nothing is learned."""
+        self.change.skip(steps)
+        self.skipped = True
+        self.intervals.pending.clear()
+        self.asked.clear()
+        for response in self.responses:
+            response.past[:] = 0.0
+        self.last = None
+
+    def _experts(self, around: Surroundings) -> Array:
+        """(horizon, experts) log times; what was asked is not worked out again when it is seen."""
+        if self.last is None or self.last[0] is not around:
+            self.last = around, self._each(around)
+        return self.last[1]
+
+    def _each(self, around: Surroundings) -> Array:
+        shift = self.change.expected(around)
+        own = np.array(self.logs[self.change.start :][-200:] or self.logs[-1:])
+        flat = [own[-1], np.log(np.exp(own[-10:]).mean()), np.median(own[-9:]), np.median(own),
+                np.average(own[-40:], weights=0.8 ** np.arange(len(own[-40:]))[::-1])]  # fmt: skip
+        pattern = self.change.current.forecast(self.horizon)
+        near = [pattern + r.forecast(self.horizon, pattern, around) for r in self.responses]
+        levels = np.repeat(np.array(flat)[None], self.horizon, axis=0)
+        return np.asarray(np.column_stack([levels, pattern, *near]) + shift)
+
+    def _mixed(self, said: Array) -> Array:
+        """Weighted; the last iteration says nothing of a phase when some were not seen since."""
+        weights = self.weights.copy()
+        weights[:, 0] *= not self.skipped
+        return np.asarray((weights * said).sum(axis=1) / weights.sum(axis=1))
+
+    def _weigh(self, said: Array, z: float) -> None:
+        """Each step ahead by its own errors; what was said h + 1 iterations ago is due now."""
+        self.asked.append(said)
+        del self.asked[: -self.horizon]
+        for h in range(len(self.asked)):
+            loss = np.abs(z - self.asked[-1 - h][h]) / self.scale
+            moved = self.weights[h] * np.exp(-RATE * np.minimum(loss - loss.min(), WORST))
+            self.weights[h] = (1.0 - SHARE) * moved / moved.sum() + SHARE / len(EXPERTS)

@@ -1,0 +1,124 @@
+"""Patterns that repeat every so many iterations, such as a rebuild of neighbour lists.
+
+A bank of filters, one per period.  Each holds a level, the deviations of its phases, and a belief
+over the phase that comes next: most often the following one, seldom the same again or the one after
+(an extra iteration shifts the pattern).  All are kept up side by side; the period whose one-step
+forecasts were the most likely is the one to use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.core.outcome import Array
+
+LONGEST = 30
+"""Iterations of the longest period."""
+SLIP = 0.01
+"""Probability that a phase comes twice, or is left out."""
+DEGREES = 4.0
+"""Of the Student t by which observations are weighed: one odd iteration moves little."""
+POWER = -(DEGREES + 1.0) / 2.0
+PRIOR = (0.3, 4.0)
+"""Iterations of a phase that count for half its deviation: few where phases differ by much more
+than the noise."""
+MEMORY = 40.0
+"""Iterations over which levels and phases forget."""
+FORGET = 0.99
+"""Of the likelihoods by which periods are compared."""
+
+
+class CycleBank:
+    """Filters of periods 1 to ``longest`` over log times; period 1 is a plain level."""
+
+    def __init__(self, longest: int = LONGEST) -> None:
+        self.periods = np.arange(1, longest + 1)
+        shape = (longest, longest)
+        self.inside = np.arange(longest)[None, :] < self.periods[:, None]
+        self.before = np.where(
+            self.inside, (np.arange(longest)[None, :] - 1) % self.periods[:, None], 0
+        )
+        self.twice = np.where(
+            self.inside, (np.arange(longest)[None, :] - 2) % self.periods[:, None], 0
+        )
+        self.belief = np.zeros(shape)
+        self.belief[:, 0] = 1.0
+        self.mean, self.count = np.zeros(shape), np.zeros(shape)
+        self.level = np.zeros(longest)
+        self.scale = np.full(longest, 0.1)
+        self.score = np.log(0.9) * np.arange(longest)
+        self.seen = self.total = 0
+
+    @property
+    def best(self) -> int:
+        """Index of the period that is used."""
+        return int(np.argmax(self.score))
+
+    def deviation(self, steps: int, k: int) -> Array:
+        """Medians of the deviation from the level for the next ``steps`` iterations, period k."""
+        order = np.argsort(self.mean[k, : k + 1])
+        belief, rows = self.belief[k], np.empty((steps, k + 1))
+        for h in range(steps):
+            rows[h] = belief[order]
+            belief = self._moved(belief[None], k)[0]
+        place = (np.cumsum(rows, axis=1) < 0.5 * rows.sum(axis=1)[:, None]).sum(axis=1)
+        return np.asarray(self.mean[k, order[place]])
+
+    def forecast(self, steps: int) -> Array:
+        """Log times of the next ``steps`` iterations."""
+        k = self.best
+        return np.asarray(self.level[k] + self.deviation(steps, k))
+
+    def _moved(self, belief: Array, k: int | slice = slice(None)) -> Array:
+        """One iteration on: ``belief`` is of the phase that comes."""
+        rows = slice(k, k + 1) if isinstance(k, int) else k
+        ahead = np.take_along_axis(belief, self.before[rows], axis=1)
+        further = np.take_along_axis(belief, self.twice[rows], axis=1)
+        moved = (1.0 - 2.0 * SLIP) * ahead + SLIP * (belief + further)
+        return np.asarray(np.where(self.inside[rows], moved, 0.0))
+
+    def log_likelihood(self, z: float) -> float:
+        """Of the next iteration, under the period that is used."""
+        k = self.best
+        distance = z - self.level[k] - self.mean[k]
+        weight = self.belief[k] @ (1.0 + (distance / self.scale[k]) ** 2 / DEGREES) ** POWER
+        return float(np.log(weight) - np.log(self.scale[k]))
+
+    def skip(self, steps: int) -> None:
+        """So many iterations went by that nobody saw."""
+        for _ in range(steps):
+            self.belief = self._moved(self.belief)
+
+    def observe(self, z: float) -> None:
+        """An iteration took ``exp(z)``."""
+        if not self.total:
+            self.level[:] = z
+        expected = (self.belief * self.mean).sum(axis=1)
+        error = z - self.level - expected
+        if self.seen == 0:
+            self.level += error
+            error = np.zeros_like(error)
+        distance = (z - self.level)[:, None] - self.mean
+        spread = self.scale[:, None]
+        weight = (1.0 + (distance / spread) ** 2 / DEGREES) ** POWER
+        joint = self.belief * weight
+        likely = joint.sum(axis=1)
+        self.score = FORGET * self.score + np.log(likely) - np.log(self.scale)
+        belief = joint / likely[:, None]
+        self.count = np.minimum(self.count + belief, MEMORY)
+        between = (self.mean**2).sum(axis=1) / self.periods
+        prior = np.clip(self.scale**2 / np.maximum(between, 1e-12), *PRIOR)
+        self.mean += belief * distance / (self.count + prior[:, None])
+        clipped = np.clip(error, -3.0 * self.scale, 3.0 * self.scale)
+        self.seen += 1
+        self.total += 1
+        gain = max(1.0 / (self.seen + 1.0), 1.0 / MEMORY)
+        self.level += gain * clipped
+        rate = max(1.0 / (min(self.seen, self.total) + 3.0), 2.0 / MEMORY)
+        self.scale = np.sqrt((1 - rate) * self.scale**2 + rate * np.maximum(clipped**2, 1e-8) * 1.1)
+        self.belief = self._moved(belief)
+
+    def shift(self, by: float) -> None:
+        """The level is expected to change by this much, and to be learned anew."""
+        self.level += by
+        self.seen = 0

@@ -1,0 +1,74 @@
+"""Intervals that adapt: their share of hits returns to what was asked for after every change.
+
+Adaptive conformal inference (Gibbs and Candes, NeurIPS 2021) on log ratios, one step ahead and
+for every further step by itself: the quantile of past errors that is used moves up after a miss and
+down after a hit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.core.outcome import Array
+
+STEP = 0.03
+"""How far one miss moves the level."""
+MEMORY = 120
+"""Errors from which the quantile is taken."""
+LEAST, FIRST = 8, 2.5
+"""Errors before a quantile of their own is taken; until then that of one step less, at first so
+many scales."""
+
+
+class AdaptiveIntervals:
+    """Half widths in the logarithm for 1..``horizon`` steps ahead.
+
+    Parameters
+    ----------
+    horizon
+        Steps ahead.
+    coverage
+        Share of truths that shall lie inside.
+    """
+
+    def __init__(self, horizon: int, coverage: float = 0.9) -> None:
+        self.horizon, self.coverage = horizon, coverage
+        self.level = np.full(horizon, coverage)
+        self.errors: list[list[float]] = [[] for _ in range(horizon)]
+        self.pending: list[tuple[Array, Array, float]] = []
+
+    def width(self, scale: float) -> Array:
+        """Half widths for answers whose errors are expected to be about ``scale``."""
+        widths, one = np.empty(self.horizon), FIRST
+        for h, seen in enumerate(self.errors):
+            if len(seen) >= LEAST:
+                one = _quantile(np.array(seen), self.level[h])
+            widths[h] = one * scale
+        return widths
+
+    def answered(self, log_time: Array, widths: Array, scale: float) -> None:
+        """Remember an answer: (horizon,) log times and half widths."""
+        self.pending.append((log_time, widths, scale))
+        del self.pending[: -self.horizon]
+
+    def observe(self, log_time: float) -> None:
+        """The truth of the iteration that was one step ahead at the last answer."""
+        for h in range(min(self.horizon, len(self.pending))):
+            centre, widths, scale = self.pending[-1 - h]
+            error = abs(log_time - centre[h])
+            missed = float(error > widths[h])
+            self.level[h] += STEP * (missed - (1.0 - self.coverage))
+            self.level[h] = min(max(self.level[h], 0.5), 1.0)
+            self.errors[h].append(float(error) / scale)
+            del self.errors[h][:-MEMORY]
+
+
+def _quantile(errors: Array, level: float) -> float:
+    """The conformal quantile; beyond the largest error a little more than it."""
+    rank = level * (len(errors) + 1)
+    ordered = np.sort(errors)
+    if rank >= len(ordered):
+        return float(ordered[-1]) * 1.1
+    low = int(rank)
+    below = ordered[low - 1] if low else 0.0
+    return float(below + (rank - low) * (ordered[low] - below))
