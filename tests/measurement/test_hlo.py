@@ -177,10 +177,10 @@ ENTRY %main.9 (arg0.1: bf16[2,3], arg1.2: f8e4m3fn[2], arg2: s4[6]) -> (f32[2], 
 def test_the_text_of_older_releases_with_types_comments_and_small_formats() -> None:
     graph = from_hlo(OLD)
     assert graph.name == "cluster_0__XlaCompiledKernel"
-    assert len(graph) == 3 + 12
+    assert len(graph) == 3 + 12 - 2, "all but two constants that nothing uses"
     assert run_of(graph, "flops") == 6 + 4 + 2
     sizes = dict(zip(graph.nodes["dtype"], graph.nodes["shape"].to_list(), strict=True))
-    assert (sizes["bf16"], sizes["s4"], sizes["c64"]) == ([2, 3], [6], [])
+    assert (sizes["bf16"], sizes["s4"], sizes["f8e4m3fn"]) == ([2, 3], [6], [2])
 
 
 def test_dynamic_sizes_count_with_their_bound() -> None:
@@ -237,17 +237,17 @@ def test_what_is_wrong_is_named_with_its_line(what: str) -> None:
 
 def test_a_file_may_be_packed_and_another_kind_is_named(tmp_path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "m.hlo.gz").write_bytes(gzip.compress(OLD.encode()))
-    assert len(read_graph(tmp_path / "m.hlo.gz")) == 15
+    assert len(read_graph(tmp_path / "m.hlo.gz")) == 13
     (tmp_path / "t.csv").write_text("a,b\n")
     with pytest.raises(DataError, match=r"expected HLO text.*text that begins with 'a,b'"):
         read_graph(tmp_path / "t.csv")
 
 
 def test_the_recorded_graphs_cost_what_xla_says(shared_data) -> None:  # type: ignore[no-untyped-def]
-    """Every ninth of the records; FLOPs within 1e-5, transcendentals exactly, bytes within 1e-3."""
+    """Every 25th record; FLOPs within 1e-5, transcendentals exactly, bytes within 1e-3."""
     folder = shared_data / "dnn" / "hlo_cpu"
     jobs = read(folder / "hlo_cpu_measured.jsonl.gz")
-    jobs = jobs.rows(np.arange(len(jobs)) % 9 == 0)
+    jobs = jobs.rows(np.arange(len(jobs)) % 25 == 0)
     for row, graph in zip(
         jobs.frame.rows(named=True), graphs_of(jobs, folder).values(), strict=True
     ):

@@ -48,6 +48,14 @@ def read_graph(source: str | Path, *, optimised: bool = True) -> Graph:
     if path and row.isdigit() and not Path(source).exists():
         return _record(Path(path), int(row), optimised=optimised)
     file = ordinary_file(source)
+    if file.suffix == ".onnx":
+        from rheostat.measurement.graphs.from_onnx import read_onnx
+
+        return read_onnx(file)
+    if file.suffix == ".pt2":
+        from rheostat.measurement.graphs.from_torch import read_exported
+
+        return read_exported(file)
     if kind_in(file) == "graph":
         return Graph.from_archive(read_archive(file))
     text = whole(file)
@@ -145,7 +153,7 @@ def from_function(reference: str) -> Graph:
     """
     module, _, name = reference.partition(":")
     if "" not in sys.path:
-        sys.path.insert(0, "")
+        sys.path.append("")
     try:
         made = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:
@@ -157,6 +165,11 @@ def from_function(reference: str) -> Graph:
 
 
 def _of_callable(step: Any, args: tuple[Any, ...], name: str) -> Graph:
+    bases = {f"{c.__module__}.{c.__name__}" for c in type(step).__mro__}
+    if "torch.nn.modules.module.Module" in bases:
+        from rheostat.measurement.graphs.from_torch import from_torch
+
+        return from_torch(step, *args, training=True, name=name)
     from rheostat.measurement.graphs.from_jax import from_jax
 
     return from_jax(step, *args, name=name)

@@ -43,7 +43,8 @@ def from_hlo(text: str, name: str = "") -> Graph:
     Returns
     -------
     Graph
-        A node per instruction of every computation, with `rheostat.core.graph.OP_COLUMNS`.
+        A node per instruction of every computation, with `rheostat.core.graph.OP_COLUMNS`; a
+        constant or part of a tuple that nothing uses is left out.
 
     Raises
     ------

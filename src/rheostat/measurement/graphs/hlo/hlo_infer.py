@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from rheostat.measurement.graphs.hlo.hlo_instruction import HloInstruction
+from rheostat.measurement.graphs.hlo.hlo_text import HloError
 from rheostat.measurement.graphs.hlo.hlo_types import COMPLEX, HloType
 from rheostat.measurement.graphs.hlo.hlo_window import ConvolutionLabels, read_window
 
@@ -35,12 +36,12 @@ for _op in ("add-dependency", "after-all", "all-reduce", "domain", "optimization
 def infer(made: HloInstruction, types: Types) -> HloType | None:
     """The type of the result.
 
-    Raises `ValueError`, `KeyError` or `IndexError` where operands or attributes are wrong or
-    absent.
+    Raises `HloError` where operands or attributes are wrong, and what Python raises on those that
+    are absent or no numbers.
     """
     wanted = OPERANDS.get(made.opcode)
     if wanted is not None and len(types) != wanted:
-        raise ValueError(f"expected {wanted} operands of {made.opcode}, got {len(types)}")
+        raise HloError(f"expected {wanted} operands of {made.opcode}, got {len(types)}")
     rule = RULES.get(made.opcode)
     return rule(made, types) if rule is not None else None
 
@@ -58,15 +59,13 @@ def _equal(what: str, types: Types) -> None:
         if len(other.dims) != len(types[0].dims) or any(
             a != b and a >= 0 and b >= 0 for a, b in zip(other.dims, types[0].dims, strict=True)
         ):
-            raise ValueError(
-                f"expected operands of {what} of one shape, got {types[0]} and {other}"
-            )
+            raise HloError(f"expected operands of {what} of one shape, got {types[0]} and {other}")
 
 
 def _binary(made: HloInstruction, types: Types) -> HloType:
     _equal(made.opcode, types)
     if types[0].dtype != types[1].dtype:
-        raise ValueError(f"expected operands of one type, got {types[0]} and {types[1]}")
+        raise HloError(f"expected operands of one type, got {types[0]} and {types[1]}")
     return types[0]
 
 
@@ -74,15 +73,13 @@ def _compare(made: HloInstruction, types: Types) -> HloType:
     _binary(made, types[:2])
     if made.attributes["direction"] not in ("EQ", "NE", "GE", "GT", "LE", "LT") or len(types) != 2:
         got = made.attributes["direction"]
-        raise ValueError(f"expected 2 operands and a direction as LT, got {len(types)} and {got}")
+        raise HloError(f"expected 2 operands and a direction as LT, got {len(types)} and {got}")
     return HloType("pred", types[0].dims)
 
 
 def _select(made: HloInstruction, types: Types) -> HloType:
     if types[0].dtype != "pred" or len(types) != 3:
-        raise ValueError(
-            f"expected select of pred and two values, got {', '.join(map(str, types))}"
-        )
+        raise HloError(f"expected select of pred and two values, got {', '.join(map(str, types))}")
     _binary(made, types[1:])
     if types[0].dims:
         _equal(made.opcode, types)
@@ -91,7 +88,7 @@ def _select(made: HloInstruction, types: Types) -> HloType:
 
 def _clamp(made: HloInstruction, types: Types) -> HloType:
     if len(types) != 3:
-        raise ValueError(f"expected 3 operands of clamp, got {len(types)}")
+        raise HloError(f"expected 3 operands of clamp, got {len(types)}")
     return types[1]
 
 
@@ -102,26 +99,26 @@ def _dims(made: HloInstruction, types: Types) -> HloType:
 def _broadcast(made: HloInstruction, types: Types) -> HloType:
     places = made.integers("dimensions")
     if [made.type.dims[p] for p in places] != list(types[0].dims) and -1 not in types[0].dims:
-        raise ValueError(f"expected {types[0]} at dimensions {set(places)} of {made.type}")
+        raise HloError(f"expected {types[0]} at dimensions {set(places)} of {made.type}")
     return HloType(types[0].dtype, made.type.dims)
 
 
 def _reshape(made: HloInstruction, types: Types) -> HloType:
     if types[0].elements != made.type.elements and -1 not in types[0].dims + made.type.dims:
-        raise ValueError(f"expected {types[0].elements} elements, got {made.type}")
+        raise HloError(f"expected {types[0].elements} elements, got {made.type}")
     return HloType(types[0].dtype, made.type.dims)
 
 
 def _bitcast(made: HloInstruction, types: Types) -> HloType | None:
     if types[0].size_b != made.type.size_b and -1 not in types[0].dims + made.type.dims:
-        raise ValueError(f"expected {types[0].size_b:g} bytes as {types[0]} has, got {made.type}")
+        raise HloError(f"expected {types[0].size_b:g} bytes as {types[0]} has, got {made.type}")
     return None
 
 
 def _transpose(made: HloInstruction, types: Types) -> HloType:
     order = made.integers("dimensions")
     if sorted(order) != list(range(len(types[0].dims))):
-        raise ValueError(f"expected an order of {len(types[0].dims)} dimensions, got {order}")
+        raise HloError(f"expected an order of {len(types[0].dims)} dimensions, got {order}")
     return HloType(types[0].dtype, tuple(types[0].dims[p] for p in order))
 
 
@@ -131,7 +128,7 @@ def _slice(made: HloInstruction, types: Types) -> HloType:
     if len(dims) != len(types[0].dims) or any(
         int(b) > d >= 0 for (_, b, _), d in zip(parts, types[0].dims, strict=True)
     ):
-        raise ValueError(f"expected a slice inside {types[0]}, got {made.attributes['slice']}")
+        raise HloError(f"expected a slice inside {types[0]}, got {made.attributes['slice']}")
     return HloType(types[0].dtype, dims)
 
 
@@ -147,7 +144,7 @@ def _concatenate(made: HloInstruction, types: Types) -> HloType:
 def _pad(made: HloInstruction, types: Types) -> HloType:
     sides = [_PADDING.fullmatch(p) for p in made.attributes["padding"].split("x")]
     if len(sides) != len(types[0].dims) or not all(sides):
-        raise ValueError(f"expected padding of {types[0]}, got {made.attributes['padding']}")
+        raise HloError(f"expected padding of {types[0]}, got {made.attributes['padding']}")
     dims = tuple(
         d + int(m[1]) + int(m[2]) + max(d - 1, 0) * int(m[3] or 0)
         for m, d in zip(sides, types[0].dims, strict=True)
@@ -160,7 +157,7 @@ def _reduce(made: HloInstruction, types: Types) -> HloType:
     gone = made.integers("dimensions")
     values = types[: len(types) // 2]
     if not values or len(types) % 2 or any(g >= len(values[0].dims) for g in gone):
-        raise ValueError(f"expected values and initial values over dimensions {gone}, "
+        raise HloError(f"expected values and initial values over dimensions {gone}, "
                          f"got {', '.join(map(str, types))}")  # fmt: skip
     _equal(made.opcode, values)
     kept = tuple(d for i, d in enumerate(values[0].dims) if i not in gone)
@@ -172,7 +169,7 @@ def _reduce_window(made: HloInstruction, types: Types) -> HloType:
     sides = read_window(made.attributes["window"]) if made.attributes["window"] != "{}" else ()
     values = types[: len(types) // 2]
     if len(sides) != len(values[0].dims) or len(types) % 2:
-        raise ValueError(f"expected a window over {values[0]}, got {made.attributes['window']}")
+        raise HloError(f"expected a window over {values[0]}, got {made.attributes['window']}")
     dims = tuple(s.positions(d) for s, d in zip(sides, values[0].dims, strict=True))
     parts = tuple(HloType(v.dtype, dims) for v in values)
     return parts[0] if len(parts) == 1 else HloType("tuple", (), parts)
@@ -187,7 +184,7 @@ def _dot(made: HloInstruction, types: Types) -> HloType:
         sides.append(([type_.dims[i] for i in batch], [type_.dims[i] for i in over], free))
     (batch_l, over_l, free_l), (batch_r, over_r, free_r) = sides
     if batch_l != batch_r or over_l != over_r:
-        raise ValueError(f"expected equal contracted sizes, got {types[0]} and {types[1]}")
+        raise HloError(f"expected equal contracted sizes, got {types[0]} and {types[1]}")
     return HloType("?", (*batch_l, *free_l, *free_r))
 
 
@@ -199,10 +196,10 @@ def _convolution(made: HloInstruction, types: Types) -> HloType:
     groups = int(made.attributes.get("feature_group_count", "1"))
     batches = int(made.attributes.get("batch_group_count", "1"))
     if len(types) != 2 or given["f"] != kernel["i"] * groups or len(sides) != len(labels.space):
-        raise ValueError(f"expected a kernel and window that fit {types[0]}, got {types[1]} and "
+        raise HloError(f"expected a kernel and window that fit {types[0]}, got {types[1]} and "
                          f"{made.attributes.get('window', 'no window')}")  # fmt: skip
     if [s.size for s in sides] != [kernel[c] for c in labels.space]:
-        raise ValueError(f"expected a window of the kernel {types[1]}, got "
+        raise HloError(f"expected a window of the kernel {types[1]}, got "
                          f"{made.attributes['window']}")  # fmt: skip
     out = {"b": given["b"] // batches, "f": kernel["o"]}
     out |= {c: s.positions(given[c]) for c, s in zip(labels.space, sides, strict=True)}
@@ -212,13 +209,13 @@ def _convolution(made: HloInstruction, types: Types) -> HloType:
 def _dynamic_slice(made: HloInstruction, types: Types) -> HloType:
     sizes = made.integers("dynamic_slice_sizes")
     if any(s > d >= 0 for s, d in zip(sizes, types[0].dims, strict=True)):
-        raise ValueError(f"expected a slice inside {types[0]}, got {sizes}")
+        raise HloError(f"expected a slice inside {types[0]}, got {sizes}")
     return HloType(types[0].dtype, sizes)
 
 
 def _update_slice(made: HloInstruction, types: Types) -> HloType:
     if len(types) < 2 or any(u > d >= 0 for u, d in zip(types[1].dims, types[0].dims, strict=True)):
-        raise ValueError(f"expected an update inside {types[0]}, got {types[1]}")
+        raise HloError(f"expected an update inside {types[0]}, got {types[1]}")
     return types[0]
 
 
@@ -231,13 +228,13 @@ def _gather(made: HloInstruction, types: Types) -> HloType:
     rank = len(made.type.dims)
     dims = tuple(next(kept if i in offsets else indices, -2) for i in range(rank))
     if -2 in dims or next(kept, None) is not None or next(indices, None) is not None:
-        raise ValueError(f"expected offsets {offsets} and slices {sizes} to make {made.type}")
+        raise HloError(f"expected offsets {offsets} and slices {sizes} to make {made.type}")
     return HloType(types[0].dtype, dims)
 
 
 def _scatter(made: HloInstruction, types: Types) -> HloType:
     if len(types) % 2 == 0:
-        raise ValueError(
+        raise HloError(
             f"expected values, indices and updates of scatter, got {len(types)} operands"
         )
     values = tuple(types[: len(types) // 2])
@@ -263,7 +260,7 @@ def _select_scatter(made: HloInstruction, types: Types) -> HloType:
     made.attributes["select"], made.attributes["scatter"]
     dims = tuple(s.positions(d) for s, d in zip(sides, types[0].dims, strict=True))
     if len(types) != 3 or dims != types[1].dims:
-        raise ValueError(f"expected a source of sizes {dims}, got {types[1]}")
+        raise HloError(f"expected a source of sizes {dims}, got {types[1]}")
     return types[0]
 
 
@@ -278,13 +275,13 @@ def _constant(made: HloInstruction, types: Types) -> HloType | None:
         return None
     count = len([v for v in re.split(r"[{},\s]+", re.sub(r"\([^()]*\)", "c", text)) if v])
     if count != made.type.elements and made.type.dims.count(0) == 0:
-        raise ValueError(f"expected {made.type.elements} numbers in a constant, got {count}")
+        raise HloError(f"expected {made.type.elements} numbers in a constant, got {count}")
     return None
 
 
 def _parts(made: HloInstruction, types: Types) -> HloType | None:
     if not types:
-        raise ValueError(f"expected an operand of {made.opcode}, got none")
+        raise HloError(f"expected an operand of {made.opcode}, got none")
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rheostat.measurement.graphs.hlo.hlo_opcodes import class_of
-from rheostat.measurement.graphs.hlo.hlo_text import closing, split
+from rheostat.measurement.graphs.hlo.hlo_text import HloError, closing, split
 from rheostat.measurement.graphs.hlo.hlo_types import COMMENT, HloType, read_type
 
 _BEGIN = re.compile(r"(ROOT\s+)?%?([\w.\-]+)\s*=\s*")
@@ -75,7 +75,7 @@ class HloModule:
 
 
 def read_instruction(text: str, line: int) -> HloInstruction:
-    """The instruction in ``text``; ValueError says what was expected and what came.
+    """The instruction in ``text``; HloError says what was expected and what came.
 
     >>> i = read_instruction("ROOT %d = f32[2]{0} add(f32[2]{0} %a, b), metadata={}", 7)
     >>> i.name, i.opcode, i.operands, i.root, str(i.operand_types[0])
@@ -83,12 +83,12 @@ def read_instruction(text: str, line: int) -> HloInstruction:
     """
     begin = _BEGIN.match(text)
     if begin is None:
-        raise ValueError(f"expected an instruction as name = type opcode(...), got {text[:80]!r}")
+        raise HloError(f"expected an instruction as name = type opcode(...), got {text[:80]!r}")
     type_, at = read_type(text, begin.end())
     called = _OPCODE.match(text, at)
     if called is None or class_of(called[1]) is None:
         got = called[1] if called else text[at : at + 30]
-        raise ValueError(f"expected an opcode of HLO after the type, got {got!r}")
+        raise HloError(f"expected an opcode of HLO after the type, got {got!r}")
     end = closing(text, called.end() - 1)
     inside = text[called.end() : end]
     names, types = ((), ()) if called[1] in LITERALS else _operands(inside)
@@ -102,11 +102,11 @@ def _operands(text: str) -> tuple[tuple[str, ...], tuple[HloType | None, ...]]:
     for part in split(COMMENT.sub("", text)):
         match = _OPERAND.fullmatch(part)
         if match is None:
-            raise ValueError(f"expected the name of an operand, got {part[:80]!r}")
+            raise HloError(f"expected the name of an operand, got {part[:80]!r}")
         given = (match[1] or "").strip()
         type_, end = read_type(given) if given else (None, 0)
         if given[end:].strip():
-            raise ValueError(f"expected the type and name of an operand, got {part[:80]!r}")
+            raise HloError(f"expected the type and name of an operand, got {part[:80]!r}")
         names.append(match[2])
         types.append(type_)
     return tuple(names), tuple(types)
@@ -118,10 +118,10 @@ def _attributes(text: str) -> dict[str, str]:
     if not rest:
         return attributes
     if not rest.startswith(","):
-        raise ValueError(f"expected a comma before attributes, got {rest[:80]!r}")
+        raise HloError(f"expected a comma before attributes, got {rest[:80]!r}")
     for part in split(rest[1:]):
         match = _ATTRIBUTE.fullmatch(part)
         if match is None or match[1] in attributes:
-            raise ValueError(f"expected an attribute as name=value, once, got {part[:80]!r}")
+            raise HloError(f"expected an attribute as name=value, once, got {part[:80]!r}")
         attributes[match[1]] = match[2]
     return attributes

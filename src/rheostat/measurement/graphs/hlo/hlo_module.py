@@ -14,12 +14,14 @@ from rheostat.measurement.graphs.hlo.hlo_instruction import (
     HloModule,
     read_instruction,
 )
-from rheostat.measurement.graphs.hlo.hlo_text import AGAIN, damaged, split, statements
+from rheostat.measurement.graphs.hlo.hlo_text import AGAIN, HloError, damaged, split, statements
 from rheostat.measurement.graphs.hlo.hlo_types import HloType, read_type
 
 _MODULE = re.compile(r"HloModule\s+([^\s,]+)(,.*)?")
 _HEADER = re.compile(r"(ENTRY\s+)?%?([\w.\-]+)\s*(?:\((.*)\)\s*->\s*(.*))?\{")
 _END = re.compile(r"\}(,\s*execution_thread=\".*\")?")
+UNUSED = ("get-tuple-element", "constant", "bitcast", "tuple")
+"""Opcodes that are left out where nothing uses their value."""
 _LAYOUT = "entry_computation_layout={"
 
 
@@ -71,11 +73,13 @@ def read_module(text: str, source: str = "HLO text") -> HloModule:
 
 @contextmanager
 def _at(source: str, line: int) -> Iterator[None]:
-    """A `ValueError` inside becomes the error about this line."""
+    """A `HloError` inside becomes the error about this line."""
     try:
         yield
-    except ValueError as error:
+    except HloError as error:
         raise DataError(source, [f"line {line}: {error}", AGAIN]) from error
+    except RecursionError as error:
+        raise DataError(source, [f"line {line}: expected fewer brackets in each other"]) from error
 
 
 def _computation(
@@ -95,10 +99,21 @@ def _computation(
     roots = [i for i in instructions.values() if i.root]
     if len(roots) != 1:
         raise damaged(source, begun, f"one ROOT in {header[2]}", f"{len(roots)} of them")
-    computation = HloComputation(header[2], instructions, roots[0], begun)
+    computation = HloComputation(header[2], _used(instructions), roots[0], begun)
     with _at(source, begun):
         _check_parameters(computation, header)
     return computation
+
+
+def _used(instructions: dict[str, HloInstruction]) -> dict[str, HloInstruction]:
+    """Without values that cost nothing and that nothing uses, which some writers leave behind."""
+    used: set[str] = set()
+    kept = []
+    for made in reversed(instructions.values()):
+        if made.root or made.name in used or made.opcode not in UNUSED:
+            used.update(made.operands)
+            kept.append(made)
+    return {made.name: made for made in reversed(kept)}
 
 
 def _check_parameters(computation: HloComputation, header: re.Match[str]) -> None:
@@ -106,21 +121,21 @@ def _check_parameters(computation: HloComputation, header: re.Match[str]) -> Non
     types = [p.type for p in computation.parameters]
     numbers = [int(p.literal) for p in computation.parameters]
     if numbers != list(range(len(numbers))):
-        raise ValueError(f"expected parameters 0 to {len(numbers) - 1}, got {numbers}")
+        raise HloError(f"expected parameters 0 to {len(numbers) - 1}, got {numbers}")
     if header[3] is None:
         return
     given = [_signed(part) for part in split(header[3])]
     if given != types:
-        raise ValueError(f"expected parameters ({_said(types)}) as below, got ({_said(given)})")
+        raise HloError(f"expected parameters ({_said(types)}) as below, got ({_said(given)})")
     result, _ = read_type(header[4])
     if result != computation.root.type:
-        raise ValueError(f"expected {computation.root.type}, what ROOT has, got {result}")
+        raise HloError(f"expected {computation.root.type}, what ROOT has, got {result}")
 
 
 def _signed(part: str) -> HloType:
     name, colon, type_ = part.partition(":")
     if not colon:
-        raise ValueError(f"expected a parameter as name: type, got {name[:80]!r}")
+        raise HloError(f"expected a parameter as name: type, got {name[:80]!r}")
     return read_type(type_.strip())[0]
 
 
@@ -136,9 +151,9 @@ def _check_layout(first: str, entry: HloComputation) -> None:
     given, end = read_type(first, at + len(_LAYOUT))
     types = [p.type for p in entry.parameters]
     if list(given.parts) != types:
-        raise ValueError(f"expected the entry's parameters ({_said(types)}), got {given}")
+        raise HloError(f"expected the entry's parameters ({_said(types)}), got {given}")
     if not first.startswith("->", end):
-        raise ValueError(f"expected -> and the entry's result, got {first[end : end + 20]!r}")
+        raise HloError(f"expected -> and the entry's result, got {first[end : end + 20]!r}")
     result, _ = read_type(first, end + 2)
     if result != entry.root.type:
-        raise ValueError(f"expected {entry.root.type} as the entry's result, got {result}")
+        raise HloError(f"expected {entry.root.type} as the entry's result, got {result}")

@@ -19,6 +19,10 @@ _HEADER = re.compile(r"(ENTRY\s+)?%?[\w.\-]+\s*(\(.*\)\s*->.*)?\{$")
 _PAIR = {")": "(", "]": "[", "}": "{"}
 
 
+class HloError(ValueError):
+    """What is wrong in a statement; the module adds the line and makes it a `DataError`."""
+
+
 def damaged(source: str, line: int, expected: str, got: str) -> DataError:
     """The error about one place of a text."""
     return DataError(source, [f"line {line}: expected {expected}, got {got[:120]!r}", AGAIN])
@@ -94,7 +98,7 @@ def split(text: str) -> list[str]:
 
 
 def closing(text: str, at: int) -> int:
-    """Where the bracket that opens at ``at`` is closed; ValueError if it is not."""
+    """Where the bracket that opens at ``at`` is closed; HloError if it is not."""
     depth = 0
     for match in _TOKEN.finditer(text, at):
         if match[0] in "([{":
@@ -103,4 +107,4 @@ def closing(text: str, at: int) -> int:
             depth -= 1
             if not depth:
                 return match.start()
-    raise ValueError(f"expected a closing bracket, got {text[at : at + 40]!r}")
+    raise HloError(f"expected a closing bracket, got {text[at : at + 40]!r}")

@@ -6,6 +6,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from rheostat.measurement.graphs.hlo.hlo_text import HloError
+
 BITS = {
     "pred": 8, "token": 0, "opaque": 0, "tuple": 0, "c64": 64, "c128": 128, "bf16": 16,
     **{f"{kind}{bits}": bits for kind in "su" for bits in (1, 2, 4, 8, 16, 32, 64)},
@@ -49,7 +51,7 @@ class HloType:
 
 
 def read_type(text: str, at: int = 0) -> tuple[HloType, int]:
-    """The type that begins at ``at``, and where it ends; ValueError says what stands there instead.
+    """The type that begins at ``at``, and where it ends; HloError says what stands there instead.
 
     >>> read_type("f32[2,<=3]{1,0} dot(")
     (HloType(dtype='f32', dims=(2, 3), parts=()), 15)
@@ -60,10 +62,10 @@ def read_type(text: str, at: int = 0) -> tuple[HloType, int]:
         return _tuple(text, at + 1)
     match = _ARRAY.match(text, at)
     if match is None or match[1] not in BITS:
-        raise ValueError(f"expected a type as f32[2,3]{{1,0}}, got {text[at : at + 30]!r}")
+        raise HloError(f"expected a type as f32[2,3]{{1,0}}, got {text[at : at + 30]!r}")
     sizes = [d.strip() for d in match[2].split(",")] if match[2].strip() else []
     if not all(sizes):
-        raise ValueError(f"expected sizes as [2,3], got [{match[2]}]")
+        raise HloError(f"expected sizes as [2,3], got [{match[2]}]")
     dims = tuple(-1 if d == "?" else int(d.removeprefix("<=")) for d in sizes)
     _check_layout(match[3], len(dims))
     return HloType(match[1], dims), match.end()
@@ -73,7 +75,7 @@ def _check_layout(layout: str | None, rank: int) -> None:
     """An order of dimensions, if there is one, names each once."""
     order = layout[1:-1].partition(":")[0] if layout else ""
     if order and sorted(order.split(",")) != sorted(str(i) for i in range(rank)):
-        raise ValueError(f"expected a layout of {rank} dimensions, got {layout}")
+        raise HloError(f"expected a layout of {rank} dimensions, got {layout}")
 
 
 def _tuple(text: str, at: int) -> tuple[HloType, int]:
@@ -84,7 +86,7 @@ def _tuple(text: str, at: int) -> tuple[HloType, int]:
             return HloType("tuple", (), tuple(parts)), at + 1
         if parts:
             if text[at : at + 1] != ",":
-                raise ValueError(f"expected , or ) in a tuple type, got {text[at : at + 30]!r}")
+                raise HloError(f"expected , or ) in a tuple type, got {text[at : at + 30]!r}")
             at = _skip(text, at + 1)
         part, at = read_type(text, at)
         parts.append(part)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rheostat.measurement.graphs.hlo.hlo_text import HloError
+
 _KEYS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
 _LABELS = re.compile(r"([bf\d?]+)_([io\d?]+)->([bf\d?]+)")
 
@@ -45,11 +47,11 @@ def read_window(text: str) -> tuple[WindowSide, ...]:
     given = dict(part.partition("=")[::2] for part in text.strip("{}").split())
     odd = [k for k in given if k not in _KEYS]
     if odd:
-        raise ValueError(f"expected a window of {', '.join(_KEYS)}, got {odd[0]}")
+        raise HloError(f"expected a window of {', '.join(_KEYS)}, got {odd[0]}")
     values = {k: v.split("x") for k, v in given.items()}
     count = len(values.get("size", []))
     if any(len(v) != count for v in values.values()):
-        raise ValueError(f"expected a window with {count} sides in each part, got {text[:80]}")
+        raise HloError(f"expected a window with {count} sides in each part, got {text[:80]}")
     return tuple(_side({k: v[i] for k, v in values.items()}) for i in range(count))
 
 
@@ -57,7 +59,7 @@ def _side(given: dict[str, str]) -> WindowSide:
     low, _, high = given.get("pad", "0_0").partition("_")
     sizes = [int(given.get(k, "1")) for k in ("size", "stride", "lhs_dilate", "rhs_dilate")]
     if min(sizes) < 1:
-        raise ValueError(f"expected sizes and steps of a window from 1, got {min(sizes)}")
+        raise HloError(f"expected sizes and steps of a window from 1, got {min(sizes)}")
     return WindowSide(sizes[0], sizes[1], int(low), int(high), sizes[2], sizes[3])
 
 
@@ -74,7 +76,7 @@ class ConvolutionLabels:
         """From ``b01f_01io->b01f``."""
         match = _LABELS.fullmatch(text)
         if match is None:
-            raise ValueError(f"expected dim_labels as b01f_01io->b01f, got {text[:40]!r}")
+            raise HloError(f"expected dim_labels as b01f_01io->b01f, got {text[:40]!r}")
         return cls(match[1], match[2], match[3])
 
     @property

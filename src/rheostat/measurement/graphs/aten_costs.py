@@ -1,0 +1,181 @@
+"""Class and costs of PyTorch's ATen operations, by the rules that XLA has for its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rheostat.measurement.graphs.hlo.hlo_costs import log2_up
+from rheostat.measurement.graphs.hlo.hlo_types import HloType
+from rheostat.measurement.graphs.hlo.hlo_window import WindowSide
+from rheostat.measurement.graphs.op_rows import OpCost, convolved_flops, product_flops
+
+_WORDS = {
+    "view": "view _unsafe_view reshape permute transpose t expand slice select squeeze unsqueeze "
+    "alias detach as_strided diagonal split split_with_sizes unbind chunk view_as_complex "
+    "view_as_real getitem lift_fresh_copy _assert_tensor_metadata sym_size",
+    "data_movement": "clone copy copy_ _to_copy cat stack full full_like empty empty_like zeros "
+    "ones zeros_like ones_like arange scalar_tensor constant_pad_nd flip roll repeat tril triu "
+    "fill new_zeros new_full new_empty empty_strided contiguous eye lift linspace slice_scatter "
+    "select_scatter slice_backward select_backward rand randn reflection_pad2d",
+    "gather_scatter": "embedding index index_select gather scatter scatter_add index_put "
+    "index_add scatter_reduce masked_scatter nonzero embedding_dense_backward",
+    "transcendental": "exp exp2 expm1 log log2 log10 log1p tanh sigmoid sqrt rsqrt pow erf erfc "
+    "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh gelu silu softplus mish "
+    "logical_sigmoid log_sigmoid_forward native_dropout bernoulli elu gelu_backward",
+    "reduction": "sum mean amax amin max min argmax argmin prod any all cumsum cumprod logsumexp "
+    "topk sort var var_mean std median norm linalg_vector_norm",
+}
+NAMED = {name: kind for kind, names in _WORDS.items() for name in names.split()}
+NORMALIZATION_FLOPS, NORMALIZATION_BACKWARD_FLOPS = 7.0, 11.0
+"""Of a value, as XLA counts what JAX lowers: mean, variance, shift, scale; and their gradients."""
+Given = Sequence[HloType]
+
+
+def aten_cost(
+    name: str, result: HloType, given: Given, args: Sequence[Any], pointwise: bool
+) -> OpCost:
+    """Class and costs of one operation.
+
+    Parameters
+    ----------
+    name : str
+        As ``mm``, without namespace and overload.
+    result : HloType
+        Of what it gives; of several results, the first.
+    given : sequence of HloType
+        Of the arrays it takes, in order.
+    args : sequence
+        Its arguments as the graph has them, nodes included.
+    pointwise : bool
+        Whether PyTorch tags it so.
+
+    Returns
+    -------
+    OpCost
+        NaN FLOPs where there is no rule.
+    """
+    if name in RULES:
+        return RULES[name](result, given, args)
+    elements = float(result.elements)
+    kind = NAMED.get(name)
+    if kind == "view":
+        return OpCost("data_movement", bytes=0.0)
+    if kind == "transcendental":
+        return OpCost(kind, transcendentals=elements)
+    if kind == "reduction":
+        return OpCost(kind, flops=float(max(given[0].elements - result.elements, 0)))
+    if kind is not None:
+        return OpCost(kind)
+    return OpCost("elementwise", elements) if pointwise else OpCost("other", math.nan)
+
+
+def _product(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    return OpCost("matmul", product_flops(result, given[-1].dims[-2]))
+
+
+def _added_product(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    return OpCost("matmul", product_flops(result, given[-1].dims[-2]) + result.elements)
+
+
+def _dot(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    return OpCost("matmul", 2.0 * given[0].elements)
+
+
+def _sides(args: Sequence[Any], kernel: Sequence[int], at: int) -> list[WindowSide]:
+    """From stride, padding and dilation, which stand one after the other in the arguments."""
+    each = [[*a] * (len(kernel) // len(a)) for a in args[at : at + 3]]
+    return [WindowSide(k, s, p, p, 1, d) for k, s, p, d in zip(kernel, *each, strict=True)]
+
+
+def _convolution(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(input, weight, bias, stride, padding, dilation, transposed, ...)``."""
+    kernel = given[1]
+    sides = _sides(args, kernel.dims[2:], 3)
+    biased = float(result.elements) if len(given) > 2 else 0.0
+    if args[6]:
+        return OpCost("convolution", _transposed(given[0], kernel, result, sides) + biased)
+    return OpCost("convolution", convolved_flops(given[0], kernel, result, sides) + biased)
+
+
+def _transposed(given: HloType, kernel: HloType, out: HloType, sides: list[WindowSide]) -> float:
+    """A transposed convolution is the gradient of one whose result is its input."""
+    turned = HloType(out.dtype, (out.dims[0], kernel.dims[0], *out.dims[2:]))
+    plain = HloType(kernel.dtype, (given.dims[1], kernel.dims[1], *kernel.dims[2:]))
+    return convolved_flops(turned, plain, given, sides)
+
+
+def _convolution_backward(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(gradient, input, weight, bias sizes, stride, padding, dilation, transposed, ...)``."""
+    gradient, image, kernel = given[:3]
+    sides = _sides(args, kernel.dims[2:], 4)
+    once = _transposed(image, kernel, gradient, sides) if args[7] else convolved_flops(
+        image, kernel, gradient, sides)  # fmt: skip
+    mask = args[10]
+    bias = max(gradient.elements - gradient.dims[1], 0) if mask[2] else 0
+    return OpCost("convolution", once * (mask[0] + mask[1]) + bias)
+
+
+def _pooling(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    window = math.prod([*args[1]] * (2 // len(args[1])))
+    return OpCost("reduction", float((window - 1) * result.elements))
+
+
+def _adaptive(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    return OpCost("reduction", float(max(given[0].elements - result.elements, 0)))
+
+
+def _spread(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    return OpCost("gather_scatter", float(given[0].elements))
+
+
+def _softmax(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """Maximum, shift, exponential, sum, division."""
+    elements = float(result.elements)
+    return OpCost("normalization", 4 * elements, elements)
+
+
+def _softmax_backward(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    return OpCost("normalization", 4.0 * result.elements)
+
+
+def _normalized(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    return OpCost("normalization", NORMALIZATION_FLOPS * given[0].elements)
+
+
+def _normalized_backward(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    return OpCost("normalization", NORMALIZATION_BACKWARD_FLOPS * given[0].elements)
+
+
+def _attention(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """Queries by keys, softmax, and by values."""
+    query, key, value = given[:3]
+    scores = query.elements // query.dims[-1] * key.dims[-2]
+    flops = 2.0 * scores * (query.dims[-1] + value.dims[-1]) + 4.0 * scores
+    return OpCost("matmul", flops, float(scores))
+
+
+def _sorted(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    return OpCost("reduction", float(given[0].elements * log2_up(given[0].elements)))
+
+
+RULES: dict[str, Callable[[HloType, Given, Sequence[Any]], OpCost]] = {
+    "mm": _product, "bmm": _product, "matmul": _product, "addmm": _added_product,
+    "baddbmm": _added_product, "dot": _dot, "mv": _dot, "convolution": _convolution,
+    "convolution_backward": _convolution_backward, "max_pool2d_with_indices": _pooling,
+    "avg_pool2d": _pooling, "_adaptive_avg_pool2d": _adaptive, "mean": _adaptive, "sort": _sorted,
+    "max_pool2d_with_indices_backward": _spread, "avg_pool2d_backward": _spread,
+    "_adaptive_avg_pool2d_backward": _spread, "_softmax": _softmax, "_log_softmax": _softmax,
+    "_softmax_backward_data": _softmax_backward, "_log_softmax_backward_data": _softmax_backward,
+    **dict.fromkeys(("native_layer_norm", "native_group_norm", "native_batch_norm",
+                     "_native_batch_norm_legit", "_native_batch_norm_legit_functional",
+                     "_native_batch_norm_legit_no_training", "cudnn_batch_norm",
+                     "_native_batch_norm_legit_no_stats", "_fused_rms_norm"), _normalized),
+    **dict.fromkeys(("native_layer_norm_backward", "native_group_norm_backward",
+                     "native_batch_norm_backward", "_fused_rms_norm_backward"),
+                    _normalized_backward),
+    **dict.fromkeys(("scaled_dot_product_attention", "_scaled_dot_product_flash_attention",
+                     "_scaled_dot_product_flash_attention_for_cpu",
+                     "_scaled_dot_product_efficient_attention"), _attention),
+}  # fmt: skip

@@ -1,0 +1,211 @@
+"""PyTorch programs as graphs of operations: what ``torch.export`` gives, and a training step."""
+
+from __future__ import annotations
+
+import operator
+import pickle
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rheostat._optional import require
+from rheostat.core.graph import Graph
+from rheostat.core.jobs import Note
+from rheostat.errors import DataError
+from rheostat.measurement.graphs.aten_costs import aten_cost
+from rheostat.measurement.graphs.hlo.hlo_types import HloType
+from rheostat.measurement.graphs.op_rows import OpCost, OpRows
+
+DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "pred",
+          "int64": "s64", "int32": "s32", "int16": "s16", "int8": "s8", "uint8": "u8",
+          "uint16": "u16", "uint32": "u32", "uint64": "u64", "complex64": "c64",
+          "complex128": "c128", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2"}  # fmt: skip
+STEP_SIZE = 0.01
+PUT_IN = OpCost("parameter_constant", bytes=0.0)
+BROKEN = (RuntimeError, ValueError, KeyError, TypeError, AttributeError, OSError, EOFError,
+          AssertionError, IndexError, zipfile.BadZipFile, pickle.UnpicklingError)  # fmt: skip
+
+
+def from_torch(
+    module: Any,
+    *args: Any,
+    training: bool = False,
+    loss: Callable[[Any], Any] | None = None,
+    name: str = "",
+) -> Graph:
+    """The graph of one call of a module, or of one training step.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Its parameters' sizes alone matter.
+    *args : torch.Tensor
+        Inputs, of which sizes and types matter; nothing is computed.
+    training : bool
+        A step: forward, gradients of all parameters, and their update by plain gradient descent.
+    loss : callable, optional
+        A number from what the module returns; the mean of all of it by default.
+    name : str
+        What the graph is called; the module's class by default.
+
+    Returns
+    -------
+    Graph
+        ATen operations; opcode ``weight`` for parameters and ``input`` for what is put in.
+
+    Raises
+    ------
+    MissingExtra
+        PyTorch is not installed.
+    DataError
+        The module cannot be traced: it decides by values.
+    """
+    torch = require("torch", extra="graphs")
+    called = name or type(module).__name__
+    if not training:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return from_exported(torch.export.export(module, args), called)
+        except BROKEN as error:
+            raise _untraceable(called, error) from error
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    weights, others = dict(module.named_parameters()), dict(module.named_buffers())
+    step = _step(torch, module, loss or _mean)
+    table = torch.export.default_decompositions()
+    trace = make_fx(step, tracing_mode="fake", decomposition_table=table)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = trace(weights, others, *args)
+    except BROKEN as error:
+        raise _untraceable(called, error) from error
+    kinds = ["weight"] * len(weights) + ["input"] * (len(others) + len(args))
+    return _of_nodes(traced.graph.nodes, kinds, called)
+
+
+def _untraceable(name: str, error: Exception) -> DataError:
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    advice = "a module whose steps depend on values cannot be traced: give a module without"
+    return DataError(name, [f"expected a module that PyTorch traces, got {said[:300]}", advice])
+
+
+def _mean(output: Any) -> Any:
+    """The mean of all arrays of what a module returns."""
+    parts = list(_arrays(output))
+    return sum(p.float().mean() for p in parts if p.is_floating_point())
+
+
+def _arrays(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _arrays(part)
+    elif hasattr(value, "is_floating_point"):
+        yield value
+
+
+def _step(torch: Any, module: Any, loss: Callable[[Any], Any]) -> Callable[..., list[Any]]:
+    """One step of gradient descent as a function of parameters, buffers and inputs."""
+
+    def step(weights: Mapping[str, Any], others: Mapping[str, Any], *args: Any) -> list[Any]:
+        values = {k: v.detach().requires_grad_() for k, v in weights.items()}
+        copies = {k: v.clone() for k, v in others.items()}
+        output = torch.func.functional_call(module, {**values, **copies}, args)
+        found = torch.autograd.grad(loss(output), list(values.values()), allow_unused=True)
+        pairs = zip(weights.values(), found, strict=True)
+        return [w - STEP_SIZE * g for w, g in pairs if g is not None]
+
+    return step
+
+
+def from_exported(program: Any, name: str = "") -> Graph:
+    """The graph of a program of ``torch.export``.
+
+    Parameters
+    ----------
+    program : torch.export.ExportedProgram
+        Decomposed to core ATen here, if it is not.
+    name : str
+        What the graph is called.
+
+    Returns
+    -------
+    Graph
+        Opcode ``weight`` for parameters, ``input`` for buffers and what is put in.
+    """
+    program = program.run_decompositions()
+    weights = program.graph_signature.inputs_to_parameters
+    places = [n for n in program.graph.nodes if n.op == "placeholder"]
+    kinds = ["weight" if n.name in weights else "input" for n in places]
+    return _of_nodes(program.graph.nodes, kinds, name or "exported program")
+
+
+def read_exported(path: Path) -> Graph:
+    """The graph in a file of ``torch.export.save``; `DataError` where it is none."""
+    torch = require("torch", extra="graphs")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.load(path)
+        return from_exported(program, str(path))
+    except BROKEN as error:
+        said = (str(error).splitlines() or [""])[0][:200]
+        problem = f"expected a program of torch.export, got {type(error).__name__}: {said}"
+        raise DataError(str(path), [problem, "save it anew with torch.export.save"]) from error
+
+
+def _of_nodes(nodes: Any, kinds: list[str], name: str) -> Graph:
+    rows, places = OpRows(), dict[Any, int]()
+    open_sizes: set[str] = set()
+    entering = iter(kinds)
+    for node in nodes:
+        if node.op == "output":
+            continue
+        type_ = _type(node.meta.get("val"), open_sizes)
+        if node.op in ("placeholder", "get_attr"):
+            opcode = next(entering, "input") if node.op == "placeholder" else "constant"
+            places[node] = rows.add(opcode, PUT_IN, type_)
+            continue
+        operands = [places[n] for n in node.all_input_nodes]
+        places[node] = rows.add(*_called(node, type_, rows, operands), type_, operands)
+    said = f"sizes that are left open are taken as traced: {', '.join(sorted(open_sizes))}"
+    return rows.graph(name, [Note(said)] if open_sizes else [])
+
+
+def _called(node: Any, type_: HloType, rows: OpRows, operands: list[int]) -> tuple[str, OpCost]:
+    if node.target is operator.getitem:
+        return "getitem", OpCost("data_movement", bytes=0.0)
+    packet = getattr(node.target, "_schema", None)
+    if packet is None:
+        return getattr(node.target, "__name__", "call"), OpCost("control", bytes=0.0)
+    name = packet.name.partition("::")[2]
+    import torch
+
+    pointwise = torch.Tag.pointwise in node.target.tags
+    given = [rows.types[i] for i in operands]
+    if name.endswith("_") and not name.startswith("_"):
+        name = name[:-1]
+    return f"aten.{name}", aten_cost(name, type_, given, node.args, pointwise)
+
+
+def _type(value: Any, open_sizes: set[str]) -> HloType:
+    """Of an array; of several, of the first."""
+    while isinstance(value, (tuple, list)):
+        value = next((v for v in value if v is not None), None)
+    if value is None or not hasattr(value, "shape"):
+        return HloType("opaque")
+    dtype = DTYPES.get(str(value.dtype).removeprefix("torch."), "opaque")
+    return HloType(dtype, tuple(_size(d, open_sizes) for d in value.shape))
+
+
+def _size(size: Any, open_sizes: set[str]) -> int:
+    if isinstance(size, int):
+        return size
+    open_sizes.add(str(size))
+    hint = size.node.hint
+    return -1 if hint is None else int(hint)
