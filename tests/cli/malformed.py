@@ -138,6 +138,8 @@ MARKS = "".join(
 TEXTS = {
     "step.hlo": STEP,
     "run/iterations.txt": MARKS,
+    "wl.conf": "2 ./milc.json 0 0\n1 synthetic1 0 5000\n",
+    "alloc.conf": "7 8\n9\n",
     "serving.csv": SERVING,
     "requests.csv": REQUESTS,
     "traffic.csv": TRAFFIC,
@@ -187,6 +189,7 @@ RUN = "budget run @plan.json --settle 0"
 IMITATE = "explain fcfs --rounds 1"
 VERIFY = "code verify --rungs parse --unsafe-no-sandbox --seed 1"
 PLAN_ON = "--tree @panel --settle 0"
+SERVE = "network serve --endpoint tcp://127.0.0.1:* --stop-after 0.05"
 CALLS: dict[str, tuple[str, str]] = {
     "read FILE": ("runs.csv", "read FILE"),
     "read --map": ("map.toml", "read @runs.csv --map FILE"),
@@ -319,11 +322,17 @@ CALLS: dict[str, tuple[str, str]] = {
     "network read FOLDER": ("", "network read FILE"),
     "network forecast FOLDER": ("", "network forecast FILE"),
     "network fit FOLDER": ("", "network fit FILE"),
+    "network serve --model": ("times.model", f"{SERVE} --model FILE"),
+    "network serve --workload": ("wl.conf", f"{SERVE} --workload FILE --allocation @alloc.conf"),
+    "network serve --allocation": (
+        "alloc.conf", f"{SERVE} --workload @wl.conf --allocation FILE"
+    ),
     "rheostat.toml": ("rheostat.toml", "read @runs.csv"),
 }  # fmt: skip
 
 
 MAKING = (
+    "network fit @run --app job-0 --save @times.model",
     "fit @runs.csv --kind lightgbm --test-fraction 0 --out @runs.model",
     "fit @trace.swf --kind lightgbm --test-fraction 0 --out @trace.model",
     "fit @watts.parquet --kind lightgbm --test-fraction 0 --out @watts.model",
@@ -392,6 +401,7 @@ WRITTEN = {
     "code verify --html": f"{VERIFY} @sum.c @sum.c --html FILE",
     "llm plan --html": "llm plan @serving.csv --app a --html FILE",
     "llm plan --figure": "llm plan @serving.csv --app a --figure FILE",
+    "network serve --models": f"{SERVE} --models FILE",
     "network fit --save": "network fit @run --app job-0 --save FILE",
     "network forecast --html": "network forecast @run --app job-0 --html FILE",
     "network forecast --figure": "network forecast @run --app job-0 --figure FILE",

@@ -55,6 +55,7 @@ TAKES = {
     "llm rank --model": ("prompt-length",),
     "llm proxy --model": ("prompt-length",),
     "counters --model": ("counters",),
+    "network serve --model": ("iteration-times",),
     "simulate --policy": ("priority-tree",),
     "compare --policies": ("priority-tree",),
     "simulate --policy (agent)": ("dras-agent", "actor-critic-agent", "learned-priority"),

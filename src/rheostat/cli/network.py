@@ -153,3 +153,55 @@ def _forecast(run: NetworkRun, app: str, steps: int) -> Any:
         app, tested.time_s, tested.forecast_s[:, 0], ahead.time_s, ahead.low_s, ahead.high_s,
         model.change.at, one["mape"], last["mape"], one["coverage"], ahead.reason,
     )  # fmt: skip
+
+
+@network.command()
+def serve(
+    endpoint: Annotated[
+        str, typer.Option(help="Where to listen; port * takes a free one.")
+    ] = "tcp://127.0.0.1:5555",
+    model: Annotated[
+        Path | None, typer.Option("--model", help="A model saved by rheostat network fit.")
+    ] = None,
+    workload: Annotated[
+        Path | None, typer.Option(help="The file wl.conf of the simulation, with --allocation.")
+    ] = None,
+    allocation: Annotated[
+        Path | None, typer.Option(help="The file alloc.conf: ranks of a job share one forecast.")
+    ] = None,
+    models: Annotated[
+        Path,
+        typer.Option(help="Models are saved and loaded only here.", writable=True),
+    ] = Path("models"),
+    stop_after: Annotated[
+        float, typer.Option(help="Stop after so many seconds without a request; 0: never.", min=0.0)
+    ] = 0.0,
+) -> None:
+    """Answer the director of CODES, which asks for iteration times while it simulates.
+
+    Ends when it is asked to (exit), or with Ctrl-C.
+    """
+    from rheostat.cli.output import tell
+    from rheostat.prediction import persist
+    from rheostat.prediction.iteration_time.clients import ClientForecasts
+    from rheostat.recipes.director import DirectorService
+    from rheostat.recipes.director import serve as answer
+
+    learned = None if model is None else persist.load(model, ["iteration-times"])
+    clients = ClientForecasts(_places(workload, allocation), learned)
+    service = DirectorService(clients, models)
+    answer(service, endpoint, lambda bound: tell(f"listening at {bound}"), stop_after_s=stop_after)
+    tell(f"answered {service.answered} requests")
+
+
+def _places(workload: Path | None, allocation: Path | None) -> dict[int, str]:
+    """Application of each terminal."""
+    from rheostat.errors import DataError
+    from rheostat.measurement.network.placement import read_network_jobs
+
+    if workload is None and allocation is None:
+        return {}
+    if workload is None or allocation is None:
+        raise DataError("--allocation", ["expected --workload and --allocation together"])
+    jobs = read_network_jobs(workload, allocation)
+    return {t: j.app for j in jobs for t in j.terminals}

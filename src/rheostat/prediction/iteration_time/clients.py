@@ -1,0 +1,142 @@
+"""Iteration times that many ranks report and ask for, one forecaster per application.
+
+Ranks of one application differ by 0.1 to 1 % within an iteration, so the median of their records is
+learned from, once, and all of them get the same answer.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
+from rheostat.prediction.iteration_time.forecast import HORIZON
+from rheostat.prediction.iteration_time.model import IterationModel
+
+UNKNOWN_S = 0.002
+"""What CODES's own server answers while nobody has reported anything."""
+
+
+@dataclass(eq=False)
+class ClientGroup:
+    """Clients of one application: what they reported, how far each has asked ahead."""
+
+    forecaster: AdaptiveForecaster = field(default_factory=AdaptiveForecaster)
+    records: dict[int, list[float]] = field(default_factory=dict)
+    learned: int = 0
+    asked: dict[int, int] = field(default_factory=dict)
+    returned: set[int] = field(default_factory=set)
+
+    def report(self, client: int, times_s: Sequence[float]) -> None:
+        """Further iterations of a client; the first after a window says that the window is over."""
+        steps = self.asked.pop(client, 0)
+        if steps and not self.returned:
+            self.learn()
+            self.forecaster.skip(steps)
+        if steps:
+            self.returned.add(client)
+        if not self.asked:
+            self.returned.clear()
+        self.records.setdefault(client, []).extend(times_s)
+
+    def learn(self) -> None:
+        """Learn every iteration that more than half of the clients have reported."""
+        while True:
+            there = [r[self.learned] for r in self.records.values() if len(r) > self.learned]
+            if 2 * len(there) <= len(self.records) or not there:
+                return
+            self.forecaster.observe(float(np.median(there)))
+            self.learned += 1
+
+    def ahead(self, client: int, steps: int) -> list[float]:
+        """The next iterations of a client after those that it has asked for before."""
+        self.learn()
+        done = self.asked.get(client, 0)
+        self.asked[client] = done + steps
+        model = self.forecaster
+        if done + steps > HORIZON:
+            model = copy.deepcopy(model)
+            model.skip(done)
+            done = 0
+        return [float(model.forecast(HORIZON).time_s[min(k, HORIZON - 1)])
+                for k in range(done, done + steps)]  # fmt: skip
+
+
+class ClientForecasts:
+    """Forecasts for clients by number.
+
+    Parameters
+    ----------
+    apps
+        Application of each client; a client that is not there is one by itself.
+    model
+        What was learned before, by application.
+
+    Examples
+    --------
+    >>> service = ClientForecasts({7: "milc", 8: "milc"})
+    >>> for client in (7, 8):
+    ...     service.report(client, [0.1, 0.1, 0.2] * 12)
+    >>> [round(service.forecast(7, 1)[0], 2) for _ in range(3)]
+    [0.1, 0.1, 0.2]
+    """
+
+    def __init__(
+        self, apps: Mapping[int, str] | None = None, model: IterationModel | None = None
+    ) -> None:
+        self.apps, self.groups = dict(apps or {}), dict[str, ClientGroup]()
+        self.version = 0
+        if model is not None:
+            self.take(model)
+
+    def app_of(self, client: int) -> str:
+        """The application of a client."""
+        return self.apps.get(client, f"client-{client}")
+
+    def group(self, client: int) -> ClientGroup:
+        """The group of a client, begun if there is none."""
+        return self.groups.setdefault(self.app_of(client), ClientGroup())
+
+    def report(self, client: int, times_s: Sequence[float]) -> None:
+        """A client's next iterations took so long, s; what is no time is dropped."""
+        good = [float(t) for t in times_s if np.isfinite(t) and t > 0]
+        self.group(client).report(client, good)
+
+    def forecast(self, client: int, steps: int) -> list[float]:
+        """The client's next iterations, s; asked again, those after them.
+
+        While nothing was reported by its application, the median of all others, or
+        `UNKNOWN_S`.
+        """
+        group = self.group(client)
+        said = group.ahead(client, steps)
+        if np.isfinite(said).all():
+            return said
+        others = [r[-1] for g in self.groups.values() for r in g.records.values() if r]
+        return [float(np.median(others)) if others else UNKNOWN_S] * steps
+
+    def learn(self) -> int:
+        """Learn all that was reported; the number of iterations learned from."""
+        for group in self.groups.values():
+            group.learn()
+        self.version += 1
+        return sum(g.learned for g in self.groups.values())
+
+    def counts(self) -> dict[int, int]:
+        """Records of each client."""
+        return {c: len(r) for g in self.groups.values() for c, r in sorted(g.records.items())}
+
+    def model(self) -> IterationModel:
+        """What was learned, to be saved."""
+        return IterationModel(
+            {a: g.forecaster for a, g in self.groups.items() if g.forecaster.logs}
+        )
+
+    def take(self, model: IterationModel) -> None:
+        """Go on with what was learned before, in place of what was learned since."""
+        for app, forecaster in model.forecasters_.items():
+            self.groups[app] = ClientGroup(copy.deepcopy(forecaster))
+        self.version += 1

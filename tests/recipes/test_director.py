@@ -1,0 +1,183 @@
+"""The director's protocol: the recorded exchange, a client made from its description, refusals."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from rheostat.prediction.iteration_time.clients import UNKNOWN_S, ClientForecasts
+from rheostat.recipes.director import DirectorService, serve
+
+RECORDS = ("95091.745288 97135.511967 97401.768606 100055.075875 94945.082196 99772.045954 "
+           "96040.859604 97466.375811 99440.748887")  # fmt: skip
+HEAD = '{"cmd":"director-request","surrogate_family":"iteration-time",'
+HEAD += '"surrogate_backend":"director",'
+
+
+class DirectorClient:
+    """The director as CODES has it: a new socket per request; a list of values per reply."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+
+    def ask(self, text: str, payload: str = "") -> list[str]:
+        """Status, then et, id and predictions where they are there, in this order."""
+        import zmq
+
+        with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+            socket.setsockopt(zmq.RCVTIMEO, 20_000)
+            socket.connect(self.endpoint)
+            socket.send(text.encode() + b"\0" + payload.encode())
+            reply = json.loads(socket.recv())
+        assert all(isinstance(v, str) for v in reply.values())
+        return [reply[k] for k in ("status", "et", "id", "predictions") if k in reply]
+
+
+@pytest.fixture
+def service(tmp_path) -> DirectorService:
+    return DirectorService(ClientForecasts(dict.fromkeys(range(72), "milc")), tmp_path)
+
+
+def reply(service: DirectorService, text: str, payload: str = "") -> dict[str, str]:
+    return json.loads(service.answer(text.encode() + b"\0" + payload.encode()))
+
+
+def request(operation: str, *args: str, **more: str) -> str:
+    counted = [str(len(args)), *args] if operation in ("inference", "send-records") else args
+    return json.dumps({"cmd": "director-request", "args": counted, "operation": operation,
+                       "surrogate_family": "iteration-time", **more})  # fmt: skip
+
+
+def test_the_recorded_exchange_has_the_same_answers_in_the_same_keys(service, tmp_path):
+    status = reply(service, request("model-status", "all"))
+    assert {**status, "et": ""} == {
+        "status": "done", "et": "", "target": "all", "total_clients": "0", "trained_clients": "0",
+        "total_records": "0", "model_version": "0", "clients": ""}  # fmt: skip
+    assert reply(service, '{"cmd":"set-debug","args":["1","1"]}') == {"status": "done", "et": "0.0"}
+    for client in range(72):
+        text = f'{HEAD}"operation":"send-records","args":["2","{client}","9"]}}'
+        assert set(reply(service, text, RECORDS)) == {"status", "et"}
+    trained = reply(service, request("train-model", "all"))
+    figures = {k: v for k, v in trained.items() if k not in ("et", "training_examples")}
+    assert figures == {
+        "status": "done", "target": "all", "total_clients": "72", "trained_clients": "72",
+        "skipped_clients": "0", "total_records": "648", "model_version": "1"}  # fmt: skip
+    saved = reply(service, request("save-model", "model.pt"))
+    assert (saved["path"], saved["model_version"]) == ("model.pt", "1")
+    assert reply(service, request("load-model", "model.pt"))["model_version"] == "2"
+    text = f'{HEAD}"operation":"inference","args":["2","44","1"]}}'
+    said = reply(service, text)
+    assert list(said) == ["status", "et", "predictions"]
+    assert 94_000 < float(said["predictions"]) < 101_000
+    assert reply(service, '{"cmd": "exit", "args": []}') == {"status": "none"}
+    assert service.stopped
+
+
+def test_over_the_wire(service):
+    pytest.importorskip("zmq")
+    bound, there = [], threading.Event()
+
+    def ready(endpoint: str) -> None:
+        bound.append(endpoint)
+        there.set()
+
+    server = threading.Thread(target=serve, args=(service, "tcp://127.0.0.1:*", ready))
+    server.start()
+    assert there.wait(20)
+    client = DirectorClient(bound[0])
+    assert client.ask('{"cmd":"set-debug","args":["1","1"]}') == ["done", "0.0"]
+    for rank in range(3):
+        client.ask(f'{HEAD}"operation":"send-records","args":["2","{rank}","9"]}}', RECORDS)
+    answer = client.ask(f'{HEAD}"operation":"inference","args":["2","1","1"]}}')
+    assert answer[0] == "done"
+    assert float(answer[2]) == pytest.approx(97_401, rel=0.02)
+    assert client.ask('{"cmd":"exit","args":["1","dummy"]}', "None") == ["none"]
+    server.join(20)
+    assert not server.is_alive()
+
+
+def test_a_window_is_answered_step_by_step_and_the_pattern_goes_on_behind_it(service):
+    """Every request is for one step; the server counts them, for each client by itself."""
+    pattern = [1e5, 1e5, 1e5, 2e5]
+    for client in (3, 9):
+        text = request("send-records", str(client), "80")
+        reply(service, text, " ".join(map(str, pattern * 20)))
+
+    def window(client: int, steps: int) -> list[float]:
+        text = request("inference", str(client), "1")
+        return [float(reply(service, text)["predictions"]) for _ in range(steps)]
+
+    one, two = window(3, 6), window(9, 6)
+    assert one == two
+    assert np.array(one) == pytest.approx([1e5, 1e5, 1e5, 2e5, 1e5, 1e5], rel=0.1)
+    for client in (3, 9):  # two iterations into the pattern: the window of six had passed
+        reply(service, request("send-records", str(client), "2"), "1e5 2e5")
+    assert np.array(window(9, 4)) == pytest.approx(pattern, rel=0.1)
+
+
+def test_beyond_the_horizon_the_pattern_goes_on(service):
+    reply(service, request("send-records", "1", "80"), " ".join(["1e5", "1e5", "1e5", "2e5"] * 20))
+    text = request("inference", "1", "48")
+    times = [float(v) for v in reply(service, text)["predictions"].split()]
+    assert len(times) == 48
+    again = [float(v) for v in reply(service, text)["predictions"].split()]
+    assert again[3] == pytest.approx(2e5, rel=0.1)
+    assert again[:3] == pytest.approx([1e5] * 3, rel=0.1)
+
+
+def test_records_that_are_no_times_are_dropped_and_ranks_are_one_series(service):
+    reply(service, request("send-records", "1", "4"), "1e5 nan -3 inf 2e5")
+    assert service.clients.counts() == {1: 2}
+    for client, times in ((2, "1e5 3e5"), (3, "1e5 2e5")):
+        reply(service, request("send-records", str(client), "2"), times)
+    assert reply(service, request("train", "all"))["training_examples"] == "2"
+    assert np.exp(service.clients.groups["milc"].forecaster.logs) == pytest.approx([1e-4, 2e-4])
+
+
+def test_before_anything_was_reported(service):
+    failed = reply(service, request("train-model", "all"))
+    assert (failed["status"], "no records" in failed["error"]) == ("failed", True)
+    said = reply(service, request("inference", "200", "1"))
+    assert float(said["predictions"]) == pytest.approx(UNKNOWN_S * 1e9)
+    reply(service, request("send-records", "1", "1"), "5e5")
+    said = reply(service, request("inference", "201", "1"))  # another application
+    assert float(said["predictions"]) == pytest.approx(5e5)
+
+
+@pytest.mark.parametrize("command", ["execute", "launch", "send", "query", "anything"])
+def test_commands_that_run_programs_or_write_files_are_refused(service, tmp_path, command):
+    text = json.dumps({"cmd": command, "args": ["../../x", "0"]})
+    assert reply(service, text, "content")["status"] == "none"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_paths_stay_in_the_folder(service, tmp_path):
+    reply(service, request("send-records", "1", "1"), "5e5")
+    for name in ("../model", "/etc/model", "", "a/b", ".."):
+        for operation in ("save-model", "load-model", "load-records-csv"):
+            failed = reply(service, request(operation, name))
+            assert failed["status"] == "failed", (operation, name)
+    (tmp_path / "model").write_bytes(b"\x80\x04cos\nsystem\n(S'x'\ntR.")  # a pickle is not opened
+    assert reply(service, request("load-model", "model"))["status"] == "failed"
+    (tmp_path / "r.csv").write_text("client,value,app_id\n4,1e5,0\n4,2e5,0\n5,1e5,0\n")
+    loaded = reply(service, request("load-records-csv", "r.csv"))
+    assert (loaded["loaded_rows"], loaded["loaded_clients"]) == ("3", "2")
+
+
+@pytest.mark.parametrize("message", [
+    b"", b"\0", b"{}", b"[1]\0", b"{\0", b'{"cmd":"director-request"}\0', b"\xff\xfe\0\xff",
+    b'{"cmd":"director-request","operation":"inference","args":["x","1"]}\0',
+    b'{"cmd":"director-request","operation":"inference","args":["2","1","0"]}\0',
+    b'{"cmd":"director-request","operation":"inference","args":["2","1","1e9"]}\0',
+    b'{"cmd":"director-request","operation":"send-records","args":["2","1","1"]}\0a b',
+    b'{"cmd":"director-request","operation":"inference","surrogate_family":"event-time"}\0',
+    b"[" * 100_000 + b"\0",
+])  # fmt: skip
+def test_whatever_comes_there_is_a_reply_and_the_server_goes_on(service, message):
+    answer = json.loads(service.answer(message))
+    assert answer["status"] in ("failed", "none")
+    assert not service.stopped
+    assert reply(service, '{"cmd":"nothing","args":["dummy"]}')["status"] == "done"
