@@ -1,0 +1,170 @@
+"""`StepCost`: how long a training step takes, on a device that was run a lot, little or never.
+
+The additive model gives every row a cost from its graph of operations; `transfer` corrects it by
+what was measured on this and on other devices.  Logarithms throughout; draws are the scores that
+runs had when they, or for a network that was never run their whole network, were left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.core.graph import Graph
+from rheostat.core.jobs import JobTable, Moment, Note
+from rheostat.core.outcome import Outcome
+from rheostat.errors import DataError, NotFitted
+from rheostat.prediction.intervals import joint_marginals
+from rheostat.prediction.model_columns import learnable
+from rheostat.prediction.step_cost.additive import Array, Codes, fit_additive
+from rheostat.prediction.step_cost.rows import ASKED, TrainingRows, without_graph
+from rheostat.prediction.step_cost.terms import cost_terms
+from rheostat.prediction.step_cost.transfer import Known, TransferGP
+
+TARGETS = ("runtime_s", "energy_j", "memory_peak_b")
+MOST_ROWS = 1500
+"""Configurations learned from; the covariance of more takes too long."""
+DECIMALS = 9
+"""Linear algebra may differ in the last bit with the batch size; logarithms are rounded here."""
+NEW_APP_SHARE = 0.5
+"""Share of the additive model alone where a network was never run: its residual is borrowed."""
+
+
+class StepCost:
+    """Predict time, and where they were measured energy and peak memory, of training steps.
+
+    Parameters
+    ----------
+    targets : sequence of str, optional
+        Which to learn; by default those of `TARGETS` that the table has.
+    graphs : mapping of str to Graph, optional
+        Graphs by what stands in column ``graph``; named networks and single layers need none.
+    n_draws : int
+        Draws of the answer.
+    seed : int
+        Which configurations are learned from where there are more than `MOST_ROWS`.
+
+    Examples
+    --------
+    >>> from rheostat.core.vocabulary import table
+    >>> runs = table({"app": ["LeNet5"] * 4, "device": ["T4"] * 4, "image_px": [32] * 4,
+    ...               "batch_size": [8, 16, 32, 64], "runtime_s": [1e-3, 1.1e-3, 1.3e-3, 1.7e-3]})
+    >>> model = StepCost().fit(runs)
+    >>> [f"{t * 1e3:.1f}" for t in model.predict(runs).quantile("runtime_s", 0.5)]
+    ['1.0', '1.1', '1.3', '1.7']
+    """
+
+    def __init__(
+        self, targets: Sequence[str] | None = None, *, graphs: Mapping[str, Graph] | None = None,
+        n_draws: int = 200, seed: int = 0,
+    ) -> None:  # fmt: skip
+        self.targets = None if targets is None else list(targets)
+        self.terms = {name: cost_terms(graph) for name, graph in (graphs or {}).items()}
+        self.n_draws = n_draws
+        self.seed = seed
+
+    def fit(self, jobs: JobTable) -> StepCost:
+        """Learn from measured training runs.
+
+        Parameters
+        ----------
+        jobs : JobTable
+            Columns as `TrainingRows.of` reads them, and the targets.
+
+        Returns
+        -------
+        StepCost
+            Itself.
+
+        Raises
+        ------
+        DataError
+            No row has a known graph and a target.
+        """
+        jobs.refuse_later_than(Moment.SUBMIT, [c for c in ASKED if c in jobs.columns])
+        targets = self.targets or [t for t in TARGETS if t in jobs.columns]
+        self.devices_, self.apps_, self.fits_, self.scores_ = [], [], {}, {}
+        self.notes_: tuple[Note, ...] = ()
+        for target in targets or ["runtime_s"]:
+            self._learn(target, jobs)
+        return self
+
+    def predict(self, jobs: JobTable) -> Outcome:
+        """Draws of each target, (n_draws, n); a row whose graph is unknown is abstained on."""
+        if not hasattr(self, "fits_"):
+            raise NotFitted(self)
+        rows = TrainingRows.of(jobs, self.terms)
+        where = np.flatnonzero(rows.known)
+        draws = {name: np.full((self.n_draws, len(rows)), np.nan) for name in self.fits_}
+        if len(where):
+            for name in self.fits_:
+                mean, spread, new = self.posterior(rows.rows(where), name)
+                z = np.where(new, self.scores_[name][1][:, None], self.scores_[name][0][:, None])
+                draws[name][:, where] = np.exp(np.round(mean + spread * z, DECIMALS))
+        lost = np.flatnonzero(~rows.known)
+        notes = [Note(p, tuple(lost[:20].tolist()), len(lost)) for p in
+                 (without_graph(jobs, rows) if len(lost) else [])]  # fmt: skip
+        return Outcome(draws, notes=tuple(notes))
+
+    def posterior(self, rows: TrainingRows, target: str) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Mean and standard deviation of the logarithm, and whether the network was never run."""
+        fit: TransferGP = self.fits_[target]
+        asked = self._coded(rows)
+        mean, spread = fit.predict(asked)
+        new = asked.app < 0
+        alone = fit.law.predict(asked.terms, asked.device)
+        mean = np.where(new, mean + NEW_APP_SHARE * (alone - mean), mean)
+        return np.round(mean, DECIMALS), np.round(spread, DECIMALS), new
+
+    def _learn(self, target: str, jobs: JobTable) -> None:
+        kept, values, notes = learnable(jobs, (target,))
+        rows = TrainingRows.of(kept, self.terms)
+        if not rows.known.any():
+            raise DataError("training runs", without_graph(kept, rows))
+        if not rows.known.all():
+            lost = int((~rows.known).sum())
+            said = "; ".join(without_graph(kept, rows))
+            notes = (*notes, Note(f"rows without a graph were not learnt from: {said}",
+                                  count=lost, dropped=True))  # fmt: skip
+        self.notes_ = (*self.notes_, *notes)
+        rows, log_y = _distinct(rows.rows(rows.known), np.log(values[rows.known, 0]))
+        if len(rows) > MOST_ROWS:
+            few = np.sort(np.random.default_rng(self.seed).permutation(len(rows))[:MOST_ROWS])
+            rows, log_y = rows.rows(few), log_y[few]
+        self.devices_ = sorted({*self.devices_, *rows.device.tolist()})
+        self.apps_ = sorted({*self.apps_, *rows.app.tolist()})
+        known = self._coded(rows)
+        law = fit_additive(rows.terms, log_y, known.device, len(self.devices_) + 1)
+        self.fits_[target] = TransferGP(law, *known, log_y)
+        self.scores_[target] = self._scores(self.fits_[target])
+
+    def _scores(self, fit: TransferGP) -> tuple[Array, Array]:
+        """Quantiles of standardised errors, of runs and of networks left out, (n_draws,) each."""
+        made = []
+        for groups in (np.arange(len(fit.app)), fit.app):
+            error, spread = fit.scores(groups)
+            made.append(np.sort(joint_marginals((error / spread)[:, None], self.n_draws)[0]))
+        return made[0], made[1]
+
+    def _coded(self, rows: TrainingRows) -> Known:
+        device = _codes(rows.device, self.devices_)
+        return Known(rows.terms, np.where(device < 0, len(self.devices_), device),
+                     _codes(rows.app, self.apps_), rows.batch)  # fmt: skip
+
+
+def _codes(names: NDArray[np.str_], known: Sequence[str]) -> Codes:
+    place: dict[Any, int] = {name: i for i, name in enumerate(known)}
+    return np.array([place.get(n, -1) for n in names.tolist()], dtype=np.int64)
+
+
+def _distinct(rows: TrainingRows, log_y: Array) -> tuple[TrainingRows, Array]:
+    """Repeated runs of one configuration as one row with their median."""
+    keys = np.column_stack([rows.terms, rows.batch, _codes(rows.device, sorted(set(rows.device))),
+                            _codes(rows.app, sorted(set(rows.app)))])  # fmt: skip
+    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(back.reshape(-1), kind="stable")
+    starts = np.searchsorted(back.reshape(-1)[order], np.arange(1, len(first)))
+    return rows.rows(first), np.array([np.median(v) for v in np.split(log_y[order], starts)])

@@ -1,0 +1,109 @@
+"""What a graph of operations costs, before any device: a short row of work and traffic.
+
+Each entry grows with something a device spends time on - arithmetic of convolutions, bytes of
+normalisations, launches - in units in which a usual accelerator takes about a second.  An entry
+with ``at least`` counts small operations as if they had that size: they leave a device idle.
+
+Notation
+--------
+J  entries of a row      f, b  arithmetic and bytes of an operation
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.core.graph import Graph
+
+Array = NDArray[np.float64]
+
+TERMS = (
+    "base", "launches", "infeed_b",
+    "convolution_f", "convolution_f_small", "convolution_f_sparse", "convolution_b",
+    "convolution_launches", "depthwise_b", "matmul_f", "matmul_b", "matmul_launches",
+    "elementwise_b", "elementwise_b_small", "elementwise_f", "transcendentals",
+    "normalization_b", "normalization_b_small", "normalization_launches",
+    "reduction_b", "movement_b", "gather_b", "update_b", "exchange_b", "exchange_joins",
+)  # fmt: skip
+"""Entries, in order; the last two are those of several devices that train together."""
+FLOP_PER_S, BYTE_PER_S, LAUNCH_S, BASE_S, HOST_BYTE_PER_S = 5e12, 2e11, 1e-5, 1e-3, 1e10
+SMALL_FLOP, SMALL_BYTE = 1e9, 1e7
+SPARSE = 20.0
+"""Arithmetic per byte below which a convolution waits for memory."""
+IDLE = ("parameter_constant", "control")
+
+
+def cost_terms(graph: Graph, devices: int = 1) -> Array:
+    """Work and traffic of one step, shape (J,).
+
+    Parameters
+    ----------
+    graph : Graph
+        Operations, as `rheostat.core.graph.op_graph` checks them; unknown costs (NaN) count as 0.
+    devices : int
+        How many train together, each on its own share of the batch.
+
+    Returns
+    -------
+    numpy.ndarray
+        One number for each of `TERMS`.
+
+    Examples
+    --------
+    >>> from rheostat.prediction.architectures import training_step
+    >>> row = dict(zip(TERMS, cost_terms(training_step("lenet5", 32, 16, 10))))
+    >>> f"{row['base']:.3f} {row['launches'] * 1e5:.0f}"
+    '0.001 48'
+    """
+    o = _Operations(graph)
+    conv = (o.kind == "convolution") & ~o.depthwise
+    dense, norm = o.kind == "matmul", o.kind == "normalization"
+    plain = np.isin(o.kind, ("elementwise", "transcendental", "other"))
+    gather = np.isin(o.kind, ("gather_scatter", "collective"))
+    moved = (o.kind == "data_movement") & ~o.infeed
+    sparse = conv & (o.flops < SPARSE * np.maximum(o.bytes, 1.0))
+    weights = o.sum(o.bytes, o.update) / 3.0
+    return np.array([
+        BASE_S, LAUNCH_S * o.sum(1.0, o.runs & ~o.infeed), o.sum(o.bytes, o.infeed)
+        / HOST_BYTE_PER_S,
+        o.sum(o.flops, conv) / FLOP_PER_S,
+        o.sum(np.maximum(o.flops, SMALL_FLOP), conv & o.runs) / FLOP_PER_S,
+        o.sum(o.flops, sparse) / FLOP_PER_S,
+        o.sum(o.bytes, conv) / BYTE_PER_S, LAUNCH_S * o.sum(1.0, conv & o.runs),
+        o.sum(o.bytes, o.depthwise) / BYTE_PER_S,
+        o.sum(o.flops, dense) / FLOP_PER_S, o.sum(o.bytes, dense) / BYTE_PER_S,
+        LAUNCH_S * o.sum(1.0, dense & o.runs),
+        o.sum(o.bytes, plain) / BYTE_PER_S,
+        o.sum(np.maximum(o.bytes, SMALL_BYTE), plain & o.runs) / BYTE_PER_S,
+        o.sum(o.flops, plain | (o.kind == "reduction")) / FLOP_PER_S,
+        o.sum(o.transcendentals, o.kind != "") / FLOP_PER_S * 10.0,
+        o.sum(o.bytes, norm) / BYTE_PER_S,
+        o.sum(np.maximum(o.bytes, SMALL_BYTE), norm & o.runs) / BYTE_PER_S,
+        LAUNCH_S * o.sum(1.0, norm & o.runs),
+        o.sum(o.bytes, o.kind == "reduction") / BYTE_PER_S, o.sum(o.bytes, moved) / BYTE_PER_S,
+        o.sum(o.bytes, gather) / BYTE_PER_S, weights / BYTE_PER_S,
+        2.0 * weights * (devices - 1) / devices / HOST_BYTE_PER_S,
+        BASE_S * np.log2(devices),
+    ])  # fmt: skip
+
+
+class _Operations:
+    """Columns of a graph as arrays, each times how often it runs."""
+
+    def __init__(self, graph: Graph) -> None:
+        code = graph.nodes["opcode"].to_numpy().astype(np.str_)
+        self.kind = graph.nodes["op_class"].to_numpy().astype(np.str_)
+        self.times = np.nan_to_num(graph.numpy("times"))
+        self.flops, self.bytes, self.transcendentals = (
+            np.nan_to_num(graph.numpy(c)) for c in ("flops", "bytes", "transcendentals")
+        )
+        self.infeed = code == "infeed"
+        self.update = np.char.endswith(code, "-update")
+        self.depthwise = np.char.startswith(code, "depthwise")
+        fused = graph.nodes["fused"].to_numpy()
+        self.runs = (self.times > 0) & ~fused & ~np.isin(self.kind, IDLE)
+
+    def sum(self, values: Array | float, where: NDArray[np.bool_]) -> float:
+        """Sum over some operations."""
+        return float(np.sum((values * self.times)[where]))

@@ -1,0 +1,178 @@
+"""What the additive model leaves over, and how much of it one device has in common with another.
+
+One Gaussian in the logarithms: the additive model is linear in its log rates near the fit, so the
+uncertainty of every rate is part of the covariance; the rest is a Gaussian process over what a step
+is made of, with a part that all devices share and a part of each device alone.  A device that was
+run little may follow the others more or less: its loading is averaged over a grid by how likely it
+makes the runs at hand.  Linear correction of a pre-trained prediction, residual learning, and
+everything between are cases of it, and the data choose.
+
+Notation
+--------
+n  rows learned from     m  rows asked about     r  loading of the device least run
+k(x, x') = w^2 exp(-|z - z'|^2 / 2 l^2),   z standardised logarithms of `cost_terms` and the batch
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from rheostat.prediction.step_cost.additive import AdditiveCost, Array, Codes
+from rheostat.prediction.step_cost.terms import TERMS
+
+ALIKE, LENGTH, ALIKE_ON_DEVICE = 0.15, 1.5, 0.07
+"""Log residual of like steps: common to all devices, its length, that of one device alone."""
+SAME_APP, APP_LENGTH, SAME_APP_ON_DEVICE = 0.1, 1.0, 0.05
+"""The same between sizes of one network."""
+NOISE = 0.02
+"""Log spread of one measurement."""
+LOADINGS = (0.0, 0.4, 0.7, 0.9, 1.0)
+FEW = 100
+"""A device with fewer runs may follow the others only in part."""
+COORDINATES = ("launches", "infeed_b", "convolution_f", "convolution_b", "matmul_b",
+               "elementwise_b", "normalization_b", "depthwise_b")  # fmt: skip
+
+
+class Known(NamedTuple):
+    """n rows as the covariance sees them."""
+
+    terms: Array
+    device: Codes
+    app: Codes
+    batch: Array
+
+
+class _Posterior(NamedTuple):
+    weight: float
+    loadings: Array
+    factor: tuple[Array, bool]
+    alpha: Array
+
+
+@dataclass(frozen=True)
+class TransferGP:
+    """The joint Gaussian, given runs; everything computed follows from its fields.
+
+    ``log_y`` (n,) are the measured logarithms of the rows ``terms``, ``device``, ``app``,
+    ``batch``; app code -1 is a network that was never run.
+    """
+
+    law: AdditiveCost
+    terms: Array
+    device: Codes
+    app: Codes
+    batch: Array
+    log_y: Array
+
+    def predict(self, asked: Known) -> tuple[Array, Array]:
+        """Mean and standard deviation of the logarithms, (m,) each."""
+        known, prior, slopes = self._known, self._center(asked), self._slopes(asked)
+        shared, own = self._parts(asked, known)
+        same = asked.device[:, None] == known.device[None]
+        fixed = own * same + (slopes * self.law.prior_variance) @ self._slopes(known).T
+        top = self._top(asked, slopes)
+        means, variances, weights = [], [], []
+        for weight, loadings, factor, alpha in self._posteriors:
+            cross = fixed + shared * _loaded(loadings, asked.device, known.device, same)
+            means.append(prior + cross @ alpha)
+            variances.append(top - (cross * cho_solve(factor, cross.T).T).sum(axis=1))
+            weights.append(weight)
+        mean = np.average(means, axis=0, weights=weights)
+        around = np.array(variances) + (np.array(means) - mean) ** 2
+        return mean, np.sqrt(np.maximum(np.average(around, axis=0, weights=weights), NOISE**2))
+
+    def scores(self, groups: Codes) -> tuple[Array, Array]:
+        """Errors of each row had its group not been run, and their standard deviations, (n,)."""
+        _, _, factor, alpha = max(self._posteriors, key=lambda p: p.weight)
+        inverse = cho_solve(factor, np.eye(len(alpha)))
+        error, spread = np.empty(len(alpha)), np.empty(len(alpha))
+        for group in np.unique(groups):
+            rows = np.flatnonzero(groups == group)
+            inner = np.linalg.inv(inverse[np.ix_(rows, rows)])
+            error[rows], spread[rows] = inner @ alpha[rows], np.sqrt(np.diag(inner))
+        return error, spread
+
+    @cached_property
+    def _known(self) -> Known:
+        return Known(self.terms, self.device, self.app, self.batch)
+
+    @cached_property
+    def _scaling(self) -> tuple[Array, Array, Array]:
+        """Smallest amounts told apart, and center and spread of the coordinates."""
+        floor = 1e-6 * self.terms[:, _PLACES].max(axis=0) + 1e-12
+        z = _logs(self.terms, self.batch, floor)
+        spread = z.std(axis=0)
+        return floor, z.mean(axis=0), np.where(spread > 1e-9, spread, 1.0)
+
+    @cached_property
+    def _posteriors(self) -> list[_Posterior]:
+        known, slopes = self._known, self._slopes(self._known)
+        shared, own = self._parts(known, known)
+        same = known.device[:, None] == known.device[None]
+        fixed = own * same + (slopes * self.law.prior_variance) @ slopes.T
+        fixed[np.diag_indices_from(fixed)] += NOISE**2
+        left = self.log_y - self._center(known)
+        found, evidence = [], []
+        for loadings in self._loadings():
+            spread = fixed + shared * _loaded(loadings, known.device, known.device, same)
+            factor = cho_factor(spread, lower=True)
+            alpha = cho_solve(factor, left)
+            evidence.append(-0.5 * left @ alpha - np.log(np.diag(factor[0])).sum())
+            found.append((loadings, factor, alpha))
+        weights = np.exp(np.array(evidence) - max(evidence))
+        weights /= weights.sum()
+        return [_Posterior(float(w), *f) for w, f in zip(weights, found, strict=True) if w > 0.01]
+
+    def _loadings(self) -> list[Array]:
+        runs = np.bincount(self.device, minlength=self.law.devices)
+        all_follow = np.ones(self.law.devices)
+        there = np.flatnonzero(runs)
+        least = there[np.argmin(runs[there])]
+        if len(there) < 2 or runs[least] >= FEW:
+            return [all_follow]
+        which = np.arange(self.law.devices) == least
+        return [np.where(which, r, all_follow) for r in LOADINGS]
+
+    def _center(self, rows: Known) -> Array:
+        """The law at the prior's mean, as its line near the fit says, (n,)."""
+        away = self.law.prior_mean - self.law.parameters
+        return np.asarray(self.law.predict(rows.terms, rows.device) + self._slopes(rows) @ away)
+
+    def _slopes(self, rows: Known) -> Array:
+        return self.law.slopes(rows.terms, rows.device)
+
+    def _z(self, rows: Known) -> Array:
+        floor, center, spread = self._scaling
+        return np.asarray((_logs(rows.terms, rows.batch, floor) - center) / spread)
+
+    def _parts(self, a: Known, b: Known) -> tuple[Array, Array]:
+        """Covariances (n, m) that all devices share, and those within one device."""
+        x, y = self._z(a), self._z(b)
+        far = np.maximum((x**2).sum(1)[:, None] + (y**2).sum(1)[None] - 2.0 * x @ y.T, 0.0)
+        alike = np.exp(-0.5 * far / LENGTH**2)
+        app = np.exp(-0.5 * far / APP_LENGTH**2)
+        app *= (a.app[:, None] == b.app[None]) & (a.app >= 0)[:, None]
+        return (ALIKE**2 * alike + SAME_APP**2 * app,
+                ALIKE_ON_DEVICE**2 * alike + SAME_APP_ON_DEVICE**2 * app)  # fmt: skip
+
+    def _top(self, rows: Known, slopes: Array) -> Array:
+        """Variance of each row before any run, noise included."""
+        residual = ALIKE**2 + SAME_APP**2 + ALIKE_ON_DEVICE**2 + SAME_APP_ON_DEVICE**2 + NOISE**2
+        return np.asarray(residual + (slopes**2 * self.law.prior_variance).sum(axis=1))
+
+
+_PLACES = [TERMS.index(c) for c in COORDINATES]
+
+
+def _logs(terms: Array, batch: Array, floor: Array) -> Array:
+    return np.column_stack([np.log(terms[:, _PLACES] + floor), np.log(batch)])
+
+
+def _loaded(loadings: Array, a: Codes, b: Codes, same: NDArray[np.bool_]) -> Array:
+    return np.where(same, 1.0, loadings[a][:, None] * loadings[b][None])
