@@ -135,11 +135,17 @@ MARKS = "".join(
     f"ITERATION {i} node {r} job {j} rank {r % 2} time {1e6 * (2 + j) * (i + 1) + 7.5 * r}\n"
     for i in range(24) for j in (0, 1) for r in (2 * j, 2 * j + 1)
 )  # fmt: skip
+TRAINING = "app,device,image_px,classes,batch_size,runtime_s\n" + "".join(
+    f"{a},{d},32,10,{b},{(k + 1) * (0.001 + b / 1e5)}\n"
+    for a in ("LeNet5", "MNIST_CNN") for k, d in enumerate("AB") for b in (8, 16, 32)
+)  # fmt: skip
 TEXTS = {
     "step.hlo": STEP,
     "run/iterations.txt": MARKS,
     "wl.conf": "2 ./milc.json 0 0\n1 synthetic1 0 5000\n",
     "alloc.conf": "7 8\n9\n",
+    "training.csv": TRAINING,
+    "training.toml": '[columns]\nruntime_s = "runtime_s"\n',
     "serving.csv": SERVING,
     "requests.csv": REQUESTS,
     "traffic.csv": TRAFFIC,
@@ -327,6 +333,11 @@ CALLS: dict[str, tuple[str, str]] = {
     "network serve --allocation": (
         "alloc.conf", f"{SERVE} --workload @wl.conf --allocation FILE"
     ),
+    "dnn fit TABLE": ("training.csv", "dnn fit FILE --out @made"),
+    "dnn fit --map": ("training.toml", "dnn fit @training.csv --out @made --map FILE"),
+    "dnn predict MODEL": ("steps.model", "dnn predict FILE --model-name lenet5 --image-px 32"),
+    "dnn predict [TABLE]": ("training.csv", "dnn predict @steps.model FILE"),
+    "dnn predict --map": ("training.toml", "dnn predict @steps.model @training.csv --map FILE"),
     "rheostat.toml": ("rheostat.toml", "read @runs.csv"),
 }  # fmt: skip
 
@@ -338,6 +349,7 @@ MAKING = (
     "fit @watts.parquet --kind lightgbm --test-fraction 0 --out @watts.model",
     COUNT.replace("FILE", "@counters.csv") + " --save @counters.model",
     "llm rank @requests.csv --save @ranks.model",
+    "dnn fit @training.csv --out @steps.model",
     "explain fcfs --trace @trace.swf --rounds 1 --save @tree",
     "train @trace.swf --out @ranker --agent ours --updates 1",
     f"{COMPARE} --results @results",
@@ -390,6 +402,7 @@ WRITTEN = {
     "budget demo --tree": "budget demo @made --apps 3 --tree FILE",
     "budget slurm --out": "budget slurm @plan.json --out FILE",
     "dnn import --out": "dnn import @step.hlo --out FILE",
+    "dnn fit --out": "dnn fit @training.csv --out FILE",
     "llm fit --save": "llm fit @serving.csv --save FILE",
     "llm proxy --save": "llm proxy --upstream http://127.0.0.1:9 --port 0 --stop-after 0.1 "
     "--model @ranks.model --save FILE",

@@ -143,6 +143,13 @@ def _iterations() -> Fitted:
     return model, lambda m: m.forecast("a", 4).time_s
 
 
+def _steps() -> Fitted:
+    from rheostat.prediction.step_cost import StepCost
+    from tests.prediction.test_step_cost import RUNS
+
+    return predicting(StepCost(), RUNS)
+
+
 MAKE: dict[str, Callable[[], Fitted]] = {
     "surrogate": lambda: predicting(small()),
     "scaling-law": _law,
@@ -153,6 +160,7 @@ MAKE: dict[str, Callable[[], Fitted]] = {
     "prompt-length": _prompts,
     "graph": _graph,
     "iteration-times": _iterations,
+    "step-cost": _steps,
     "caps": _caps,
     "dras-agent": _dras,
     "actor-critic-agent": _actor,

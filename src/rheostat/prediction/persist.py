@@ -53,6 +53,8 @@ KINDS = {
     "iteration-times": Kind("model of iteration times",
                             "prediction.iteration_time.model:IterationModel", 1,
                             "rheostat network fit --save"),
+    "step-cost": Kind("model of training steps", "prediction.step_cost.predictor:StepCost", 1,
+                      "rheostat dnn fit"),
     "caps": Kind("cap model", "prediction.completion.model:CapModel", 2, "rheostat.save"),
     "dras-agent": Kind("DRAS agent", "training.rl.agent:Agent", 2,
                        "rheostat train", b'"rheostat.agent/1'),
@@ -65,7 +67,7 @@ KINDS = {
                           "rheostat explain --save", b'"schema": "rheostat.tree/'),
 }  # fmt: skip
 """A new kind of file is one line here."""
-PREDICTORS = ("surrogate", "scaling-law", "within-application", "out-of-core")
+PREDICTORS = ("surrogate", "scaling-law", "within-application", "out-of-core", "step-cost")
 """Kinds that predict what jobs cost from a job log's columns."""
 BROKEN = (
     KeyError, ValueError, TypeError, AttributeError, RuntimeError, OSError, IndexError,

@@ -15,6 +15,8 @@ COLUMNS = (
     Column("app", "", _S, "network, or kind of network or layer"),
     Column("image_px", "", _S, "edge of a square image in pixels"),
     Column("batch_size", "", _S, "samples of one step"),
+    Column("classes", "", _S, "outputs of the network"),
+    Column("samples", "", _S, "samples of one pass over the data"),
     Column("optimizer", "", _S, "optimizer; none where nothing is trained"),
     Column("activation", "", _S, "function behind the layer"),
     Column("precision_bits", "", _S, "bits of a number"),

@@ -41,7 +41,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class _Layer:
+class _TapeEntry:
     inputs: tuple[Tensor, ...]
     output: Tensor
     backward: Callable[[int], Sequence[int]]
@@ -72,7 +72,7 @@ class Step:
         self.parameters = 0
         self._nodes: list[dict[str, Any]] = []
         self._edges: list[tuple[int, int]] = []
-        self._tape: list[_Layer] = []
+        self._tape: list[_TapeEntry] = []
         self._weights: list[tuple[int, int]] = []
 
     def image(self, size: int, channels: int = 3) -> Tensor:
@@ -302,7 +302,7 @@ class Step:
     def _taped(
         self, inputs: tuple[Tensor, ...], y: Tensor, backward: Callable[[int], Sequence[int]]
     ) -> Tensor:
-        self._tape.append(_Layer(inputs, y, backward))
+        self._tape.append(_TapeEntry(inputs, y, backward))
         return y
 
     def _finished(self) -> Graph:

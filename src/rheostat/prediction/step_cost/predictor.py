@@ -29,6 +29,10 @@ MOST_ROWS = 1500
 """Configurations learned from; the covariance of more takes too long."""
 DECIMALS = 9
 """Linear algebra may differ in the last bit with the batch size; logarithms are rounded here."""
+PRIOR_RUNS = 10.0
+"""Runs of other devices that stand in for those of a device where its errors are learned."""
+NORMAL_MEDIAN = 0.6745
+"""Median absolute deviation of a normal variable of spread 1."""
 NEW_APP_SHARE = 0.5
 """Share of the additive model alone where a network was never run: its residual is borrowed."""
 
@@ -86,10 +90,14 @@ class StepCost:
         """
         jobs.refuse_later_than(Moment.SUBMIT, [c for c in ASKED if c in jobs.columns])
         targets = self.targets or [t for t in TARGETS if t in jobs.columns]
-        self.devices_, self.apps_, self.fits_, self.scores_ = [], [], {}, {}
+        self.devices_: list[str] = []
+        self.apps_: list[str] = []
+        self.fits_: dict[str, TransferGP] = {}
+        self.scores_: dict[str, tuple[Array, Array, Array]] = {}
         self.notes_: tuple[Note, ...] = ()
         for target in targets or ["runtime_s"]:
             self._learn(target, jobs)
+        self.epoch_overhead_ = self._overhead(jobs)
         return self
 
     def predict(self, jobs: JobTable) -> Outcome:
@@ -98,12 +106,16 @@ class StepCost:
             raise NotFitted(self)
         rows = TrainingRows.of(jobs, self.terms)
         where = np.flatnonzero(rows.known)
-        draws = {name: np.full((self.n_draws, len(rows)), np.nan) for name in self.fits_}
+        draws: dict[str, Array] = {
+            name: np.full((self.n_draws, len(rows)), np.nan) for name in self.fits_
+        }
         if len(where):
             for name in self.fits_:
                 mean, spread, new = self.posterior(rows.rows(where), name)
-                z = np.where(new, self.scores_[name][1][:, None], self.scores_[name][0][:, None])
+                z = self._standardised(rows.rows(where), name, new)
                 draws[name][:, where] = np.exp(np.round(mean + spread * z, DECIMALS))
+        if "runtime_s" in draws:
+            draws |= self._of_time(draws["runtime_s"], jobs, rows.batch)
         lost = np.flatnonzero(~rows.known)
         notes = [Note(p, tuple(lost[:20].tolist()), len(lost)) for p in
                  (without_graph(jobs, rows) if len(lost) else [])]  # fmt: skip
@@ -111,13 +123,27 @@ class StepCost:
 
     def posterior(self, rows: TrainingRows, target: str) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Mean and standard deviation of the logarithm, and whether the network was never run."""
-        fit: TransferGP = self.fits_[target]
+        fit = self.fits_[target]
         asked = self._coded(rows)
         mean, spread = fit.predict(asked)
         new = asked.app < 0
         alone = fit.law.predict(asked.terms, asked.device)
         mean = np.where(new, mean + NEW_APP_SHARE * (alone - mean), mean)
         return np.round(mean, DECIMALS), np.round(spread, DECIMALS), new
+
+    def _standardised(self, rows: TrainingRows, target: str, new: NDArray[np.bool_]) -> Array:
+        """Standardised errors to expect, (n_draws, n): as wide as the device's own were."""
+        runs, networks, widths = self.scores_[target]
+        z = np.where(new, networks[:, None], runs[:, None] * widths[self._coded(rows).device])
+        return np.asarray(z)
+
+    def _of_time(self, step_s: Array, jobs: JobTable, batch: Array) -> dict[str, Array]:
+        """Time for one sample, and for one pass where the table says how many there are."""
+        made = {"sample_s": step_s / batch}
+        if "samples" in jobs.columns:
+            steps = np.ceil(jobs.numpy("samples") / batch)
+            made["epoch_s"] = step_s * steps * np.exp(self.epoch_overhead_)[:, None]
+        return made
 
     def _learn(self, target: str, jobs: JobTable) -> None:
         kept, values, notes = learnable(jobs, (target,))
@@ -130,7 +156,7 @@ class StepCost:
             notes = (*notes, Note(f"rows without a graph were not learnt from: {said}",
                                   count=lost, dropped=True))  # fmt: skip
         self.notes_ = (*self.notes_, *notes)
-        rows, log_y = _distinct(rows.rows(rows.known), np.log(values[rows.known, 0]))
+        rows, log_y, repeat = _distinct(rows.rows(rows.known), np.log(values[rows.known, 0]))
         if len(rows) > MOST_ROWS:
             few = np.sort(np.random.default_rng(self.seed).permutation(len(rows))[:MOST_ROWS])
             rows, log_y = rows.rows(few), log_y[few]
@@ -138,16 +164,37 @@ class StepCost:
         self.apps_ = sorted({*self.apps_, *rows.app.tolist()})
         known = self._coded(rows)
         law = fit_additive(rows.terms, log_y, known.device, len(self.devices_) + 1)
-        self.fits_[target] = TransferGP(law, *known, log_y)
+        self.fits_[target] = TransferGP(law, *known, log_y).chosen(self.seed, repeat)
         self.scores_[target] = self._scores(self.fits_[target])
 
-    def _scores(self, fit: TransferGP) -> tuple[Array, Array]:
-        """Quantiles of standardised errors, of runs and of networks left out, (n_draws,) each."""
+    def _overhead(self, jobs: JobTable) -> Array:
+        """Quantiles (n_draws,), shuffled, of how much longer a pass takes than its steps, log."""
+        if not {"epoch_s", "samples", "runtime_s", "batch_size"} <= set(jobs.columns):
+            return np.zeros(self.n_draws)
+        steps = np.ceil(jobs.numpy("samples") / jobs.numpy("batch_size"))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            longer = np.log(jobs.numpy("epoch_s") / (steps * jobs.numpy("runtime_s")))
+        longer = longer[np.isfinite(longer)]
+        if not len(longer):
+            return np.zeros(self.n_draws)
+        level = (np.arange(self.n_draws) + 0.5) / self.n_draws
+        return np.asarray(np.random.default_rng(self.seed).permutation(np.quantile(longer, level)))
+
+    def _scores(self, fit: TransferGP) -> tuple[Array, Array, Array]:
+        """Quantiles of standardised errors, of runs and of networks left out, (n_draws,) each.
+
+        And how wide those of each device's runs are beside all, (devices + 1,): what a few runs say
+        counts as much as `PRIOR_RUNS` of the others.
+        """
         made = []
         for groups in (np.arange(len(fit.app)), fit.app):
             error, spread = fit.scores(groups)
-            made.append(np.sort(joint_marginals((error / spread)[:, None], self.n_draws)[0]))
-        return made[0], made[1]
+            made.append(error / spread)
+        runs = np.bincount(fit.device, minlength=fit.law.devices)
+        total = np.bincount(fit.device, np.abs(made[0]), fit.law.devices)
+        widths = (total / np.abs(made[0]).mean() + PRIOR_RUNS) / (runs + PRIOR_RUNS)
+        quantiles = [np.sort(joint_marginals(z[:, None], self.n_draws)[0]) for z in made]
+        return quantiles[0], quantiles[1], widths
 
     def _coded(self, rows: TrainingRows) -> Known:
         device = _codes(rows.device, self.devices_)
@@ -160,11 +207,16 @@ def _codes(names: NDArray[np.str_], known: Sequence[str]) -> Codes:
     return np.array([place.get(n, -1) for n in names.tolist()], dtype=np.int64)
 
 
-def _distinct(rows: TrainingRows, log_y: Array) -> tuple[TrainingRows, Array]:
-    """Repeated runs of one configuration as one row with their median."""
+def _distinct(rows: TrainingRows, log_y: Array) -> tuple[TrainingRows, Array, float]:
+    """Repeated runs of one configuration as one row with their median, and how far they spread."""
     keys = np.column_stack([rows.terms, rows.batch, _codes(rows.device, sorted(set(rows.device))),
                             _codes(rows.app, sorted(set(rows.app)))])  # fmt: skip
     _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(back.reshape(-1), kind="stable")
-    starts = np.searchsorted(back.reshape(-1)[order], np.arange(1, len(first)))
-    return rows.rows(first), np.array([np.median(v) for v in np.split(log_y[order], starts)])
+    repeats = np.split(log_y[order], np.searchsorted(back.reshape(-1)[order],
+                                                     np.arange(1, len(first))))  # fmt: skip
+    median = np.array([np.median(v) for v in repeats])
+    away = [np.abs(v - m) * np.sqrt(len(v) / (len(v) - 1)) for v, m in
+            zip(repeats, median, strict=True) if len(v) > 1]  # fmt: skip
+    spread = float(np.median(np.concatenate(away))) / NORMAL_MEDIAN if away else 0.0
+    return rows.rows(first), median, spread

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rheostat.core.graph import Graph
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.prediction.architectures.named import architecture, training_step
@@ -43,7 +42,7 @@ class TrainingRows:
     @property
     def known(self) -> NDArray[np.bool_]:
         """Rows whose graph is known, (n,)."""
-        return np.isfinite(self.terms).all(axis=1)
+        return np.asarray(np.isfinite(self.terms).all(axis=1))
 
     def rows(self, index: Any) -> TrainingRows:
         """Some of them."""
@@ -99,8 +98,9 @@ def _terms(row: Mapping[str, Any], graphs: Mapping[str, Array]) -> Array:
         if values["app"] in LAYERS and set(NEEDED[values["app"]]) <= set(values):
             made = cost_terms(single_layer({**values, "batch_size": share}), devices)
         else:
-            made = _of_network(architecture(str(values["app"])), int(values.get("image_px", PIXELS)),
-                               share, int(values.get("classes", CLASSES)),
+            network = architecture(str(values["app"]))
+            made = _of_network(network, int(values.get("image_px", PIXELS)), share,
+                               int(values.get("classes", CLASSES)),
                                str(values.get("optimizer", "sgd")).lower(), devices)  # fmt: skip
     except DataError:
         return np.full(len(TERMS), np.nan)

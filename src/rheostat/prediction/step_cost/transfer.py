@@ -15,7 +15,7 @@ k(x, x') = w^2 exp(-|z - z'|^2 / 2 l^2),   z standardised logarithms of `cost_te
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -30,8 +30,12 @@ ALIKE, LENGTH, ALIKE_ON_DEVICE = 0.15, 1.5, 0.07
 """Log residual of like steps: common to all devices, its length, that of one device alone."""
 SAME_APP, APP_LENGTH, SAME_APP_ON_DEVICE = 0.1, 1.0, 0.05
 """The same between sizes of one network."""
-NOISE = 0.02
-"""Log spread of one measurement."""
+NOISES = (0.02, 0.04, 0.08, 0.16, 0.32)
+"""Log spreads of one measurement, and..."""
+SCALES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""...multiples of the residual's spreads, of which the runs choose."""
+ENOUGH = 400
+"""Runs that choose them."""
 LOADINGS = (0.0, 0.4, 0.7, 0.9, 1.0)
 FEW = 100
 """A device with fewer runs may follow the others only in part."""
@@ -69,6 +73,23 @@ class TransferGP:
     app: Codes
     batch: Array
     log_y: Array
+    noise: float = NOISES[0]
+    scale: float = 1.0
+
+    def chosen(self, seed: int, least_noise: float = 0.0) -> TransferGP:
+        """The same with the noise and the scale that make the runs likeliest."""
+        noises = {max(n, least_noise) for n in NOISES}
+        every = np.random.default_rng(seed).permutation(len(self.log_y))
+        few = np.sort(every[:ENOUGH])
+        less = replace(self, **{c: getattr(self, c)[few] for c in RUNS})
+        tried = [replace(less, noise=n, scale=s) for n in sorted(noises) for s in SCALES]
+        best = max(tried, key=lambda gp: gp.evidence)
+        return replace(self, noise=best.noise, scale=best.scale)
+
+    @cached_property
+    def evidence(self) -> float:
+        """Log likelihood of the runs, less a constant, where every device follows the others."""
+        return self._given(np.ones(self.law.devices))[0]
 
     def predict(self, asked: Known) -> tuple[Array, Array]:
         """Mean and standard deviation of the logarithms, (m,) each."""
@@ -85,7 +106,8 @@ class TransferGP:
             weights.append(weight)
         mean = np.average(means, axis=0, weights=weights)
         around = np.array(variances) + (np.array(means) - mean) ** 2
-        return mean, np.sqrt(np.maximum(np.average(around, axis=0, weights=weights), NOISE**2))
+        variance = np.average(around, axis=0, weights=weights)
+        return mean, np.sqrt(np.maximum(variance, self.noise**2))
 
     def scores(self, groups: Codes) -> tuple[Array, Array]:
         """Errors of each row had its group not been run, and their standard deviations, (n,)."""
@@ -112,22 +134,28 @@ class TransferGP:
 
     @cached_property
     def _posteriors(self) -> list[_Posterior]:
+        tried = [(loadings, *self._given(loadings)) for loadings in self._loadings()]
+        weights = np.exp(np.array([t[1] for t in tried]) - max(t[1] for t in tried))
+        weights /= weights.sum()
+        return [_Posterior(float(w), t[0], *t[2:]) for w, t in zip(weights, tried, strict=True)
+                if w > 0.01]  # fmt: skip
+
+    def _given(self, loadings: Array) -> tuple[float, tuple[Array, bool], Array]:
+        """Log likelihood of the runs, and the solution for predictions."""
+        fixed, shared, same, left = self._covariance
+        spread = fixed + shared * _loaded(loadings, self.device, self.device, same)
+        factor = cho_factor(spread, lower=True)
+        alpha = cho_solve(factor, left)
+        return float(-0.5 * left @ alpha - np.log(np.diag(factor[0])).sum()), factor, alpha
+
+    @cached_property
+    def _covariance(self) -> tuple[Array, Array, NDArray[np.bool_], Array]:
         known, slopes = self._known, self._slopes(self._known)
         shared, own = self._parts(known, known)
         same = known.device[:, None] == known.device[None]
         fixed = own * same + (slopes * self.law.prior_variance) @ slopes.T
-        fixed[np.diag_indices_from(fixed)] += NOISE**2
-        left = self.log_y - self._center(known)
-        found, evidence = [], []
-        for loadings in self._loadings():
-            spread = fixed + shared * _loaded(loadings, known.device, known.device, same)
-            factor = cho_factor(spread, lower=True)
-            alpha = cho_solve(factor, left)
-            evidence.append(-0.5 * left @ alpha - np.log(np.diag(factor[0])).sum())
-            found.append((loadings, factor, alpha))
-        weights = np.exp(np.array(evidence) - max(evidence))
-        weights /= weights.sum()
-        return [_Posterior(float(w), *f) for w, f in zip(weights, found, strict=True) if w > 0.01]
+        fixed[np.diag_indices_from(fixed)] += self.noise**2
+        return fixed, shared, same, self.log_y - self._center(known)
 
     def _loadings(self) -> list[Array]:
         runs = np.bincount(self.device, minlength=self.law.devices)
@@ -158,15 +186,18 @@ class TransferGP:
         alike = np.exp(-0.5 * far / LENGTH**2)
         app = np.exp(-0.5 * far / APP_LENGTH**2)
         app *= (a.app[:, None] == b.app[None]) & (a.app >= 0)[:, None]
-        return (ALIKE**2 * alike + SAME_APP**2 * app,
-                ALIKE_ON_DEVICE**2 * alike + SAME_APP_ON_DEVICE**2 * app)  # fmt: skip
+        wide = self.scale**2
+        return (wide * (ALIKE**2 * alike + SAME_APP**2 * app),
+                wide * (ALIKE_ON_DEVICE**2 * alike + SAME_APP_ON_DEVICE**2 * app))  # fmt: skip
 
     def _top(self, rows: Known, slopes: Array) -> Array:
         """Variance of each row before any run, noise included."""
-        residual = ALIKE**2 + SAME_APP**2 + ALIKE_ON_DEVICE**2 + SAME_APP_ON_DEVICE**2 + NOISE**2
-        return np.asarray(residual + (slopes**2 * self.law.prior_variance).sum(axis=1))
+        residual = ALIKE**2 + SAME_APP**2 + ALIKE_ON_DEVICE**2 + SAME_APP_ON_DEVICE**2
+        law = (slopes**2 * self.law.prior_variance).sum(axis=1)
+        return np.asarray(self.scale**2 * residual + self.noise**2 + law)
 
 
+RUNS = ("terms", "device", "app", "batch", "log_y")
 _PLACES = [TERMS.index(c) for c in COORDINATES]
 
 

@@ -1,4 +1,4 @@
-"""``rheostat dnn``: what a step of deep learning costs, from its graph of operations."""
+"""``rheostat dnn import``: what a step of deep learning costs, from its graph of operations."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from rheostat.cli import options as o
 if TYPE_CHECKING:
     from rheostat.core.graph import Graph
 
-dnn = typer.Typer(
-    help="Deep learning: time and memory of a training step, from its graph of operations.",
-    no_args_is_help=True,
-)
 
-
-@dnn.command("import")
 def import_(
     sources: Annotated[
         list[str],

@@ -1,0 +1,171 @@
+"""``rheostat dnn fit`` and ``predict``: what a training step takes, and what to request for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rheostat.cli import options as o
+
+if TYPE_CHECKING:
+    from rheostat.core.jobs import JobTable
+    from rheostat.core.outcome import Outcome
+    from rheostat.core.report import Grid
+    from rheostat.prediction.step_cost import StepCost
+
+QUANTITIES = ("runtime_s", "sample_s", "epoch_s", "memory_peak_b", "energy_j", "power_w")
+
+
+def fit(
+    runs: Annotated[
+        Path,
+        typer.Argument(
+            help="Measured training runs: PROFET, Justus, records with graphs, or a table with "
+            "app, device, batch_size and runtime_s (--map, --column).",
+            metavar="TABLE",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Where the model goes.", writable=True,
+                           dir_okay=False)
+    ] = Path("dnn.rheo"),
+    target: Annotated[
+        str, typer.Option(help="Quantities to learn, comma-separated.  [default: those there]")
+    ] = "",
+    where: o.Where = None,
+    seed: o.Seed = 0,
+    form: o.Form = "",
+    mapped: o.Map = None,
+    column: o.Columns = None,
+    json: o.Json = False,
+) -> None:  # fmt: skip
+    """Learn what training steps take, and save the model; says how right it is.
+
+    The errors are those on runs, and on whole networks, that were left out; the trivial baseline
+    beside them is the median of the device's other runs at the same batch size.
+    """
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes, working
+    from rheostat.core.report import Report, Section
+    from rheostat.prediction.persist import save
+    from rheostat.prediction.step_cost import StepCost
+    from rheostat.recipes.dnnperf import left_out_errors
+
+    jobs = o.only(o.load(runs, form, mapped, column), where)
+    model = StepCost(o.names(target) or None, seed=seed)
+    with working(f"learning from {len(jobs):,} runs"):
+        model.fit(jobs)
+    tell_notes(model.notes_)
+    errors = {name: left_out_errors(model, name) for name in model.fits_}
+    path = save(model, out)
+    tell(f"wrote {path}")
+    facts = {
+        "model": str(path), "rows": len(jobs), "devices": model.devices_, "networks": model.apps_,
+        "configurations": {name: len(fit.log_y) for name, fit in model.fits_.items()},
+        "median_ape": errors,
+    }  # fmt: skip
+    if json:
+        put_json("rheostat.dnn-fit/1", facts)
+        return
+    said = [f"{len(jobs):,} runs of {len(model.apps_)} networks on {', '.join(model.devices_)}."]
+    said += [
+        f"{name}: median error {100 * e['run']:.1f} % on a run left out, {100 * e['network']:.1f} %"
+        f" on a network left out, {100 * e['baseline']:.0f} % of the trivial baseline."
+        for name, e in errors.items()
+    ]
+    put_report(Report("", [Section("fit", tuple(said))], facts))
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model saved by rheostat dnn fit.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="Runs to predict, a row each.", metavar="[TABLE]")
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--model-name", help="Instead of TABLE: a network by name, as resnet50.")
+    ] = "",
+    device: Annotated[str, typer.Option(help="Device of the named network.")] = "",
+    batch_size: Annotated[int, typer.Option(min=1, help="Samples of a step.")] = 32,
+    image_px: Annotated[int, typer.Option(min=1, help="Edge of the images.")] = 224,
+    classes: Annotated[int, typer.Option(min=1, help="Outputs of the network.")] = 1000,
+    optimizer: Annotated[str, typer.Option(help="sgd, momentum or adam.")] = "sgd",
+    precision_bits: Annotated[int, typer.Option(min=1, help="Bits of a number.")] = 32,
+    gpus: Annotated[int, typer.Option(min=1, help="Devices that share the batch.")] = 1,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="Samples of a pass over the data.")
+    ] = None,
+    epochs: Annotated[float, typer.Option(min=0.0, help="Passes over the data.")] = 1.0,
+    risk: Annotated[
+        float, typer.Option(min=0.0001, max=0.5, help="Probability that the request is too small.")
+    ] = 0.05,
+    form: o.Form = "",
+    mapped: o.Map = None,
+    column: o.Columns = None,
+    json: o.Json = False,
+) -> None:
+    """Say what training takes: time of a step and a pass, memory, energy, with 90 % intervals.
+
+    With --samples the wall time to request is named, and where memory was learned the memory: the
+    run needs more with probability --risk.  The trivial baseline stands beside: the median of runs
+    on this device at the nearest batch size.
+    """
+    from rheostat.cli.output import put_json, put_report, tell_notes
+    from rheostat.core.jobs import Moment
+    from rheostat.core.report import Report, Section
+    from rheostat.prediction.persist import load
+    from rheostat.recipes.dnnperf import one_run, request
+
+    if bool(name) == (file is not None):
+        raise typer.BadParameter("expected a TABLE or --model-name, one of the two")
+    learner: StepCost = load(model, ["step-cost"])
+    if file is not None:
+        jobs = o.load(file, form, mapped, column).known_at(Moment.SUBMIT)
+    else:
+        jobs = one_run(name, device=device or learner.devices_[0], batch_size=batch_size,
+                       image_px=image_px, classes=classes, optimizer=optimizer,
+                       precision_bits=precision_bits, gpus=gpus, samples=samples)  # fmt: skip
+    outcome = learner.predict(jobs)
+    grid = _grid(learner, jobs, outcome, request(outcome, risk, epochs=epochs))
+    said = f"{len(jobs):,} runs; requests are too small with probability {risk:g}."
+    if json:
+        rows = [dict(zip(grid.heads, map(_plain, row), strict=True)) for row in grid.rows]
+        put_json("rheostat.dnn-predict/1", {"model": str(model), "level": 0.9, "risk": risk,
+                                            "runs": rows})  # fmt: skip
+        return
+    put_report(Report("", [Section("predict", (said,), grid)]), grid)
+    unknown = sorted(set(jobs.frame["device"].to_list()) - set(learner.devices_)) if (
+        "device" in jobs.columns) else []  # fmt: skip
+    if unknown:
+        from rheostat.cli.output import tell
+
+        tell(f"note: no run on {', '.join(map(str, unknown))} was learned from: intervals are wide")
+    tell_notes(outcome.notes)
+
+
+def _grid(learner: StepCost, jobs: JobTable, outcome: Outcome, asked: dict[str, Any]) -> Grid:
+    from rheostat.core.report import Grid
+    from rheostat.explanation.number_words import unit_of
+    from rheostat.recipes.dnnperf import nearest_runs
+
+    who = [c for c in ("app", "device", "batch_size", "image_px", "gpus") if c in jobs.columns]
+    columns: list[list[Any]] = [jobs.frame[c].to_list() for c in who]
+    heads: list[str] = list(who)
+    units = [""] * len(who)
+    for q in (q for q in QUANTITIES if q in outcome):
+        low, high = outcome.interval(q)
+        middle = outcome.quantile(q, 0.5)
+        columns.append(list(zip(middle.tolist(), low.tolist(), high.tolist(), strict=True)))
+        heads, units = [*heads, q], [*units, unit_of(q)]
+        if q in learner.fits_:
+            columns.append(nearest_runs(learner, jobs, q).tolist())
+            heads, units = [*heads, f"baseline_{q}"], [*units, unit_of(q)]
+    for q, values in asked.items():
+        columns.append(values.tolist())
+        heads, units = [*heads, q], [*units, unit_of(q)]
+    return Grid(tuple(heads), tuple(zip(*columns, strict=True)), tuple(units))
+
+
+def _plain(value: Any) -> Any:
+    keys = ("median", "low", "high")
+    return dict(zip(keys, value, strict=True)) if isinstance(value, tuple) else value

@@ -1,0 +1,103 @@
+"""What will this training run take on that device?  Black box and white box, wired from parts.
+
+The mechanisms are `rheostat.prediction.step_cost` and, for the reconstruction of the published
+poster, `rheostat.prediction.step_cost.graph_net`; here are the questions that people ask: a network
+by its name, a table, a request that is killed no more often than said.
+
+References
+----------
+Vallabhajosyula, Ramnath: estimating resources of deep learning by black-box and white-box models
+(poster, ISC 2025; authors inferred).  Its features, network and loss are not public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import Array, Outcome
+from rheostat.core.vocabulary import table
+from rheostat.measurement.training_runs.training_columns import COLUMNS
+from rheostat.prediction.architectures.named import architecture, training_step
+from rheostat.prediction.step_cost import StepCost
+from rheostat.prediction.step_cost.additive import Codes
+from rheostat.prediction.step_cost.rows import PIXELS, TrainingRows
+
+
+def one_run(network: str, **sizes: Any) -> JobTable:
+    """A table of one training run; sizes that are None are left out.
+
+    An unknown network, or images too small for it, is a `DataError`.
+
+    >>> one_run("resnet-50", batch_size=32, device="T4", samples=None).columns
+    ('app', 'batch_size', 'device')
+    """
+    wanted = {"image": "image_px", "batch": "batch_size", "classes": "classes"}
+    known = {ours: sizes[theirs] for ours, theirs in wanted.items() if sizes.get(theirs)}
+    training_step(network, **{"image": PIXELS, "batch": 1, **known})
+    given = {name: [value] for name, value in sizes.items() if value is not None}
+    return table({"app": [architecture(network)], **given}, COLUMNS)
+
+
+def nearest_runs(model: StepCost, jobs: JobTable, target: str) -> Array:
+    """The trivial baseline, (n,): the median of runs on this device at the nearest batch size.
+
+    A device that was never run has the median of all.
+    """
+    fit, rows = model.fits_[target], TrainingRows.of(jobs, model.terms)
+    places = {name: i for i, name in enumerate(model.devices_)}
+    made = []
+    for device, batch in zip(rows.device.tolist(), rows.batch, strict=True):
+        same = fit.device == places.get(device, -1)
+        there = same if same.any() else np.ones(len(fit.device), dtype=bool)
+        away = np.abs(np.log(fit.batch / batch)) + np.where(there, 0.0, np.inf)
+        made.append(np.median(fit.log_y[away <= away.min() + 1e-9]))
+    return np.exp(made)
+
+
+def request(outcome: Outcome, risk: float, *, epochs: float = 1.0) -> dict[str, Array]:
+    """What to ask a scheduler for, so that a run is killed with probability ``risk``.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Of `StepCost.predict`.
+    risk : float
+        Probability that the run needs more, above 0 and below 1.
+    epochs : float
+        Passes over the data.
+
+    Returns
+    -------
+    dict of str to array
+        ``time_limit_s`` where a pass over the data is known, ``memory_b`` where memory was learned.
+    """
+    asked: Mapping[str, tuple[str, float]] = {
+        "time_limit_s": ("epoch_s", epochs), "memory_b": ("memory_peak_b", 1.0),
+    }  # fmt: skip
+    return {name: outcome.quantile(quantity, 1.0 - risk) * times
+            for name, (quantity, times) in asked.items() if quantity in outcome}  # fmt: skip
+
+
+def left_out_errors(model: StepCost, target: str) -> dict[str, float]:
+    """Median relative errors of the fitted runs, each or its whole network left out.
+
+    The third is that of the trivial baseline: the median of the other runs on the device with the
+    same batch size.
+    """
+    fit = model.fits_[target]
+    made = {"run": np.arange(len(fit.app)), "network": fit.app}
+    errors = {name: fit.scores(groups)[0] for name, groups in made.items()}
+    errors["baseline"] = _trivial(fit.device, fit.batch, fit.log_y)
+    return {name: float(np.median(np.abs(np.expm1(-e)))) for name, e in errors.items()}
+
+
+def _trivial(device: Codes, batch: Array, log_y: Array) -> Array:
+    errors = np.empty(len(log_y))
+    for i in range(len(log_y)):
+        others = (device == device[i]) & (batch == batch[i]) & (np.arange(len(log_y)) != i)
+        errors[i] = log_y[i] - np.median(log_y[others] if others.any() else log_y)
+    return errors

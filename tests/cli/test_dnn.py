@@ -1,0 +1,69 @@
+"""``rheostat dnn`` as it is typed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rheostat.cli import run
+from tests.prediction.test_step_cost import RUNS, plus
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dnn")
+    plus(RUNS, memory_peak_b=1e9 * RUNS.numpy("batch_size")).frame.write_csv(folder / "runs.csv")
+    assert run(["dnn", "fit", str(folder / "runs.csv"), "-o", str(folder / "m")]) == 0
+    return folder / "m"
+
+
+def test_errors_of_the_fit_stand_beside_the_trivial_baseline(model, capsys):
+    runs = model.parent / "runs.csv"
+    assert run(["dnn", "fit", str(runs), "-o", str(model.parent / "again"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["schema"] == "rheostat.dnn-fit/1"
+    scores = said["median_ape"]["runtime_s"]
+    assert max(scores["run"], scores["network"]) < 0.3 * scores["baseline"]
+
+
+def test_a_named_network_has_time_memory_and_a_request(model, capsys):
+    call = ["dnn", "predict", str(model), "--model-name", "resnet-18", "--device", "B",
+            "--image-px", "64", "--classes", "10", "--samples", "5000", "--json"]  # fmt: skip
+    requests = []
+    for risk in ("0.05", "0.4"):
+        assert run([*call, "--risk", risk]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said["schema"] == "rheostat.dnn-predict/1"
+        (row,) = said["runs"]
+        assert row["runtime_s"]["low"] < row["runtime_s"]["median"] < row["runtime_s"]["high"]
+        assert {"baseline_runtime_s", "epoch_s", "memory_peak_b", "memory_b"} <= set(row)
+        requests.append(row["time_limit_s"])
+    assert requests[0] > requests[1] > 0
+
+
+def test_a_table_is_answered_row_by_row(model, capsys):
+    assert run(["dnn", "predict", str(model), str(model.parent / "runs.csv"), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["runs"]
+    middle = [r["runtime_s"]["median"] for r in rows]
+    assert np.median(np.abs(middle / RUNS.numpy("runtime_s") - 1)) < 0.05
+
+
+def test_the_front_turns_the_batch_and_the_device_of_a_run(model, capsys):
+    call = ["front", str(model.parent / "runs.csv"), "--where", "app=VGGSmall", "--model",
+            str(model), "--knob", "batch_size=16,48", "--knob", "device=A,B,C", "--objectives",
+            "runtime_s,memory_peak_b", "--rule", "weighted=runtime_s:1", "--json"]  # fmt: skip
+    assert run(call) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["choice"]["setting"]["device"] == "B"
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "word"),
+    [([], 2, "TABLE"), (["--model-name", "gpt-9"], 1, "VGG16"),
+     (["--model-name", "inceptionv3", "--image-px", "32"], 1, "too small")],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_one_message(model, capsys, more, code, word):
+    assert run(["dnn", "predict", str(model), *more]) == code
+    assert word in capsys.readouterr().err

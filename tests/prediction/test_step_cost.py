@@ -1,0 +1,184 @@
+"""What a training step costs: rates of known truth, transfer between devices, honest intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rheostat import table
+from rheostat.core.jobs import Moment
+from rheostat.errors import DataError
+from rheostat.measurement.training_runs.training_columns import COLUMNS
+from rheostat.prediction.architectures import training_step
+from rheostat.prediction.step_cost import StepCost
+from rheostat.prediction.step_cost.additive import AdditiveCost, fit_additive
+from rheostat.prediction.step_cost.rows import TrainingRows
+from rheostat.prediction.step_cost.terms import TERMS
+from rheostat.prediction.step_cost.transfer import TransferGP
+from rheostat.testing import predictors as promise
+
+NETWORKS = ("LeNet5", "MNIST_CNN", "CIFAR10_CNN", "VGGSmall", "ResNetSmall", "ResNet18")
+RATES = np.exp(np.random.default_rng(5).uniform(-4.0, 2.0, len(TERMS)))
+SPEED = {"A": 1.0, "B": 0.4, "C": 2.5}
+
+
+def runs(n: int = 120, seed: int = 0, noise: float = 0.03):
+    """Training runs of six networks on three devices, whose true rates are known."""
+    rng = np.random.default_rng(seed)
+    made = {
+        "app": rng.choice(NETWORKS, n).tolist(),
+        "device": rng.choice(list(SPEED), n).tolist(),
+        "image_px": rng.choice([32, 64, 128], n).tolist(),
+        "classes": [10] * n,
+        "batch_size": rng.choice([16, 32, 64, 128], n).tolist(),
+        "optimizer": ["sgd"] * n,
+    }
+    terms = TrainingRows.of(table(made)).terms
+    speed = np.array([SPEED[d] for d in made["device"]])
+    made["runtime_s"] = terms @ RATES * speed * np.exp(rng.normal(0, noise, n))
+    return table(made)
+
+
+RUNS = runs()
+
+
+def plus(jobs, **columns):
+    """The table with measured columns added."""
+    frame = jobs.frame.with_columns(**{k: pl.lit(v) if np.ndim(v) == 0 else pl.Series(v)
+                                       for k, v in columns.items()})  # fmt: skip
+    return table(frame, COLUMNS)
+
+
+def rows_where(jobs, **wanted):
+    keep = np.ones(len(jobs), bool)
+    for name, value in wanted.items():
+        keep &= (jobs.frame[name] == value).to_numpy()
+    return keep
+
+
+def errors(model, jobs):
+    return np.abs(model.predict(jobs).quantile("runtime_s", 0.5) / jobs.numpy("runtime_s") - 1)
+
+
+def test_rates_of_known_truth_are_learned_with_their_scale():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0.1, 3.0, (400, 4)) * [1.0, 0.2, 3.0, 1.0]
+    device = rng.integers(0, 2, 400)
+    rates = np.array([[2.0, 0.5, 0.1, 1.0], [4.0, 1.0, 0.2, 2.0]])
+    law = fit_additive(x, np.log((x * rates[device]).sum(1)), device, 2)
+    assert law.rates == pytest.approx(rates, rel=0.1)
+
+
+def test_slopes_are_the_derivatives():
+    rng = np.random.default_rng(2)
+    x, device = rng.uniform(0.1, 1.0, (5, 3)), np.array([0, 1, 0, 1, 1])
+    p = rng.normal(0, 0.3, 3 + 2 + 6)
+    at = AdditiveCost(p, 2, 3).predict(x, device)
+    moved = [(AdditiveCost(p + 1e-6 * e, 2, 3).predict(x, device) - at) / 1e-6 for e in np.eye(11)]
+    assert AdditiveCost(p, 2, 3).slopes(x, device) == pytest.approx(np.array(moved).T, abs=1e-4)
+
+
+def test_a_run_left_out_is_what_a_fit_without_it_says():
+    """The closed form of `scores` against the same Gaussian given all other runs."""
+    fit = StepCost().fit(RUNS.rows(np.arange(40))).fits_["runtime_s"]
+    error, spread = fit.scores(np.arange(len(fit.app)))
+    for i in (0, 7, 23):
+        others = np.arange(len(fit.app)) != i
+        less = TransferGP(fit.law, *(getattr(fit, c)[others] for c in
+                                     ("terms", "device", "app", "batch", "log_y",
+                                      )), noise=fit.noise, scale=fit.scale)  # fmt: skip
+        object.__setattr__(less, "_scaling", fit._scaling)
+        weights = max(fit._posteriors, key=lambda q: q.weight).loadings
+        object.__setattr__(less, "_loadings", lambda w=weights: [w])
+        mean, deviation = less.predict(type(fit._known)(*(v[[i]] for v in fit._known)))
+        assert error[i] == pytest.approx(fit.log_y[i] - mean[0], abs=1e-6)
+        assert spread[i] == pytest.approx(deviation[0], rel=1e-6)
+
+
+def test_five_runs_place_a_device_that_the_others_explain():
+    few = np.flatnonzero(rows_where(RUNS, device="C"))[:5]
+    model = StepCost().fit(RUNS.rows(np.r_[np.flatnonzero(~rows_where(RUNS, device="C")), few]))
+    new = runs(200, seed=3)
+    asked = new.rows(rows_where(new, device="C"))
+    assert np.mean(errors(model, asked)) < 0.08
+    alone = StepCost().fit(RUNS.rows(few))
+    assert np.mean(errors(model, asked)) < 0.5 * np.mean(errors(alone, asked))
+
+
+def test_a_network_never_run_is_answered_from_its_graph():
+    without = RUNS.rows(~rows_where(RUNS, app="ResNet18"))
+    model, asked = StepCost().fit(without), RUNS.rows(rows_where(RUNS, app="ResNet18"))
+    assert np.median(errors(model, asked)) < 0.15
+    sizes = [float(np.diff(model.predict(j).interval("runtime_s"), axis=0).mean() /
+             model.predict(j).mean("runtime_s").mean()) for j in (asked, without)]  # fmt: skip
+    assert sizes[0] > sizes[1]
+
+
+@pytest.mark.parametrize("few", [25, 80])
+def test_intervals_of_new_runs_hold_nine_of_ten(few):
+    inside = []
+    for seed in range(4):
+        model = StepCost().fit(runs(few, seed=10 + seed, noise=0.1))
+        new = runs(150, seed=20 + seed, noise=0.1)
+        low, high = model.predict(new).interval("runtime_s")
+        inside += ((new.numpy("runtime_s") >= low) & (new.numpy("runtime_s") <= high)).tolist()
+    assert 0.85 <= np.mean(inside) <= 0.97
+
+
+def test_a_device_never_run_has_wide_intervals():
+    model = StepCost().fit(RUNS)
+    asked = RUNS.rows([0])
+    elsewhere = asked.with_columns([], device="Z")
+    low, high = model.predict(elsewhere).interval("runtime_s")
+    assert high[0] / low[0] > 4
+    low, high = model.predict(asked).interval("runtime_s")
+    assert high[0] / low[0] < 1.5
+
+
+def test_promises_of_a_predictor():
+    model = promise.returns_itself(lambda seed: StepCost(seed=seed), RUNS)
+    promise.repeats_itself(model, lambda seed: StepCost(seed=seed), RUNS)
+    promise.forgets_row_order(model, RUNS)
+    promise.forgets_batch_size(model, RUNS)
+    promise.bears_unseen_names(model, RUNS)
+    promise.stays_physical(model, RUNS)
+    promise.ignores_the_future_in_questions(model, RUNS, Moment.SUBMIT)
+
+
+def test_what_has_no_graph_is_abstained_on_and_named():
+    model = StepCost().fit(RUNS)
+    outcome = model.predict(table({"app": ["secret", "LeNet5"], "device": ["A", "A"],
+                                   "image_px": [32, 32], "batch_size": [16, 16]}))  # fmt: skip
+    assert outcome.abstained.tolist() == [True, False]
+    assert "secret" in outcome.notes[0].message
+    with pytest.raises(DataError, match="no graph of app=secret"):
+        StepCost().fit(table({"app": ["secret"], "device": ["A"], "runtime_s": [1.0]}))
+
+
+def test_a_graph_of_ones_own_counts_as_a_named_one():
+    jobs = table({"app": ["mine"] * 3, "device": ["A"] * 3, "graph": ["a", "b", "c"],
+                  "runtime_s": [1.0, 2.0, 4.0], "batch_size": [8, 16, 32]})  # fmt: skip
+    graphs = {g: training_step("LeNet5", 32, b) for g, b in (("a", 8), ("b", 16), ("c", 32))}
+    model = StepCost(graphs=graphs).fit(jobs)
+    assert model.predict(jobs).quantile("runtime_s", 0.5) == pytest.approx([1, 2, 4], rel=0.15)
+
+
+def test_energy_and_memory_are_learned_where_they_were_measured():
+    jobs = plus(RUNS, energy_j=RUNS.numpy("runtime_s") * 100.0,
+                             memory_peak_b=RUNS.numpy("runtime_s") * 1e9)  # fmt: skip
+    outcome = StepCost().fit(jobs).predict(jobs.rows([0, 1, 2]))
+    power = outcome.quantile("energy_j", 0.5) / outcome.quantile("runtime_s", 0.5)
+    assert power == pytest.approx(100.0, rel=0.05)
+    assert "power_w" in outcome
+    assert "memory_peak_b" in outcome
+
+
+def test_a_pass_takes_its_steps_and_what_was_seen_besides():
+    jobs = plus(RUNS, samples=1000)
+    steps = np.ceil(1000 / jobs.numpy("batch_size"))
+    longer = plus(jobs, epoch_s=jobs.numpy("runtime_s") * steps * 1.2)
+    outcome = StepCost().fit(longer).predict(jobs)
+    ratio = outcome.quantile("epoch_s", 0.5) / (outcome.quantile("runtime_s", 0.5) * steps)
+    assert ratio == pytest.approx(1.2, rel=1e-3)
+    assert outcome["sample_s"] == pytest.approx(outcome["runtime_s"] / jobs.numpy("batch_size"))
