@@ -174,6 +174,65 @@ ENTRY %main.9 (arg0.1: bf16[2,3], arg1.2: f8e4m3fn[2], arg2: s4[6]) -> (f32[2], 
 """  # noqa: E501
 
 
+FORMS = """HloModule forms_spmd, is_scheduled=true, num_partitions=2, input_output_alias={ {0}: (0, {}, may-alias) }
+
+%add_F32.v3 (lhs: f32[], rhs: f32[]) -> f32[] {
+  %lhs = f32[] parameter(0)
+  %rhs = f32[] parameter(1)
+  ROOT %add = f32[] add(%lhs, %rhs)
+}, execution_thread="main"
+
+wrapped {
+  p = f32[8,4]{1,0} parameter(0)
+  ROOT all = f32[8,4]{1,0} all-to-all(p), channel_id=1, replica_groups={{0,1}}, dimensions={0}
+}
+
+same {
+  y = f32[] parameter(0)
+  ROOT copy = f32[] copy(y)
+}
+
+ENTRY %Entry (p0: f32[8,4], p1: (f32[], (f32[2]))) -> f32[8,4] {
+  %p0 = f32[8,4]{1,0:T(8,128)} parameter(0), parameter_replication={true}, origin={{"v1"}}
+  %p1 = (f32[], (f32[2]{0})) parameter(1), sharding={{manual}, {maximal device=0}}
+  %s = f32[] get-tuple-element(%p1), index=0
+  %token = token[] after-all()
+  %recv = (f32[], u32[]{:S(2)}, token[]) recv(%token), channel_id=15, is_host_transfer=true
+  %recv-done = (f32[], token[]) recv-done(%recv), channel_id=15
+  %send = (f32[], u32[], token[]) send(%s, %token), channel_id=16, control-predecessors={%recv}
+  %scalar-window = f32[] reduce-window(%s, %s), to_apply=%add_F32.v3
+  %lit = f32[4]{0} custom-call(%s), custom_call_target="Sharding", literal=( s32[4]{0} {4, 128}, pred[] 1 ), metadata={op_name="\\"it\\'s {not\\" a (problem" profile_type={1}}, backend_config={key: "value"}
+  %composite = f32[] call(%s), to_apply=same, is_composite=true, frontend_attributes={composite.attributes={n = 1 : i32, t = dense<1> : tensor<i32>},composite.name="a.b"}
+  %which = s32[] constant(1)
+  %branch = f32[] conditional(%which, %s, %composite, %s), branch_computations={%same, %same, %same}
+  %started = ((f32[8,4]{1,0}), f32[8,4]{1,0}, s32[]) async-start(%p0), async_execution_thread="other", calls=wrapped
+  %updated = ((f32[8,4]{1,0}), f32[8,4]{1,0}, s32[]) async-update(%started)
+  %finished = f32[8,4]{1,0} async-done(%updated)
+  %sugar = ((f32[8,4]{1,0}), f32[8,4]{1,0}, s32[]) custom-call-start(%p0), custom_call_target="foo"
+  %sweet = f32[8,4]{1,0} custom-call-done(%sugar)
+  %reduced = f32[8,4]{1,0} all-reduce(%finished), channel_id=2, replica_groups=[1,2]<=[2], use_global_device_ids=true, to_apply=%add_F32.v3
+  %gathered = f32[16,4]{1,0} all-gather(%reduced), dimensions={0}
+  %domain = f32[] domain(%s), domain={kind="sharding", entry={maximal device=0}, exit={}}
+  %rng = f32[8]{0} rng(%s, %domain), distribution=rng_uniform
+  %bits = (u64[2]{0}, u32[3,5]{1,0}) rng-bit-generator(%state), algorithm=rng_three_fry
+  ROOT %out = f32[8,4]{1,0} add(%reduced, %sweet)
+}
+"""  # noqa: E501
+
+
+def test_tokens_threads_wrapped_calls_sharding_and_nested_attributes() -> None:
+    text = FORMS.replace(
+        "  %bits", "  %state = u64[2]{0} rng-get-and-update-state(), delta=4\n  %bits"
+    )
+    graph = from_hlo(text)
+    assert len(graph) == 3 + 2 + 2 + 24
+    assert run_of(graph, "flops") == 32 + 32, "an all-reduce and a sum"
+    assert run_of(graph, "transcendentals") == 8 + 2 + 2 + 15
+    assert [n.count for n in graph.notes] == [1], "the call into a library"
+    with pytest.raises(DataError, match="above, got state"):
+        from_hlo(FORMS)
+
+
 def test_the_text_of_older_releases_with_types_comments_and_small_formats() -> None:
     graph = from_hlo(OLD)
     assert graph.name == "cluster_0__XlaCompiledKernel"

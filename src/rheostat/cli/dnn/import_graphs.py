@@ -27,6 +27,10 @@ def import_(
         Path | None,
         typer.Option("--out", "-o", help="Keep the graph in this file.", writable=True),
     ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option("--size", help="A size that an ONNX model leaves open, as N=32."),
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Read graphs of operations, and print what one run costs by class of operation.
@@ -40,7 +44,8 @@ def import_(
 
     if out is not None and len(sources) > 1:
         raise typer.BadParameter(f"expected one SOURCE with --out, got {len(sources)}")
-    graphs = [open_graph(source) for source in sources]
+    sizes = _sizes(size)
+    graphs = [open_graph(source, sizes) for source in sources]
     for graph in graphs:
         tell_notes(graph.notes)
     if out is not None:
@@ -51,6 +56,14 @@ def import_(
         return
     for number, graph in enumerate(graphs):
         print("\n" * (number > 0) + _table(graph))
+
+
+def _sizes(flags: list[str] | None) -> dict[str, int]:
+    """Whole numbers by name."""
+    given = o.pairs(flags, "--size")
+    if odd := [v for v in given.values() if not v.isdecimal() or int(v) < 1]:
+        raise typer.BadParameter(f"expected a whole number from 1, got {odd[0]!r}")
+    return {name: int(value) for name, value in given.items()}
 
 
 def _facts(graph: Graph) -> dict[str, Any]:

@@ -116,8 +116,8 @@ def _step(torch: Any, module: Any, loss: Callable[[Any], Any]) -> Callable[..., 
         values = {k: v.detach().requires_grad_() for k, v in weights.items()}
         copies = {k: v.clone() for k, v in others.items()}
         output = torch.func.functional_call(module, {**values, **copies}, args)
-        found = torch.autograd.grad(loss(output), list(values.values()), allow_unused=True)
-        pairs = zip(weights.values(), found, strict=True)
+        gradients = torch.autograd.grad(loss(output), list(values.values()), allow_unused=True)
+        pairs = zip(weights.values(), gradients, strict=True)
         return [w - STEP_SIZE * g for w, g in pairs if g is not None]
 
     return step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ from rheostat.measurement.lines import raw_lines, whole
 START_B = 4096
 
 
-def read_graph(source: str | Path, *, optimised: bool = True) -> Graph:
+def read_graph(
+    source: str | Path, *, optimised: bool = True, sizes: Mapping[str, int] | None = None
+) -> Graph:
     """A graph of operations.
 
     Parameters
@@ -33,6 +35,8 @@ def read_graph(source: str | Path, *, optimised: bool = True) -> Graph:
         ``rheostat dnn import --out`` wrote.
     optimised : bool
         Of a record, the compiled graph rather than the one before.
+    sizes : mapping, optional
+        Sizes that an ONNX model leaves open, as ``{"N": 32}``.
 
     Returns
     -------
@@ -51,7 +55,11 @@ def read_graph(source: str | Path, *, optimised: bool = True) -> Graph:
     if file.suffix == ".onnx":
         from rheostat.measurement.graphs.from_onnx import read_onnx
 
-        return read_onnx(file)
+        return read_onnx(file, sizes=sizes)
+    if sizes:
+        raise DataError(
+            str(file), ["expected an ONNX model, whose sizes may be open: leave them out"]
+        )
     if file.suffix == ".pt2":
         from rheostat.measurement.graphs.from_torch import read_exported
 
@@ -70,13 +78,15 @@ def read_graph(source: str | Path, *, optimised: bool = True) -> Graph:
         raise DataError(str(file), [problem, "the text is damaged: write it anew"]) from error
 
 
-def open_graph(source: str) -> Graph:
+def open_graph(source: str, sizes: Mapping[str, int] | None = None) -> Graph:
     """A graph from a file, or from ``module:function`` where no such file is there.
 
     Parameters
     ----------
     source : str
         As for `read_graph` or `from_function`.
+    sizes : mapping, optional
+        As for `read_graph`.
 
     Returns
     -------
@@ -89,7 +99,9 @@ def open_graph(source: str) -> Graph:
         It is neither.
     """
     named = re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", source)
-    return from_function(source) if named and not Path(source).exists() else read_graph(source)
+    if named and not Path(source).exists():
+        return from_function(source)
+    return read_graph(source, sizes=sizes)
 
 
 def graphs_of(

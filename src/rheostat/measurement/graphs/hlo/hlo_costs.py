@@ -84,7 +84,7 @@ def _applying(made: HloInstruction, types: Sequence[HloType], applied: Applied) 
         return once.times(max(0, types[0].elements - made.type.elements))
     if made.opcode == "scatter":
         return once.times(types[-1].elements)
-    window = math.prod(s.size for s in read_window(made.attributes["window"]))
+    window = math.prod(s.size for s in read_window(made.window))
     if made.opcode == "reduce-window":
         return once.times((window - 1) * made.type.elements)
     select, scatter = (applied(made.computations(a)[0]) for a in ("select", "scatter"))
@@ -108,7 +108,7 @@ def convolution_flops(
 ) -> float:
     """Multiply-adds of kernel elements that meet an input element, not its padding, times 2."""
     labels = ConvolutionLabels.of(made.attributes["dim_labels"])
-    sides = read_window(made.attributes.get("window", "{}"))
+    sides = read_window(made.window)
     sizes = {c: given.dims[i] for i, c in enumerate(labels.input)}
     features = int(made.attributes.get("feature_group_count", "1"))
     batches = int(made.attributes.get("batch_group_count", "1"))
@@ -166,7 +166,8 @@ def log2_up(count: int) -> int:
 
 FLOPS: dict[str, Callable[[HloInstruction, Sequence[HloType]], float]] = {
     "dot": _dot, "ragged-dot": _dot, "scaled-dot": _dot, "convolution": _convolution,
-    "custom-call": _custom, "sort": _sort, "fft": _fft, "cholesky": _cholesky,
+    "custom-call": _custom, "custom-call-start": _custom, "sort": _sort, "fft": _fft,
+    "cholesky": _cholesky,
     "triangular-solve": _triangular, "all-reduce": _each_part,
     "all-reduce-start": _each_part, "reduce-scatter": _each_part,
 }  # fmt: skip

@@ -166,10 +166,10 @@ def _reduce(made: HloInstruction, types: Types) -> HloType:
 
 
 def _reduce_window(made: HloInstruction, types: Types) -> HloType:
-    sides = read_window(made.attributes["window"]) if made.attributes["window"] != "{}" else ()
+    sides = read_window(made.window)
     values = types[: len(types) // 2]
     if len(sides) != len(values[0].dims) or len(types) % 2:
-        raise HloError(f"expected a window over {values[0]}, got {made.attributes['window']}")
+        raise HloError(f"expected a window over {values[0]}, got {made.window}")
     dims = tuple(s.positions(d) for s, d in zip(sides, values[0].dims, strict=True))
     parts = tuple(HloType(v.dtype, dims) for v in values)
     return parts[0] if len(parts) == 1 else HloType("tuple", (), parts)
@@ -190,17 +190,17 @@ def _dot(made: HloInstruction, types: Types) -> HloType:
 
 def _convolution(made: HloInstruction, types: Types) -> HloType:
     labels = ConvolutionLabels.of(made.attributes["dim_labels"])
-    sides = read_window(made.attributes.get("window", "{}"))
+    sides = read_window(made.window)
     kernel = {c: types[1].dims[i] for i, c in enumerate(labels.kernel)}
     given = {c: types[0].dims[i] for i, c in enumerate(labels.input)}
     groups = int(made.attributes.get("feature_group_count", "1"))
     batches = int(made.attributes.get("batch_group_count", "1"))
     if len(types) != 2 or given["f"] != kernel["i"] * groups or len(sides) != len(labels.space):
         raise HloError(f"expected a kernel and window that fit {types[0]}, got {types[1]} and "
-                         f"{made.attributes.get('window', 'no window')}")  # fmt: skip
+                         f"{made.window}")  # fmt: skip
     if [s.size for s in sides] != [kernel[c] for c in labels.space]:
         raise HloError(f"expected a window of the kernel {types[1]}, got "
-                         f"{made.attributes['window']}")  # fmt: skip
+                         f"{made.window}")  # fmt: skip
     out = {"b": given["b"] // batches, "f": kernel["o"]}
     out |= {c: s.positions(given[c]) for c, s in zip(labels.space, sides, strict=True)}
     return HloType("?", tuple(out[c] for c in labels.output))
@@ -256,7 +256,7 @@ def _element(made: HloInstruction, types: Types) -> HloType:
 
 
 def _select_scatter(made: HloInstruction, types: Types) -> HloType:
-    sides = read_window(made.attributes["window"])
+    sides = read_window(made.window)
     made.attributes["select"], made.attributes["scatter"]
     dims = tuple(s.positions(d) for s, d in zip(sides, types[0].dims, strict=True))
     if len(types) != 3 or dims != types[1].dims:

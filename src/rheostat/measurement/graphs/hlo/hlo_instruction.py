@@ -43,6 +43,11 @@ class HloInstruction:
         """The same, none where it is not there."""
         return self.integers(attribute) if attribute in self.attributes else ()
 
+    @property
+    def window(self) -> str:
+        """The window's text; of a scalar there is none."""
+        return self.attributes.get("window", "{}")
+
     def computations(self, attribute: str) -> tuple[str, ...]:
         """Names of computations in an attribute, none where it is not there."""
         text = self.attributes.get(attribute, "").strip("{}")
