@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 CHUNK_B = 65536
+COUNTED_AT_LEAST = 0.7
+"""Share of the CPU time at its limit that is counted at the least: accounting goes by ticks."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def captured(
         used = _ended(process)
     seconds = time.perf_counter() - began
     cpu_s = used.ru_utime + used.ru_stime
-    if not stopped and cpu_s >= limits.cpu_s and process.returncode:
+    killed = process.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
+    if not stopped and killed and cpu_s > COUNTED_AT_LEAST * limits.cpu_s:
         stopped = f"stopped after {limits.cpu_s:g} s of CPU time"
     out, err = (t.decode("utf-8", "replace") for t in texts)
     return SandboxRun(process.returncode, out, err, seconds, cpu_s, used.ru_maxrss * 1024, stopped)

@@ -131,10 +131,13 @@ class Case:
         if missing:
             raise RungUnavailable(missing)
 
-    def build(self, kind: BuildKind) -> Built:
-        """The candidate built for a checker; a build that fails makes the rung not available."""
+    def build(self, kind: BuildKind, program: Program | None = None) -> Built:
+        """The candidate built for a checker; a build that fails makes the rung not available.
+
+        ``program`` is built in its place.
+        """
         self.need(compiler_absent(self.candidate, kind.family))
-        made = self.bench.build(self.candidate, kind)
+        made = self.bench.build(program or self.candidate, kind)
         self.need("" if made.ok else f"no build: {made.said.ending}: {made.said.stderr[:200]}")
         return made
 

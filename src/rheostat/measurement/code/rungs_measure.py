@@ -8,15 +8,20 @@ from functools import partial
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.modelled_energy import EnergyModel
 from rheostat.measurement.code.paired_times import FASTER, in_turns, paired_times
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected
 from rheostat.measurement.code.toolchain import COUNTED, absent
 from rheostat.measurement.code.verdict import Evidence, Finding
-from rheostat.measurement.code.work_counts import START_INSTRUCTIONS, WorkCounts
+from rheostat.measurement.code.work_counts import WorkCounts
 from rheostat.measurement.code.workbench import Built
 from rheostat.measurement.meters import Session, meters
 
 SPARE_S = 0.05
 """A start in the sandbox takes about this long and differs by as much."""
+LEAST_INSTRUCTIONS = 20_000
+QUICK_S = 0.05
+"""CPU seconds of a run that is counted: fifty times as long under the tool."""
 METERED_S = 2.0
 """Meters need a window; runs are repeated for at least so long."""
 MOST_RUNS = 50
@@ -29,10 +34,13 @@ def work(case: Case) -> Evidence:
     """
     case.need(absent("valgrind"))
     case.need("" if case.candidate.language != "cuda" else "valgrind counts no work of a GPU")
-    expected = case.reference.small[-1]
+    expected = _counted_input(case)
     built = case.build(COUNTED), _original(case)
     theirs, ours = (_counts(case, b, expected) for b in built)
-    share = _net(theirs) / _net(ours)
+    net = [_net(case, b, c) for b, c in zip(built, (theirs, ours), strict=True)]
+    short = net[1] < LEAST_INSTRUCTIONS
+    case.need(f"{net[1]:.0f} instructions are too few to compare" if short else "")
+    share = max(net[0], 0.0) / net[1]
     numbers = {
         "instructions": theirs.instructions, "original_instructions": ours.instructions,
         "instruction_ratio": share,
@@ -45,9 +53,22 @@ def work(case: Case) -> Evidence:
     return case.passed("work", f"{share:.3g} of the original's instructions", **numbers)
 
 
-def _net(counts: WorkCounts) -> float:
-    """Instructions after the start of the process; never below a small share of that start."""
-    return max(counts.instructions - START_INSTRUCTIONS, 0.05 * START_INSTRUCTIONS)
+def _counted_input(case: Case) -> Expected:
+    """The input with the most work that is still quick under a tool that counts."""
+    quick = [e for e in case.reference.expected if e.cpu_s < QUICK_S]
+    return max(quick or case.reference.small, key=lambda e: e.cpu_s)
+
+
+def _net(case: Case, built: Built, counts: WorkCounts) -> float:
+    """Instructions without those of a program that does nothing, built the same way."""
+    program = built.program
+    empty = Program(
+        {"empty.cc" if program.is_cxx else "empty.c": "int main() { return 0; }\n"},
+        program.language, flags=program.flags,
+    )  # fmt: skip
+    made = case.bench.build(empty, built.kind)
+    nothing = _counts(case, made, Expected(ProgramInput(), "", 0.0, 0.0))
+    return counts.instructions - nothing.instructions
 
 
 def _original(case: Case) -> Built:
@@ -117,7 +138,7 @@ def energy(case: Case) -> Evidence:
         if evidence is not None:
             return evidence
     case.need(absent("valgrind"))
-    expected = case.reference.small[-1]
+    expected = _counted_input(case)
     model = EnergyModel()
     theirs, ours = (
         model.energy_j(_counts(case, b, expected)) for b in (case.built, case.reference.built)

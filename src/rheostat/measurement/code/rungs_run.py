@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from rheostat.measurement.code import toolchain
@@ -11,11 +12,16 @@ from rheostat.measurement.code.diagnostics import (
     race_findings,
     sanitizer_findings,
 )
+from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.reference import MEMORY_MB, SANITIZER_OPTIONS, Expected
 from rheostat.measurement.code.toolchain import DEVICE, RACES, SANITIZED
 from rheostat.measurement.code.verdict import Evidence
 from rheostat.measurement.code.workbench import Built, roomy
 
+DEALT = re.compile(r"\bschedule\s*\(\s*(?:\w+\s*:\s*)?(?:dynamic|guided|auto|runtime)\b[^)]*\)")
+TASKS = re.compile(r"#\s*pragma\s+omp\b.*\b(?:task|taskloop|sections|single)\b")
+TASK_RUNS = 3
+"""Which thread takes a task is chance, so such programs are run again."""
 RACE_EXIT = 66
 RACE_SLOWER = 20.0
 ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
@@ -83,12 +89,13 @@ def races(case: Case) -> Evidence:
     if not case.is_parallel:
         return case.skipped("races", f"{case.candidate.language} code makes no OpenMP threads")
     case.need(toolchain.archer_absent())
-    made = case.build(RACES)
+    made = case.build(RACES, spread_over_threads(case.candidate))
     library = f"{toolchain.llvm_libraries()}/libarcher.so"
     options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "2", "TSAN_OPTIONS":
                f"ignore_noninstrumented_modules=1:exitcode={RACE_EXIT}:hard_rss_limit_mb={MEMORY_MB}"
                ":report_bugs=1:history_size=4"}  # fmt: skip
-    for expected in _for_races(case):
+    repeats = TASK_RUNS if TASKS.search(case.candidate.text) else 1
+    for expected in _for_races(case) * repeats:
         run = case.bench.run(made, expected.given, threads=4, environment=options,
                              limits=roomy(expected.limits(4), 5.0))  # fmt: skip
         findings = race_findings(run.stderr)
@@ -97,6 +104,19 @@ def races(case: Case) -> Evidence:
         case.need(ADDRESSES if "unexpected memory mapping" in run.stderr else "")
         case.need("" if run.ok else f"the checked run {run.ending}")
     return case.passed("races", "Archer, 4 threads")
+
+
+def spread_over_threads(program: Program) -> Program:
+    """The program with loops dealt out in turn: a race needs two threads that get iterations.
+
+    On a busy machine one thread may run all of a dynamic loop before another wakes up.
+
+    >>> text = "#pragma omp for schedule(dynamic, 8) nowait"
+    >>> spread_over_threads(Program({"a.c": text}, "openmp")).text
+    '#pragma omp for schedule(static, 1) nowait'
+    """
+    files = {name: DEALT.sub("schedule(static, 1)", t) for name, t in program.files.items()}
+    return replace(program, files=files)
 
 
 def _for_races(case: Case) -> list[Expected]:

@@ -120,10 +120,12 @@ class Bubblewrap:
             if os.path.exists(path):
                 yield from ("--ro-bind", path, path)
         yield from ("--proc", "/proc", "--dev", "/dev")
-        yield from ("--size", str(256 * 2**20), "--tmpfs", "/tmp")
+        for path, most_b in (("/tmp", 2**28), ("/dev/shm", 2**26)):
+            yield from ("--size", str(most_b), "--tmpfs", path)
         if self.gpu:
             for path in GPUS:
                 yield from ("--dev-bind-try", path, path)
+        yield from ("--dir", INSIDE, "--remount-ro", "/dev", "--remount-ro", "/")
         for key, value in {**ENVIRONMENT, **environment}.items():
             yield from ("--setenv", key, value)
 

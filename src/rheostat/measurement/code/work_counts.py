@@ -14,8 +14,6 @@ CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
 WRAPPER = ("valgrind", "--tool=cachegrind", "--cache-sim=yes", *CACHES,
            "--cachegrind-out-file=/dev/null")  # fmt: skip
 SLOWER = 100.0
-START_INSTRUCTIONS = 2e5
-"""What the loader and the C library take before ``main``, about."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,110 @@
+"""The corpus of right and wrong programs through the ladder of verification.
+
+    python benchmarks/code_verify.py [--quick] [--json]
+
+Every wrong candidate has to be rejected by the rung that names what is wrong with it, every right
+one accepted.  --quick takes a seeded sample that has each kind of mistake.  The last line is the
+time that the sandbox adds to a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from rheostat.measurement.code import verifier
+from rheostat.measurement.code.case import RungOptions
+from rheostat.measurement.code.sandbox import sandbox, workspace
+from rheostat.measurement.code.verdict import NOT_AVAILABLE, RUNGS
+from rheostat.testing.code_corpus import CorpusCase, corpus
+
+PAIRS, STARTS = 3, 15
+UNTIMED = tuple(r for r in RUNGS if r != "energy")  # energy rejects nothing
+
+
+def main() -> None:
+    """Verify the corpus and print rows."""
+    args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    args.add_argument("--quick", action="store_true", help="a sample with every kind of mistake")
+    args.add_argument("--json", action="store_true", help="one JSON document")
+    args.add_argument("--seed", type=int, default=0)
+    given = args.parse_args()
+    cases = sample(corpus(), given.seed) if given.quick else corpus()
+    rows = []
+    for row in verified(cases, given.seed):
+        rows.append(row)
+        print(f"{len(rows)}/{len(cases)} {row['verdict']} by {row['rejected_by']} "
+              f"(expected {row['expected']}): {row['name']}", file=sys.stderr)  # fmt: skip
+    whole = {"rows": rows, "summary": summary(rows), "sandbox_overhead_s": overhead_s()}
+    print(json.dumps(whole)) if given.json else show(whole)
+
+
+def sample(cases: list[CorpusCase], seed: int) -> list[CorpusCase]:
+    """Two of each kind of mistake and of each kernel's right ones."""
+    rng = random.Random(seed)
+    groups: dict[tuple[str, str], list[CorpusCase]] = {}
+    for case in cases:
+        groups.setdefault((case.kind, case.kernel if case.is_right else ""), []).append(case)
+    chosen = {c.name for g in groups.values() for c in rng.sample(g, min(2, len(g)))}
+    return [c for c in cases if c.name in chosen]
+
+
+def verified(cases: list[CorpusCase], seed: int) -> Iterator[dict[str, Any]]:
+    """One row per candidate; those of a kernel share its reference."""
+    by_kernel = sorted(cases, key=lambda c: c.kernel)
+    for _, group in itertools.groupby(by_kernel, key=lambda c: c.kernel):
+        some = list(group)
+        with verifier(some[0].original, seed=seed, options=RungOptions(pairs=PAIRS)) as one:
+            for case in some:
+                began = time.perf_counter()
+                verdict = one.verify(case.candidate, rungs=UNTIMED)
+                yield {
+                    "name": case.name, "kind": case.kind, "expected": case.rung or "accepted",
+                    "verdict": verdict.state, "rejected_by": verdict.rejected_by or None,
+                    "reason": "; ".join(f.words for f in verdict.findings)[:300],
+                    "not_available": [e.rung for e in verdict.evidence if e.state == NOT_AVAILABLE],
+                    "seconds": time.perf_counter() - began,
+                }  # fmt: skip
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """Counts of what went right and wrong."""
+    right = [r for r in rows if r["expected"] == "accepted"]
+    wrong = [r for r in rows if r["expected"] != "accepted"]
+    return {
+        "right": len(right),
+        "false_rejects": sum(r["verdict"] != "accepted" for r in right),
+        "wrong": len(wrong),
+        "false_accepts": sum(r["verdict"] == "accepted" for r in wrong),
+        "undecided": sum(r["verdict"] == "undecided" for r in rows),
+        "by_another_rung": sum(r["rejected_by"] not in (None, r["expected"]) for r in wrong),
+    }
+
+
+def overhead_s() -> float:
+    """Seconds that the sandbox takes to run nothing, median."""
+    walls = sandbox()
+    with workspace() as folder:
+        return statistics.median(walls.run(["true"], folder).wall_s for _ in range(STARTS))
+
+
+def show(whole: dict[str, Any]) -> None:
+    """What did not go as it should, and the counts."""
+    for row in whole["rows"]:
+        got = row["rejected_by"] or row["verdict"]
+        if got != row["expected"]:
+            print(f"{row['name']}: expected {row['expected']}, got {got}: {row['reason']}")
+    for name, value in whole["summary"].items():
+        print(f"{name:16s} {value}")
+    print(f"sandbox overhead {1e3 * whole['sandbox_overhead_s']:.0f} ms a run")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The sandbox: what foreign code tries to reach is not there, and what it uses up is limited."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from rheostat.errors import RheostatError
+from rheostat.measurement.code.capture import SandboxLimits
+from rheostat.measurement.code.sandbox import Apptainer, Bubblewrap, sandbox, workspace
+
+WHY = Bubblewrap().why()
+confined = pytest.mark.skipif(bool(WHY), reason=WHY)
+TIGHT = SandboxLimits(wall_s=20.0, cpu_s=1.0, address_space_b=2**29, file_b=2**20, processes=20,
+                      output_b=2**16)  # fmt: skip
+
+
+@pytest.fixture
+def folder():
+    with workspace() as made:
+        yield made
+
+
+def shell(folder: Path, script: str, **more):
+    return Bubblewrap().run(["bash", "-c", script], folder, limits=TIGHT, **more)
+
+
+@confined
+def test_nothing_of_the_host_is_seen_and_nothing_but_tmp_can_be_written(folder, tmp_path):
+    secret = tmp_path / "expected.txt"
+    secret.write_text("42")
+    (folder / "program").write_text("")
+    run = shell(folder, f"cat {secret} /etc/passwd /etc/shadow /root/.bashrc; ls; "
+                "for f in /work/x /usr/x /x /etc/x; do touch $f && echo wrote $f; done; "
+                "touch /tmp/x && echo tmp; id -u; env | cut -d= -f1 | sort | xargs")  # fmt: skip
+    said = run.stdout.split("\n")
+    assert said[:3] == ["program", "tmp", "65534"], "the folder, one place to write, nobody"
+    assert "wrote" not in run.stdout
+    assert set(said[3].split()) <= {"HOME", "LANG", "PATH", "PWD", "SHLVL", "TMPDIR", "_"}
+
+
+@confined
+def test_there_is_no_network(folder):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        threading.Thread(target=_accept, args=(server,), daemon=True).start()
+        run = shell(folder, f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected")
+    assert "connected" not in run.stdout
+
+
+def _accept(server):
+    try:
+        server.accept()
+    except OSError:
+        return
+
+
+@confined
+def test_a_fork_bomb_stops_at_the_limit_and_is_gone_with_its_sandbox(folder):
+    script = "for i in $(seq 60); do sleep 30 & done; echo all"
+    run = shell(folder, script)
+    assert "Resource temporarily unavailable" in run.stderr
+    assert run.wall_s < 25.0
+
+
+@confined
+@pytest.mark.parametrize(
+    ("script", "how"),
+    [
+        ("while :; do :; done", "of CPU time"),
+        ("yes", "of output"),
+        ("sleep 60", "after 2 s"),
+        ("exec >&- 2>&-; sleep 60", "after 2 s"),
+    ],
+)
+def test_what_takes_too_long_or_prints_too_much_is_stopped(folder, script, how):
+    limits = SandboxLimits(wall_s=2.0 if "sleep" in script else 30.0, cpu_s=1.0, output_b=2**16)
+    run = Bubblewrap().run(["bash", "-c", script], folder, limits=limits)
+    assert (how in run.stopped, run.ok) == (True, False)
+    assert len(run.stdout) <= 2**16
+
+
+@confined
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc not installed")
+def test_memory_and_files_are_limited_and_includes_of_the_host_fail(folder):
+    (folder / "hog.c").write_text(
+        "#include <stdlib.h>\n#include <string.h>\n"
+        "int main(void) { for (;;) { char *p = malloc(1 << 24); if (!p) return 7; "
+        "memset(p, 1, 1 << 24); } }\n"
+    )
+    (folder / "peek.c").write_text('#include "/etc/passwd"\nint main(void) { return 0; }\n')
+    built = Bubblewrap().run(["gcc", "hog.c", "-o", "hog"], folder, writable=True)
+    assert built.ok, built.stderr
+    run = Bubblewrap().run(["./hog"], folder, limits=TIGHT)
+    assert run.status == 7, "malloc fails: the memory of this machine is not used up"
+    peek = Bubblewrap().run(["gcc", "peek.c"], folder, writable=True)
+    assert "No such file" in peek.stderr
+    full = shell(folder, "head -c 5000000 /dev/zero > /tmp/big; stat -c %s /tmp/big")
+    assert full.stdout.strip() == str(2**20)
+
+
+@confined
+def test_cpu_seconds_and_endings_are_known_outside(folder):
+    run = shell(folder, "for ((i = 0; i < 60000; i++)); do :; done; kill -SEGV $$")
+    assert run.cpu_s > 0.02
+    assert run.ending == "ended by signal 11 (SIGSEGV)"
+
+
+def test_without_a_sandbox_nothing_is_run_unless_asked_for(monkeypatch, folder):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(RheostatError, match=r"apt-get install bubblewrap.*--unsafe-no-sandbox"):
+        sandbox()
+    monkeypatch.undo()
+    open_air = sandbox("none")
+    assert open_air.name == "none (unsafe)"
+    assert open_air.run(["sh", "-c", "echo $HOME"], folder).stdout == "/tmp\n"
+
+
+def test_apptainer_is_called_without_network_home_or_environment():
+    command = Apptainer("gcc.sif").command(["./a"], Path("/build"), {"OMP_NUM_THREADS": "2"}, False)
+    assert {"--containall", "--cleanenv", "--no-home", "--network=none"} <= set(command)
+    assert command[-2:] == ["gcc.sif", "./a"]
+    assert "--bind=/build:/work:ro" in command
+    assert "--env=OMP_NUM_THREADS=2" in command
