@@ -19,6 +19,7 @@ from rheostat.measurement.code.verdict import Evidence
 from rheostat.measurement.code.workbench import Built, roomy
 
 DEALT = re.compile(r"\bschedule\s*\(\s*(?:\w+\s*:\s*)?(?:dynamic|guided|auto|runtime)\b[^)]*\)")
+LEAGUE = re.compile(r"(?<=\s)distribute\b(?!\s+parallel\b)(?=[\s(]|$)")
 TASKS = re.compile(r"#\s*pragma\s+omp\b.*\b(?:task|taskloop|sections|single)\b")
 TASK_RUNS = 3
 """Which thread takes a task is chance, so such programs are run again."""
@@ -91,7 +92,7 @@ def races(case: Case) -> Evidence:
     case.need(toolchain.archer_absent())
     made = case.build(RACES, spread_over_threads(case.candidate))
     library = f"{toolchain.llvm_libraries()}/libarcher.so"
-    options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "2", "TSAN_OPTIONS":
+    options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1", "TSAN_OPTIONS":
                f"ignore_noninstrumented_modules=1:exitcode={RACE_EXIT}:hard_rss_limit_mb={MEMORY_MB}"
                ":report_bugs=1:history_size=4"}  # fmt: skip
     repeats = TASK_RUNS if TASKS.search(case.candidate.text) else 1
@@ -109,13 +110,17 @@ def races(case: Case) -> Evidence:
 def spread_over_threads(program: Program) -> Program:
     """The program with loops dealt out in turn: a race needs two threads that get iterations.
 
-    On a busy machine one thread may run all of a dynamic loop before another wakes up.
+    On a busy machine one thread may run all of a dynamic loop before another wakes up.  Teams
+    become threads of one team: Archer does not see that a league waits for its teams.
 
     >>> text = "#pragma omp for schedule(dynamic, 8) nowait"
     >>> spread_over_threads(Program({"a.c": text}, "openmp")).text
     '#pragma omp for schedule(static, 1) nowait'
     """
-    files = {name: DEALT.sub("schedule(static, 1)", t) for name, t in program.files.items()}
+    files = {
+        name: LEAGUE.sub("distribute parallel for", DEALT.sub("schedule(static, 1)", text))
+        for name, text in program.files.items()
+    }
     return replace(program, files=files)
 
 

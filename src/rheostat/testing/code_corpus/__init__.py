@@ -85,7 +85,8 @@ def _cases(entry: Mapping[str, Any], kernels: Mapping[str, Any]) -> Iterator[Cor
 
 
 def _inputs(sizes: list[int]) -> ProgramInputs:
-    ranges = {"n": InputRange(*sizes), "seed": InputRange(1, 1e6, kind="seed")}
+    low, high = sizes
+    ranges = {"n": InputRange(low, high), "seed": InputRange(1, 1e6, kind="seed")}
     return ProgramInputs(ranges, ("{n}", "{seed}"))
 
 
