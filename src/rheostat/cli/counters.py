@@ -74,7 +74,7 @@ def counters(
     form: o.Form = "",
     json: o.Json = False,
 ) -> None:
-    """Model the power of runs from their counters; mark it on applications it has not seen.
+    """Model the power of runs from their counters; score it on applications it has not seen.
 
     The mean per power cap is always in the table: a method that does not beat it has learnt
     nothing.  Files of several intervals per run are best: power bends at a cap.

@@ -49,7 +49,7 @@ def fit_files(
     form: str = "",
     mapped: Path | None = None,
 ) -> dict[str, Any]:
-    """Fit, mark, save; the facts ``rheostat fit`` prints."""
+    """Fit, score, save; the facts ``rheostat fit`` prints."""
     from rheostat.cli.output import tell, tell_notes
     from rheostat.cli.progress import stages
     from rheostat.prediction.out_of_core.boosters import Settings

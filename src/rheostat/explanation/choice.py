@@ -169,7 +169,7 @@ def front_facts(front: Front) -> dict[str, Any]:
 
 
 def front_table(front: Front, chosen: int | None, base: int | None) -> Grid:
-    """The front for a pipe: columns by name in base units, marks as true and false."""
+    """The front for a pipe: columns by name in base units, yes or no as true and false."""
     facts = front_facts(front)["front"]
     held = [q for q in facts[0] if q in facts[0]["intervals"]]
     graded = ("evidence",) if "evidence" in facts[0] else ()

@@ -14,8 +14,8 @@ from rheostat.explanation.drawing import (
     Axis,
     Bars,
     Drawing,
+    Element,
     LineMark,
-    Mark,
     Numbers,
     Points,
 )
@@ -58,16 +58,16 @@ def both_axes(chart: Chart, *, zero: bool = False) -> tuple[Axis, Axis]:
 def front(chart: Chart) -> Drawing:
     """Settings by what they are, with intervals; the front is joined; truths are crosses."""
     axes = both_axes(chart)
-    elements: list[Mark] = []
+    elements: list[Element] = []
     for s in chart.series:
         elements += _settings(chart, s, axes) if "kinds" in s else [_truth(chart, s)]
     return Drawing(*axes, tuple(elements), height=420)
 
 
-def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Mark]:
+def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Element]:
     known = [i for i, kind in enumerate(s["kinds"]) if kind]
     order = sorted((i for i in known if s["on_front"][i]), key=lambda i: s["x"][i])
-    elements: list[Mark] = [
+    elements: list[Element] = [
         LineMark(_pick(s["x"], order), _pick(s["y"], order), dash="dot", width=1.0)
     ]
     hover, text = hover_words(chart, s), s["text"]
@@ -108,7 +108,7 @@ def scatter(chart: Chart) -> Drawing:
     every = [(k, t) for k, s in dots for t in s.get("text") or [""] * len(s["x"])]
     labels = [Label(i, t, float(k)) for i, (k, t) in enumerate(every) if t]
     wide, narrow = (iter(placed(x, y, labels, axes, area)) for area in (WIDE, NARROW))
-    elements: list[Mark] = []
+    elements: list[Element] = []
     for k, s in enumerate(chart.series):
         if s.get("line"):
             elements.append(LineMark(tuple(s["x"]), tuple(s["y"]), s["name"], "soft", "dash", 1.2))

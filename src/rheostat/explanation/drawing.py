@@ -2,7 +2,7 @@
 
 Everything that a reader sees is decided before it is drawn: what an axis is called, its unit, its
 ticks and how far it reaches, which points have a label and where.  `templates/charts.js` and
-`explanation.figure` only put marks on paper, in the order given.
+`explanation.figure` only put elements on paper, in the order given.
 
 Notation
 --------
@@ -134,16 +134,16 @@ class Boxes:
     kind: str = "boxes"
 
 
-Mark = LineMark | Points | Bars | HeatCells | Boxes
+Element = LineMark | Points | Bars | HeatCells | Boxes
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Marks over two axes; ``height`` in pixels of a page, where a column is some 900 wide."""
+    """Elements over two axes; ``height`` in pixels of a page, where a column is some 900 wide."""
 
     x: Axis
     y: Axis
-    elements: tuple[Mark, ...]
+    elements: tuple[Element, ...]
     height: int = 380
     least_width: int = 0
     kind: str = field(default="")

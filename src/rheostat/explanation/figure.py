@@ -28,9 +28,9 @@ from rheostat.explanation.drawing import (
     Boxes,
     ColourScale,
     Drawing,
+    Element,
     HeatCells,
     LineMark,
-    Mark,
     Numbers,
     Points,
 )
@@ -383,7 +383,7 @@ def _name(name: str) -> str:
     return name or "_nolegend_"
 
 
-DRAW: Mapping[type[Mark], Any] = {
+DRAW: Mapping[type[Element], Any] = {
     LineMark: _line,
     Points: _points,
     Bars: _bars,

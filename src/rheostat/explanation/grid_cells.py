@@ -16,7 +16,7 @@ from rheostat.explanation.number_words import quantity, share, signed, spanned
 def cell(value: Any, unit: str) -> str:
     """One value as drawn.
 
-    ``"%"`` marks a relative change, ``"share"`` a part of one, ``"rate"`` a small one, and ``"+s"``
+    ``"%"`` is a relative change, ``"share"`` a part of one, ``"rate"`` a small one, and ``"+s"``
     a time gained or lost.
 
     >>> cell((9.13e6, 8.7e6, 9.5e6), "J"), cell(-0.29, "%"), cell(None, "s"), cell(0.892, "share")

@@ -36,7 +36,7 @@ def read_fdata(path: str | Path) -> JobTable:
     """Read one month (``YY_MM.parquet``) of F-DATA.
 
     memory_b is the limit per node times the nodes asked for, null where there was no limit.
-    ``censored`` marks jobs that did not end as "completed".
+    ``censored`` is true for jobs that did not end as "completed".
 
     Parameters
     ----------

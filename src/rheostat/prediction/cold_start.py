@@ -1,8 +1,8 @@
 """Whose jobs has the model never seen, and how wrong is it about them?
 
 Half of what a job costs is who runs what.  For a user, account and application that the past knows,
-errors are small; for a newcomer they are several times larger, and a month of new projects would
-break intervals that were calibrated on regulars.  So newcomers get their own scores, measured by
+errors are small; for a new user they are several times larger, and a month of new projects would
+break intervals that were calibrated on known ones.  So new groups get their own scores, measured by
 hiding whole groups of jobs from the model and counting every hidden group alike.
 
 Notation
@@ -39,7 +39,7 @@ class KnownGroups:
     >>> fit_regulars(past).is_new(pl.DataFrame({"user": ["ann", "bob", "eve"]}))
     array([False,  True,  True])
 
-    A table that names nobody has no newcomers.
+    A table that names nobody has no new groups.
     """
 
     columns: tuple[str, ...]

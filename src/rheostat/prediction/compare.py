@@ -56,10 +56,10 @@ def compare(
     resamples: int = 200,
     seed: int = 0,
 ) -> list[Row]:
-    """Fit each method on ``past``, mark it on the finished jobs of ``recent``.
+    """Fit each method on ``past``, score it on the finished jobs of ``recent``.
 
     Groups are "all", and where there are users: "known users" and "new users".  Every method is
-    marked on the same jobs that it answered; read the share it abstained on beside the marks.
+    scored on the same jobs that it answered; read the share it abstained on beside the scores.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class Calibration:
         return np.asarray(np.maximum(self.spread.predict(x).reshape(len(x), -1), self.floor))
 
     def draws(self, mu: Array, x: Array, groups: Ints, is_new: NDArray[np.bool_]) -> list[Array]:
-        """Draws of each log target, t arrays (K, n); newcomers have scores of their own."""
+        """Draws of each log target, t arrays (K, n); new groups have scores of their own."""
         s = self.spreads(x)
         g, r = groups % PERMUTATIONS, row_hash(x) % PERMUTATIONS
         new = is_new if self.new_group_marginals is not None else np.zeros(len(x), dtype=bool)

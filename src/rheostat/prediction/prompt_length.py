@@ -151,7 +151,7 @@ def _terms(prompts: Sequence[str]) -> csr_matrix:
 
 
 def _counts(prompts: Sequence[str]) -> Array:
-    """Sizes, marks and hints of each prompt, (n, 9 + hints)."""
+    """Sizes, punctuation and hints of each prompt, (n, 9 + hints)."""
     return np.array([_count(p) for p in prompts], dtype=float).reshape(len(prompts), -1)
 
 

@@ -319,7 +319,7 @@ class Surrogate:
         rng: np.random.Generator,
         kind: Any = None,
     ) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Residuals of a model fitted on rows ``old`` at rows ``new``, their matrix, newcomers."""
+        """Residuals of a model fitted on rows ``old`` at rows ``new``, their matrix, new groups."""
         known = None if weights is None else weights[old]
         stage = self._stage(frame[old], y[old], known, rng, kind)
         mu, x = stage.predict(frame[new])

@@ -106,7 +106,7 @@ def study(
     changes: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Marks of every method, and what counters the last method leans on, as plain facts."""
+    """Scores of every method, and what counters the last method leans on, as plain facts."""
     seen = usable(jobs, by)
     jobs = seen.jobs
     wanted = tuple(targets) or targets_in(jobs)

@@ -1,9 +1,10 @@
 """Rules: how to take one setting from a front, and which settings are out of the question.
 
-A front is a menu; a rule orders.  ``front.choose(Knee(), limits=[Deadline("2h")])`` reads: of the
-settings that finish within two hours, the one after which paying more buys little.  A limit
-(deadline, power cap, ...) serves as both: as a constraint it says by how much a setting misses;
-as a rule it takes, among the settings that hold it, the one that is best in the other objective.
+A front lists what can be had; a rule chooses.  ``front.choose(Knee(), limits=[Deadline("2h")])``
+reads: of the settings that finish within two hours, the one after which paying more buys little.
+A limit (deadline, power cap, ...) serves as both: as a constraint it says by how much a setting
+misses; as a rule it takes, among the settings that hold it, the one that is best in the other
+objective.
 
 A prediction is uncertain, so a limit carries ``confidence``: the share of draws that must hold it.
 0.5 (the median) treats the forecast as the truth; 0.9 keeps a promise nine times out of ten.

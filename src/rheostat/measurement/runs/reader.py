@@ -266,7 +266,7 @@ def _must_be_numbers(path: str | Path, table: pl.DataFrame) -> None:
 
 
 def _censor(table: pl.DataFrame) -> pl.DataFrame:
-    """Mark unfinished runs where the table has a state."""
+    """Flag unfinished runs where the table has a state."""
     if "state" not in table.columns or "censored" in table.columns:
         return table
     state = pl.col("state").cast(pl.String).str.to_uppercase()

@@ -101,7 +101,7 @@ def energy_j(job: float | None, batch: float | None, numbered: list[float]) -> f
 
     The job row is the sum of the numbered steps, and empty where there is only a batch script; with
     numbered steps the batch step repeats the first node's joules, so it is never added.  Zero means
-    that no energy plugin counted, and a negative number is Slurm's mark for "no value".
+    that no energy plugin counted, and a negative number is Slurm's sign for "no value".
 
     >>> energy_j(None, 6181.0, []), energy_j(14287.0, 7758.0, [14000.0, 287.0])
     (6181.0, 14287.0)

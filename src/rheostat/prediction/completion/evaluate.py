@@ -4,11 +4,11 @@ A published evaluation may look at what nobody has online.  Three such leaks are
 off by default: speeds and counters divided by their highest in the whole sweep; errors counted at
 the settings that were tried, too; and a selection that passes over settings whose *actual* loss is
 too large before it takes the best predicted one.  Without the first, speed is relative to the
-application's own run at the default setting, and that run counts as one of the n tries.
+application's own run at the default setting, and that run counts as one of the n measurements.
 
 Notation
 --------
-A  applications      p  settings      n  tries, the default's run among them
+A  applications      p  settings      n  measurements, the default's run among them
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CapProtocol:
 
 @dataclass(frozen=True)
 class CapCase:
-    """One application under one method: accuracy, R2, and what its choice of caps was worth.
+    """One application under one method: accuracy, R2, and what its choice of caps gained.
 
     ``accuracy`` is 100 less the mean absolute percentage error; ``shortfall`` how far below the
     bound the kept setting ran; ``regret_w`` the watts of caps that a choice with full knowledge
@@ -70,7 +70,7 @@ def judge(
     saved_w: Array,
     how: CapProtocol,
 ) -> CapCase:
-    """Mark one completed row and the setting kept."""
+    """Score one completed row and the setting kept."""
     there = np.isfinite(truth)
     held = there.copy()
     if not how.judged_on_tried:
@@ -133,7 +133,7 @@ def spaced(table: CapTable, truth: Array, n: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Fill:
-    """One application's row as a method filled it after the tries."""
+    """One application's row as a method filled it after the measurements."""
 
     app: str
     truth: Array
@@ -153,9 +153,9 @@ def fills(
     heard: Any = None,
     choose: Callable[[CapTable, Array, int], list[int]] | None = None,
 ) -> list[Fill]:
-    """A baseline's rows for every application of ``new`` after n tries, random without ``choose``.
+    """A baseline's rows for all of ``new`` after n measurements, random without ``choose``.
 
-    ``heard`` is a fitted `CounterSpeed`: speeds at the tries are then its estimates from counters,
+    ``heard`` is a fitted `CounterSpeed`: speeds measured are then its estimates from counters,
     as OPEN has them, and not measured.
     """
     method, filled = make().fit(known), []
@@ -172,7 +172,7 @@ def fills(
 
 
 def marked(filled: list[Fill], new: CapTable, how: CapProtocol) -> list[CapCase]:
-    """Mark rows and the settings picked from them; the same rows may be marked in several ways."""
+    """Score rows and the settings picked from them; the same rows may be scored in several ways."""
     return [
         judge(f.app, f.truth, f.guess, f.tried, pick(f.guess, f.truth, new, how, f.lower),
               new.saved_w, how)
@@ -198,9 +198,9 @@ def run_ours(
     seed: int = 0,
     noise: float = 0.0,
 ) -> list[CapCase]:
-    """Ours on every application of ``new``, n tries in all; ``noise`` disturbs what a try shows.
+    """Ours on every application of ``new``, n measurements in all; ``noise`` disturbs each.
 
-    Tries are those that ours asks for, else random ones or those of ``choose``.
+    Measurements are those that ours asks for, else random ones or those of ``choose``.
     """
     cases = []
     for i, app in enumerate(new.apps):

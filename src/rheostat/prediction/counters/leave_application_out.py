@@ -2,7 +2,7 @@
 
 Every application is left out in turn; the random split, which shows a model the same application at
 other caps, stands beside it because it is what is usually reported, and flatters by up to eight
-times.  The mean per cap is always in the table.  Intervals of each mark come from drawing whole
+times.  The mean per cap is always in the table.  Intervals of each score come from drawing whole
 applications again.
 """
 
@@ -26,7 +26,7 @@ BASELINE = "cap"
 
 @dataclass(frozen=True)
 class CounterMarks:
-    """Marks of a method on one target and split: (value, low, high) of each."""
+    """Scores of a method on one target and split: (value, low, high) of each."""
 
     method: str
     target: str
@@ -53,7 +53,7 @@ def compare_counters(  # noqa: PLR0913 - options of one protocol, all but three 
     folds: int = 5,
     seed: int = 0,
 ) -> list[CounterMarks]:
-    """Mark each method on each target and split; the baseline is added where it is not asked for.
+    """Score each method on each target and split; the baseline is added where it is not asked for.
 
     A method that cannot do a target (the law has no runtime) has no row for it.
     """

@@ -43,7 +43,7 @@ def requested(knob: str) -> str:
 class Rows:
     """n rows as arrays: codes (n,), -1 where never seen, and columns (n, ...).
 
-    ``effect`` has columns (n, p) for each quantity; ``turned`` marks rows that ran at another
+    ``effect`` has columns (n, p) for each quantity; ``turned`` is true for rows that ran at another
     setting than was asked for.
     """
 

@@ -93,7 +93,7 @@ class Coding:
     edges: tuple[Array, ...] = ()
 
     def matrix(self, jobs: JobTable, fold: NDArray[np.int64] | None = None) -> Codes:
-        """(n, k) uint8; ``fold`` marks training rows, whose own fold is left out."""
+        """(n, k) uint8; ``fold`` is given for training rows, whose own fold is left out."""
         return encode(self.columns(jobs, fold), self.edges)
 
     def columns(self, jobs: JobTable, fold: NDArray[np.int64] | None = None) -> list[Array]:

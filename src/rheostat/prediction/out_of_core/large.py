@@ -80,11 +80,11 @@ def fit_large(
     held_out: float = 0.0,
     progress: Progress = silent,
 ) -> tuple[ScaleModel, dict[str, Any] | None]:
-    """Fit the files ``paths``, in time order, and mark the model on the last share ``held_out``.
+    """Fit the files ``paths``, in time order, and score the model on the last share ``held_out``.
 
     ``workers`` None fits out of core in this process, with chunks and checkpoints in ``work_dir``;
     otherwise on a Dask cluster (see `Workers`), whose workers must see the same paths.  Whole files
-    are held out, of a single file its last rows.  Returns the model and the marks (`score`), None
+    are held out, of a single file its last rows.  Returns the model and the scores (`score`), None
     where nothing was held out.
     """
     job = job or LargeFit()
@@ -104,7 +104,7 @@ def fit_large(
 
 
 def _divided(parts: Sequence[Part], share: float) -> tuple[Sequence[Part], Sequence[Part]]:
-    """(to fit, to mark): at least one part or row to each, unless ``share`` is 0."""
+    """(to fit, to score): at least one part or row to each, unless ``share`` is 0."""
     if share <= 0:
         return parts, ()
     if len(parts) == 1:

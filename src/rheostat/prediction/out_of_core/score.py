@@ -1,7 +1,7 @@
 """How good is a model on rows it has not seen, counted in one pass over any number of them?
 
 Every figure here is a sum or a histogram, so parts can be marked in any order, by any process, and
-the marks add up.  Power is also marked per node: a job's power is nearly its node count times a
+the scores add up.  Power is also scored per node: a job's power is nearly its node count times a
 constant, so total power alone flatters every model.
 
 Notation
@@ -26,7 +26,7 @@ from rheostat.prediction.out_of_core.outofcore import ScaleModel
 from rheostat.prediction.out_of_core.partitions import Part, Progress, silent
 
 STEP, WIDEST = 1e-4, 10.0
-"""Width of a bin of e (so the median is exact to 0.0001) and its largest value told apart."""
+"""Width of a bin of e (so the median is exact to 0.0001) and the largest value kept apart."""
 SUMS = ("n", "inside", "ape", "y", "yy", "se", "log", "loglog", "logse")
 
 
@@ -65,7 +65,7 @@ def score(
     level: float = 0.9,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Mark ``model`` on ``batches`` in one stream.
+    """Score ``model`` on ``batches`` in one stream.
 
     For each target, and power per node where nodes are known: ``mape`` (mean |p - y| / y),
     ``median_abs_log_error``, ``r2`` (of the values), ``r2_log``, ``coverage`` of the central
@@ -79,12 +79,12 @@ def score(
         one = score_part(model, source if isinstance(source, Part) else Part(table=source), level)
         total = one if total is None else total + one
     if total is None:
-        raise DataError("score", ["no batches to mark"])
+        raise DataError("score", ["no batches to score"])
     return total.facts()
 
 
 def score_part(model: ScaleModel, part: Part, level: float = 0.9) -> ScoreSums:
-    """The marks of one part."""
+    """The scores of one part."""
     plan = model.coding.plan
     per_node = "power_w" in plan.targets and "nodes" in plan.features
     quantities = (*plan.targets, "power_per_node_w") if per_node else plan.targets

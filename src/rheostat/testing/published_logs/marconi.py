@@ -28,8 +28,8 @@ REASON = {"COMPLETED": "None", "FAILED": "NonZeroExitCode", "TIMEOUT": "TimeLimi
 def write_pm100(path: str | Path, n: int, seed: int = 0) -> JobTable:
     """Write ``n`` rows to ``path``; returns what the generated site knows about the same rows.
 
-    The returned table is the mark for a reader: its power_w is the mean of the job-total samples
-    to within their noise, its runtime_s is ``run_time``.
+    The returned table is what a reader should return: its power_w is the mean of the job-total
+    samples to within their noise, its runtime_s is ``run_time``.
     """
     jobs = World(seed=seed, work_scale=0.2, max_nodes=256).jobs(n)
     write(path, n, lambda part: _columns(jobs, part, seed))

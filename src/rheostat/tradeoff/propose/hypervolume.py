@@ -1,7 +1,7 @@
-"""`ExpectedHypervolume`: try the setting that should add most to the menu.
+"""`ExpectedHypervolume`: measure the setting that should add most to the front.
 
-The menu (front) dominates an area; a new result adds to it or does not.  Over draws of a model, the
-mean addition is what trying a setting is worth for the front as a whole, with no need to say in
+The front dominates an area; a new result adds to it or does not.  Over draws of a model, the
+mean addition is what measuring a setting adds to the front as a whole, with no need to say in
 advance how runtime and energy compare.  Draws that miss a limit add nothing.
 
 References
