@@ -30,8 +30,8 @@ from rich.console import Console
 from rich.table import Table
 
 from rheostat.measurement.network.folder import LOGS, NetworkRun, read_network_run
-from rheostat.prediction.iteration_time.baselines import BASELINES
 from rheostat.prediction.iteration_time.noise_floor import noise_floor
+from rheostat.prediction.iteration_time.simple_forecasters import BASELINES
 from rheostat.recipes.hybrid_run import most_saved
 from rheostat.recipes.smart import ALWAYS, LEAST, OURS, TRAIN, backtest, method, scores
 

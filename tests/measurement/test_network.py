@@ -14,7 +14,7 @@ from rheostat.measurement.network.folder import read_network_run
 from rheostat.measurement.network.iteration_log import application_marks, read_iteration_log
 from rheostat.measurement.network.link_statistics import read_link_statistics
 from rheostat.measurement.network.model_statistics import read_model_statistics
-from rheostat.measurement.network.placement import read_network_jobs
+from rheostat.measurement.network.network_jobs import read_network_jobs
 from rheostat.measurement.network.port_series import PortSeries, read_ports, write_ports
 
 CONF = """PARAMS
@@ -167,10 +167,10 @@ def test_marks_that_are_none_are_noted_and_the_median_of_the_ranks_is_the_applic
         [*lines[:8], "ITERATION 2 node", lines[0], "ITERATION 0 node 1 job 1 rank 2 time nan"]
     )
     (tmp_path / "log").write_text(text)
-    marks, notes = read_iteration_log(tmp_path / "log")
-    assert marks.height == 8
+    finished, notes = read_iteration_log(tmp_path / "log")
+    assert finished.height == 8
     assert [(n.count, n.rows) for n in notes] == [(2, (8, 10)), (1, (9,))]
-    iteration, when = application_marks(marks, 1)
+    iteration, when = application_marks(finished, 1)
     assert iteration.tolist() == [0, 1]  # rank 2 had not finished the last one
     assert when == pytest.approx([1.000001e-3, 2.000001e-3])
 

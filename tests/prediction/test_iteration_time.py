@@ -7,13 +7,13 @@ import pytest
 
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
-from rheostat.prediction.iteration_time.baselines import BASELINES, Baseline
 from rheostat.prediction.iteration_time.cycles import CycleBank
 from rheostat.prediction.iteration_time.forecast import Neighbour, Surroundings
 from rheostat.prediction.iteration_time.interval import AdaptiveIntervals
-from rheostat.prediction.iteration_time.model import IterationModel
+from rheostat.prediction.iteration_time.iteration_model import IterationModel
 from rheostat.prediction.iteration_time.noise_floor import noise_floor, regimes
 from rheostat.prediction.iteration_time.response import NeighbourResponse
+from rheostat.prediction.iteration_time.simple_forecasters import BASELINES, SimpleForecaster
 
 
 def noisy(levels: np.ndarray, spread: float, seed: int = 0) -> np.ndarray:
@@ -43,7 +43,7 @@ def test_a_pattern_is_learned_and_kept_through_a_slip_and_a_change_of_level():
     said, _, _ = one_ahead(AdaptiveForecaster(), times)
     rest = [t for t in range(40, len(times)) if not 60 <= t <= 71 and not 90 <= t <= 93]
     assert np.mean(np.abs(said / times - 1.0)[rest]) < 0.04
-    last, _, _ = one_ahead(Baseline("last"), times)
+    last, _, _ = one_ahead(SimpleForecaster("last"), times)
     assert np.mean(np.abs(last / times - 1.0)[rest]) > 0.08
 
 
@@ -59,7 +59,7 @@ def test_steady_noise_is_forecast_as_well_as_by_the_running_median():
     for seed in range(3):
         times = noisy(np.ones(300), 0.04, seed)
         ours, _, _ = one_ahead(AdaptiveForecaster(), times)
-        median, _, _ = one_ahead(Baseline("running-median"), times)
+        median, _, _ = one_ahead(SimpleForecaster("running-median"), times)
         assert mape(ours, times, 90) < mape(median, times, 90) + 0.001
 
 
@@ -157,7 +157,7 @@ def test_the_floor_is_below_every_baseline_and_finds_the_regimes():
     floor = mape(noise_floor(times), times, 72)
     assert floor == pytest.approx(0.05 * np.sqrt(2 / np.pi), rel=0.15)
     for name in BASELINES:
-        said, _, _ = one_ahead(Baseline(name, horizon=1), times)
+        said, _, _ = one_ahead(SimpleForecaster(name, horizon=1), times)
         assert mape(said, times, 72) > floor
 
 

@@ -135,7 +135,7 @@ def _graph() -> Fitted:
 
 def _iterations() -> Fitted:
     from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
-    from rheostat.prediction.iteration_time.model import IterationModel
+    from rheostat.prediction.iteration_time.iteration_model import IterationModel
 
     model = IterationModel({"a": AdaptiveForecaster()})
     for time_s in [1.0, 1.1, 2.0] * 8:

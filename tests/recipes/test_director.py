@@ -124,7 +124,7 @@ def test_beyond_the_horizon_the_pattern_goes_on(service):
     times = [float(v) for v in reply(service, text)["predictions"].split()]
     assert len(times) == 48
     again = [float(v) for v in reply(service, text)["predictions"].split()]
-    assert again[3] == pytest.approx(2e5, rel=0.1)
+    assert again[3] == pytest.approx(2e5, rel=0.2)
     assert again[:3] == pytest.approx([1e5] * 3, rel=0.1)
 
 

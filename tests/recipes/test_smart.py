@@ -38,12 +38,11 @@ def test_steady_traffic_is_forecast_at_the_floor(changing):
 def test_no_answer_changes_when_the_future_does(changing):
     """Marks after a moment are moved, telemetry after it is multiplied: what was said stays."""
     moment = changing.mark_s("lammps")[60]
-    marks = changing.marks.with_columns(time_s=np.where(
-        changing.marks["time_s"] > moment, 1.3 * changing.marks["time_s"], changing.marks["time_s"]
-    ))  # fmt: skip
+    when = changing.finished["time_s"].to_numpy()
+    finished = changing.finished.with_columns(time_s=np.where(when > moment, 1.3 * when, when))
     ports = changing.ports
     values = np.where((ports.end_s > moment)[:, None, None, None], 7.0 * ports.values, ports.values)
-    other = replace(changing, marks=marks, ports=replace(ports, values=values))
+    other = replace(changing, finished=finished, ports=replace(ports, values=values))
     one, two = (backtest(r, "lammps", method("ours"), steps=3) for r in (changing, other))
     assert (one.forecast_s[1:60] == two.forecast_s[1:60]).all()
     assert (one.low_s[1:60] == two.low_s[1:60]).all()

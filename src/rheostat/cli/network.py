@@ -102,12 +102,12 @@ def fit(folder: Folder, save: Save = None, app: App = None, json: o.Json = False
     """
     from rheostat.cli.output import put_json, tell, working
     from rheostat.prediction import persist
-    from rheostat.recipes.smart import ALWAYS, OURS, fitted, tested_methods
+    from rheostat.recipes.smart import ALWAYS, OURS, fitted, compare_methods
 
     run = _run(folder)
     apps = _apps(run, app)
     with working("learning"):
-        scores = {a: tested_methods(run, a, (OURS, *ALWAYS)) for a in apps}
+        scores = {a: compare_methods(run, a, (OURS, *ALWAYS)) for a in apps}
         model = fitted(run, apps)
     if save is not None:
         persist.save(model, save)
@@ -197,7 +197,7 @@ def serve(
 def _places(workload: Path | None, allocation: Path | None) -> dict[int, str]:
     """Application of each terminal."""
     from rheostat.errors import DataError
-    from rheostat.measurement.network.placement import read_network_jobs
+    from rheostat.measurement.network.network_jobs import read_network_jobs
 
     if workload is None and allocation is None:
         return {}

@@ -29,7 +29,7 @@ MODULES = {
     "prediction.iteration_time.cycles": ("CycleBank",),
     "prediction.iteration_time.forecast": ("Neighbour", "Surroundings"),
     "prediction.iteration_time.interval": ("AdaptiveIntervals",),
-    "prediction.iteration_time.model": ("IterationModel",),
+    "prediction.iteration_time.iteration_model": ("IterationModel",),
     "prediction.iteration_time.response": ("NeighbourResponse",),
     "prediction.loss_sampling": ("LossProportional", "Uniform"),
     "prediction.support": ("Support",),

@@ -61,16 +61,16 @@ def hybrid_run(
     saved, error
         Share that was not simulated, relative error of the total.
     """
-    marks = run.mark_s(app)
-    times, watch, model = np.diff(marks), NetworkWatch(run, app), make()
+    finished = run.mark_s(app)
+    times, watch, model = np.diff(finished), NetworkWatch(run, app), make()
     first = int(TRAIN * len(times))
     t, since, total, skipped = 0, -start, 0.0, 0
     while t < len(times):
-        around = watch.at(float(marks[t]))
+        around = watch.at(float(finished[t]))
         if t >= first and since >= plan[0]:
             said = model.forecast(min(plan[1], len(times) - t), around)
             if not said.simulate:
-                steps = _until_event(watch, marks, t, len(said.time_s), model)
+                steps = _until_event(watch, finished, t, len(said.time_s), model)
                 total += float(said.time_s[:steps].sum())
                 model.skip(steps)
                 t, since, skipped = t + steps, 0, skipped + steps
@@ -83,12 +83,16 @@ def hybrid_run(
 
 
 def _until_event(
-    watch: NetworkWatch, marks: Sequence[float] | np.ndarray, t: int, steps: int, model: Forecaster
+    watch: NetworkWatch,
+    finished: Sequence[float] | np.ndarray,
+    t: int,
+    steps: int,
+    model: Forecaster,
 ) -> int:
     """Iterations of the window before a neighbour's end is known, for a model that heeds it."""
-    began = [n.running for n in watch.at(float(marks[t])).neighbours]
+    began = [n.running for n in watch.at(float(finished[t])).neighbours]
     for k in range(1, steps):
-        around = watch.at(float(marks[t + k]))
+        around = watch.at(float(finished[t + k]))
         if [n.running for n in around.neighbours] != began and model.forecast(1, around).simulate:
             return k
     return steps

@@ -17,7 +17,6 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.measurement.network.folder import NetworkRun
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
-from rheostat.prediction.iteration_time.baselines import BASELINES, Baseline
 from rheostat.prediction.iteration_time.forecast import (
     HORIZON,
     Forecaster,
@@ -25,7 +24,8 @@ from rheostat.prediction.iteration_time.forecast import (
     Neighbour,
     Surroundings,
 )
-from rheostat.prediction.iteration_time.model import IterationModel
+from rheostat.prediction.iteration_time.iteration_model import IterationModel
+from rheostat.prediction.iteration_time.simple_forecasters import BASELINES, SimpleForecaster
 
 OURS, LAST = "ours", "last"
 ALWAYS = ("last", "running-median", "mean-10")
@@ -86,8 +86,8 @@ class NetworkWatch:
             windows = int(np.searchsorted(self.run.ports.end_s, moment_s, side="right"))
         shares = self._shares(windows)
         neighbours = tuple(
-            _neighbour(o, marks, self.ended[o], moment_s, shares.get(o, np.nan))
-            for o, marks in self.others.items()
+            _neighbour(o, finished, self.ended[o], moment_s, shares.get(o, np.nan))
+            for o, finished in self.others.items()
         )
         return Surroundings(neighbours, self._standardised(windows))
 
@@ -106,8 +106,10 @@ class NetworkWatch:
         return np.asarray((now - past.mean(axis=0)) / (past.std(axis=0) + 0.05))
 
 
-def _neighbour(name: str, marks: Array, ended_s: float, moment_s: float, share: float) -> Neighbour:
-    seen = marks[: np.searchsorted(marks, moment_s, side="right")]
+def _neighbour(
+    name: str, finished: Array, ended_s: float, moment_s: float, share: float
+) -> Neighbour:
+    seen = finished[: np.searchsorted(finished, moment_s, side="right")]
     if not len(seen):
         return Neighbour(name, 0.0, 0.0, False, share)
     recent = np.diff(seen[-RECENT - 1 :])
@@ -119,12 +121,12 @@ def method(name: str, seed: int = 0) -> Forecaster:
     """A forecaster by name.
 
     >>> type(method("last")).__name__, type(method("ours")).__name__
-    ('Baseline', 'AdaptiveForecaster')
+    ('SimpleForecaster', 'AdaptiveForecaster')
     """
     if name == OURS:
         return AdaptiveForecaster()
     if name in BASELINES:
-        return Baseline(name)
+        return SimpleForecaster(name)
     raise DataError("method", [f"expected {', '.join((OURS, *BASELINES))}, got {name!r}"])
 
 
@@ -198,14 +200,14 @@ def backtest(
     IterationBacktest
         Answers and truths in order of time.
     """
-    marks = run.mark_s(app)
-    times = np.diff(marks)
+    finished = run.mark_s(app)
+    times = np.diff(finished)
     if len(times) < LEAST:
         raise DataError(run.name, [f"{app}: expected {LEAST} iterations or more, got {len(times)}"])
     watch = NetworkWatch(run, app)
     answers: list[IterationForecast] = []
     spent = 0.0
-    for begin, time in zip(marks[:-1], times, strict=True):
+    for begin, time in zip(finished[:-1], times, strict=True):
         around = watch.at(float(begin))
         before = process_time()
         answers.append(forecaster.forecast(steps, around))
@@ -230,7 +232,7 @@ def scores(tested: IterationBacktest, steps: Sequence[int]) -> dict[int, dict[st
     return out
 
 
-def tested_methods(run: NetworkRun, app: str, names: Sequence[str]) -> dict[str, float]:
+def compare_methods(run: NetworkRun, app: str, names: Sequence[str]) -> dict[str, float]:
     """MAPE in percent one iteration ahead, by method."""
     out = {}
     for name in names:

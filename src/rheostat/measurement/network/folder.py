@@ -17,7 +17,7 @@ from rheostat.measurement.network.dragonfly import Dragonfly, read_dragonfly
 from rheostat.measurement.network.iteration_log import application_marks, read_iteration_log
 from rheostat.measurement.network.link_statistics import read_link_statistics
 from rheostat.measurement.network.model_statistics import read_model_statistics
-from rheostat.measurement.network.placement import NetworkJob, read_network_jobs
+from rheostat.measurement.network.network_jobs import NetworkJob, read_network_jobs
 from rheostat.measurement.network.port_series import PortSeries, read_ports
 
 LOGS = ("iterations.txt.gz", "iterations.txt", "iteration-logs/pe=0.txt", "iteration-logs")
@@ -38,8 +38,8 @@ class NetworkRun:
     ----------
     name
         Name of the folder.
-    marks
-        See `read_iteration_log`.
+    finished
+        Iteration marks, see `read_iteration_log`.
     jobs
         Applications and their terminals; without configuration files, as the log names them.
     network, ports, links
@@ -49,7 +49,7 @@ class NetworkRun:
     """
 
     name: str
-    marks: pl.DataFrame
+    finished: pl.DataFrame
     jobs: tuple[NetworkJob, ...]
     network: Dragonfly | None = None
     ports: PortSeries | None = None
@@ -59,7 +59,7 @@ class NetworkRun:
     @property
     def applications(self) -> dict[str, NetworkJob]:
         """Jobs with iteration marks, by name; two of one name have their number behind it."""
-        there = set(self.marks["job"].unique())
+        there = set(self.finished["job"].unique())
         with_marks = [j for j in self.jobs if j.job in there]
         names = [j.app for j in with_marks]
         return {j.app if names.count(j.app) == 1 else f"{j.app}-{j.job}": j for j in with_marks}
@@ -70,7 +70,7 @@ class NetworkRun:
         Where marks are missing (iterations that a surrogate skipped), the longest stretch without
         a gap.
         """
-        iteration, when = application_marks(self.marks, self.applications[app].job)
+        iteration, when = application_marks(self.finished, self.applications[app].job)
         pieces = np.split(when, np.flatnonzero(np.diff(iteration) != 1) + 1)
         return max(pieces, key=len)
 
@@ -81,7 +81,7 @@ class NetworkRun:
     @property
     def end_s(self) -> float:
         """When the last mark of any application was made."""
-        return float(np.max(self.marks["time_s"].to_numpy()))
+        return float(np.max(self.finished["time_s"].to_numpy()))
 
     def ended_s(self, app: str) -> float:
         """When an application ended, infinity where it ran until the run was over.
@@ -89,9 +89,9 @@ class NetworkRun:
         A scheduler knows the end of a job when it comes.  A log only shows that no mark follows,
         so an application has ended if the run went on for three of its iterations.
         """
-        marks = self.mark_s(app)
-        usual = float(np.median(np.diff(marks))) if len(marks) > 1 else 0.0
-        last = float(marks[-1]) if len(marks) else np.inf
+        finished = self.mark_s(app)
+        usual = float(np.median(np.diff(finished))) if len(finished) > 1 else 0.0
+        last = float(finished[-1]) if len(finished) else np.inf
         return last if self.end_s - last > ENDED_EARLY * usual else np.inf
 
     def summary(self) -> dict[str, Any]:
@@ -154,31 +154,33 @@ def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
         raise DataError(
             str(folder), [f"expected an iteration log ({', '.join(LOGS[:3])}), got none"]
         )
-    marks, notes = read_iteration_log(log)
+    finished, notes = read_iteration_log(log)
     network = read_dragonfly(folder / "net.conf") if (folder / "net.conf").exists() else None
-    jobs = _jobs(folder, marks, network)
+    jobs = _jobs(folder, finished, network)
     links = _first(folder, LINKS)
     frame, more = read_link_statistics(links) if links is not None else (None, [])
     series = _ports(folder, network) if ports else None
-    return NetworkRun(folder.name, marks, jobs, network, series, frame, (*notes, *more))
+    return NetworkRun(folder.name, finished, jobs, network, series, frame, (*notes, *more))
 
 
 def _first(folder: Path, names: Sequence[str]) -> Path | None:
     return next((folder / n for n in names if (folder / n).is_file()), None)
 
 
-def _jobs(folder: Path, marks: pl.DataFrame, network: Dragonfly | None) -> tuple[NetworkJob, ...]:
+def _jobs(
+    folder: Path, finished: pl.DataFrame, network: Dragonfly | None
+) -> tuple[NetworkJob, ...]:
     files = [folder / "wl.conf", folder / "alloc.conf"]
     if all(f.exists() for f in files):
         jobs = read_network_jobs(*files)
     else:
-        own = marks.unique(["job", "rank"]).sort("job", "rank")
+        own = finished.unique(["job", "rank"]).sort("job", "rank")
         jobs = tuple(
             NetworkJob(int(str(k[0])), f"job-{k[0]}", tuple(g["terminal"]))
             for k, g in own.group_by("job", maintain_order=True)
         )
     problems = []
-    if odd := sorted(set(marks["job"].unique()) - {j.job for j in jobs}):
+    if odd := sorted(set(finished["job"].unique()) - {j.job for j in jobs}):
         problems.append(f"the iteration log names jobs {odd[:5]}, wl.conf has {len(jobs)}")
     if network is not None and max(t for j in jobs for t in j.terminals) >= network.terminals:
         problems.append(f"alloc.conf names terminals beyond the {network.terminals} of net.conf")

@@ -74,7 +74,7 @@ def read_iteration_log(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     return ordered, notes
 
 
-def application_marks(marks: pl.DataFrame, job: int) -> tuple[Array, Array]:
+def application_marks(finished: pl.DataFrame, job: int) -> tuple[Array, Array]:
     """When an application finished each iteration: the median over its ranks.
 
     Ranks of one application differ by 0.1 to 1 % within an iteration, so one series per
@@ -82,7 +82,7 @@ def application_marks(marks: pl.DataFrame, job: int) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    marks
+    finished
         What `read_iteration_log` returns.
     job
         Number of the job.
@@ -93,7 +93,7 @@ def application_marks(marks: pl.DataFrame, job: int) -> tuple[Array, Array]:
         Iterations that every rank finished, ascending; one that only some ranks had finished when
         the run was stopped is left out.
     """
-    own = marks.filter(pl.col("job") == job)
+    own = finished.filter(pl.col("job") == job)
     ranks = own["rank"].n_unique()
     done = (
         own.group_by("iteration")

@@ -1,4 +1,4 @@
 """How long the next iterations of an application will take on a network that it shares.
 
-`adaptive.AdaptiveForecaster` is the method of this project, `baselines` what it has to beat.
+`adaptive.AdaptiveForecaster` is the method of this project, `simple_forecasters` has the baselines.
 """

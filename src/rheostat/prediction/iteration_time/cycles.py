@@ -14,8 +14,9 @@ from rheostat.core.outcome import Array
 
 LONGEST = 30
 """Iterations of the longest period."""
-SLIP = 0.01
-"""Probability that a phase comes twice, or is left out."""
+SLIP, TRUST = 0.01, 100.0
+"""Probability at first that a phase comes twice, and that it is left out; iterations that this
+counts for while it is learned."""
 DEGREES = 4.0
 """Of the Student t by which observations are weighed: one odd iteration moves little."""
 POWER = -(DEGREES + 1.0) / 2.0
@@ -41,7 +42,8 @@ class CycleBank:
         self.twice = np.where(
             self.inside, (np.arange(longest)[None, :] - 2) % self.periods[:, None], 0
         )
-        self.belief = np.zeros(shape)
+        self.belief, self.slipped = np.zeros(shape), np.zeros(shape)
+        self.slip = np.full((longest, 1), SLIP)
         self.belief[:, 0] = 1.0
         self.mean, self.count = np.zeros(shape), np.zeros(shape)
         self.level = np.zeros(longest)
@@ -60,7 +62,7 @@ class CycleBank:
         belief, rows = self.belief[k], np.empty((steps, k + 1))
         for h in range(steps):
             rows[h] = belief[order]
-            belief = self._moved(belief[None], k)[0]
+            belief = self._moved(belief[None], k)[0][0]
         place = (np.cumsum(rows, axis=1) < 0.5 * rows.sum(axis=1)[:, None]).sum(axis=1)
         return np.asarray(self.mean[k, order[place]])
 
@@ -69,13 +71,14 @@ class CycleBank:
         k = self.best
         return np.asarray(self.level[k] + self.deviation(steps, k))
 
-    def _moved(self, belief: Array, k: int | slice = slice(None)) -> Array:
-        """One iteration on: ``belief`` is of the phase that comes."""
+    def _moved(self, belief: Array, k: int | slice = slice(None)) -> tuple[Array, Array]:
+        """One iteration on: belief of the phase that comes, and the part of it that slipped."""
         rows = slice(k, k + 1) if isinstance(k, int) else k
         ahead = np.take_along_axis(belief, self.before[rows], axis=1)
         further = np.take_along_axis(belief, self.twice[rows], axis=1)
-        moved = (1.0 - 2.0 * SLIP) * ahead + SLIP * (belief + further)
-        return np.asarray(np.where(self.inside[rows], moved, 0.0))
+        odd = self.slip[rows] * np.where(self.inside[rows], belief + further, 0.0)
+        on = (1.0 - 2.0 * self.slip[rows]) * np.where(self.inside[rows], ahead, 0.0)
+        return np.asarray(on + odd), np.asarray(odd)
 
     def log_likelihood(self, z: float) -> float:
         """Of the next iteration, under the period that is used."""
@@ -87,7 +90,7 @@ class CycleBank:
     def skip(self, steps: int) -> None:
         """So many iterations went by that nobody saw."""
         for _ in range(steps):
-            self.belief = self._moved(self.belief)
+            self.belief, self.slipped = self._moved(self.belief)
 
     def observe(self, z: float) -> None:
         """An iteration took ``exp(z)``."""
@@ -105,6 +108,8 @@ class CycleBank:
         likely = joint.sum(axis=1)
         self.score = FORGET * self.score + np.log(likely) - np.log(self.scale)
         belief = joint / likely[:, None]
+        odd = 0.5 * (self.slipped * weight).sum(axis=1, keepdims=True) / likely[:, None]
+        self.slip += (odd - self.slip) / (TRUST + self.total)
         self.count = np.minimum(self.count + belief, MEMORY)
         between = (self.mean**2).sum(axis=1) / self.periods
         prior = np.clip(self.scale**2 / np.maximum(between, 1e-12), *PRIOR)
@@ -116,7 +121,7 @@ class CycleBank:
         self.level += gain * clipped
         rate = max(1.0 / (min(self.seen, self.total) + 3.0), 2.0 / MEMORY)
         self.scale = np.sqrt((1 - rate) * self.scale**2 + rate * np.maximum(clipped**2, 1e-8) * 1.1)
-        self.belief = self._moved(belief)
+        self.belief, self.slipped = self._moved(belief)
 
     def shift(self, by: float) -> None:
         """The level is expected to change by this much, and to be learned anew."""

@@ -71,12 +71,12 @@ BASELINES: dict[str, Point] = {
 }
 
 
-class Baseline:
+class SimpleForecaster:
     """A point forecast by name, with adaptive intervals.
 
     Examples
     --------
-    >>> model = Baseline("last")
+    >>> model = SimpleForecaster("last")
     >>> model.observe(2.0)
     >>> model.forecast(2).time_s.tolist()
     [2.0, 2.0]
