@@ -102,7 +102,7 @@ def fit(folder: Folder, save: Save = None, app: App = None, json: o.Json = False
     """
     from rheostat.cli.output import put_json, tell, working
     from rheostat.prediction import persist
-    from rheostat.recipes.smart import ALWAYS, OURS, fitted, compare_methods
+    from rheostat.recipes.smart import ALWAYS, OURS, compare_methods, fitted
 
     run = _run(folder)
     apps = _apps(run, app)
