@@ -97,7 +97,7 @@ def walk(
             for k in range(waiting):
                 recall(x[k], memory, table[queue[k]])
             ahead = _profile(running, free, profile)
-            look(x[:waiting], queue[:waiting], table, mine, now, (free, size, profile[:ahead]))
+            look(x[:waiting], queue[:waiting], table, mine, now, (free, size, profile, ahead))
             facts[kept, TIME], facts[kept, IDLE] = now, free
             facts[kept, FIRST], facts[kept, ROWS] = rows, waiting
             seen[rows : rows + waiting] = x[:waiting]
