@@ -11,6 +11,8 @@ predicted energy is compared with the least measured one.
     slo           as free, under limits on the time between tokens that rule out a fifth, two, three
                   and four fifths
     new-model     as fixed-batch, the model's own runs left out of the samples
+    pipelines     ML.ENERGY V2, (task, model, batch cap) with pipeline parallelism among the choices
+    splitwise     Splitwise's Llama 2 70B on A100, (prompt, batch): 2, 4 or 8 GPUs
 
 Scores: top1, share of scenarios in which the choice is the best; excess_energy, mean of what the
 choice takes above the best; pairwise, share of pairs ordered rightly; median_ape and coverage of
@@ -26,24 +28,31 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from rich.console import Console
 from rich.table import Table
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
 from rheostat.core.jobs import JobTable
+from rheostat.core.vocabulary import table
 from rheostat.measurement.read import read
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
+from rheostat.prediction.serving_law.operon_law import OperonLaw
+from rheostat.prediction.serving_law.products import ProductLaw
 from rheostat.tradeoff.decisive import most_decisive
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FILE = ROOT / "llm" / "mlenergy_v3" / "mlenergy_v3_llm_mllm.csv"
+V2 = ROOT / "llm" / "mlenergy_v2" / "mlenergy_v2_llm_mllm.csv"
+SPLITWISE = ROOT / "llm" / "splitwise" / "perf_model.csv"
 TARGET = "energy_per_token_j"
 SAMPLES, FIRST, BATCH, Z90 = (20, 50, 100, 300), 5, 5, 1.645
 Groups = list[np.ndarray]
@@ -71,8 +80,40 @@ def loaded() -> JobTable:
     return runs.rows((runs.frame["workload"] != "sourcegraph-fim").to_numpy())
 
 
+def with_pipelines() -> JobTable:
+    """V2's language models, those rows that have an energy per token."""
+    runs = read(V2)
+    return runs.rows((runs.numpy(TARGET) > 0) & (runs.numpy("itl_s") > 0))
+
+
+def splitwise() -> JobTable:
+    """Means over repeats; watts are shares of an A100's 400 W on every GPU."""
+    rows = pl.read_csv(SPLITWISE).filter(
+        (pl.col("average_power") > 0) & (pl.col("model") == "llama2-70b")
+    )
+    joules = 400.0 * pl.col("average_power") * pl.col("tensor_parallel") * pl.col("e2e_time") / 1e3
+    keys = ["prompt_size", "batch_size", "tensor_parallel"]
+    means = rows.group_by(keys, maintain_order=True).agg(
+        (joules / (pl.col("batch_size") * pl.col("token_size"))).mean().alias(TARGET),
+        (pl.col("token_time") / 1e3).mean().alias("itl_s"),
+    )
+    return table(means.select(
+        pl.lit("llama2-70b").alias("app"), pl.lit("A100").alias("gpu_model"),
+        pl.lit(70e9).alias("params"), pl.format("{}", "prompt_size").alias("workload"),
+        pl.col("prompt_size").cast(pl.Float64).alias("prompt_tokens"),
+        pl.col("tensor_parallel").alias("gpus"), pl.col("batch_size").alias("batch_cap"),
+        TARGET, "itl_s",
+    ))  # fmt: skip
+
+
 def scenarios(runs: JobTable, name: str) -> Groups:
     """Rows of each scenario of a set."""
+    if name in ("pipelines", "splitwise"):
+        groups = scenarios(runs, "fixed-batch")
+        if name == "splitwise":
+            return groups
+        pp = runs.numpy("pp")
+        return [g for g in groups if (pp[g] > 1).any()]
     keys = ["workload", "app", *(["batch_cap"] if name in ("fixed-batch", "new-model") else [])]
     grouped = runs.frame.with_row_index("_row").group_by(keys, maintain_order=True)
     groups = [g["_row"].to_numpy().astype(np.int64) for _, g in grouped if len(g) > 1]
@@ -89,17 +130,19 @@ def scenarios(runs: JobTable, name: str) -> Groups:
 
 def every(runs: JobTable, samples: Sequence[int], seeds: int) -> Any:
     """All rows of the result, set by set."""
-    log_energy = np.log(runs.numpy(TARGET))
-    for name in ("fixed-batch", "free", "slo", "new-model"):
-        groups = scenarios(runs, name)
+    sets = {name: runs for name in ("fixed-batch", "free", "slo", "new-model")}
+    sets |= {"pipelines": with_pipelines()} if V2.exists() else {}
+    sets |= {"splitwise": splitwise()} if SPLITWISE.exists() else {}
+    for name, own in sets.items():
+        groups, log_energy = scenarios(own, name), np.log(own.numpy(TARGET))
         for method, rank in RULES.items():
-            yield score(method, name, 0, 0, groups, log_energy, (rank(runs), None))
+            yield score(method, name, 0, 0, groups, log_energy, (rank(own), None))
         for size, seed in itertools.product(samples, range(seeds)):
             for method, fit in METHODS.items():
                 if name == "new-model":
-                    yield new_models(method, fit, runs, groups, log_energy, size, seed)
+                    yield new_models(method, fit, own, groups, log_energy, size, seed)
                     continue
-                rows, answer = fit(runs, groups, size, seed)
+                rows, answer = fit(own, groups, size, seed)
                 yield score(method, name, size, seed, groups, log_energy, answer, rows)
 
 
@@ -188,6 +231,20 @@ def closed_form(runs: JobTable, groups: Groups, size: int, seed: int, also: Any 
     return rows, (np.log(found.mean(TARGET)), None)
 
 
+def products(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:
+    """A sum of products of powers, structure found in the sample."""
+    rows = drawn(runs, size, seed)
+    answer = ProductLaw().fit(runs.rows(rows)).predict(also or runs)
+    return rows, (np.log(answer.mean(TARGET)), None)
+
+
+def operon(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:
+    """Genetic programming."""
+    rows = drawn(runs, size, seed)
+    answer = OperonLaw(seed=seed).fit(runs.rows(rows)).predict(also or runs)
+    return rows, (np.nan_to_num(np.log(answer.mean(TARGET)), nan=50.0), None)
+
+
 def features(runs: JobTable) -> np.ndarray:
     """Logarithms of what a configuration is, and its names as indicators."""
     c = Configurations.of(runs)
@@ -217,8 +274,10 @@ def wilkins(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = No
 
 METHODS: dict[str, Any] = {
     "ours": law(residual=True), "ours-law": law(residual=False), "ours-next": law_next,
-    "energylens": closed_form, "wilkins": wilkins, "gbm": boosted,
+    "energylens": closed_form, "products": products, "wilkins": wilkins, "gbm": boosted,
 }  # fmt: skip
+if find_spec("pyoperon"):
+    METHODS["operon"] = operon
 RULES: dict[str, Callable[[JobTable], np.ndarray]] = {
     "fewest-gpus": lambda r: Configurations.of(r).gpus - 1e-4 * np.log2(r.numpy("batch_cap")),
     "newest-then-fewest": lambda r: (

@@ -34,9 +34,17 @@ def fit(
     next_count: Annotated[
         int, typer.Option("--next", min=0, help="Also name this many configurations to measure.")
     ] = 0,
+    symbolic: Annotated[
+        str,
+        typer.Option(
+            help="Find a formula instead: products (sums of products of powers) or operon (genetic "
+            "programming, extra symbolic)."
+        ),
+    ] = "",
     save: Annotated[
         Path | None, typer.Option("--save", help="Keep the law in this file.", writable=True)
     ] = None,
+    seed: o.Seed = 0,
     where: o.Where = None,
     form: o.Form = "",
     mapped: o.Map = None,
@@ -50,6 +58,9 @@ def fit(
     from rheostat.prediction import persist
     from rheostat.prediction.serving_law import equation
 
+    if symbolic:
+        _formula(runs, where, form, mapped, symbolic, save, seed, json=json)
+        return
     jobs, law = _fitted(runs, where, form, mapped)
     if save is not None:
         persist.save(law, save)
@@ -177,6 +188,37 @@ def _for_trace(
         print("\t".join([*map(str, row["setting"].values()), *said]))
     tell(f"least energy: {best['replicas']} x " + ", ".join(
         f"{k}={v}" for k, v in best["setting"].items()) + f", {best['order']}")  # fmt: skip
+
+
+def _formula(
+    path: Path, where: list[str] | None, form: str, mapped: Path | None, kind: str,
+    save: Path | None, seed: int, *, json: bool,
+) -> None:  # fmt: skip
+    """A formula found in the runs, and how far it is from them."""
+    import numpy as np
+
+    from rheostat.cli.output import put_json, tell, tell_notes
+    from rheostat.errors import DataError
+    from rheostat.prediction.serving_law.operon_law import OperonLaw
+    from rheostat.prediction.serving_law.products import TARGET, ProductLaw
+
+    if kind not in ("products", "operon"):
+        raise DataError("--symbolic", [f"expected products or operon, got {kind!r}"])
+    if save is not None:
+        raise DataError("--save", ["keeps the law; a formula is a line of text"])
+    jobs = o.only(o.load(path, form, mapped), where)
+    tell_notes(jobs.notes)
+    jobs.require(TARGET)
+    model = ProductLaw() if kind == "products" else OperonLaw(seed=seed)
+    model.fit(jobs)
+    away = np.abs(model.predict(jobs).mean(TARGET) / jobs.numpy(TARGET) - 1)
+    error = float(np.nanmedian(away))
+    if json:
+        put_json("rheostat.llm-formula/1", {"runs": len(jobs), "equation": model.as_text(),
+                                            "median_error": error})  # fmt: skip
+        return
+    print(model.as_text())
+    tell(f"median error of the {len(jobs)} runs learned from: {100 * error:.1f} %")
 
 
 def _fitted(
