@@ -46,7 +46,7 @@ def test_accepted_is_0_and_one_document(original, capsys):
     said = json.loads(capsys.readouterr().out)
     assert (said["schema"], said["verdict"]) == ("rheostat.code-verify/1", "accepted")
     assert (said["seed"], said["sandbox"]) == (3, "bubblewrap")
-    assert "guessed from the original: n 250 to 1000" in said["notes"][0]
+    assert "guessed from the original: n 15 to 625" in said["notes"][0]
 
 
 def test_rejected_is_1_with_the_input_and_both_numbers(original, capsys, tmp_path):

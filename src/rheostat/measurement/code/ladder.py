@@ -33,8 +33,8 @@ LADDER: dict[str, Rung] = {
     "calls": rungs_static.calls,
     "sanitizers": rungs_run.sanitizers,
     "output": rungs_run.output,
-    "threads": rungs_run.threads,
     "races": rungs_run.races,
+    "threads": rungs_run.threads,
     "mapping": rungs_run.mapping,
     "work": rungs_measure.work,
     "time": rungs_measure.time,
@@ -108,7 +108,7 @@ class Verifier:
         if not inputs.ranges:
             notes.append(NO_INPUT)
         elif inputs.guessed:
-            said = ", ".join(f"{k} {r.low:g} to {r.high:g}" for k, r in inputs.ranges.items())
+            said = ", ".join(f"{k} {r.words}" for k, r in inputs.ranges.items())
             notes.append(f"inputs are guessed from the original: {said}; a manifest names others")
         if self.reference.bench.sandbox.name.startswith("none"):
             notes.append("run without a sandbox: nothing kept the candidate from the host")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from rheostat.errors import DataError
 
-SIZE_FACTOR = 2.0
-"""A size that a source gives as default is drawn from its half to its double."""
+LEAST_SIZE, MOST_SIZE = 1 / 32, 1.25
+"""A size that a source gives as default is drawn from this part of it to this multiple."""
+REAL_FACTOR = 2.0
 GUESSED_SIZES = (48.0, 384.0)
 GUESSED_SEEDS = (1.0, 1e6)
 SMALL = 0.25
@@ -46,10 +47,16 @@ class InputRange:
         if problems:
             raise DataError("inputs", problems)
 
+    @property
+    def words(self) -> str:
+        """As 10 to 90, or the values."""
+        return " or ".join(self.values) if self.values else f"{self.low:g} to {self.high:g}"
+
     def draw(self, rng: np.random.Generator, part: tuple[float, float]) -> str:
         """One value, as it is written, from ``part`` of the range of a size."""
         if self.values:
-            return self.values[int(rng.integers(len(self.values)))]
+            few = max(1, round(part[1] * len(self.values))) if self.kind == "size" else None
+            return self.values[:few][int(rng.integers(len(self.values[:few])))]
         if self.kind == "seed":
             return str(int(rng.integers(int(self.low), int(self.high) + 1)))
         if self.kind == "real":
@@ -165,11 +172,12 @@ def inputs_of(text: str) -> ProgramInputs:
     --------
     >>> inputs = inputs_of("int n = argc > 1 ? atoi(argv[1]) : 1000; seed = atoi(argv[2]);")
     >>> inputs.arguments, inputs.ranges["n"].low, inputs.ranges["n"].high
-    (('{n}', '{seed}'), 500.0, 2000.0)
+    (('{n}', '{seed}'), 31, 1250)
     """
     ranges: dict[int, tuple[str, InputRange]] = {}
     for match in ARGUMENT.finditer(text):
         name, _, function, position, default = match.groups()
+        default = _value(default or name or "", text[: match.start()])
         ranges.setdefault(int(position), (name or f"a{position}", _range(name, function, default)))
     count = max(ranges, default=0)
     if not count or set(ranges) != set(range(1, count + 1)):
@@ -180,14 +188,38 @@ def inputs_of(text: str) -> ProgramInputs:
     return ProgramInputs(named, tuple(f"{{{n}}}" for n in named), guessed=True)
 
 
-def _range(name: str | None, function: str, default: str | None) -> InputRange:
+def _value(word: str, before: str) -> str:
+    """A default as a number: itself, or what its name was set to before."""
+    if not word or not (word[0].isalpha() or word[0] == "_"):
+        return word
+    given = rf"(?:#\s*define\s+{re.escape(word)}\s+\(?|\b{re.escape(word)}\s*=\s*)([\d][\w.]*)"
+    values = re.findall(given, before)
+    return values[-1] if values else ""
+
+
+def _range(name: str | None, function: str, default: str) -> InputRange:
     if SEED_NAME.search(name or ""):
         return InputRange(*GUESSED_SEEDS, kind="seed")
-    number = re.match(r"\d+(\.\d+)?([eE][-+]?\d+)?", default or "")
+    number = re.match(r"\d+(\.\d+)?([eE][-+]?\d+)?", default)
     value = float(number[0]) if number else 0.0
     if function in REAL:
         middle = value or 1.0
-        return InputRange(middle / SIZE_FACTOR, middle * SIZE_FACTOR, kind="real")
+        return InputRange(middle / REAL_FACTOR, middle * REAL_FACTOR, kind="real")
     if value < 1:
         return InputRange(*GUESSED_SIZES)
-    return InputRange(max(1.0, value // SIZE_FACTOR), value * SIZE_FACTOR)
+    low = max(min(value, 4.0), value * LEAST_SIZE)
+    return InputRange(math.floor(low), math.ceil(value * MOST_SIZE))
+
+
+def powers_of_two(inputs: ProgramInputs) -> ProgramInputs:
+    """The same inputs with sizes that are powers of two, as some programs need.
+
+    >>> inputs = ProgramInputs({"n": InputRange(10, 70)}, ("{n}",))
+    >>> powers_of_two(inputs).ranges["n"].values
+    ('16', '32', '64')
+    """
+    made = {}
+    for name, r in inputs.ranges.items():
+        powers = tuple(str(2**k) for k in range(1, 40) if r.low <= 2**k <= r.high)
+        made[name] = replace(r, values=powers) if r.kind == "size" and powers else r
+    return replace(inputs, ranges=made)

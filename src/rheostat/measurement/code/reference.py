@@ -24,7 +24,7 @@ from rheostat.measurement.code.compare_output import (
 )
 from rheostat.measurement.code.diagnostics import compiler_findings
 from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.program_inputs import ProgramInput, powers_of_two
 from rheostat.measurement.code.toolchain import compiler_absent
 from rheostat.measurement.code.work_counts import WorkCounts, count_work
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
@@ -174,6 +174,10 @@ class Reference:
         if not good and self.clean and "sanitizers" in why:
             self.clean = False
             self.notes.append("the original itself fails the sanitizers: inputs are not checked")
+            return self._admitted(count, part, stream)
+        powers = powers_of_two(inputs)
+        if len(good) < count and inputs.guessed and inputs != powers:
+            self.original = replace(self.original, inputs=powers)
             return self._admitted(count, part, stream)
         if not good:
             problems = [why, "say in a manifest which inputs it takes ([inputs])"]

@@ -10,10 +10,11 @@ from typing import Any
 PASSED, FAILED = "passed", "failed"
 NOT_AVAILABLE, SKIPPED = "not available", "skipped"
 RUNGS = (
-    "parse", "compile", "calls", "sanitizers", "output", "threads", "races", "mapping", "work",
+    "parse", "compile", "calls", "sanitizers", "output", "races", "threads", "mapping", "work",
     "time", "energy",
 )  # fmt: skip
-"""Cheapest first; the first that fails rejects a candidate."""
+"""Cheapest first, but races before threads: a race is named as one whether or not it shows in the
+output.  The first rung that fails rejects a candidate."""
 ACCEPTED, REJECTED, UNDECIDED = "accepted", "rejected", "undecided"
 
 
