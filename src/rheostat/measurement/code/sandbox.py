@@ -23,7 +23,8 @@ from rheostat.measurement.code.capture import SandboxLimits, SandboxRun, capture
 
 NOBODY = 65534
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
-SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/OpenCL", "/opt/rocm")
+SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/OpenCL", "/opt/rocm",
+            "/sys/devices/system")  # fmt: skip
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp",
                "LANG": "C.UTF-8"}  # fmt: skip
 INSIDE = "/work"
