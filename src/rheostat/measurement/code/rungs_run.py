@@ -132,7 +132,7 @@ def _for_races(case: Case) -> list[Expected]:
 
 def _oclgrind(case: Case) -> Evidence:
     case.need(toolchain.absent("oclgrind"))
-    wrapper = ("oclgrind", "--data-races", "--uninitialized")
+    wrapper = ("oclgrind", "--data-races", "--uniform-writes")
     expected = case.reference.small[0]
     limits = replace(roomy(expected.limits()), wall_s=120.0, cpu_s=120.0)
     run = case.bench.run(case.built, expected.given, limits=limits, wrapper=wrapper)
