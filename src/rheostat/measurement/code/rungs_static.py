@@ -21,7 +21,7 @@ SYNTAX = re.compile(
 """Messages about form; names that are not declared and types that do not fit come with compile."""
 EVASIONS = re.compile(
     r"__SANITIZE_\w+__|no_sanitize\w*|\w+_sanitizer\b|RUNNING_ON_VALGRIND|valgrind/\w+\.h|"
-    r"__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+"
+    r"__clang(?:_\w+)?__|__OPTIMIZE__|__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+"
 )
 SYSCALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 CALLS = {

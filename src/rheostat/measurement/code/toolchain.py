@@ -62,6 +62,13 @@ def llvm_libraries() -> str:
     return str(Path(os.path.realpath(clang)).parent.parent / "lib") if clang else ""
 
 
+@cache
+def cuda_libraries() -> str:
+    """The folder of nvcc's runtime library; empty without nvcc."""
+    nvcc = tool("nvcc")
+    return str(Path(os.path.realpath(nvcc)).parent.parent / "lib64") if nvcc else ""
+
+
 def offload_absent() -> str:
     """Why nothing can be offloaded to the host as a device of its own; empty if it can."""
     missing = absent("clang", "clang-offload-packager")
@@ -112,7 +119,7 @@ SANITIZE = ("-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
             "-fno-sanitize-recover=undefined")  # fmt: skip
 GCC = BuildKind("gcc")
 CLANG = BuildKind("clang", "clang")
-NVCC = BuildKind("nvcc", "nvcc")
+NVCC = BuildKind("nvcc", "nvcc", ("--cudart=shared",))  # so that imports are the program's own
 SANITIZED = BuildKind("sanitizers", "clang", SANITIZE, "-O1")
 RACES = BuildKind(
     "races", "clang", ("-g", "-fsanitize=thread"), "-O0"

@@ -11,7 +11,12 @@ from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.sandbox import Sandbox, give_away
-from rheostat.measurement.code.toolchain import BuildKind, build_command, llvm_libraries
+from rheostat.measurement.code.toolchain import (
+    BuildKind,
+    build_command,
+    cuda_libraries,
+    llvm_libraries,
+)
 
 BUILDING = SandboxLimits(wall_s=300.0, cpu_s=120.0, address_space_b=0, file_b=512 * 2**20,
                          processes=128, output_b=2**22)  # fmt: skip
@@ -87,8 +92,9 @@ class Workbench:
         """Run a build on an input with so many threads; ``wrapper`` is a tool that runs it."""
         variables = {"OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
                      "OMP_WAIT_POLICY": "passive"}  # fmt: skip
-        if built.kind.family == "clang":
-            variables["LD_LIBRARY_PATH"] = llvm_libraries()
+        if built.kind.family != "gcc":
+            own = llvm_libraries() if built.kind.family == "clang" else cuda_libraries()
+            variables["LD_LIBRARY_PATH"] = own
         command = [*wrapper, *built.program.run, *given.arguments]
         return self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
                                 environment={**variables, **(environment or {})})  # fmt: skip
