@@ -25,6 +25,7 @@ TASK_RUNS = 3
 """Which thread takes a task is chance, so such programs are run again."""
 RACE_EXIT = 66
 RACE_SLOWER = 20.0
+CUDA_RACES = "races between CUDA threads are not looked for: compute-sanitizer needs a device"
 ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
 
 
@@ -87,6 +88,7 @@ def races(case: Case) -> Evidence:
     """Archer with ThreadSanitizer for OpenMP, oclgrind for OpenCL."""
     if case.candidate.language == "opencl":
         return _oclgrind(case)
+    case.need(CUDA_RACES if case.candidate.language == "cuda" else "")
     if not case.is_parallel:
         return case.skipped("races", f"{case.candidate.language} code makes no OpenMP threads")
     case.need(toolchain.archer_absent())
