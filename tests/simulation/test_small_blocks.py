@@ -14,8 +14,8 @@ from tests.simulation.oracle import oracle
 from tests.simulation.small_blocks import small_blocks
 
 SIZES = (
-    {"WIDTH": 2, "DEEP": 1, "GROUPS": 2, "CLASSES": 1, "FEW": 2, "MANY": 0},
-    {"WIDTH": 4, "DEEP": 2, "GROUPS": 4, "CLASSES": 3, "FEW": 6, "MANY": 4},
+    {"WIDTH": 2, "DEEP": 1, "GROUPS": 2, "CLASSES": 1, "FEW": 2, "MANY": 0, "SPARE": 0},
+    {"WIDTH": 4, "DEEP": 2, "GROUPS": 4, "CLASSES": 3, "FEW": 6, "MANY": 4, "SPARE": 2},
 )
 HOW = [(semantics, ties) for semantics in ("textbook", "cqsim") for ties in ("event", "batch")]
 

@@ -66,7 +66,9 @@ def _run(
     easy = rule.backfill == "easy"
     if not rule.order.fixed:
         made, falls = compiled_score(score), rule.order.falling
-        index = depth.index(job[2] if falls else np.ones(1, np.int64))
+        procs = job[2] if falls else np.ones(1, np.int64)
+        few = min(depth.GROUPS, 256), min(depth.CLASSES, 16)  # more than a cache holds is slower
+        index = depth.index(procs, None, *few)
         plan = checked(
             made, moving.run_moving(job, made, falls, share, size, index, easy, ties, late)
         )

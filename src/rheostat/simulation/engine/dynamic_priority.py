@@ -15,6 +15,7 @@ from rheostat.simulation.engine.array_types import Busy, Floats, Ints, Overdue, 
 from rheostat.simulation.engine.fair_share import Share, score_all, spend
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.engine.lazy_scores import (
+    FAR,
     MANY,
     arrive,
     lazy,
@@ -91,7 +92,7 @@ def run_moving(
         if none_fits(free, lists) if many else _least(procs, queue[:came]) > free:
             continue
         if many:
-            if outdated(now, waiting, lists):
+            if outdated(now, lists[-1], FAR):
                 came = still_waiting(queue, came, start)
                 reorder(now, queue[:came], lists, job, score)
             picked = pick_lazily(now, free, lists, job, score, busy, easy, least, chosen)

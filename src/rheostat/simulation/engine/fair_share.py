@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rheostat.simulation.engine.array_types import Floats, Ints, Score
-from rheostat.simulation.engine.jit import borrowed, compiled
+from rheostat.simulation.engine.jit import borrowed
 
 
 class Share(NamedTuple):
@@ -80,7 +80,7 @@ def priority(s: Share, j: int, now: float, submit: float, procs: int) -> float:
     return -(weighted + qos * s.level[j])
 
 
-@compiled
+@borrowed(forceinline=True)
 def score_of(
     now: float, j: int, submit: Floats, procs: Ints, booked: Floats, score: Score
 ) -> float:
@@ -89,7 +89,7 @@ def score_of(
     return score(now - submit[0], since, run, float(procs[j]))
 
 
-@compiled
+@borrowed
 def score_all(
     now: float,
     queue: Ints,

@@ -59,27 +59,35 @@ class Index(NamedTuple):
     slack: Floats
 
 
-def index(procs: Ints, rank: Floats | None = None) -> Index:
+def index(
+    procs: Ints, rank: Floats | None = None, groups: int = GROUPS, classes: int = CLASSES
+) -> Index:
     """An index for these jobs, not in use yet; ``rank`` None means 0, 1, 2, ...
 
     Every size is a class of its own where there are few, else neighbours share one, the fewer the
     smaller they are: what is free is what others left over.
     """
     n = len(procs)
-    cuts = np.linspace(0, n, GROUPS + 1)[1:-1]
+    cuts = np.linspace(0, n, groups + 1)[1:-1]
     if rank is not None:
         distinct = np.unique(np.sort(rank)[cuts.astype(np.int64)])
-        cuts = np.full(GROUPS - 1, np.inf)  # groups that no cut is left for stay empty
+        cuts = np.full(groups - 1, np.inf)  # groups that no cut is left for stay empty
         cuts[: len(distinct)] = distinct
     edge = np.concatenate([[-np.inf], cuts, [np.inf]])
     sizes = np.flatnonzero(np.bincount(procs))
-    if len(sizes) > CLASSES:
-        sizes = sizes[np.unique(np.geomspace(1, len(sizes), CLASSES).astype(np.int64) - 1)]
+    if len(sizes) > classes:
+        sizes = sizes[np.unique(np.geomspace(1, len(sizes), classes).astype(np.int64) - 1)]
     kinds = np.searchsorted(sizes, np.arange(procs.max() + 1), side="right") - 1
-    short, small = (np.empty((2 * GROUPS, len(sizes))) for _ in range(2))
+    short, small = (np.empty((2 * groups, len(sizes))) for _ in range(2))
     return Index(
         edge, kinds[procs], sizes, short, small, np.empty((2, len(sizes))), np.empty(len(sizes))
     )
+
+
+@borrowed(forceinline=True)
+def _groups(index: Index) -> int:
+    """How many there are, a power of two."""
+    return len(index.edge) - 1
 
 
 @compiled
@@ -91,7 +99,7 @@ def _group_of(index: Index, rank: float) -> int:
 @borrowed
 def enter(index: Index, rank: float, j: int, procs: int, length: float) -> None:
     """Job ``j`` waits from now on."""
-    c, k = index.kind[j], GROUPS + _group_of(index, rank)
+    c, k = index.kind[j], _groups(index) + _group_of(index, rank)
     while k and (length < index.short[k, c] or procs < index.small[k, c]):
         index.short[k, c] = min(index.short[k, c], length)
         index.small[k, c] = min(index.small[k, c], procs)
@@ -103,16 +111,16 @@ def rebuild(index: Index, waiting: Floats) -> None:
     """Make all of it exact."""
     index.short[:] = np.inf
     index.small[:] = np.inf
-    g = 0
+    groups, g = _groups(index), 0
     for place in range(used(waiting)):
         block = block_at(waiting, place)
         for m in range(int(waiting[block, FROM]), int(waiting[block, TO])):
-            while g < GROUPS - 1 and waiting[block, KEY + m] >= index.edge[g + 1]:
+            while g < groups - 1 and waiting[block, KEY + m] >= index.edge[g + 1]:
                 g += 1
-            k, c = GROUPS + g, index.kind[int(waiting[block, ITEM + m])]
+            k, c = groups + g, index.kind[int(waiting[block, ITEM + m])]
             index.short[k, c] = min(index.short[k, c], waiting[block, LENGTH + m])
             index.small[k, c] = min(index.small[k, c], waiting[block, PROCS + m])
-    for k in range(GROUPS - 1, 0, -1):
+    for k in range(groups - 1, 0, -1):
         for c in range(index.small.shape[1]):
             index.short[k, c] = min(index.short[2 * k, c], index.short[2 * k + 1, c])
             index.small[k, c] = min(index.small[2 * k, c], index.small[2 * k + 1, c])
@@ -136,18 +144,19 @@ def _any(index: Index, k: int, free: float, extra: int, slack: Floats) -> bool:
 
 @borrowed
 def _group(index: Index, first: int, free: float, extra: int, slack: Floats) -> int:
-    """First group from ``first`` on that may hold a job that could start; `GROUPS` if none."""
-    k = GROUPS + first
+    """First group from ``first`` on that may hold a job that could start; their number if none."""
+    groups = _groups(index)
+    k = groups + first
     while k:
         if _any(index, k, free, extra, slack):
-            if k >= GROUPS:
-                return k - GROUPS
+            if k >= groups:
+                return k - groups
             k *= 2
             continue
         while k & 1:  # done with a right-hand side: up
             k >>= 1
         k += k > 0
-    return GROUPS
+    return groups
 
 
 @borrowed
@@ -158,7 +167,7 @@ def next_deep(
 
     ``slack`` is one of each class, which does not rise with the size.
     """
-    begun = GROUPS  # the group to begin with, which is not read from its first job on
+    begun = _groups(index)  # the group to begin with, which is not read from its first job on
     while place < used(waiting):
         block = block_at(waiting, place)
         k = max(k, int(waiting[block, FROM]))
@@ -171,7 +180,7 @@ def next_deep(
         here = _group_of(index, waiting[block, KEY + k])
         begun = min(begun, here)
         g = _group(index, here, free, extra, slack)
-        if g == GROUPS:
+        if g == _groups(index):
             break
         if g > here:
             place, k = _first(waiting, index.edge[g], False), 0
@@ -229,7 +238,7 @@ def _tighten(index: Index, waiting: Floats, g: int) -> None:
                 small[c] = min(small[c], waiting[block, PROCS + m])
         place += 1
     for c in range(len(small)):
-        k = GROUPS + g
+        k = _groups(index) + g
         a, b = short[c], small[c]
         while k and (index.short[k, c] != a or index.small[k, c] != b):
             index.short[k, c], index.small[k, c] = a, b
