@@ -3,7 +3,8 @@
 At the price of a watt, every option of a node has a reduced worth (value less price times watts).
 An option whose reduced worth lies below the node's best by more than the distance between bound and
 answer cannot be in any better answer.  What remains is little, and a dynamic programme over watts
-searches all of it:  V_i(b) = max over options j of V_{i-1}(b - w_ij) + v_ij.
+searches all of it:  V_i(b) = max over options j of V_{i-1}(b - w_ij) + v_ij.  Where watts have no
+common step its numbers of watts are those of the sums worth their watts (`pareto.py`).
 
 Notation
 --------
@@ -25,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.outcome import Array
+from rheostat.decision.budget.pareto import Price, Sums, sums
 
 Ints = NDArray[np.int64]
 _MOST_WORK = 3e8  # additions; a second or two
@@ -51,8 +53,9 @@ def improve_exactly(
     possible = np.isfinite(value)
     reduced = np.where(possible, value - price * np.where(possible, watts, 0.0), -np.inf)
     behind = reduced.max(axis=1, keepdims=True) - reduced
-    keep = behind <= bound - answer + SAME * max(abs(bound), 1.0)
-    solved = frontier(watts, value, keep, limit)
+    most_behind = bound - answer + SAME * max(abs(bound), 1.0)
+    keep = behind <= most_behind
+    solved = frontier(watts, value, keep, limit, price=Price(price, most_behind))
     if solved is None:
         return choice, bound
     best = solved.options(int(solved.points[-1]))
@@ -82,9 +85,12 @@ class Frontier:
     whole: bool
     cheapest: Ints
     record: list[_Stage]
+    sums: Sums | None = None
 
     def options(self, point: int) -> Ints:
         """The option of each row at a point."""
+        if self.sums is not None:
+            return self.sums.options(point, self.cheapest)
         choice = self.cheapest.copy()
         for row, kept, jumps, which in reversed(self.record):
             option = int(which[point])
@@ -101,12 +107,13 @@ def frontier(
     most: float = _MOST_WORK,
     *,
     down: bool = False,
+    price: Price | None = None,
 ) -> Frontier | None:
     """The best combinations of the options kept; None where the cheapest exceed the limit.
 
-    Exact where watts differ by multiples of a step and that takes at most ``most`` additions.  Else
-    watts are rounded up to `ROUNDED` steps, so that the limit is kept; or ``down``, so that
-    nothing within the limit is better.
+    Exact where at most ``most`` additions suffice.  Else watts are rounded up to `ROUNDED` steps,
+    so that the limit is kept; or ``down``, so that nothing within the limit is better.  With a
+    ``price`` only what could be in a better answer need be there.
 
     >>> w, v = np.array([[0.0, 10.0], [0.0, 20.0]]), np.array([[0.0, 1.0], [0.0, 5.0]])
     >>> found = frontier(w, v, np.isfinite(v), 25.0)
@@ -122,6 +129,10 @@ def frontier(
     if limit - base_w < -_EVEN_W:
         return None
     step_w, whole = _step(list(need.values()), free, most)
+    exact = None if whole or down else sums(watts, value, kept, limit, most, price)
+    if exact is not None:
+        points = np.arange(len(exact.watts))
+        return Frontier(points, exact.watts, exact.values, True, cheapest, [], exact)
     rounded = np.rint if whole else np.floor if down else np.ceil
     best, record = np.zeros(int((free + _SAME_W) / step_w) + 1), []
     for i, more in need.items():
