@@ -14,9 +14,10 @@ from rich.progress import track
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = ("core", "measurement", "tradeoff", "decision")
-FOLDERS = (*PACKAGES, "properties", "contracts")
-# tests of upper floors that say much of these packages and take seconds, not minutes
-BESIDE = ("cli/test_budget.py", "cli/test_coschedule.py", "explanation/test_export.py",
+FOLDERS = (*PACKAGES, "properties")
+# tests beside them that say much of these packages and take seconds, not minutes
+BESIDE = ("contracts/test_meters.py", "contracts/test_readers.py", "contracts/test_proposers.py",
+          "cli/test_budget.py", "cli/test_coschedule.py", "explanation/test_export.py",
           "prediction/test_surface.py", "simulation/test_multifactor.py",
           "simulation/test_coschedule.py", "simulation/test_malformed.py")  # fmt: skip
 CLOSEST, DEAREST_S = 3, 6.0  # files at first; CPU seconds then and later
