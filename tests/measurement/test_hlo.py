@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rheostat.core.graph import Graph
 from rheostat.errors import DataError
 from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
 from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
+from rheostat.measurement.graphs.hlo.hlo_window import WindowSide
 from rheostat.measurement.graphs.read_graph import graphs_of, read_graph
 from rheostat.measurement.read import read
 
@@ -47,6 +51,21 @@ def test_a_convolution_costs_what_meets_the_image_not_the_padding() -> None:
             "pad=1_1x1_1}, dim_labels=b01f_01io->b01f")  # fmt: skip
     meeting = (2 + 3 + 2) ** 2
     assert flops(x, k, made) == 2 * 2 * 3 * 7 * meeting
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.integers(1, 9), *[st.integers(1, 4)] * 2, *[st.integers(0, 3)] * 2, *[st.integers(1, 3)] * 2
+)
+def test_meetings_are_those_that_counting_one_by_one_gives(
+    length: int, size: int, stride: int, low: int, high: int, stretch: int, spread: int
+) -> None:
+    side = WindowSide(size, stride, low, high, stretch, spread)
+    inputs = {low + i * stretch for i in range(length)}
+    reached = [p * stride + k * spread for p in range(side.positions(length)) for k in range(size)]
+    assert side.valid(length) == sum(r in inputs for r in reached)
+    whole = low + (length - 1) * stretch + 1 + high
+    assert max(reached, default=0) < max(whole, 1)
 
 
 def test_a_reduction_applies_its_function_once_less_than_it_has_numbers() -> None:
@@ -278,6 +297,8 @@ WRONG = {
     "a layout of another rank": (entry(X, "ROOT y = f32[4,8]{0} negate(x)"), "a layout of 2"),
     "a parameter left out": (entry("ROOT x = f32[] parameter(1)"), "expected parameters 0 to 0"),
     "a literal of another size": (entry("ROOT x = f32[3] constant({1, 2})"), "3 numbers.*got 2"),
+    "a size of a galaxy": (entry(f"ROOT x = f32[{10**9},{10**9}] parameter(0)"), "fewer than 1e18"),
+    "a size without end": (entry(f"ROOT x = f32[{'9' * 5000}] parameter(0)"), "fewer than 1e18"),
     "an open bracket": (entry("ROOT x = f32[] constant(1"), "closing bracket|opening bracket"),
     "calls itself": (
         entry(X, "ROOT y = f32[4,8]{1,0} call(x), to_apply=e"), "calls itself"),
@@ -303,15 +324,16 @@ def test_a_file_may_be_packed_and_another_kind_is_named(tmp_path) -> None:  # ty
 
 
 def test_the_recorded_graphs_cost_what_xla_says(shared_data) -> None:  # type: ignore[no-untyped-def]
-    """Every 25th record; FLOPs within 1e-5, transcendentals exactly, bytes within 1e-3."""
+    """FLOPs within 2e-7, transcendentals exactly, bytes within 4e-4; every 25th, or all of them."""
+    every = 1 if os.environ.get("RHEOSTAT_FUZZ") else 25
     folder = shared_data / "dnn" / "hlo_cpu"
     jobs = read(folder / "hlo_cpu_measured.jsonl.gz")
-    jobs = jobs.rows(np.arange(len(jobs)) % 25 == 0)
+    jobs = jobs.rows(np.arange(len(jobs)) % every == 0)
     for row, graph in zip(
         jobs.frame.rows(named=True), graphs_of(jobs, folder).values(), strict=True
     ):
         total = total_costs(graph)
-        assert total["flops"] == pytest.approx(row["flops"], rel=1e-5)
+        assert total["flops"] == pytest.approx(row["flops"], rel=2e-7)
         assert total["transcendentals"] == row["transcendentals"]
-        assert total["bytes"] == pytest.approx(row["bytes_accessed"], rel=1e-3)
+        assert total["bytes"] == pytest.approx(row["bytes_accessed"], rel=4e-4)
         assert not graph.notes

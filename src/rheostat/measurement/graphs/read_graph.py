@@ -71,7 +71,7 @@ def read_graph(
         kinds = "HLO text, ONNX (.onnx), a torch.export program (.pt2), records.jsonl#0 or a graph"
         raise FileKindError(str(file), [f"expected {kinds}, got {describe_file(file)}"])
     try:
-        return from_hlo(text.decode(), str(file))
+        return from_hlo(text.decode("utf-8-sig"), str(file))
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
         problem = f"line {line}: expected UTF-8, got byte {text[error.start]:#04x}"

@@ -17,6 +17,8 @@ BITS = {
     "f4e2m1fn": 4,
 }  # fmt: skip
 """Bits of an element in memory."""
+MOST_DIGITS = 18
+"""Of the count of numbers in an array: more is no program but a damaged size."""
 COMPLEX = {"c64": "f32", "c128": "f64"}
 _ARRAY = re.compile(r"(\w+)\[((?:(?:<=)?\d+|\?|, *)*)\](\{[^{}]*\})?")
 COMMENT = re.compile(r"/\*index=\d+\*/")
@@ -66,7 +68,9 @@ def read_type(text: str, at: int = 0) -> tuple[HloType, int]:
     sizes = [d.strip() for d in match[2].split(",")] if match[2].strip() else []
     if not all(sizes):
         raise HloError(f"expected sizes as [2,3], got [{match[2]}]")
-    dims = tuple(-1 if d == "?" else int(d.removeprefix("<=")) for d in sizes)
+    dims = tuple(-1 if d == "?" else int(d.removeprefix("<=")[: MOST_DIGITS + 1]) for d in sizes)
+    if math.prod(max(d, 1) for d in dims) >= 10**MOST_DIGITS:
+        raise HloError(f"expected fewer than 1e{MOST_DIGITS} numbers, got [{match[2][:60]}]")
     _check_layout(match[3], len(dims))
     return HloType(match[1], dims), match.end()
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rheostat.measurement.graphs.hlo.hlo_text import HloError
 
@@ -32,8 +33,17 @@ class WindowSide:
 
     def valid(self, length: int) -> int:
         """Pairs of a position and a kernel element that meet an element of the input."""
-        at = np.arange(self.positions(length)) * self.stride - self.low
-        place = at[:, None] + np.arange(self.size) * self.rhs_dilate
+        offsets = np.arange(self.size) * self.rhs_dilate - self.low
+        positions = self.positions(length)
+        if self.lhs_dilate == 1:
+            first = np.maximum(-(offsets // self.stride), 0)
+            last = np.minimum((length - 1 - offsets) // self.stride, positions - 1)
+            return int(np.maximum(last - first + 1, 0).sum())
+        at = np.arange(positions) * self.stride
+        return sum(self._meeting(at + offset, length) for offset in offsets.tolist())
+
+    def _meeting(self, place: NDArray[np.int64], length: int) -> int:
+        """Places of a stretched input that hold one of its elements, not what lies between."""
         inside = (place >= 0) & (place < length * self.lhs_dilate)
         return int((inside & (place % self.lhs_dilate == 0)).sum())
 
