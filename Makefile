@@ -16,6 +16,8 @@ PACKAGES_demo      := -e '.[trees]'
 PACKAGES_installed := -e '.[all]' --group dev --group docs --group peers
 
 install: $(VENV)/.installed $(VENV)/.compiled
+	@command -v bwrap > /dev/null && command -v clang-16 > /dev/null && command -v valgrind > /dev/null \
+	 || echo "tests of source code will skip: docs/guide/code.md, 'What to install', has the Debian packages"
 
 # The simulator's machine code, so that its first use need not wait for the compiler.
 $(VENV)/.compiled: $(VENV)/.installed $(wildcard src/rheostat/simulation/engine/*.py)
