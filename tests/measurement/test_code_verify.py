@@ -95,3 +95,11 @@ def test_what_is_wrong_is_named_by_its_rung(dot: Verifier, rung: str, old: str, 
     verdict = dot.verify(program(DOT.replace(old, new)))
     assert (verdict.state, verdict.rejected_by) == ("rejected", rung)
     assert all(f.message for f in verdict.findings)
+
+
+def test_builds_of_a_candidate_are_gone_and_those_of_the_original_stay(dot: Verifier) -> None:
+    dot.verify(loop("simd reduction(+:s)"), rungs=("parse", "output"))
+    texts = {b.program.text for b in dot.reference.bench.builds.values()}
+    assert dot.reference.original.text in texts
+    assert texts <= {dot.reference.original.text, "int main() { return 0; }\n"}
+    assert len(list(dot.reference.bench.folder.iterdir())) == len(dot.reference.bench.builds)

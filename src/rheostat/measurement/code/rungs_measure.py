@@ -19,6 +19,7 @@ from rheostat.measurement.meters import Session, meters
 
 SPARE_S = 0.05
 """A start in the sandbox takes about this long and differs by as much."""
+EMPTY = "int main() { return 0; }\n"
 LEAST_INSTRUCTIONS = 20_000
 QUICK_S = 0.05
 """CPU seconds of a run that is counted: fifty times as long under the tool."""
@@ -63,7 +64,7 @@ def _net(case: Case, built: Built, counts: WorkCounts) -> float:
     """Instructions without those of a program that does nothing, built the same way."""
     program = built.program
     empty = Program(
-        {"empty.cc" if program.is_cxx else "empty.c": "int main() { return 0; }\n"},
+        {"empty.cc" if program.is_cxx else "empty.c": EMPTY},
         program.language, flags=program.flags,
     )  # fmt: skip
     made = case.bench.build(empty, built.kind)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import shutil
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -65,6 +66,13 @@ class Workbench:
                                     environment=kind.environment)  # fmt: skip
             self.builds[key] = Built(program, kind, folder, said)
         return self.builds[key]
+
+    def discard(self, kept: Collection[str]) -> None:
+        """Remove all builds but those of programs with one of these texts."""
+        for key, built in list(self.builds.items()):
+            if built.program.text not in kept:
+                shutil.rmtree(built.folder, ignore_errors=True)
+                del self.builds[key]
 
     def _written(self, program: Program, key: str) -> Path:
         folder = self.folder / key
