@@ -91,3 +91,16 @@ def test_real_prompts_are_ranked_as_the_page_says(shared_data):
     _, found = evaluated(read_requests(file, columns={"output_tokens": "out_words"}), 0.2, 0)
     assert found["ours"]["tau"] >= 0.5
     assert found["prompt length"]["tau"] < 0
+
+
+@pytest.mark.parametrize("loss", ["margin", "listmle", "pointwise", "buckets"])
+def test_networks_of_every_loss_tell_kinds_apart_the_same_for_the_same_seed(loss):
+    pytest.importorskip("torch", reason="the extra neural is not installed")
+    _, found = evaluated(requests(400, seed=5), 0.25, seed=0, losses=[loss])
+    assert found[f"network, {loss}"]["tau"] > 0.5
+    assert evaluated(requests(400, seed=5), 0.25, seed=0, losses=[loss])[1] == found
+
+
+def test_a_loss_that_is_not_known_is_refused_before_anything_is_learned():
+    with pytest.raises(DataError, match="margin, listmle"):
+        evaluated(requests(5), 0.2, 0, losses=["best"])

@@ -81,7 +81,7 @@ class PromptLength:
         self.center_, self.scale_ = counts.mean(axis=0), counts.std(axis=0) + 1e-9
         terms = _terms(prompts)
         self.rarity_ = np.log((1 + len(prompts)) / (1 + np.asarray((terms > 0).sum(axis=0))[0])) + 1
-        x = self._features(prompts, terms)
+        x = self._weighted(prompts, terms)
         self.lengths_ = np.sort(values[:, 0])
         z = ndtri((rankdata(values[:, 0]) - 0.5) / len(prompts))
         self.weights_ = _ridge(x, z)
@@ -96,8 +96,12 @@ class PromptLength:
         """A number per request, (n,): the longer the answer, the larger."""
         if not hasattr(self, "weights_"):
             raise NotFitted(self)
+        return np.asarray(self.features(requests) @ self.weights_)
+
+    def features(self, requests: JobTable) -> csr_matrix:
+        """Weighted words and pieces, ``BUCKETS`` of each, and counts: (n, F)."""
         prompts = _texts(requests)
-        return np.asarray(self._features(prompts, _terms(prompts)) @ self.weights_)
+        return self._weighted(prompts, _terms(prompts))
 
     def predict(self, requests: JobTable) -> Outcome:
         """Draws of ``output_tokens``, (n_draws, n)."""
@@ -122,7 +126,7 @@ class PromptLength:
         grid = (np.arange(len(self.lengths_)) + 0.5) / len(self.lengths_)
         return np.asarray(np.interp(rank, grid, self.lengths_))
 
-    def _features(self, prompts: Sequence[str], terms: csr_matrix) -> csr_matrix:
+    def _weighted(self, prompts: Sequence[str], terms: csr_matrix) -> csr_matrix:
         """Word weights of length 1 for words and for pieces, and the counts, (n, F)."""
         weighted = terms.copy()
         weighted.data = (1 + np.log(weighted.data)) * self.rarity_[weighted.indices]

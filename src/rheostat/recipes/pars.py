@@ -1,7 +1,8 @@
 """Which prompts will be answered soonest?  PARS's question, with a predictor of ours.
 
-PARS trains a BERT-class encoder on pairs of prompts; the encoder is not part of this library.  Here
-are its scores: Kendall's tau over all pairs, and the share of pairs ordered rightly among those
+PARS trains a BERT-class encoder on pairs of prompts; its losses are here on a small network of our
+own (`rheostat.prediction.prompt_ranker`), no pretrained encoder is part of this library.  Here are
+its scores: Kendall's tau over all pairs, and the share of pairs ordered rightly among those
 whose lengths differ by a fifth or more, as PARS filters them.
 
 References
@@ -11,7 +12,7 @@ Tao, Zhang, Dearing, Wang, Fan, Papka, Lan: PARS, arXiv 2510.03243.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.prediction.prompt_length import TARGET, PromptLength
+from rheostat.prediction.prompt_ranker import PromptRanker
 
 Rows = NDArray[np.int64]
 FILTER = 0.2
@@ -28,7 +30,7 @@ PAIRS = 200_000
 
 
 def evaluated(
-    requests: JobTable, test_fraction: float, seed: int
+    requests: JobTable, test_fraction: float, seed: int, losses: Sequence[str] = ()
 ) -> tuple[PromptLength, Mapping[str, Mapping[str, float]]]:
     """A model of a random part of the requests, and scores of rankings of the others.
 
@@ -40,6 +42,8 @@ def evaluated(
         Share that is not learned from.
     seed
         Of the division and of the pairs.
+    losses
+        Of networks to train and score besides, names of `rheostat.prediction.prompt_ranker.LOSSES`.
 
     Returns
     -------
@@ -49,8 +53,13 @@ def evaluated(
         raise DataError("test fraction", [f"expected between 0 and 1, got {test_fraction}"])
     order = np.random.default_rng(seed).permutation(len(requests))
     tests = max(2, round(test_fraction * len(requests)))
-    model = PromptLength(seed=seed).fit(requests.rows(np.sort(order[tests:])))
-    return model, ranked(model, requests.rows(np.sort(order[:tests])), seed)
+    networks = {f"network, {name}": PromptRanker(name, seed=seed) for name in losses}
+    known, asked = requests.rows(np.sort(order[tests:])), requests.rows(np.sort(order[:tests]))
+    model = PromptLength(seed=seed).fit(known)
+    every = dict(ranked(model, asked, seed))
+    for name, network in networks.items():
+        every[name] = scores(network.fit(known).score(asked), asked.numpy(TARGET), seed)
+    return model, every
 
 
 def ranked(model: PromptLength, asked: JobTable, seed: int) -> Mapping[str, Mapping[str, float]]:

@@ -29,6 +29,13 @@ def rank(
     test_fraction: Annotated[
         float, typer.Option("--test-fraction", help="Share of the requests kept for the scores.")
     ] = 0.2,
+    networks: Annotated[
+        str,
+        typer.Option(
+            help="Also train and score small networks, by their losses: margin (as PARS), listmle, "
+            "pointwise, buckets; comma-separated (extra neural)."
+        ),
+    ] = "",
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> None:
@@ -48,7 +55,7 @@ def rank(
     if model is not None:
         scores = ranked(persist.load(model, ["prompt-length"]), jobs, seed)
     else:
-        fitted, scores = evaluated(jobs, test_fraction, seed)
+        fitted, scores = evaluated(jobs, test_fraction, seed, o.names(networks))
         if save is not None:
             persist.save(fitted, save)
             tell(f"wrote {save}")
