@@ -1,11 +1,12 @@
 """Does advice from a log hold where the log misleads?  Generated sites whose truth is known.
 
-    python benchmarks/confounding.py [--quick] [--json] [--sites N] [--seed S]
+    python benchmarks/confounding.py [--quick] [--json] [--sites N] [--seed S] [--keep FILE]
 
 Dials: ``between`` (applications differ in size and in the nodes their users choose), ``within``
 (users give larger problems more nodes), ``proxy`` (what the log records of a problem's size),
 ``trial`` (share of jobs that ran at a setting drawn by chance).  Every method advises the next
-month: least energy at no more than 1.25 times the runtime asked for, with 90 % confidence.
+month: least energy at no more than 1.25 times the runtime asked for, as surely as `decide` asks
+for by default.  With --keep rows are written as they come and the same call goes on from them.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import itertools
 import json
 import statistics
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from confounding_lib.site import LIMIT, MENU, Case, Dials, scored
+from confounding_lib.targets import table, targets
 
-from rheostat.decision.decide import Advice, decide
+from rheostat.decision.decide import CONFIDENCE, Advice, decide
 from rheostat.measurement.synthetic.confounded import PROXIES
 from rheostat.prediction.effects import WithinApplication
 from rheostat.recipes.nodecount import model
@@ -45,25 +48,51 @@ def advice_of(method: str, case: Case) -> Advice | None:
         )
     else:
         fitted = model("auto", log).fit(log)
-    limit = MaxSlowdown(LIMIT, "requested", 0.9)
+    limit = MaxSlowdown(LIMIT, "requested", CONFIDENCE)
     return decide(case.month.requests, fitted, MENU, Weighted({"energy_j": 1}), limit)
 
 
-def rows(args: argparse.Namespace) -> list[dict[str, object]]:
-    """One row per site, dials and method."""
-    dials = [Dials(*d) for d in itertools.product(STRENGTHS, STRENGTHS, args.proxies, TRIALS)]
-    if args.quick:
-        dials = [Dials(b, w, p, t) for (b, w), p, t in itertools.product(
-            ((0.0, 0.0), (0.5, 1.0)), ("none", "script"), TRIALS)]  # fmt: skip
-    found = []
-    for at, (dial, seed) in enumerate(
-        itertools.product(dials, range(args.seed, args.seed + args.sites))
-    ):
-        case = Case.of(dial, seed)
-        for method in args.methods:
-            found.append({"method": method, **scored(case, advice_of(method, case))})
-        print(f"{at + 1} of {len(dials) * args.sites} sites", file=sys.stderr, end="\r")
+KEYS = (
+    "between", "within", "proxy", "trial", "seed", "method", "claimed_saving", "true_saving",
+    "oracle_saving", "covered", "claimed_share", "broken_limits",
+)  # fmt: skip
+"""Of the rows printed; those kept have more."""
+Row = dict[str, object]
+
+
+def rows(args: argparse.Namespace) -> list[Row]:
+    """One row per site, dials and method; every strength is seen before the next seed."""
+    kept = _kept(args.keep)
+    todo = [(*d, seed, m) for seed, d, m in itertools.product(
+        range(args.seed, args.seed + args.sites), _dials(args), args.methods)]  # fmt: skip
+    for at, key in enumerate(todo):
+        if key in kept:
+            continue
+        case = Case.of(Dials(*key[:4]), key[4])
+        kept[key] = {"method": key[5], **scored(case, advice_of(key[5], case))}
+        if args.keep:
+            with args.keep.open("a") as file:
+                file.write(json.dumps(kept[key]) + "\n")
+        print(f"{at + 1} of {len(todo)}", file=sys.stderr, end="\r")
     print(file=sys.stderr)
+    return [kept[key] for key in todo]
+
+
+def _dials(args: argparse.Namespace) -> Iterator[tuple[float, float, str, float]]:
+    if args.quick:
+        for (b, w), p, t in itertools.product(((0.0, 0.0), (0.5, 1.0)), ("none", "script"), TRIALS):
+            yield b, w, p, t
+        return
+    yield from itertools.product(STRENGTHS, STRENGTHS, args.proxies, args.trials)
+
+
+def _kept(file: Path | None) -> dict[tuple[object, ...], Row]:
+    """Rows of earlier calls by dials, seed and method; a line cut short is none."""
+    found = {}
+    for line in file.read_text().splitlines() if file and file.exists() else ():
+        if line.endswith("}"):
+            row = json.loads(line)
+            found[tuple(row[k] for k in KEYS[:6])] = row
     return found
 
 
@@ -74,6 +103,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--sites", type=int, default=0, help="sites at each setting of the dials")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="file of rows, continued")
+    parser.add_argument("--trials", nargs="+", type=float, default=TRIALS)
     parser.add_argument("--proxies", nargs="+", default=PROXIES, choices=PROXIES)
     parser.add_argument(
         "--methods", nargs="+", default=["ours", "naive", "same-application"],
@@ -83,7 +114,8 @@ def main() -> None:
     args.sites = args.sites or (2 if args.quick else 200)
     found = rows(args)
     if args.json:
-        print(json.dumps({"rows": found}))
+        plain = [{k: r[k] for k in KEYS} for r in found]
+        print(json.dumps({"rows": plain, "targets": targets(found)}))
         return
     print("method between within proxy trial | claimed true oracle covered broken | sites, claims")
     key = ("method", "between", "within", "proxy", "trial")
@@ -93,6 +125,7 @@ def main() -> None:
         told = [[float(r[c]) for r in some if r[c] is not None] for c in COLUMNS]
         means = " ".join(f"{statistics.mean(v):6.2f}" if v else "     -" for v in told)
         print(*k, "|", means, "|", len(some), len(told[0]))
+    print("all strengths together (the worst strength):", *table(targets(found)), sep="\n")
 
 
 if __name__ == "__main__":

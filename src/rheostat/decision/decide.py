@@ -10,6 +10,11 @@ no setting holds the limits.
 Notation
 --------
 J  jobs      S  settings per job, the request included      d  draws
+cluster : the jobs of one user with one application
+
+References
+----------
+.. [Owen2012] Owen, A., Eckles, D.: Bootstrapping data arrays of arbitrary order. AoAS 6 (2012).
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ from rheostat.decision.batch_fronts import stack
 from rheostat.decision.tabulate import advice_table
 from rheostat.errors import DataError
 
+Codes = NDArray[np.int64]
 RUNTIME_ENERGY = ("runtime_s", "energy_j")
 OWN = ("measured", "interpolated")
 SLOWDOWN, CONFIDENCE = 1.1, 0.9
@@ -192,7 +198,7 @@ def decide(
     block = max(1, ROWS_AT_ONCE // (len(space.settings()) + 1))
     parts: list[BatchChoice] = []
     borrowed: list[BatchChoice] = []
-    cluster = _clusters(jobs)
+    owners, cluster = _clusters(jobs)
     made: list[Sequence[Assignment]] = []
     left_out = 0
     for start in range(0, len(jobs), block):
@@ -212,7 +218,7 @@ def decide(
     return Advice(
         table.noted(*_notes(chosen, limits)),
         Decision(tuple(chain.from_iterable(made))),
-        {q: _total(chosen, q, level) for q in chosen.quantities if q != "power_w"},
+        {q: _total(chosen, q, level, owners) for q in chosen.quantities if q != "power_w"},
         str(rule),
         tuple(str(c) for c in limits),
         space.names,
@@ -236,35 +242,46 @@ def _default(
     return Weighted({"energy_j": 1}), (*limits, MaxSlowdown(SLOWDOWN, "requested", CONFIDENCE))
 
 
-def _total(chosen: BatchChoice, quantity: str, level: float) -> Change:
+def _total(chosen: BatchChoice, quantity: str, level: float, owners: Codes) -> Change:
     """Sums over jobs; jobs without a prediction on both sides are left out.
 
-    The interval is that of a cluster bootstrap: each draw of the model adds up applications (or
-    users) drawn with replacement, since an error about one is common to all of its jobs.
+    The interval is that of a two-way cluster bootstrap [Owen2012]_: each draw of the model adds up
+    applications and users, both drawn with replacement, since an error about one is common to all
+    of its jobs.  ``owners`` (clusters, kinds) has each cluster's application and user.
     """
     parts = chosen.sums[quantity]
     after, before = (p.sum(axis=1) for p in parts)
     if not chosen.compared.any():
         return Change(math.nan, math.nan, (math.nan,) * 3)
     there = parts[1].any(axis=0)
-    k = int(there.sum())
+    codes = [np.unique(c, return_inverse=True)[1] for c in owners[there].T]
     rng, ratios = np.random.default_rng(0), []
     for _ in range(math.ceil(RESAMPLED / len(after))):
-        times = rng.multinomial(k, np.full(k, 1 / k), size=len(after))
+        times = math.prod(_resampled(c, len(after), rng) for c in codes)
         drawn, asked = ((times * p[:, there]).sum(axis=1) for p in parts)
-        ratios.append(drawn / asked - 1.0)
-    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+        ratios.append(drawn[asked > 0] / asked[asked > 0] - 1.0)
+    low, high = np.quantile(np.concatenate(ratios), [(1 - level) / 2, (1 + level) / 2])
     change = float(after.mean() / before.mean() - 1.0), float(low), float(high)
     return Change(float(before.mean()), float(after.mean()), change)
 
 
-def _clusters(jobs: JobTable) -> NDArray[np.int64]:
-    """A number per job for its application, else its user; one for all where neither is known."""
-    name = next((c for c in ("app", "user") if c in jobs.columns), None)
-    if name is None:
-        return np.zeros(len(jobs), dtype=np.int64)
-    text = jobs.frame[name].cast(pl.String).fill_null("")
-    return np.asarray(text.rank("dense").to_numpy(), dtype=np.int64) - 1
+def _resampled(code: Codes, samples: int, rng: np.random.Generator) -> Codes:
+    """How often each row's owner was drawn in each sample, (samples, rows)."""
+    k = int(code.max()) + 1
+    return rng.multinomial(k, np.full(k, 1 / k), size=samples)[:, code]
+
+
+def _clusters(jobs: JobTable) -> tuple[Codes, Codes]:
+    """Application and user (where known) of every cluster, (clusters, kinds); each job's cluster."""
+    kinds = [
+        jobs.frame[c].cast(pl.String).fill_null("").rank("dense").to_numpy()
+        for c in ("app", "user")
+        if c in jobs.columns
+    ] or [np.zeros(len(jobs))]
+    owners, cluster = np.unique(
+        np.stack(kinds, axis=1).astype(np.int64), axis=0, return_inverse=True
+    )
+    return owners, cluster.reshape(-1)
 
 
 def _notes(chosen: BatchChoice, limits: Sequence[Any]) -> tuple[Note, ...]:
