@@ -213,6 +213,43 @@ def test_less_time_on_fewer_nodes_is_not_advised_where_a_log_only_seems_to_say_s
     assert decide(jobs, Backwards(), Knob("nodes", [4, 16])).table.frame["nodes"][0] == 4
 
 
+def test_energy_below_idle_is_not_advised_whoever_chose_the_settings():
+    class Says:
+        by = "trial"
+
+    class Cold(Law):
+        identification_ = Says()
+
+        def __init__(self):
+            self.least_w_ = {"nodes": 100.0}
+
+        def predict(self, jobs):
+            n = jobs.numpy("nodes")
+            power = np.where(n == 4, 79.0 * n, np.where(n == 6, 81.0 * n, 200.0 * n))
+            return Outcome({"runtime_s": 10.0 + 0 * n[None], "power_w": power[None]})
+
+    advice = decide(table({"job_id": [1], "nodes": [8]}), Cold(), Knob("nodes", [4, 6]))
+    assert advice.impossible == 1
+    assert advice.table.frame["nodes"].to_list() == [6]
+
+
+def test_intervals_of_totals_draw_applications_and_users():
+    class Differs(Law):
+        def predict(self, jobs):
+            saved = jobs.frame["user"].replace_strict({"u": 0.2, "v": 0.9}).to_numpy()
+            runtime = np.where(jobs.numpy("nodes") == 4, saved, 1.0)
+            return Outcome(
+                {"runtime_s": np.tile(runtime, (64, 1)), "power_w": np.ones((64, len(jobs)))}
+            )
+
+    jobs = table({"app": ["a"] * 40, "user": ["u", "v"] * 20, "nodes": [8] * 40})
+    total = decide(jobs, Differs(), Knob("nodes", [4])).totals["energy_j"]
+    assert total.change == pytest.approx((0.55 - 1, 0.2 - 1, 0.9 - 1))
+    alone = decide(jobs.select(["app", "nodes", "user"]).rows(pl.col("user") == "u"), Differs(),
+                   Knob("nodes", [4])).totals["energy_j"]  # fmt: skip
+    assert alone.change == pytest.approx((-0.8, -0.8, -0.8))
+
+
 def test_a_shown_energy_is_shown_power_times_shown_runtime():
     advice = decide(queue(5, 30), Rough(5), Knob("nodes", NODES), Knee())
     frame = advice.table.frame.filter(pl.col("status") == "advised")

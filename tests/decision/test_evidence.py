@@ -7,7 +7,8 @@ import pytest
 
 from rheostat.cli import run
 from rheostat.decision.decide import decide
-from rheostat.decision.evidence import variation
+from rheostat.decision.evidence import e_value, variation
+from rheostat.decision.placebo import placebos
 from rheostat.decision.trial import plan_trial
 from rheostat.explanation.identification import identification_words
 from rheostat.measurement.synthetic.confounded import ConfoundedSite
@@ -81,6 +82,26 @@ def test_advised_jobs_hold_their_limit_where_the_log_can_tell(proxy, share, by):
         advised += int(moved.sum())
     assert advised > 100
     assert broken <= 0.1 * advised
+
+
+def test_a_placebo_tells_hidden_reasons_from_none():
+    def passes(within, proxy="none"):
+        log = ConfoundedSite(seed=3, within=within, proxy=proxy).month(2000).run()
+        return [p.passes for p in placebos(log, "nodes")]
+
+    assert passes(0.0) == [True, True]
+    assert passes(1.0) == [False, True]  # power hardly depends on the size of the problem
+    assert passes(1.0, "memory") == [True, True]
+    assert placebos(table({"app": ["a"], "nodes": [2], "submit_s": [0.0]}), "nodes") == ()
+
+
+def test_the_e_value_is_that_of_its_source():
+    # VanderWeele and Ding (2017), smoking and lung cancer: risk ratio 10.73 (8.02 to 14.36)
+    assert e_value((9.73, 7.02, 13.36)) == pytest.approx((20.9, 15.5), abs=0.06)
+    assert e_value((1 / 10.73 - 1, 1 / 14.36 - 1, 1 / 8.02 - 1)) == pytest.approx(
+        (20.9, 15.5), abs=0.06
+    )
+    assert e_value((-0.1, -0.3, 0.2))[1] == 1.0
 
 
 def test_a_trial_is_drawn_by_the_job_and_the_seed_alone():

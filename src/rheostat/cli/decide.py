@@ -42,7 +42,7 @@ def decide(
 ) -> None:
     """Advise a setting for every job of FILE, with the predicted saving and its interval.
 
-    Without --rule: least energy (without it node-hours) at no more than 10 % slowdown, with 90 %
+    Without --rule: least energy (without it node-hours) at no more than 10 % slowdown, with 60 %
     confidence; --slowdown sets another percentage, which like all slowdowns refers to what each job
     asked for. A log is first asked whether it can tell what a setting does; where it cannot, it is
     said what to record or to try (exit code 3), and --kind names a model to be used nevertheless.

@@ -42,7 +42,7 @@ Slowdown = Annotated[
     float | None,
     typer.Option(
         min=0.0,
-        help="At most so many per cent slower than each job asked for, with 90 % confidence.  "
+        help="At most so many per cent slower than each job asked for, with 60 % confidence.  "
         "[default: 10 without --rule]",
     ),
 ]
@@ -341,6 +341,8 @@ def advice_rules(
     >>> str(rule), len(limits)
     ('least node-hours', 1)
     """
+    from rheostat.decision.decide import CONFIDENCE
+
     wanted = names(objectives)
     spent = next((q for q in ("energy_j", "node_hours", "power_w") if q in wanted), "runtime_s")
     chosen_by, limits = rules(rule or f"weighted={spent}:1", within, "requested")
@@ -349,7 +351,7 @@ def advice_rules(
         return chosen_by, limits
     return chosen_by, (
         *limits,
-        *rules("knee", [f"slowdown={1 + per_cent / 100:g}@0.9"], "requested")[1],
+        *rules("knee", [f"slowdown={1 + per_cent / 100:g}@{CONFIDENCE}"], "requested")[1],
     )
 
 
@@ -366,18 +368,27 @@ def can_answer(learner: Any, log: JobTable, knobs: tuple[str, ...]) -> dict[str,
 
     from rheostat.cli.output import tell
     from rheostat.decision.evidence import variation
+    from rheostat.decision.placebo import placebos
     from rheostat.errors import Infeasible
-    from rheostat.explanation.identification import identification_facts, identification_words
+    from rheostat.explanation.identification import (
+        identification_facts,
+        identification_words,
+        placebo_words,
+    )
 
     identification = getattr(learner, "identification_", None)
     if identification is None:
         return {}
     varied = [v for k in knobs if (v := variation(log, k)) is not None]
-    words = "Can this log answer? " + " ".join(
-        (*identification_words(identification), *(v.words() for v in varied))
-    )
+    designed = identification.by == "design"
+    tests = [] if designed else [p for k in knobs for p in placebos(log, k)]
+    said = (*identification_words(identification), *(v.words() for v in varied))
+    words = " ".join(("Can this log answer?", *said, *(() if designed else placebo_words(tests))))
     if not identification.answers:
         raise Infeasible(words, -1)
     tell(words)
-    facts = {"variation": [asdict(v) for v in varied]}
+    facts = {
+        "variation": [asdict(v) for v in varied],
+        "placebos": [{**asdict(p), "passes": p.passes} for p in tests],
+    }
     return {"identification": {**identification_facts(identification), **facts}}

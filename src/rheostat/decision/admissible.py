@@ -3,7 +3,8 @@
 A forecast borrowed from other applications is a hint.  A forecast that contradicts physics points
 at the log, not at the machine, unless chance or a designed measurement chose the settings: fewer
 nodes that take far less time, or time that falls faster than with the square of the nodes
-(beyond what caches do).
+(beyond what caches do).  Less power per node than any run ever drew, which is more than an idle
+node draws, contradicts physics whoever chose the settings.
 
 Notation
 --------
@@ -20,13 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.front import Front
-from rheostat.core.outcome import GRADES, Outcome
+from rheostat.core.outcome import GRADES, Array, Outcome
 from rheostat.decision.batch_fronts import BatchFronts
 
 Mask = NDArray[np.bool_]
 LESS_TIME = 0.65
 """Fewer nodes and less than this share of the time: no sweep of nodes that we know shows it (the
 thirteen of SPEChpc at most 0.70, beyond the count at which a code is fastest)."""
+IDLE = 0.8
+"""A node that draws less than this share of the least that any run drew per node is below idle."""
 STEEPEST = 2.0
 """Time falls at most with this power of the nodes."""
 PARALLEL = ("nodes", "gpus", "cores", "tasks", "threads")
@@ -54,22 +57,30 @@ def graded(many: BatchFronts, grades: Sequence[str]) -> Mask | None:
 def impossible(many: BatchFronts, model: Any) -> Mask:
     """(J, S): settings whose forecast contradicts physics.
 
-    Asked of models that say what tells effect from choice in their log (``identification_``), where
-    neither chance nor a designed measurement does.
+    Asked of models that say what tells effect from choice in their log (``identification_``): times
+    where neither chance nor a designed measurement does, and watts per node (``least_w_``).
     """
     wrong = np.zeros((len(many), many.size), dtype=bool)
     names = [n for n in PARALLEL if n in many.flat.alternatives.columns]
     identified = getattr(model, "identification_", None)
-    if identified is None or identified.by in CHOSEN_BY_DESIGN or not names:
+    if identified is None or not names:
         return wrong
     amount = many.flat.alternatives.numpy(names[0]).reshape(wrong.shape)
-    time = many.flat.mean("runtime_s").reshape(wrong.shape)
+    least = getattr(model, "least_w_", {}).get(names[0], 0.0)
+    if least and "power_w" in many.flat.outcome:
+        wrong |= many.flat.mean("power_w").reshape(wrong.shape) < IDLE * least * amount
+    if identified.by not in CHOSEN_BY_DESIGN:
+        wrong |= _backwards(many, amount)
+    return wrong
+
+
+def _backwards(many: BatchFronts, amount: Array) -> Mask:
+    """(J, S): times that fall with fewer nodes, or too steeply with more."""
+    time = many.flat.mean("runtime_s").reshape(amount.shape)
     at = many.requested[:, None]
     more = amount / np.take_along_axis(amount, at, axis=1)
     slower = time / np.take_along_axis(time, at, axis=1)
-    wrong |= (more < 1) & (slower < LESS_TIME)
-    wrong |= (more > 1) & (slower < more**-STEEPEST)
-    return wrong
+    return ((more < 1) & (slower < LESS_TIME)) | ((more > 1) & (slower < more**-STEEPEST))
 
 
 def only(many: BatchFronts, allowed: Mask) -> BatchFronts:

@@ -6,10 +6,16 @@ does.
 Notation
 --------
 n  jobs      k : (n,) log of the knob (the knob itself where it is not positive everywhere)
+
+References
+----------
+.. [VanderWeele2017] VanderWeele, T., Ding, P.: Sensitivity analysis in observational research:
+   introducing the E-value. Annals of Internal Medicine 167 (2017).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,3 +105,39 @@ def variation(jobs: JobTable, knob: str) -> Variation | None:
         float(several["n"].sum()) / len(frame),
         inside / total if total > 0 else float("nan"),
     )
+
+
+def e_value(change: tuple[float, float, float]) -> tuple[float, float]:
+    """How strong an unseen cause would have to be to undo a change [VanderWeele2017]_.
+
+    A cause that goes with the setting by a factor of at least the E-value, and moves the quantity
+    by at least that factor too, beyond everything recorded, could explain the change away; a weaker
+    one could not.
+
+    Parameters
+    ----------
+    change : (mean, low, high)
+        Relative change of a sum, -0.2 is 20 % less.
+
+    Returns
+    -------
+    tuple of float
+        E-value of the mean, and of the end of the interval nearest to no change (1: that end is no
+        change already).
+
+    Examples
+    --------
+    >>> [round(v, 2) for v in e_value((-0.2, -0.3, -0.1))], e_value((-0.1, -0.3, 0.1))[1]
+    ([1.81, 1.46], 1.0)
+    """
+    mean, low, high = change
+    nearest = high if high < 0 else low if low > 0 else 0.0
+    return _of_ratio(mean), _of_ratio(nearest)
+
+
+def _of_ratio(change: float) -> float:
+    """E-value of a ratio of means, 1 + ``change``."""
+    if math.isnan(change):
+        return math.nan
+    ratio = max(1 + change, 1 / (1 + change)) if change > -1 else math.inf
+    return ratio + math.sqrt(ratio * (ratio - 1))

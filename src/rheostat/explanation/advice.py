@@ -13,6 +13,7 @@ from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.decision.accuracy import Accuracy, accuracy_facts
 from rheostat.decision.backtest import Backtest, changes_by
 from rheostat.decision.decide import Advice, Change
+from rheostat.decision.evidence import e_value
 from rheostat.explanation.grid_cells import change
 from rheostat.explanation.number_words import plain_name, quantity, share, signed, unit_of
 
@@ -58,6 +59,7 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
     if advice.totals and counts["advised"]:
         totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
         said.append(f"Predicted in all: {'; '.join(_total(q, t) for q, t in totals.items())}.")
+        said += _sensitivity(advice)
     grades = {g: n for g, n in advice.evidence().items() if n}
     if grades:
         said.append(f"Evidence: {', '.join(f'{n:,} {g}' for g, n in grades.items())}.")
@@ -74,6 +76,19 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
         if n.count
     ]
     return said
+
+
+def _sensitivity(advice: Advice) -> list[str]:
+    """How strong a cause that the log hides would have to be to undo the saving."""
+    saved = next((q for q in ("energy_j", "node_hours") if q in advice.totals), None)
+    if saved is None or not advice.totals[saved].change[0] < 0:
+        return []
+    mean, limit = e_value(advice.totals[saved].change)
+    return [
+        f"A cause that the log hides could undo the saving in {plain_name(saved)} if it went with "
+        f"the setting and with {plain_name(saved)} by a factor of {mean:.2f} each (E-value; "
+        f"{limit:.2f} at the end of the interval)."
+    ]
 
 
 def _total(name: str, total: Change) -> str:
@@ -144,6 +159,7 @@ def change_facts(change: Change) -> dict[str, Any]:
         "after": change.after,
         "change": mean,
         "interval": [low, high],
+        "e_value": dict(zip(("mean", "limit"), e_value(change.change), strict=True)),
     }
 
 

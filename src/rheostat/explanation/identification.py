@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rheostat.explanation.number_words import plain_name
+
 if TYPE_CHECKING:
+    from rheostat.decision.placebo import Placebo
     from rheostat.prediction.effects.identification import Identification
 
 REMEDIES = (
     "Record the problem's size (memory asked for, the job script), or",
-    "run a small trial: `rheostat trial FILE --share 0.05` says which jobs run at another setting.",
+    "run a small trial: `rheostat trial plan FILE` says which jobs run at another setting.",
 )
 
 
@@ -37,6 +41,22 @@ def identification_words(log: Identification) -> tuple[str, ...]:
         "No: larger problems on more nodes look exactly like a code that does not scale, and "
         "nothing in this log tells the two apart.",
         *REMEDIES,
+    )
+
+
+def placebo_words(tests: Sequence[Placebo]) -> tuple[str, ...]:
+    """Sentences on what a setting tells of the run before, which it cannot cause."""
+    failed = [t for t in tests if not t.passes]
+    if not tests:
+        return ("No placebo test: too few runs follow one another.",)
+    if not failed:
+        told = " and ".join(plain_name(t.outcome) for t in tests)
+        return (f"Placebo: {tests[0].knob} do not tell {told} of the run before.",)
+    return tuple(
+        f"Placebo: {t.knob} tell {plain_name(t.outcome)} of the run before, which they cannot "
+        f"cause (exponent {t.exponent:.2f} [{t.low:.2f}, {t.high:.2f}]): users had reasons that "
+        "move both."
+        for t in failed
     )
 
 

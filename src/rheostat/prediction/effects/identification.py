@@ -37,7 +37,7 @@ PLAIN_SPREAD = 0.2
 """Expected spread between applications of what their requests betray."""
 
 
-MISLED = 0.25
+MISLED = 0.4
 """Error of an exponent beyond which a recorded size is too rough to answer with."""
 LEAST_DRIFT = 0.03
 """Exponents that requests may betray even where the recorded size seems perfect."""

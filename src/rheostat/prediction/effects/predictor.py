@@ -31,6 +31,7 @@ from rheostat.prediction.effects.effect_coding import PROBLEM, SIZES, Rows, fit_
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
 from rheostat.prediction.effects.identification import identify
 from rheostat.prediction.effects.levels import EffectLevels, centred, drift, fit_levels
+from rheostat.prediction.effects.shapes import PARALLEL, logs
 from rheostat.prediction.intervals import PERMUTATIONS, row_hash
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.support import fit_support
@@ -114,6 +115,7 @@ class WithinApplication:
         )
         rows = self.coding_.rows(frame)
         self.notes_, self.n_learnt_ = notes, len(y)
+        self.least_w_ = self._least_watts(frame, values[order])
         self._fit_guesses(rows)
         self._fit_quantities(rows, y, designed="submit_s" not in frame.columns)
         kept = list(dict.fromkeys([*self.coding_.by, *self.knobs]))
@@ -139,6 +141,14 @@ class WithinApplication:
             t: np.exp(self._draws(t, rows, *noise[i]) + known) for i, t in enumerate(self.targets)
         }
         return Outcome(values, support, _abstentions(grade == 0), grade)
+
+    def _least_watts(self, frame: pl.DataFrame, values: Array) -> dict[str, float]:
+        """The least that any run drew per node (gpu, core, ...): a node that idles draws less."""
+        if "power_w" not in self.targets:
+            return {}
+        power = values[:, self.targets.index("power_w")]
+        parallel = [k for k in self.knobs if k in PARALLEL]
+        return {k: float(np.nanmin(power / np.exp(logs(frame[k])))) for k in parallel}
 
     def _fit_guesses(self, rows: Rows) -> None:
         """Slope of each guess on the request, by application: (A + 1, s, g), the last for all."""
