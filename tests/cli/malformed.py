@@ -139,6 +139,11 @@ TRAINING = "app,device,image_px,classes,batch_size,runtime_s\n" + "".join(
     f"{a},{d},32,10,{b},{(k + 1) * (0.001 + b / 1e5)}\n"
     for a in ("LeNet5", "MNIST_CNN") for k, d in enumerate("AB") for b in (8, 16, 32)
 )  # fmt: skip
+TRIED = "job_id,app,user,submit_s,nodes,nodes_requested,runtime_s,power_w\n" + "".join(
+    f"{i + 1},{'ab'[i % 2]},u{i % 3},{60 * i},{(1, 4, 2)[i % 3]},{(4, 4, 2)[i % 3]},"
+    f"{60 / (1, 4, 2)[i % 3] + i % 4},{100 * (1, 4, 2)[i % 3]}\n"
+    for i in range(48)
+)
 TEXTS = {
     "step.hlo": STEP,
     "run/iterations.txt": MARKS,
@@ -159,6 +164,8 @@ TEXTS = {
     "counters.csv": COUNTERS,
     "trace.swf": SWF,
     "profiles.csv": PROFILES,
+    "tried.csv": TRIED,
+    "trial.csv": "job_id,nodes,nodes_requested,takes_part\n1,1,4,true\n2,4,4,false\n",
     "ids.csv": "job_id,nodes,runtime_s,user\n1,4,10,u1\n2,8,20,u2\n",
     "queue.csv": "app,job_id,submit_s\na,j1,0\nb,j2,5\na,j3,10\n",
     "recording.csv": RECORDING,
@@ -237,8 +244,14 @@ CALLS: dict[str, tuple[str, str]] = {
     "next FILE": ("runs.csv", f"{NEXT} FILE"),
     "next --map": ("map.toml", f"{NEXT} @runs.csv --map FILE"),
     "next --prior": ("runs.csv", f"{NEXT} @runs.csv --method law --prior FILE"),
-    "trial FILE": ("trace.swf", "trial FILE --knob cores"),
-    "trial --map": ("map.toml", "trial @ids.csv --map FILE"),
+    "trial plan FILE": ("trace.swf", "trial plan FILE --knob cores"),
+    "trial plan --map": ("map.toml", "trial plan @ids.csv --map FILE"),
+    "trial plan --past": ("trace.swf", "trial plan @trace.swf --knob cores --past FILE"),
+    "trial read FILE": ("tried.csv", "trial read FILE"),
+    "trial read --map": ("map.toml", "trial read @tried.csv --map FILE"),
+    "trial read --plan": ("trial.csv", "trial read @tried.csv --plan FILE"),
+    "decide --trial": ("trial.csv", "decide @tried.csv --knob nodes=1,2,4 --trial FILE"),
+    "backtest --trial": ("trial.csv", "backtest @tried.csv --knob nodes=1,2,4 --trial FILE"),
     "caps KNOWN": ("capped.csv", "caps FILE --app d"),
     "caps --tried": ("one.csv", "caps @capped.csv --app d --tried FILE"),
     "caps --map": ("map.toml", "caps @capped.csv --app d --map FILE"),
@@ -379,7 +392,7 @@ WRITTEN = {
     "backtest --figure": f"{BACKTEST} --figure FILE",
     "search --html": f"{SEARCH} --html FILE",
     "search --figure": f"{SEARCH} --figure FILE",
-    "trial --out": "trial @trace.swf --knob cores --out FILE",
+    "trial plan --out": "trial plan @trace.swf --knob cores --out FILE",
     "caps --out": "caps @capped.csv --app d --out FILE",
     "caps --html": "caps @capped.csv --app d --html FILE",
     "caps --figure": "caps @capped.csv --app d --figure FILE",

@@ -120,7 +120,7 @@ def test_the_trial_of_the_command_line_keeps_what_was_asked_for(tmp_path, capsys
     log, _ = months(0, "none", 0.0)
     log.write_parquet(tmp_path / "log.parquet")
     plan_file = tmp_path / "plan.csv"
-    given = ["trial", str(tmp_path / "log.parquet"), "--out", str(plan_file), "--json"]
+    given = ["trial", "plan", str(tmp_path / "log.parquet"), "--out", str(plan_file), "--json"]
     assert run(given) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["taking_part"] == len(facts["jobs"]) > 0

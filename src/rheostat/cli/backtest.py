@@ -26,6 +26,7 @@ def backtest(
     slowdown: o.Slowdown = None,
     within: o.Within = None,
     kind: o.Kind = "auto",
+    trial: o.TrialPlan = None,
     machine: Annotated[
         str,
         typer.Option(help="Nodes of the site, for the simulated month; else the most ever in use."),
@@ -50,7 +51,7 @@ def backtest(
 
     space = o.space(knob)
     chosen_by, limits = o.advice_rules(rule, slowdown, within, objectives)
-    jobs = o.load(file, form, mapped)
+    jobs = o.with_trial(o.load(file, form, mapped), trial, space.names)
     kind = o.advice_kind(kind, jobs, None)
     learner = model(kind, jobs, knobs=space.names, seed=seed)
     with working("learning from the past, advising the recent jobs"):

@@ -20,6 +20,7 @@ def decide(
     past: Annotated[
         Path | None, typer.Option(help="Learn from this log instead of from FILE.")
     ] = None,
+    trial: o.TrialPlan = None,
     model: o.Saved = None,
     knob: o.Knobs = None,
     objectives: o.Objectives = o.RUNTIME_ENERGY,
@@ -57,7 +58,8 @@ def decide(
     _known_ending(out)
     chosen_by, limits = o.advice_rules(rule, slowdown, within, objectives)
     jobs = o.load(file, form, mapped)
-    log = o.load(past) if past else jobs
+    log = o.with_trial(o.load(past) if past else jobs, trial, space.names)
+    jobs = jobs if past else log
     learner, answer, held_out = _learnt(log, model, kind, seed, space.names)
     waiting, seen = _asked(jobs, alone=model is None and past is None)
     if seen:

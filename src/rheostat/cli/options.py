@@ -240,6 +240,32 @@ def load(
     return prepared(jobs)
 
 
+TrialPlan = Annotated[
+    Path | None,
+    typer.Option(
+        "--trial", help="Plan of a trial (rheostat trial plan --out) that is part of the log."
+    ),
+]
+
+
+def with_trial(log: JobTable, plan: Path | None, knobs: tuple[str, ...]) -> JobTable:
+    """The log with what the jobs of a trial had asked for; without a plan as it is."""
+    from rheostat.cli.output import tell_notes
+    from rheostat.core.vocabulary import table
+    from rheostat.decision.trial_size import with_trial as joined
+    from rheostat.measurement.tables import read_table
+
+    if plan is None:
+        return log
+    planned = table(read_table(plan).to_dict())
+    turned = [k for k in knobs if f"{k}_requested" in planned.columns] or knobs[:1]
+    before = len(log.notes)
+    for knob in turned:
+        log = joined(log, planned, knob)
+    tell_notes(log.notes[before:])
+    return log
+
+
 def only(jobs: JobTable, where: list[str] | None) -> JobTable:
     """The rows that hold every ``column=value``; none at all is a `DataError`.
 

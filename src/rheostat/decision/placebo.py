@@ -33,7 +33,7 @@ from rheostat.core.outcome import Array
 
 FEWEST_PAIRS, FEWEST_APPLICATIONS = 8, 5
 """Pairs with which an application counts, and applications with which the test says something."""
-NEGLIGIBLE = 0.03
+NEGLIGIBLE = 0.01
 """Exponents so small that they change no advice, however surely they are not zero."""
 OUTCOMES = ("runtime_s", "power_w")
 SIZES = ("memory_b",)
@@ -94,7 +94,7 @@ def placebos(
     >>> [p.passes for p in placebos(hidden, "nodes", ["runtime_s"])]
     [False]
     """
-    frame = _runs(jobs, knob)
+    frame = None if "submit_s" not in jobs.columns else numbered(jobs, knob)
     if frame is None:
         return ()
     recorded = [c for c in sizes if c in frame.columns]
@@ -102,12 +102,17 @@ def placebos(
     return tuple(t for t in tests if t is not None)
 
 
-def _runs(jobs: JobTable, knob: str) -> pl.DataFrame | None:
-    """Runs in order of time with a number for the application and for the user of it."""
+def numbered(jobs: JobTable, knob: str) -> pl.DataFrame | None:
+    """Runs, in order of time where it is known, with numbers of their application and its user.
+
+    Columns ``_app``, ``_cell`` and, for what was asked for, ``_asked``; None where a log names no
+    applications and no users, or ``knob`` is no number.
+    """
     who = [c for c in ("app", "user") if c in jobs.columns]
-    if not who or not {"submit_s", knob} <= set(jobs.columns):
+    if not who or knob not in jobs.columns:
         return None
-    frame = jobs.frame.sort("submit_s", maintain_order=True)
+    timed = "submit_s" in jobs.columns
+    frame = jobs.frame.sort("submit_s", maintain_order=True) if timed else jobs.frame
     asked = f"{knob}_requested"
     asked = asked if asked in frame.columns else knob
     if not frame[knob].dtype.is_numeric() or not frame[asked].dtype.is_numeric():
@@ -133,18 +138,18 @@ def _placebo(frame: pl.DataFrame, knob: str, outcome: str, sizes: Sequence[str])
     app, cell = (pairs[c].to_numpy().astype(np.int64) for c in ("_app", "_cell"))
     x, y = logs[:, 0], logs[:, 1]
     given = np.column_stack([logs[:, 2:], logs[:, 2] ** 2])
-    left = [_left(v, given, app, cell) for v in (x, y)]
+    rest = [left(v, given, app, cell) for v in (x, y)]
     groups = len(np.unique(app))
-    if groups < FEWEST_APPLICATIONS or not (left[0] ** 2).sum() > 1e-9:
+    if groups < FEWEST_APPLICATIONS or not (rest[0] ** 2).sum() > 1e-9:
         return None
-    slope, error = _clustered(*left, app)
+    slope, error = clustered(*rest, app)
     from scipy.stats import t
 
     half = float(t.ppf(0.975, groups - 1)) * error
     return Placebo(knob, outcome, len(pairs), groups, slope, slope - half, slope + half)
 
 
-def _left(values: Array, given: Array, app: NDArray[np.int64], cell: NDArray[np.int64]) -> Array:
+def left(values: Array, given: Array, app: NDArray[np.int64], cell: NDArray[np.int64]) -> Array:
     """What ``given`` and the user do not explain of ``values``, in each application by itself."""
     left = np.empty(len(values))
     for a in np.unique(app):
@@ -156,11 +161,11 @@ def _left(values: Array, given: Array, app: NDArray[np.int64], cell: NDArray[np.
     return left
 
 
-def _clustered(x: Array, y: Array, group: NDArray[np.int64]) -> tuple[float, float]:
+def clustered(x: Array, y: Array, group: NDArray[np.int64]) -> tuple[float, float]:
     """Slope of ``y`` on ``x`` through zero and its standard error, rows of a group not independent.
 
     >>> x, y = np.array([1.0, -1.0, 1.0, -1.0]), np.array([2.0, -2.0, 4.0, -4.0])
-    >>> _clustered(x, y, np.array([0, 0, 1, 1]))
+    >>> clustered(x, y, np.array([0, 0, 1, 1]))
     (3.0, 1.0)
     """
     total = float(x @ x)

@@ -1,0 +1,95 @@
+"""The number of jobs a trial needs, and what is read back of it."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rheostat.cli import run
+from rheostat.decision.trial import plan_trial
+from rheostat.decision.trial_size import trial_result, trial_size, with_trial
+from rheostat.errors import DataError
+from rheostat.measurement.synthetic.confounded import ConfoundedSite
+
+from rheostat import table  # isort: skip
+
+
+def tried(seed, spread=0.5, exponent=-0.8, follow=1.0, jobs=3000):
+    """A log where users scale nodes with a hidden size, and a trial turned a few."""
+    rng = np.random.default_rng(seed)
+    size = rng.normal(0, spread, jobs)
+    asked = np.maximum(np.rint(np.exp(3 + follow * size + rng.normal(0, 0.3, jobs))), 4).astype(int)
+    queue = table({"job_id": np.arange(jobs), "nodes": asked})
+    plan = plan_trial(queue, 0.05, high=10_000, seed=seed)
+    nodes = plan.table.frame["nodes"].to_numpy()
+    runtime = np.exp(8 + size + exponent * np.log(nodes))
+    app = rng.permutation(np.arange(jobs) % 30)
+    log = table(
+        {"job_id": np.arange(jobs), "app": [f"a{a}" for a in app], "nodes": nodes,
+         "nodes_requested": asked, "runtime_s": runtime}
+    )  # fmt: skip
+    return plan, log
+
+
+def test_so_many_jobs_tell_the_exponent_so_well():
+    plans, logs = zip(*(tried(seed) for seed in range(40)), strict=True)
+    errors = [trial_result(log, "nodes").by_trial[0] + 0.8 for log in logs]
+    past = logs[0].with_columns((), nodes=logs[0].frame["nodes_requested"])
+    size = trial_size(plans[0], past.rows(pl.col("nodes") == logs[0].frame["nodes"]), 0.05)
+    assert size.measured
+    assert np.quantile(np.abs(errors), 0.9) == pytest.approx(size.reached, rel=0.35)
+    half = trial_size(plans[0], None, 0.1)
+    quarter = trial_size(plans[0], None, 0.05)
+    assert quarter.needed == pytest.approx(4 * half.needed, abs=4)
+
+
+def test_the_trial_is_right_where_the_log_misleads_and_its_interval_holds():
+    held = 0
+    for seed in range(40):
+        result = trial_result(tried(100 + seed)[1], "nodes")
+        held += result.by_trial[1] <= -0.8 <= result.by_trial[2]
+        assert result.by_log[0] > -0.3  # weak scaling looks like a code that does not scale
+    assert held >= 31  # 90 % of 40, less three standard errors
+
+
+def test_a_plan_is_read_back_whatever_the_log_kept():
+    plan, log = tried(1)
+    bare = log.select([c for c in log.columns if c != "nodes_requested"])
+    again = with_trial(bare, plan.table, "nodes")
+    assert again.frame["nodes_requested"].to_list() == log.frame["nodes_requested"].to_list()
+    part = plan.table.frame["takes_part"].to_numpy()
+    refused = bare.with_columns(
+        (), nodes=np.where(part, plan.table.frame["nodes_requested"], bare.frame["nodes"])
+    )
+    notes = with_trial(refused, plan.table, "nodes").notes
+    assert [n.count for n in notes if "as planned" in n.message] == [part.sum()]
+    with pytest.raises(DataError, match="nodes_requested"):
+        with_trial(bare, bare, "nodes")
+
+
+def test_the_command_line_plans_reads_and_decides_with_a_trial(tmp_path, capsys):
+    month = ConfoundedSite(seed=5, between=0.5, within=1.0).month(1500)
+    past, log, plan = (str(tmp_path / n) for n in ("past.parquet", "log.parquet", "plan.csv"))
+    month.run().write_parquet(past)
+    assert run(["trial", "plan", past, "--share", "0.1", "--out", plan, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["schema"] == "rheostat.trial/2"
+    assert facts["size"]["needed"] > 10
+    assert facts["size"]["measured"]
+    ran = month.run(pl.read_csv(plan)["nodes"].to_numpy())
+    ran.select([c for c in ran.columns if c != "nodes_requested"]).write_parquet(log)
+    assert run(["decide", log]) == 3
+    assert "Placebo: nodes tell runtime of the run before" in capsys.readouterr().err
+    assert run(["trial", "read", log, "--plan", plan, "--json"]) == 0
+    read = json.loads(capsys.readouterr().out)
+    assert read["turned"] == facts["taking_part"]
+    assert read["by_trial"][2] < read["by_log"][1]  # the trial: it scales; the log: it does not
+    assert run(["decide", log, "--trial", plan, "--json"]) == 0
+    advice = json.loads(capsys.readouterr().out)
+    assert advice["identification"]["by"] == "trial"
+    assert {p["outcome"]: p["passes"] for p in advice["identification"]["placebos"]} == {
+        "runtime_s": False, "power_w": True,
+    }  # fmt: skip
+    values = advice["totals"]["energy_j"]["e_value"]
+    assert values["mean"] >= values["limit"] >= 1
