@@ -79,21 +79,27 @@ def _show(asker: Any, asked: JobTable, known: int, rule: Any, limits: Any, *, js
     )
     heads = (*asker.space.names, *names)
     grid = Grid(heads, rows, ("",) * len(asker.space.names) + tuple(map(unit_of, names)))
+    again = [asker.measured(s) for s in settings]
     facts = {
         "method": type(asker).__name__,
         "measured": known,
-        "next": [{"setting": s, "expected": e} for s, e in zip(settings, expected, strict=True)],
+        "next": [
+            {"setting": s, "repeat": r, "expected": e}
+            for s, r, e in zip(settings, again, expected, strict=True)
+        ],
         **best(asker, rule, limits),
     }
     if json:
         put_json("rheostat.next/1", facts)
         return
     said = [f"{known} settings are measured; measure next:"]
+    if any(again):
+        said.append("The first is measured already: runs differ so much that a repeat tells more.")
     titles = tuple(plain_name(h) if h in names else h for h in heads)
     section = Section("next", tuple(said), Grid(titles, rows, grid.units))
     put_report(Report("", [section, Section("so far", best_words(facts))], facts), grid)
     if not sys.stdout.isatty():
-        tell(" ".join(best_words(facts)))
+        tell(" ".join([*said[1:], *best_words(facts)]))
 
 
 def best(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:

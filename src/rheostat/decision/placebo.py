@@ -138,7 +138,7 @@ def _placebo(frame: pl.DataFrame, knob: str, outcome: str, sizes: Sequence[str])
     app, cell = (pairs[c].to_numpy().astype(np.int64) for c in ("_app", "_cell"))
     x, y = logs[:, 0], logs[:, 1]
     given = np.column_stack([logs[:, 2:], logs[:, 2] ** 2])
-    rest = [left(v, given, app, cell) for v in (x, y)]
+    rest = left(x, given, app, cell), left(y, given, app, cell)
     groups = len(np.unique(app))
     if groups < FEWEST_APPLICATIONS or not (rest[0] ** 2).sum() > 1e-9:
         return None

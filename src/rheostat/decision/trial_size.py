@@ -15,6 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
@@ -22,6 +23,7 @@ from rheostat.decision.placebo import clustered, left, numbered
 from rheostat.decision.trial import Trial
 from rheostat.errors import DataError
 
+Codes = NDArray[np.int64]
 ACCURACY = 0.05
 """An exponent this well known tells the runtime at a quarter of the nodes to 7 %."""
 SPREAD = 0.5
@@ -89,13 +91,13 @@ def trial_size(trial: Trial, past: JobTable | None = None, accuracy: float = ACC
     frame = trial.table.frame.filter(pl.col("takes_part"))
     turned = np.log((frame[trial.knob] / frame[f"{trial.knob}_requested"]).to_numpy())
     lever = float(np.sqrt(np.mean(turned**2))) if len(turned) else math.log(max(trial.factors))
-    found = None if past is None else _spread(past, trial.knob)
-    spread = SPREAD if found is None else found
+    known = None if past is None else _spread(past, trial.knob)
+    spread = SPREAD if known is None else known
     z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
     needed = max(math.ceil((z * spread / (accuracy * lever)) ** 2), 1)
     reached = z * spread / (lever * math.sqrt(len(turned))) if len(turned) else math.inf
     share = trial.share * needed / len(turned) if len(turned) else math.nan
-    return TrialSize(needed, len(turned), share, accuracy, reached, spread, found is not None)
+    return TrialSize(needed, len(turned), share, accuracy, reached, spread, known is not None)
 
 
 def _spread(past: JobTable, knob: str) -> float | None:
@@ -212,13 +214,13 @@ def trial_result(log: JobTable, knob: str) -> TrialResult | None:
 
 
 def _exponent(
-    x: Array, given: Array, y: Array, app: Array, cell: Array
+    x: Array, given: Array, y: Array, app: Codes, cell: Codes
 ) -> tuple[float, float, float]:
     """Slope of ``y`` on ``x`` at equal ``given``, within cells, with its 90 % interval."""
     from scipy.stats import t
 
     one = np.zeros(len(app), dtype=np.int64)
-    rest = [left(v, given[:, None], one, cell) for v in (x, y)]  # type: ignore[arg-type]
-    slope, error = clustered(*rest, app)  # type: ignore[arg-type]
+    rest = [left(v, given[:, None], one, cell) for v in (x, y)]
+    slope, error = clustered(rest[0], rest[1], app)
     half = float(t.ppf(0.5 + LEVEL / 2, len(np.unique(app)) - 1)) * error
     return slope, slope - half, slope + half

@@ -16,6 +16,8 @@ References
 ----------
 Emmerich, Deutz, Klinkenberg: Hypervolume-based expected improvement (CEC 2011).
 Guerreiro, Fonseca, Paquete: Greedy hypervolume subset selection (2016).
+.. [Frazier2009] Frazier, Powell, Dayanik: The knowledge-gradient policy for correlated normal
+   beliefs. INFORMS J. Computing 21 (2009).
 """
 
 from __future__ import annotations
@@ -61,6 +63,44 @@ def plan(y: Array, measured: Sequence[int], count: int, *, passes: int = 2) -> l
         if chosen == before:
             break
     return chosen
+
+
+def value_of_a_run(logs: Array, noise: Array, measured: Sequence[int]) -> Array:
+    """What one more run of each setting is expected to add to the front of expected values, (N,).
+
+    Expected hypervolume of the front after the run, less now: the knowledge gradient
+    [Frazier2009]_.  A run of a setting that was not measured adds a point; one of a ``measured``
+    setting moves its point, the less the surer it is already.
+
+    Parameters
+    ----------
+    logs : array
+        (d, N, 2) draws of two log objectives, minimised.
+    noise : array
+        (2,) variance of one run's logs.
+    measured : sequence of int
+        Settings that were run.
+
+    Examples
+    --------
+    >>> certain = [[0.0, 1.0], [0.4, 0.3], [1.0, 0.0]]
+    >>> logs = np.array([certain, certain])
+    >>> value_of_a_run(logs, np.array([0.01, 0.01]), [0, 1]).round(3)
+    array([0.  , 0.  , 0.03])
+    """
+    mean = logs.mean(axis=0)
+    low, span = mean.min(axis=0), np.maximum(np.ptp(mean, axis=0), 1e-12)
+    variance = logs.var(axis=0)
+    surer = variance / np.maximum(variance + noise, 1e-300)
+    place = (mean - low) / span
+    moved = place + (logs - mean) * np.sqrt(surer) / span
+    value = hypervolume_improvement(moved, place[list(measured)], REFERENCE).mean(axis=0)
+    for i in measured:
+        others = place[[j for j in measured if j != i]]
+        both = np.concatenate([moved[:, [i]], np.broadcast_to(place[i], (len(logs), 1, 2))], axis=1)
+        after, before = hypervolume_improvement(both, others, REFERENCE).mean(axis=0)
+        value[i] = after - before
+    return value
 
 
 def _gain(y: Array, free: NDArray[np.int64], given: list[int]) -> Array:

@@ -21,7 +21,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
 from rheostat.tradeoff.propose.base import Proposer
-from rheostat.tradeoff.propose.observations import concat, stack
+from rheostat.tradeoff.propose.observations import concat, merged, stack
 from rheostat.tradeoff.search_journal import SearchJournal
 
 Measure = Callable[[JobTable], Outcome]
@@ -105,9 +105,10 @@ def search(
             raise
     outcome = stack([o for _, o in results])
     notes = outcome.notes + (book.notes if book is not None else ())
-    return Front(
-        concat([j for j, _ in results]), replace(outcome, notes=notes), proposer.objectives
-    )
+    rows, outcome = concat([j for j, _ in results]), replace(outcome, notes=notes)
+    space = getattr(proposer, "space", None)
+    return Front(*((rows, outcome) if space is None else merged(space, rows, outcome)),
+                 proposer.objectives)  # fmt: skip
 
 
 def _counts(budget: int, batch: int, workers: int) -> tuple[tuple[str, int], ...]:

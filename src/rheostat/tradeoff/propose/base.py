@@ -1,8 +1,9 @@
 """`Proposer`: what may be asked next.  One loop, `rheostat.tradeoff.search`, serves them all.
 
 A proposer is asked for settings and told what they cost, in any order and any batch.  It never asks
-for a setting of a finite space twice, asks nothing when the space is used up, and with the same
-seed asks the same after being told the same.
+for a setting of a finite space twice (unless repeats have shown how runs differ, and another one is
+worth more than a new setting), asks nothing when the space is used up, and with the same seed asks
+the same after being told the same.
 """
 
 from __future__ import annotations
@@ -135,6 +136,10 @@ class Searcher(ABC):
     def pending(self) -> list[dict[str, Any]]:
         """Settings asked and not yet told, sorted so that their order of asking is forgotten."""
         return [self._pending[k] for k in sorted(self._pending, key=repr)]
+
+    def measured(self, setting: Setting) -> bool:
+        """Whether the setting has results."""
+        return self.key(setting) in self._observed
 
     def key(self, setting: Setting) -> Key:
         """The setting's values, hashable."""

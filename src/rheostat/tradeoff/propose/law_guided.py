@@ -29,7 +29,7 @@ from rheostat.errors import DataError
 from rheostat.prediction.scaling_law import Job, LawEnsemble, structures
 from rheostat.prediction.scaling_law.structures import role_of
 from rheostat.tradeoff.candidates import promising
-from rheostat.tradeoff.lookahead import REFERENCE, least_regret, plan, scaled
+from rheostat.tradeoff.lookahead import REFERENCE, least_regret, plan, scaled, value_of_a_run
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.modelled import Shared
 from rheostat.tradeoff.rules import Limit
@@ -118,7 +118,31 @@ class LawGuided(Searcher):
         count = min(max(n, left), max(n, HORIZON))
         y = scaled(np.stack([logs[o.name] for o in self.objectives], axis=2))
         chosen = plan(self._limited(y, logs), taken, count)
-        return [settings[at[i]] for i in chosen[:n]]
+        again = self._repeat(settings, at, logs) if chosen else []
+        return [settings[at[i]] for i in (*again, *chosen)][:n]
+
+    def _repeat(
+        self, settings: Sequence[Setting], at: Index, logs: Mapping[str, Array]
+    ) -> list[int]:
+        """The measured candidate whose repeat is worth more than any new setting, if there is one.
+
+        Noise is known from repeats; without any a measured value is taken as exact.
+        """
+        cells = self._cells({self.key(s): i for i, s in enumerate(settings)})
+        runtime, power = _noise(list(cells.values()))
+        measured = [int(np.searchsorted(at, i)) for i in sorted(cells) if i in at]
+        if not runtime + power or not measured:
+            return []
+        variance = {"power_w": power, "energy_j": runtime + power}
+        noise = np.array([variance.get(o.name, runtime) for o in self.objectives])
+        draws = np.stack([logs[o.name] for o in self.objectives], axis=2)
+        value = value_of_a_run(draws, noise, measured)
+        free = [i for i, s in enumerate(at) if not self.taken(settings[s])]
+        ready = [i for i in measured if self.key(settings[at[i]]) not in self._pending]
+        if not ready or not free:
+            return []
+        best = max(ready, key=lambda i: float(value[i]))
+        return [best] if value[best] > value[free].max() else []
 
     def forecast(self, settings: Sequence[Setting]) -> Outcome:
         """Runtime and power of listed settings, as the laws have them after what was told."""

@@ -51,7 +51,7 @@ class Observations:
 
     @property
     def front(self) -> Front:
-        """All told rows as a `Front`, sorted by setting, then by value."""
+        """All told settings as a `Front`, sorted; repeats of one are its draws, sorted by value."""
         if not self._parts:
             nothing = Outcome({o.name: np.empty((1, 0)) for o in self.objectives})
             return Front(self.space.alternatives(None, []), nothing, self.objectives)
@@ -59,7 +59,8 @@ class Observations:
             jobs = concat([j for j, _ in self._parts])
             outcome = stack([o for _, o in self._parts])
             order = self._order(jobs, outcome)
-            self._front = Front(jobs.rows(order), outcome.rows(order), self.objectives)
+            whole = merged(self.space, jobs.rows(order), outcome.rows(order))
+            self._front = Front(*whole, self.objectives)
         return self._front
 
     def table(self, also: Sequence[str] = ()) -> JobTable:
@@ -118,6 +119,35 @@ def stack(outcomes: Sequence[Outcome]) -> Outcome:
     support = np.concatenate(supports) if len(supports) == len(outcomes) > 0 else None
     notes = tuple(dict.fromkeys(n for o in outcomes for n in o.notes))
     return Outcome(joined, support, notes)
+
+
+def merged(space: Space, jobs: JobTable, outcome: Outcome) -> tuple[JobTable, Outcome]:
+    """Rows of the same setting as one row with the draws of all, where the first of them stands.
+
+    A setting that was measured twice is not two settings, of which the luckier would be chosen.
+
+    >>> from rheostat import Knob, table
+    >>> runs = Outcome({"power_w": np.array([[2.0, 5.0, 4.0]])})
+    >>> jobs, whole = merged(Space.of(Knob("nodes", [1, 2])), table({"nodes": [1, 2, 1]}), runs)
+    >>> jobs.frame["nodes"].to_list(), whole.mean("power_w").tolist()
+    ([1, 2], [3.0, 5.0])
+    """
+    places: dict[Key, list[int]] = {}
+    for row, key in enumerate(keys(space, jobs)):
+        places.setdefault(key, []).append(row)
+    if len(places) == len(jobs):
+        return jobs, outcome
+    groups = list(places.values())
+    most = max(map(len, groups))
+    draws = {}
+    for name, values in outcome.draws.items():
+        draws[name] = np.full((most * len(values), len(groups)), np.nan)
+        for column_, rows in enumerate(groups):
+            own = values[:, rows].T.reshape(-1)
+            draws[name][: len(own), column_] = own
+    known = outcome.support
+    support = None if known is None else np.array([known[rows].sum() for rows in groups])
+    return jobs.rows(np.array([rows[0] for rows in groups])), Outcome(draws, support, outcome.notes)
 
 
 def _padded(outcome: Outcome, name: str, deep: int) -> np.ndarray:

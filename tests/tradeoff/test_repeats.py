@@ -1,0 +1,90 @@
+"""A setting whose repeat is worth more than a new setting is asked again."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rheostat.cli import run
+from rheostat.recipes.search_defaults import proposer
+from rheostat.tradeoff.lookahead import value_of_a_run
+from rheostat.tradeoff.measured_cells import tell_runs
+from rheostat.tradeoff.propose.observations import merged
+from rheostat.tradeoff.search import search
+
+from rheostat import Knob, Outcome, Space, table  # isort: skip
+
+NODES = Knob("nodes", [1, 2, 4, 8, 16, 32])
+
+
+def runs(noise, repeats=2, seed=0):
+    """All nodes but the last, ``repeats`` runs each, of a code that is fastest on 4 nodes."""
+    rng = np.random.default_rng(seed)
+    n = np.repeat(NODES.values[:-1], repeats)
+    runtime = (100 / np.minimum(n, 4) * np.maximum(n / 4, 1)) * np.exp(noise * rng.standard_normal(len(n)))
+    return table({"nodes": n, "runtime_s": runtime, "power_w": 100.0 * n})
+
+
+def asked(noise):
+    asker = proposer("law", NODES, ("runtime_s", "energy_j"), budget=6)
+    tell_runs(asker, runs(noise))
+    return asker.ask().frame["nodes"].to_list()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_noise_asks_again_and_exact_runs_do_not():
+    pytest.importorskip("torch")
+    assert asked(0.001) == [32]
+    assert asked(0.2)[0] in NODES.values[:-1]
+
+
+def test_a_run_is_worth_what_it_can_change():
+    rng = np.random.default_rng(1)
+    middle = np.array([[0.0, 1.0], [0.5, 0.5], [0.51, 0.49], [0.52, 0.52], [1.0, 0.0]])
+    logs = middle + 0.1 * rng.standard_normal((4000, 5, 2))
+    values = [value_of_a_run(logs, np.full(2, v), [1, 2, 3]) for v in (1e9, 0.01, 0.0)]
+    assert values[0][1:4] == pytest.approx(0, abs=1e-4)  # a run that tells nothing
+    assert (values[0][1:4] < values[1][1:4]).all()
+    assert (values[1][1:4] < values[2][1:4]).all()
+    assert value_of_a_run(middle[None], np.ones(2), [1, 2, 3])[1:4] == pytest.approx(0, abs=1e-12)
+
+
+def test_repeats_are_draws_of_one_setting():
+    space = Space.of(NODES)
+    rows = Outcome(
+        {"runtime_s": np.array([[1.0, 5.0, 3.0]]), "power_w": np.array([[2.0, 2.0, 2.0]])}
+    )
+    jobs, whole = merged(space, table({"nodes": [1, 2, 1]}), rows)
+    assert jobs.frame["nodes"].to_list() == [1, 2]
+    assert whole.mean("runtime_s").tolist() == [2.0, 5.0]
+    assert whole.mean("energy_j").tolist() == [4.0, 10.0]
+
+    class Twice:
+        space, objectives = Space.of(NODES), proposer("sobol", NODES, ("runtime_s",)).objectives
+
+        def __init__(self):
+            self.values = iter([1.0, 9.0])
+
+        def ask(self, n=1):
+            return table({"nodes": [4]})
+
+        def tell(self, jobs, outcome):
+            pass
+
+    twice = Twice()
+    front = search(twice, lambda row: Outcome({"runtime_s": np.array([[next(twice.values)]])}), 2)
+    assert len(front) == 1
+    assert front.mean("runtime_s").tolist() == [5.0]
+
+
+def test_next_says_that_a_setting_is_measured_already(tmp_path, capsys):
+    pytest.importorskip("torch")
+    file = tmp_path / "runs.csv"
+    runs(0.2).frame.write_csv(file)
+    knob = "nodes=" + ",".join(map(str, NODES.values))
+    assert run(["next", str(file), "--knob", knob, "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["next"][0]
+    assert first["repeat"]
+    assert first["setting"]["nodes"] != 32
+    assert run(["next", str(file), "--knob", knob]) == 0
+    assert "measured already" in capsys.readouterr().err
