@@ -21,7 +21,9 @@ def runs(noise, repeats=2, seed=0):
     """All nodes but the last, ``repeats`` runs each, of a code that is fastest on 4 nodes."""
     rng = np.random.default_rng(seed)
     n = np.repeat(NODES.values[:-1], repeats)
-    runtime = (100 / np.minimum(n, 4) * np.maximum(n / 4, 1)) * np.exp(noise * rng.standard_normal(len(n)))
+    runtime = (100 / np.minimum(n, 4) * np.maximum(n / 4, 1)) * np.exp(
+        noise * rng.standard_normal(len(n))
+    )
     return table({"nodes": n, "runtime_s": runtime, "power_w": 100.0 * n})
 
 
