@@ -100,7 +100,7 @@ def value_of_a_run(logs: Array, noise: Array, measured: Sequence[int]) -> Array:
         both = np.concatenate([moved[:, [i]], np.broadcast_to(place[i], (len(logs), 1, 2))], axis=1)
         after, before = hypervolume_improvement(both, others, REFERENCE).mean(axis=0)
         value[i] = after - before
-    return value
+    return np.asarray(value)
 
 
 def _gain(y: Array, free: NDArray[np.int64], given: list[int]) -> Array:

@@ -103,7 +103,8 @@ def drift(rest: Array, cell: Ints) -> float:
     gap = (mean[:, 0] - mean[:, 1]) ** 2
     chance = within * (1 / np.maximum(size, 1)).sum(axis=1)
     between = np.maximum((gap - chance)[known].sum(), 0.0) / 2
-    return float(np.clip(between / (between + within[known].sum()), 0.0, 0.9))
+    total = between + within[known].sum()
+    return float(np.clip(between / total, 0.0, 0.9)) if total > 0 else 0.0
 
 
 def _means(values: Array, code: Ints, size: int) -> Array:
