@@ -156,3 +156,17 @@ def test_what_was_asked_for_is_taken_from_the_job_unless_given():
     assert row_of(shown, {"nodes": 4}) == 2
     assert row_of(shown, {"nodes": 5}) is None
     assert row_of(shown, {"cap_w": 100}) is None
+
+
+@pytest.mark.parametrize("objectives", [("runtime_s", "energy_j"), ("runtime_s", "power_w")])
+def test_shown_energy_is_shown_power_times_runtime(objectives):
+    drawn = front([[10.0, 4.0], [30.0, 6.0]], [[100.0, 300.0], [40.0, 200.0]])
+    shown = front_facts(rh.Front(drawn.alternatives, drawn.outcome, objectives))
+    assert shown["statistic"] == "means over draws; energy_j is power_w times runtime_s"
+    for entry in shown["front"]:
+        assert entry["energy_j"] == pytest.approx(entry["runtime_s"] * entry["power_w"])
+        for q, (low, high) in entry["intervals"].items():
+            assert low <= entry[q] <= high
+    first = shown["front"][0]
+    chosen_by = {"energy_j": 1100.0} if "energy_j" in objectives else {"power_w": 70.0}
+    assert first | chosen_by == first  # what was chosen by keeps its own mean

@@ -16,7 +16,7 @@ import numpy as np
 from rheostat.core.decision import Assignment, Decision
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
-from rheostat.core.outcome import GRADES
+from rheostat.core.outcome import GRADES, Array
 from rheostat.core.report import Chart, Grid, Section
 from rheostat.explanation.number_words import (
     listed,
@@ -83,8 +83,7 @@ def _grounds(front: Front) -> list[str]:
 
 def _grid(front: Front, chosen: int | None, base: int | None) -> Grid:
     names = [o.name for o in front.objectives]
-    means = {q: front.mean(q) for q in names}
-    spans = {q: front.interval(q) for q in names}
+    means, spans = agreeing(front, names)
     deltas = names if base is not None and np.isfinite(front.values[base]).all() else []
     support = front.outcome.support
     grade = front.outcome.grade if _grades_differ(front) else None
@@ -153,8 +152,7 @@ def front_facts(front: Front) -> dict[str, Any]:
     """The front as data: one entry per setting, with intervals."""
     names = dict.fromkeys(["runtime_s", "energy_j", "power_w", *(o.name for o in front.objectives)])
     held = [q for q in names if q in front.outcome or any(q == o.name for o in front.objectives)]
-    means = {q: front.mean(q) for q in held}
-    spans = {q: front.interval(q) for q in held}
+    means, spans = agreeing(front, held)
     support = front.outcome.support
     entries = []
     for i in range(len(front)):
@@ -165,7 +163,36 @@ def front_facts(front: Front) -> dict[str, Any]:
         if front.outcome.grade is not None:
             entry["evidence"] = GRADES[front.outcome.grade[i]]
         entries.append(entry)
-    return {"objectives": [o.name for o in front.objectives], "level": 0.9, "front": entries}
+    return {
+        "objectives": [o.name for o in front.objectives],
+        "level": 0.9,
+        "statistic": STATISTIC,
+        "front": entries,
+    }
+
+
+STATISTIC = "means over draws; energy_j is power_w times runtime_s"
+
+
+def agreeing(
+    front: Front, names: Sequence[str]
+) -> tuple[dict[str, Array], dict[str, tuple[Array, Array]]]:
+    """Means and intervals of ``names`` in which energy is power times runtime.
+
+    The mean of a product is not the product of means: power is mean energy over mean runtime, or
+    energy the product of the means where power and not energy is what was chosen by.
+    """
+    means = {q: front.mean(q) for q in names}
+    spans = {q: front.interval(q) for q in names}
+    if {"runtime_s", "power_w", "energy_j"} <= set(means):
+        chosen_by = {o.name for o in front.objectives}
+        if "power_w" in chosen_by and "energy_j" not in chosen_by:
+            derived, value = "energy_j", means["power_w"] * means["runtime_s"]
+        else:
+            derived, value = "power_w", means["energy_j"] / means["runtime_s"]
+        low, high = spans[derived]
+        means[derived], spans[derived] = value, (np.fmin(low, value), np.fmax(high, value))
+    return means, spans
 
 
 def front_table(front: Front, chosen: int | None, base: int | None) -> Grid:
