@@ -53,6 +53,16 @@ def test_a_graph_is_kept_opened_and_read_again(
     assert json.loads(capsys.readouterr().out) == said
 
 
+def test_a_saved_model_of_another_kind_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past = rh.table({"nodes": [1, 2, 4] * 9, "runtime_s": [8.0, 4.0, 2.0] * 9})
+    model = rh.Surrogate("forest", targets=("runtime_s",)).fit(past)
+    assert run(["dnn", "import", str(rh.save(model, tmp_path / "m.rheo"))]) == 1
+    said = capsys.readouterr().err
+    assert "expected a graph of operations (rheostat dnn import --out), got a surrogate (" in said
+
+
 @pytest.mark.parametrize(
     ("more", "code", "message"),
     [(["--size", "N=4"], 1, "expected an ONNX model"), (["--size", "N=x"], 2, "whole number"),

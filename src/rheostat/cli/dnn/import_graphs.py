@@ -39,13 +39,17 @@ def import_(
     Nothing is compiled, and no accelerator is needed.
     """
     from rheostat.cli.output import put_json, tell, tell_notes
+    from rheostat.core.file_kinds import kind_in as saved_kind
     from rheostat.measurement.graphs.read_graph import open_graph
     from rheostat.prediction import persist
 
     if out is not None and len(sources) > 1:
         raise typer.BadParameter(f"expected one SOURCE with --out, got {len(sources)}")
     sizes = _sizes(size)
-    graphs = [open_graph(source, sizes) for source in sources]
+    graphs = [
+        persist.load(source, ["graph"]) if saved_kind(source) else open_graph(source, sizes)
+        for source in sources
+    ]
     for graph in graphs:
         tell_notes(graph.notes)
     if out is not None:
