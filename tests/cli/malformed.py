@@ -157,6 +157,9 @@ TEXTS = {
     "recorded.csv": RECORDED,
     "serving.toml": '[columns]\nitl_s = "itl_s"\n',
     "sum.c": '#include <stdio.h>\nint main(void) { printf("%d\\n", 1 + 1); return 0; }\n',
+    "loop.c": "#include <stdio.h>\nint main(void) {\n  double a[9], s = 0;\n"
+    "  for (int i = 0; i < 9; i++) a[i] = i;\n  for (int i = 0; i < 9; i++) s += a[i];\n"
+    '  printf("%g\\n", s);\n  return 0;\n}\n',
     "program.toml": 'files = ["sum.c"]\nrun = "./program"\n[inputs]\narguments = "{n}"\n'
     "n = {low = 1, high = 9}\n",
     "runs.csv": RUNS,
@@ -200,6 +203,10 @@ TRAIN = "train @trace.swf --out @made --agent ours --updates 1"
 FOLLOW = "budget follow @capped.csv --limits @follow.toml"
 RUN = "budget run @plan.json --settle 0"
 IMITATE = "explain fcfs --rounds 1"
+VERIFIED = "--budget 1 --rungs output --unsafe-no-sandbox --seed 1"
+TRANSLATE = f"code translate --to openmp --model m {VERIFIED}"
+REFACTOR = f"code refactor --model m {VERIFIED}"
+VARY = "code search --to openmp --budget 1 --rungs output --unsafe-no-sandbox --seed 1"
 VERIFY = "code verify --rungs parse --unsafe-no-sandbox --seed 1"
 PLAN_ON = "--tree @panel --settle 0"
 SERVE = "network serve --endpoint tcp://127.0.0.1:* --stop-after 0.05"
@@ -335,6 +342,14 @@ CALLS: dict[str, tuple[str, str]] = {
                           "--stop-after 0.1 --model FILE"),
     "llm calibrate RECORDED": ("recorded.csv", "llm calibrate FILE --learn 5"),
     "dnn import SOURCES": ("step.hlo", "dnn import FILE"),
+    "code search PROGRAM": ("loop.c", f"{VARY} FILE"),
+    "code translate PROGRAM": ("loop.c", f"{TRANSLATE} FILE"),
+    "code translate --gguf": ("", f"{TRANSLATE} @loop.c --model '' --gguf FILE"),
+    "code translate --transcript": ("", f"{TRANSLATE} @loop.c --transcript FILE"),
+    "code translate --reference": ("loop.c", f"{TRANSLATE} @loop.c --reference FILE"),
+    "code refactor PROGRAM": ("loop.c", f"{REFACTOR} FILE"),
+    "code refactor --gguf": ("", f"{REFACTOR} @loop.c --model '' --gguf FILE"),
+    "code refactor --transcript": ("", f"{REFACTOR} @loop.c --transcript FILE"),
     "code verify ORIGINAL": ("sum.c", f"{VERIFY} FILE @sum.c"),
     "code verify CANDIDATE": ("sum.c", f"{VERIFY} @sum.c FILE"),
     "code verify --manifest": ("program.toml", f"{VERIFY} @sum.c @sum.c --manifest FILE"),
@@ -422,6 +437,15 @@ WRITTEN = {
     "llm rank --save": "llm rank @requests.csv --save FILE",
     "llm simulate --html": "llm simulate @traffic.csv --html FILE",
     "llm simulate --figure": "llm simulate @traffic.csv --figure FILE",
+    **{
+        f"code {name} {flag}": f"{call} @loop.c {flag} FILE"
+        for name, call in (("translate", TRANSLATE), ("refactor", REFACTOR))
+        for flag in ("--folder", "--output", "--patch", "--html")
+    },
+    "code search --folder": f"{VARY} @loop.c --folder FILE",
+    "code search --output": f"{VARY} @loop.c --output FILE",
+    "code search --patch": f"{VARY} @loop.c --patch FILE",
+    "code search --html": f"{VARY} @loop.c --html FILE",
     "code verify --sarif": f"{VERIFY} @sum.c @sum.c --sarif FILE",
     "code verify --junit": f"{VERIFY} @sum.c @sum.c --junit FILE",
     "code verify --html": f"{VERIFY} @sum.c @sum.c --html FILE",

@@ -109,7 +109,7 @@ def verify(
     from rheostat.measurement.code.manifest import load_pair
     from rheostat.measurement.code.verdict import RUNGS
 
-    chosen, required = _rungs(rungs, "--rungs"), _rungs(require, "--require")
+    chosen, required = asked_rungs(rungs, "--rungs"), asked_rungs(require, "--require")
     one, other, tolerance = load_pair(original, candidate, manifest)
     if inputs:
         one = replace(one, inputs=input_ranges(inputs))
@@ -140,7 +140,8 @@ def verify(
         raise RheostatError(sentence(verdict))
 
 
-def _rungs(text: str, flag: str) -> tuple[str, ...]:
+def asked_rungs(text: str, flag: str) -> tuple[str, ...]:
+    """Rungs by name, in the order of the ladder."""
     from rheostat.measurement.code.verdict import RUNGS
 
     names = RUNGS if text == "all" else o.names(text)
@@ -210,3 +211,15 @@ def _write(verdict: Verdict, sarif_file: Path | None, junit_file: Path | None) -
     if junit_file is not None:
         replace_file(junit_file, junit(verdict))
         tell(f"wrote {junit_file}")
+
+
+def _add_commands() -> None:
+    """Those of other files, after what they use of this one."""
+    from rheostat.cli.code_model import refactor, translate
+    from rheostat.cli.code_search import search
+
+    for command in (search, translate, refactor):
+        code.command()(command)
+
+
+_add_commands()

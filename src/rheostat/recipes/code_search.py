@@ -125,8 +125,10 @@ class VariantStore:
         ]
         accepted = facts["verdict"] == "accepted"
         row = {"figures": figures}
-        return VariantResult(accepted, relative(row, "runtime_s"), relative(row, "energy_j"),
-                     facts["rejected_by"] or "", tuple(findings))  # fmt: skip
+        return VariantResult(
+            accepted, relative(row, "runtime_s"), figures["runtime_ratio_high"],
+            relative(row, "energy_j"), facts["rejected_by"] or "", tuple(findings),
+        )  # fmt: skip
 
     def _path(self, identity: str) -> Path:
         return self.folder / "variants" / f"{identity}.json"
@@ -162,13 +164,18 @@ def figures_of(facts: dict[str, Any]) -> dict[str, Any]:
         energy_kind is measured, modelled or "not measured".
     """
     numbers: dict[str, Any] = {}
+    high = NOT_MEASURED
     for rung in facts["rungs"]:
+        if rung["rung"] == "time":
+            high = float(rung["numbers"].get("high", NOT_MEASURED))
         if rung["rung"] in ("time", "energy", "work"):
             numbers |= {k: v for k, v in rung["numbers"].items() if v is not None}
     names = ("runtime_s", "energy_j", "memory_byte")
     every = (*names, *(f"original_{n}" for n in names))
-    kind = numbers.get("energy_kind", "not measured")
-    return {n: float(numbers.get(n, NOT_MEASURED)) for n in every} | {"energy_kind": kind}
+    kind = numbers.get("kind", "not measured")
+    return {n: float(numbers.get(n, NOT_MEASURED)) for n in every} | {
+        "runtime_ratio_high": high, "energy_kind": kind,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -210,15 +217,29 @@ class CodeSearch:
         return [r for r in self.rows if r["verdict"] == "accepted"]
 
     def best(self, objective: str = "runtime_s") -> dict[str, Any] | None:
-        """The accepted row with the least of an objective; the first where none was measured."""
-        rows = [r for r in self.accepted if math.isfinite(relative(r, objective))]
-        first = self.accepted[0] if self.accepted else None
-        return min(rows, key=lambda r: relative(r, objective), default=first)
+        """The accepted row with the least of an objective; of two within noise, the earlier.
+
+        The first where none was measured.
+        """
+        best: dict[str, Any] | None = None
+        for row in self.accepted:
+            if best is None or _is_less(row, best, objective):
+                best = row
+        return best
 
     def text(self, identity: str) -> str:
         """The source of a variant."""
         program = self.store.program(identity)
         return program.files[program.sources[0]]
+
+
+def _is_less(row: dict[str, Any], best: dict[str, Any], objective: str) -> bool:
+    """Whether a row beats another by more than its interval."""
+    value, least = relative(row, objective), relative(best, objective)
+    if math.isnan(least):
+        return math.isfinite(value)
+    high = row["figures"]["runtime_ratio_high"] if objective == "runtime_s" else math.nan
+    return value < least and (math.isnan(high) or high < least)
 
 
 def relative(row: dict[str, Any], objective: str) -> float:

@@ -83,7 +83,10 @@ class ChatCompletion:
 class LanguageModel(Protocol):
     """Answers conversations."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """By which it is known."""
+        ...
 
     def complete(
         self, messages: Sequence[Message], sampling: Sampling, index: int = 0

@@ -140,6 +140,7 @@ class RecordedModel:
     transcript: Transcript
     most_tokens: int = 0
     used: set[str] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -159,7 +160,16 @@ class RecordedModel:
     def complete(
         self, messages: Sequence[Message], sampling: Sampling, index: int = 0
     ) -> ChatCompletion:
-        """The answer of the transcript, else the model's."""
+        """The answer of the transcript, else the model's; why there is none is kept, too."""
+        try:
+            return self._answer(messages, sampling, index)
+        except ModelError as error:
+            self.problems.append(str(error))
+            raise
+
+    def _answer(
+        self, messages: Sequence[Message], sampling: Sampling, index: int
+    ) -> ChatCompletion:
         key = question_key(self.name, messages, sampling, index)
         if key in self.transcript.answers:
             self.used.add(key)

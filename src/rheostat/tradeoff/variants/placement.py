@@ -7,6 +7,7 @@ its inner loops, or none.  An accepted plan is then varied at its heaviest loops
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from rheostat.tradeoff.variants.c_source import CSource, Loop
@@ -67,10 +68,15 @@ class PragmaPlacement:
             if changed is None or changed == best or self._known_bad(changed):
                 continue
             trial = yield self._variant(changed)
-            if trial.accepted and trial.runtime_ratio < GAIN * least:
+            if trial.accepted and self._is_faster(trial, least):
                 best, least = changed, trial.runtime_ratio
             elif not trial.accepted:
                 self._refused |= set(changed.items()) - set(best.items())
+
+    def _is_faster(self, trial: VariantResult, least: float) -> bool:
+        """Whether the gain is beyond noise: the upper end of the interval is below the best."""
+        high = trial.runtime_ratio if math.isnan(trial.runtime_high) else trial.runtime_high
+        return trial.runtime_ratio < GAIN * least and high < least
 
     def _variant(self, plan: Placement) -> Variant:
         source = self.sites.source

@@ -77,15 +77,16 @@ class Variant:
 class VariantResult:
     """What came of a variant: figures where it was accepted, the rung and findings where not.
 
-    Ratios are to the original in the same paired runs, so that the load of the machine cancels.
+    Ratios are to the original in the same paired runs, so that the load of the machine cancels;
+    ``runtime_high`` is the upper end of the interval of the time's.
     """
 
     accepted: bool
     runtime_ratio: float = math.nan
+    runtime_high: float = math.nan
     energy_ratio: float = math.nan
     rung: str = ""
     findings: tuple[tuple[int, str], ...] = ()
-    output: str = ""
 
 
 Steps = Generator[Variant, VariantResult, None]

@@ -1,0 +1,116 @@
+"""Prompts and context packs for programs as candidates; written for this project.
+
+A pack says what a translator of a loop program has to know of a language, in a page.
+"""
+
+from __future__ import annotations
+
+from rheostat.prediction.language_model.conversation import Message
+
+PACKS = {
+    "openmp": """OpenMP shares the iterations of a loop among threads of one node.
+- `#pragma omp parallel for` stands directly before a `for` whose bounds do not change inside it.
+- Iterations must not depend on each other. A loop over time steps does; share a loop inside it.
+- A variable that every iteration adds to needs `reduction(+ : s)`; max and min work the same way.
+- Variables declared inside the loop are private. Others that are set in every iteration need
+  `private(t)`. The counter of the shared loop is private by itself; counters of inner loops that
+  are declared outside are not.
+- Updates of `a[index[i]]` need `#pragma omp atomic`, or a reduction over the whole array.
+- `collapse(2)` joins two nested loops with nothing between them. `schedule(static)` suits equal
+  iterations, `schedule(dynamic, 8)` unequal ones.
+- There is no break or return out of a shared loop. A pragma stands before a statement, never
+  before a declaration.""",
+    "target": """OpenMP target regions run loops on a device with memory of its own.
+- `#pragma omp target teams distribute parallel for` before a loop runs it there.
+- Arrays reached through pointers need `map(to: a[0:n])` for what is read, `map(from: b[0:n])` for
+  what is written entirely, `map(tofrom: c[0:n])` for both. Scalars are copied in by themselves,
+  results of a reduction need `map(tofrom: s)` and `reduction(+ : s)`.
+- `#pragma omp target data map(...)` around several regions keeps arrays on the device; host code
+  sees them after its end or after `#pragma omp target update from(a[0:n])`.
+- `collapse(2)` joins nested loops; there is no break out of them.""",
+    "serial": """Plain C on one thread: no pragmas, no kernels, no device memory.
+- Threads of a grid become nested loops; shared memory becomes a local array; an atomic update
+  becomes a plain one. Memory is allocated once with malloc, and copies between host and device go.
+- What all threads do before a barrier is one loop, what they do after it the next.""",
+    "cuda": """CUDA runs a kernel once per thread of a grid of blocks.
+- `__global__ void k(...)` computes its index as `blockIdx.x * blockDim.x + threadIdx.x` and returns
+  where it is beyond the end. `k<<<blocks, threads>>>(...)` starts it.
+- Memory of the device comes from cudaMalloc, is filled and read with cudaMemcpy, and is freed.
+- Threads of a block share `__shared__` arrays; `__syncthreads()` lies between writing and reading.
+- Sums over threads need atomicAdd or a reduction in shared memory.""",
+}
+ENERGY_PACK = """What a program does with memory and in its inner loops decides its energy.
+- Walk arrays in the order in which they lie. Exchange loops so that the innermost moves by one.
+- Compute what does not change before the loop: calls of exp, sqrt, pow, divisions by a constant.
+- A product is cheaper than a power or a quotient. Compare squares in place of roots.
+- Exchange pointers in place of copying arrays. Keep sums in local variables.
+- Do not change what is computed, printed or read. Do not add files, sleeps or other programs."""
+
+PERSONA = (
+    "You are an engineer for high performance computing. You answer with one complete program in "
+    "one fenced block, nothing left out, nothing after it."
+)
+PLAIN_PERSONA = "You are an engineer for high performance computing. You answer briefly."
+LANGUAGES = {"openmp": "C with OpenMP", "target": "C with OpenMP target regions",
+             "serial": "plain C", "cuda": "CUDA"}  # fmt: skip
+
+
+def summary_question(pack: str) -> list[Message]:
+    """Self-prompting, first: the context in the model's own words."""
+    return [Message("system", PLAIN_PERSONA), Message("user", f"Sum up in a list:\n\n{pack}")]
+
+
+def description_question(source: str) -> list[Message]:
+    """Self-prompting, second: the program in the model's own words."""
+    asked = f"Say what this program computes, loop by loop:\n\n```c\n{source}\n```"
+    return [Message("system", PLAIN_PERSONA), Message("user", asked)]
+
+
+def translation_question(
+    source: str, to: str, summary: str, description: str, note: str = ""
+) -> list[Message]:
+    """The task: context, its summary, the description, the source."""
+    parts = [
+        f"Background:\n{PACKS[to]}",
+        *([f"In short:\n{summary}"] if summary else []),
+        *([f"The program:\n{description}"] if description else []),
+        f"Rewrite it in {LANGUAGES[to]}. It must print the same numbers and read the same "
+        "arguments, and be right with any number of threads.",
+        *([note] if note else []),
+        f"```c\n{source}\n```",
+    ]
+    return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]
+
+
+def refactoring_question(source: str, plan: str = "", results: str = "") -> list[Message]:
+    """The task of LASSI-EE: the same results with less energy."""
+    parts = [
+        "Rewrite this program so that it takes less energy. It must print the same numbers and "
+        "read the same arguments.",
+        *([f"Plan:\n{plan}"] if plan else []),
+        *([f"So far:\n{results}"] if results else []),
+        f"```c\n{source}\n```",
+    ]
+    return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]
+
+
+def plan_question(source: str, energy: str) -> list[Message]:
+    """What to change, and why it saves energy."""
+    asked = (f"{ENERGY_PACK}\n\n{energy}\n\nList at most five changes to this program, the one "
+             f"that saves most first:\n\n```c\n{source}\n```")  # fmt: skip
+    return [Message("system", PLAIN_PERSONA), Message("user", asked)]
+
+
+def judge_question(source: str, candidate: str) -> list[Message]:
+    """A second opinion; advice only."""
+    asked = (
+        f"Original:\n```c\n{source}\n```\n\nCandidate:\n```c\n{candidate}\n```\n\nDoes the "
+        'candidate compute the same? Answer with JSON: {"valid": true or false, "why": ""}'
+    )
+    return [Message("system", PLAIN_PERSONA), Message("user", asked)]
+
+
+def correction_question(code: str, stage: str, errors: str) -> list[Message]:
+    """The last program with what is wrong with it."""
+    asked = f"```c\n{code}\n```\n\nThis program is wrong ({stage}):\n{errors}\n\nMend it."
+    return [Message("system", PERSONA), Message("user", asked)]

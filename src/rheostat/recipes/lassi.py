@@ -1,0 +1,254 @@
+"""LASSI: a program translated by a language model that is told what goes wrong (2024).
+
+Dearing, M., Tao, Y., Wu, X., Lan, Z., Taylor, V.: LASSI: An LLM-based automated self-correcting
+pipeline for translating parallel scientific codes.  IEEE CLUSTER workshops 2024, 136-143.
+
+The stages are theirs, prompts and context are ours.  Theirs looks at exit codes alone, has no limit
+of corrections and sends errors as one line; here each of these is a switch that is off, and nothing
+is accepted that a rung of `rheostat code verify` rejects, whatever the switches say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rheostat.measurement.code.program import Program
+from rheostat.prediction.language_model.answers import GOOD, TRUNCATED, CodeAnswer, code_in
+from rheostat.prediction.language_model.conversation import (
+    LanguageModel,
+    Message,
+    ModelError,
+    Sampling,
+)
+from rheostat.prediction.similarity import line_similarity, token_similarity
+from rheostat.recipes import code_prompts
+from rheostat.tradeoff.variants.variant import Steps, Variant, VariantResult
+
+ENDED_BADLY = ("parse", "compile", "calls")
+FINDINGS = 6
+WARMER, HOTTEST = 0.3, 1.2
+
+
+@dataclass(frozen=True)
+class LassiOptions:
+    """How the pipeline runs; the quirks of the published one are the last three.
+
+    Parameters
+    ----------
+    sampling : Sampling
+        The published 0.2 and 0.9.
+    most_corrections : int
+        Programs after the first, per chain.
+    self_prompting : bool
+        Ask for a summary of the context and a description of the source first.
+    no_output_check : bool
+        Tell the model of programs that do not compile or end badly, never of wrong output.
+    unlimited_corrections : bool
+        No limit of corrections.
+    newlines_deleted : bool
+        Errors as one line.
+    """
+
+    sampling: Sampling = field(default_factory=Sampling)
+    most_corrections: int = 4
+    self_prompting: bool = True
+    no_output_check: bool = False
+    unlimited_corrections: bool = False
+    newlines_deleted: bool = False
+
+    @property
+    def most(self) -> float:
+        """Corrections that are allowed."""
+        return float("inf") if self.unlimited_corrections else self.most_corrections
+
+
+@dataclass
+class Conversation:
+    """Questions to one model in one chain, each a sample of its own where it is asked again.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        Who answers.
+    sampling : Sampling
+        How, at first.
+    index : int
+        Number of the chain: chains of one program differ by it alone.
+    """
+
+    model: LanguageModel
+    sampling: Sampling
+    index: int = 0
+    temperature: float = -1.0
+    corrections: int = 0
+    seen: set[str] = field(default_factory=set)
+    repeated: int = 0
+
+    def ask(self, messages: Sequence[Message]) -> Any:
+        """The answer, at the temperature that holds now."""
+        warm = self.sampling.temperature if self.temperature < 0 else self.temperature
+        sampling = replace(self.sampling, temperature=warm)
+        return self.model.complete(messages, sampling, self.index + 1000 * self.repeated)
+
+    def is_new(self, text: str) -> bool:
+        """Whether a program has not come before; one that has raises the temperature."""
+        name = hashlib.sha256("".join(text.split()).encode()).hexdigest()
+        new = name not in self.seen
+        self.seen.add(name)
+        if not new:
+            self.repeated += 1
+            warm = max(self.temperature, self.sampling.temperature)
+            self.temperature = min(warm + WARMER, HOTTEST)
+        return new
+
+
+Corrected = Generator[Variant, VariantResult, tuple[Variant, VariantResult] | None]
+
+
+def lassi_steps(
+    original: Program, to: str, model: LanguageModel, options: LassiOptions, index: int = 0
+) -> Steps:
+    """One chain: self-prompting, a translation, and corrections until one is accepted.
+
+    Parameters
+    ----------
+    original : Program
+        What is translated.
+    to : str
+        openmp, target, serial or cuda.
+    model : LanguageModel
+        Who translates.
+    options : LassiOptions
+        Switches.
+    index : int
+        Number of the chain.
+
+    Yields
+    ------
+    Variant
+        Each is sent what came of it.
+    """
+    source = original.files[original.sources[0]]
+    talk = Conversation(model, options.sampling, index)
+    try:
+        summary = description = ""
+        if options.self_prompting:
+            summary = talk.ask(code_prompts.summary_question(code_prompts.PACKS[to])).text
+            description = talk.ask(code_prompts.description_question(source)).text
+
+        def question(note: str = "") -> list[Message]:
+            return code_prompts.translation_question(source, to, summary, description, note)
+
+        flags = tuple(f for f in original.flags if f != "-fopenmp")
+        yield from corrected(talk, question, options, flags=flags, language=to)
+    except ModelError:
+        return  # no further answer: what was accepted before stays
+
+
+def corrected(
+    talk: Conversation,
+    question: Callable[[str], list[Message]],
+    options: LassiOptions,
+    *,
+    flags: tuple[str, ...],
+    language: str,
+) -> Corrected:
+    """Programs until one is accepted; an answer without one, or seen before, is a correction too.
+
+    Parameters
+    ----------
+    talk : Conversation
+        With the model.
+    question : callable(str)
+        The task, with a note to the model.
+    options : LassiOptions
+        Switches.
+    flags : tuple of str
+        Of the compiler.
+    language : str
+        Of the programs.
+
+    Yields
+    ------
+    Variant
+        Each is sent what came of it.
+
+    Returns
+    -------
+    Variant and VariantResult, or None
+        The last that was run.
+    """
+    messages = question("")
+    last: tuple[Variant, VariantResult] | None = None
+    made = 0
+    while True:
+        answer = code_in(talk.ask(messages))
+        if answer.state == GOOD and talk.is_new(answer.text):
+            change = f"chain {talk.index}, {f'correction {made}' if made else 'first answer'}"
+            variant = Variant(answer.text, talk.model.name, change, flags, language)
+            result = yield variant
+            last = variant, result
+            if result.accepted or _unseen(result, options):
+                return last
+            messages = _correction(answer, result, options)
+        else:
+            if answer.state != GOOD:
+                talk.repeated += 1
+            messages = question(_complaint(answer))
+        made += 1
+        talk.corrections += 1
+        if made > options.most:
+            return last
+
+
+def _unseen(result: VariantResult, options: LassiOptions) -> bool:
+    """Whether the published pipeline would have taken a program that is wrong."""
+    crashed = any("exit" in text or "signal" in text for _, text in result.findings)
+    return options.no_output_check and result.rung not in ENDED_BADLY and not crashed
+
+
+def _correction(answer: CodeAnswer, result: VariantResult, options: LassiOptions) -> list[Message]:
+    lines = [f"line {n}: {text}" if n else text for n, text in dict.fromkeys(result.findings)]
+    errors = "\n".join(lines[:FINDINGS])
+    if options.newlines_deleted:
+        errors = errors.replace("\n", "")
+    return code_prompts.correction_question(answer.text, result.rung, errors)
+
+
+def _complaint(answer: CodeAnswer) -> str:
+    """What to say of an answer that is no new program."""
+    if answer.state == GOOD:
+        return "This program came before and is wrong. Go about it in another way."
+    if answer.state == TRUNCATED:
+        return "The answer was cut off: give the program alone, without comments."
+    return "Answer with the whole program in one fenced block."
+
+
+def lassi_metrics(text: str, reference: str, corrections: int, ratio: float) -> dict[str, float]:
+    """The published figures of one translation.
+
+    Parameters
+    ----------
+    text : str
+        The translation.
+    reference : str
+        The program of the target language that it is compared with.
+    corrections : int
+        Rejected programs before it.
+    ratio : float
+        Time of the reference over that of the translation; above 1 is faster.
+
+    Returns
+    -------
+    dict of str to float
+        sim_t, sim_l, self_corr, ratio.
+    """
+    return {
+        "sim_t": token_similarity(text, reference),
+        "sim_l": line_similarity(text, reference),
+        "self_corr": float(corrections),
+        "ratio": ratio,
+    }

@@ -1,0 +1,170 @@
+"""LASSI and LASSI-EE against a scripted service: what is sent back, taken, and stops them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from rheostat.measurement.code.program import Program
+from rheostat.prediction.language_model.conversation import Sampling
+from rheostat.prediction.language_model.openai_model import OpenAIModel
+from rheostat.prediction.language_model.transcript import RecordedModel, Transcript
+from rheostat.recipes.lassi import LassiOptions, lassi_metrics, lassi_steps
+from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps
+from rheostat.tradeoff.variants.variant import VariantResult
+
+pytest.importorskip("openai")
+PLACE = Path(__file__).parents[1] / "prediction" / "scripted_server.py"
+spec = importlib.util.spec_from_file_location("scripted_server", PLACE)
+assert spec is not None
+assert spec.loader is not None
+scripted = importlib.util.module_from_spec(spec)
+sys.modules["scripted_server"] = scripted
+spec.loader.exec_module(scripted)
+
+SOURCE = "#include <stdio.h>\nint main(void) { return 0; }\n"
+ORIGINAL = Program({"main.c": SOURCE})
+GOOD = VariantResult(accepted=True, runtime_ratio=0.5, energy_ratio=0.5)
+RACY = VariantResult(accepted=False, rung="races", findings=((3, "data race"), (4, "and here")))
+BROKEN = VariantResult(accepted=False, rung="compile", findings=((1, "expected ';'"),))
+
+
+def program(name: str) -> str:
+    return f"```c\n{SOURCE}// {name}\n```"
+
+
+def play(replies, results, steps, **options):
+    """Drive a chain with scripted replies and results; (variants, requests)."""
+    with scripted.serving(*replies) as script:
+        model = OpenAIModel("m", script.url, retries=0)
+        chain = steps(model)
+        variants = []
+        try:
+            variant = next(chain)
+            while True:
+                variants.append(variant)
+                variant = chain.send(results[min(len(variants), len(results)) - 1])
+        except StopIteration:
+            pass
+    return variants, script.requests
+
+
+def translate(**options):
+    return lambda model: lassi_steps(ORIGINAL, "openmp", model, LassiOptions(**options))
+
+
+def last_words(request) -> str:
+    return request["messages"][-1]["content"]
+
+
+def test_context_description_task_then_the_errors_with_their_lines() -> None:
+    replies = ["in short", "it adds", program("a"), program("b"), program("c")]
+    variants, requests = play(replies, [BROKEN, RACY, GOOD], translate())
+    assert [v.change for v in variants] == [
+        "chain 0, first answer", "chain 0, correction 1", "chain 0, correction 2"
+    ]  # fmt: skip
+    assert "in short" in last_words(requests[2])
+    assert "it adds" in last_words(requests[2])
+    assert "wrong (compile):\nline 1: expected ';'" in last_words(requests[3])
+    assert "line 3: data race\nline 4: and here" in last_words(requests[4])
+    assert len(requests) == 5
+
+
+def test_newlines_are_deleted_only_where_asked_for() -> None:
+    replies = ["", "", program("a"), program("b")]
+    _, requests = play(replies, [RACY, GOOD], translate(newlines_deleted=True))
+    assert "line 3: data raceline 4: and here" in last_words(requests[3])
+
+
+def test_wrong_output_is_never_told_where_outputs_are_not_checked() -> None:
+    replies = ["", "", program("a"), program("b")]
+    variants, requests = play(replies, [RACY, GOOD], translate(no_output_check=True))
+    assert (len(variants), len(requests)) == (1, 3)
+
+
+def test_the_same_program_again_is_not_run_and_the_next_question_is_warmer() -> None:
+    replies = ["", "", program("a"), program("a"), program("a"), program("b")]
+    variants, requests = play(replies, [RACY, GOOD], translate())
+    assert len(variants) == 2
+    heat = [r["temperature"] for r in requests[2:]]
+    assert heat == pytest.approx([0.2, 0.2, 0.5, 0.8])
+    assert "came before" in last_words(requests[4])
+    assert len({r["seed"] for r in requests[3:]}) == 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [("Add a pragma.", "one fenced block"), ("I'm sorry, no.", "one fenced block"),
+     ((f"```c\n{SOURCE}", "length"), "cut off")],
+)  # fmt: skip
+def test_answers_without_a_program_are_asked_for_again(reply, words) -> None:
+    variants, requests = play(["", "", reply, program("a")], [GOOD], translate())
+    assert len(variants) == 1
+    assert words in last_words(requests[3])
+
+
+def test_corrections_end() -> None:
+    replies = ["", "", *(program(str(i)) for i in range(9))]
+    variants, _ = play(replies, [RACY], translate(most_corrections=2))
+    assert len(variants) == 3
+
+
+def test_no_answer_ends_the_chain_without_an_error() -> None:
+    variants, _ = play(["", "", 500], [GOOD], translate())
+    assert variants == []
+
+
+def test_a_killed_chain_pays_for_nothing_twice(tmp_path) -> None:
+    replies = ["", "", program("a"), program("b")]
+    asked = []
+    for _ in range(2):
+        with scripted.serving(*replies[len(asked) :]) as script:
+            service = OpenAIModel("m", script.url, retries=0)
+            model = RecordedModel(service, Transcript(tmp_path / "t"))
+            chain = lassi_steps(ORIGINAL, "openmp", model, LassiOptions())
+            first = next(chain)
+            if asked:
+                assert "// b" in chain.send(RACY).text
+        asked += script.requests
+        assert "// a" in first.text
+    assert len(asked) == 4
+
+
+def refactor(**options):
+    how = LassiEnergyOptions(LassiOptions(Sampling(), most_corrections=0), **options)
+    return lambda model: lassi_ee_steps(ORIGINAL, model, how)
+
+
+def test_energy_is_told_and_the_temperature_rises_without_gain() -> None:
+    replies = [program("a"), "1. exchange", *(program(c) for c in "bcdefg")]
+    results = [GOOD, VariantResult(accepted=True, energy_ratio=0.4), GOOD, GOOD, GOOD]
+    variants, requests = play(replies, results, refactor(hottest=0.6))
+    assert "0.5 of the original's energy" in last_words(requests[2])
+    assert "1. exchange" in last_words(requests[2])
+    written = [r["temperature"] for r in requests if "so that it takes less" in last_words(r)]
+    assert written == pytest.approx([0.2, 0.2, 0.2, 0.4, 0.6])
+    assert len(variants) == 5
+
+
+@pytest.mark.parametrize(
+    ("reply", "opinion"), [('{"valid": false}', False), ("{valid", None), ('{"valid": 3}', None)]
+)
+def test_the_judge_is_heard_and_decides_nothing(reply, opinion) -> None:
+    opinions: dict[str, bool | None] = {}
+    how = LassiEnergyOptions(LassiOptions(most_corrections=0), most_iterations=0, judge=True)
+
+    def steps(model):
+        return lassi_ee_steps(ORIGINAL, model, how, opinions=opinions)
+
+    variants, _ = play([program("a"), reply], [GOOD], steps)
+    assert opinions == {variants[0].identity: opinion}
+
+
+def test_metrics_of_a_translation() -> None:
+    same = lassi_metrics(SOURCE, SOURCE, 1, 1.1)
+    assert same == {"sim_t": 1.0, "sim_l": 1.0, "self_corr": 1.0, "ratio": 1.1}
+    other = lassi_metrics("int x;", "int main() { }", 0, 1.0)
+    assert other["sim_t"] == pytest.approx(2 * 1 / (3 + 6))
