@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from time import process_time
 from typing import Any
 
@@ -26,6 +27,8 @@ from rheostat.prediction.iteration_time.forecast import (
 )
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
 from rheostat.prediction.iteration_time.simple_forecasters import BASELINES, SimpleForecaster
+from rheostat.prediction.iteration_time.smart_forecaster import SmartForecaster
+from rheostat.prediction.iteration_time.smart_nets import SmartConfig, port_statistics
 
 OURS, LAST = "ours", "last"
 ALWAYS = ("last", "running-median", "mean-10")
@@ -262,3 +265,32 @@ def fitted(run: NetworkRun, apps: Sequence[str]) -> IterationModel:
         for time in run.iteration_s(app):
             forecaster.observe(float(time))
     return model
+
+
+def smart(
+    run: NetworkRun, app: str, *, config: SmartConfig | None = None, seed: int = 0, steps: int = 1
+) -> SmartForecaster:
+    """The published system on a run with telemetry, untrained.
+
+    Parameters
+    ----------
+    run, app
+        A run with ``net.conf`` and port telemetry, and one of its applications.
+    config
+        Sizes, training, and which net or language model.
+    seed
+        Of weights and order.
+    steps
+        Steps of an answer.
+    """
+    if run.ports is None or run.network is None:
+        raise DataError(run.name, ["expected net.conf and port telemetry for SMART"])
+    finished = run.mark_s(app)
+    end = np.searchsorted(run.ports.end_s, finished, side="right")
+    values = run.ports.values.reshape(len(run.ports.end_s), run.network.ports, -1)
+    features = np.stack([port_statistics(values[min(a, b - 1) : b])
+                         for a, b in pairwise(end.tolist())])  # fmt: skip
+    router, port = run.network.terminal_port(run.applications[app].terminals)
+    train = int(TRAIN * (len(finished) - 1))
+    return SmartForecaster(features, run.network.edges, router * run.network.radix + port, train,
+                           config=config, seed=seed, horizon=steps)  # fmt: skip
