@@ -96,7 +96,8 @@ class Verifier:
                 evidence.append(Evidence(name, SKIPPED, "a rung below failed"))
             else:
                 evidence.append(_timed(name, rung, case, progress))
-        reference.bench.discard((reference.original.text, rungs_measure.EMPTY))
+        kept = (reference.original.text, rungs_measure.EMPTY, rungs_run.PROBE)
+        reference.bench.discard(kept)
         return Verdict(
             tuple(evidence), reference.seed, self.reference.bench.sandbox.name,
             reference.original.name, candidate.name, self._notes(),

@@ -13,6 +13,7 @@ from rheostat.measurement.code.diagnostics import (
     sanitizer_findings,
 )
 from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import MEMORY_MB, SANITIZER_OPTIONS, Expected
 from rheostat.measurement.code.toolchain import DEVICE, RACES, SANITIZED
 from rheostat.measurement.code.verdict import Evidence
@@ -26,6 +27,15 @@ TASK_RUNS = 3
 RACE_EXIT = 66
 RACE_SLOWER = 20.0
 CUDA_RACES = "races between CUDA threads are not looked for: compute-sanitizer needs a device"
+ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY"}
+PROBE = """int omp_is_initial_device(void);
+int main(void) {
+  int there = 0;
+#pragma omp target map(from : there)
+  there = !omp_is_initial_device();
+  return !there;
+}
+"""
 ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
 
 
@@ -150,6 +160,9 @@ def mapping(case: Case) -> Evidence:
     if case.candidate.language != "target":
         return case.skipped("mapping", f"{case.candidate.language} code has no target regions")
     case.need(toolchain.offload_absent())
+    probe = case.bench.build(Program({"probe.c": PROBE}, "target"), DEVICE)
+    works = probe.ok and case.bench.run(probe, ProgramInput(), environment=ON_DEVICE).ok
+    case.need("" if works else "no device of the host's own takes a target region here")
     made = case.build(DEVICE)
     return _on_device(case, made)
 
@@ -157,9 +170,7 @@ def mapping(case: Case) -> Evidence:
 def _on_device(case: Case, made: Built) -> Evidence:
     for expected in case.reference.small:
         run = case.bench.run(made, expected.given, threads=2, limits=roomy(expected.limits(2), 5.0),
-                             environment={"OMP_TARGET_OFFLOAD": "MANDATORY"})  # fmt: skip
-        lost = "offload" in run.stderr and "device" in run.stderr and not run.ok
-        case.need(run.stderr.strip()[:200] if lost else "")
+                             environment=ON_DEVICE)  # fmt: skip
         findings = case.wrong("mapping", run, expected, " on a device with memory of its own")
         if findings:
             return case.failed("mapping", findings)
