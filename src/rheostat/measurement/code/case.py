@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +28,7 @@ from rheostat.measurement.code.verdict import (
 )
 from rheostat.measurement.code.workbench import Built, Workbench
 
+SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
 
 
@@ -157,7 +159,8 @@ class Case:
         """What is wrong with a run: it did not end well, or printed something else."""
         where = f"with {expected.given.words}{how}"
         if not run.ok:
-            said = next((x for x in reversed(run.stderr.splitlines()) if x.strip()), "")
+            lines = [x for x in run.stderr.splitlines() if x.strip()]
+            said = next((x for x in lines if SAYS_WHY.search(x)), lines[-1] if lines else "")
             return [self.finding(rung, f"{where}: {run.ending}{': ' + said[:200] if said else ''}")]
         apart = differences(run.stdout, expected.output, self.reference.agreed)
         return [

@@ -28,14 +28,14 @@ RACE_EXIT = 66
 RACE_SLOWER = 20.0
 CUDA_RACES = "races between CUDA threads are not looked for: compute-sanitizer needs a device"
 ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY"}
-PROBE = """int omp_is_initial_device(void);
-int main(void) {
-  int there = 0;
-#pragma omp target map(from : there)
-  there = !omp_is_initial_device();
-  return !there;
+PROBE = """int main(void) {
+  int changed = 0;
+#pragma omp target map(to : changed)
+  changed = 1;
+  return changed;
 }
 """
+"""Ends with 0 where the device has memory of its own."""
 ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
 
 
@@ -162,7 +162,7 @@ def mapping(case: Case) -> Evidence:
     case.need(toolchain.offload_absent())
     probe = case.bench.build(Program({"probe.c": PROBE}, "target"), DEVICE)
     works = probe.ok and case.bench.run(probe, ProgramInput(), environment=ON_DEVICE).ok
-    case.need("" if works else "no device of the host's own takes a target region here")
+    case.need("" if works else "no device with memory of its own takes a target region here")
     made = case.build(DEVICE)
     return _on_device(case, made)
 
