@@ -102,7 +102,7 @@ class PromptRanker:
 def _network(torch: Any, words: int, outputs: int) -> Any:
     nn = torch.nn
 
-    class Network(nn.Module):  # type: ignore[misc,name-defined]
+    class WordNetwork(nn.Module):  # type: ignore[misc,name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.words = nn.EmbeddingBag(words, WIDTH, mode="sum")
@@ -116,7 +116,7 @@ def _network(torch: Any, words: int, outputs: int) -> Any:
             added = self.words(words, starts, per_sample_weights=weights)
             return self.layers(torch.cat([added, counts], 1))
 
-    return Network()
+    return WordNetwork()
 
 
 def _pairs(torch: Any, out: Any, lengths: Array, scores: Array) -> Any:

@@ -60,7 +60,7 @@ class ProductLaw:
         choices = [POWERS[k] if k in varying else (0.0,) for k in POWERS]
         terms: list[Term] = list(product(*choices))
         parts = np.column_stack([_product(variables, t) for t in terms])
-        rows, self.coefficients_ = _found(parts, values[:, 0])
+        rows, self.coefficients_ = _selected(parts, values[:, 0])
         self.terms_ = [terms[k] for k in rows]
         return self
 
@@ -101,7 +101,7 @@ def _product(variables: Mapping[str, Array], term: Term) -> Array:
     return np.asarray(np.prod([variables[k] ** p for k, p in powers], axis=0))
 
 
-def _found(parts: Array, y: Array) -> tuple[list[int], Array]:
+def _selected(parts: Array, y: Array) -> tuple[list[int], Array]:
     """Columns of ``parts`` (n, terms) of the least BIC on the greedy path, and coefficients."""
     n, columns = parts.shape
     chosen: list[int] = []
