@@ -1,6 +1,6 @@
 """Iteration times on a shared Dragonfly network, forecast before each iteration.
 
-    python benchmarks/network.py [--quick] [--json] [--data DIR] [--hybrid] [--smart]
+    python benchmarks/network.py [--quick] [--json] [--data DIR] [--smart] [--hybrid]
 
 Data: every folder of DIR that holds a run (`rheostat network read`).  Splits are chronological: the
 first 30 % of the iterations are learned from only, the others are forecast and then shown, one
@@ -32,8 +32,9 @@ from rich.table import Table
 from rheostat.measurement.network.folder import LOGS, NetworkRun, read_network_run
 from rheostat.prediction.iteration_time.noise_floor import noise_floor
 from rheostat.prediction.iteration_time.simple_forecasters import BASELINES
+from rheostat.prediction.iteration_time.smart_nets import SmartConfig
 from rheostat.recipes.hybrid_run import most_saved
-from rheostat.recipes.smart import ALWAYS, LEAST, OURS, TRAIN, backtest, method, scores
+from rheostat.recipes.smart import ALWAYS, LEAST, OURS, TRAIN, backtest, method, scores, smart
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 QUICK_STEPS, STEPS = (1, 8, 30), (1, 2, 4, 8, 16, 30)
@@ -47,12 +48,15 @@ def main() -> None:
     args.add_argument("--quick", action="store_true", help="fewer baselines, horizons and seeds")
     args.add_argument("--json", action="store_true", help="one JSON document")
     args.add_argument("--data", type=Path, default=ROOT / "network", help="folder of runs")
+    args.add_argument("--smart", action="store_true", help="also SMART's nets (torch), with seeds")
     args.add_argument("--hybrid", action="store_true", help="also the simulation time saved")
     given = args.parse_args()
     runs = list(loaded(given.data))
     if not runs:
         sys.exit(f"no run found in {given.data}; set RHEOSTAT_DATA or --data")
     rows = [row for run in runs for row in every(run, quick=given.quick)]
+    if given.smart:
+        rows += [row for run in runs for row in nets(run, 2 if given.quick else 5)]
     saved = [r for run in runs for r in savings(run)] if given.hybrid else []
     if given.json:
         print(json.dumps({"rows": rows, **({"hybrid": saved} if given.hybrid else {})}))
@@ -91,6 +95,30 @@ def row(run: NetworkRun, app: str, name: str, step: int, **figures: Any) -> dict
     blank = {"mape": None, "coverage": None, "ms_per_answer": None}
     return {"run": run.name, "app": app, "method": name, "horizon": step, "seed": 0,
             **blank, **figures}  # fmt: skip
+
+
+NETS = {
+    "smart": SmartConfig(language="patch"),
+    "smart-no-lm": SmartConfig(),
+    "smart-random-lm": SmartConfig(language="random"),
+    "lstm": SmartConfig(net="lstm"),
+    "dcrnn": SmartConfig(net="dcrnn"),
+}
+"""SMART without the weights of a language model: "smart" has a small transformer that learns."""
+
+
+def nets(run: NetworkRun, seeds: int) -> Iterator[dict[str, Any]]:
+    """Rows of the published system and the nets beside it, one iteration ahead."""
+    if run.ports is None or run.network is None:
+        return
+    for app in run.applications:
+        if len(run.iteration_s(app)) < 2 * LEAST:
+            continue
+        for name, config in NETS.items():
+            for seed in range(seeds):
+                tested = backtest(run, app, smart(run, app, config=config, seed=seed), steps=1)
+                yield row(run, app, name, 1, **scores(tested, (1,))[1], seed=seed,
+                          ms_per_answer=tested.ms_per_answer)  # fmt: skip
 
 
 def savings(run: NetworkRun) -> Iterator[dict[str, Any]]:

@@ -63,6 +63,41 @@ def _said(facts: dict[str, Any]) -> str:
 
 
 @network.command()
+def generate(
+    folder: Annotated[
+        Path, typer.Argument(help="Written here, as read takes it.", metavar="OUT", writable=True)
+    ],
+    sizes: Annotated[
+        str,
+        typer.Option(help="Groups, routers of a group, terminals and global links of a router."),
+    ] = "9,4,2,2",
+    iterations: Annotated[int, typer.Option(help="Of each application.", min=2)] = 60,
+    load: Annotated[
+        float, typer.Option(help="Share of its link that a source of noise sends.", min=1e-3)
+    ] = 0.1,
+    seed: o.Seed = 0,
+) -> None:
+    """Simulate two applications and noise on a Dragonfly with SimGrid (Debian: python3-simgrid).
+
+    A halo exchange, an all-reduce whose every tenth iteration is longer, and random messages whose
+    rate changes.  SimGrid shares the bandwidth of links among flows; it has no queues to sample.
+    """
+    from rheostat.cli.output import tell, working
+    from rheostat.errors import DataError
+    from rheostat.measurement.network.dragonfly import Dragonfly
+    from rheostat.measurement.network.generate import generate_network_run
+
+    try:
+        groups, routers, terminals, wide = map(int, sizes.split(","))
+    except ValueError as error:
+        raise DataError("--sizes", [f"expected four counts, got {sizes!r}"]) from error
+    place = Dragonfly(groups, routers, terminals, wide)
+    with working("simulating"):
+        generate_network_run(folder, place, iterations=iterations, load=load, seed=seed)
+    tell(f"wrote {folder}")
+
+
+@network.command()
 def forecast(
     folder: Folder,
     app: App = None,
