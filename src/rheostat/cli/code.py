@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rheostat.cli import options as o
+from rheostat.cli.code_model import refactor, translate
+from rheostat.cli.code_options import asked_rungs, confinement, input_ranges
+from rheostat.cli.code_search import search
 
 if TYPE_CHECKING:
-    from rheostat.measurement.code.sandbox import Sandbox
     from rheostat.measurement.code.verdict import Evidence, Verdict
 
 code = typer.Typer(
@@ -140,55 +142,6 @@ def verify(
         raise RheostatError(sentence(verdict))
 
 
-def asked_rungs(text: str, flag: str) -> tuple[str, ...]:
-    """Rungs by name, in the order of the ladder."""
-    from rheostat.measurement.code.verdict import RUNGS
-
-    names = RUNGS if text == "all" else o.names(text)
-    unknown = [n for n in names if n not in RUNGS]
-    if unknown:
-        problem = f"expected {', '.join(RUNGS)} or all, got {', '.join(unknown)}"
-        raise typer.BadParameter(problem, param_hint=flag)
-    return tuple(r for r in RUNGS if r in names)
-
-
-def input_ranges(flags: list[str]) -> Any:
-    """Ranges of inputs as they are typed, in the order of the program's arguments.
-
-    >>> inputs = input_ranges(["n=64..512", "seed=1..99", "method=cg,jacobi"])
-    >>> inputs.arguments, inputs.ranges["seed"].kind, inputs.ranges["method"].values
-    (('{n}', '{seed}', '{method}'), 'seed', ('cg', 'jacobi'))
-    """
-    from rheostat.measurement.code.program_inputs import SEED_NAME, InputRange, ProgramInputs
-
-    ranges = {}
-    for flag in flags:
-        name, _, text = flag.partition("=")
-        low, dots, high = text.partition("..")
-        values = tuple(v.strip() for v in text.split(",") if v.strip())
-        real = any(c in low + high for c in ".eE")
-        kind = "seed" if SEED_NAME.search(name) else "real" if real else "size"
-        try:
-            ranges[name] = (
-                InputRange(float(low), float(high), kind=kind)
-                if dots
-                else InputRange(values=values)
-            )
-        except ValueError:
-            values = ()
-        if not (name.isidentifier() and values):
-            problem = f"expected NAME=1..9 or NAME=a,b, got {flag!r}"
-            raise typer.BadParameter(problem, param_hint="--input")
-    return ProgramInputs(ranges, tuple(f"{{{n}}}" for n in ranges))
-
-
-def confinement(name: str, image: str, *, unsafe: bool) -> Sandbox:
-    """The sandbox that was asked for, or the first that works here."""
-    from rheostat.measurement.code.sandbox import sandbox
-
-    return sandbox("none" if unsafe else name, image=image)
-
-
 def _progress(rung: str, evidence: Evidence | None) -> None:
     """A line for each rung that is done, where a person looks on."""
     import sys
@@ -213,13 +166,5 @@ def _write(verdict: Verdict, sarif_file: Path | None, junit_file: Path | None) -
         tell(f"wrote {junit_file}")
 
 
-def _add_commands() -> None:
-    """Those of other files, after what they use of this one."""
-    from rheostat.cli.code_model import refactor, translate
-    from rheostat.cli.code_search import search
-
-    for command in (search, translate, refactor):
-        code.command()(command)
-
-
-_add_commands()
+for _command in (search, translate, refactor):
+    code.command()(_command)

@@ -206,7 +206,7 @@ def _searched(
 ) -> Any:  # fmt: skip
     from dataclasses import replace
 
-    from rheostat.cli.code import asked_rungs, confinement
+    from rheostat.cli.code_options import asked_rungs, confinement
     from rheostat.cli.output import tell
     from rheostat.measurement.code.case import RungOptions
     from rheostat.measurement.code.verdict import RUNGS

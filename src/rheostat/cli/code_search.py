@@ -82,7 +82,7 @@ def search(
     A variant counts only if every rung of rheostat code verify that can run here accepts it.  Exit
     code 3: none is accepted.
     """
-    from rheostat.cli.code import asked_rungs, confinement
+    from rheostat.cli.code_options import asked_rungs, confinement
     from rheostat.measurement.code.case import RungOptions
     from rheostat.measurement.code.verdict import RUNGS
     from rheostat.recipes.code_search import SearchSettings, search_code, searched_chains
@@ -107,7 +107,7 @@ def load_program(path: Path, inputs: list[str] | None) -> Program:
     """The program of a source file or a manifest, with the ranges that were typed."""
     from dataclasses import replace
 
-    from rheostat.cli.code import input_ranges
+    from rheostat.cli.code_options import input_ranges
     from rheostat.measurement.code.manifest import read_manifest
     from rheostat.measurement.code.program import read_program
 

@@ -1,0 +1,102 @@
+"""``rheostat code search | translate``: from a file to a verified variant, and on after a stop."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tree_sitter_c")
+
+from rheostat.cli import run
+
+PLACE = Path(__file__).parents[1] / "prediction" / "scripted_server.py"
+spec = importlib.util.spec_from_file_location("scripted_server", PLACE)
+assert spec is not None
+assert spec.loader is not None
+scripted = importlib.util.module_from_spec(spec)
+sys.modules["scripted_server"] = scripted
+spec.loader.exec_module(scripted)
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+SOURCE = """#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 100;
+  double s = 0;
+  for (int i = 0; i < n; i++) s += 0.5 * i;
+  printf("%g\\n", s);
+  return 0;
+}
+"""
+RIGHT = SOURCE.replace("  for", "#pragma omp parallel for reduction(+ : s)\n  for")
+WRONG = SOURCE.replace("0.5 * i", "0.25 * i")
+QUICK = ["--rungs", "compile,output,threads", "--unsafe-no-sandbox", "--seed", "1"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "sum.c"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_a_search_gives_a_verified_variant_a_patch_and_a_page(source, capsys, tmp_path) -> None:
+    files = ["-o", str(tmp_path / "o.c"), "--patch", str(tmp_path / "p"), "--html",
+             str(tmp_path / "h.html"), "--folder", str(tmp_path / "f")]  # fmt: skip
+    call = ["code", "search", str(source), "--to", "openmp", "--budget", "1", "--json", *QUICK]
+    assert run([*call, *files]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first["best"]["verdict"] == "accepted"
+    assert "reduction(+ : s)" in (tmp_path / "o.c").read_text() == first["text"]
+    assert (tmp_path / "p").read_text() == first["diff"]
+    assert "<pre>--- a/sum.c" in (tmp_path / "h.html").read_text()
+    kept = [p.read_text() for p in sorted((tmp_path / "f" / "variants").iterdir())]
+    assert run([*call, *files]) == 0
+    assert json.loads(capsys.readouterr().out)["best"] == first["best"]
+    assert [p.read_text() for p in sorted((tmp_path / "f" / "variants").iterdir())] == kept
+
+
+def test_a_folder_of_another_search_is_refused(source, capsys, tmp_path) -> None:
+    call = ["code", "search", "--to", "openmp", "--budget", "1", *QUICK, "--folder",
+            str(tmp_path / "f")]  # fmt: skip
+    assert run([*call, str(source)]) == 0
+    source.write_text(SOURCE.replace("0.5", "0.7"))
+    assert run([*call, str(source)]) == 1
+    assert "holds another search" in capsys.readouterr().err
+
+
+def test_nothing_to_share_is_no_feasible_variant(tmp_path, capsys) -> None:
+    (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
+    assert run(["code", "search", str(tmp_path / "a.c"), "--to", "openmp", *QUICK]) == 3
+    assert "the original stays" in capsys.readouterr().err
+
+
+def test_a_model_is_corrected_until_it_is_right(source, capsys, tmp_path) -> None:
+    pytest.importorskip("openai")
+    replies = ["in short", "it adds", f"```c\n{WRONG}```", f"```c\n{RIGHT}```"]
+    (tmp_path / "ref.c").write_text(RIGHT)
+    with scripted.serving(*replies) as script:
+        call = ["code", "translate", str(source), "--to", "openmp", "--model", "m", "--base-url",
+                script.url, "--no-search", "--reference", str(tmp_path / "ref.c"), "--folder",
+                str(tmp_path / "f"), "--json", *QUICK]  # fmt: skip
+        assert run(call) == 0
+        given = json.loads(capsys.readouterr().out)
+        assert run(call) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert [v["rejected_by"] for v in given["variants"]] == ["output", None]
+    assert given["text"] == RIGHT
+    assert "expected" in script.requests[3]["messages"][-1]["content"]
+    assert (given["lassi"]["sim_t"], given["lassi"]["self_corr"]) == (1.0, 1.0)
+    assert len(script.requests) == 4
+    assert again["best"] == given["best"]
+    assert again["cost"]["tokens"] == given["cost"]["tokens"] == 600
+
+
+def test_a_model_has_to_be_named(source, capsys) -> None:
+    assert run(["code", "translate", str(source), "--to", "openmp"]) == 2
+    assert "--model NAME or --gguf FILE" in capsys.readouterr().err
