@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -15,7 +17,7 @@ from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.additive import AdditiveCost, fit_additive
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.prediction.step_cost.terms import TERMS
-from rheostat.prediction.step_cost.transfer import TransferGP
+from rheostat.prediction.step_cost.transfer import RUNS as GIVEN
 from rheostat.testing import predictors as promise
 
 NETWORKS = ("LeNet5", "MNIST_CNN", "CIFAR10_CNN", "VGGSmall", "ResNetSmall", "ResNet18")
@@ -85,9 +87,7 @@ def test_a_run_left_out_is_what_a_fit_without_it_says():
     error, spread = fit.scores(np.arange(len(fit.app)))
     for i in (0, 7, 23):
         others = np.arange(len(fit.app)) != i
-        less = TransferGP(fit.law, *(getattr(fit, c)[others] for c in
-                                     ("terms", "device", "app", "batch", "log_y",
-                                      )), noise=fit.noise, scale=fit.scale)  # fmt: skip
+        less = replace(fit, **{name: getattr(fit, name)[others] for name in GIVEN})
         object.__setattr__(less, "_scaling", fit._scaling)
         weights = max(fit._posteriors, key=lambda q: q.weight).loadings
         object.__setattr__(less, "_loadings", lambda w=weights: [w])

@@ -10,11 +10,19 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
+    from rheostat.core.graph import Graph
     from rheostat.core.jobs import JobTable
     from rheostat.core.outcome import Outcome
     from rheostat.core.report import Grid
     from rheostat.prediction.step_cost import StepCost
 
+Graphs = Annotated[
+    Path | None,
+    typer.Option(
+        "--graphs", file_okay=False, exists=True,
+        help="Folder where the files named in column graph lie.  [default: that of TABLE]",
+    ),
+]  # fmt: skip
 QUANTITIES = ("runtime_s", "sample_s", "epoch_s", "memory_peak_b", "energy_j", "power_w")
 
 
@@ -34,6 +42,7 @@ def fit(
     target: Annotated[
         str, typer.Option(help="Quantities to learn, comma-separated.  [default: those there]")
     ] = "",
+    graphs: Graphs = None,
     where: o.Where = None,
     seed: o.Seed = 0,
     form: o.Form = "",
@@ -53,7 +62,7 @@ def fit(
     from rheostat.recipes.dnnperf import left_out_errors
 
     jobs = o.only(o.load(runs, form, mapped, column), where)
-    model = StepCost(o.names(target) or None, seed=seed)
+    model = StepCost(o.names(target) or None, seed=seed).knowing(_graphs(jobs, runs, graphs))
     with working(f"learning from {len(jobs):,} runs"):
         model.fit(jobs)
     tell_notes(model.notes_)
@@ -99,6 +108,7 @@ def predict(
     risk: Annotated[
         float, typer.Option(min=0.0001, max=0.5, help="Probability that the request is too small.")
     ] = 0.05,
+    graphs: Graphs = None,
     form: o.Form = "",
     mapped: o.Map = None,
     column: o.Columns = None,
@@ -121,6 +131,7 @@ def predict(
     learner: StepCost = load(model, ["step-cost"])
     if file is not None:
         jobs = o.load(file, form, mapped, column).known_at(Moment.SUBMIT)
+        learner.knowing(_graphs(jobs, file, graphs))
     else:
         jobs = one_run(name, device=device or learner.devices_[0], batch_size=batch_size,
                        image_px=image_px, classes=classes, optimizer=optimizer,
@@ -141,6 +152,17 @@ def predict(
 
         tell(f"note: no run on {', '.join(map(str, unknown))} was learned from: intervals are wide")
     tell_notes(outcome.notes)
+
+
+def _graphs(jobs: JobTable, table: Path, folder: Path | None) -> dict[str, Graph]:
+    """Graphs that column ``graph`` names, if there is one."""
+    if "graph" not in jobs.columns:
+        return {}
+    from rheostat.cli.output import working
+    from rheostat.measurement.graphs.read_graph import graphs_of
+
+    with working("reading graphs"):
+        return graphs_of(jobs, folder or table.parent)
 
 
 def _grid(learner: StepCost, jobs: JobTable, outcome: Outcome, asked: dict[str, Any]) -> Grid:

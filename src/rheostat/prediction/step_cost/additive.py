@@ -66,7 +66,9 @@ class AdditiveCost:
         return _prior(self.devices, self.entries)[1]
 
 
-def fit_additive(terms: Array, log_y: Array, device: Codes, devices: int) -> AdditiveCost:
+def fit_additive(
+    terms: Array, log_y: Array, device: Codes, devices: int, start: Array | None = None
+) -> AdditiveCost:
     """The most likely rates.
 
     Parameters
@@ -79,6 +81,8 @@ def fit_additive(terms: Array, log_y: Array, device: Codes, devices: int) -> Add
         Code of each row's device, below ``devices``; a code without rows keeps its prior.
     devices : int
         D.
+    start : array, (q,), optional
+        Parameters to begin with.
 
     Examples
     --------
@@ -100,7 +104,7 @@ def fit_additive(terms: Array, log_y: Array, device: Codes, devices: int) -> Add
         share = parts / parts.sum(axis=1, keepdims=True) / NOISE
         return np.concatenate([_spread_out(share, device, devices), np.diag(1.0 / root)])
 
-    fit = least_squares(misfit, mean, jac=jacobian, max_nfev=100)
+    fit = least_squares(misfit, mean if start is None else start, jac=jacobian, max_nfev=100)
     return AdditiveCost(np.asarray(fit.x), devices, entries)
 
 

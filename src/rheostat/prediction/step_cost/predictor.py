@@ -33,8 +33,9 @@ PRIOR_RUNS = 10.0
 """Runs of other devices that stand in for those of a device where its errors are learned."""
 NORMAL_MEDIAN = 0.6745
 """Median absolute deviation of a normal variable of spread 1."""
-NEW_APP_SHARE = 0.5
-"""Share of the additive model alone where a network was never run: its residual is borrowed."""
+SHARES = (0.5, 0.25, 0.75, 0.0, 1.0)
+"""Shares of the additive model alone where a network was never run, the likelier first."""
+NETWORK_FOLDS = 5
 
 
 class StepCost:
@@ -70,6 +71,11 @@ class StepCost:
         self.n_draws = n_draws
         self.seed = seed
 
+    def knowing(self, graphs: Mapping[str, Graph]) -> StepCost:
+        """The same model, which knows these graphs besides; itself."""
+        self.terms |= {name: cost_terms(graph) for name, graph in graphs.items()}
+        return self
+
     def fit(self, jobs: JobTable) -> StepCost:
         """Learn from measured training runs.
 
@@ -94,6 +100,7 @@ class StepCost:
         self.apps_: list[str] = []
         self.fits_: dict[str, TransferGP] = {}
         self.scores_: dict[str, tuple[Array, Array, Array]] = {}
+        self.shares_: dict[str, float] = {}
         self.notes_: tuple[Note, ...] = ()
         for target in targets or ["runtime_s"]:
             self._learn(target, jobs)
@@ -128,7 +135,7 @@ class StepCost:
         mean, spread = fit.predict(asked)
         new = asked.app < 0
         alone = fit.law.predict(asked.terms, asked.device)
-        mean = np.where(new, mean + NEW_APP_SHARE * (alone - mean), mean)
+        mean = np.where(new, mean + self.shares_[target] * (alone - mean), mean)
         return np.round(mean, DECIMALS), np.round(spread, DECIMALS), new
 
     def _standardised(self, rows: TrainingRows, target: str, new: NDArray[np.bool_]) -> Array:
@@ -166,6 +173,7 @@ class StepCost:
         law = fit_additive(rows.terms, log_y, known.device, len(self.devices_) + 1)
         self.fits_[target] = TransferGP(law, *known, log_y).chosen(self.seed, repeat)
         self.scores_[target] = self._scores(self.fits_[target])
+        self.shares_[target] = _best_share(self.fits_[target])
 
     def _overhead(self, jobs: JobTable) -> Array:
         """Quantiles (n_draws,), shuffled, of how much longer a pass takes than its steps, log."""
@@ -200,6 +208,21 @@ class StepCost:
         device = _codes(rows.device, self.devices_)
         return Known(rows.terms, np.where(device < 0, len(self.devices_), device),
                      _codes(rows.app, self.apps_), rows.batch)  # fmt: skip
+
+
+def _best_share(fit: TransferGP) -> float:
+    """The share of the additive model that is most right on networks left out."""
+    joint, _ = fit.scores(fit.app)
+    alone = np.empty(len(joint))
+    networks = np.unique(fit.app)
+    for held in np.array_split(networks, min(NETWORK_FOLDS, len(networks))):
+        out = np.isin(fit.app, held)
+        if out.all():
+            return SHARES[0]
+        law = fit_additive(fit.terms[~out], fit.log_y[~out], fit.device[~out], fit.law.devices,
+                           fit.law.parameters)  # fmt: skip
+        alone[out] = fit.log_y[out] - law.predict(fit.terms[out], fit.device[out])
+    return min(SHARES, key=lambda s: float(np.abs(joint + s * (alone - joint)).mean()))
 
 
 def _codes(names: NDArray[np.str_], known: Sequence[str]) -> Codes:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -34,13 +35,17 @@ NOISES = (0.02, 0.04, 0.08, 0.16, 0.32)
 """Log spreads of one measurement, and..."""
 SCALES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 """...multiples of the residual's spreads, of which the runs choose."""
+REACHES = (1.0, 2.0)
+"""Multiples of both lengths, of which the runs choose as well."""
 ENOUGH = 400
 """Runs that choose them."""
 LOADINGS = (0.0, 0.4, 0.7, 0.9, 1.0)
 FEW = 100
 """A device with fewer runs may follow the others only in part."""
-COORDINATES = ("launches", "infeed_b", "convolution_f", "convolution_b", "matmul_b",
-               "elementwise_b", "normalization_b", "depthwise_b")  # fmt: skip
+COORDINATES = (
+    "launches", "infeed_b", "convolution_f", "convolution_b", "depthwise_b", "matmul_f", "matmul_b",
+    "elementwise_b", "transcendentals", "normalization_b", "reduction_b", "movement_b", "gather_b",
+)  # fmt: skip
 
 
 class Known(NamedTuple):
@@ -75,16 +80,18 @@ class TransferGP:
     log_y: Array
     noise: float = NOISES[0]
     scale: float = 1.0
+    reach: float = 1.0
 
     def chosen(self, seed: int, least_noise: float = 0.0) -> TransferGP:
-        """The same with the noise and the scale that make the runs likeliest."""
+        """The same with the noise, the scale and the lengths that make the runs likeliest."""
         noises = {max(n, least_noise) for n in NOISES}
         every = np.random.default_rng(seed).permutation(len(self.log_y))
         few = np.sort(every[:ENOUGH])
         less = replace(self, **{c: getattr(self, c)[few] for c in RUNS})
-        tried = [replace(less, noise=n, scale=s) for n in sorted(noises) for s in SCALES]
+        grid = product(sorted(noises), SCALES, REACHES)
+        tried = [replace(less, noise=n, scale=s, reach=r) for n, s, r in grid]
         best = max(tried, key=lambda gp: gp.evidence)
-        return replace(self, noise=best.noise, scale=best.scale)
+        return replace(self, noise=best.noise, scale=best.scale, reach=best.reach)
 
     @cached_property
     def evidence(self) -> float:
@@ -183,6 +190,7 @@ class TransferGP:
         """Covariances (n, m) that all devices share, and those within one device."""
         x, y = self._z(a), self._z(b)
         far = np.maximum((x**2).sum(1)[:, None] + (y**2).sum(1)[None] - 2.0 * x @ y.T, 0.0)
+        far /= self.reach**2
         alike = np.exp(-0.5 * far / LENGTH**2)
         app = np.exp(-0.5 * far / APP_LENGTH**2)
         app *= (a.app[:, None] == b.app[None]) & (a.app >= 0)[:, None]

@@ -1,0 +1,282 @@
+"""How right are predicted training steps: with many runs, few, on new devices and new networks?
+
+    python benchmarks/dnn.py [--quick] [--json] [--seeds N] [--tasks plenty,...] [--samples 10,25]
+
+Data: PROFET (15 networks, 4 GPUs), layers of Justus et al., JAX steps with their graphs; see
+RHEOSTAT_DATA.  Runs of one configuration count once, by their median; of the JAX steps the
+fastest of seven in CPU time, since other processes can only add to it.
+
+Tasks
+    plenty                        random five folds of PROFET
+    new-device                    all runs of the other GPUs and a few of this one
+    new-device-new-architecture   the same; five networks are nowhere but in the test
+    leave-model-out               each network predicted from the others
+    hlo-cpu, hlo-cpu-family-out   JAX steps, five random folds, and each family from the others
+    justus-new-device             as new-device, single layers
+
+Methods: trivial (median of the device's runs at the nearest batch), black-box (boosted trees on
+sizes and names), additive (cost model on the graph), gnn, gnn->xgb (as published), ours
+(`rheostat dnn fit`).  MAPE, median error and coverage of 90 % intervals in per cent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+from rheostat.core.graph import Graph
+from rheostat.core.jobs import JobTable
+from rheostat.measurement.graphs.read_graph import graphs_of
+from rheostat.measurement.read import read
+from rheostat.prediction.architectures import training_step
+from rheostat.prediction.step_cost import StepCost
+from rheostat.prediction.step_cost.graph_net import GraphNet
+from rheostat.prediction.step_cost.rows import TrainingRows
+from rheostat.prediction.step_cost.terms import cost_terms
+from rheostat.recipes.dnnperf import BlackBox, corrected, nearest_runs
+
+ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data")) / "dnn"
+PROFET = ROOT / "public" / "profet_target_latency.csv.gz"
+HLO = ROOT / "hlo_cpu" / "hlo_cpu_measured.jsonl.gz"
+JUSTUS = [ROOT / "public" / f"justus_{kind}.csv.gz" for kind in ("dense", "convolution")]
+FEW_RUNS, HELD_NETWORKS, FEWEST_TRUSTED = 100, 5, 25
+Split = tuple[np.ndarray, np.ndarray]
+TASKS = ("plenty", "new-device", "new-device-new-architecture", "leave-model-out", "hlo-cpu",
+         "hlo-cpu-family-out", "justus-new-device")  # fmt: skip
+
+
+@dataclass
+class Data:
+    """Configurations with their times, and their graphs where a graph network may have them."""
+
+    jobs: JobTable
+    graphs: list[Graph] = field(default_factory=list)
+    which: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+    terms: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.time_s = self.jobs.numpy("runtime_s")
+        self.app = np.array(self.jobs.frame["app"].to_list())
+        self.device = np.array(self.jobs.frame["device"].to_list())
+
+
+def main() -> None:
+    """Run the methods on the tasks and print rows."""
+    args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    args.add_argument("--quick", action="store_true", help="fewer seeds, samples, devices")
+    args.add_argument("--json", action="store_true", help="one JSON document")
+    args.add_argument("--seeds", type=int, default=0)
+    args.add_argument("--tasks", default=",".join(TASKS))
+    args.add_argument("--samples", default="")
+    args.add_argument("--no-gnn", action="store_true", help="leave the graph network out")
+    given = args.parse_args()
+    if not PROFET.exists():
+        sys.exit(f"measured data not found at {PROFET}; set RHEOSTAT_DATA")
+    seeds = given.seeds or (2 if given.quick else 10)
+    samples = [int(s) for s in (given.samples or ("25" if given.quick else "10,25,50")).split(",")]
+    wanted = [t for t in TASKS if t in given.tasks.split(",")]
+    rows = list(every(wanted, seeds, samples, given.quick, not given.no_gnn))
+    print(json.dumps({"rows": rows})) if given.json else show(rows)
+
+
+def every(
+    wanted: list[str], seeds: int, samples: list[int], quick: bool, gnn: bool
+) -> Iterator[dict[str, Any]]:
+    """All rows of the result, task by task."""
+    sources: dict[str, Callable[[], Data]] = {"hlo": jax_steps, "jus": layers}
+    data: dict[str, Data] = {}
+    for task in wanted:
+        kind = task[:3] if task[:3] in sources else "profet"
+        data[kind] = data.get(kind) or sources.get(kind, networks)()
+        devices = ("V100", "P100") if kind == "jus" else ("T4", "V100")
+        if not quick:
+            devices = tuple(sorted(set(data[kind].device)))
+        for seed in range(seeds if task not in ("leave-model-out", "hlo-cpu-family-out") else 1):
+            rng = np.random.default_rng(seed)
+            with_gnn = gnn and seed < (1 if quick else 3)
+            if task in ("plenty", "hlo-cpu"):
+                if quick and seed:
+                    continue
+                folds = np.array_split(rng.permutation(len(data[kind].time_s)), 5)
+                yield from folded(task, data[kind], folds, seed, with_gnn and not quick)
+            elif task in ("leave-model-out", "hlo-cpu-family-out"):
+                names = np.unique(data[kind].app)
+                folds = [np.flatnonzero(data[kind].app == a) for a in names]
+                yield from folded(task, data[kind], folds, seed, with_gnn and not quick)
+            else:
+                for device in devices:
+                    for n in samples:
+                        split = few(data[kind], device, n, seed, new="architecture" in task)
+                        about = {"task": task, "samples": n, "target_device": device, "seed": seed}
+                        yield from compared(data[kind], split, about, with_gnn and n == 25)
+
+
+def folded(
+    task: str, data: Data, folds: list[np.ndarray], seed: int, gnn: bool
+) -> Iterator[dict[str, Any]]:
+    """Rows over all folds together, for each device."""
+    made: dict[str, np.ndarray] = {}
+    for fold in folds:
+        known = np.setdiff1d(np.arange(len(data.time_s)), fold)
+        for method, answer in answers(data, (known, fold), gnn).items():
+            made.setdefault(method, np.full((3, len(data.time_s)), np.nan))[:, fold] = answer
+    for method, answer in made.items():
+        for device in np.unique(data.device):
+            rows = np.flatnonzero(data.device == device)
+            about = {"task": task, "samples": len(data.time_s) - len(folds[0]),
+                     "target_device": str(device), "seed": seed}  # fmt: skip
+            yield scored(method, answer[:, rows], data.time_s[rows], about)
+
+
+def compared(
+    data: Data, split: Split, about: dict[str, Any], gnn: bool
+) -> Iterator[dict[str, Any]]:
+    """Rows of one split."""
+    for method, answer in answers(data, split, gnn).items():
+        yield scored(method, np.asarray(answer), data.time_s[split[1]], about)
+
+
+def answers(data: Data, split: Split, gnn: bool) -> dict[str, np.ndarray]:
+    """Prediction, low and high end of each row asked about, (3, n), by method; NaN is no end."""
+    known, asked = split
+    jobs, log_y = data.jobs.rows(known), np.log(data.time_s[known])
+    question = data.jobs.rows(asked)
+    model = StepCost(["runtime_s"])
+    model.terms = data.terms
+    outcome = model.fit(jobs).predict(question)
+    rows = model._coded(TrainingRows.of(question, model.terms))
+    law = model.fits_["runtime_s"].law
+    black = BlackBox().fit(jobs, log_y).predict(question)
+    made = {
+        "trivial": alone(nearest_runs(model, question, "runtime_s")),
+        "black-box": alone(np.exp(black)),
+        "additive": alone(np.exp(law.predict(rows.terms, rows.device))),
+        "ours": np.array([outcome.quantile("runtime_s", 0.5), *outcome.interval("runtime_s")]),
+    }
+    if gnn and data.graphs:
+        made |= {name: alone(np.exp(v)) for name, v in of_graphs(data, known, asked).items()}
+    return made
+
+
+def of_graphs(data: Data, known: np.ndarray, asked: np.ndarray) -> dict[str, np.ndarray]:
+    """The graph network, pre-trained where a device has few runs, and trees that read it."""
+    names, codes = np.unique(data.device, return_inverse=True)
+    log_y = np.log(data.time_s)
+    many = np.bincount(codes[known], minlength=len(names)) >= FEW_RUNS
+    pretrained = known[many[codes[known]]]
+    heads = np.flatnonzero(many)
+    head = np.searchsorted(heads, codes[pretrained])
+    net = GraphNet().fit(data.graphs, data.which[pretrained], head, log_y[pretrained])
+    said = net.predict(data.graphs)[data.which]
+    own = np.where(many[codes], said[np.arange(len(codes)), np.searchsorted(heads, codes)
+                                     % len(heads)], said.mean(axis=1))  # fmt: skip
+    result = own.copy()
+    for device in np.flatnonzero(~many & (np.bincount(codes[known], minlength=len(names)) > 0)):
+        here, rows = codes == device, known[codes[known] == device]
+        result[here] = corrected(said.mean(axis=1), rows, log_y[rows])[here]
+    few_rows = known[~many[codes[known]]] if (~many[codes[known]]).any() else known
+    trees = BlackBox().fit(data.jobs.rows(few_rows), log_y[few_rows], own[few_rows, None])
+    return {"gnn": result[asked],
+            "gnn->xgb": trees.predict(data.jobs.rows(asked), own[asked, None])}  # fmt: skip
+
+
+def alone(prediction: np.ndarray) -> np.ndarray:
+    """A prediction without an interval."""
+    return np.array([prediction, np.full(len(prediction), np.nan), np.full(len(prediction),
+                                                                           np.nan)])  # fmt: skip
+
+
+def scored(
+    method: str, answer: np.ndarray, time_s: np.ndarray, about: dict[str, Any]
+) -> dict[str, Any]:
+    """One row."""
+    error = 100 * np.abs(answer[0] / time_s - 1)
+    inside = (answer[1] <= time_s) & (time_s <= answer[2])
+    covered = None if np.isnan(answer[1]).all() else 100 * float(np.mean(inside))
+    return {
+        "task": about["task"], "method": method, "samples": about["samples"],
+        "target_device": about["target_device"], "seed": about["seed"],
+        "mape": float(np.mean(error)), "median_ape": float(np.median(error)), "coverage": covered,
+    }  # fmt: skip
+
+
+def few(data: Data, device: str, n: int, seed: int, *, new: bool) -> Split:
+    """The other devices' runs and ``n`` of this one; asked are its others, or held networks."""
+    rng = np.random.default_rng(seed)
+    held = np.zeros(len(data.time_s), dtype=bool)
+    if new:
+        held = np.isin(data.app, rng.permutation(np.unique(data.app))[:HELD_NETWORKS])
+    here = data.device == device
+    own = rng.choice(np.flatnonzero(here & ~held), n, replace=False)
+    others = np.flatnonzero(~here & ~held)
+    asked = np.flatnonzero(here & held) if new else np.setdiff1d(np.flatnonzero(here), own)
+    return np.concatenate([others, own]), asked
+
+
+def networks() -> Data:
+    """PROFET: a row per configuration."""
+    jobs = read(PROFET)
+    keys = ["device", "app", "image_px", "classes", "samples", "batch_size", "optimizer"]
+    frame = jobs.frame.group_by(keys, maintain_order=True).agg(pl.col("runtime_s").median())
+    frame = frame.sort("device", "app", "image_px", "batch_size")
+    sizes = frame.select("app", "image_px", "batch_size", "classes").rows()
+    kinds = {s: i for i, s in enumerate(dict.fromkeys(sizes))}
+    graphs = [training_step(a, px, b, c) for a, px, b, c in kinds]
+    return Data(JobTable(frame, jobs.schema.only(frame.columns)), graphs,
+                np.array([kinds[s] for s in sizes]))  # fmt: skip
+
+
+def jax_steps() -> Data:
+    """The JAX steps with their compiled graphs."""
+    jobs = read(HLO)
+    jobs = jobs.with_columns([], runtime_s=jobs.numpy("runtime_min_s"))
+    graphs = graphs_of(jobs, HLO.parent)
+    place = {name: i for i, name in enumerate(graphs)}
+    which = np.array([place[g] for g in jobs.frame["graph"]])
+    return Data(jobs, list(graphs.values()), which, {n: cost_terms(g) for n, g in graphs.items()})
+
+
+def layers() -> Data:
+    """Layers of Justus et al.: 150 of either kind on each GPU."""
+    frames = [read(path).frame for path in JUSTUS]
+    some = [f.filter(pl.int_range(pl.len()).shuffle(seed=0).over("device") < 150) for f in frames]
+    frame = pl.concat(some, how="diagonal")
+    return Data(JobTable(frame, read_schema(frame)))
+
+
+def read_schema(frame: pl.DataFrame) -> Any:
+    """What the columns mean."""
+    from rheostat.core.vocabulary import table
+    from rheostat.measurement.training_runs.training_columns import COLUMNS
+
+    return table(frame, COLUMNS).schema
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Means over seeds."""
+    said = Table("task", "device", "samples", "method", "MAPE", "median APE", "coverage")
+    keys = ("task", "target_device", "samples", "method")
+    for key in dict.fromkeys(tuple(r[k] for k in keys) for r in rows):
+        some = [r for r in rows if tuple(r[k] for k in keys) == key]
+        values = [[r[c] for r in some if r[c] is not None] for c in
+                  ("mape", "median_ape", "coverage")]  # fmt: skip
+        cells = [f"{np.mean(v):.1f} %" if v else "" for v in values]
+        said.add_row(*map(str, key), *cells)
+    Console(width=110).print(said)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()
