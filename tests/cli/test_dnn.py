@@ -59,6 +59,18 @@ def test_the_front_turns_the_batch_and_the_device_of_a_run(model, capsys):
     assert said["choice"]["setting"]["device"] == "B"
 
 
+def test_what_to_measure_next_was_not_run_on_that_device(model, capsys):
+    runs = str(model.parent / "runs.csv")
+    call = ["dnn", "fit", runs, "-o", str(model.parent / "again"), "--target", "runtime_s",
+            "--next", "4", "--device", "C", "--json"]  # fmt: skip
+    assert run(call) == 0
+    named = json.loads(capsys.readouterr().out)["next"]
+    assert len({row["app"] for row in named}) == 4
+    run_before = RUNS.frame.filter(device="C").select("app", "image_px", "batch_size").rows()
+    assert all(row["device"] == "C" for row in named)
+    assert not any((r["app"], r["image_px"], r["batch_size"]) in run_before for r in named)
+
+
 @pytest.mark.parametrize(
     ("more", "code", "word"),
     [([], 2, "TABLE"), (["--model-name", "gpt-9"], 1, "VGG16"),

@@ -26,7 +26,7 @@ from rheostat.measurement.training_runs.training_columns import COLUMNS
 from rheostat.prediction.architectures.named import architecture, training_step
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.additive import Codes
-from rheostat.prediction.step_cost.rows import PIXELS, TrainingRows
+from rheostat.prediction.step_cost.rows import ASKED, PIXELS, TrainingRows
 
 NOT_SIZES = ("graph", "experiment", "instance", "samples", "flops", "bytes_accessed",
              "transcendentals", "gpu_index", "runtime_min_s")  # fmt: skip
@@ -86,6 +86,47 @@ def request(outcome: Outcome, risk: float, *, epochs: float = 1.0) -> dict[str, 
     }  # fmt: skip
     return {name: outcome.quantile(quantity, 1.0 - risk) * times
             for name, (quantity, times) in asked.items() if quantity in outcome}  # fmt: skip
+
+
+def least_run(model: StepCost) -> str:
+    """The device with the fewest configurations."""
+    fit = next(iter(model.fits_.values()))
+    runs = np.bincount(fit.device, minlength=len(model.devices_))[: len(model.devices_)]
+    return model.devices_[int(np.argmin(runs))]
+
+
+def to_measure(model: StepCost, jobs: JobTable, device: str, count: int) -> list[dict[str, Any]]:
+    """What to measure next on ``device``: where the model knows least, network by network.
+
+    Parameters
+    ----------
+    model : StepCost
+        Fitted on ``jobs``.
+    jobs : JobTable
+        Runs of any device; their configurations are the candidates.
+    device : str
+        Where to measure, a device of the table or a new one.
+    count : int
+        How many.
+
+    Returns
+    -------
+    list of dict
+        Columns of each configuration; no network comes twice before every other came once.
+    """
+    sizes = [c for c in ASKED if c in jobs.columns and c != "device"]
+    done = jobs.frame.filter(pl.col("device") == device).select(sizes).unique()
+    left = jobs.frame.select(sizes).unique(maintain_order=True)
+    left = left.join(done, on=sizes, how="anti", nulls_equal=True)
+    asked = table(left.with_columns(device=pl.lit(device)), COLUMNS)
+    low, high = model.predict(asked).interval("runtime_s")
+    frame = asked.frame.with_columns(width=pl.Series(np.log(high / low))).filter(
+        pl.col("width").is_finite()
+    )
+    turn = pl.int_range(pl.len()).over("app")
+    ordered = frame.sort("width", descending=True, maintain_order=True).with_columns(turn=turn)
+    best = ordered.sort("turn", maintain_order=True).head(count)
+    return best.drop("width", "turn").rows(named=True)
 
 
 class BlackBox:

@@ -43,6 +43,12 @@ def fit(
         str, typer.Option(help="Quantities to learn, comma-separated.  [default: those there]")
     ] = "",
     graphs: Graphs = None,
+    next_count: Annotated[
+        int, typer.Option("--next", min=0, help="Also name so many configurations to measure.")
+    ] = 0,
+    device: Annotated[
+        str, typer.Option(help="Where those are to be measured.  [default: the device least run]")
+    ] = "",
     where: o.Where = None,
     seed: o.Seed = 0,
     form: o.Form = "",
@@ -59,7 +65,7 @@ def fit(
     from rheostat.core.report import Report, Section
     from rheostat.prediction.persist import save
     from rheostat.prediction.step_cost import StepCost
-    from rheostat.recipes.dnnperf import left_out_errors
+    from rheostat.recipes.dnnperf import least_run, left_out_errors, to_measure
 
     jobs = o.only(o.load(runs, form, mapped, column), where)
     model = StepCost(o.names(target) or None, seed=seed).knowing(_graphs(jobs, runs, graphs))
@@ -69,10 +75,11 @@ def fit(
     errors = {name: left_out_errors(model, name) for name in model.fits_}
     path = save(model, out)
     tell(f"wrote {path}")
-    facts = {
+    facts: dict[str, Any] = {
         "model": str(path), "rows": len(jobs), "devices": model.devices_, "networks": model.apps_,
         "configurations": {name: len(fit.log_y) for name, fit in model.fits_.items()},
         "median_ape": errors,
+        "next": to_measure(model, jobs, device or least_run(model), next_count),
     }  # fmt: skip
     if json:
         put_json("rheostat.dnn-fit/1", facts)
@@ -82,6 +89,10 @@ def fit(
         f"{name}: median error {100 * e['run']:.1f} % on a run left out, {100 * e['network']:.1f} %"
         f" on a network left out, {100 * e['baseline']:.0f} % of the trivial baseline."
         for name, e in errors.items()
+    ]
+    said += [
+        "Measure next: " + ", ".join(f"{k}={v}" for k, v in row.items() if v is not None) + "."
+        for row in facts["next"]
     ]
     put_report(Report("", [Section("fit", tuple(said))], facts))
 
