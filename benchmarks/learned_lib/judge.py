@@ -126,7 +126,7 @@ def _summed(
 
 
 def _simple(log: Log, name: str, semantics: str) -> tuple[np.ndarray, np.ndarray]:
-    rule = batch_policy(name, semantics=semantics)
+    rule = batch_policy(name, semantics=semantics, overdue="extend")  # as learned orders plan
     start, _, _ = schedule(log.jobs, log.load, rule, log.machine.procs, log.load.ask_s)
     return _of(log, start)
 

@@ -70,7 +70,7 @@ PLAIN = {"easy": weighted(older=1.0), "sjf+easy": weighted(ask=1.0)}
 def test_an_order_by_one_feature_is_that_simple_order(load, name, semantics, ties):
     submit, run, procs, ask, size = load
     jobs, how = trace(submit, run, procs, ask), {"semantics": semantics, "ties": ties}
-    plain = simulate_run(jobs, name, size, **how).jobs.numpy("start_s")
+    plain = simulate_run(jobs, name, size, overdue="extend", **how).jobs.numpy("start_s")
     assert starts(PLAIN[name], jobs, size, **how).tolist() == plain.tolist()
 
 
@@ -175,14 +175,16 @@ def test_the_trust_is_the_formula_of_its_heading():
     assert planned[[0, 2, 5]].tolist() == [0, 0, 0]
 
 
-def test_overdue_jobs_are_given_half_of_the_time_they_ran_and_a_minute_at_least():
+def test_overdue_jobs_are_given_the_longer_estimates_of_the_compiled_engines():
     floor, start = floor_of(3, 3), np.array([0.0, 90.0, 0.0])
     booked = np.array([1.0, 1.0, 500.0])
     jobs = (np.zeros(3), np.full(3, 1e6), np.ones(3, np.int64), booked, booked)
     for job in (0, 1, 2):
         begin(job, start[job], floor, jobs, start)
-    postpone(floor, 200.0, start)
-    assert floor[1][:3, :2].tolist() == [[260.0, 1.0], [300.0, 0.0], [500.0, 2.0]]
+    postpone(floor, 200.0, start, booked)
+    assert floor[1][:3, :2].tolist() == [[301.0, 0.0], [391.0, 1.0], [500.0, 2.0]]
+    postpone(floor, 301.0, start, booked)  # due now is not overdue
+    assert floor[1][:3, :2].tolist() == [[301.0, 0.0], [391.0, 1.0], [500.0, 2.0]]
 
 
 def test_a_wait_in_prospect_is_the_work_ahead_over_the_machine():

@@ -56,7 +56,7 @@ def compare_policies(
     open_policies(rules.everything, "--policies", **asked)
     files = trace_files(traces)
     check_fitted(rules, sorted(map(trace_name, files)))
-    how["overdue"] = overdue_of(how["overdue"], how["estimates"], usual="now")
+    how["overdue"] = overdue_of(how["overdue"], how["estimates"], usual="extend")
     tasks = tasks_of(files, rules.everything, **how)
     cluster = workers_of(dask, slurm, workers, memory)
     with stages() as progress:

@@ -39,7 +39,7 @@ Overdue = Annotated[
         metavar="past|now|extend",
         help="When a job that outlived its estimate is expected to end: in the past as estimated, "
         "now, or later, its estimate raised step by step.  "
-        "[default: past, in compare now; for learned estimates extend]",
+        "[default: past; in compare, and for learned estimates, extend]",
     ),
 ]
 

@@ -59,7 +59,7 @@ class Task:
     estimates: str = "user"
     semantics: str = "textbook"
     ties: str = "event"
-    overdue: str = "now"
+    overdue: str = "extend"
     split: float = 0.5
     digest: str = ""
 
@@ -77,13 +77,16 @@ def _code() -> str:
 
 
 def trace_name(path: str | Path) -> str:
-    """What a trace is called: its file's name without endings.
+    """What a trace is called: its file's name without the ending of its kind.
 
-    >>> trace_name("swf/kth_sp2.swf.gz")
-    'kth_sp2'
+    >>> trace_name("swf/kth_sp2.swf.gz"), trace_name("SDSC-SP2-1998-4.2-cln.swf")
+    ('kth_sp2', 'SDSC-SP2-1998-4.2-cln')
+    >>> trace_name("SDSC-SP2-1998-4.2-cln")
+    'SDSC-SP2-1998-4.2-cln'
     """
     name = Path(path).name
-    return name.removesuffix(".gz").rsplit(".", 1)[0] if "." in name else name
+    endings = [kind for kind in KINDS if name.lower().endswith(kind)]
+    return name[: len(name) - max(map(len, endings), default=0)]
 
 
 def policy_name(text: str) -> str:

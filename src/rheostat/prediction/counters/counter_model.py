@@ -118,7 +118,9 @@ class CounterModel:
             raise DataError(target, [f"{odd} of {len(truth)} runs have no positive {target}"])
         method, groups = self._new(target), groups_of(runs, self.group_by)
         if len(np.unique(groups)) < 3:
-            raise DataError(self.group_by, [f"expected 3 applications or more, got {set(groups)}"])
+            names = ", ".join(map(str, np.unique(groups)))
+            problem = f"expected 3 applications or more to learn from, got {names}"
+            raise DataError(self.group_by, [problem])
         rows, y = _shown(method, jobs, runs, target, truth)
         method.fit(rows, y, groups_of(rows, self.group_by))
         unseen = getattr(getattr(method, "model_", None), "unseen_", None)

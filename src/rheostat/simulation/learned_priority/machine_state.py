@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulation.engine.running_jobs import longer
 from rheostat.simulation.learned_priority.compiled import lent, native
 
 Array = np.ndarray
 Floor = tuple[Array, Array, Array, Array]
 Jobs = tuple[Array, Array, Array, Array, Array]
 FREE, BUSY = 0, 1
-LINGER, LEAST_S = 0.5, 60.0
 
 
 @native
@@ -113,12 +113,12 @@ def end(now: float, floor: Floor) -> int:
 
 
 @lent
-def postpone(floor: Floor, now: float, start: Array) -> None:
-    """Expect overdue jobs to go on for half of the time they have run, a minute at least."""
+def postpone(floor: Floor, now: float, start: Array, booked: Array) -> None:
+    """Give every overdue job the next longer estimate, as `running_jobs.extend` does."""
     _, expected, _, state = floor
-    while state[BUSY] > 0 and expected[0, 0] <= now:
+    while state[BUSY] > 0 and expected[0, 0] < now:
         job, procs = int(expected[0, 1]), int(expected[0, 2])
-        later = now + max(LEAST_S, LINGER * (now - start[job]))
+        later = start[job] + longer(now - start[job], booked[job])
         cut(expected, state[BUSY], job)
         put(expected, state[BUSY] - 1, later, job, procs)
 

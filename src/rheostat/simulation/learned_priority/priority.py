@@ -77,8 +77,9 @@ class LearnedPriority:
         """(start of each job, s, (n,); scheduling passes), from an empty machine under EASY.
 
         ``clairvoyant`` plans waiting jobs with true run times, as CQSim does, and trusts nothing
-        predicted; the order never knows them.
+        predicted; the order never knows them.  Overdue jobs are given longer estimates.
         """
+        from rheostat.simulation.engine.running_jobs import EXTEND
         from rheostat.simulation.learned_priority.queue_features import table
         from rheostat.simulation.learned_priority.rescoring_engine import play
         from rheostat.simulation.learned_priority.scoring_network import network
@@ -86,7 +87,7 @@ class LearnedPriority:
         known = table(load.submit_s, load.run_s, load.procs, load.ask_s, user)
         planned = load.run_s if clairvoyant else load.ask_s
         jobs = (load.submit_s, load.run_s, load.procs, planned, load.ask_s)
-        how = (size, True, batch, self.history, False)
+        how = (size, True, batch, self.history, EXTEND)
         rules = self.rules(planning=not clairvoyant)
         start, passes, _, _ = play(known, jobs, network(), np.array(self.weights), rules, how)
         return start, int(passes)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rheostat.simulation.engine.running_jobs import EXTEND, NOW
 from rheostat.simulation.learned_priority.compiled import lent, native
 from rheostat.simulation.learned_priority.machine_state import (
     BUSY,
@@ -64,18 +65,18 @@ def play(
     score: Score,
     weights: Array,
     rules: tuple[Array, Array],
-    how: tuple[int, bool, bool, bool, bool],
+    how: tuple[int, bool, bool, bool, int],
 ) -> tuple[Array, int, int, float]:
     """(start (n,) s, passes, passes in which jobs were scored, the guard's longest wait, s).
 
     ``rules`` is (trust, held), ``how`` (processors, EASY or no backfilling, one pass per time stamp
-    or per event, may run times of ended jobs be known, are overdue jobs expected to end now).
+    or per event, may run times of ended jobs be known, PAST, NOW or EXTEND of `running_jobs`).
     """
     table, memory = known
     submit, run, procs, planned, booked = jobs
     trust, held = rules
     n, limit = len(submit), held[LIMIT]
-    size, easy, batch, history, prompt = how
+    size, easy, batch, history, late = how
     if len(trust):
         planned = booked.copy()
         jobs = (submit, run, procs, planned, booked)
@@ -113,9 +114,9 @@ def play(
             if not batch:
                 break
         passes += 1
-        if len(trust):
-            postpone(floor, now, start)
-        elif prompt:
+        if late == EXTEND:
+            postpone(floor, now, start, booked)
+        elif late == NOW:
             catch_up(floor, now)
         line = queue[:waiting]
         if not _any_fits(line, procs, state[FREE]):

@@ -11,7 +11,7 @@ wait on only if they end, as requested, before its start.
 
 A user may flood the machine with jobs that become due together.  While those of a user that started
 as due hold ``part`` of the machine, no more of that user's do.  Nor does a job that waits for
-overdue jobs alone, whose end nobody knows, where these are not given more time (`floor.postpone`).
+overdue jobs alone, whose end nobody knows, where these are not given more time.
 
 The reference schedule knows no more than a scheduler does.  There a job runs as long as its user's
 jobs ran relative to their requests, longer if it is known to, until it has ended in the real one;
@@ -33,8 +33,6 @@ from rheostat.simulation.learned_priority.compiled import lent, native
 from rheostat.simulation.learned_priority.machine_state import (
     BUSY,
     FREE,
-    LEAST_S,
-    LINGER,
     Floor,
     Jobs,
     backfill,
@@ -42,6 +40,7 @@ from rheostat.simulation.learned_priority.machine_state import (
     end,
     floor_of,
     leave,
+    postpone,
     put,
     serve,
 )
@@ -52,7 +51,8 @@ Queue = tuple[Array, Array, Array, Array]
 GuardState = tuple[Array, Array, Array, Array]
 ReferenceSchedule = tuple[Jobs, Array, Floor, Queue, GuardState]
 CAME, WAITING, OLDEST = 0, 1, 2
-NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer
+NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer,
+LINGER, LEAST_S = 0.5, 60.0  # by this part of the time it ran, to this many seconds at least
 PAST = 0.9  # of the longest wait so far is usual, however low the limit
 PART, LATE = 0.12, 0.9  # of the machine for one user's due jobs; of the usual wait
 FORESEEN = 0.8  # of the wait in prospect counts: what is predicted may be too long
@@ -201,6 +201,7 @@ def _play(other: ReferenceSchedule, until: float) -> None:
             able = able or procs[queue[k]] <= state[FREE]
         if not able:
             continue
+        postpone(floor, now, start, there[4])
         served = serve(queue[:m], scores, now, floor, there, start, chosen)
         picked = backfill(queue[:m], scores, now, floor, there, start, chosen, served)
         if picked:

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from rheostat.core.jobs import JobTable
-from rheostat.decision.policies.batch_policy import BatchPolicy
+from rheostat.decision.policies.batch_policy import OVERDUE, BatchPolicy
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.errors import DataError
 from rheostat.simulation.learned_priority import queue_features as rank
@@ -28,11 +28,10 @@ def schedule_tree(
     """(start (n,) in s, passes, CPU seconds) under the tree of ``rule``.
 
     A tree whose ``facts`` have a ``guard`` (its limit and what else `Ranker.held` has) is held to
-    it, as a learned order is, and plans with ``trust``, if it has that: overdue jobs are then
-    expected to go on.
+    it, as a learned order is, and plans with ``trust``, if it has that.
     """
-    if rule.backfill == "conservative" or rule.semantics == "cqsim" or rule.overdue == "extend":
-        problem = "EASY or none, textbook semantics, and overdue jobs past or now"
+    if rule.backfill == "conservative" or rule.semantics == "cqsim":
+        problem = "EASY or none, and textbook semantics"
         raise DataError(rule.name, [f"a tree that sees the queue needs {problem}"])
     tree = rule.order.tree
     assert tree is not None
@@ -41,7 +40,8 @@ def schedule_tree(
     given = (load.submit_s, load.run_s, load.procs, estimate, users(jobs, load))
     known = rank.table(*given)
     job = (load.submit_s, load.run_s, load.procs, estimate, estimate)
-    how = (size, rule.backfill == "easy", rule.ties == "batch", True, rule.overdue == "now")
+    late = OVERDUE.index(rule.overdue or ("extend" if len(trust) else "past"))
+    how = (size, rule.backfill == "easy", rule.ties == "batch", True, late)
     begin = time.process_time()
     start, passes, *_ = play(known, job, compiled_worth(), packed(tree), (trust, held), how)
     return start, int(passes), time.process_time() - begin

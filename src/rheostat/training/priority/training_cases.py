@@ -118,7 +118,7 @@ def stretch(load: Workload, part: slice) -> Workload:
 def _case(load: Workload, user: Array, size: int, name: str) -> TrainingCase | None:
     scores, longest = dict.fromkeys(OBJECTIVES, np.inf), np.inf
     for simple in SIMPLE:
-        start, _, _ = schedule(None, load, batch_policy(simple), size, load.ask_s)  # type: ignore[arg-type]
+        start, _, _ = schedule(None, load, batch_policy(simple, overdue="extend"), size, load.ask_s)  # type: ignore[arg-type]
         for objective, score in OBJECTIVES.items():
             scores[objective] = min(scores[objective], score(load, start, size))
         if simple == "easy":
