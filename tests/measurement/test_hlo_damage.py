@@ -6,12 +6,13 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.core.graph import Graph
 from rheostat.errors import DataError
 from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
+from tests.measurement.test_hlo import OLD
 
 EACH = 250
 """Damaged texts of each of the four programs."""
@@ -95,9 +96,7 @@ def test_a_damaged_text_is_refused_or_gives_the_same_graph(
     assert refused > 0.6 * EACH
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=60)
 @given(st.text(alphabet='{}()[]=,%ROENTHlf32 \n"01dot-add_', max_size=80), st.integers(0, 2000))
 def test_anything_put_into_a_text_ends_with_a_graph_or_one_error(put: str, at: int) -> None:
-    from tests.measurement.test_hlo import OLD
-
     assert outcome(OLD[:at] + put + OLD[at:])
