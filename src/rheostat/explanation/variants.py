@@ -180,11 +180,14 @@ def _cost_words(best: Row | None, cost: Mapping[str, Any]) -> list[str]:
     joules = cost.get("energy_j", math.nan)
     if math.isfinite(joules):
         said.append(f"{joules:.0f} J, {cost['energy_kind']}.")
-    runs = payback_runs(best, joules) if best else math.nan
+    same = best is not None and best["figures"]["energy_kind"] == cost.get("energy_kind")
+    runs = payback_runs(best, joules) if best is not None and same else math.nan
     if math.isfinite(runs):
-        said.append(f"Paid back after {runs:.0f} runs of the size that was timed.")
+        said.append(f"Paid back after {runs:.0f} runs of the size whose energy is given.")
+    elif math.isinf(runs):
+        said.append("Never paid back: the variant taken saves no energy.")
     elif best:
-        said.append("When it pays back is not known: the energy of search or runs is not.")
+        said.append("When it pays back is not known: search and runs have no energy of one kind.")
     return said
 
 

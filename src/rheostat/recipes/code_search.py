@@ -27,6 +27,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.ladder import Verifier, verifier
+from rheostat.measurement.code.modelled_energy import EnergyModel
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
@@ -422,4 +423,10 @@ def _cost(folder: Path, seconds: float, cpu_s: float) -> dict[str, Any]:
     before = read_json(path) if path.exists() else {"seconds": 0.0, "cpu_s": 0.0}
     total = {"seconds": before["seconds"] + seconds, "cpu_s": before["cpu_s"] + cpu_s}
     replace_file(path, json.dumps(total))
-    return total
+    return total | {"energy_j": total["cpu_s"] * _core_w(), "energy_kind": "modelled"}
+
+
+def _core_w() -> float:
+    """Power of a core that executes an instruction per cycle, by the model that judges variants."""
+    model = EnergyModel()
+    return model.static_w + model.clock_hz * model.instruction_j
