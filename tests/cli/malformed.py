@@ -9,6 +9,7 @@ import os
 import pickle
 import random
 import re
+import shutil
 import typing
 import zipfile
 from collections.abc import Callable, Iterator
@@ -66,6 +67,12 @@ def slots() -> Iterator[Slot]:
             flag = (flags or [f"--{name.replace('_', '-')}"])[0] if option else ""
             kinds = {hint.__origin__, *typing.get_args(hint.__origin__)}
             yield Slot(command, name, flag, Path in kinds, info.help or "", info.writable)
+
+
+def lacking(name: str) -> str:
+    """What a call needs and this machine has not; empty where nothing is lacking."""
+    compilers = shutil.which("gcc") or shutil.which("clang")
+    return "gcc not installed" if name.startswith("code ") and not compilers else ""
 
 
 def takes_a_file(slot: Slot) -> bool:
