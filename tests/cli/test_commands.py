@@ -138,7 +138,7 @@ def test_decide_asks_the_log_and_saves_energy_at_a_tenth_more_runtime(log, capsy
     assert "Can this log answer?" in err
     assert value["rule"] == "least energy"
     assert value["constraints"] == [
-        "at most 1.1 times the runtime as requested with 90 % confidence"
+        "at most 1.1 times the runtime as requested with 60 % confidence"
     ]
     assert value["advised_settings_ran"] is False
     (varied,) = value["identification"]["variation"]
