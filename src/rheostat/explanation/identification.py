@@ -50,8 +50,8 @@ def placebo_words(tests: Sequence[Placebo]) -> tuple[str, ...]:
     if not tests:
         return ("No placebo test: too few runs follow one another.",)
     if not failed:
-        told = " and ".join(plain_name(t.outcome) for t in tests)
-        return (f"Placebo: {tests[0].knob} do not tell {told} of the run before.",)
+        outcomes = " and ".join(plain_name(t.outcome) for t in tests)
+        return (f"Placebo: {tests[0].knob} do not tell {outcomes} of the run before.",)
     return tuple(
         f"Placebo: {t.knob} tell {plain_name(t.outcome)} of the run before, which they cannot "
         f"cause (exponent {t.exponent:.2f} [{t.low:.2f}, {t.high:.2f}]): users had reasons that "
