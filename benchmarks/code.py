@@ -36,12 +36,8 @@ from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.sandbox import sandbox, workspace
 from rheostat.measurement.code.toolchain import BINARY, GCC
 from rheostat.measurement.code.workbench import Workbench
-from rheostat.recipes.code_search import (
-    SearchSettings,
-    relative,
-    search_code,
-    searched_chains,
-)
+from rheostat.recipes.code_search import SearchSettings, search_code, searched_chains
+from rheostat.recipes.variant_store import relative
 
 KEYS = ("task", "direction", "proposer", "seed", "verified", "corrections", "ratio",
         "energy_reduction", "energy_kind", "seconds", "tokens")  # fmt: skip

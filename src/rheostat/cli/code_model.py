@@ -14,7 +14,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.prediction.language_model.transcript import RecordedModel
-    from rheostat.recipes.code_search import VariantStore
+    from rheostat.recipes.variant_store import VariantStore
     from rheostat.tradeoff.variants.variant import Steps
 
 ModelName = Annotated[
@@ -91,8 +91,9 @@ def translate(
     """
     from rheostat.core.files import read_text
     from rheostat.prediction.language_model.conversation import Sampling
-    from rheostat.recipes.code_search import relative, searched_chains
+    from rheostat.recipes.code_search import searched_chains
     from rheostat.recipes.lassi import LassiOptions, lassi_metrics, lassi_steps
+    from rheostat.recipes.variant_store import relative
 
     original = c.load_program(program, inputs)
     if to not in ("openmp", "target", "serial"):

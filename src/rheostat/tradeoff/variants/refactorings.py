@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from rheostat.tradeoff.variants.accesses import PURE, Body, declared_name
+from rheostat.tradeoff.variants.accesses import PURE, declared_name
+from rheostat.tradeoff.variants.array_moves import accumulated, exchanged
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop, Node, identifiers, walk
-from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
-from rheostat.tradeoff.variants.polynomial import names_in, polynomial, split
+from rheostat.tradeoff.variants.loop_order import interchange
 
 Refactoring = Callable[[str], str | None]
 COSTLY = frozenset(
@@ -22,81 +22,6 @@ COSTLY = frozenset(
     )
     for name in line.split()
 )
-
-
-def interchange(text: str) -> str | None:
-    """Nested loops in the order in which the innermost walks memory in steps of one element."""
-    before = text
-    for _ in range(MOST_SWAPS):
-        source = CSource(text)
-        swapped = next((t for loop in source.loops if (t := _swapped(source, loop))), None)
-        if swapped is None:
-            break
-        text = swapped
-    return text if text != before else None
-
-
-MOST_SWAPS = 12
-
-
-def _swapped(source: CSource, outer: Loop) -> str | None:
-    """The text with a loop and the one inside it exchanged, if that shortens its steps."""
-    inner = nested(source, outer)
-    if inner is None or dependence(source, outer).level == CONFLICT:
-        return None
-    if _strides(source, inner, outer.variable) >= _strides(source, inner, inner.variable):
-        return None
-    heads = [_head(source, x) for x in (outer, inner)]
-    return source.edited(
-        [(*heads[0], _slice(source, heads[1])), (*heads[1], _slice(source, heads[0]))]
-    )
-
-
-def nested(source: CSource, outer: Loop) -> Loop | None:
-    """The loop that is all of another's body, with bounds that do not hang on the outer one.
-
-    Parameters
-    ----------
-    source : CSource
-        The file.
-    outer : Loop
-        One of its loops.
-
-    Returns
-    -------
-    Loop or None
-        The loop within.
-    """
-    parts = [x for x in outer.body.named_children if x.type != "comment"]
-    alone = parts[0] if outer.body.type == "compound_statement" and len(parts) == 1 else outer.body
-    inner = next((x for x in source.loops if x.start == alone.start_byte), None)
-    if inner is None or alone.type != "for_statement":
-        return None
-    bounds = identifiers(source, inner.low) | identifiers(source, inner.high)
-    return None if outer.variable in bounds else inner
-
-
-def _head(source: CSource, loop: Loop) -> tuple[int, int]:
-    """From ``for`` to the closing parenthesis."""
-    close = [x for x in loop.node.children if x.type == ")"][-1]
-    return int(loop.node.start_byte), int(close.end_byte)
-
-
-def _slice(source: CSource, place: tuple[int, int]) -> str:
-    return source.bytes[place[0] : place[1]].decode()
-
-
-def _strides(source: CSource, loop: Loop, variable: str) -> int:
-    """How many accesses in a body move by more than an element when a variable counts."""
-    far = 0
-    for access in Body(source, loop).accesses:
-        if not access.subscripts:
-            continue
-        parts = [split(p, variable) for p in access.subscripts]
-        last = parts[-1]
-        rows = any(p is None or p[0] for p in parts[:-1])
-        far += rows or last is None or bool(set(last[0]) - {()}) or abs(last[0].get((), 0)) > 4
-    return far
 
 
 def cheaper_powers(text: str) -> str | None:
@@ -272,104 +197,6 @@ def _is_real(source: CSource, node: Node) -> bool:
     if node.type != "identifier":
         return False
     return re.search(rf"\bdouble\s(?:[^;()]*,)?\s*{text}\b(?!\s*\[)", source.text) is not None
-
-
-def accumulated(text: str) -> str | None:
-    """Sums into one element of an array, kept in a scalar while the innermost loop runs."""
-    source = CSource(text)
-    edits: list[Edit] = []
-    for number, loop in enumerate(source.loops):
-        assignment = _only_sum(source, loop)
-        if assignment is None or loop.node.parent.type not in (
-            "compound_statement",
-            "for_statement",
-        ):
-            continue
-        left = assignment.child_by_field_name("left")
-        place, name = source.text_of(left), f"sum{number}"
-        if re.search(rf"\b{name}\b", text):
-            continue
-        head = source.bytes[loop.start : left.start_byte].decode()
-        tail = source.bytes[left.end_byte : loop.node.end_byte].decode()
-        new = f"{{\ndouble {name} = 0;\n{head}{name}{tail}\n{place} += {name};\n}}"
-        edits.append((loop.start, int(loop.node.end_byte), new))
-    return source.edited(edits) if edits else None
-
-
-def _only_sum(source: CSource, loop: Loop) -> Node | None:
-    """The update ``a[..] += e`` that is all of a loop and whose place the loop does not change."""
-    parts = loop.body.named_children if loop.body.type == "compound_statement" else [loop.body]
-    if len(parts) != 1 or parts[0].type != "expression_statement":
-        return None
-    node = parts[0].named_children[0]
-    if (
-        node.type != "assignment_expression"
-        or source.text_of(node.child_by_field_name("operator")) != "+="
-    ):
-        return None
-    left, right = (node.child_by_field_name(n) for n in ("left", "right"))
-    array = declared_name(source, left)
-    fixed = left.type == "subscript_expression" and loop.variable not in identifiers(source, left)
-    return node if fixed and array not in identifiers(source, right) else None
-
-
-def exchanged(text: str) -> str | None:
-    """Pointers exchanged where a loop copies one whole array to another."""
-    source = CSource(text)
-    edits: list[Edit] = []
-    for number, loop in enumerate(x for x in source.loops if not _within_copy(source, x)):
-        pair = _copied(source, loop)
-        if pair is not None:
-            a, b, kind = pair
-            name = f"other{number}"
-            new = f"{{\n{kind} *{name} = {a};\n{a} = {b};\n{b} = {name};\n}}"
-            edits.append((loop.start, int(loop.node.end_byte), new))
-    return source.edited(edits) if edits else None
-
-
-def _within_copy(source: CSource, loop: Loop) -> bool:
-    return any(_copied(source, x) is not None for x in source.around(loop))
-
-
-def _copied(source: CSource, loop: Loop) -> tuple[str, str, str] | None:
-    """(to, from, type) of a nest of loops that does nothing but copy."""
-    body = loop.body
-    while body.type in ("compound_statement", "for_statement", "expression_statement"):
-        if body.type == "for_statement":
-            body = body.child_by_field_name("body")
-        elif body.named_child_count != 1:
-            return None
-        else:
-            body = body.named_children[0]
-    if (
-        body.type != "assignment_expression"
-        or source.text_of(body.child_by_field_name("operator")) != "="
-    ):
-        return None
-    sides = [body.child_by_field_name(n) for n in ("left", "right")]
-    if any(s.type != "subscript_expression" for s in sides):
-        return None
-    names = [source.text_of(s.child_by_field_name("argument")) for s in sides]
-    places = [polynomial(source, s.child_by_field_name("index"), {}) for s in sides]
-    if places[0] != places[1] or names[0] == names[1] or not names_in(places[0]):
-        return None
-    kinds = [_pointer_type(source, loop, n) for n in names]
-    return (names[0], names[1], kinds[0]) if kinds[0] and kinds[0] == kinds[1] else None
-
-
-def _pointer_type(source: CSource, loop: Loop, name: str) -> str:
-    """What a local pointer points at; empty for anything else."""
-    function = source.functions[loop.function]
-    for node in walk(function.child_by_field_name("body")):
-        if node.type != "declaration":
-            continue
-        for item in node.children_by_field_name("declarator"):
-            inner = (
-                item.child_by_field_name("declarator") if item.type == "init_declarator" else item
-            )
-            if inner.type == "pointer_declarator" and source.text_of(inner) == f"*{name}":
-                return source.text_of(node.child_by_field_name("type"))
-    return ""
 
 
 def without_roots(text: str) -> str | None:

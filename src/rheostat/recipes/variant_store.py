@@ -1,0 +1,165 @@
+"""A folder with the text of variants of a program and the evidence for each."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.files import read_json, replace_file, text_digest
+from rheostat.errors import DataError
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.verdict import Verdict
+from rheostat.tradeoff.variants.variant import (
+    Variant,
+    VariantResult,
+)
+
+SCHEMA = "rheostat.code-search/1"
+NOT_MEASURED = math.nan
+
+
+@dataclass
+class VariantStore:
+    """A folder with the text of variants and their evidence.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    original : Program
+        What is searched; a folder of another original is refused.
+    """
+
+    folder: Path
+    original: Program
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        (self.folder / "variants").mkdir(parents=True, exist_ok=True)
+        path = self.folder / "search.json"
+        mine = {"schema": SCHEMA, "original": text_digest(self.original.text), **self.settings}
+        if path.exists():
+            there = read_json(path)
+            problems = [
+                f"{k}: {there.get(k)!r:.80} there, {v!r:.80} now"
+                for k, v in mine.items()
+                if there.get(k) != v and v is not None
+            ]
+            if problems:
+                hint = "name another folder, or move this one away"
+                raise DataError(str(path), ["holds another search", *problems, hint])
+            self.settings = there
+        else:
+            self.settings = mine | {"seed": _seed(mine.get("seed"))}
+            replace_file(path, json.dumps(self.settings, indent=1))
+
+    @property
+    def seed(self) -> int:
+        """That draws the hidden inputs."""
+        return int(self.settings["seed"])
+
+    def keep(self, variant: Variant) -> None:
+        """Write a variant's text."""
+        path = self._path(variant.identity)
+        if not path.exists():
+            kept = {"text": variant.text, "flags": list(variant.flags)}
+            replace_file(path, json.dumps(kept | {"language": variant.language}))
+
+    def program(self, identity: str) -> Program:
+        """A variant as a program."""
+        kept = read_json(self._path(identity))
+        names = [n for n in self.original.files if n in self.original.sources]
+        changed = {**self.original.files, names[0]: kept["text"]}
+        candidate = self.original.with_files(changed, kept["language"])
+        return replace(candidate, flags=tuple(kept["flags"]), name=identity)
+
+    def decided(self, identity: str, verdict: Verdict) -> None:
+        """Write a variant's evidence."""
+        path = self.folder / "variants" / f"{identity}.verdict.json"
+        replace_file(path, json.dumps(_plain(verdict.facts()), indent=1))
+
+    def verdict(self, identity: str) -> dict[str, Any] | None:
+        """The evidence of a variant that was run."""
+        path = self.folder / "variants" / f"{identity}.verdict.json"
+        return dict(read_json(path)) if path.exists() else None
+
+    def trial(self, identity: str) -> VariantResult:
+        """What a proposer is told of a variant."""
+        facts = self.verdict(identity)
+        if facts is None:
+            return VariantResult(accepted=False)
+        figures = figures_of(facts)
+        findings = [
+            (int(f["line"]), str(f["message"]))
+            for rung in facts["rungs"]
+            for f in rung["findings"]
+            if f["level"] == "error"
+        ]
+        accepted = facts["verdict"] == "accepted"
+        row = {"figures": figures}
+        return VariantResult(
+            accepted, relative(row, "runtime_s"), figures["runtime_ratio_high"],
+            relative(row, "energy_j"), facts["rejected_by"] or "", tuple(findings),
+        )  # fmt: skip
+
+    def _path(self, identity: str) -> Path:
+        return self.folder / "variants" / f"{identity}.json"
+
+
+def _seed(given: Any) -> int:
+    return secrets.randbelow(2**31) if given is None else int(given)
+
+
+def _plain(value: Any) -> Any:
+    """With None for numbers that JSON has not."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def figures_of(facts: dict[str, Any]) -> dict[str, Any]:
+    """Runtime, energy and memory of a variant and of the original from its evidence.
+
+    Parameters
+    ----------
+    facts : dict
+        ``Verdict.facts()``.
+
+    Returns
+    -------
+    dict
+        runtime_s, energy_j, memory_byte of the variant and original_...; NaN where not measured;
+        energy_kind is measured, modelled or "not measured".
+    """
+    numbers: dict[str, Any] = {}
+    high = NOT_MEASURED
+    for rung in facts["rungs"]:
+        if rung["rung"] == "time":
+            high = float(rung["numbers"].get("high", NOT_MEASURED))
+        if rung["rung"] in ("time", "energy", "work"):
+            numbers |= {k: v for k, v in rung["numbers"].items() if v is not None}
+    names = ("runtime_s", "energy_j", "memory_byte")
+    every = (*names, *(f"original_{n}" for n in names))
+    kind = numbers.get("kind", "not measured")
+    return {n: float(numbers.get(n, NOT_MEASURED)) for n in every} | {
+        "runtime_ratio_high": high, "energy_kind": kind,
+    }  # fmt: skip
+
+
+def relative(row: dict[str, Any], objective: str) -> float:
+    """A figure of a variant over that of the original in the same paired runs."""
+    if objective == "diff_lines":
+        return float(row["diff_lines"])
+    figures = row["figures"]
+    before = figures[f"original_{objective}"]
+    return float(figures[objective] / before) if before else math.nan
