@@ -459,7 +459,7 @@ WRITTEN = {
     "llm plan --html": "llm plan @serving.csv --app a --html FILE",
     "llm plan --figure": "llm plan @serving.csv --app a --figure FILE",
     "network serve --models": f"{SERVE} --models FILE",
-    "network generate OUT": "network generate FILE --sizes 3,2,2,1 --iterations 2",
+    "network generate FOLDER": "network generate FILE --sizes 3,2,2,1 --iterations 2",
     "network fit --save": "network fit @run --app job-0 --save FILE",
     "network forecast --html": "network forecast @run --app job-0 --html FILE",
     "network forecast --figure": "network forecast @run --app job-0 --figure FILE",
