@@ -65,7 +65,8 @@ def _said(facts: dict[str, Any]) -> str:
 @network.command()
 def generate(
     folder: Annotated[
-        Path, typer.Argument(help="Written here, as read takes it.", metavar="FOLDER", writable=True)
+        Path,
+        typer.Argument(help="Written here, as read takes it.", metavar="FOLDER", writable=True),
     ],
     sizes: Annotated[
         str,
