@@ -36,6 +36,8 @@ NORMAL_MEDIAN = 0.6745
 SHARES = (0.5, 0.25, 0.75, 0.0, 1.0)
 """Shares of the additive model alone where a network was never run, the likelier first."""
 NETWORK_FOLDS = 5
+FEWEST_NETWORKS = 4
+"""With fewer networks nothing says how far the residual of one holds for another."""
 
 
 class StepCost:
@@ -201,6 +203,7 @@ class StepCost:
         runs = np.bincount(fit.device, minlength=fit.law.devices)
         total = np.bincount(fit.device, np.abs(made[0]), fit.law.devices)
         widths = (total / np.abs(made[0]).mean() + PRIOR_RUNS) / (runs + PRIOR_RUNS)
+        made[1] = np.concatenate([made[1], -made[1]])  # a new network may err to either side
         quantiles = [np.sort(joint_marginals(z[:, None], self.n_draws)[0]) for z in made]
         return quantiles[0], quantiles[1], widths
 
@@ -212,9 +215,11 @@ class StepCost:
 
 def _best_share(fit: TransferGP) -> float:
     """The share of the additive model that is most right on networks left out."""
+    networks = np.unique(fit.app)
+    if len(networks) < FEWEST_NETWORKS:
+        return 1.0
     joint, _ = fit.scores(fit.app)
     alone = np.empty(len(joint))
-    networks = np.unique(fit.app)
     for held in np.array_split(networks, min(NETWORK_FOLDS, len(networks))):
         out = np.isin(fit.app, held)
         if out.all():
