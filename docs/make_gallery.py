@@ -6,6 +6,7 @@ The same bytes every time with the matplotlib of constraints.txt.  `make gallery
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -84,6 +85,12 @@ GALLERY = (
     Entry("A served language model", "llm plan served.csv --app m13 --itl 25ms", {
         "llm": "Energy per token against the time between tokens, and the configuration to take.",
     }),
+    Entry("Orders of waiting prompts", "llm simulate requests.csv --rate 3 --cache-tokens 40000", {
+        "requests": "How many requests are answered within so many seconds, under each order.",
+    }),
+    Entry("A shared network", "network forecast run --app lammps --steps 10", {
+        "network": "Iteration times, forecasts one iteration ahead, and where the load changed.",
+    }),
     Entry("Jobs that share a node", "coschedule profiles.csv "
           "--queue 'lbm*3,resnet50*2,minife*3,gpt2'", {
         "coschedule": "Which job runs on which GPUs, and when.",
@@ -140,6 +147,11 @@ def write_data(folder: Path) -> None:
     (folder / "training.csv").write_text("\n".join(_training()) + "\n")
     (folder / "served.csv").write_text("\n".join(_served()) + "\n")
     (folder / "profiles.csv").write_text("\n".join(_profiles()) + "\n")
+    (folder / "requests.csv").write_text("\n".join(_requests()) + "\n")
+    (folder / "run").mkdir()
+    (folder / "run" / "wl.conf").write_text("4 milc 0 0\n4 lammps 0 0\n")
+    (folder / "run" / "alloc.conf").write_text("0 1 2 3\n4 5 6 7\n")
+    (folder / "run" / "iterations.txt").write_text("\n".join(_iterations()) + "\n")
 
 
 def _training() -> list[str]:
@@ -179,6 +191,33 @@ def _served() -> list[str]:
                     f"m{billions},{billions}e9,H100,{gpus},{batch},{itl_s:.5f},"
                     f"{watts * itl_s / batch:.5f}"
                 )
+    return lines
+
+
+def _requests() -> list[str]:
+    """Four hundred requests with answers of very different length, in bursts."""
+    rng = random.Random(0)
+    lines = ["submit_s,prompt_tokens,output_tokens"]
+    at = 0.0
+    for k in range(400):
+        at += rng.expovariate(8.0 if k // 80 % 2 else 2.0)
+        answer = 40 if rng.random() < 0.7 else 900
+        lines.append(f"{at:.3f},{rng.randint(50, 1500)},{int(answer * rng.uniform(0.5, 1.5))}")
+    return lines
+
+
+def _iterations() -> list[str]:
+    """Marks of two applications; the second one's iterations double when a neighbour comes."""
+    rng = random.Random(0)
+    lines = []
+    for job, (usual_s, later_s) in enumerate(((3.0, 3.1), (2.0, 4.2))):
+        at = 0.0
+        for k in range(90):
+            at += (usual_s if k < 50 else later_s) * rng.lognormvariate(0.0, 0.03)
+            lines += [
+                f"ITERATION {k} node {4 * job + r} job {job} rank {r} time {at * 1e6:.1f}"
+                for r in range(4)
+            ]
     return lines
 
 
