@@ -1,0 +1,38 @@
+"""The poster's parts: trees on a table, a graph network, and a line that corrects it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rheostat.prediction.architectures import training_step
+from rheostat.recipes.dnnperf import BlackBox, corrected
+from tests.prediction.test_step_cost import RUNS
+
+LOG_S = np.log(RUNS.numpy("runtime_s"))
+
+
+def test_the_black_box_sees_sizes_and_names_and_no_measurement():
+    box = BlackBox(60).fit(RUNS, LOG_S)
+    assert "runtime_s" not in box.columns_
+    assert np.median(np.abs(box.predict(RUNS) - LOG_S)) < 0.3 * LOG_S.std()
+    told = BlackBox(60).fit(RUNS, LOG_S, LOG_S[:, None]).predict(RUNS, LOG_S[:, None])
+    assert np.abs(told - LOG_S).mean() < np.abs(box.predict(RUNS) - LOG_S).mean()
+
+
+def test_a_line_corrects_a_device_of_another_speed():
+    assert corrected(LOG_S, np.arange(5), 1.0 + LOG_S[:5]) == pytest.approx(1.0 + LOG_S, abs=0.01)
+
+
+def test_the_graph_network_learns_a_sum_of_costs_and_repeats_itself():
+    pytest.importorskip("torch", reason="extra graphs")
+    from rheostat.prediction.step_cost.graph_net import GraphNet
+
+    graphs = [training_step("LeNet5", 32 * k, b) for k in (1, 2) for b in (8, 16, 32, 64)]
+    work = np.log([g.nodes["bytes"].sum() / 2e9 for g in graphs])
+    which, device = np.tile(np.arange(8), 2), np.repeat([0, 1], 8)
+    log_y = work[which] + np.log([1.0, 3.0])[device]
+    nets = [GraphNet(8, 1, steps=150, rate=0.02).fit(graphs, which, device, log_y) for _ in "ab"]
+    said = nets[0].predict(graphs)
+    assert np.abs(said[which, device] - log_y).mean() < 0.3 * log_y.std()
+    assert np.array_equal(said, nets[1].predict(graphs))
