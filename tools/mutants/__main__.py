@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib
 import json
 import math
@@ -147,7 +148,8 @@ def load_below(package: str, copy: Path) -> None:
     for floor in BELOW[package]:
         for path in sorted((copy / "src" / "rheostat" / floor).rglob("*.py")):
             name = ".".join(path.relative_to(copy / "src").with_suffix("").parts)
-            importlib.import_module(name.removesuffix(".__init__"))
+            with contextlib.suppress(ModuleNotFoundError):  # of a library that is optional
+                importlib.import_module(name.removesuffix(".__init__"))
 
 
 def copied() -> Path:
