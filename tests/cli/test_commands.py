@@ -19,7 +19,9 @@ from rheostat.cli.app import app
 from rheostat.core.jobs import JobTable
 
 JOB = "1000490"
-WITHOUT_DOCUMENT = {"budget run", "budget restore", "budget slurm", "budget demo"}
+WITHOUT_DOCUMENT = {
+    "budget run", "budget restore", "budget slurm", "budget demo", "network serve",
+}  # fmt: skip
 TREE = get_command(app).commands
 COMMANDS = {f"{n} {k}" for n, group in TREE.items() for k in getattr(group, "commands", {})}
 COMMANDS |= {name for name, command in TREE.items() if not hasattr(command, "commands")}

@@ -77,13 +77,14 @@ def generate(
         float, typer.Option(help="Share of its link that a source of noise sends.", min=1e-3)
     ] = 0.1,
     seed: o.Seed = 0,
+    json: o.Json = False,
 ) -> None:
     """Simulate two applications and noise on a Dragonfly with SimGrid (Debian: python3-simgrid).
 
     A halo exchange, an all-reduce whose every tenth iteration is longer, and random messages whose
     rate changes.  SimGrid shares the bandwidth of links among flows; it has no queues to sample.
     """
-    from rheostat.cli.output import tell, working
+    from rheostat.cli.output import put_json, tell, working
     from rheostat.errors import DataError
     from rheostat.measurement.network.dragonfly import Dragonfly
     from rheostat.measurement.network.generate import generate_network_run
@@ -96,6 +97,11 @@ def generate(
     with working("simulating"):
         generate_network_run(folder, place, iterations=iterations, load=load, seed=seed)
     tell(f"wrote {folder}")
+    if json:
+        facts = {"folder": str(folder), "groups": groups, "routers_per_group": routers,
+                 "terminals_per_router": terminals, "global_links_per_router": wide,
+                 "iterations": iterations, "load": load, "seed": seed}  # fmt: skip
+        put_json("rheostat.network-generate/1", facts)
 
 
 @network.command()
