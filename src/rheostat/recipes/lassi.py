@@ -239,7 +239,7 @@ def lassi_metrics(text: str, reference: str, corrections: int, ratio: float) -> 
     corrections : int
         Rejected programs before it.
     ratio : float
-        Time of the reference over that of the translation; above 1 is faster.
+        Runtime of the source program over that of the translation; above 1 is faster.
 
     Returns
     -------
