@@ -91,6 +91,8 @@ def _terms(row: Mapping[str, Any], graphs: Mapping[str, Array]) -> Array:
     if (name := row.get("graph")) is not None and name in graphs:
         return graphs[name]
     values = {k: v for k, v in row.items() if v is not None}
+    if "app" not in values:
+        return np.full(len(TERMS), np.nan)
     devices = int(values.get("gpus", 1))
     share = -(-int(values.get("batch_size", 1)) // devices)
     bits = float(values.get("precision_bits", BITS))
