@@ -352,11 +352,9 @@ CALLS: dict[str, tuple[str, str]] = {
     "code search PROGRAM": ("loop.c", f"{VARY} FILE"),
     "code translate PROGRAM": ("loop.c", f"{TRANSLATE} FILE"),
     "code translate --gguf": ("", f"{TRANSLATE} @loop.c --model '' --gguf FILE"),
-    "code translate --transcript": ("", f"{TRANSLATE} @loop.c --transcript FILE"),
     "code translate --reference": ("loop.c", f"{TRANSLATE} @loop.c --reference FILE"),
     "code refactor PROGRAM": ("loop.c", f"{REFACTOR} FILE"),
     "code refactor --gguf": ("", f"{REFACTOR} @loop.c --model '' --gguf FILE"),
-    "code refactor --transcript": ("", f"{REFACTOR} @loop.c --transcript FILE"),
     "code verify ORIGINAL": ("sum.c", f"{VERIFY} FILE @sum.c"),
     "code verify CANDIDATE": ("sum.c", f"{VERIFY} @sum.c FILE"),
     "code verify --manifest": ("program.toml", f"{VERIFY} @sum.c @sum.c --manifest FILE"),
@@ -368,10 +366,12 @@ CALLS: dict[str, tuple[str, str]] = {
     "network serve --allocation": (
         "alloc.conf", f"{SERVE} --workload @wl.conf --allocation FILE"
     ),
-    "dnn fit TABLE": ("training.csv", "dnn fit FILE --out @made"),
+    "dnn fit RUNS": ("training.csv", "dnn fit FILE --out @made"),
     "dnn fit --map": ("training.toml", "dnn fit @training.csv --out @made --map FILE"),
     "dnn predict MODEL": ("steps.model", "dnn predict FILE --model-name lenet5 --image-px 32"),
-    "dnn predict [TABLE]": ("training.csv", "dnn predict @steps.model FILE"),
+    "dnn predict FILE": ("training.csv", "dnn predict @steps.model FILE"),
+    "dnn fit --graphs": ("", "dnn fit @training.csv --out @made --graphs FILE"),
+    "dnn predict --graphs": ("", "dnn predict @steps.model @training.csv --graphs FILE"),
     "dnn predict --map": ("training.toml", "dnn predict @steps.model @training.csv --map FILE"),
     "rheostat.toml": ("rheostat.toml", "read @runs.csv"),
 }  # fmt: skip
@@ -447,7 +447,7 @@ WRITTEN = {
     **{
         f"code {name} {flag}": f"{call} @loop.c {flag} FILE"
         for name, call in (("translate", TRANSLATE), ("refactor", REFACTOR))
-        for flag in ("--folder", "--output", "--patch", "--html")
+        for flag in ("--folder", "--output", "--patch", "--html", "--transcript")
     },
     "code search --folder": f"{VARY} @loop.c --folder FILE",
     "code search --output": f"{VARY} @loop.c --output FILE",

@@ -146,10 +146,12 @@ class ProgramInputs:
         return ProgramInput(tuple(map(put, self.arguments)), put(self.stdin), dict(values))
 
 
-ARGUMENT = re.compile(
-    r"(?:(\w+)\s*=\s*)?(?:\(?\s*\(?\s*argc\s*(>=?)\s*\d+\s*\)?\s*\?\s*)?(?:\(\s*[\w\s]+\)\s*)?"
-    r"(ato(?:i|l|ll|f)|strto(?:l|ll|ul|ull|d|f)|std::sto\w+)\s*\(\s*argv\s*\[\s*(\d+)\s*\]"
-    r"[^;:]*?\)(?:\s*:\s*(?:\(\s*[\w\s]+\)\s*)?([-+.\w]+))?"
+ARGUMENT = re.compile(  # every repetition is bounded: sources may be of any length
+    r"(?:\b(\w{1,64})\s{0,9}=\s{0,9})?(?:\(?\s{0,9}\(?\s{0,9}argc\s{0,9}(>=?)\s{0,9}\d{1,9}\s{0,9}"
+    r"\)?\s{0,9}\?\s{0,9})?(?:\(\s{0,9}[\w ]{1,64}\)\s{0,9})?"
+    r"(ato(?:i|l|ll|f)|strto(?:l|ll|ul|ull|d|f)|std::sto\w{1,4})\s{0,9}\(\s{0,9}argv\s{0,9}"
+    r"\[\s{0,9}(\d{1,9})\s{0,9}\][^;:]{0,99}?\)(?:\s{0,9}:\s{0,9}(?:\(\s{0,9}[\w ]{1,64}\)\s{0,9})?"
+    r"([-+.\w]{1,64}))?"
 )
 REAL = ("atof", "strtod", "strtof", "std::stod", "std::stof")
 SEED_NAME = re.compile(r"(?i)seed|rng|rand")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rheostat.core.file_kinds import describe_file
 from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
@@ -147,7 +148,7 @@ def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        what = "a file" if folder.exists() else "nothing there"
+        what = describe_file(folder) if folder.is_file() else "nothing there"
         raise DataError(str(folder), [f"expected a folder of a simulated run, got {what}"])
     log = _first(folder, LOGS)
     if log is None:

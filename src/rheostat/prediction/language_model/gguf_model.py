@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rheostat._optional import require
+from rheostat.core.file_kinds import describe_file
 from rheostat.core.files import file_digest, ordinary_file
 from rheostat.errors import DataError
 from rheostat.prediction.language_model.conversation import (
@@ -43,7 +44,10 @@ class GgufModel:
         self.path = ordinary_file(path)
         with open(self.path, "rb") as file:
             if file.read(4) != MAGIC:
-                raise DataError(str(path), ["expected a GGUF file, which begins with GGUF"])
+                what = describe_file(self.path)
+                raise DataError(
+                    str(path), [f"expected a GGUF file, which begins with GGUF, got {what}"]
+                )
         self.name = f"{self.path.stem}@{file_digest(self.path)[:12]}"
         self.context_tokens, self.threads = context_tokens, threads
         self._made: Any = None

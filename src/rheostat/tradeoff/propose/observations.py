@@ -133,7 +133,7 @@ def merged(space: Space, jobs: JobTable, outcome: Outcome) -> tuple[JobTable, Ou
     ([1, 2], [3.0, 5.0])
     """
     places: dict[Key, list[int]] = {}
-    for row, key in enumerate(keys(space, jobs)):
+    for row, key in enumerate(keys(space, jobs) if len(jobs) else ()):  # none has no columns
         places.setdefault(key, []).append(row)
     if len(places) == len(jobs):
         return jobs, outcome
