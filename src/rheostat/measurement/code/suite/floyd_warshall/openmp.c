@@ -15,7 +15,7 @@ static void report(const double *x, long n) {
     sum += x[i];
     weighted += x[i] * (double)(1 + i % 7);
   }
-  printf("%.9g %.9g %.9g %.9g %.9g\n", sum, weighted, x[0], x[n / 3], x[n - 1]);
+  printf("%.9g %.9g %.9g %.9g %.9g\n", sum, weighted, x[1], x[n / 3 + 1], x[n - 2]);
 }
 
 int main(int argc, char **argv) {
