@@ -64,7 +64,7 @@ def training_step(
     --------
     >>> graph = training_step("resnet-50", 224, 32)
     >>> graph.name, f"{graph.nodes['flops'].sum() / 32 / 3e9:.2f} GFLOP per image and pass"
-    ('ResNet50', '7.76 GFLOP per image and pass')
+    ('ResNet50', '7.72 GFLOP per image and pass')
     """
     step, logits = _built(name, image, batch, classes, channels, optimizer)
     return step.graph(logits)

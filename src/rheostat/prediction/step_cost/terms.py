@@ -54,7 +54,7 @@ def cost_terms(graph: Graph, devices: int = 1) -> Array:
     >>> from rheostat.prediction.architectures import training_step
     >>> row = dict(zip(TERMS, cost_terms(training_step("lenet5", 32, 16, 10))))
     >>> f"{row['base']:.3f} {row['launches'] * 1e5:.0f}"
-    '0.001 48'
+    '0.001 47'
     """
     o = _Operations(graph)
     conv = (o.kind == "convolution") & ~o.depthwise
