@@ -71,6 +71,10 @@ def slots() -> Iterator[Slot]:
 
 def lacking(name: str) -> str:
     """What a call needs and this machine has not; empty where nothing is lacking."""
+    from rheostat.measurement.network.generate import without_simgrid
+
+    if name.startswith("network generate"):
+        return without_simgrid()
     compilers = shutil.which("gcc") or shutil.which("clang")
     return "gcc not installed" if name.startswith("code ") and not compilers else ""
 
