@@ -88,13 +88,15 @@ def test_findings_have_places() -> None:
     link = compiler_findings("/usr/bin/ld: /tmp/x.o: in function `main':\n"
                              "a.c:(.text+0x5): undefined reference to `f'\n")  # fmt: skip
     assert link[0].message == "undefined reference to `f'"
-    report = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x6 at pc 0x5\n"
-              "READ of size 8 at 0x6 thread T0\n    #0 0x55 in main /work/a.c:12:20\n")  # fmt: skip
+    report = (
+        "==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x6 at pc 0x5\n"
+        "READ of size 8 at 0x6 thread T0\n    #0 0x55 in main /sandbox/a.c:12:20\n"
+    )
     (overflow,) = sanitizer_findings(report)
     assert overflow.words == "a.c:12: AddressSanitizer: heap-buffer-overflow"
     race = ("WARNING: ThreadSanitizer: data race (pid=3)\n  Write of size 8 at 0x7 by thread T1:\n"
-            "    #0 .omp_outlined. /work/a.c:9:5 (a+0x1)\n\n  Previous read of size 8 at 0x7 by "
-            "main thread:\n    #0 .omp_outlined. /work/a.c:11:5 (a+0x1)\n")  # fmt: skip
+            "    #0 .omp_outlined. /sandbox/a.c:9:5 (a+0x1)\n\n  Previous read of size 8 at 0x7 by "
+            "main thread:\n    #0 .omp_outlined. /sandbox/a.c:11:5 (a+0x1)\n")  # fmt: skip
     assert race_findings(race)[0].words == "a.c:9: data race, with a.c:11"
     ocl = ("\nRead-write data race at global memory address 0x1000000000000\n\tKernel: add\n\n"
            "\tFirst entity:  Global(0,0,0)\n\tAt line 4 of input.cl:\n\t  x\n\n")  # fmt: skip

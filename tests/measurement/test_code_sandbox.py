@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_nothing_of_the_host_is_seen_and_nothing_but_tmp_can_be_written(folder, 
     secret.write_text("42")
     (folder / "program").write_text("")
     run = shell(folder, f"cat {secret} /etc/passwd /etc/shadow /root/.bashrc; ls; "
-                "for f in /work/x /usr/x /x /etc/x; do touch $f && echo wrote $f; done; "
+                "for f in /sandbox/x /usr/x /x /etc/x; do touch $f && echo wrote $f; done; "
                 "touch /tmp/x && echo tmp; id -u; env | cut -d= -f1 | sort | xargs")  # fmt: skip
     said = run.stdout.split("\n")
     assert said[:3] == ["program", "tmp", "65534"], "the folder, one place to write, nobody"
@@ -95,7 +96,7 @@ def test_memory_and_files_are_limited_and_includes_of_the_host_fail(folder):
     (folder / "peek.c").write_text('#include "/etc/passwd"\nint main(void) { return 0; }\n')
     built = Bubblewrap().run(["gcc", "hog.c", "-o", "hog"], folder, writable=True)
     assert built.ok, built.stderr
-    run = Bubblewrap().run(["./hog"], folder, limits=TIGHT)
+    run = Bubblewrap().run(["./hog"], folder, limits=replace(TIGHT, cpu_s=60.0, wall_s=120.0))
     assert run.status == 7, "malloc fails: the memory of this machine is not used up"
     peek = Bubblewrap().run(["gcc", "peek.c"], folder, writable=True)
     assert "No such file" in peek.stderr
@@ -124,5 +125,5 @@ def test_apptainer_is_called_without_network_home_or_environment():
     command = Apptainer("gcc.sif").command(["./a"], Path("/build"), {"OMP_NUM_THREADS": "2"}, False)
     assert {"--containall", "--cleanenv", "--no-home", "--network=none"} <= set(command)
     assert command[-2:] == ["gcc.sif", "./a"]
-    assert "--bind=/build:/work:ro" in command
+    assert "--bind=/build:/sandbox:ro" in command
     assert "--env=OMP_NUM_THREADS=2" in command

@@ -188,3 +188,10 @@ def test_what_no_model_knows_is_said():
         IterationModel().of("a")
     with pytest.raises(DataError, match="expected one of a, got 'b'"):
         IterationModel({"a": AdaptiveForecaster()}).of("b")
+
+
+def test_neighbours_that_begin_with_the_run_are_no_change_and_a_later_one_is_dated():
+    model = AdaptiveForecaster()
+    times = noisy(np.repeat([2.0, 4.2], [50, 40]), 0.03)
+    one_ahead(model, times, [beside(False), *[beside(True)] * 89])
+    assert model.change.at == [50]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import advice_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def backtest(
     slowdown: o.Slowdown = None,
     within: o.Within = None,
     kind: o.Kind = "auto",
-    trial: o.TrialPlan = None,
+    trial: advice_options.TrialPlan = None,
     machine: Annotated[
         str,
         typer.Option(help="Nodes of the site, for the simulated month; else the most ever in use."),
@@ -50,9 +51,9 @@ def backtest(
     from rheostat.recipes.nodecount import model
 
     space = o.space(knob)
-    chosen_by, limits = o.advice_rules(rule, slowdown, within, objectives)
-    jobs = o.with_trial(o.load(file, form, mapped), trial, space.names)
-    kind = o.advice_kind(kind, jobs, None)
+    chosen_by, limits = advice_options.advice_rules(rule, slowdown, within, objectives)
+    jobs = advice_options.with_trial(o.load(file, form, mapped), trial, space.names)
+    kind = advice_options.advice_kind(kind, jobs, None)
     learner = model(kind, jobs, knobs=space.names, seed=seed)
     with working("learning from the past, advising the recent jobs"):
         result = run(
@@ -64,7 +65,7 @@ def backtest(
             split=test_period or 1.0 - test_fraction,
             objectives=o.judged(jobs, objectives),
         )
-    answer = o.can_answer(learner, jobs, space.names)
+    answer = advice_options.can_answer(learner, jobs, space.names)
     report: Report = explain(result)
     split = test_period or 1.0 - test_fraction
     report = _on_the_machine(report, jobs, result.advice, learner, machine, split=split)

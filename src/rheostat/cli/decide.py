@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import advice_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def decide(
     past: Annotated[
         Path | None, typer.Option(help="Learn from this log instead of from FILE.")
     ] = None,
-    trial: o.TrialPlan = None,
+    trial: advice_options.TrialPlan = None,
     model: o.Saved = None,
     knob: o.Knobs = None,
     objectives: o.Objectives = o.RUNTIME_ENERGY,
@@ -56,9 +57,9 @@ def decide(
 
     space = o.space(knob)
     _known_ending(out)
-    chosen_by, limits = o.advice_rules(rule, slowdown, within, objectives)
+    chosen_by, limits = advice_options.advice_rules(rule, slowdown, within, objectives)
     jobs = o.load(file, form, mapped)
-    log = o.with_trial(o.load(past) if past else jobs, trial, space.names)
+    log = advice_options.with_trial(o.load(past) if past else jobs, trial, space.names)
     jobs = jobs if past else log
     learner, answer, held_out = _learnt(log, model, kind, seed, space.names)
     waiting, seen = _asked(jobs, alone=model is None and past is None)
@@ -91,9 +92,9 @@ def _learnt(
     from rheostat.errors import DataError
     from rheostat.recipes.nodecount import accuracy_on_newest, model
 
-    kind = o.advice_kind(kind, log, saved)
+    kind = advice_options.advice_kind(kind, log, saved)
     learner = o.fitted(log, saved, kind, seed, knobs)
-    answer = o.can_answer(learner, log, knobs)
+    answer = advice_options.can_answer(learner, log, knobs)
     if saved is not None or "submit_s" not in log.columns:
         return learner, answer, {}
     try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rheostat.cli import advice_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def read(
     from rheostat.decision.trial_size import trial_result
     from rheostat.errors import DataError
 
-    log = o.with_trial(o.load(file, form, mapped), plan, (knob,))
+    log = advice_options.with_trial(o.load(file, form, mapped), plan, (knob,))
     result = trial_result(log, knob)
     if result is None:
         raise DataError("trial read", ["expected jobs of two applications that ran at another "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from rheostat.measurement.code.sandbox import INSIDE
 from rheostat.measurement.code.verdict import Finding
 
 MOST = 20
@@ -24,7 +25,6 @@ UNDEFINED = re.compile(
 ADDRESS = re.compile(r"ERROR: (?P<tool>\w+Sanitizer): (?P<message>[^\n]+)")
 FRAME = re.compile(r"(?P<file>[\w./+-]+\.(?:c|cc|cpp|cxx|C|cu|h|hpp|cl)):(?P<line>\d+)")
 RACE = re.compile(r"WARNING: ThreadSanitizer: (?P<message>[^\n(]+)")
-INSIDE = "/work/"
 
 
 def compiler_findings(text: str, rung: str = "compile") -> tuple[Finding, ...]:
@@ -100,10 +100,10 @@ def _own_frame(text: str) -> tuple[str, int]:
     """The first place in a file of the program's own."""
     for m in FRAME.finditer(text):
         file = m["file"]
-        if file.startswith(INSIDE) or not file.startswith("/"):
+        if file.startswith(f"{INSIDE}/") or not file.startswith("/"):
             return _short(file), int(m["line"])
     return "", 0
 
 
 def _short(file: str) -> str:
-    return file.removeprefix(INSIDE)
+    return file.removeprefix(f"{INSIDE}/")

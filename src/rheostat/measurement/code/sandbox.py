@@ -12,11 +12,12 @@ import shutil
 import subprocess
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
 from rheostat.errors import RheostatError
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun, captured
@@ -27,7 +28,8 @@ SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/OpenCL", "/opt/rocm",
             "/sys/devices/system")  # fmt: skip
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp",
                "LANG": "C.UTF-8"}  # fmt: skip
-INSIDE = "/work"
+INSIDE = "/sandbox"
+"""What the folder of a run is called in the sandbox."""
 WAITING = ("sh", "-c", '"$@"; exit $?', "sh")
 """The sandbox's first process; it collects the program, so that its CPU time is known outside."""
 GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
@@ -37,17 +39,30 @@ class SandboxUnavailable(RheostatError):
     """Foreign code cannot be confined on this machine; the message says what to install."""
 
 
-class Sandbox(Protocol):
-    """Something that runs a command in a folder and confines it."""
+@dataclass(frozen=True)
+class Sandbox(ABC):
+    """Something that runs a command in a folder and confines it; a kind of it says how."""
 
-    @property
-    def name(self) -> str:
-        """For verdicts."""
-        ...
+    name: ClassVar[str]
+    tools: ClassVar[tuple[str, ...]] = ()
+    packages: ClassVar[str] = ""
+    as_nobody: ClassVar[bool] = False
+    keeps_environment: ClassVar[bool] = False
+
+    @abstractmethod
+    def command(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
+    ) -> list[str]:
+        """The command line that confines ``command``."""
 
     def why(self) -> str:
         """Why it cannot be used here; empty if it can."""
-        ...
+        missing = [t for t in self.tools if shutil.which(t) is None]
+        if missing:
+            how = f": apt-get install {self.packages}" if self.packages else ""
+            return f"{' and '.join(missing)} not installed{how}"
+        probe = self.run(["true"], Path("/usr"))
+        return "" if probe.ok else f"{self.name}: {probe.stderr.strip() or probe.ending}"
 
     def run(
         self,
@@ -59,8 +74,12 @@ class Sandbox(Protocol):
         environment: Mapping[str, str] | None = None,
         writable: bool = False,
     ) -> SandboxRun:
-        """Run the command; the folder is its working directory."""
-        ...
+        """Run the command in the folder; `INSIDE` is what the folder is called in there."""
+        limits = limits or SandboxLimits()
+        variables = {**ENVIRONMENT, **(environment or {})}
+        whole = self.command(limited(command, limits), folder, variables, writable)
+        user = NOBODY if self.as_nobody and os.getuid() == 0 else None
+        return captured(whole, stdin, limits, user=user, keep_environment=self.keeps_environment)
 
 
 def limited(command: Sequence[str], limits: SandboxLimits) -> list[str]:
@@ -73,40 +92,24 @@ def limited(command: Sequence[str], limits: SandboxLimits) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Bubblewrap:
+class Bubblewrap(Sandbox):
     """Linux namespaces by bubblewrap: own users, processes, network; the host's files unseen.
 
     ``read_only`` are further folders of the host that programs may read, as a compiler under /opt.
     """
 
+    name = "bubblewrap"
+    tools, packages, as_nobody = ("bwrap", "prlimit"), "bubblewrap util-linux", True
     read_only: tuple[str, ...] = ()
     gpu: bool = False
-    name: str = field(default="bubblewrap", init=False)
 
-    def why(self) -> str:
-        """Why it cannot be used here."""
-        missing = [t for t in ("bwrap", "prlimit") if shutil.which(t) is None]
-        if missing:
-            return f"{' and '.join(missing)} not installed: apt-get install bubblewrap util-linux"
-        probe = self.run(["true"], Path("/usr"))
-        return "" if probe.ok else f"bwrap: {probe.stderr.strip() or probe.ending}"
-
-    def run(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        *,
-        stdin: str = "",
-        limits: SandboxLimits | None = None,
-        environment: Mapping[str, str] | None = None,
-        writable: bool = False,
-    ) -> SandboxRun:
-        """Run the command; the folder is /work inside, all else is read-only or absent."""
-        limits = limits or SandboxLimits()
-        walls = [*self._walls(environment or {}), "--bind" if writable else "--ro-bind",
-                 str(folder), INSIDE, "--chdir", INSIDE]  # fmt: skip
-        whole = ["bwrap", *walls, "--", *WAITING, *limited(command, limits)]
-        return captured(whole, stdin, limits, user=NOBODY if os.getuid() == 0 else None)
+    def command(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
+    ) -> list[str]:
+        """All but the folder is read-only or absent."""
+        bind = "--bind" if writable else "--ro-bind"
+        return ["bwrap", *self._walls(environment), bind, str(folder), INSIDE, "--chdir", INSIDE,
+                "--", *WAITING, *command]  # fmt: skip
 
     def _walls(self, environment: Mapping[str, str]) -> Iterator[str]:
         yield from ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")
@@ -127,81 +130,45 @@ class Bubblewrap:
             for path in GPUS:
                 yield from ("--dev-bind-try", path, path)
         yield from ("--dir", INSIDE, "--remount-ro", "/dev", "--remount-ro", "/")
-        for key, value in {**ENVIRONMENT, **environment}.items():
+        for key, value in environment.items():
             yield from ("--setenv", key, value)
 
 
 @dataclass(frozen=True)
-class Apptainer:
+class Apptainer(Sandbox):
     """A container of Apptainer (formerly Singularity), for sites that offer no bubblewrap.
 
     ``image`` holds compilers and tools; without one the host's /usr is seen through ``/``.
     """
 
+    name = "apptainer"
+    tools, keeps_environment = ("apptainer",), True
     image: str = "/"
-    name: str = field(default="apptainer", init=False)
-
-    def why(self) -> str:
-        """Why it cannot be used here."""
-        if shutil.which("apptainer") is None:
-            return "apptainer not installed"
-        probe = self.run(["true"], Path("/usr"))
-        return "" if probe.ok else f"apptainer: {probe.stderr.strip() or probe.ending}"
 
     def command(
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
     ) -> list[str]:
-        """The command line of apptainer that confines ``command``."""
-        kept = {**ENVIRONMENT, **environment}
-        variables = [f"--env={k}={v}" for k, v in kept.items()]
+        """No network, no home, nothing of the environment."""
+        variables = [f"--env={k}={v}" for k, v in environment.items()]
         mode = "rw" if writable else "ro"
         return ["apptainer", "--silent", "exec", "--containall", "--cleanenv", "--no-home",
                 "--net", "--network=none", "--pid", "--ipc", "--no-privs",
                 f"--bind={folder}:{INSIDE}:{mode}", f"--pwd={INSIDE}", *variables, self.image,
                 *command]  # fmt: skip
 
-    def run(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        *,
-        stdin: str = "",
-        limits: SandboxLimits | None = None,
-        environment: Mapping[str, str] | None = None,
-        writable: bool = False,
-    ) -> SandboxRun:
-        """Run the command; the folder is /work inside."""
-        limits = limits or SandboxLimits()
-        whole = self.command(limited(command, limits), folder, environment or {}, writable)
-        return captured(whole, stdin, limits, keep_environment=True)
-
 
 @dataclass(frozen=True)
-class Unsafe:
+class Unsafe(Sandbox):
     """No walls: limits, a clean environment and the current user.  For code that is trusted."""
 
-    name: str = field(default="none (unsafe)", init=False)
+    name = "none (unsafe)"
 
-    def why(self) -> str:
-        """Always usable."""
-        return ""
-
-    def run(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        *,
-        stdin: str = "",
-        limits: SandboxLimits | None = None,
-        environment: Mapping[str, str] | None = None,
-        writable: bool = False,
-    ) -> SandboxRun:
-        """Run the command in the folder itself."""
-        limits = limits or SandboxLimits()
-        variables = {**ENVIRONMENT, **(environment or {})}
-        put = [f"{k}={v}" for k, v in variables.items()]
-        return captured(["env", "-i", "-C", str(folder), *put, *limited(command, limits)], stdin,
-                        limits)  # fmt: skip
+    def command(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
+    ) -> list[str]:
+        """In the folder itself."""
+        put = [f"{k}={v}" for k, v in environment.items()]
+        return ["env", "-i", "-C", str(folder), *put, *command]
 
 
 def sandbox(name: str = "", *, image: str = "/") -> Sandbox:

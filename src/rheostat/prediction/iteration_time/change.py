@@ -134,7 +134,8 @@ class RegimeTracker:
     def _mark(self, at: int) -> None:
         self.since, self.quiet = at, self.count - at
         self.sums[:] = 0.0
-        self.at.append(at)
+        if at >= SETTLED:  # before that there was no level that could have changed
+            self.at.append(at)
 
     def skip(self, steps: int) -> None:
         """So many iterations went by that nobody saw."""
