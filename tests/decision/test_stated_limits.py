@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
+import numpy as np
+import polars as pl
 import pytest
 
 from rheostat import table
+from rheostat.core.outcome import Outcome
+from rheostat.core.space import Knob
 from rheostat.decision.actuate import cap_files
-from rheostat.decision.budget.branch_and_bound import _divisor
+from rheostat.decision.budget import allocate, change_limit, groups, pareto
+from rheostat.decision.budget.allocate_power import PowerLimits, allocate_power
+from rheostat.decision.budget.branch_and_bound import _step
+from rheostat.decision.budget.cap_plan import facts
+from rheostat.decision.budget.hull import Level
+from rheostat.decision.budget.nodes import fleet
+from rheostat.decision.caps import choose_caps
 from rheostat.decision.coschedule import queue_files
+from rheostat.decision.serving.dispatch_queue import DispatchQueue
+from rheostat.decision.serving.proxy_counters import EDGES_S, ProxyCounters
 from rheostat.decision.trial import plan_trial
+from rheostat.decision.trial_size import trial_size
 from rheostat.errors import DataError
+from rheostat.measurement.synthetic.capped_runs import capped_runs
+from rheostat.prediction.surface import Surface
 
 
 def test_a_queue_file_holds_as_many_jobs_as_it_says(tmp_path, monkeypatch) -> None:
@@ -34,6 +52,125 @@ def test_a_limit_without_a_statement_may_take_what_its_register_holds() -> None:
     assert cap_files.REGISTER_W == 2**15 / 8
 
 
-@pytest.mark.parametrize(("a", "b", "step"), [(30.0, 12.0, 6.0), (0.3, 0.1, 0.1), (7.0, 5.0, 1.0)])
-def test_a_common_step_divides_both_even_after_rounding(a, b, step) -> None:
-    assert _divisor(a, b) == pytest.approx(step, abs=1e-6)
+@pytest.mark.parametrize(("steps", "step_w"), [((17, 55, 90), 1 / 3), ((33, 67, 96), 20 / 3),
+                                              ((9, 46, 78), 100 / 7), ((3, 10), 0.1)])  # fmt: skip
+def test_watts_have_their_common_step_however_they_were_rounded(steps, step_w) -> None:
+    watts = np.array(steps) * step_w
+    assert _step([watts], float(watts[-1]), 1e9) == (pytest.approx(step_w, rel=1e-12), True)
+
+
+def test_the_share_of_a_trial_is_that_of_the_jobs_it_needs() -> None:
+    queue = table({"job_id": range(2000), "nodes": [16] * 2000})
+    size = trial_size(plan_trial(queue, share=0.05))
+    assert size.share == pytest.approx(0.05 * size.needed / size.expected)
+    nobody = trial_size(plan_trial(queue, share=0.05, low=16, high=16))
+    assert (nobody.expected, nobody.reached) == (0, np.inf)
+    assert np.isnan(nobody.share)
+
+
+def test_caps_that_all_known_ones_ran_change_nothing_when_asked_for() -> None:
+    runs = capped_runs(4, seed=4, cpu_caps=(140.0, 200.0), gpu_caps=(150.0, 250.0))
+    own = runs.rows(pl.col("app") == "app01")
+    asked_for = [Knob("cpu_cap_w", (140.0,))]
+    plain, asked = (choose_caps(runs, own, "app01", knobs=knobs) for knobs in ((), asked_for))
+    assert asked.kept == plain.kept
+    assert asked.notes == plain.notes == ()
+
+
+def sharing(levels: dict[str, dict[str, float]]):
+    """A plan for two applications whose caps and whose draws differ, on four nodes."""
+    known = {
+        app: Surface(app, ("cap_w",), np.array(caps)[:, None], Outcome({"runtime_s": np.array(s)}))
+        for app, caps, s in (("a", (100.0, 200.0), [[9.0, 6.0], [9.0, 7.0]]),
+                             ("b", (150.0, 400.0), [[9.0, 3.0], [9.0, 5.0]]))
+    }  # fmt: skip
+    nodes = pl.DataFrame({"node": list("wxyz"), "app": ["a", "b", "b", "a"],
+                          "rack": ["1", "1", "2", "2"]})  # fmt: skip
+    return allocate_power(fleet(nodes, known, start="lowest"), PowerLimits(800.0, levels))
+
+
+def test_a_group_with_room_for_all_changes_no_price() -> None:
+    alone, inside = sharing({}), sharing({"rack": {"1": 900.0, "2": 900.0}})
+    assert alone.price[1] < alone.price[2]
+    assert inside.price == pytest.approx(alone.price)
+
+
+def test_a_plan_states_the_worth_of_a_kilowatt_in_percent_of_the_mean_gain() -> None:
+    watt = facts(sharing({}), baselines=False)["watt"]
+    for name, per_w in watt["gain_per_w"].items():
+        percent = per_w * 1000 * 100 / 4  # of four nodes, a thousand times a watt
+        assert watt["mean_gain_percent_per_kw"][name] == pytest.approx(percent)
+
+
+def test_groups_together_do_as_much_work_as_is_said(monkeypatch) -> None:
+    given, solve = [], groups.frontier
+
+    def noted(watts, value, keep, limit, most, **more):
+        given.append(most)
+        return solve(watts, value, keep, limit, most, **more)
+
+    monkeypatch.setattr(groups, "frontier", noted)
+    watts, value = np.tile([1.0, 2.0], (6, 1)), np.tile([0.0, 1.0], (6, 1))
+    level = Level(np.array([0, 0, 0, 0, 1, 1]), np.array([9.0, 9.0]))
+    groups.grouped(watts, value, [level])
+    assert given == pytest.approx([groups.MOST_WORK * 4 / 6, groups.MOST_WORK * 2 / 6])
+
+
+def test_sums_take_the_additions_allowed_and_not_one_more() -> None:
+    watts, value = np.array([[0.0, 10.1], [0.0, 20.2]]), np.array([[0.0, 1.0], [0.0, 5.0]])
+    enough = pareto._SORTING * (1 * 2 + 2 * 2)
+    kept = [np.array([0, 1])] * 2
+    assert pareto.sums(watts, value, kept, 25.0, enough, None) is not None
+    assert pareto.sums(watts, value, kept, 25.0, enough - 1, None) is None
+
+
+def test_few_changes_on_a_large_fleet_are_searched_for_without_a_proof_each(monkeypatch) -> None:
+    proofs, prove = [], allocate.improve_exactly
+
+    def noted(*given, **more):
+        proofs.append(1)
+        return prove(*given, **more)
+
+    monkeypatch.setattr(allocate, "improve_exactly", noted)
+    n = change_limit.SMALL + 1
+    watts = np.tile([100.0, 200.0], (n, 1))
+    value = np.column_stack([np.zeros(n), np.linspace(0.1, 1.0, n)])
+    stays = np.tile([True, False], (n, 1))
+    level = allocate.whole(n, 100.0 * n + 2_000.0)
+    assert change_limit.at_most(watts, value, [level], stays, 5).choice.nonzero()[0].tolist() == [
+        *range(n - 5, n)
+    ]
+    assert len(proofs) == 1
+
+
+def test_those_that_leave_a_queue_do_not_stay_in_it() -> None:
+    async def run() -> None:
+        queue = DispatchQueue(servers=1, in_flight=1)
+
+        async def wait() -> None:
+            async with queue.place(1.0):
+                pass
+
+        async with queue.place(0.0):
+            waiting = [asyncio.ensure_future(wait()) for _ in range(300)]
+            await asyncio.sleep(0)
+            for left, task in zip(range(299, -1, -1), waiting, strict=True):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+                assert queue.waiting == left
+                assert queue.waiting <= len(queue._heap) <= 2 * left + 100
+
+    asyncio.run(run())
+
+
+def test_the_histogram_of_waits_counts_each_wait_up_to_every_edge() -> None:
+    counters = ProxyCounters()
+    for seconds in (0.005, 0.01, 0.5, 1000.0):
+        counters.waited(seconds)
+    lines = dict(x.rsplit(" ", 1) for x in counters.text({}).splitlines() if "_wait_" in x)
+    name = "rheostat_proxy_wait_seconds"
+    buckets = [lines[f'{name}_bucket{{le="{edge}"}}'] for edge in ("0.01", "0.1", "1", "+Inf")]
+    assert buckets == ["2", "2", "3", "4"]
+    assert sum(x.startswith(f"{name}_bucket") for x in lines) == len(EDGES_S) + 1
+    assert (lines[f"{name}_sum"], lines[f"{name}_count"]) == ("1000.515000", "4")

@@ -55,7 +55,7 @@ def recorded(root: Path, book: Path) -> Tests:
 def _test_files(root: Path) -> Iterator[tuple[str, str]]:
     """(what pytest is given, digest) of each test file, and of each package for its examples."""
     for folder in FOLDERS:
-        for path in sorted((root / "tests" / folder).glob("test_*.py")):
+        for path in sorted((root / "tests" / folder).rglob("test_*.py")):
             yield path.relative_to(root).as_posix(), _digest([path])
     for name in BESIDE:
         yield f"tests/{name}", _digest([root / "tests" / name])
