@@ -43,12 +43,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def first_commands(folder: Path) -> None:
-    """What the README's four users have: sacct's output, a trace, a table of runs, a code."""
+    """What the README's users have: sacct's output, a trace, tables of runs, a code."""
     from datetime import datetime, timedelta
 
     from rheostat.measurement.swf import write_swf
     from rheostat.measurement.synthetic import World
     from rheostat.training.priority.generated_sites import generated_site
+    from tests.prediction.test_serving_law import runs as serving_runs
 
     def clock(seconds: float) -> str:
         return (datetime(2026, 10, 1) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
@@ -69,6 +70,7 @@ def first_commands(folder: Path) -> None:
               [f"MaxProcs: {procs}"])  # fmt: skip
     runs = "\n".join(f"{n},{400 / n + 9 * n},{0.3 * n}" for n in (1, 2, 4, 8))
     (folder / "runs.csv").write_text(f"nodes,wall_s,power_kW\n{runs}\n")
+    serving_runs(36, seed=1).frame.write_csv(folder / "serving.csv")
     (folder / "space.toml").write_text("[knobs]\nnodes = [1, 2, 4, 8]\n")
     code = 'echo "{\\"runtime_s\\": $((400 / $1 + 9 * $1)), \\"power_w\\": $((250 * $1))}"'
     (folder / "solve").write_text(f"#!/bin/sh\n{code}\n")

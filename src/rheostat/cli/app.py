@@ -24,11 +24,8 @@ GROUPS = {
         "budget",
         "coschedule",
     ),
-    "Serving": ("llm",),
-    "Deep learning": ("dnn",),
-    "Source code": ("code",),
-    "Networks": ("network",),
-    "Time passes": ("simulate", "train", "explain"),
+    "Simulate and train": ("simulate", "train", "explain"),
+    "AI, programs, networks": ("llm", "dnn", "code", "network"),
 }
 
 app = typer.Typer(

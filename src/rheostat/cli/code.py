@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rheostat.measurement.code.verdict import Evidence, Verdict
 
 code = typer.Typer(
-    help="Source code as a knob: whether a candidate program does what the original does.",
+    help="Programs: verify a changed one, search or translate to faster and thriftier variants.",
     no_args_is_help=True,
 )
 Unconfined = Annotated[

@@ -43,7 +43,7 @@ def measure(
     html: o.Html = None,
     json: o.Json = False,
 ) -> None:
-    """Run a command; tell its time and energy, domain by domain, and how each is known.
+    """Run a command; print its time and energy, domain by domain, and how each is known.
 
     A domain is measured, derived, estimated or unavailable, and the reason is said.  Without any
     meter the time is told and power is unavailable.  Leaves with the status of the command.

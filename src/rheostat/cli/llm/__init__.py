@@ -10,7 +10,7 @@ from rheostat.cli.llm.requests import calibrate, rank
 from rheostat.cli.llm.simulate import simulate
 
 llm = typer.Typer(
-    help="Serving language models: an energy law, and the configuration to take.",
+    help="Serving language models: energy law, configuration, order of requests, a proxy.",
     no_args_is_help=True,
 )
 for _command in (fit, plan, rank, simulate, calibrate, proxy):
