@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "tools" / "mutants"
-_spec = importlib.util.spec_from_file_location("changes", FOLDER / "changes.py")
-changes = importlib.util.module_from_spec(_spec)
-sys.modules["changes"] = changes
-_spec.loader.exec_module(changes)
+
+
+def loaded(name: str):
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+changes, child = loaded("changes"), loaded("child")
 
 SOURCE = '''"""A docstring with 1 + 2 and True."""
 
@@ -88,3 +99,43 @@ def test_a_package_offers_many_changes(package) -> None:
     root = FOLDER.parents[1]
     every = [c for _, one in changes.of_package(root, package) for c in one]
     assert len({c.ident for c in every}) == len(every) > 500
+
+
+@pytest.mark.parametrize(
+    ("work", "code"),
+    [(lambda: 5, 5), (lambda: 1 // 0, 70), (lambda: os.killpg(0, signal.SIGTERM), -15),
+     (lambda: time.sleep(60), -9)],
+)  # fmt: skip
+def test_however_a_child_ends_its_parent_goes_on(work, code, capfd) -> None:
+    assert child.in_child(work, 0.3) == code
+
+
+WAITS = """
+import os, sys, time
+sys.path.insert(0, {folder!r})
+from child import Ended, in_child, raise_on_signals
+
+def work():
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+raise_on_signals()
+try:
+    in_child(work, 60)
+except Ended as end:
+    print(end)
+    sys.exit(end.exit_code)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_ended_says_so_and_takes_its_child_with_it(number) -> None:
+    source = WAITS.format(folder=str(FOLDER))
+    run = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
+    inner = int(run.stdout.readline())
+    run.send_signal(number)
+    said, _ = run.communicate(timeout=60)
+    assert said == f"ended by {number.name}; the same command goes on\n"
+    assert run.returncode == 128 + number
+    with pytest.raises(ProcessLookupError):
+        os.kill(inner, 0)

@@ -21,17 +21,14 @@ import os
 import random
 import resource
 import shutil
-import signal
 import sys
 import tempfile
-import time
 import tomllib
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 # loaded once, before the children are made; nothing of the project itself is
 import hypothesis.extra.numpy  # noqa: F401
@@ -43,6 +40,7 @@ import scipy.optimize
 import scipy.stats  # noqa: F401
 import sklearn.ensemble  # noqa: F401
 from changes import Change, of_package
+from child import BROKEN, Ended, in_child, raise_on_signals
 from covered import OPTIONS, PACKAGES, Tests, environment, recorded, suited
 from rich.console import Console
 from rich.progress import track
@@ -55,7 +53,6 @@ SPARE_S, TIMES, WALL_S, MEMORY_B = 8.0, 3.0, 900.0, 12 * 2**30
 LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 BELOW = {"core": (), "measurement": ("core",), "tradeoff": ("core", "measurement", "prediction"),
          "decision": ("core", "measurement", "prediction")}  # fmt: skip
-BROKEN = 70
 console = Console(stderr=True)
 
 
@@ -104,15 +101,8 @@ def _result(copy: Path, chosen: Sequence[str], usual_s: float) -> dict[str, obje
     """The tests in a child, which has the large libraries loaded already."""
     (copy / "list.json").write_text(json.dumps(chosen), encoding="utf-8")
     files = list(dict.fromkeys(t.partition("::")[0] for t in chosen))
-    child = os.fork()
-    if not child:
-        _child(copy, files, int(SPARE_S + TIMES * usual_s))
-    until = time.monotonic() + WALL_S
-    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
-        if time.monotonic() > until:
-            os.killpg(child, signal.SIGKILL)
-        time.sleep(0.02)
-    code = os.waitstatus_to_exitcode(ended[1])
+    allowed_s = int(SPARE_S + TIMES * usual_s)
+    code = in_child(partial(_tested, copy, files, allowed_s), WALL_S)
     said = (copy / "said.txt").read_text(encoding="utf-8", errors="replace").splitlines()
     last = [x.strip() for x in said if x.startswith(("FAILED", "ERROR"))]
     if code in (BROKEN, 3, 4):  # an error of the tests' surroundings says nothing of the change
@@ -121,25 +111,17 @@ def _result(copy: Path, chosen: Sequence[str], usual_s: float) -> dict[str, obje
     return {"status": status, "tests": len(chosen), "by": last[0][:200] if last else f"exit {code}"}
 
 
-def _child(copy: Path, files: Sequence[str], allowed_s: int) -> NoReturn:
-    code = BROKEN
-    try:
-        os.setsid()
-        resource.setrlimit(resource.RLIMIT_CPU, (allowed_s, allowed_s + 5))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_B, MEMORY_B))
-        with (copy / "said.txt").open("wb") as said:
-            os.dup2(said.fileno(), 1)
-            os.dup2(said.fileno(), 2)
-        os.chdir(copy)
-        os.environ.update(environment(copy, MUTANTS_LIST=str(copy / "list.json")))
-        sys.dont_write_bytecode = False
-        code = int(pytest.main([*OPTIONS, *LOADED, "-x", "--tb=no", "-rfE", *files]))
-    except BaseException:  # noqa: BLE001 - a child must not go on as its parent
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+def _tested(copy: Path, files: Sequence[str], allowed_s: int) -> int:
+    """The tests in this process, within so many CPU seconds; the exit code of pytest."""
+    resource.setrlimit(resource.RLIMIT_CPU, (allowed_s, allowed_s + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_B, MEMORY_B))
+    with (copy / "said.txt").open("wb") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+    os.chdir(copy)
+    os.environ.update(environment(copy, MUTANTS_LIST=str(copy / "list.json")))
+    sys.dont_write_bytecode = False
+    return int(pytest.main([*OPTIONS, *LOADED, "-x", "--tb=no", "-rfE", *files]))
 
 
 def load_below(package: str, copy: Path) -> None:
@@ -259,11 +241,12 @@ def main() -> int:
     path = OUT / f"seed{given.seed}.jsonl"
     wanted = sample(given.number, given.seed, given.packages.split(","))
     if not given.report:
+        raise_on_signals()
         try:
             run(wanted, path, again=given.again)
-        except KeyboardInterrupt:
-            console.print("interrupted; the same command goes on")
-            return 130
+        except Ended as end:
+            console.print(str(end))
+            return end.exit_code
     return 0 if report(wanted, path) >= given.least else 1
 
 
