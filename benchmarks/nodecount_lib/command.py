@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--data", type=Path, help="folder with measured runs (CSV, searched recursively)"
     )
-    p.add_argument("--methods", help="comma-separated names, or 'all'; default all, quick eleven")
+    p.add_argument("--methods", help="comma-separated names, or 'all'; default all, quick twelve")
     p.add_argument("--pools", help="comma-separated shell patterns of pool names, or 'all'")
     p.add_argument(
         "--seeds", type=int, help=f"number of seeds (default {FULL_SEEDS}, quick {QUICK_SEEDS})"

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from .noise import of_repeats
 from .pools import Array, Pool, make_pool
 from .roles import Roles, guess_roles, told_roles, unit_of
 
@@ -138,9 +139,8 @@ def _pool(rows: pl.DataFrame, roles: Roles, path: Path, *, key: tuple[str, ...])
         return "no knob takes several values" if len(rows) else "no row has runtime and power"
     settings = rows.select(pl.col(k).cast(pl.Float64) for k in knobs).to_numpy()
     unique, inverse = np.unique(settings, axis=0, return_inverse=True)
-    table = np.stack(
-        [np.median(y[usable][inverse.reshape(-1) == i], axis=0) for i in range(len(unique))]
-    )
+    runs = [y[usable][inverse.reshape(-1) == i] for i in range(len(unique))]
+    table = np.stack([np.median(r, axis=0) for r in runs])
     machine = "-".join((path.stem, *key[: len(roles.machine)]))
     app = "-".join(k for k in key[len(roles.machine) :] if k) or "all"
     return make_pool(
@@ -151,4 +151,5 @@ def _pool(rows: pl.DataFrame, roles: Roles, path: Path, *, key: tuple[str, ...])
         settings=unique,
         y=table,
         source=path.name,
+        repeats=of_repeats([np.log(r) for r in runs]),
     )

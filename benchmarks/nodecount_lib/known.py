@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from .noise import of_repeats
 from .pools import Pool, make_pool
 
 Loaded = tuple[list[Pool], list[str]]
@@ -46,8 +47,7 @@ def load_spechpc(frame: pl.DataFrame, path: Path) -> Loaded:
                 f"{path.name}: {bench} on {cluster} left out, only {len(best)} node counts"
             )
             continue
-        runtime, pkg, dram = _columns(best, "rt_unhalted_max", "power_pkg_W", "power_dram_W").T
-        y = np.stack([runtime, pkg + dram, runtime * (pkg + dram)], axis=1)
+        repeats = [_of_spechpc(r) for _, r in runs.sort("hosts").group_by("hosts")]
         pools.append(
             make_pool(
                 f"spechpc-{cluster}/{bench}",
@@ -55,11 +55,18 @@ def load_spechpc(frame: pl.DataFrame, path: Path) -> Loaded:
                 str(bench),
                 knobs=("nodes",),
                 settings=_columns(best, "hosts"),
-                y=y,
+                y=_of_spechpc(best),
                 source=path.name,
+                repeats=of_repeats([np.log(r) for r in repeats]),
             )
         )
     return pools, notes
+
+
+def _of_spechpc(runs: pl.DataFrame) -> np.ndarray:
+    """Runtime, power of package and DRAM, energy of each run."""
+    runtime, pkg, dram = _columns(runs, "rt_unhalted_max", "power_pkg_W", "power_dram_W").T
+    return np.stack([runtime, pkg + dram, runtime * (pkg + dram)], axis=1)
 
 
 def load_lulesh(frame: pl.DataFrame, path: Path) -> Loaded:

@@ -74,10 +74,15 @@ def attainable(f: Array, reference: float = REFERENCE) -> Array:
 
 
 class Judge:
-    """Scores sets of measured settings of one pool on one pair of objectives."""
+    """Scores sets of measured settings of one pool on one pair of objectives.
 
-    def __init__(self, log_pair: Array) -> None:
+    ``noise`` (2,) are the standard deviations of one measurement's logs.
+    """
+
+    def __init__(self, log_pair: Array, noise: Array | None = None) -> None:
         self.f = normalise(log_pair)
+        span = log_pair.max(axis=0) - log_pair.min(axis=0)
+        self.slack = np.zeros(2) if noise is None else noise / span
         self.front = front_of(self.f)
         self.best = attainable(self.f)
         self.total = hypervolume(self.f)
@@ -91,3 +96,16 @@ class Judge:
         none."""
         k = min(len(chosen), len(self.best) - 1)
         return hypervolume(self.f[chosen]) / float(self.best[k]) if k else None
+
+    def attained_beyond_noise(self, chosen: list[int]) -> float | None:
+        """`attained`, with every chosen setting better by one standard deviation of the noise.
+
+        Only what the true front dominates counts, so that noise earns nothing beyond it.
+        """
+        k = min(len(chosen), len(self.best) - 1)
+        if not k:
+            return None
+        eased = self.f[chosen] - self.slack
+        joined = hypervolume(np.vstack([eased, self.f[self.front]]))
+        common = hypervolume(eased) + self.total - joined
+        return min(1.0, common / float(self.best[k]))

@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .noise import of_neighbours
 
 Array = NDArray[np.float64]
 
@@ -73,6 +76,12 @@ class Pool:
     settings: Array
     log_y: Array
     source: str = ""
+    repeats: Array | None = None
+
+    @cached_property
+    def noise(self) -> Array:
+        """Standard deviations (3,) of one measurement's logs, by repeats or else by neighbours."""
+        return of_neighbours(self.x, self.log_y) if self.repeats is None else self.repeats
 
     @property
     def n(self) -> int:
@@ -106,11 +115,15 @@ def make_pool(
     settings: Array,
     y: Array,
     source: str,
+    repeats: Array | None = None,
 ) -> Pool:
-    """Pool from raw values `y` (N, 3), rows sorted by setting so file order does not matter."""
+    """Pool from raw values `y` (N, 3), rows sorted by setting so file order does not matter.
+
+    ``repeats`` (3,) is what repeated runs say of the noise, if there are any.
+    """
     settings = np.asarray(settings, dtype=float)
     order = np.lexsort(settings.T[::-1])
-    return Pool(name, family, app, knobs, settings[order], np.log(y[order]), source)
+    return Pool(name, family, app, knobs, settings[order], np.log(y[order]), source, repeats)
 
 
 def prior_of(pool: Pool, pools: list[Pool]) -> list[Pool]:

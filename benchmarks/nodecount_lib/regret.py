@@ -68,8 +68,12 @@ def choose(belief: Array, question: Question) -> int:
     return int(np.argmin(limited))
 
 
-def regret_of(log_y: Array, question: Question, choice: int) -> tuple[float, bool]:
+def regret_of(
+    log_y: Array, question: Question, choice: int, noise: Array | None = None
+) -> tuple[float, bool]:
     """Regret of a choice judged by the true values, and whether it broke its bound.
+
+    With ``noise`` (3,) only what is lost beyond one standard deviation of a measurement counts.
 
     >>> y = np.log(np.array([[1.0, 4.0, 4.0], [2.0, 1.0, 2.0]]))
     >>> regret_of(y, Question(0, 1, float(np.log(2.0))), 0)
@@ -78,5 +82,7 @@ def regret_of(log_y: Array, question: Question, choice: int) -> tuple[float, boo
     feasible = log_y[:, question.limit] <= question.bound + SLACK
     oracle = log_y[feasible, question.minimise].min()
     excess = log_y[choice, question.limit] - question.bound
-    loss = max(0.0, log_y[choice, question.minimise] - oracle) + max(0.0, excess)
+    slack = np.zeros(3) if noise is None else noise
+    dearer = log_y[choice, question.minimise] - oracle - slack[question.minimise]
+    loss = max(0.0, dearer) + max(0.0, excess - slack[question.limit])
     return float(loss), bool(excess > SLACK)

@@ -16,7 +16,7 @@ from .pools import PAIRS, Pool
 from .regret import Question, choose, questions, regret_of
 
 BUDGETS = (0, 1, 2, 4, 8, 12, 20)
-METRIC_VERSION = "1"
+METRIC_VERSION = "2"
 Row = dict[str, Any]
 
 
@@ -54,7 +54,8 @@ def replay(entry: Entry, case: Case, seed: int) -> list[Row]:
 def _walk(entry: Entry, case: Case, seed: int, pair_names: list[str]) -> list[Row]:
     pool = case.pool
     method = entry.build(case.problem(PAIRS[pair_names[0]]), seed)
-    judges = {name: Judge(pool.log_y[:, list(PAIRS[name])]) for name in pair_names}
+    pairs = {name: list(PAIRS[name]) for name in pair_names}
+    judges = {name: Judge(pool.log_y[:, p], pool.noise[p]) for name, p in pairs.items()}
     asked = {name: questions(pool, PAIRS[name]) for name in pair_names}
     rows: list[Row] = []
     started = time.process_time()
@@ -116,11 +117,15 @@ def _measure(method: Method, pool: Pool, left: int) -> None:
 def _score(
     judge: Judge, seen: list[int], pool: Pool, asked: list[Question], answers: list[int]
 ) -> Row:
-    judged = [regret_of(pool.log_y, q, a) for q, a in zip(asked, answers, strict=True)]
-    share = judge.attained(seen)
+    pairs = list(zip(asked, answers, strict=True))
+    judged = [regret_of(pool.log_y, q, a) for q, a in pairs]
+    eased = [regret_of(pool.log_y, q, a, pool.noise)[0] for q, a in pairs]
+    share, beyond = judge.attained(seen), judge.attained_beyond_noise(seen)
     return {
         "hv_fraction": round(judge.fraction(seen), 6),
         "hv_attainable": None if share is None else round(share, 6),
+        "hv_attainable_noise": None if beyond is None else round(beyond, 6),
         "regret": round(float(np.mean([loss for loss, _ in judged])), 6),
+        "regret_noise": round(float(np.mean(eased)), 6),
         "violation_rate": round(float(np.mean([broken for _, broken in judged])), 6),
     }

@@ -24,7 +24,8 @@ from .replay import Row
 
 BOOTSTRAPS = 2000
 METRICS = ("hv_fraction", "hv_attainable", "regret")
-LOWER_IS_BETTER = {"regret"}
+BEYOND_NOISE = ("hv_attainable_noise", "regret_noise")
+LOWER_IS_BETTER = {"regret", "regret_noise"}
 Cell = tuple[str, str, int]
 
 
@@ -51,16 +52,17 @@ class Scores:
         self.budgets = sorted({r["budget"] for r in rows})
         self.seeds = 1 + max(r["seed"] for r in rows)
         at = {p: i for i, p in enumerate(self.pools)}
-        blank = np.full((len(METRICS), len(self.pools), self.seeds), np.nan)
+        kept = (*METRICS, *BEYOND_NOISE)
+        blank = np.full((len(kept), len(self.pools), self.seeds), np.nan)
         self._cells: dict[Cell, Array] = defaultdict(blank.copy)
         for r in rows:
             cell = self._cells[r["method"], r["objectives"], r["budget"]]
-            values = [np.nan if r[m] is None else r[m] for m in METRICS]
+            values = [np.nan if r.get(m) is None else r[m] for m in kept]
             cell[:, at[r["pool"]], r["seed"]] = values
 
     def of(self, metric: str, method: str, objectives: str, budget: int) -> Array:
         """Scores (P, S) of one method; NaN where it was not run."""
-        return self._cells[method, objectives, budget][METRICS.index(metric)]
+        return self._cells[method, objectives, budget][(*METRICS, *BEYOND_NOISE).index(metric)]
 
     def mean(self, metric: str, method: str, objectives: str, budget: int) -> float:
         """Mean over pools of the means over seeds; NaN if nothing was run."""

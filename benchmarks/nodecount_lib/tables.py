@@ -14,9 +14,11 @@ def show(scores: Scores, console: Console) -> None:
     for objectives in scores.objectives:
         for metric, title in (
             ("hv_attainable", "share of the attainable hypervolume"),
+            ("hv_attainable_noise", "the same, differences within noise not counted"),
             ("regret", "decision regret"),
+            ("regret_noise", "decision regret beyond noise"),
         ):
-            console.print(_table(scores, objectives, metric, f"{objectives}: mean {title}"))
+            console.print(_table(scores, objectives, metric, f"{objectives}: {title}, mean"))
 
 
 def _table(scores: Scores, objectives: str, metric: str, title: str) -> Table:

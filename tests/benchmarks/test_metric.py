@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from nodecount_lib.metric import Judge, attainable, front_of, hypervolume, normalise
+from nodecount_lib.noise import of_neighbours, of_repeats
 
 
 def test_one_point_dominates_a_rectangle() -> None:
@@ -50,3 +51,29 @@ def test_scores_do_not_depend_on_units() -> None:
     y = np.random.default_rng(5).random((9, 2))
     chosen = [0, 3, 4]
     assert Judge(y).fraction(chosen) == pytest.approx(Judge(y * 7 + 2).fraction(chosen))
+
+
+def test_repeats_and_neighbours_tell_a_known_noise() -> None:
+    rng = np.random.default_rng(7)
+    true = np.array([0.01, 0.02, 0.05])
+    repeats = [rng.normal(0, 1, 3) + rng.normal(0, true, (k, 3)) for k in [2] * 300 + [5] * 100]
+    assert of_repeats(repeats) == pytest.approx(true, rel=0.15)
+    assert of_repeats([np.zeros((1, 3))]) is None
+    x = np.stack(np.meshgrid(np.linspace(0, 1, 30), np.geomspace(0.1, 1, 12)), -1).reshape(-1, 2)
+    line = x @ np.array([[1.0, 2.0, 3.0], [-1.0, 0.5, 0.0]])
+    assert of_neighbours(x, line + rng.normal(0, true, line.shape)) == pytest.approx(true, rel=0.2)
+    assert of_neighbours(x[:2], line[:2]).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_what_noise_hides_costs_nothing_and_earns_nothing() -> None:
+    """Third row: as good as the second but for 0.01; fourth: far from the front."""
+    y = np.array([[0.0, 1.0], [0.4, 0.4], [0.41, 0.41], [0.9, 0.9], [1.0, 0.0]])
+    exact, noisy = Judge(y), Judge(y, np.array([0.02, 0.02]))
+    for chosen in ([1], [2], [3], [0, 2, 4], [0, 1, 4]):
+        assert exact.attained_beyond_noise(chosen) == pytest.approx(exact.attained(chosen))
+        assert noisy.attained_beyond_noise(chosen) >= noisy.attained(chosen)
+    assert noisy.attained([0, 2, 4]) < 0.99
+    assert noisy.attained_beyond_noise([0, 2, 4]) > 0.995
+    assert noisy.attained_beyond_noise([0, 1, 4]) <= 1.0
+    assert noisy.attained_beyond_noise([3]) < 0.2
+    assert noisy.attained_beyond_noise([]) is None

@@ -48,3 +48,11 @@ def test_unknown_settings_are_not_chosen_while_something_is_known() -> None:
     belief = np.full((3, 3), np.nan)
     belief[1] = [1.0, 9.0, 10.0]
     assert choose(belief, Question(0, 1, 5.0)) == 1
+
+
+def test_a_loss_within_noise_is_not_counted(pool) -> None:
+    q = Question(minimise=0, limit=1, bound=float(np.log(500.0)))
+    for choice in (0, 4, 15):
+        loss, broken = regret_of(pool.log_y, q, choice)
+        eased = regret_of(pool.log_y, q, choice, np.array([0.1, 0.1, 0.1]))
+        assert eased == (pytest.approx(max(0.0, loss - 0.1)), broken)

@@ -154,6 +154,43 @@ def test_population_recovers_mean_and_spread_of_slopes():
     assert np.sqrt(rise @ found.covariance @ rise) == pytest.approx(slopes.std(), rel=0.25)
 
 
+@pytest.mark.parametrize("runs", [[4, 3, 5], [60, 40, 50]])
+def test_the_population_is_that_of_the_information_form(runs):
+    """One round against the textbook's: posterior precision F' N^-1 F + S^-1 of every job.
+
+    With fewer runs than weights and with more; runs beside the weights count as noise.
+    """
+    rng = np.random.default_rng(5)
+    units = [rng.uniform(-1, 1, (n, 2)) for n in runs]
+    logs = [np.stack([3 - u[:, 0], 1 + u[:, 1]]) + rng.normal(0, 0.1, (2, len(u))) for u in units]
+    basis = Basis.over(np.vstack(units), np.array([True, True]), count=6, length=0.5)
+    found = [learn(basis, units, logs, prior_jobs=1.5, rounds=r) for r in (1, 2)]
+
+    levels = np.array([y.mean(axis=1) for y in logs])
+    size = basis(units[0]).shape[1]
+    prior = np.kron(np.diag([1.0, 0.5]), np.diag(basis.variances(0.5, 0.3, 0.15, 0.1)))
+    mean, covariance, noise = np.zeros(2 * size), prior, np.full(2, 0.03**2)
+    for population in found:
+        weights, spreads, squares, inverse = [], 0.0, np.zeros(2), np.linalg.inv(covariance)
+        for u, y in zip(units, logs, strict=True):
+            f, centred = basis(u), (y - levels.mean(axis=0)[:, None])
+            n = np.repeat(noise, len(u))[:, None]
+            spread = np.linalg.inv(both(f).T @ (both(f) / n) + inverse)
+            weights.append(spread @ (both(f).T @ (centred.ravel() / n[:, 0]) + inverse @ mean))
+            spreads = spreads + spread
+            left = (centred.ravel() - both(f) @ weights[-1]) ** 2
+            left += np.diag(both(f) @ spread @ both(f).T)
+            squares += left.reshape(2, -1).sum(axis=1)
+        of_mean = np.linalg.inv(9 * prior) + 3 * inverse
+        mean = np.linalg.solve(of_mean, 3 * inverse @ np.mean(weights, axis=0))
+        apart = np.array(weights) - mean
+        covariance = (1.5 * prior + apart.T @ apart + spreads) / 4.5
+        noise = np.clip((squares + 8 * 0.03**2) / (sum(runs) + 8), 0.003**2, 0.3**2)
+        assert population.mean == pytest.approx(mean, abs=1e-6)
+        assert population.covariance == pytest.approx(covariance, abs=1e-6)
+        assert population.weights == pytest.approx(np.array(weights), abs=1e-6)
+
+
 def test_jobs_measured_elsewhere_still_teach():
     """Each past job saw another third of the settings; the slope they share is learned.
 

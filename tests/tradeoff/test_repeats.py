@@ -79,7 +79,7 @@ def test_repeats_are_draws_of_one_setting():
     assert front.mean("runtime_s").tolist() == [5.0]
 
 
-def test_next_says_that_a_setting_is_measured_already(tmp_path, capsys):
+def test_next_and_search_say_in_the_same_words_that_a_setting_is_measured_already(tmp_path, capsys):
     pytest.importorskip("torch")
     file = tmp_path / "runs.csv"
     runs(0.2).frame.write_csv(file)
@@ -89,4 +89,15 @@ def test_next_says_that_a_setting_is_measured_already(tmp_path, capsys):
     assert first["repeat"]
     assert first["setting"]["nodes"] != 32
     assert run(["next", str(file), "--knob", knob]) == 0
-    assert "measured already" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    nodes = first["setting"]["nodes"]
+    words = f"{nodes} nodes: measured already, but runs differ so much that a repeat tells more."
+    assert words in told
+    space = tmp_path / "space.toml"
+    space.write_text(f"[knobs]\nnodes = {list(NODES.values)}\n")
+    program = """echo '{{"runtime_s": 30, "power_w": 400}}'"""
+    given = ["--measure", program, "--from", str(file), "--budget", "1", "--json"]
+    assert run(["search", str(space), *given]) == 0
+    out, err = capsys.readouterr()
+    assert words in err.splitlines()
+    assert json.loads(out)["repeats"] == [{"nodes": nodes}]

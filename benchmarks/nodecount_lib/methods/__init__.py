@@ -24,6 +24,7 @@ REGISTRY: dict[str, Entry] = {
     e.name: e
     for e in [
         _entry("ours", "ours", "Ours", code_version() + "-2", uses_prior=True),
+        _entry("ours-cold", "ours", "OursCold", code_version() + "-1"),
         _entry("random", "simple", "RandomSearch", "1", pair_free=True),
         _entry("sobol", "simple", "SobolSearch", "1", pair_free=True),
         _entry("nsga2", "simple", "Nsga2", "1"),
@@ -54,6 +55,7 @@ REGISTRY: dict[str, Entry] = {
 
 QUICK_METHODS = [
     "ours",
+    "ours-cold",
     "botorch",
     "botorch-corners",
     "random",

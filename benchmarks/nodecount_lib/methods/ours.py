@@ -6,6 +6,7 @@ runs.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,13 @@ class Ours(Method):
         limit = Limit(COLUMNS[question.limit], float(np.exp(question.bound)), "")
         chosen = self._search.recommend(COLUMNS[question.minimise], limit)
         return self._settings.index(tuple(chosen.values()))
+
+
+class OursCold(Ours):
+    """The same, by a site that has no runs of other applications."""
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        super().__init__(replace(problem, prior=[]), seed)
 
 
 class _Listed:

@@ -79,27 +79,39 @@ def _show(asker: Any, asked: JobTable, known: int, rule: Any, limits: Any, *, js
     )
     heads = (*asker.space.names, *names)
     grid = Grid(heads, rows, ("",) * len(asker.space.names) + tuple(map(unit_of, names)))
-    again = [asker.measured(s) for s in settings]
+    again = repeats(asker, asked)
     facts = {
         "method": type(asker).__name__,
         "measured": known,
         "next": [
-            {"setting": s, "repeat": r, "expected": e}
-            for s, r, e in zip(settings, again, expected, strict=True)
+            {"setting": s, "repeat": s in again, "expected": e}
+            for s, e in zip(settings, expected, strict=True)
         ],
         **best(asker, rule, limits),
     }
     if json:
         put_json("rheostat.next/1", facts)
         return
-    said = [f"{known} settings are measured; measure next:"]
-    if any(again):
-        said.append("The first is measured already: runs differ so much that a repeat tells more.")
+    said = [f"{known} settings are measured; measure next:", *map(repeat_words, again)]
     titles = tuple(plain_name(h) if h in names else h for h in heads)
     section = Section("next", tuple(said), Grid(titles, rows, grid.units))
     put_report(Report("", [section, Section("so far", best_words(facts))], facts), grid)
     if not sys.stdout.isatty():
         tell(" ".join([*said[1:], *best_words(facts)]))
+
+
+def repeats(asker: Any, asked: JobTable) -> list[dict[str, Any]]:
+    """The settings asked that are measured already: the method wants another run of them."""
+    settings = asked.select(asker.space.names).frame.rows(named=True)
+    return [s for s in settings if asker.measured(s)]
+
+
+def repeat_words(setting: dict[str, Any]) -> str:
+    """Why a setting is to be measured once more."""
+    from rheostat.explanation.number_words import setting_words
+
+    said = "measured already, but runs differ so much that a repeat tells more"
+    return f"{setting_words(setting)}: {said}."
 
 
 def best(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.front import Front
+    from rheostat.core.jobs import JobTable
     from rheostat.core.space import Space
 
 
@@ -53,6 +54,7 @@ def search(
     missing watts, where they can. Without a meter, --objectives runtime_s,node_hours needs no
     energy, and --power-model predicts it. A run that fails is not asked again.
     """
+    from rheostat.cli.next import repeat_words, repeats
     from rheostat.cli.output import tell
     from rheostat.core.units import parse_duration
     from rheostat.recipes.search_defaults import distinct, proposer
@@ -73,11 +75,20 @@ def search(
     for note in asker.notes:
         tell(f"note: {note.message}")
     meter = _meter(measure, knobs, wanted, repeat, parse_duration(timeout), model=power_model)
-    options = run(asker, meter, budget, journal=journal, progress=_progress(json=json))
+    again: list[dict[str, Any]] = []
+
+    def announce(asked: JobTable) -> None:
+        for setting in repeats(asker, asked):
+            again.append(setting)
+            tell(repeat_words(setting))
+
+    options = run(
+        asker, meter, budget, journal=journal, progress=_progress(json=json), asked=announce
+    )
     for note in (*options.outcome.notes, *meter.notes):
         tell(f"note: {note.message}")
     shown = options if at_hand is None else asker.front
-    _show(shown, asker, chosen_by, limits, json=json, html=html, figure=figure)
+    _show(shown, asker, again, chosen_by, limits, json=json, html=html, figure=figure)
 
 
 NO_METER = (
@@ -119,6 +130,7 @@ def _progress(*, json: bool) -> Any:
 def _show(
     options: Front,
     asker: Any,
+    again: list[dict[str, Any]],
     rule: Any,
     limits: tuple[Any, ...],
     *,
@@ -139,6 +151,7 @@ def _show(
         choice, stop = None, infeasible
     sections, facts = explain_front(options, None if choice is None else choice.index, None)
     facts |= {"evaluations": len(options), "feasible": stop is None, "choice": None}
+    facts["repeats"] = again
     if choice is not None:
         more, reasons = explain_choice(choice, options)
         sections, facts = [*sections, *more], facts | reasons

@@ -26,6 +26,7 @@ from rheostat.tradeoff.search_journal import SearchJournal
 
 Measure = Callable[[JobTable], Outcome]
 Progress = bool | Callable[[int, int], None]
+Asked = Callable[[JobTable], None]
 
 
 def search(
@@ -37,6 +38,7 @@ def search(
     workers: int = 1,
     journal: str | Path | None = None,
     progress: Progress = False,
+    asked: Asked | None = None,
 ) -> Front:
     """Ask, measure, tell, until ``budget`` results are in or nothing is left to ask.
 
@@ -58,6 +60,8 @@ def search(
         has one), space, job or objectives is refused.
     progress : bool or callable(done, budget)
         True draws a bar on stderr.
+    asked : callable(JobTable), optional
+        Called with the settings asked, before they are measured.
 
     Returns
     -------
@@ -96,7 +100,7 @@ def search(
         )
         report = held.enter_context(_reporter(progress, budget))
         try:
-            for pair in _results(proposer, _one(measure), book, budget, batch, workers):
+            for pair in _results(proposer, _one(measure), book, budget, batch, workers, asked):
                 results.append(pair)
                 report(len(results), budget)
         except KeyboardInterrupt as stop:
@@ -122,6 +126,7 @@ def _results(
     budget: int,
     batch: int,
     workers: int,
+    asked: Asked | None,
 ) -> Iterator[tuple[JobTable, Outcome]]:
     """Results one by one, told and written down before they are handed out."""
     done = 0
@@ -132,13 +137,16 @@ def _results(
     waiting = list(book.pending) if book else []
     while done < budget:
         if not waiting:
-            asked = proposer.ask(min(batch, budget - done))
-            if not len(asked):
+            chosen = proposer.ask(min(batch, budget - done))
+            if not len(chosen):
                 return
             if book is not None:
-                book.asked(asked)
-            waiting = [asked.rows([i]) for i in range(len(asked))]
-        for row, outcome in _measured(waiting[: budget - done], measure, workers):
+                book.asked(chosen)
+            waiting = [chosen.rows([i]) for i in range(len(chosen))]
+        waiting = waiting[: budget - done]
+        if asked is not None:
+            asked(concat(waiting))
+        for row, outcome in _measured(waiting, measure, workers):
             if book is not None:
                 book.tell(row, outcome)
             proposer.tell(row, outcome)

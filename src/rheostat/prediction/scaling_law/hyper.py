@@ -19,13 +19,11 @@ z : (M, Z)       K : (M, 2n, 2n), log runtime first      mean : (C, 2N)     log 
 References
 ----------
 Rasmussen and Williams: Gaussian Processes for Machine Learning (2006).
-Gardner et al.: GPyTorch (NeurIPS 2018): batched kernels and Cholesky.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -174,23 +172,19 @@ def variances(curve: Curve, z: Array, rows: Index) -> Array:
 
 def _local(scaled: Any, other: Any, additive: Any) -> Any:
     """Correlation (M, n, m): a share of sums of one-knob curves, the rest of joint ones."""
-    joint = _unit_matern().forward(scaled, other)
-    size = scaled.shape[2]
-    if size == 1:
-        return joint
-    alone = sum(
-        _unit_matern().forward(scaled[:, :, j : j + 1], other[:, :, j : j + 1]) for j in range(size)
-    )
+    apart = [(scaled[:, :, None, j] - other[:, None, :, j]).abs_() for j in range(scaled.shape[2])]
+    if len(apart) == 1:
+        return _matern(apart[0])
+    alone = sum(_matern(d) for d in apart) / len(apart)
+    joint = _matern(sum(d**2 for d in apart).sqrt())
     share = additive[:, None, None]
-    return share * alone / size + (1 - share) * joint
+    return share * alone + (1 - share) * joint
 
 
-@lru_cache(maxsize=1)
-def _unit_matern() -> Any:
-    """GPyTorch's Matern-5/2 with length scale 1: inputs are divided by their lengths before."""
-    kernel = require("gpytorch", extra="search").kernels.MaternKernel(nu=2.5).double()
-    kernel.lengthscale = 1.0
-    return kernel.requires_grad_(False)
+def _matern(distance: Any) -> Any:
+    """Matern-5/2 correlation at distances in length scales."""
+    d = distance * np.sqrt(5.0)
+    return (1 + d + d * d / 3) * (-d).exp()
 
 
 def log_evidence(

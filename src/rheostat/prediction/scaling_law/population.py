@@ -14,6 +14,7 @@ J  past jobs     n_j  runs of job j     q  weights per quantity     C  component
 F_j : (2 n_j, 2q) features      y_j : (2 n_j,) log runtime, then log power      w_j : (2q,) weights
 w_j ~ N(m, S),  y_j = F_j w_j + e,  e ~ N(0, v) with one v per quantity
 S = (c S_0 + sum_j E[(w_j - m)(w_j - m)']) / (c + J)                        c : jobs S_0 counts as
+A : (2 n_j, 2 n_j) covariance of y_j, solved instead of S: jobs have fewer runs than weights
 
 References
 ----------
@@ -27,6 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from rheostat.prediction.scaling_law.coordinates import Array, Basis, both
 
@@ -101,31 +103,61 @@ def learn(
     """Mean and covariance of the weights of jobs at ``units[j]`` (n_j, D), ``logs[j]`` (2, n_j)."""
     levels = np.array([y.mean(axis=1) for y in logs])
     middle = levels.mean(axis=0)
-    features = [basis(u) for u in units]
-    grams = [f.T @ f for f in features]
-    targets = [(y - middle[:, None]) for y in logs]
+    jobs = [_condensed(basis(u), y - middle[:, None]) for u, y in zip(units, logs, strict=True)]
     variances = basis.variances(_LEVEL, _SLOPE, _BEND, _BUMP)
     prior = np.kron(np.diag([1.0, _POWER_SHARE]), np.diag(variances))
-    q, jobs = len(variances), len(logs)
-    tiny = 1e-9 * np.eye(2 * q)
-    mean, noise = np.zeros(2 * q), np.full(2, _NOISE)
+    tiny = 1e-9 * np.eye(len(prior))
+    runs, count = sum(y.shape[1] for y in logs), len(jobs)
+    mean, noise = np.zeros(len(prior)), np.full(2, _NOISE)
     covariance: Array = np.array(prior, dtype=float)
-    mean_prior = np.linalg.inv(9 * prior + tiny)
     for _ in range(rounds):
-        inverse = np.linalg.inv(covariance + tiny)
-        weights, spreads = np.empty((jobs, 2 * q)), np.zeros((2 * q, 2 * q))
-        squares, count = np.zeros(2), np.zeros(2)
-        for j, (f, g, y) in enumerate(zip(features, grams, targets, strict=True)):
-            spread = np.linalg.inv(np.kron(np.diag(1 / noise), g) + inverse)
-            pull = np.concatenate([f.T @ y[0] / noise[0], f.T @ y[1] / noise[1]])
-            weights[j] = spread @ (pull + inverse @ mean)
-            spreads += spread
-            for t, part in enumerate((slice(0, q), slice(q, 2 * q))):
-                left = y[t] - f @ weights[j, part]
-                squares[t] += left @ left + (spread[part, part] * g).sum()
-            count += len(f)
-        mean = np.linalg.solve(jobs * inverse + mean_prior, jobs * inverse @ weights.mean(axis=0))
+        covariance = covariance + tiny
+        weights, taught, squares = _expected(jobs, mean, covariance, noise)
+        about = 9 * prior + tiny  # of the mean itself, before any job is seen
+        mean = about @ np.linalg.solve(about + covariance / count, weights.mean(axis=0))
         apart = weights - mean
-        covariance = (prior_jobs * prior + apart.T @ apart + spreads) / (prior_jobs + jobs)
-        noise = np.clip((squares + 8 * _NOISE) / (count + 8), *_NOISE_RANGE)
+        spreads = count * covariance - covariance @ taught @ covariance
+        covariance = (prior_jobs * prior + apart.T @ apart + spreads) / (prior_jobs + count)
+        noise = np.clip((squares + 8 * _NOISE) / (runs + 8), *_NOISE_RANGE)
     return Population(mean, covariance, weights, levels)
+
+
+@dataclass(frozen=True)
+class _Condensed:
+    """A job's runs as at most q rows that say as much about its weights, by orthogonal rotation.
+
+    ``rest`` (2,) are the squares of what no weights explain.
+    """
+
+    features: Array
+    y: Array
+    rest: Array
+
+
+def _condensed(features: Array, y: Array) -> _Condensed:
+    rotation, rows = np.linalg.qr(features)
+    inside = y @ rotation
+    return _Condensed(both(rows), inside.ravel(), (y**2).sum(axis=1) - (inside**2).sum(axis=1))
+
+
+def _expected(
+    jobs: Sequence[_Condensed], mean: Array, covariance: Array, noise: Array
+) -> tuple[Array, Array, Array]:
+    """Each job's weights (J, 2q), F' A^-1 F (2q, 2q) summed over jobs, squared errors (2,).
+
+    With A = F S F' + N, the weights are m + S F' A^-1 (y - F m), known up to S - S F' A^-1 F S, and
+    their errors' squares have the mean |N A^-1 (y - F m)|^2 + trace(N - N A^-1 N).
+    """
+    white, pulls, squares = [], [], np.zeros(2)
+    for job in jobs:
+        rows = len(job.y) // 2
+        n = np.repeat(noise, rows)
+        a = job.features @ covariance @ job.features.T + np.diag(n)
+        inverse_root = solve_triangular(np.linalg.cholesky(a), np.eye(2 * rows), lower=True)
+        pull = inverse_root.T @ (inverse_root @ (job.y - job.features @ mean))
+        left = (n * pull) ** 2 + n - n**2 * (inverse_root**2).sum(axis=0)
+        squares += left.reshape(2, rows).sum(axis=1) + job.rest
+        white.append(inverse_root @ job.features)
+        pulls.append(job.features.T @ pull)
+    stacked = np.vstack(white)
+    return mean + np.array(pulls) @ covariance, stacked.T @ stacked, squares
