@@ -8,6 +8,7 @@ import pytest
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
 from rheostat.prediction.iteration_time.cycles import CycleBank
+from rheostat.prediction.iteration_time.endings import NeighbourEndings
 from rheostat.prediction.iteration_time.forecast import Neighbour, Surroundings
 from rheostat.prediction.iteration_time.interval import AdaptiveIntervals
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
@@ -140,14 +141,45 @@ def test_intervals_cover_also_through_changes(seed):
     assert 0.85 <= inside.mean() <= 0.95
 
 
+def test_far_intervals_hold_the_end_of_a_neighbour_that_nobody_announced():
+    """Nine of ten at every step ahead, and narrow again once the neighbour is known to be gone."""
+    inside, wide = {h: [] for h in (1, 8, 30)}, {"before": [], "after": []}
+    for seed in range(3):
+        end = 110
+        times = noisy(np.where(np.arange(180) < end, 4.0, 1.3), 0.08, seed)
+        model, said = AdaptiveForecaster(), []
+        for t, time_s in enumerate(times):
+            around = beside(t < end, 0.8)
+            said.append(model.forecast(30, around))
+            model.observe(float(time_s), around)
+        for h, hits in inside.items():
+            hits += [a.low_s[h - 1] <= times[t + h - 1] <= a.high_s[h - 1]
+                     for t, a in enumerate(said[: len(times) - h + 1]) if t >= 40]  # fmt: skip
+        for name, t in (("before", end - 1), ("after", end + 30)):
+            wide[name].append(np.log(said[t].high_s[29] / said[t].low_s[29]))
+    assert all(0.85 <= np.mean(hits) <= 0.95 for hits in inside.values())
+    assert np.mean(wide["before"]) > 1.5
+    assert np.mean(wide["after"]) < 0.5
+
+
+def test_a_neighbour_that_has_run_long_is_not_expected_to_end_soon():
+    around, endings = beside(True, 0.75), NeighbourEndings()
+    for _ in range(95):
+        endings.observe(around)
+    reach = endings.reach(around, 30, 0.05)
+    assert np.flatnonzero(reach)[0] + 1 == 6  # 6 / (95 + 6) is the first above 0.05
+    assert reach[-1] == pytest.approx(np.log(0.25))
+    assert not endings.reach(beside(False), 30, 0.05).any()
+    assert not endings.reach(beside(True, np.nan), 30, 0.05).any()
+
+
 def test_intervals_of_constant_errors_reach_their_share():
     intervals, rng = AdaptiveIntervals(1, 0.9), np.random.default_rng(0)
     hits = []
     for error in rng.normal(0.0, 1.0, 2000):
-        width = intervals.width(1.0)
-        intervals.answered(np.zeros(1), width, 1.0)
+        low, high = intervals.answered(np.zeros(1), 1.0)
         intervals.observe(float(error))
-        hits.append(abs(error) <= width[0])
+        hits.append(low[0] <= error <= high[0])
     assert np.mean(hits[200:]) == pytest.approx(0.9, abs=0.012)
 
 

@@ -51,7 +51,7 @@ KINDS = {
                           "rheostat llm rank --save"),
     "graph": Kind("graph of operations", "core.graph:Graph", 1, "rheostat dnn import --out"),
     "iteration-times": Kind("model of iteration times",
-                            "prediction.iteration_time.iteration_model:IterationModel", 1,
+                            "prediction.iteration_time.iteration_model:IterationModel", 2,
                             "rheostat network fit --save"),
     "step-cost": Kind("model of training steps", "prediction.step_cost.predictor:StepCost", 1,
                       "rheostat dnn fit"),

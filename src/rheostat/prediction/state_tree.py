@@ -27,6 +27,7 @@ MODULES = {
     "prediction.iteration_time.adaptive": ("AdaptiveForecaster",),
     "prediction.iteration_time.change": ("RegimeTracker",),
     "prediction.iteration_time.cycles": ("CycleBank",),
+    "prediction.iteration_time.endings": ("NeighbourEndings",),
     "prediction.iteration_time.forecast": ("Neighbour", "Surroundings"),
     "prediction.iteration_time.interval": ("AdaptiveIntervals",),
     "prediction.iteration_time.iteration_model": ("IterationModel",),

@@ -13,6 +13,7 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.iteration_time.change import RegimeTracker
+from rheostat.prediction.iteration_time.endings import NeighbourEndings
 from rheostat.prediction.iteration_time.forecast import (
     HORIZON,
     NOTHING,
@@ -53,6 +54,7 @@ class AdaptiveForecaster:
         self.horizon, self.coverage = horizon, coverage
         self.responses = [NeighbourResponse(), NeighbourResponse(ports=True)]
         self.change = RegimeTracker()
+        self.endings = NeighbourEndings()
         self.intervals = AdaptiveIntervals(horizon, coverage)
         self.weights = np.full((horizon, len(EXPERTS)), 1.0 / len(EXPERTS))
         self.asked: list[Array] = []
@@ -72,24 +74,29 @@ class AdaptiveForecaster:
             nothing = np.full(steps, np.nan)
             return IterationForecast(nothing, nothing, nothing, True, "nothing was seen yet")
         z = self._mixed(self._experts(around))
-        widths = self.intervals.width(self.scale)
+        low, high = self.intervals.ends(z, self.scale, self._below(around))
         reason = self.change.reason(around)
         return IterationForecast(
-            np.exp(z)[:steps], np.exp(z - widths)[:steps], np.exp(z + widths)[:steps],
-            bool(reason), reason,
-        )  # fmt: skip
+            np.exp(z)[:steps], np.exp(low)[:steps], np.exp(high)[:steps], bool(reason), reason
+        )
+
+    def _below(self, around: Surroundings) -> Array:
+        return self.endings.reach(around, self.horizon, (1.0 - self.coverage) / 2.0)
 
     def observe(self, time_s: float, around: Surroundings = NOTHING) -> None:
         """An iteration that began in ``around`` took so long."""
         z = float(np.log(time_s))
         if self.logs:
             said = self._experts(around)
-            self.intervals.answered(self._mixed(said), self.intervals.width(self.scale), self.scale)
+            if self.change.moved(around):
+                self.intervals.forget_answers()  # that neighbours might end was part of them
+            self.intervals.answered(self._mixed(said), self.scale, self._below(around))
             self.intervals.observe(z)
             self._weigh(said, z)
             for response in self.responses:
                 response.observe(z - said[0, EXPERTS.index("pattern")], around, self.scale)
         self.change.observe(z, around)
+        self.endings.observe(around)
         self.logs.append(z)
         self.skipped = False
         self.last = None
@@ -98,7 +105,7 @@ class AdaptiveForecaster:
         """So many iterations went by that nobody saw: the pattern moves on, nothing is learned."""
         self.change.skip(steps)
         self.skipped = True
-        self.intervals.pending.clear()
+        self.intervals.forget_answers()
         self.asked.clear()
         for response in self.responses:
             response.past[:] = 0.0

@@ -65,13 +65,13 @@ class RegimeTracker:
 
         Between two bounds, nothing changes and time goes with the traffic that is left, the middle.
         """
-        gone = [n for n in self._moved(around) if not n.running and np.isfinite(n.traffic_share)]
+        gone = [n for n in self.moved(around) if not n.running and np.isfinite(n.traffic_share)]
         left = 1.0 - sum(n.traffic_share for n in gone)
         return 0.5 * float(np.log(max(left, 0.01)))
 
     def reason(self, around: Surroundings) -> str:
         """Why to go back to simulation; empty where there is no reason."""
-        moved = [f"{n.name} has {'begun' if n.running else 'ended'}" for n in self._moved(around)]
+        moved = [f"{n.name} has {'begun' if n.running else 'ended'}" for n in self.moved(around)]
         if moved:
             return ", ".join(moved)
         if self.other is not None:
@@ -80,7 +80,7 @@ class RegimeTracker:
             return f"the level changed {self.quiet + 1} iterations ago"
         return ""
 
-    def _moved(self, around: Surroundings) -> list[Neighbour]:
+    def moved(self, around: Surroundings) -> list[Neighbour]:
         """Neighbours that have ended or begun since the last iteration began."""
         if self.running is None or len(self.running) != len(around.neighbours):
             return []
@@ -90,7 +90,7 @@ class RegimeTracker:
     def observe(self, z: float, around: Surroundings) -> None:
         """An iteration that began in ``around`` took ``exp(z)``."""
         self.quiet += 1
-        if self._moved(around):
+        if self.moved(around):
             self.bank, self.other = self.current, None
             self.bank.shift(self.expected(around))
             self._mark(self.count)

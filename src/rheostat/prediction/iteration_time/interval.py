@@ -35,7 +35,7 @@ class AdaptiveIntervals:
         self.horizon, self.coverage = horizon, coverage
         self.level = np.full(horizon, coverage)
         self.errors: list[list[float]] = [[] for _ in range(horizon)]
-        self.pending: list[tuple[Array, Array, float]] = []
+        self.pending: list[tuple[Array, Array, Array, float]] = []
 
     def width(self, scale: float) -> Array:
         """Half widths for answers whose errors are expected to be about ``scale``."""
@@ -46,17 +46,35 @@ class AdaptiveIntervals:
             widths[h] = one * scale
         return widths
 
-    def answered(self, log_time: Array, widths: Array, scale: float) -> None:
-        """Remember an answer: (horizon,) log times and half widths."""
-        self.pending.append((log_time, widths, scale))
+    def answered(
+        self, log_time: Array, scale: float, below: Array | float = 0.0
+    ) -> tuple[Array, Array]:
+        """Remember an answer, (horizon,) log times; the ends of its intervals.
+
+        ``below`` (horizon,) or one number, 0 or less: how far the lower ends reach at least.
+        """
+        low, high = self.ends(log_time, scale, below)
+        self.pending.append((log_time, low, high, scale))
         del self.pending[: -self.horizon]
+        return low, high
+
+    def ends(
+        self, log_time: Array, scale: float, below: Array | float = 0.0
+    ) -> tuple[Array, Array]:
+        """Lower and upper ends, (horizon,) each, in the logarithm."""
+        widths = self.width(scale)
+        return log_time + np.minimum(-widths, below), log_time + widths
+
+    def forget_answers(self) -> None:
+        """What was answered until now is not to be judged by what comes."""
+        self.pending.clear()
 
     def observe(self, log_time: float) -> None:
         """The truth of the iteration that was one step ahead at the last answer."""
         for h in range(min(self.horizon, len(self.pending))):
-            centre, widths, scale = self.pending[-1 - h]
+            centre, low, high, scale = self.pending[-1 - h]
             error = abs(log_time - centre[h])
-            missed = float(error > widths[h])
+            missed = float(not low[h] <= log_time <= high[h])
             self.level[h] += STEP * (missed - (1.0 - self.coverage))
             self.level[h] = min(max(self.level[h], 0.5), 1.0)
             self.errors[h].append(float(error) / scale)

@@ -105,7 +105,7 @@ class SimpleForecaster:
     def observe(self, time_s: float, around: Surroundings = NOTHING) -> None:
         """An iteration took so long."""
         if self.times:
-            self.intervals.answered(self._answer(), self.intervals.width(1.0), 1.0)
+            self.intervals.answered(self._answer(), 1.0)
             self.intervals.observe(float(np.log(time_s)))
         self.times.append(time_s)
 

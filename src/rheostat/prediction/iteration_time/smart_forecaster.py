@@ -87,7 +87,7 @@ class SmartForecaster:
     def observe(self, time_s: float, around: Surroundings = NOTHING) -> None:
         """An iteration took so long; trains when it is time to."""
         if self.times:
-            self.intervals.answered(self._log_answer(), self.intervals.width(1.0), 1.0)
+            self.intervals.answered(self._log_answer(), 1.0)
             self.intervals.observe(float(np.log(time_s)))
         self.times.append(time_s)
         n = len(self.times)
