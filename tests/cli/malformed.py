@@ -451,11 +451,21 @@ WRITTEN = {
     **{
         f"code {name} {flag}": f"{call} @loop.c {flag} FILE"
         for name, call in (("translate", TRANSLATE), ("refactor", REFACTOR))
-        for flag in ("--folder", "--output", "--patch", "--html", "--transcript")
+        for flag in (
+            "--folder",
+            "--output",
+            "--patch",
+            "--html",
+            "--transcript",
+            "--sarif",
+            "--junit",
+        )
     },
     "code search --folder": f"{VARY} @loop.c --folder FILE",
     "code search --output": f"{VARY} @loop.c --output FILE",
     "code search --patch": f"{VARY} @loop.c --patch FILE",
+    "code search --sarif": f"{VARY} @loop.c --sarif FILE",
+    "code search --junit": f"{VARY} @loop.c --junit FILE",
     "code search --html": f"{VARY} @loop.c --html FILE",
     "code verify --sarif": f"{VERIFY} @sum.c @sum.c --sarif FILE",
     "code verify --junit": f"{VERIFY} @sum.c @sum.c --junit FILE",

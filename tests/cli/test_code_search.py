@@ -91,7 +91,9 @@ def test_a_model_is_corrected_until_it_is_right(source, capsys, tmp_path) -> Non
     assert [v["rejected_by"] for v in given["variants"]] == ["output", None]
     assert given["text"] == RIGHT
     assert "expected" in script.requests[3]["messages"][-1]["content"]
-    assert (given["lassi"]["sim_t"], given["lassi"]["self_corr"]) == (1.0, 1.0)
+    assert (given["lassi"]["sim_t"], given["lassi"]["self_corr"]) == (1.0, 1)
+    chain = {k: given["chains"][0][k] for k in ("answers", "corrections", "verified")}
+    assert chain == {"answers": 4, "corrections": 1, "verified": True}
     assert len(script.requests) == 4
     assert again["best"] == given["best"]
     assert again["cost"]["tokens"] == given["cost"]["tokens"] == 600
@@ -100,3 +102,64 @@ def test_a_model_is_corrected_until_it_is_right(source, capsys, tmp_path) -> Non
 def test_a_model_has_to_be_named(source, capsys) -> None:
     assert run(["code", "translate", str(source), "--to", "openmp"]) == 2
     assert "--model NAME or --gguf FILE" in capsys.readouterr().err
+
+
+def translate_call(source, script, *more) -> list[str]:
+    return ["code", "translate", str(source), "--to", "openmp", "--model", "m", "--base-url",
+            script.url, "--no-search", "--no-self-prompting", "--json", *more, *QUICK]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (RIGHT.replace("0.5 * i", "0.25 * i"), "sum.c and the reference do not print the same"),
+        (RIGHT.replace("return 0", "return x"), "does not build"),
+    ],
+)
+def test_a_baseline_that_fails_ends_the_run_before_a_model_is_asked(
+    text, words, source, capsys, tmp_path
+) -> None:
+    pytest.importorskip("openai")
+    (tmp_path / "ref.c").write_text(text)
+    with scripted.serving(f"```c\n{RIGHT}```") as script:
+        assert run(translate_call(source, script, "--reference", str(tmp_path / "ref.c"))) == 1
+    assert words in capsys.readouterr().err
+    assert not script.requests
+
+
+def test_the_ratio_is_the_time_of_the_reference_over_the_translations(
+    source, capsys, tmp_path, monkeypatch
+) -> None:
+    pytest.importorskip("openai")
+    from rheostat.measurement.code import rungs_measure
+    from rheostat.measurement.code.program import Program
+
+    slow = RIGHT.replace("double s = 0;", "double s = 0; /* slow */")
+    (tmp_path / "ref.c").write_text(slow)
+
+    def seconds(first, second, pairs):
+        import numpy as np
+
+        def one(run) -> float:
+            program: Program = run.args[0].program
+            return 3.0 if "slow" in program.text else 1.5 if "omp" in program.text else 6.0
+
+        assert pairs == 1
+        return np.full(pairs, one(first)), np.full(pairs, one(second))
+
+    monkeypatch.setattr(rungs_measure, "in_turns", seconds)
+    with scripted.serving(f"```c\n{RIGHT}```") as script:
+        call = translate_call(source, script, "--reference", str(tmp_path / "ref.c"), "--one-run")
+        call[call.index("compile,output,threads")] = "compile,output,time"
+        assert run(call) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert given["lassi"]["ratio"] == pytest.approx(2.0)
+    assert given["best"]["figures"]["runtime_s"] == pytest.approx(1.5)
+    assert script.requests
+
+
+def test_no_service_is_a_failure_and_not_an_infeasible_search(source, capsys) -> None:
+    pytest.importorskip("openai")
+    with scripted.serving(400) as script:
+        assert run(translate_call(source, script)) == 1
+    assert f"m at {script.url}" in capsys.readouterr().err

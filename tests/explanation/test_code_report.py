@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from rheostat.explanation.code_report import sentence, unified_diff, verdict_report
+from rheostat.explanation.code_report import sentence, verdict_report
 from rheostat.explanation.html import page
 from rheostat.explanation.junit import junit
 from rheostat.explanation.sarif import RULES, sarif
+from rheostat.explanation.source_diff import unified_diff
 from rheostat.measurement.code.verdict import RUNGS, Evidence, Finding, Verdict
 
 RACE = Finding("races", "a.c", 9, "data race <s>\x1b")
@@ -57,6 +58,15 @@ def test_undecided_is_not_accepted_and_says_why() -> None:
     assert (strict.state, strict.missing) == ("undecided", ("races",))
 
 
-def test_a_difference_of_several_files_goes_file_by_file() -> None:
-    text = unified_diff({"a.c": "1\n", "b.c": "2\n"}, {"a.c": "1\n", "b.c": "3\n"})
-    assert text.splitlines()[:2] == ["--- original/b.c", "+++ candidate/b.c"]
+def test_a_difference_of_several_files_goes_file_by_file_as_patch_takes_it() -> None:
+    text = unified_diff({"a.c": "1\n", "b.c": "2"}, {"a.c": "1\n", "b.c": "3"})
+    assert text.splitlines()[:2] == ["--- a/b.c", "+++ b/b.c"]
+    assert text.count("\\ No newline at end of file") == 2
+
+
+def test_several_verdicts_are_runs_and_suites_of_their_own() -> None:
+    other = Verdict((Evidence("parse", "passed"),), candidate="b.c")
+    ids = [r["automationDetails"]["id"] for r in sarif(VERDICT, other)["runs"]]
+    assert ids == ["rheostat code/a.c", "rheostat code/b.c"]
+    root = ElementTree.fromstring(junit(VERDICT, other))
+    assert [s.get("failures") for s in root.findall("testsuite")] == ["1", "0"]

@@ -6,9 +6,10 @@ import math
 
 import pytest
 
-from rheostat.explanation.variants import payback_runs, search_report, unified_diff
+from rheostat.explanation.variants import on_front, payback_runs, search_report
 
 FIGURES = {"runtime_s": 1.0, "original_runtime_s": 2.0, "energy_j": 6.0, "original_energy_j": 10.0,
+           "memory_byte": math.nan, "original_memory_byte": math.nan,
            "energy_kind": "modelled"}  # fmt: skip
 ROW = {"variant": "a", "proposer": "search", "change": "x", "flags": "-O2", "verdict": "accepted",
        "rejected_by": None, "diff_lines": 1.0, "figures": FIGURES}  # fmt: skip
@@ -16,7 +17,7 @@ ROW = {"variant": "a", "proposer": "search", "change": "x", "flags": "-O2", "ver
 
 def words(cost, **figures) -> str:
     row = {**ROW, "figures": {**FIGURES, **figures}}
-    report = search_report([row], row, {"seconds": 1.0, "cpu_s": 1.0, **cost}, "")
+    report = search_report([row], row, {"seconds": 1.0, "cpu_s": 1.0, **cost}, {})
     return " ".join(s for section in report.sections for s in section.sentences)
 
 
@@ -41,12 +42,43 @@ def test_energies_of_two_kinds_are_not_compared(cost, figures, said) -> None:
 
 def test_nothing_accepted_keeps_the_original() -> None:
     row = {**ROW, "verdict": "rejected", "rejected_by": "races"}
-    report = search_report([row], None, {"seconds": 1.0, "cpu_s": 1.0}, "")
+    report = search_report([row], None, {"seconds": 1.0, "cpu_s": 1.0}, {})
     assert report.sections[0].sentences[1] == "None may be used: the original stays."
     assert math.isnan(payback_runs({"figures": {**FIGURES, "energy_j": math.nan}}, 1.0))
 
 
-def test_a_diff_is_what_patch_takes() -> None:
-    diff = unified_diff("a\nb", "a\nc", "x.c")
-    assert diff.splitlines()[:2] == ["--- a/x.c", "+++ b/x.c"]
-    assert "\\ No newline at end of file" in diff
+def row(name: str, time: float, energy: float, memory: float, diff: float, kind="modelled"):
+    figures = {"runtime_s": time, "original_runtime_s": 1.0, "energy_j": energy,
+               "original_energy_j": 1.0, "memory_byte": memory, "original_memory_byte": 1.0,
+               "energy_kind": kind}  # fmt: skip
+    return {**ROW, "variant": name, "diff_lines": diff, "figures": figures}
+
+
+def test_the_front_weighs_four_figures_and_never_two_kinds_of_energy() -> None:
+    rows = [
+        row("fast", 0.5, 0.9, 1.0, 9.0),
+        row("small", 0.9, 0.9, 1.0, 1.0),
+        row("lean", 0.9, 0.9, 0.5, 9.0),
+        row("beaten", 0.9, 0.9, 1.0, 9.0),
+        row("metered", 0.95, 0.95, 1.0, 9.0, "measured"),
+        row("wrong", 0.1, 0.1, 0.1, 1.0) | {"verdict": "rejected"},
+    ]
+    assert on_front(rows) == [True, True, True, False, True, False]
+
+
+def test_a_figure_that_nobody_has_does_not_empty_the_front() -> None:
+    rows = [row("a", 0.5, math.nan, math.nan, 2.0), row("b", 0.6, math.nan, math.nan, 2.0)]
+    assert on_front(rows) == [True, False]
+
+
+def test_a_rung_that_did_not_run_says_nothing_on_the_page() -> None:
+    states = (("output", "passed", ""), ("mapping", "not available", "clang not installed"))
+    rungs = [dict(zip(("rung", "state", "reason"), s, strict=True)) for s in states]
+    verdict = {"rungs": rungs, "flags": ["a.c:1: look"], "sandbox": "bubblewrap", "seed": 3,
+               "notes": []}  # fmt: skip
+    cost = {"seconds": 1.0, "cpu_s": 1.0}
+    report = search_report([ROW], ROW, cost, {"a": "-x\n", "b": "-y\n"}, verdict)
+    said = " ".join(s for section in report.sections for s in section.sentences)
+    assert "1 of 2 rungs passed. mapping says nothing: not available, clang not installed." in said
+    assert "To be looked at: a.c:1: look." in said
+    assert [s.listing for s in report.sections if s.listing] == ["-x\n", "-y\n"]

@@ -12,8 +12,8 @@ from rheostat.measurement.code.program import Program
 from rheostat.prediction.language_model.conversation import Sampling
 from rheostat.prediction.language_model.openai_model import OpenAIModel
 from rheostat.prediction.language_model.transcript import RecordedModel, Transcript
-from rheostat.recipes.lassi import LassiOptions, lassi_metrics, lassi_steps
-from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps
+from rheostat.recipes.lassi import Conversation, LassiOptions, lassi_metrics, lassi_steps
+from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps, trial_reductions
 from rheostat.tradeoff.variants.variant import VariantResult
 
 pytest.importorskip("openai")
@@ -53,7 +53,8 @@ def play(replies, results, steps, **options):
 
 
 def translate(**options):
-    return lambda model: lassi_steps(ORIGINAL, "openmp", model, LassiOptions(**options))
+    how = LassiOptions(**options)
+    return lambda model: lassi_steps(ORIGINAL, "openmp", Conversation(model, how.sampling), how)
 
 
 def last_words(request) -> str:
@@ -124,7 +125,7 @@ def test_a_killed_chain_pays_for_nothing_twice(tmp_path) -> None:
         with scripted.serving(*replies[len(asked) :]) as script:
             service = OpenAIModel("m", script.url, retries=0)
             model = RecordedModel(service, Transcript(tmp_path / "t"))
-            chain = lassi_steps(ORIGINAL, "openmp", model, LassiOptions())
+            chain = translate()(model)
             first = next(chain)
             if asked:
                 assert "// b" in chain.send(RACY).text
@@ -133,9 +134,10 @@ def test_a_killed_chain_pays_for_nothing_twice(tmp_path) -> None:
     assert len(asked) == 4
 
 
-def refactor(**options):
-    how = LassiEnergyOptions(LassiOptions(Sampling(), most_corrections=0), **options)
-    return lambda model: lassi_ee_steps(ORIGINAL, model, how)
+def refactor(*, self_prompting=False, **options):
+    lassi = LassiOptions(Sampling(), most_corrections=0, self_prompting=self_prompting)
+    how = LassiEnergyOptions(lassi, **options)
+    return lambda model: lassi_ee_steps(ORIGINAL, Conversation(model, Sampling()), how)
 
 
 def test_energy_is_told_and_the_temperature_rises_without_gain() -> None:
@@ -153,14 +155,35 @@ def test_energy_is_told_and_the_temperature_rises_without_gain() -> None:
     ("reply", "opinion"), [('{"valid": false}', False), ("{valid", None), ('{"valid": 3}', None)]
 )
 def test_the_judge_is_heard_and_decides_nothing(reply, opinion) -> None:
-    opinions: dict[str, bool | None] = {}
-    how = LassiEnergyOptions(LassiOptions(most_corrections=0), most_iterations=0, judge=True)
+    talks = []
 
     def steps(model):
-        return lassi_ee_steps(ORIGINAL, model, how, opinions=opinions)
+        talks.append(Conversation(model, Sampling()))
+        how = LassiEnergyOptions(LassiOptions(most_corrections=0), most_iterations=0, judge=True)
+        return lassi_ee_steps(ORIGINAL, talks[0], how)
 
     variants, _ = play([program("a"), reply], [GOOD], steps)
-    assert opinions == {variants[0].identity: opinion}
+    assert talks[0].opinions == {variants[0].identity: opinion}
+
+
+def test_the_plan_comes_from_practice_machine_and_source() -> None:
+    replies = [program("a"), "in short", "it adds", "1. exchange", program("b")]
+    _, requests = play(replies, [GOOD], refactor(self_prompting=True, most_iterations=1))
+    assert "The machine: " in last_words(requests[1])
+    assert "Walk arrays" in last_words(requests[1])
+    asked = last_words(requests[3])
+    assert all(x in asked for x in ("in short", "it adds", "0.5 of the original's energy"))
+    assert "1. exchange" in last_words(requests[4])
+
+
+def test_a_trial_is_what_its_best_accepted_program_saves() -> None:
+    talks = [Conversation(None, Sampling(), i, answers=1) for i in range(4)]
+    worse = VariantResult(accepted=True, energy_ratio=1.25)
+    talks[0].results = [("a", 0, RACY), ("b", 1, GOOD), ("c", 2, worse)]
+    talks[1].results = [("c", 0, worse)]
+    talks[2].results = [("d", 0, RACY)]
+    talks[3].answers = 0  # no service: no trial
+    assert trial_reductions(talks) == [0.5, -0.25, None]
 
 
 def test_metrics_of_a_translation() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,9 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.prediction.language_model.transcript import RecordedModel
+    from rheostat.recipes.code_search import CodeSearch, SearchSettings
+    from rheostat.recipes.lassi import Conversation
+    from rheostat.recipes.target_baseline import TargetBaseline
     from rheostat.recipes.variant_store import VariantStore
     from rheostat.tradeoff.variants.variant import Steps
 
@@ -39,10 +41,24 @@ TranscriptFile = Annotated[
 ]
 Samples = Annotated[int, typer.Option(min=1, help="Chains, each a sample of its own.")]
 Corrections = Annotated[int, typer.Option(min=0, help="Corrections of each chain.")]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Tokens of an answer, at most.")]
 MostTokens = Annotated[int, typer.Option(min=0, help="Tokens in all; 0: no limit.")]
 Temperature = Annotated[float, typer.Option(min=0.0, max=2.0, help="Of sampling, at first.")]
 Unsafe = Annotated[
     bool, typer.Option("--unsafe-no-sandbox", help="Run code without a sandbox, if you trust it.")
+]
+NoOutputCheck = Annotated[
+    bool, typer.Option(help="As published: the model hears of builds and crashes alone.")
+]
+NewlinesDeleted = Annotated[bool, typer.Option(help="As published: errors as one line.")]
+UnlimitedCorrections = Annotated[
+    bool, typer.Option(help="As published: corrections have no limit but --budget.")
+]
+OneRun = Annotated[
+    bool, typer.Option(help="As published: each candidate is timed once, without an interval.")
+]
+SelfPrompting = Annotated[
+    bool, typer.Option(help="Ask for summary and description of context and source first.")
 ]
 
 
@@ -56,30 +72,33 @@ def translate(
     samples: Samples = 1,
     corrections: Corrections = 4,
     temperature: Temperature = 0.2,
+    max_tokens: MaxTokens = 4096,
     most_tokens: MostTokens = 0,
     search: Annotated[
         bool, typer.Option(help="Also search without the model, where it can (serial to openmp).")
     ] = True,
-    no_output_check: Annotated[
-        bool, typer.Option(help="As published: the model hears of builds and crashes alone.")
-    ] = False,
-    newlines_deleted: Annotated[
-        bool, typer.Option(help="As published: errors as one line.")
-    ] = False,
-    unlimited_corrections: Annotated[
-        bool, typer.Option(help="As published: corrections have no limit but --budget.")
-    ] = False,
+    self_prompting: SelfPrompting = True,
+    no_output_check: NoOutputCheck = False,
+    newlines_deleted: NewlinesDeleted = False,
+    unlimited_corrections: UnlimitedCorrections = False,
+    one_run: OneRun = False,
     reference: Annotated[
         Path | None,
-        typer.Option(help="A program in the target language to be compared with: Sim-T, Sim-L."),
+        typer.Option(
+            help="The original in the target language: built and run before the model is asked, "
+            "then compared with (Sim-T, Sim-L, Ratio)."
+        ),
     ] = None,
     budget: Annotated[int, typer.Option(min=1, help="Variants that are run.")] = 12,
     threads: Annotated[int, typer.Option(min=1, help="Threads of timed runs.")] = 2,
     inputs: c.Inputs = None,
+    file: c.Changed = "",
     rungs: c.Rungs = "",
     folder: c.Folder = None,
     output: c.Output = None,
     patch: c.Patch = None,
+    sarif: c.Sarif = None,
+    junit: c.Junit = None,
     unsafe_no_sandbox: Unsafe = False,
     seed: c.HiddenSeed = None,
     html: o.Html = None,
@@ -89,44 +108,50 @@ def translate(
 
     A translation counts only if every rung of rheostat code verify that can run here accepts it.
     """
-    from rheostat.core.files import read_text
-    from rheostat.prediction.language_model.conversation import Sampling
-    from rheostat.recipes.code_search import searched_chains
-    from rheostat.recipes.lassi import LassiOptions, lassi_metrics, lassi_steps
-    from rheostat.recipes.variant_store import relative
+    from contextlib import nullcontext
 
-    original = c.load_program(program, inputs)
+    from rheostat.cli.output import tell
+    from rheostat.measurement.code.program import read_program
+    from rheostat.prediction.language_model.conversation import Sampling
+    from rheostat.recipes.code_search import search_code, searched_chains
+    from rheostat.recipes.lassi import Conversation, LassiOptions, lassi_steps
+    from rheostat.recipes.target_baseline import target_baseline
+
+    original, tolerance = c.load_program(program, inputs, file)
     if to not in ("openmp", "target", "serial"):
         raise typer.BadParameter(
             f"expected openmp, target or serial, got {to!r}", param_hint="--to"
         )
-    compared = None if reference is None else read_text(reference)
+    compared = None if reference is None else read_program(reference)
+    if compared is not None and compared.language != to:
+        problem = f"expected a program in {to}, got {compared.language}"
+        raise typer.BadParameter(problem, param_hint="--reference")
     how = LassiOptions(
-        Sampling(temperature), corrections, no_output_check=no_output_check,
-        unlimited_corrections=unlimited_corrections, newlines_deleted=newlines_deleted,
+        Sampling(temperature, max_tokens=max_tokens), corrections, self_prompting=self_prompting,
+        no_output_check=no_output_check, unlimited_corrections=unlimited_corrections,
+        newlines_deleted=newlines_deleted,
     )  # fmt: skip
     kept, temporary = c.kept_folder(folder)
     with temporary:
         asked = _model(model, base_url, gguf, transcript or kept / "transcript.jsonl", most_tokens)
+        settings = _settings(asked, to, "runtime_s", budget, threads, seed, tolerance, rungs,
+                             one_run=one_run, unsafe=unsafe_no_sandbox)  # fmt: skip
+        talks = [Conversation(asked, how.sampling, i) for i in range(samples)]
 
         def chains(store: VariantStore) -> Sequence[Steps]:
-            own = [lassi_steps(original, to, asked, how, i) for i in range(samples)]
+            own = [lassi_steps(original, to, talk, how) for talk in talks]
             also = search and to == "openmp" and original.language == "serial"
             return [*own, *(searched_chains(original, to, "runtime_s")(store) if also else ())]
 
-        def facts(result: Any) -> dict[str, Any]:
-            best = result.best("runtime_s")
-            if best is None or compared is None:
-                return {}
-            before = [r for r in result.rows if r["proposer"] == best["proposer"]]
-            place = [r["variant"] for r in before].index(best["variant"])
-            ratio = 1.0 / relative(best, "runtime_s")
-            return {"lassi": lassi_metrics(result.text(best["variant"]), compared, place, ratio)}
-
-        result = _searched(original, chains, kept, asked, "runtime_s", to, budget, threads, seed,
-                           unsafe=unsafe_no_sandbox, rungs=rungs)  # fmt: skip
-        c.show(result, "runtime_s", "rheostat.code-translate/1", output, patch, html, json=json,
-               facts=facts(result))  # fmt: skip
+        first = target_baseline(compared, original, settings) if compared else nullcontext()
+        with first as baseline:
+            if baseline is not None and baseline.note:
+                tell(f"note: the reference is not compared with {program.name}: {baseline.note}")
+            result = search_code(original, chains, kept, settings, c.progress_line)
+            facts = _translation_facts(result, talks, baseline)
+        wanted = c.Written(output, patch, sarif, junit, html)
+        c.show(_with_cost(result, asked), "runtime_s", "rheostat.code-translate/1", wanted,
+               json=json, facts=facts)  # fmt: skip
 
 
 def refactor(
@@ -138,18 +163,27 @@ def refactor(
     samples: Samples = 1,
     corrections: Corrections = 2,
     temperature: Temperature = 0.2,
+    max_tokens: MaxTokens = 4096,
     most_tokens: MostTokens = 0,
     search: Annotated[bool, typer.Option(help="Also search without the model.")] = True,
     judge: Annotated[
         bool, typer.Option(help="Ask the model for its opinion of what is accepted; advice only.")
     ] = False,
+    self_prompting: SelfPrompting = True,
+    no_output_check: NoOutputCheck = False,
+    newlines_deleted: NewlinesDeleted = False,
+    unlimited_corrections: UnlimitedCorrections = False,
+    one_run: OneRun = False,
     budget: Annotated[int, typer.Option(min=1, help="Variants that are run.")] = 12,
     threads: Annotated[int, typer.Option(min=1, help="Threads of timed runs.")] = 2,
     inputs: c.Inputs = None,
+    file: c.Changed = "",
     rungs: c.Rungs = "",
     folder: c.Folder = None,
     output: c.Output = None,
     patch: c.Patch = None,
+    sarif: c.Sarif = None,
+    junit: c.Junit = None,
     unsafe_no_sandbox: Unsafe = False,
     seed: c.HiddenSeed = None,
     html: o.Html = None,
@@ -161,27 +195,32 @@ def refactor(
     candidates that take more.
     """
     from rheostat.prediction.language_model.conversation import Sampling
-    from rheostat.recipes.code_search import searched_chains
-    from rheostat.recipes.lassi import LassiOptions
+    from rheostat.recipes.code_search import search_code, searched_chains
+    from rheostat.recipes.lassi import Conversation, LassiOptions
     from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps
 
-    original = c.load_program(program, inputs)
-    how = LassiEnergyOptions(LassiOptions(Sampling(temperature), corrections), judge=judge)
-    opinions: dict[str, bool | None] = {}
+    original, tolerance = c.load_program(program, inputs, file)
+    lassi = LassiOptions(
+        Sampling(temperature, max_tokens=max_tokens), corrections, self_prompting=self_prompting,
+        no_output_check=no_output_check, unlimited_corrections=unlimited_corrections,
+        newlines_deleted=newlines_deleted,
+    )  # fmt: skip
+    how = LassiEnergyOptions(lassi, judge=judge)
     kept, temporary = c.kept_folder(folder)
     with temporary:
         asked = _model(model, base_url, gguf, transcript or kept / "transcript.jsonl", most_tokens)
+        settings = _settings(asked, "", "energy_j", budget, threads, seed, tolerance, rungs,
+                             one_run=one_run, unsafe=unsafe_no_sandbox)  # fmt: skip
+        talks = [Conversation(asked, lassi.sampling, i) for i in range(samples)]
 
         def chains(store: VariantStore) -> Sequence[Steps]:
-            own = [lassi_ee_steps(original, asked, how, i, opinions) for i in range(samples)]
+            own = [lassi_ee_steps(original, talk, how) for talk in talks]
             return [*own, *(searched_chains(original, "", "energy_j")(store) if search else ())]
 
-        result = _searched(original, chains, kept, asked, "energy_j", "", budget, threads, seed,
-                           unsafe=unsafe_no_sandbox, rungs=rungs)  # fmt: skip
-        facts = {"energy_reduction_at_k": _at_k(result.rows, asked.name, samples),
-                 "opinions": opinions}  # fmt: skip
-        c.show(result, "energy_j", "rheostat.code-refactor/1", output, patch, html, json=json,
-               facts=facts)  # fmt: skip
+        result = search_code(original, chains, kept, settings, c.progress_line)
+        wanted = c.Written(output, patch, sarif, junit, html)
+        c.show(_with_cost(result, asked), "energy_j", "rheostat.code-refactor/1", wanted,
+               json=json, facts=_refactoring_facts(talks))  # fmt: skip
 
 
 def _model(
@@ -200,51 +239,84 @@ def _model(
     return RecordedModel(OpenAIModel(name, base_url) if base_url else name, kept, most_tokens)
 
 
-def _searched(
-    original: Any, chains: Callable[[VariantStore], Sequence[Steps]], folder: Path,
-    model: RecordedModel, objective: str, to: str, budget: int, threads: int, seed: int | None,
-    *, unsafe: bool, rungs: str,
-) -> Any:  # fmt: skip
-    from dataclasses import replace
-
+def _settings(
+    model: RecordedModel, to: str, objective: str, budget: int, threads: int, seed: int | None,
+    tolerance: Any, rungs: str, *, one_run: bool, unsafe: bool,
+) -> SearchSettings:  # fmt: skip
     from rheostat.cli.code_options import asked_rungs, confinement
-    from rheostat.cli.output import tell
     from rheostat.measurement.code.case import RungOptions
     from rheostat.measurement.code.verdict import RUNGS
-    from rheostat.recipes.code_search import SearchSettings, search_code
+    from rheostat.recipes.code_search import SearchSettings
 
-    settings = SearchSettings(
-        budget, options=RungOptions(timing_threads=threads),
+    options = RungOptions(timing_threads=threads)
+    if one_run:
+        options = RungOptions(timing_threads=threads, pairs=1)
+    return SearchSettings(
+        budget, tolerance=tolerance, options=options,
         rungs=asked_rungs(rungs, "--rungs") or RUNGS,
         confined_by=confinement("", "/", unsafe=unsafe), seed=seed,
         about={"to": to, "objective": objective, "model": model.name},
     )  # fmt: skip
-    result = search_code(original, chains, folder, settings, c.progress_line)
-    for problem in dict.fromkeys(model.problems):
+
+
+def _with_cost(result: CodeSearch, model: RecordedModel) -> CodeSearch:
+    """The result with what the model took; its problems are told, and raised if it never spoke."""
+    from dataclasses import replace
+
+    from rheostat.cli.output import tell
+    from rheostat.prediction.language_model.conversation import ModelError
+
+    problems = list(dict.fromkeys(model.problems))
+    if problems and not model.used and not result.rows:
+        raise ModelError(problems[0])
+    for problem in problems:
         tell(f"note: {problem}")
     cost = {"tokens": model.tokens, "model": model.name, "model_seconds": model.seconds}
     return replace(result, cost=result.cost | cost)
 
 
-def _at_k(rows: Sequence[Any], proposer: str, samples: int) -> dict[str, dict[str, float]]:
-    """energy-reduction@k of the chains' first answers, in both conventions."""
-    from rheostat.explanation.variants import ratio
+def _chain_facts(talks: Sequence[Conversation]) -> list[dict[str, Any]]:
+    """Per chain: answers, corrections, and its first accepted program."""
+    rows = []
+    for talk in talks:
+        good = [(name, before) for name, before, r in talk.results if r.accepted]
+        name, before = good[0] if good else (None, talk.corrections)
+        rows.append({"chain": talk.index, "answers": talk.answers, "corrections": before,
+                     "verified": bool(good), "variant": name})  # fmt: skip
+    return rows
+
+
+def _translation_facts(
+    result: CodeSearch, talks: Sequence[Conversation], baseline: TargetBaseline | None
+) -> dict[str, Any]:
+    """The chains, and with a target-language original LASSI's figures of the variant taken."""
+    from rheostat.recipes.lassi import lassi_metrics
+
+    chains = _chain_facts(talks)
+    best = result.best("runtime_s")
+    if baseline is None or best is None:
+        return {"chains": chains}
+    name = best["variant"]
+    before = next((t["corrections"] for t in chains if t["variant"] == name), None)
+    reference = baseline.checking.reference.original
+    compared = reference.files[reference.sources[0]]
+    ratio = baseline.ratio(result.store.program(name))
+    figures = lassi_metrics(result.text(name), compared, before, ratio)
+    return {"chains": chains, "lassi": figures}
+
+
+def _refactoring_facts(talks: Sequence[Conversation]) -> dict[str, Any]:
+    """The trials, energy-reduction@k of their best in both conventions, the judge's opinions."""
+    from rheostat.recipes.lassi_ee import trial_reductions
     from rheostat.tradeoff.best_of_k import reduction_at_k
 
-    best: dict[str, float | None] = {}
-    for r in (r for r in rows if r["proposer"] == proposer):
-        chain = r["change"].partition(",")[0]
-        saved = 1.0 - ratio(r, "energy_j") if r["verdict"] == "accepted" else math.nan
-        before = best.get(chain)
-        if math.isfinite(saved):
-            best[chain] = saved if before is None else max(before, saved)
-        else:
-            best.setdefault(chain, None)
-    trials = [*best.values(), *[None] * (samples - len(best))]
-    return {
+    trials = trial_reductions(talks)
+    at_k = {
         str(k): {
             "negative_counts": reduction_at_k(trials, k),
             "original_kept": reduction_at_k(trials, k, keeps_original=True),
         }
         for k in range(1, len(trials) + 1)
     }
+    opinions = {name: said for talk in talks for name, said in talk.opinions.items()}
+    return {"chains": _chain_facts(talks), "energy_reduction_at_k": at_k, "opinions": opinions}

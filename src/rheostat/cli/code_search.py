@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
+    from rheostat.measurement.code.compare_output import Tolerance
     from rheostat.measurement.code.program import Program
     from rheostat.recipes.code_search import CodeSearch
 
@@ -50,6 +51,29 @@ Patch = Annotated[
     Path | None,
     typer.Option(help="Write its difference to PROGRAM here.", writable=True, dir_okay=False),
 ]
+Changed = Annotated[
+    str,
+    typer.Option("--file", help="Which source file of a manifest is rewritten.  [default: first]"),
+]
+Sarif = Annotated[
+    Path | None,
+    typer.Option(help="Also write findings of the best variant as SARIF here; of all variants "
+                 "where none is accepted.", writable=True, dir_okay=False),
+]  # fmt: skip
+Junit = Annotated[
+    Path | None,
+    typer.Option(help="The same, rungs as JUnit.", writable=True, dir_okay=False),
+]
+
+
+class Written(NamedTuple):
+    """Files that a search is asked for."""
+
+    output: Path | None
+    patch: Path | None
+    sarif: Path | None
+    junit: Path | None
+    html: Path | None
 
 
 def search(
@@ -65,10 +89,13 @@ def search(
     threads: Annotated[int, typer.Option(min=1, help="Threads of timed runs.")] = 2,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of timed runs.")] = 7,
     inputs: Inputs = None,
+    file: Changed = "",
     rungs: Rungs = "",
     folder: Folder = None,
     output: Output = None,
     patch: Patch = None,
+    sarif: Sarif = None,
+    junit: Junit = None,
     unsafe_no_sandbox: Annotated[
         bool,
         typer.Option("--unsafe-no-sandbox", help="Run code without a sandbox, if you trust it."),
@@ -87,12 +114,12 @@ def search(
     from rheostat.measurement.code.verdict import RUNGS
     from rheostat.recipes.code_search import SearchSettings, search_code, searched_chains
 
-    original = load_program(program, inputs)
+    original, tolerance = load_program(program, inputs, file)
     goal = objective or ("runtime_s" if to else "energy_j")
     kept, temporary = kept_folder(folder)
     with temporary:
         settings = SearchSettings(
-            budget, most_seconds or float("inf"),
+            budget, most_seconds or float("inf"), tolerance,
             options=RungOptions(pairs=pairs, timing_threads=threads),
             rungs=asked_rungs(rungs, "--rungs") or RUNGS,
             confined_by=confinement("", "/", unsafe=unsafe_no_sandbox),
@@ -100,20 +127,33 @@ def search(
         )  # fmt: skip
         chains = searched_chains(original, to, goal)
         result = search_code(original, chains, kept, settings, progress_line)
-        show(result, goal, "rheostat.code-search/1", output, patch, html, json=json)
+        wanted = Written(output, patch, sarif, junit, html)
+        show(result, goal, "rheostat.code-search/1", wanted, json=json)
 
 
-def load_program(path: Path, inputs: list[str] | None) -> Program:
-    """The program of a source file or a manifest, with the ranges that were typed."""
+def load_program(path: Path, inputs: list[str] | None, file: str) -> tuple[Program, Tolerance]:
+    """A program by its source file or manifest, with the ranges that were typed; its tolerance.
+
+    The file that is rewritten is its first source.
+    """
     from dataclasses import replace
 
     from rheostat.cli.code_options import input_ranges
-    from rheostat.measurement.code.manifest import read_manifest
+    from rheostat.cli.output import tell
+    from rheostat.measurement.code.compare_output import Tolerance
+    from rheostat.measurement.code.manifest import MANIFESTS, read_manifest
     from rheostat.measurement.code.program import read_program
 
-    listed = path.suffix in (".toml", ".json")
-    program = read_manifest(path)[0] if listed else read_program(path)
-    return replace(program, inputs=input_ranges(inputs)) if inputs else program
+    listed = path.suffix in MANIFESTS
+    program, tolerance = read_manifest(path) if listed else (read_program(path), Tolerance())
+    if file and file not in program.sources:
+        problem = f"expected {' or '.join(program.sources)}, got {file!r}"
+        raise typer.BadParameter(problem, param_hint="--file")
+    if file:
+        program = replace(program, files={file: program.files[file], **program.files})
+    elif len(program.sources) > 1:
+        tell(f"note: {program.sources[0]} is rewritten; --file names another source")
+    return (replace(program, inputs=input_ranges(inputs)) if inputs else program), tolerance
 
 
 def kept_folder(folder: Path | None) -> tuple[Path, Any]:
@@ -139,33 +179,51 @@ def show(
     result: CodeSearch,
     objective: str,
     schema: str,
-    output: Path | None,
-    patch: Path | None,
-    html: Path | None,
+    wanted: Written,
     *,
     json: bool,
     facts: dict[str, Any] | None = None,
 ) -> None:
     """Print and write what a search came to; raises where nothing may be used."""
-    from rheostat.cli.output import put_json, put_report, tell, write_files
-    from rheostat.core.files import replace_file
+    from rheostat.cli.output import put_json, put_report, write_files
     from rheostat.errors import Infeasible
-    from rheostat.explanation.variants import search_report, unified_diff, variant_grid
+    from rheostat.explanation.variants import on_front, search_report, variant_grid
 
-    best = result.best(objective)
-    name = result.original.sources[0]
-    text = result.text(best["variant"]) if best else ""
-    diff = unified_diff(result.original.files[name], text, name) if best else ""
-    evidence = (result.store.verdict(best["variant"]) or {})["rungs"] if best else ()
-    report = search_report(result.rows, best, result.cost, diff, evidence)
+    rows, best = result.rows, result.best(objective)
+    chosen = best["variant"] if best else ""
+    shown = [r["variant"] for r, front in zip(rows, on_front(rows), strict=True) if front]
+    diffs = {name: result.diff(name) for name in dict.fromkeys([chosen, *shown]) if name}
+    diff = diffs.get(chosen, "")
+    report = search_report(rows, best, result.cost, diffs, result.store.verdict(chosen))
     if json:
-        put_json(schema, {**report.facts, "text": text or None, **(facts or {})})
+        text = result.text(chosen) if best else None
+        put_json(schema, {**report.facts, "diff": diff, "text": text, **(facts or {})})
     else:
-        put_report(report, variant_grid(result.rows, best["variant"] if best else ""))
-    for path, content in ((output, text), (patch, diff)):
-        if path is not None and best:
-            replace_file(path, content)
-            tell(f"wrote {path}")
-    write_files(report, html)
+        put_report(report, variant_grid(rows, chosen))
+    _write(result, chosen, diff, wanted)
+    write_files(report, wanted.html)
     if best is None:
         raise Infeasible("no variant is accepted: the original stays", -1)
+
+
+def _write(result: CodeSearch, chosen: str, diff: str, wanted: Written) -> None:
+    """Text and patch of the best variant, and the evidence for programs that read it."""
+    import json
+
+    from rheostat.cli.output import tell
+    from rheostat.core.files import replace_file
+    from rheostat.explanation.junit import junit
+    from rheostat.explanation.sarif import sarif
+    from rheostat.measurement.code.verdict import Verdict
+
+    names = [chosen] if chosen else [r["variant"] for r in result.rows]
+    verdicts = [Verdict.of(v) for n in names if (v := result.store.verdict(n))]
+    for path, content in (
+        (wanted.output, result.text(chosen) if chosen else None),
+        (wanted.patch, diff if chosen else None),
+        (wanted.sarif, json.dumps(sarif(*verdicts), indent=1) + "\n"),
+        (wanted.junit, junit(*verdicts)),
+    ):
+        if path is not None and content is not None:
+            replace_file(path, content)
+            tell(f"wrote {path}")

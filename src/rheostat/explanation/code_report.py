@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from typing import Any
 
 from rheostat.core.report import Grid, Report, Section
+from rheostat.explanation.source_diff import unified_diff
 from rheostat.measurement.code.verdict import ACCEPTED, Evidence, Verdict
-
-MOST_LINES = 400
 
 
 def verdict_report(
@@ -37,12 +35,9 @@ def verdict_report(
         rows = tuple((f.rung, f.level, f.file, f.line or None, f.message) for f in verdict.findings)
         heads = ("rung", "level", "file", "line", "message")
         sections.append(Section("findings", (), Grid(heads, rows)))
-    changed = unified_diff(original, candidate).splitlines()
+    changed = unified_diff(original, candidate)
     if changed:
-        lines = tuple((line,) for line in changed[:MOST_LINES])
-        more = len(changed) - MOST_LINES
-        cut = (f"{more} further lines are left out.",) if more > 0 else ()
-        sections.append(Section("difference", cut, Grid(("unified diff",), lines)))
+        sections.append(Section("difference", listing=changed))
     return Report(f"Verification of {verdict.candidate}", tuple(sections), verdict.facts())
 
 
@@ -75,25 +70,3 @@ def rung_grid(verdict: Verdict) -> Grid:
 
 def _seconds(evidence: Evidence) -> Any:
     return round(evidence.seconds, 2) if math.isfinite(evidence.seconds) else None
-
-
-def unified_diff(original: Mapping[str, str], candidate: Mapping[str, str]) -> str:
-    r"""The difference of two programs, file by file; a renamed single file is compared with it.
-
-    >>> print(unified_diff({"a.c": "x\n"}, {"a.c": "y\n"}), end="")
-    --- original/a.c
-    +++ candidate/a.c
-    @@ -1 +1 @@
-    -x
-    +y
-    """
-    pairs = [(name, name) for name in dict.fromkeys((*original, *candidate))]
-    if len(original) == len(candidate) == 1:
-        pairs = [(next(iter(original)), next(iter(candidate)))]
-    lines: list[str] = []
-    for old, new in pairs:
-        lines += difflib.unified_diff(
-            original.get(old, "").splitlines(), candidate.get(new, "").splitlines(),
-            f"original/{old}", f"candidate/{new}", lineterm="",
-        )  # fmt: skip
-    return "".join(f"{line}\n" for line in lines)

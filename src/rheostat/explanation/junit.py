@@ -1,4 +1,4 @@
-"""A verdict as JUnit XML: one test case per rung."""
+"""Verdicts as JUnit XML: a suite for each, one test case per rung."""
 
 from __future__ import annotations
 
@@ -11,30 +11,37 @@ from rheostat.measurement.code.verdict import FAILED, PASSED, Evidence, Verdict
 NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(verdict: Verdict) -> str:
-    """The verdict as a test suite.
+def junit(*verdicts: Verdict) -> str:
+    """Verdicts as test suites.
 
     Parameters
     ----------
-    verdict : Verdict
-        What verification said.
+    *verdicts : Verdict
+        What verification said, a suite for each.
 
     Returns
     -------
     str
         XML; a rung that did not run is a skipped test with its reason.
     """
+    every = Element("testsuites")
+    for verdict in verdicts:
+        _suite(every, verdict)
+    root = every[0] if len(every) == 1 else every
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(root: Element, verdict: Verdict) -> None:
     states = [e.state for e in verdict.evidence]
     seconds = sum(e.seconds for e in verdict.evidence if math.isfinite(e.seconds))
-    suite = Element("testsuite", {
+    suite = SubElement(root, "testsuite", {
         "name": _plain(f"rheostat code verify {verdict.candidate}"), "tests": str(len(states)),
         "failures": str(states.count(FAILED)), "errors": "0", "time": f"{seconds:.3f}",
         "skipped": str(sum(s not in (FAILED, PASSED) for s in states)),
     })  # fmt: skip
     for evidence in verdict.evidence:
         _case(suite, evidence, verdict)
-    indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suite, encoding="unicode") + "\n"
 
 
 def _case(suite: Element, evidence: Evidence, verdict: Verdict) -> None:

@@ -23,19 +23,23 @@ RULES = {
 }
 
 
-def sarif(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as a SARIF document.
+def sarif(*verdicts: Verdict) -> dict[str, Any]:
+    """Verdicts as a SARIF document.
 
     Parameters
     ----------
-    verdict : Verdict
-        What verification said.
+    *verdicts : Verdict
+        What verification said, a run for each.
 
     Returns
     -------
     dict
         To be written as JSON.  Rungs that are not available are notifications of the tool.
     """
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(v) for v in verdicts]}
+
+
+def _run(verdict: Verdict) -> dict[str, Any]:
     rules = [
         {"id": name, "shortDescription": {"text": text}, "name": name.capitalize()}
         for name, text in RULES.items()
@@ -46,13 +50,13 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
         for e in verdict.evidence
         if e.state == NOT_AVAILABLE
     ]
-    run = {
+    return {
         "tool": {"driver": driver},
+        "automationDetails": {"id": f"rheostat code/{verdict.candidate}"},
         "results": [_result(f) for f in verdict.findings],
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": said}],
         "properties": {"verdict": verdict.state, "seed": verdict.seed, "sandbox": verdict.sandbox},
     }
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _result(finding: Finding) -> dict[str, Any]:

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from rheostat.core.front import non_dominated
 from rheostat.core.report import Chart, Grid, Report, Section
 
 Row = Mapping[str, Any]
 NO_FIGURE = math.nan
-
-
-def unified_diff(original: str, text: str, name: str) -> str:
-    """The change as ``patch`` takes it.
-
-    Parameters
-    ----------
-    original, text : str
-        Sources.
-    name : str
-        Of the file.
-
-    Returns
-    -------
-    str
-        A unified diff; empty where nothing changed.
-    """
-    lines = difflib.unified_diff(
-        original.splitlines(keepends=True), text.splitlines(keepends=True), f"a/{name}", f"b/{name}"
-    )
-    return "".join(x if x.endswith("\n") else x + "\n\\ No newline at end of file\n" for x in lines)
+RATIOS = ("runtime_s", "energy_j", "memory_byte")
+FRONT_WORDS = (
+    "Time, energy and memory are shares of the original's. On the front is what no other variant "
+    "beats in these and in lines changed at once; each may be preferred."
+)
 
 
 def ratio(row: Row, objective: str) -> float:
@@ -54,6 +41,31 @@ def ratio(row: Row, objective: str) -> float:
     return float(figures[objective] / before) if before else NO_FIGURE
 
 
+def on_front(rows: Sequence[Row]) -> list[bool]:
+    """Which accepted variants no other beats in time, energy, memory and lines changed at once.
+
+    Variants whose energies are of two kinds, as measured and modelled, are not ranked together; a
+    figure that no variant of a kind has is left out.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of a code search.
+
+    Returns
+    -------
+    list of bool
+        One per row.
+    """
+    mask = np.zeros(len(rows), dtype=bool)
+    kinds = [r["figures"]["energy_kind"] if r["verdict"] == "accepted" else "" for r in rows]
+    for kind in {k for k in kinds if k}:
+        some = np.array([i for i, k in enumerate(kinds) if k == kind])
+        y = np.array([[*(ratio(rows[i], o) for o in RATIOS), rows[i]["diff_lines"]] for i in some])
+        mask[some] = non_dominated(y[:, np.isfinite(y).any(axis=0)])
+    return mask.tolist()
+
+
 def variant_grid(rows: Sequence[Row], chosen: str = "") -> Grid:
     """Every variant with what came of it.
 
@@ -69,14 +81,15 @@ def variant_grid(rows: Sequence[Row], chosen: str = "") -> Grid:
     Grid
         A line per variant, in the order they were run.
     """
-    heads = ("variant", "proposer", "change", "flags", "verdict", "time", "energy", "kind", "diff")
+    heads = ("variant", "proposer", "change", "flags", "verdict", "time", "energy", "kind",
+             "memory", "lines changed", "front")  # fmt: skip
     lines = tuple(
         (
             r["variant"], r["proposer"], r["change"], r["flags"], _said(r),
-            ratio(r, "runtime_s"), ratio(r, "energy_j"), r["figures"]["energy_kind"],
-            int(r["diff_lines"]),
+            *(ratio(r, o) for o in RATIOS[:2]), r["figures"]["energy_kind"], ratio(r, RATIOS[2]),
+            int(r["diff_lines"]), "yes" if front else "",
         )
-        for r in rows
+        for r, front in zip(rows, on_front(rows), strict=True)
     )  # fmt: skip
     place = next((i for i, r in enumerate(rows) if r["variant"] == chosen), None)
     return Grid(heads, lines, marked=place)
@@ -90,8 +103,8 @@ def search_report(
     rows: Sequence[Row],
     best: Row | None,
     cost: Mapping[str, Any],
-    diff: str,
-    evidence: Sequence[Mapping[str, Any]] = (),
+    diffs: Mapping[str, str],
+    verdict: Mapping[str, Any] | None = None,
 ) -> Report:
     """What was tried, what is right, what it gains, and what the search itself took.
 
@@ -103,30 +116,34 @@ def search_report(
         The row that is taken.
     cost : mapping
         seconds, cpu_s, and tokens and joules where known.
-    diff : str
-        Of the best variant to the original.
-    evidence : sequence of mapping
-        Rungs of the best variant.
+    diffs : mapping of str to str
+        Of variants to the original, by identity.
+    verdict : mapping, optional
+        On the best variant, as `Verdict.facts` gives it.
 
     Returns
     -------
     Report
         For a person to sign.
     """
-    accepted = [r for r in rows if r["verdict"] == "accepted"]
-    said = [f"{len(rows)} variants were run, {len(accepted)} are accepted."]
+    accepted = sum(r["verdict"] == "accepted" for r in rows)
+    said = [f"{len(rows)} variants were run, {accepted} are accepted."]
     said.append(_best_words(best) if best else "None may be used: the original stays.")
+    chosen = str(best["variant"]) if best else ""
+    front = Section("variants", (FRONT_WORDS,) if accepted else (), variant_grid(rows, chosen),
+                    _chart(rows))  # fmt: skip
     sections = [
         Section("result", tuple(said)),
-        Section("variants", (), variant_grid(rows, best["variant"] if best else ""),
-                _chart(accepted)),
-        *([_evidence(evidence)] if evidence else []),
-        *([Section("diff", listing=diff)] if diff else []),
+        *([_difference(chosen, diffs[chosen], "taken")] if diffs.get(chosen) else []),
+        *([_evidence(verdict)] if verdict else []),
+        front,
+        *(_difference(name, diff, "on the front") for name, diff in diffs.items()
+          if diff and name != chosen),
         Section("cost of the search", tuple(_cost_words(best, cost))),
-        *([Section("signature", ("Read by:", "Date:"))] if best else []),
+        *([_signature(chosen)] if best else []),
     ]  # fmt: skip
-    facts = {"variants": [dict(r) for r in rows], "best": None if best is None else dict(best),
-             "cost": dict(cost), "diff": diff}  # fmt: skip
+    listed = [dict(r) | {"on_front": f} for r, f in zip(rows, on_front(rows), strict=True)]
+    facts = {"variants": listed, "best": None if best is None else dict(best), "cost": dict(cost)}
     return Report("", sections, facts)
 
 
@@ -140,22 +157,40 @@ def _best_words(best: Row) -> str:
     return ", ".join(parts) + "."
 
 
-def _evidence(rungs: Sequence[Mapping[str, Any]]) -> Section:
-    rows = tuple((r["rung"], r["state"], r["reason"]) for r in rungs)
-    return Section("evidence", (), Grid(("rung", "state", "reason"), rows))
+def _difference(name: str, diff: str, why: str) -> Section:
+    return Section(f"difference of {name}, {why}", listing=diff)
 
 
-def _chart(accepted: Sequence[Row]) -> Chart | None:
-    """Time over energy of what is accepted."""
-    points = [
-        (ratio(r, "runtime_s"), ratio(r, "energy_j"), f"{r['variant']}: {r['change']}")
-        for r in accepted
-    ]
-    points = [p for p in points if math.isfinite(p[0]) and math.isfinite(p[1])]
+def _evidence(verdict: Mapping[str, Any]) -> Section:
+    """The rungs that passed and those that say nothing, which is not the same."""
+    states = Counter(r["state"] for r in verdict["rungs"])
+    said = [
+        f"{states['passed']} of {len(verdict['rungs'])} rungs passed.",
+        *(f"{r['rung']} says nothing: {r['state']}, {r['reason']}."
+          for r in verdict["rungs"] if r["state"] != "passed"),
+        *(f"To be looked at: {flag}." for flag in verdict["flags"]),
+        f"Sandbox: {verdict['sandbox']}. Seed of the hidden inputs: {verdict['seed']}.",
+        *verdict["notes"],
+    ]  # fmt: skip
+    rows = tuple((r["rung"], r["state"], r["reason"]) for r in verdict["rungs"])
+    return Section("evidence", tuple(said), Grid(("rung", "state", "reason"), rows))
+
+
+def _signature(chosen: str) -> Section:
+    said = f"I have read the difference and the evidence of {chosen}, and it may be used."
+    return Section("signature", (said, "Name:", "Date:"))
+
+
+def _chart(rows: Sequence[Row]) -> Chart | None:
+    """Time over energy of what is accepted; the front also weighs memory and lines changed."""
+    points, front = [], []
+    for r, on in zip(rows, on_front(rows), strict=True):
+        point = ratio(r, "runtime_s"), ratio(r, "energy_j"), f"{r['variant']}: {r['change']}"
+        if r["verdict"] == "accepted" and math.isfinite(point[0] + point[1]):
+            points.append(point)
+            front.append(on)
     if len(points) < 2:
         return None
-    front = [not any(q[0] <= p[0] and q[1] <= p[1] and q[:2] != p[:2] for q in points)
-             for p in points]  # fmt: skip
     series = [
         {"name": name, "kind": name, "x": x, "y": y, "text": text}
         for name, on in (("front", True), ("dominated", False))

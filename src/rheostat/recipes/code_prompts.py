@@ -94,11 +94,16 @@ def refactoring_question(source: str, plan: str = "", results: str = "") -> list
     return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]
 
 
-def plan_question(source: str, energy: str) -> list[Message]:
+def plan_question(source: str, background: str, description: str, energy: str) -> list[Message]:
     """What to change, and why it saves energy."""
-    asked = (f"{ENERGY_PACK}\n\n{energy}\n\nList at most five changes to this program, the one "
-             f"that saves most first:\n\n```c\n{source}\n```")  # fmt: skip
-    return [Message("system", PLAIN_PERSONA), Message("user", asked)]
+    parts = [
+        f"Background:\n{background}",
+        *([f"The program:\n{description}"] if description else []),
+        *([f"So far:\n{energy}"] if energy else []),
+        "List at most five changes to this program, the one that saves most first:",
+        f"```c\n{source}\n```",
+    ]
+    return [Message("system", PLAIN_PERSONA), Message("user", "\n\n".join(parts))]
 
 
 def judge_question(source: str, candidate: str) -> list[Message]:

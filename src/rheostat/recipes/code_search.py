@@ -23,6 +23,7 @@ from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
+from rheostat.explanation.source_diff import unified_diff
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.ladder import Verifier, verifier
@@ -93,8 +94,11 @@ class CodeSearch:
 
     def text(self, identity: str) -> str:
         """The source of a variant."""
-        program = self.store.program(identity)
-        return program.files[program.sources[0]]
+        return self.store.program(identity).files[self.original.sources[0]]
+
+    def diff(self, identity: str) -> str:
+        """What a variant changes, as ``patch`` takes it."""
+        return unified_diff(self.original.files, self.store.program(identity).files)
 
 
 def _is_less(row: dict[str, Any], best: dict[str, Any], objective: str) -> bool:

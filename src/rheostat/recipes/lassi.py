@@ -3,9 +3,10 @@
 Dearing, M., Tao, Y., Wu, X., Lan, Z., Taylor, V.: LASSI: An LLM-based automated self-correcting
 pipeline for translating parallel scientific codes.  IEEE CLUSTER workshops 2024, 136-143.
 
-The stages are theirs, prompts and context are ours.  Theirs looks at exit codes alone, has no limit
-of corrections and sends errors as one line; here each of these is a switch that is off, and nothing
-is accepted that a rung of `rheostat code verify` rejects, whatever the switches say.
+The stages are theirs, prompts and context are ours; the first stage, a run of the target-language
+original, is `rheostat.recipes.target_baseline`.  Theirs looks at exit codes alone, has no limit of
+corrections, sends errors as one line and times one run; here each of these is a switch that is off,
+and nothing is accepted that a rung of `rheostat code verify` rejects, whatever the switches say.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ WARMER, HOTTEST = 0.3, 1.2
 @dataclass(frozen=True)
 class LassiOptions:
     """How the pipeline runs; the quirks of the published one are the last three.
+
+    Its fourth, one timed run of each candidate, is one pair in `RungOptions`.
 
     Parameters
     ----------
@@ -77,6 +80,14 @@ class Conversation:
         How, at first.
     index : int
         Number of the chain: chains of one program differ by it alone.
+    corrections : int
+        Programs that were asked for again.
+    answers : int
+        That came, to any question.
+    results : list
+        Identity of each program, corrections before it, and what came of it.
+    opinions : dict
+        The judge's, by identity.
     """
 
     model: LanguageModel
@@ -84,6 +95,9 @@ class Conversation:
     index: int = 0
     temperature: float = -1.0
     corrections: int = 0
+    answers: int = 0
+    results: list[tuple[str, int, VariantResult]] = field(default_factory=list)
+    opinions: dict[str, bool | None] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     repeated: int = 0
 
@@ -91,7 +105,9 @@ class Conversation:
         """The answer, at the temperature that holds now."""
         warm = self.sampling.temperature if self.temperature < 0 else self.temperature
         sampling = replace(self.sampling, temperature=warm)
-        return self.model.complete(messages, sampling, self.index + 1000 * self.repeated)
+        answer = self.model.complete(messages, sampling, self.index + 1000 * self.repeated)
+        self.answers += 1
+        return answer
 
     def is_new(self, text: str) -> bool:
         """Whether a program has not come before; one that has raises the temperature."""
@@ -108,9 +124,7 @@ class Conversation:
 Corrected = Generator[Variant, VariantResult, tuple[Variant, VariantResult] | None]
 
 
-def lassi_steps(
-    original: Program, to: str, model: LanguageModel, options: LassiOptions, index: int = 0
-) -> Steps:
+def lassi_steps(original: Program, to: str, talk: Conversation, options: LassiOptions) -> Steps:
     """One chain: self-prompting, a translation, and corrections until one is accepted.
 
     Parameters
@@ -119,12 +133,10 @@ def lassi_steps(
         What is translated.
     to : str
         openmp, target, serial or cuda.
-    model : LanguageModel
-        Who translates.
+    talk : Conversation
+        With the model that translates.
     options : LassiOptions
         Switches.
-    index : int
-        Number of the chain.
 
     Yields
     ------
@@ -132,7 +144,6 @@ def lassi_steps(
         Each is sent what came of it.
     """
     source = original.files[original.sources[0]]
-    talk = Conversation(model, options.sampling, index)
     try:
         summary = description = ""
         if options.self_prompting:
@@ -191,6 +202,7 @@ def corrected(
             variant = Variant(answer.text, talk.model.name, change, flags, language)
             result = yield variant
             last = variant, result
+            talk.results.append((variant.identity, talk.corrections, result))
             if result.accepted or _unseen(result, options):
                 return last
             messages = _correction(answer, result, options)
@@ -221,13 +233,15 @@ def _correction(answer: CodeAnswer, result: VariantResult, options: LassiOptions
 def _complaint(answer: CodeAnswer) -> str:
     """What to say of an answer that is no new program."""
     if answer.state == GOOD:
-        return "This program came before and is wrong. Go about it in another way."
+        return "This program came before. Go about it in another way."
     if answer.state == TRUNCATED:
         return "The answer was cut off: give the program alone, without comments."
     return "Answer with the whole program in one fenced block."
 
 
-def lassi_metrics(text: str, reference: str, corrections: int, ratio: float) -> dict[str, float]:
+def lassi_metrics(
+    text: str, reference: str, corrections: int | None, ratio: float
+) -> dict[str, float | None]:
     """The published figures of one translation.
 
     Parameters
@@ -236,10 +250,10 @@ def lassi_metrics(text: str, reference: str, corrections: int, ratio: float) -> 
         The translation.
     reference : str
         The program of the target language that it is compared with.
-    corrections : int
-        Rejected programs before it.
+    corrections : int or None
+        Programs that its chain was asked for again; None where no chain made it.
     ratio : float
-        Runtime of the source program over that of the translation; above 1 is faster.
+        Runtime of the reference over that of the translation; above 1 is faster.
 
     Returns
     -------
@@ -249,6 +263,6 @@ def lassi_metrics(text: str, reference: str, corrections: int, ratio: float) -> 
     return {
         "sim_t": token_similarity(text, reference),
         "sim_l": line_similarity(text, reference),
-        "self_corr": float(corrections),
+        "self_corr": corrections,
         "ratio": ratio,
     }

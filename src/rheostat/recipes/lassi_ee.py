@@ -11,11 +11,15 @@ be asked for and is kept as advice: only `rheostat code verify` accepts.
 from __future__ import annotations
 
 import math
+import os
+import platform
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rheostat.measurement.code.program import Program
 from rheostat.prediction.language_model.answers import json_in
-from rheostat.prediction.language_model.conversation import LanguageModel, Message, ModelError
+from rheostat.prediction.language_model.conversation import Message, ModelError
 from rheostat.recipes import code_prompts
 from rheostat.recipes.lassi import Conversation, LassiOptions, corrected
 from rheostat.tradeoff.variants.variant import Steps, VariantResult
@@ -45,27 +49,17 @@ class LassiEnergyOptions:
     judge: bool = False
 
 
-def lassi_ee_steps(
-    original: Program,
-    model: LanguageModel,
-    options: LassiEnergyOptions,
-    index: int = 0,
-    opinions: dict[str, bool | None] | None = None,
-) -> Steps:
+def lassi_ee_steps(original: Program, talk: Conversation, options: LassiEnergyOptions) -> Steps:
     """One trial: zero-shot, plan, iterations.
 
     Parameters
     ----------
     original : Program
         What is rewritten.
-    model : LanguageModel
-        Who rewrites.
+    talk : Conversation
+        With the model that rewrites; it keeps results and opinions.
     options : LassiEnergyOptions
         Switches.
-    index : int
-        Number of the trial.
-    opinions : dict, optional
-        Filled with the judge's opinions by identity.
 
     Yields
     ------
@@ -73,7 +67,6 @@ def lassi_ee_steps(
         Each is sent what came of it.
     """
     source = original.files[original.sources[0]]
-    talk = Conversation(model, options.lassi.sampling, index)
     how = {"flags": original.flags, "language": original.language}
     least = 1.0
     results: list[str] = []
@@ -82,7 +75,7 @@ def lassi_ee_steps(
     try:
         for stage in range(1 + options.most_iterations):
             if stage == 1:
-                plan = talk.ask(code_prompts.plan_question(source, "\n".join(results))).text
+                plan = _plan(talk, source, results, self_prompting=options.lassi.self_prompting)
 
             def question(note: str = "", plan: str = plan) -> list[Message]:
                 said = "\n".join([*results, note]).strip()
@@ -93,8 +86,8 @@ def lassi_ee_steps(
             cost = _cost(last[1]) if last is not None else math.nan
             if last is not None and last[1].accepted:
                 results.append(f"{last[0].change}: {cost:.3g} of the original's energy.")
-                if options.judge and opinions is not None:
-                    opinions[last[0].identity] = _opinion(talk, source, last[0].text)
+                if options.judge:
+                    talk.opinions[last[0].identity] = _opinion(talk, source, last[0].text)
             improved = cost < least
             least = min(least, cost) if improved else least
             temperature = options.lassi.sampling.temperature if improved else temperature + WARMER
@@ -102,6 +95,54 @@ def lassi_ee_steps(
                 return
     except ModelError:
         return  # no further answer: what was accepted before stays
+
+
+def _plan(talk: Conversation, source: str, results: list[str], *, self_prompting: bool) -> str:
+    """What to change: from practice and machine, summed up, and the source, described."""
+    background = f"{code_prompts.ENERGY_PACK}\n\nThe machine: {machine_words()}."
+    description = ""
+    if self_prompting:
+        background = talk.ask(code_prompts.summary_question(background)).text
+        description = talk.ask(code_prompts.description_question(source)).text
+    said = "\n".join(results)
+    return str(talk.ask(code_prompts.plan_question(source, background, description, said)).text)
+
+
+def machine_words() -> str:
+    """Processor, cores and cache of this machine, as far as it says so.
+
+    Returns
+    -------
+    str
+        The same at each call, so that a question that was answered is known again.
+    """
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    facts = dict(line.split(":", 1) for line in lines if ":" in line)
+    said = {k.strip(): v.strip() for k, v in facts.items()}
+    cache = f", cache {said['cache size']}" if "cache size" in said else ""
+    return f"{said.get('model name', platform.machine())}, {os.cpu_count()} processors{cache}"
+
+
+def trial_reductions(talks: Sequence[Conversation]) -> list[float | None]:
+    """What the best accepted program of each trial saves.
+
+    Parameters
+    ----------
+    talks : sequence of Conversation
+        One per trial; those that got no answer at all are no trials.
+
+    Returns
+    -------
+    list of float or None
+        Share of the original's energy, below 0 where it takes more; None for a trial without an
+        accepted program whose energy is known.
+    """
+    return [
+        max((1.0 - r.energy_ratio for _, _, r in t.results
+             if r.accepted and math.isfinite(r.energy_ratio)), default=None)
+        for t in talks if t.answers
+    ]  # fmt: skip
 
 
 def _cost(result: VariantResult) -> float:

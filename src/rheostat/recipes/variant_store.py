@@ -144,10 +144,11 @@ def figures_of(facts: dict[str, Any]) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
     high = NOT_MEASURED
     for rung in facts["rungs"]:
+        known = {k: v for k, v in rung["numbers"].items() if v is not None}
         if rung["rung"] == "time":
-            high = float(rung["numbers"].get("high", NOT_MEASURED))
+            high = float(known.get("high", NOT_MEASURED))
         if rung["rung"] in ("time", "energy", "work"):
-            numbers |= {k: v for k, v in rung["numbers"].items() if v is not None}
+            numbers |= known
     names = ("runtime_s", "energy_j", "memory_byte")
     every = (*names, *(f"original_{n}" for n in names))
     kind = numbers.get("kind", "not measured")

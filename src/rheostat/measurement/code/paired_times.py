@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,7 +15,10 @@ FASTER, SLOWER, SAME = "faster", "slower", "no significant change"
 
 @dataclass(frozen=True)
 class PairedTimes:
-    """Time of a candidate over the original's: the median over pairs, with its 95 % interval."""
+    """Time of a candidate over the original's: the median over pairs, with its 95 % interval.
+
+    One pair has no interval (NaN) and tells no change.
+    """
 
     ratio: float
     low: float
@@ -25,6 +29,8 @@ class PairedTimes:
     @property
     def words(self) -> str:
         """As 0.52 of the time [0.50, 0.55]: faster."""
+        if self.pairs == 1:
+            return f"{self.ratio:.3g} of the time in one run each: no interval"
         return f"{self.ratio:.3g} of the time [{self.low:.3g}, {self.high:.3g}]: {self.change}"
 
 
@@ -52,8 +58,12 @@ def paired_times(
     >>> one = np.array([1.0, 1.1, 0.9, 1.0])
     >>> paired_times(one, one / 2, minimum_effect=0.03).change
     'faster'
+    >>> paired_times(one[:1], one[:1] / 2, minimum_effect=0.03).words
+    '0.5 of the time in one run each: no interval'
     """
     logs = np.log(candidate_s) - np.log(original_s)
+    if len(logs) == 1:
+        return PairedTimes(float(np.exp(logs[0])), math.nan, math.nan, SAME, 1)
     rng = np.random.default_rng(seed)
     draws = np.median(logs[rng.integers(len(logs), size=(DRAWS, len(logs)))], axis=1)
     tail = (1 - LEVEL) / 2

@@ -108,6 +108,7 @@ class Verdict:
             "verdict": self.state,
             "rejected_by": self.rejected_by or None,
             "missing": list(self.missing),
+            "required": list(self.required),
             "flags": list(self.flags),
             "original": self.original,
             "candidate": self.candidate,
@@ -116,3 +117,20 @@ class Verdict:
             "notes": list(self.notes),
             "rungs": [asdict(e) for e in self.evidence],
         }
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Verdict:
+        """The verdict whose `facts` these are, as they are kept in JSON.
+
+        >>> verdict = Verdict((Evidence("parse", PASSED, "clang", seconds=0.5),), candidate="a.c")
+        >>> Verdict.of(verdict.facts()) == verdict
+        True
+        """
+        evidence = tuple(
+            Evidence(**r | {"findings": tuple(Finding(**f) for f in r["findings"]),
+                            "seconds": math.nan if r["seconds"] is None else r["seconds"]})
+            for r in facts["rungs"]
+        )  # fmt: skip
+        texts = {k: facts[k] for k in ("seed", "sandbox", "original", "candidate")}
+        return cls(evidence, **texts, notes=tuple(facts["notes"]),
+                   required=tuple(facts.get("required", ("output",))))  # fmt: skip
