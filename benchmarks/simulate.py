@@ -101,10 +101,12 @@ def engine(runs: int) -> list[dict[str, Any]]:
 
 
 def deep_queues(n: int, runs: int) -> list[dict[str, Any]]:
-    """A queue of 200,000 on 100,000 processors; of 20,000 where every waiting job counts."""
+    """Jobs far beyond 100,000 processors, the fewer the more of those that wait count in a pass."""
+    depths = {n: ("easy", "sjf+easy"), 20_000: ("conservative", "wfp3+easy"),
+              5_000: ("wfp3+conservative",)}  # fmt: skip
     return [
         {"trace": kind, **rate(deep(kind, depth, seed=0), policy, 100_000, runs)}
-        for depth, policies in ((n, ("easy", "sjf+easy")), (20_000, ("conservative", "wfp3+easy")))
+        for depth, policies in depths.items()
         for kind in DEEP
         for policy in policies
     ]

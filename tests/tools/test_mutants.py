@@ -85,6 +85,11 @@ def test_each_change_is_python_touches_one_place_and_keeps_its_name(tmp_path) ->
     assert [c.line for c in moved] == [c.line + 2 for c in first]
 
 
+def test_a_method_that_waits_has_its_own_name(tmp_path) -> None:
+    source = "class A:\n    async def run(self):\n        return 1\n"
+    assert {c.function for c in found(source, tmp_path)} == {"A.run"}
+
+
 def test_equivalent_changes_are_listed_once_with_a_reason() -> None:
     import tomllib
 

@@ -111,6 +111,8 @@ class _Finder(ast.NodeVisitor):
         self._body(node.body)
         self.scope.pop()
 
+    visit_AsyncFunctionDef = visit_FunctionDef
+
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self.scope.append(node.name)
         self._body(node.body)

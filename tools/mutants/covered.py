@@ -17,7 +17,8 @@ PACKAGES = ("core", "measurement", "tradeoff", "decision")
 FOLDERS = (*PACKAGES, "properties")
 # tests beside them that say much of these packages and take seconds, not minutes
 BESIDE = ("contracts/test_meters.py", "contracts/test_readers.py", "contracts/test_proposers.py",
-          "cli/test_budget.py", "cli/test_coschedule.py", "explanation/test_export.py",
+          "cli/test_budget.py", "cli/test_caps.py", "cli/test_code.py", "cli/test_coschedule.py",
+          "explanation/test_export.py",
           "prediction/test_surface.py", "simulation/test_multifactor.py",
           "simulation/test_coschedule.py", "simulation/test_malformed.py")  # fmt: skip
 CLOSEST, DEAREST_S = 3, 6.0  # files at first; CPU seconds then and later
@@ -41,13 +42,13 @@ def recorded(root: Path, book: Path) -> Tests:
     known = {name: entry for name, entry in known.items() if entry["digest"] == files.get(name)}
     left = [name for name in files if name not in known]
     for name in track(left, "noting which test runs what", disable=not left):
-        found = book.with_suffix(".one")
+        found = book.with_suffix(f".{os.getpid()}")  # another run may take notes of its own
         found.write_text("{}")
         subprocess.run([sys.executable, "-m", "pytest", *OPTIONS, name], cwd=root, check=False,
                        stdout=subprocess.DEVNULL,
                        env=environment(root, MUTANTS_RECORD=str(found)))  # fmt: skip
         known[name] = {"digest": files[name], "tests": json.loads(found.read_text())}
-        found.replace(book.with_suffix(".last"))
+        found.unlink()
         book.write_text(json.dumps(known), encoding="utf-8")
     return {t: (s, f) for entry in known.values() for t, (s, f) in entry["tests"].items()}
 

@@ -69,9 +69,9 @@ def functions(path: Path) -> dict[int, str]:
 
     def walk(node: ast.AST, scope: list[str]) -> None:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 inner = [*scope, child.name]
-                if isinstance(child, ast.FunctionDef):
+                if not isinstance(child, ast.ClassDef):
                     lines = range(child.body[0].lineno, child.end_lineno + 1)
                     owner.update(dict.fromkeys(lines, ".".join(inner)))
                 walk(child, inner)
