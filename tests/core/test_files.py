@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rheostat.core import archive
+from rheostat.core.file_kinds import HEADER
 from rheostat.core.files import ordinary_file, read_json, read_text, read_toml, replacing
 from rheostat.core.vocabulary import table
-from rheostat.errors import DataError
+from rheostat.errors import DataError, ModelFileError
 
 
 @pytest.fixture
@@ -163,3 +166,35 @@ def test_no_writer_opens_its_target_by_itself():
         if raw.search(line) and not re.search(">>>|draft|replace_file", line)
     }
     assert {f for f in found if not f.startswith("decision/actuate/")} <= kept
+
+
+def test_an_archive_of_parts_comes_back_and_nothing_beyond_the_limit_is_unpacked(
+    tmp_path, monkeypatch
+):
+    parts = {"a.bin": bytes(1000), "w.safetensors": bytes(1000)}
+    made = archive.Archive("kind", 3, {"x": [1]}, parts, {"numpy": "2"})
+    archive.write_archive(tmp_path / "one", made)
+    archive.write_archive(tmp_path / "two", made)
+    assert archive.read_archive(tmp_path / "one") == made
+    data = (tmp_path / "one").read_bytes()
+    assert data == (tmp_path / "two").read_bytes()
+    with zipfile.ZipFile(tmp_path / "one") as packed:
+        sizes = {i.filename: i.compress_size for i in packed.infolist()}
+    assert sizes["w.safetensors"] == 1000 > sizes["a.bin"]
+    monkeypatch.setattr(archive, "LARGEST_B", 1000)
+    assert archive.read_archive(tmp_path / "one") == made
+    monkeypatch.setattr(archive, "LARGEST_B", 999)
+    with pytest.raises(ModelFileError, match=r"part a\.bin is larger than any model"):
+        archive.read_archive(tmp_path / "one")
+    (tmp_path / "two").write_bytes(data.replace(b"w.safe", b"v.safe", 1))
+    with pytest.raises(ModelFileError, match="checksum"):
+        archive.read_archive(tmp_path / "two")
+
+
+def test_an_archive_without_a_header_or_nested_beyond_all_is_refused(tmp_path):
+    for name, inside, said in (("other.json", "{}", "no header of rheostat"),
+                               (HEADER, "[" * 100_000, "nested too deep")):  # fmt: skip
+        with zipfile.ZipFile(tmp_path / "f", "w") as packed:
+            packed.writestr(name, inside)
+        with pytest.raises(ModelFileError, match=said):
+            archive.read_archive(tmp_path / "f")

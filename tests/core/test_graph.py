@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from rheostat.core.graph import OP_CLASSES, OP_COLUMNS, Graph, op_graph
+from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 
 ROW = {
@@ -59,3 +60,13 @@ def test_an_unknown_class_is_named_beside_those_that_will_do() -> None:
     with pytest.raises(DataError, match=r"matmul.*got pooling"):
         op_graph("g", {**ROW, "op_class": ["pooling"]}, NONE)
     assert len(set(OP_CLASSES)) == len(OP_CLASSES)
+
+
+def test_a_graph_comes_back_from_its_archive_whole() -> None:
+    note = Note("left out", (3, 5), 2, 1)
+    edges = np.array([[0, 0], [1, 0]])
+    graph = Graph("g", pl.DataFrame({"x": [1.5, None], "op": ["a", "b"]}), edges, (note,))
+    again = Graph.from_archive(graph.to_archive())
+    assert (again.name, again.notes) == ("g", (note,))
+    assert again.nodes.equals(graph.nodes)
+    assert again.edges.tolist() == edges.tolist()

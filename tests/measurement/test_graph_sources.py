@@ -11,11 +11,14 @@ import pytest
 
 from rheostat.core.graph import Graph
 from rheostat.errors import DataError
+from rheostat.measurement.graphs import from_onnx
+from rheostat.measurement.graphs.aten_costs import aten_cost
 from rheostat.measurement.graphs.from_jax import from_jax
 from rheostat.measurement.graphs.from_onnx import read_onnx
 from rheostat.measurement.graphs.from_torch import from_torch
 from rheostat.measurement.graphs.graph_costs import total_costs
 from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
+from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.read_graph import open_graph, read_graph
 
 
@@ -98,6 +101,39 @@ def test_a_scan_counts_each_turn_where_xla_counts_one() -> None:
     products = [g.nodes.filter(g.nodes["opcode"] == "dot") for g in graphs]
     assert [(p["flops"] * p["times"]).to_list() for p in products] == [[7 * 2 * 6**3]] * 2
     assert not any(g.notes for g in graphs)
+
+
+# --- rules: closed forms, without the library ---------------------------------------------------
+
+QUERY, KEY, VALUE = (HloType("f32", (2, 3, *of)) for of in ((7, 4), (5, 4), (5, 6)))
+IMAGE, KERNEL = HloType("f32", (2, 3, 4, 4)), HloType("f32", (3, 5, 3, 3))
+SPREAD = HloType("f32", (2, 5, 9, 9))
+"""Each of 4 x 4 places by 2, with 3 x 3 weights: all of them meet the result."""
+VECTOR = HloType("f32", (100,))
+
+
+@pytest.mark.parametrize(("name", "result", "given", "args", "flops"), [
+    ("scaled_dot_product_attention", HloType("f32", (2, 3, 7, 6)), (QUERY, KEY, VALUE), (),
+     2 * 3 * 7 * 5 * (2 * 4 + 4 + 2 * 6)),
+    ("dot", HloType("f32", ()), (VECTOR, VECTOR), (), 200),
+    ("sort", VECTOR, (VECTOR,), (), 700),
+    ("_softmax_backward_data", VECTOR, (VECTOR, VECTOR), (), 400),
+    ("convolution", SPREAD, (IMAGE, KERNEL),
+     (None, None, None, [2, 2], [0, 0], [1, 1], True, [0, 0], 1), 2 * 2 * 16 * 9 * 3 * 5),
+])  # fmt: skip
+def test_an_operation_of_torch_costs_its_closed_form(name, result, given, args, flops) -> None:
+    assert aten_cost(name, result, given, args, pointwise=False).flops == flops
+
+
+@pytest.mark.parametrize(("name", "result", "given", "attributes", "flops"), [
+    ("MatMul", HloType("f32", (7, 6)), (HloType("f32", (7, 4)), HloType("f32", (4, 6))), {},
+     2 * 7 * 4 * 6),
+    ("MaxPool", HloType("f32", (1, 3, 4, 4)), (IMAGE,), {"kernel_shape": [2, 3]}, 5 * 48),
+    ("Softmax", VECTOR, (VECTOR,), {}, 400),
+    ("ConvTranspose", SPREAD, (IMAGE, KERNEL), {"strides": [2, 2]}, 2 * 2 * 16 * 9 * 3 * 5),
+])  # fmt: skip
+def test_an_operation_of_onnx_costs_its_closed_form(name, result, given, attributes, flops) -> None:
+    assert from_onnx.RULES[name](result, given, attributes).flops == flops
 
 
 # --- PyTorch: its own counter is the truth for products ----------------------------------------

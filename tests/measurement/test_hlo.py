@@ -282,6 +282,46 @@ def test_costs_by_class_add_up_to_the_total() -> None:
     assert (total["inputs"], total["input_elements"]) == (3, 14)
 
 
+SOLVE = "lower=true, left_side=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE"
+
+
+@pytest.mark.parametrize(("given", "made", "cost"), [
+    ("a = f32[2,6,6]{2,1,0} parameter(0)", "f32[2,6,6]{2,1,0} cholesky(a), lower=true",
+     2 * 6**3 / 3),
+    ("a = f32[5,5]{1,0} parameter(0)\n  b = f32[5,3]{1,0} parameter(1)",
+     f"f32[5,3]{{1,0}} triangular-solve(a, b), {SOLVE}", 2 * 5 * 5 * 3),
+])  # fmt: skip
+def test_equations_cost_what_xla_says(given: str, made: str, cost: float) -> None:
+    assert flops(given, f"ROOT s = {made}") == cost
+
+
+ROWS = "i = s32[3,1]{1,0} parameter(1)"
+TAKEN = ("gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+         "index_vector_dim=1, slice_sizes={1,8}")  # fmt: skip
+AT = "i = s32[] parameter(1)"
+ENDS = "i = f32[] parameter(1)"
+
+
+@pytest.mark.parametrize(("index", "made", "dims", "wrong", "said"), [
+    (ROWS, TAKEN, "3,8", "3,7", "as the result"),
+    (ROWS, TAKEN, "3,8", "3,8,1", "expected offsets"),
+    (AT, "dynamic-slice(x, i, i), dynamic_slice_sizes={2,8}", "2,8", "2,7", "as the result"),
+    (ENDS, "clamp(i, x, i)", "4,8", "4,7", "as the result"),
+])  # fmt: skip
+def test_what_is_taken_has_the_size_that_was_asked_for(index, made, dims, wrong, said) -> None:  # type: ignore[no-untyped-def]
+    layout = {n: "{" + ",".join(map(str, range(n - 1, -1, -1))) + "}" for n in (2, 3)}
+    graph = from_hlo(entry(X, index, f"ROOT y = f32[{dims}]{layout[2]} {made}"))
+    assert graph.nodes["shape"].to_list()[-1] == [int(d) for d in dims.split(",")]
+    with pytest.raises(DataError, match=said):
+        from_hlo(entry(X, index, f"ROOT y = f32[{wrong}]{layout[wrong.count(',') + 1]} {made}"))
+
+
+def test_a_slice_beyond_its_array_is_refused() -> None:
+    made = "ROOT y = f32[5,8]{1,0} dynamic-slice(x, i, i), dynamic_slice_sizes={5,8}"
+    with pytest.raises(DataError, match="a slice inside"):
+        from_hlo(entry(X, AT, made))
+
+
 WRONG = {
     "no module": ("ENTRY e {\n}\n", "line 1: expected HloModule"),
     "no entry": ("HloModule m\n", "one ENTRY computation"),

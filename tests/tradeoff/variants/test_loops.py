@@ -43,6 +43,51 @@ def test_levels(body: str, expected: list[int]) -> None:
     assert levels(body) == expected
 
 
+CALLED = """
+int count;
+double twice(double v) { return 2 * v; }
+double noted(double v) { count++; return v; }
+double hidden(double v) { return noted(v); }
+double deep(double v) { return hidden(twice(v)); }
+double other(double v) { return v + rand(); }
+double again(double v) { return v > 1 ? again(v / 2) : v; }
+void put(double *at, double v) { at[0] = v; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "level", "reasons"),
+    [
+        ("a[i] = twice(b[i]);", SAFE, []),
+        ("a[i] = again(b[i]);", SAFE, []),
+        ("a[i] = noted(b[i]);", CONFLICT, ["noted changes count"]),
+        ("a[i] = hidden(b[i]);", CONFLICT, ["hidden calls noted"]),
+        ("a[i] = deep(b[i]);", CONFLICT, ["deep calls noted"]),
+        ("a[i] = other(b[i]);", CONFLICT, ["other calls rand"]),
+        ("put(a + i, b[i]);", UNKNOWN, ["put writes through at"]),
+    ],
+)
+def test_what_a_function_does_is_looked_for_in_those_it_calls(statement, level, reasons) -> None:
+    source = CSource(f"{CALLED}{HEAD} for (i = 0; i < n; i++) {{ {statement} }} }}")
+    d = dependence(source, source.loops[0])
+    assert (d.level, d.reasons) == (level, reasons)
+
+
+def test_loops_of_callers_count_in_the_weight_of_a_loop() -> None:
+    text = """
+    void g(long n, double *a) { for (long i = 0; i < n; i++) a[i] = 1; }
+    void f(long n, double *a) {
+      for (long k = 0; k < n; k++) for (long j = 0; j < n; j++) g(n, a);
+    }
+    void e(long n, double *a) { for (long t = 0; t < n; t++) f(n, a); }
+    """
+    here = PragmaSites(CSource(text))
+    assert [here.weights[x.start] for x in here.loops[:1]] == [1 + 2 + 1]
+    recursive = "void g(long n, double *a) { for (long i = 0; i < n; i++) { a[i] = 1; g(i, a); } }"
+    ends = PragmaSites(CSource(recursive))
+    assert list(ends.weights.values()) == [1 + 1]
+
+
 @pytest.mark.parametrize(
     ("statement", "operator"),
     [
