@@ -1,6 +1,7 @@
-"""Code variants without a model on the suite's kernels: verified, how fast, how much energy.
+"""Code variants on the suite's kernels, by search and by a model: verified, how fast, how lean.
 
     python benchmarks/code.py [--quick] [--json] [--only heat,dot]
+    python benchmarks/code.py --quick --proposers search,model,model+search --gguf model.gguf
 
 For each kernel two tasks.  `serial->openmp`: a search from the serial program; ``ratio`` is the
 time of the OpenMP written by hand over that of the search's, at 2 threads, above 1 where the search
@@ -8,6 +9,10 @@ is faster (identical machine code: 1).  `serial->serial`: a search from the naiv
 there is one; ``energy_reduction`` is the share of the original's energy that the variant saves,
 which is energy-reduction@1 of a search that gives one answer.  A task without an accepted variant
 has verified false, no ratio and an energy reduction of 0.
+
+A model translates as LASSI does and refactors as LASSI-EE does, in one chain, without context and
+description before; `model+search` has the variants of both.  Rates of what was verified have Wilson
+intervals of 95 %.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +33,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scipy.stats import binomtest
 
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.kernel_suite import SuiteKernel, suite_kernels
@@ -36,11 +42,19 @@ from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.sandbox import sandbox, workspace
 from rheostat.measurement.code.toolchain import BINARY, GCC
 from rheostat.measurement.code.workbench import Workbench
+from rheostat.prediction.language_model.conversation import LanguageModel, Sampling
+from rheostat.prediction.language_model.gguf_model import GgufModel
+from rheostat.prediction.language_model.openai_model import OpenAIModel
+from rheostat.prediction.language_model.transcript import RecordedModel, Transcript
 from rheostat.recipes.code_search import SearchSettings, search_code, searched_chains
-from rheostat.recipes.variant_store import relative
+from rheostat.recipes.lassi import Conversation, LassiOptions, lassi_steps
+from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps
+from rheostat.recipes.variant_store import VariantStore, relative
+from rheostat.tradeoff.variants.variant import Steps
 
 KEYS = ("task", "direction", "proposer", "seed", "verified", "corrections", "ratio",
         "energy_reduction", "energy_kind", "seconds", "tokens")  # fmt: skip
+PROPOSERS = ("search", "model", "model+search")
 THREADS = 2
 NO_SLOWER = 0.9
 
@@ -52,25 +66,107 @@ def main() -> None:
     args.add_argument("--json", action="store_true", help="one JSON document")
     args.add_argument("--only", default="", help="kernels, comma-separated")
     args.add_argument("--seed", type=int, default=1)
+    args.add_argument("--proposers", default="search", help=f"of {', '.join(PROPOSERS)}")
+    args.add_argument("--energy", action=argparse.BooleanOptionalAction, default=True,
+                      help="also the naive versions")  # fmt: skip
+    args.add_argument("--gguf", type=Path, help="a model in this process")
+    args.add_argument("--model", default="", help="name of a model at --base-url, or replayed")
+    args.add_argument("--base-url", default="", help="of an OpenAI-compatible service")
+    args.add_argument("--transcript", type=Path, default=Path("code-transcript.jsonl"))
+    args.add_argument("--corrections", type=int, default=1, help="of the model's chain")
+    args.add_argument("--max-tokens", type=int, default=700, help="of an answer")
     given = args.parse_args()
+    proposers = given.proposers.split(",")
+    if set(proposers) - set(PROPOSERS) or (given.proposers != "search") != bool(
+        given.gguf or given.model
+    ):
+        args.error(f"expected proposers of {', '.join(PROPOSERS)}, with --gguf or --model for two")
     chosen = [
         k for k in suite_kernels().values() if not given.only or k.name in given.only.split(",")
     ]
     rows = []
-    for row in every(chosen, given.seed, quick=given.quick):
+    for row in every(chosen, given.seed, asked(given), proposers, quick=given.quick,
+                     energy=given.energy):  # fmt: skip
         rows.append(row)
-        print(f"{len(rows)}: {row['task']} {row['direction']}", file=sys.stderr)
-    print(json.dumps({"rows": rows})) if given.json else show(rows)
+        print(f"{len(rows)}: {row['task']} {row['direction']} {row['proposer']}", file=sys.stderr)
+    rates = verified_rates(rows)
+    print(json.dumps({"rows": rows, "rates": rates})) if given.json else show(rows, rates)
 
 
-def every(kernels: list[SuiteKernel], seed: int, *, quick: bool) -> Iterator[dict[str, Any]]:
+@dataclass
+class Chain:
+    """What proposes: a search, a model's chain, or both.
+
+    Parameters
+    ----------
+    model : LanguageModel, str or None
+        Who is asked; a name is replayed from the transcript.
+    transcript : Path
+        Where answers are kept.
+    options : LassiOptions
+        Sampling and corrections.
+    proposer : str
+        One of PROPOSERS.
+    """
+
+    model: LanguageModel | str | None
+    transcript: Path
+    options: LassiOptions
+    proposer: str = "search"
+    talk: Any = None
+    recorded: Any = None
+
+    def begins(self, proposer: str, seed: int) -> Chain:
+        """The same for another proposer, with a conversation of its own."""
+        if proposer == "search":
+            return replace(self, proposer=proposer, talk=None, recorded=None)
+        recorded = RecordedModel(self.model or "", Transcript(self.transcript))
+        talk = Conversation(recorded, self.options.sampling, seed)
+        return replace(self, proposer=proposer, talk=talk, recorded=recorded)
+
+    def budget(self, searched: int, *, translates: bool) -> int:
+        """Variants: those of the search, and all that the model's chain may make."""
+        each = 1 + self.options.most_corrections
+        own = 0 if self.talk is None else each if translates else 2 * each
+        return own + (searched if "search" in self.proposer else 0)
+
+    def steps(self, program: Program, to: str, goal: str, store: VariantStore) -> list[Steps]:
+        """The chains that are asked in turn."""
+        chains: list[Steps] = []
+        if self.talk is not None and to:
+            chains.append(lassi_steps(program, to, self.talk, self.options))
+        elif self.talk is not None:
+            lean = LassiEnergyOptions(self.options, most_iterations=1)
+            chains.append(lassi_ee_steps(program, self.talk, lean))
+        if "search" in self.proposer:
+            chains += searched_chains(program, to, goal)(store)
+        return chains
+
+
+def asked(given: argparse.Namespace) -> Chain:
+    """The model of the command line, if any."""
+    sampling = Sampling(max_tokens=given.max_tokens)
+    options = LassiOptions(sampling, given.corrections, self_prompting=False)
+    model: LanguageModel | str | None = given.model or None
+    if given.gguf:
+        model = GgufModel(given.gguf)
+    elif given.base_url:
+        model = OpenAIModel(given.model, given.base_url)
+    return Chain(model, given.transcript, options)
+
+
+def every(
+    kernels: list[SuiteKernel], seed: int, chain: Chain, proposers: list[str], *, quick: bool,
+    energy: bool,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """The rows, kernel by kernel."""
     budget, pairs = (2, 3) if quick else (8, 9)
     for kernel in kernels:
         kernel = shorter(kernel) if quick else kernel  # noqa: PLW2901
-        yield translated(kernel, seed, budget, pairs)
-        if "naive" in kernel.versions:
-            yield refactored(kernel, seed, budget + 1)
+        for proposer in proposers:
+            yield translated(kernel, seed, chain.begins(proposer, seed), budget, pairs)
+            if "naive" in kernel.versions and energy:
+                yield refactored(kernel, seed, chain.begins(proposer, seed), budget + 1)
 
 
 def shorter(kernel: SuiteKernel) -> SuiteKernel:
@@ -80,42 +176,47 @@ def shorter(kernel: SuiteKernel) -> SuiteKernel:
 
 
 def searched(
-    program: Program, to: str, goal: str, seed: int, budget: int, pairs: int
+    program: Program, to: str, goal: str, seed: int, chain: Chain, budget: int, pairs: int
 ) -> tuple[tuple[list[Any], Any, Program | None], float]:
     """A search in a folder of its own: all rows, the best and its program; its seconds."""
     options = RungOptions(pairs=pairs, timing_threads=THREADS)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        settings = SearchSettings(budget, options=options, seed=seed)
-        result = search_code(program, searched_chains(program, to, goal), folder, settings)
+        settings = SearchSettings(
+            chain.budget(budget, translates=bool(to)), options=options, seed=seed
+        )
+        result = search_code(program, partial(chain.steps, program, to, goal), folder, settings)
         rows = result.rows  # read before the folder is gone
         best = result.best(goal)
         program_of = None if best is None else result.store.program(best["variant"])
     return (rows, best, program_of), time.perf_counter() - began
 
 
-def translated(kernel: SuiteKernel, seed: int, budget: int, pairs: int) -> dict[str, Any]:
+def translated(
+    kernel: SuiteKernel, seed: int, chain: Chain, budget: int, pairs: int
+) -> dict[str, Any]:
     """serial->openmp against the OpenMP written by hand."""
     (rows, best, program), seconds = searched(
-        kernel.program("serial"), "openmp", "runtime_s", seed, budget, pairs
+        kernel.program("serial"), "openmp", "runtime_s", seed, chain, budget, pairs
     )
     ratio = math.nan if best is None else hand_over(kernel, program, seed, pairs)
-    return row(kernel, "serial->openmp", seed, rows, best, ratio, seconds)
+    return row(kernel, "serial->openmp", seed, chain, rows, best, ratio, seconds)
 
 
-def refactored(kernel: SuiteKernel, seed: int, budget: int) -> dict[str, Any]:
+def refactored(kernel: SuiteKernel, seed: int, chain: Chain, budget: int) -> dict[str, Any]:
     """The naive version with less energy."""
     (rows, best, _), seconds = searched(
-        kernel.program("naive"), "", "energy_j", seed, budget, pairs=3
+        kernel.program("naive"), "", "energy_j", seed, chain, budget, pairs=3
     )
     ratio = math.nan if best is None else 1.0 / relative(best, "runtime_s")
-    return row(kernel, "serial->serial", seed, rows, best, ratio, seconds)
+    return row(kernel, "serial->serial", seed, chain, rows, best, ratio, seconds)
 
 
 def row(
     kernel: SuiteKernel,
     direction: str,
     seed: int,
+    chain: Chain,
     rows: Any,
     best: Any,
     ratio: float,
@@ -125,12 +226,29 @@ def row(
     verdicts = [r["verdict"] for r in rows]
     first = verdicts.index("accepted") if "accepted" in verdicts else len(verdicts)
     energy = 1.0 if best is None else relative(best, "energy_j")
+    if chain.recorded is not None:
+        seconds += chain.recorded.seconds - chain.recorded.asked_s  # as if nothing were replayed
     values = (
-        kernel.name, direction, "search", seed, best is not None, first, _number(ratio),
+        kernel.name, direction, chain.proposer, seed, best is not None, first, _number(ratio),
         _number(1.0 - energy), "not measured" if best is None else best["figures"]["energy_kind"],
-        round(seconds, 2), 0,
+        round(seconds, 2), 0 if chain.recorded is None else chain.recorded.tokens,
     )  # fmt: skip
     return dict(zip(KEYS, values, strict=True))
+
+
+def verified_rates(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Per direction and proposer: how many tasks ended with a verified variant, with intervals."""
+    groups: dict[tuple[str, str], list[bool]] = {}
+    for r in rows:
+        groups.setdefault((r["direction"], r["proposer"]), []).append(r["verified"])
+    rates = []
+    for (direction, proposer), verified in groups.items():
+        good, n = sum(verified), len(verified)
+        interval = binomtest(good, n).proportion_ci(0.95, method="wilson")
+        rates.append({"direction": direction, "proposer": proposer, "tasks": n, "verified": good,
+                      "rate": good / n, "low": round(float(interval.low), 4),
+                      "high": round(float(interval.high), 4)})  # fmt: skip
+    return rates
 
 
 def _number(value: float) -> float | None:
@@ -160,22 +278,24 @@ def code(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def show(rows: list[dict[str, Any]]) -> None:
+def show(rows: list[dict[str, Any]], rates: list[dict[str, Any]]) -> None:
     """A table, and what the rows come to."""
     table = Table(*KEYS)
     for r in rows:
         table.add_row(*(str(r[k]) for k in KEYS))
     Console().print(table)
-    shared = [r for r in rows if r["direction"] == "serial->openmp"]
-    naive = [r for r in rows if r["direction"] == "serial->serial"]
-    if shared:
-        good = [r for r in shared if r["verified"] and (r["ratio"] or 0) >= NO_SLOWER]
-        print(f"serial->openmp: {sum(r['verified'] for r in shared)} of {len(shared)} verified, "
-              f"{len(good)} of them no more than 10 % slower than by hand")  # fmt: skip
-    if naive:
-        mean = np.mean([r["energy_reduction"] or 0.0 for r in naive])
-        print(f"serial->serial: energy-reduction@1 {100 * mean:.1f} % (modelled), "
-              f"{sum(r['verified'] for r in naive)} of {len(naive)} verified")  # fmt: skip
+    for rate in rates:
+        some = [r for r in rows if (r["direction"], r["proposer"]) ==
+                (rate["direction"], rate["proposer"])]  # fmt: skip
+        said = (f"{rate['direction']} by {rate['proposer']}: {rate['verified']} of "
+                f"{rate['tasks']} verified [{rate['low']:.2f}, {rate['high']:.2f}]")  # fmt: skip
+        if rate["direction"] == "serial->openmp":
+            good = [r for r in some if r["verified"] and (r["ratio"] or 0) >= NO_SLOWER]
+            said += f", {len(good)} of them no more than 10 % slower than by hand"
+        else:
+            mean = np.mean([r["energy_reduction"] or 0.0 for r in some])
+            said += f", energy-reduction@1 {100 * mean:.1f} % (modelled)"
+        print(said)
 
 
 if __name__ == "__main__":

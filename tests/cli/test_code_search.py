@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
 }
 """
 RIGHT = SOURCE.replace("  for", "#pragma omp parallel for reduction(+ : s)\n  for")
-WRONG = SOURCE.replace("0.5 * i", "0.25 * i")
+WRONG = RIGHT.replace("0.5 * i", "0.25 * i")
 QUICK = ["--rungs", "compile,output,threads", "--unsafe-no-sandbox", "--seed", "1"]
 
 

@@ -25,8 +25,9 @@ scripted = importlib.util.module_from_spec(spec)
 sys.modules["scripted_server"] = scripted
 spec.loader.exec_module(scripted)
 
-SOURCE = "#include <stdio.h>\nint main(void) { return 0; }\n"
-ORIGINAL = Program({"main.c": SOURCE})
+SERIAL = "#include <stdio.h>\nint main(void) { return 0; }\n"
+SOURCE = SERIAL.replace("return", "\n#pragma omp parallel\nreturn")
+ORIGINAL = Program({"main.c": SOURCE}, "openmp")
 GOOD = VariantResult(accepted=True, runtime_ratio=0.5, energy_ratio=0.5)
 RACY = VariantResult(accepted=False, rung="races", findings=((3, "data race"), (4, "and here")))
 BROKEN = VariantResult(accepted=False, rung="compile", findings=((1, "expected ';'"),))
@@ -99,7 +100,9 @@ def test_the_same_program_again_is_not_run_and_the_next_question_is_warmer() -> 
 @pytest.mark.parametrize(
     ("reply", "words"),
     [("Add a pragma.", "one fenced block"), ("I'm sorry, no.", "one fenced block"),
-     ((f"```c\n{SOURCE}", "length"), "cut off")],
+     ((f"```c\n{SOURCE}", "length"), "cut off"),
+     (f"```c\n{SERIAL}```", "not C with OpenMP"),
+     (f"```c\n{SERIAL}// #pragma omp parallel\n```", "not C with OpenMP")],
 )  # fmt: skip
 def test_answers_without_a_program_are_asked_for_again(reply, words) -> None:
     variants, requests = play(["", "", reply, program("a")], [GOOD], translate())
@@ -111,6 +114,13 @@ def test_corrections_end() -> None:
     replies = ["", "", *(program(str(i)) for i in range(9))]
     variants, _ = play(replies, [RACY], translate(most_corrections=2))
     assert len(variants) == 3
+
+
+@pytest.mark.parametrize("reply", ["I'm sorry, no.", program("a")])
+def test_corrections_without_limit_end_where_nothing_new_comes(reply) -> None:
+    variants, requests = play(["", "", reply], [RACY], translate(unlimited_corrections=True))
+    assert len(variants) <= 1
+    assert len(requests) <= 14
 
 
 def test_no_answer_ends_the_chain_without_an_error() -> None:

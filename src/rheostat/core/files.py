@@ -204,7 +204,8 @@ def text_digest(*parts: str) -> str:
 
 def file_digest(path: str | Path) -> str:
     """SHA-256 of a file's bytes."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @cache

@@ -53,6 +53,8 @@ PERSONA = (
 PLAIN_PERSONA = "You are an engineer for high performance computing. You answer briefly."
 LANGUAGES = {"openmp": "C with OpenMP", "target": "C with OpenMP target regions",
              "serial": "plain C", "cuda": "CUDA"}  # fmt: skip
+CXX_LANGUAGES = LANGUAGES | {"openmp": "C++ with OpenMP", "target": "C++ with OpenMP target "
+                             "regions", "serial": "plain C++"}  # fmt: skip
 
 
 def summary_question(pack: str) -> list[Message]:
@@ -67,15 +69,15 @@ def description_question(source: str) -> list[Message]:
 
 
 def translation_question(
-    source: str, to: str, summary: str, description: str, note: str = ""
+    source: str, to: str, summary: str, description: str, note: str = "", *, cxx: bool = False
 ) -> list[Message]:
-    """The task: context, its summary, the description, the source."""
+    """The task: context, its summary, the description, the source; in C++ what was C++ or CUDA."""
     parts = [
         f"Background:\n{PACKS[to]}",
         *([f"In short:\n{summary}"] if summary else []),
         *([f"The program:\n{description}"] if description else []),
-        f"Rewrite it in {LANGUAGES[to]}. It must print the same numbers and read the same "
-        "arguments, and be right with any number of threads.",
+        f"Rewrite it in {(CXX_LANGUAGES if cxx else LANGUAGES)[to]}. It must print the same "
+        "numbers and read the same arguments, and be right with any number of threads.",
         *([note] if note else []),
         f"```c\n{source}\n```",
     ]

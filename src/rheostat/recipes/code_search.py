@@ -94,7 +94,8 @@ class CodeSearch:
 
     def text(self, identity: str) -> str:
         """The source of a variant."""
-        return self.store.program(identity).files[self.original.sources[0]]
+        program = self.store.program(identity)
+        return program.files[program.sources[0]]
 
     def diff(self, identity: str) -> str:
         """What a variant changes, as ``patch`` takes it."""

@@ -12,11 +12,12 @@ and nothing is accepted that a rung of `rheostat code verify` rejects, whatever 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program import Program, language_of
 from rheostat.prediction.language_model.answers import GOOD, TRUNCATED, CodeAnswer, code_in
 from rheostat.prediction.language_model.conversation import (
     LanguageModel,
@@ -31,6 +32,9 @@ from rheostat.tradeoff.variants.variant import Steps, Variant, VariantResult
 ENDED_BADLY = ("parse", "compile", "calls")
 FINDINGS = 6
 WARMER, HOTTEST = 0.3, 1.2
+IN_VAIN = 10
+"""Answers in a row without a new program, after which a chain ends in any case."""
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -109,16 +113,15 @@ class Conversation:
         self.answers += 1
         return answer
 
-    def is_new(self, text: str) -> bool:
-        """Whether a program has not come before; one that has raises the temperature."""
+    def repetition(self, text: str) -> str:
+        """What to say of a program that came before, empty for a new one; it is asked warmer."""
         name = hashlib.sha256("".join(text.split()).encode()).hexdigest()
-        new = name not in self.seen
-        self.seen.add(name)
-        if not new:
-            self.repeated += 1
-            warm = max(self.temperature, self.sampling.temperature)
-            self.temperature = min(warm + WARMER, HOTTEST)
-        return new
+        if name not in self.seen:
+            self.seen.add(name)
+            return ""
+        warm = max(self.temperature, self.sampling.temperature)
+        self.temperature = min(warm + WARMER, HOTTEST)
+        return "This program came before. Go about it in another way."
 
 
 Corrected = Generator[Variant, VariantResult, tuple[Variant, VariantResult] | None]
@@ -151,7 +154,9 @@ def lassi_steps(original: Program, to: str, talk: Conversation, options: LassiOp
             description = talk.ask(code_prompts.description_question(source)).text
 
         def question(note: str = "") -> list[Message]:
-            return code_prompts.translation_question(source, to, summary, description, note)
+            return code_prompts.translation_question(
+                source, to, summary, description, note, cxx=original.is_cxx
+            )
 
         flags = tuple(f for f in original.flags if f != "-fopenmp")
         yield from corrected(talk, question, options, flags=flags, language=to)
@@ -167,7 +172,9 @@ def corrected(
     flags: tuple[str, ...],
     language: str,
 ) -> Corrected:
-    """Programs until one is accepted; an answer without one, or seen before, is a correction too.
+    """Programs until one is accepted.
+
+    An answer without one, with one that came before, or in another language is a correction too.
 
     Parameters
     ----------
@@ -194,10 +201,12 @@ def corrected(
     """
     messages = question("")
     last: tuple[Variant, VariantResult] | None = None
-    made = 0
+    made = in_vain = 0
     while True:
         answer = code_in(talk.ask(messages))
-        if answer.state == GOOD and talk.is_new(answer.text):
+        complaint = _complaint(answer, language) or talk.repetition(answer.text)
+        in_vain = in_vain + 1 if complaint else 0
+        if not complaint:
             change = f"chain {talk.index}, {f'correction {made}' if made else 'first answer'}"
             variant = Variant(answer.text, talk.model.name, change, flags, language)
             result = yield variant
@@ -207,12 +216,11 @@ def corrected(
                 return last
             messages = _correction(answer, result, options)
         else:
-            if answer.state != GOOD:
-                talk.repeated += 1
-            messages = question(_complaint(answer))
+            talk.repeated += 1
+            messages = question(complaint)
         made += 1
         talk.corrections += 1
-        if made > options.most:
+        if made > options.most or in_vain == IN_VAIN:
             return last
 
 
@@ -230,13 +238,15 @@ def _correction(answer: CodeAnswer, result: VariantResult, options: LassiOptions
     return code_prompts.correction_question(answer.text, result.rung, errors)
 
 
-def _complaint(answer: CodeAnswer) -> str:
-    """What to say of an answer that is no new program."""
-    if answer.state == GOOD:
-        return "This program came before. Go about it in another way."
+def _complaint(answer: CodeAnswer, language: str) -> str:
+    """What to say of an answer that is no program of the language; empty for one that is."""
     if answer.state == TRUNCATED:
         return "The answer was cut off: give the program alone, without comments."
-    return "Answer with the whole program in one fenced block."
+    if answer.state != GOOD:
+        return "Answer with the whole program in one fenced block."
+    if language_of({"answer": COMMENT.sub("", answer.text)}) != language:
+        return f"This program is not {code_prompts.LANGUAGES.get(language, language)}."
+    return ""
 
 
 def lassi_metrics(

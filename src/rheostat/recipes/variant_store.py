@@ -6,14 +6,14 @@ import json
 import math
 import secrets
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
 from rheostat.core.files import read_json, replace_file, text_digest
 from rheostat.errors import DataError
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program import CUDA, Program
 from rheostat.measurement.code.verdict import Verdict
 from rheostat.tradeoff.variants.variant import (
     Variant,
@@ -74,9 +74,10 @@ class VariantStore:
     def program(self, identity: str) -> Program:
         """A variant as a program."""
         kept = read_json(self._path(identity))
-        names = [n for n in self.original.files if n in self.original.sources]
-        changed = {**self.original.files, names[0]: kept["text"]}
-        candidate = self.original.with_files(changed, kept["language"])
+        old = self.original.sources[0]
+        new = _file_name(old, kept["language"])
+        changed = {new if n == old else n: t for n, t in self.original.files.items()}
+        candidate = self.original.with_files(changed | {new: kept["text"]}, kept["language"])
         return replace(candidate, flags=tuple(kept["flags"]), name=identity)
 
     def decided(self, identity: str, verdict: Verdict) -> None:
@@ -110,6 +111,18 @@ class VariantStore:
 
     def _path(self, identity: str) -> Path:
         return self.folder / "variants" / f"{identity}.json"
+
+
+def _file_name(name: str, language: str) -> str:
+    """That of a translation: what is no CUDA any more is C++ by its name, and the reverse.
+
+    >>> _file_name("add.cu", "openmp"), _file_name("add.c", "openmp"), _file_name("add.c", "cuda")
+    ('add.cc', 'add.c', 'add.cu')
+    """
+    path = PurePosixPath(name)
+    if (path.suffix in CUDA) == (language == "cuda"):
+        return name
+    return str(path.with_suffix(".cu" if language == "cuda" else ".cc"))
 
 
 def _seed(given: Any) -> int:

@@ -134,11 +134,14 @@ class RecordedModel:
         Where answers are kept.
     most_tokens : int
         Tokens that may be spent in all, those in the transcript included; 0 sets no limit.
+    asked_s : float
+        Seconds that answers took which were not replayed.
     """
 
     model: LanguageModel | str
     transcript: Transcript
     most_tokens: int = 0
+    asked_s: float = 0.0
     used: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
@@ -181,6 +184,7 @@ class RecordedModel:
             raise ModelError(f"the budget of {self.most_tokens} tokens is spent")
         self.transcript.asks(key, self.name, messages, sampling, index)
         completion = self.model.complete(messages, sampling, index)
+        self.asked_s += completion.seconds
         self.transcript.answered(key, completion)
         self.used.add(key)
         return completion
