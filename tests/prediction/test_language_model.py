@@ -56,7 +56,12 @@ def test_a_busy_service_is_asked_again() -> None:
 
 
 @openai
-@pytest.mark.parametrize("reply", [400, 500, b"[]", b"not json", b'{"choices": []}'])
+@pytest.mark.parametrize(
+    "reply",
+    [400, 401, 500, b"[]", b"null", b"", b"not json", b'{"choices": []}', b'{"choices": [{}]}',
+     b'{"choices": "x"}', b'{"choices": [1]}', b'{"choices": [{"message": null}]}',
+     b'{"choices": [{"message": {"content": [1]}}]}'],
+)  # fmt: skip
 def test_a_service_that_does_not_answer_is_one_clear_error(reply) -> None:
     with serving(reply) as script, pytest.raises(ModelError, match="m at http://127"):
         OpenAIModel("m", script.url, retries=0).complete(ASK, DRAW)
@@ -78,6 +83,31 @@ def test_the_key_is_sent_and_written_nowhere(monkeypatch, tmp_path, capfd) -> No
     said = "".join(capfd.readouterr()) + str(stop.value) + repr(model)
     written = (tmp_path / "t").read_text() + said
     assert "very-secret" not in written
+
+
+@openai
+def test_a_count_that_is_none_is_not_counted() -> None:
+    reply = b'{"choices": [{"message": {"content": "ok"}}], "usage": {"prompt_tokens": "many"}}'
+    with serving(reply) as script:
+        answer = OpenAIModel("m", script.url, retries=0).complete(ASK, DRAW)
+    assert (answer.text, answer.tokens) == ("ok", 0)
+
+
+@openai
+def test_a_long_error_hides_the_key_wherever_it_stands(monkeypatch) -> None:
+    monkeypatch.setenv(KEY, "very-secret")
+    for before in range(440, 500):
+        said = OpenAIModel("m", "http://127.0.0.1:9/v1")._safe(
+            ValueError("x" * before + "very-secret")
+        )
+        assert "very" not in said
+
+
+@pytest.mark.parametrize("url", ["https://me:very-secret@models.example.org/v1", "models/v1"])
+def test_a_key_in_an_address_is_refused_and_not_shown(url) -> None:
+    with pytest.raises(ModelError, match=KEY) as stop:
+        OpenAIModel("m", url)
+    assert "very-secret" not in str(stop.value)
 
 
 def test_a_service_elsewhere_needs_a_key() -> None:
@@ -162,6 +192,15 @@ PROGRAM = "#include <stdio.h>\nint main(void) { return 0; }\n"
         (PROGRAM, "stop", "code", PROGRAM),
         (f"```c\n{PROGRAM}", "stop", "code", PROGRAM),
         (f"```c\n{PROGRAM}", "length", "truncated", PROGRAM),
+        (f"```c\n{PROGRAM}```\n".replace("\n", "\r\n"), "stop", "code", PROGRAM),
+        (
+            f"<think>\n```c\nint main(void) {{ return 1; }} // longer\n{PROGRAM}```\n</think>\n"
+            f"```c\n{PROGRAM}```",
+            "stop",
+            "code",
+            PROGRAM,
+        ),
+        (f"<think>\n```c\n{PROGRAM}```\nbut", "length", "truncated", ""),
         ("I think", "length", "truncated", ""),
         ("I'm sorry, but I cannot help with that.", "stop", "refused", ""),
         ("No.", "refusal", "refused", ""),
@@ -184,7 +223,7 @@ def test_a_refusal_of_the_service_is_a_refusal() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [('```json\n{"a": 1}\n```', {"a": 1}), ('x {"a": [1]} y', {"a": [1]}), ("{a: 1}", None),
-     ("{bad} [1, 2]", [1, 2]), ("", None)],
+     ("{bad} [1, 2]", [1, 2]), ("", None), ("[" * 5000, None)],
 )  # fmt: skip
 def test_the_json_in_an_answer(text: str, value: object) -> None:
     assert json_in(ChatCompletion(text)) == value

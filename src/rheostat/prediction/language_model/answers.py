@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rheostat.prediction.language_model.conversation import ChatCompletion
@@ -16,6 +16,7 @@ CODE = re.compile(r"^\s*#\s*include\b|\bint\s+main\s*\(|^\s*#\s*pragma\b", re.M)
 REFUSAL = re.compile(
     r"(?i)^\W*(i('m| am) (sorry|unable)|sorry,|i can(no|')t|as an ai\b|unfortunately, i)"
 )
+THOUGHT = re.compile(r"\A\s*<think>.*?(</think>|\Z)", re.S)
 GOOD, TRUNCATED, NO_CODE, REFUSED = "code", "truncated", "no code", "refused"
 
 
@@ -42,7 +43,7 @@ def code_in(completion: ChatCompletion) -> CodeAnswer:
     r"""The program in an answer.
 
     Of several fences the longest that looks like a program is taken; an answer without a fence that
-    is a program as a whole is taken as one.
+    is a program as a whole is taken as one.  What a model thinks aloud before it is left out.
 
     Parameters
     ----------
@@ -61,6 +62,7 @@ def code_in(completion: ChatCompletion) -> CodeAnswer:
     >>> code_in(ChatCompletion("I'm sorry, I can't.")).state
     'refused'
     """
+    completion = replace(completion, text=THOUGHT.sub("", completion.text.replace("\r\n", "\n")))
     text = completion.text
     blocks = [m[3] for m in FENCE.finditer(text)]
     if not blocks:
@@ -117,4 +119,6 @@ def json_in(completion: ChatCompletion) -> Any:
                 return decoder.raw_decode(text[place:])[0]
             except ValueError:
                 continue
+            except RecursionError:  # so deep that what follows would be, too
+                break
     return None

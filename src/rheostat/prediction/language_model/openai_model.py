@@ -40,16 +40,22 @@ class OpenAIModel:
     Raises
     ------
     ModelError
-        No key in RHEOSTAT_MODEL_KEY or OPENAI_API_KEY for a service that is not on this machine.
+        The address is none, or holds a key; no key in RHEOSTAT_MODEL_KEY or OPENAI_API_KEY for a
+        service that is not on this machine.
     """
 
     def __init__(
         self, name: str, base_url: str, *, retries: int = 4, timeout_s: float = 600.0
     ) -> None:
+        place = urlsplit(base_url)
+        if place.scheme not in ("http", "https") or not place.hostname or place.username:
+            shown = place._replace(netloc=place.netloc.rpartition("@")[2]).geturl()
+            raise ModelError(f"{shown}: expected an address such as http://127.0.0.1:8000/v1; "
+                             f"a key belongs into the variable {KEY}")  # fmt: skip
         self.name = name
         self.base_url = base_url
         self._key = os.environ.get(KEY) or os.environ.get(OTHER_KEY) or ""
-        if not self._key and urlsplit(base_url).hostname not in LOCAL:
+        if not self._key and place.hostname not in LOCAL:
             raise ModelError(f"{base_url}: expected a key in the variable {KEY} or {OTHER_KEY}")
         self._retries, self._timeout_s = retries, timeout_s
         self._made: Any = None
@@ -77,30 +83,39 @@ class OpenAIModel:
                 max_tokens=sampling.max_tokens, seed=sampling.seed + index,
             )  # fmt: skip
             return _completion(answer, self.name, time.perf_counter() - began)
-        except (library.OpenAIError, ValueError) as error:
+        except (library.OpenAIError, TypeError, ValueError) as error:
             raise ModelError(f"{self.name} at {self.base_url}: {self._safe(error)}") from None
 
     def _safe(self, error: Exception) -> str:
         """What went wrong, without the key that some services repeat."""
-        said = f"{type(error).__name__}: {error}"[:500]
-        return said.replace(self._key, HIDDEN) if self._key else said
+        said = f"{type(error).__name__}: {error}"
+        return (said.replace(self._key, HIDDEN) if self._key else said)[:500]
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, {self.base_url!r})"
 
 
 def _completion(answer: Any, name: str, seconds: float) -> ChatCompletion:
-    if isinstance(answer, str) or not getattr(answer, "choices", None):
-        raise ValueError(f"expected a chat completion, got {answer!r:.200}")
-    choice = answer.choices[0]
-    refusal = getattr(choice.message, "refusal", None)
+    try:
+        choice = answer.choices[0]
+        refusal = getattr(choice.message, "refusal", None)
+        text = choice.message.content or refusal or ""
+    except (AttributeError, IndexError, KeyError, TypeError):
+        text = None
+    if not isinstance(text, str):
+        raise TypeError(f"expected a chat completion, got {answer!r:.200}")
     finish = "refusal" if refusal else str(choice.finish_reason or "stop")
-    usage = answer.usage
     return ChatCompletion(
-        choice.message.content or refusal or "",
+        text,
         "refusal" if finish == "content_filter" else finish,
         str(answer.model or name),
-        getattr(usage, "prompt_tokens", 0) or 0,
-        getattr(usage, "completion_tokens", 0) or 0,
+        _count(answer.usage, "prompt_tokens"),
+        _count(answer.usage, "completion_tokens"),
         seconds,
     )
+
+
+def _count(usage: Any, name: str) -> int:
+    """Tokens as the service counts them; 0 where it does not."""
+    value = getattr(usage, name, 0)
+    return value if isinstance(value, int) else 0
