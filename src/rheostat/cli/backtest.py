@@ -52,7 +52,9 @@ def backtest(
 
     space = o.space(knob)
     chosen_by, limits = advice_options.advice_rules(rule, slowdown, within, objectives)
-    jobs = advice_options.with_trial(o.load(file, form, mapped), trial, space.names)
+    jobs = advice_options.with_trial(
+        o.load(file, form, mapped, knobs=space.names), trial, space.names
+    )
     kind = advice_options.advice_kind(kind, jobs, None)
     learner = model(kind, jobs, knobs=space.names, seed=seed)
     with working("learning from the past, advising the recent jobs"):

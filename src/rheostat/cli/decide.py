@@ -58,8 +58,10 @@ def decide(
     space = o.space(knob)
     _known_ending(out)
     chosen_by, limits = advice_options.advice_rules(rule, slowdown, within, objectives)
-    jobs = o.load(file, form, mapped)
-    log = advice_options.with_trial(o.load(past) if past else jobs, trial, space.names)
+    jobs = o.load(file, form, mapped, knobs=space.names)
+    log = advice_options.with_trial(
+        o.load(past, knobs=space.names) if past else jobs, trial, space.names
+    )
     jobs = jobs if past else log
     learner, answer, held_out = _learnt(log, model, kind, seed, space.names)
     waiting, seen = _asked(jobs, alone=model is None and past is None)

@@ -50,14 +50,14 @@ def front(
     from rheostat.tradeoff.measured_cells import measured_all
 
     space = o.space(knob)
-    jobs = o.load(file, form, mapped)
+    jobs = o.load(file, form, mapped, knobs=space.names)
     row = _row(jobs, job, where)
     one = jobs.rows([row]).known_at(Moment.SUBMIT)
     named = bool(job or where)  # a table of one code's runs has no job, and nothing was asked for
     request = {k: one.frame[k][0] for k in space.names if k in one.columns} if named else {}
     known = len(request) == len(space.names) and None not in request.values()
     wanted = o.names(objectives) if model else o.judged(jobs, objectives)
-    by = tuple(w.partition("=")[0] for w in where or ()) or None
+    by = tuple(o.condition(jobs, w)[0] for w in where or ()) or None
     settings = space.settings()
     settings += [request] if known and request not in settings else []
     runs = own_runs(jobs, row, by)
@@ -93,8 +93,7 @@ def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
     conditions = [*([f"job_id={job}"] if job else []), *(where or [])]
     keep = list(range(len(jobs)))
     for text in conditions:
-        name, _, wanted = text.partition("=")
-        jobs.require(name)
+        name, wanted = o.condition(jobs, text)
         values = jobs.frame[name].to_list()
         keep = [i for i in keep if str(values[i]) == wanted or values[i] == o.value(wanted)]
     if not keep:

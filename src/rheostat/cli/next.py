@@ -41,9 +41,9 @@ def next(
 
     space, wanted = o.space(knob), o.names(objectives)
     chosen_by, limits = o.rules(rule, within)
-    jobs = o.load(file, form, mapped)
+    jobs = o.load(file, form, mapped, knobs=space.names)
     own = o.only(jobs, where)
-    past = o.load(prior) if prior else others(jobs, own, space)
+    past = o.load(prior, knobs=space.names) if prior else others(jobs, own, space)
     planned = distinct(own, space) + count
     asker = proposer(method, space, wanted, limits=limits, prior=past, budget=planned, seed=seed)
     known, held = tell_runs(asker, own), distinct(own, space)

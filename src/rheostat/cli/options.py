@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -225,19 +226,44 @@ def pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
 
 
 def load(
-    file: Path, form: str = "", mapped: Path | None = None, columns: list[str] | None = None
+    file: Path,
+    form: str = "",
+    mapped: Path | None = None,
+    columns: list[str] | None = None,
+    *,
+    knobs: Sequence[str] = (),
 ) -> JobTable:
-    """Read a file; what was odd goes to stderr."""
+    """Read a file; what was odd goes to stderr.
+
+    In a table of runs, columns that ``knobs`` names stay as they are in the file.
+    """
     from rheostat.cli.output import tell_notes, working
-    from rheostat.measurement.read import read
+    from rheostat.measurement.read import guess_format, read
     from rheostat.recipes.nodecount import prepared
 
     options: dict[str, Any] = {"map": mapped} if mapped else {}
     options |= {"columns": pairs(columns, "--column")} if columns else {}
+    if knobs and (form or guess_format(file)) == "runs":
+        options["keep"] = knobs
     with working(f"reading {file}"):
         jobs = read(file, form or None, options=options)
     tell_notes(jobs.notes)
     return prepared(jobs)
+
+
+def condition(jobs: JobTable, text: str) -> tuple[str, str]:
+    """Column and value of ``column=value``; the column by its name here or in the file.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> condition(table({"app": ["lbm"]}), "app=lbm")
+    ('app', 'lbm')
+    """
+    name, _, wanted = text.partition("=")
+    if name not in jobs.columns:
+        theirs = [c for c in jobs.columns if jobs.schema[c].meaning == f"from {name}"]
+        name = theirs[0] if theirs else name
+    jobs.require(name)
+    return name, wanted
 
 
 def only(jobs: JobTable, where: list[str] | None) -> JobTable:
@@ -250,8 +276,7 @@ def only(jobs: JobTable, where: list[str] | None) -> JobTable:
     from rheostat.errors import DataError
 
     for text in where or ():
-        name, _, wanted = text.partition("=")
-        jobs.require(name)
+        name, wanted = condition(jobs, text)
         values = jobs.frame[name].to_list()
         jobs = jobs.rows(
             [i for i, v in enumerate(values) if str(v) == wanted or v == value(wanted)]

@@ -64,8 +64,8 @@ def search(
     knobs = o.space_file(space)
     wanted = o.names(objectives)
     chosen_by, limits = o.rules(rule, within)
-    past = o.load(prior) if prior else None
-    at_hand = o.load(known) if known else None
+    past = o.load(prior, knobs=knobs.names) if prior else None
+    at_hand = o.load(known, knobs=knobs.names) if known else None
     held = 0 if at_hand is None else distinct(at_hand, knobs)
     asker = proposer(
         method, knobs, wanted, limits=limits, prior=past, budget=budget + held, seed=seed
@@ -83,7 +83,7 @@ def search(
             tell(repeat_words(setting))
 
     options = run(
-        asker, meter, budget, journal=journal, progress=_progress(json=json), asked=announce
+        asker, meter, budget, journal=journal, progress=_progress(json=json), announce=announce
     )
     for note in (*options.outcome.notes, *meter.notes):
         tell(f"note: {note.message}")

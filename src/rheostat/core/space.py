@@ -31,8 +31,8 @@ Setting = Mapping[str, Any]
 class Knob:
     """A column and its values: a finite list, or a range ``low``..``high``.
 
-    Numeric values are sorted and made unique; names keep their order.  ``log`` scales the knob
-    by ratio; by default a positive numeric knob that spans a factor of 4 or more does.
+    Numeric values are sorted, made unique and of one type; names keep their order.  ``log`` scales
+    the knob by ratio; by default a positive numeric knob that spans a factor of 4 or more does.
 
     Parameters
     ----------
@@ -54,6 +54,8 @@ class Knob:
     --------
     >>> Knob("nodes", [4, 1, 2, 2]).values
     (1, 2, 4)
+    >>> Knob("clock_ghz", [2, 1.5]).values
+    (1.5, 2.0)
     >>> Knob("cap_w", low=100, high=300).finite
     False
     >>> Knob("compiler", ["gcc", "icx"]).numeric
@@ -80,7 +82,9 @@ class Knob:
             isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in listed
         )
         if listed and numeric:
-            listed = tuple(sorted({v.item() if isinstance(v, np.number) else v for v in listed}))
+            plain = {v.item() if isinstance(v, np.number) else v for v in listed}
+            kind = float if any(isinstance(v, float) for v in plain) else int
+            listed = tuple(sorted(map(kind, plain)))
             low, high = float(listed[0]), float(listed[-1])
         elif listed:
             if odd := [v for v in listed if not isinstance(v, (str, bool, int, float, np.number))]:

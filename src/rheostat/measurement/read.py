@@ -76,9 +76,19 @@ def _swf(head: Head) -> bool:
     if head.path.name.endswith((".swf", ".swf.gz")) and (numbered or not head.start):
         return True
     if head.start.lstrip()[:1] == b";":
-        return True
+        return not _semicolons_separate(head.lines)
     numbers = re.compile(r"\s*(-?\d+(\.\d+)?\s+){17}-?\d+(\.\d+)?\s*")
     return bool(head.lines) and bool(numbers.fullmatch(head.lines[0]))
+
+
+def _semicolons_separate(lines: list[str]) -> bool:
+    """Whether ``;`` is no comment but an index column without a name: rows have as many.
+
+    >>> _semicolons_separate([";nodes;wall_s", "0;4;12"]), _semicolons_separate(["; Version: 2"])
+    (True, False)
+    """
+    table = len(lines) > 1 and not lines[1].lstrip().startswith(";")
+    return table and lines[0].count(";") == lines[1].count(";") > 0
 
 
 def _sacct(head: Head) -> bool:

@@ -50,6 +50,8 @@ def read_table(path: str | Path) -> pl.DataFrame:
 
 
 def _said(note: Note) -> str:
+    if not note.count:
+        return note.message
     return f"{note.message}: {rows_said([r + 1 for r in note.rows], note.count)}"
 
 

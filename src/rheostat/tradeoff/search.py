@@ -26,7 +26,7 @@ from rheostat.tradeoff.search_journal import SearchJournal
 
 Measure = Callable[[JobTable], Outcome]
 Progress = bool | Callable[[int, int], None]
-Asked = Callable[[JobTable], None]
+Announce = Callable[[JobTable], None]
 
 
 def search(
@@ -38,7 +38,7 @@ def search(
     workers: int = 1,
     journal: str | Path | None = None,
     progress: Progress = False,
-    asked: Asked | None = None,
+    announce: Announce | None = None,
 ) -> Front:
     """Ask, measure, tell, until ``budget`` results are in or nothing is left to ask.
 
@@ -60,7 +60,7 @@ def search(
         has one), space, job or objectives is refused.
     progress : bool or callable(done, budget)
         True draws a bar on stderr.
-    asked : callable(JobTable), optional
+    announce : callable(JobTable), optional
         Called with the settings asked, before they are measured.
 
     Returns
@@ -100,7 +100,7 @@ def search(
         )
         report = held.enter_context(_reporter(progress, budget))
         try:
-            for pair in _results(proposer, _one(measure), book, budget, batch, workers, asked):
+            for pair in _results(proposer, _one(measure), book, budget, batch, workers, announce):
                 results.append(pair)
                 report(len(results), budget)
         except KeyboardInterrupt as stop:
@@ -126,7 +126,7 @@ def _results(
     budget: int,
     batch: int,
     workers: int,
-    asked: Asked | None,
+    announce: Announce | None,
 ) -> Iterator[tuple[JobTable, Outcome]]:
     """Results one by one, told and written down before they are handed out."""
     done = 0
@@ -144,8 +144,8 @@ def _results(
                 book.asked(chosen)
             waiting = [chosen.rows([i]) for i in range(len(chosen))]
         waiting = waiting[: budget - done]
-        if asked is not None:
-            asked(concat(waiting))
+        if announce is not None:
+            announce(concat(waiting))
         for row, outcome in _measured(waiting, measure, workers):
             if book is not None:
                 book.tell(row, outcome)

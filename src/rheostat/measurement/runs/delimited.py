@@ -1,7 +1,8 @@
 """A CSV file as a frame: types found after reading, lines of another length noted, never guessed.
 
 Python's csv module splits (it knows quotes and embedded newlines); a column becomes numeric when at
-least nine of ten of its non-empty cells are numbers, the others become null and are noted.
+least nine of ten of its non-empty cells are numbers, the others become null and are noted.  Where
+something else separates the cells, a comma in a number is a decimal one, which is noted too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
     text = _decode(Path(path), encoding)
     try:
-        rows = [r for r in csv.reader(text, delimiter=_delimiter(text[0])) if r]
+        separator = _delimiter(text[0])
+        rows = [r for r in csv.reader(text, delimiter=separator) if r]
     except csv.Error as error:
         raise DataError(str(path), [f"is not a readable CSV file: {error}"]) from error
     header, body = [h.strip() for h in rows[0]], rows[1:]
@@ -45,12 +47,20 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         )
     notes = [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
     frame = pl.DataFrame({ROW: good})
+    commas = []
     for k, name in enumerate(names):
-        values, bad = _typed([body[i][k] for i in good])
+        cells = [body[i][k] for i in good]
+        values, bad = _typed(cells)
+        if separator != "," and values.dtype == pl.String and any("," in c for c in cells):
+            decimal, bad = _typed([c.replace(",", ".") for c in cells])
+            if decimal.dtype.is_float():
+                values, commas = decimal, [*commas, name]
         frame = frame.with_columns(values.alias(name))
         if bad:
             rows_bad = [good[i] for i in bad]
             notes.append(note_rows(f"{name}: not a number, null", rows_bad))
+    if commas:
+        notes.append(Note(f"commas read as decimal ones: {', '.join(commas)}"))
     return frame, notes
 
 

@@ -13,8 +13,8 @@ columns = ["file"]
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,12 @@ class Mapped:
             name,
         )
 
+    def keeping(self, names: Sequence[str]) -> Mapped:
+        """This mapping, but with these columns of theirs under their own name, as they stand."""
+        rest = {k: s for k, s in self.columns.items() if not set(s.columns) & set(names)}
+        kept = {n: ColumnSource((n,)) for n in names}
+        return replace(self, columns={**rest, **kept}, known={**self.known, **_at_submit(names)})
+
     def over(self, other: Mapped) -> Mapped:
         """This mapping, and ``other`` where this one says nothing."""
         return Mapped(
@@ -90,6 +96,10 @@ class Mapped:
             (*self.drop, *other.drop),
             self.name or other.name,
         )
+
+
+def _at_submit(names: Sequence[str]) -> dict[str, Moment]:
+    return dict.fromkeys(names, Moment.SUBMIT)
 
 
 def load_mapping(path: str | Path) -> Mapped:

@@ -72,6 +72,7 @@ def read_runs(
     map: str | Path | Mapping[str, Any] | None = None,
     columns: Mapping[str, Any] | None = None,
     known: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
     encoding: str = "utf-8",
 ) -> JobTable:
     """Read measured runs.
@@ -86,6 +87,8 @@ def read_runs(
         Ours to theirs, on top of ``map``: ``{"runtime_s": "wall_s"}``.
     known
         Moment of a column: ``{"size": "submit"}``.
+    keep
+        Columns to stay under their own name and in their own unit, where the file has them: knobs.
     encoding
         Of a CSV file.
 
@@ -109,6 +112,8 @@ def read_runs(
         load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
     )
     chosen, said = _with_preset(chosen, frame.columns)
+    kept = [k for k in keep if k in frame.columns and k not in {*VOCABULARY, *chosen.columns}]
+    chosen = chosen.keeping(kept)
     missing = sorted({c for s in chosen.columns.values() for c in s.columns} - set(frame.columns))
     if missing:
         raise DataError(
@@ -157,14 +162,19 @@ def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[N
 
 def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list[Column]]:
     """Expressions for the mapped columns, and descriptions that say what each is taken from."""
-    described = [
-        _of_theirs(n, s.columns)
-        if n in VOCABULARY
-        else COUNTERS.get(n)
-        or Column(n, split_unit(n)[2], chosen.known.get(n, Moment.SUBMIT), f"from {s.columns[0]}")
-        for n, s in chosen.columns.items()
-    ]
+    described = [_described(n, s, chosen) for n, s in chosen.columns.items()]
     return {n: _expr(frame, s, n) for n, s in chosen.columns.items()}, described
+
+
+def _described(ours: str, source: ColumnSource, chosen: Mapped) -> Column:
+    if ours in VOCABULARY:
+        return _of_theirs(ours, source.columns)
+    if ours in COUNTERS:
+        return COUNTERS[ours]
+    moment = chosen.known.get(ours, Moment.SUBMIT)
+    if source == ColumnSource((ours,)):  # as it stands: what its name says of a unit is not SI
+        return Column(ours, "", moment)
+    return Column(ours, split_unit(ours)[2], moment, f"from {source.columns[0]}")
 
 
 def _of_theirs(ours: str, theirs: tuple[str, ...]) -> Column:

@@ -1,0 +1,73 @@
+"""Tables as others write them: their separators, their names, their units; asked in their words."""
+
+import json
+
+import pytest
+
+from rheostat.cli import run
+from rheostat.measurement.read import guess_format, read
+
+CORE, MEMORY = (0.6, 0.9, 1.2, 1.5), (810, 2505)
+
+
+def cost(core, memory, work):
+    return work * (0.3 + 0.9 / core + 300 / memory), 40 + 120 * core + 0.03 * memory
+
+
+@pytest.fixture
+def table(tmp_path):
+    """An index without a name, semicolons, decimal commas, runtime in ms, clocks in MHz and GHz."""
+    lines = [";gpu;benchmark;coreF;mem_mhz;time_ms;power"]
+    for work, name in ((100, "cutcp"), (300, "lbm")):
+        for core in CORE:
+            for memory in MEMORY:
+                t, p = cost(core, memory, work)
+                row = [len(lines) - 1, "GTX980", name, core, memory, 1000 * t, p]
+                lines.append(";".join(str(v).replace(".", ",") for v in row))
+    path = tmp_path / "theirs.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def knobs(core=CORE, memory=MEMORY):
+    values = (",".join(map(str, v)) for v in (core, memory))
+    return [w for k, v in zip(("coreF", "mem_mhz"), values, strict=True)
+            for w in ("--knob", f"{k}={v}")]  # fmt: skip
+
+
+def test_a_complete_table_is_asked_in_its_own_words(table, capsys):
+    assert run(["front", str(table), "--where", "benchmark=lbm", *knobs(), "--json"]) == 0
+    out, err = capsys.readouterr()
+    rows = json.loads(out)["front"]
+    true = {(c, m): cost(c, m, 300) for c in CORE for m in MEMORY}
+    assert {r["evidence"] for r in rows} == {"measured"}
+    for r in rows:
+        t, p = true[r["coreF"], r["mem_mhz"]]
+        assert r["runtime_s"] == pytest.approx(t, rel=1e-5)
+        beaten = any(u <= t and u * q <= t * p and (u, q) != (t, p) for u, q in true.values())
+        assert r["on_front"] == (not beaten)
+    assert "commas read as decimal ones: coreF, time_ms, power" in err
+
+
+def test_the_same_column_is_ours_where_no_knob_asks_for_theirs(table):
+    ours, theirs = read(table), read(table, options={"keep": ["mem_mhz"]})
+    assert ours.frame["mem_hz"].to_list()[:2] == [810e6, 2505e6]
+    assert theirs.frame["mem_mhz"].to_list()[:2] == [810, 2505]
+    assert theirs.schema["mem_mhz"].unit == ""
+    assert "mem_hz" not in theirs.columns
+
+
+def test_a_semicolon_begins_a_comment_or_a_header(table, tmp_path):
+    assert guess_format(table) == "runs"
+    trace = tmp_path / "trace"
+    trace.write_text("; Version: 2.2; UnixStartTime: 0\n" + " ".join(["1"] * 18) + "\n")
+    assert guess_format(trace) == "swf"
+
+
+def test_whole_and_broken_numbers_are_one_knob(tmp_path, capsys):
+    table = tmp_path / "runs.csv"
+    table.write_text("clock_ghz,runtime_s,power_w\n1,9,10\n1.5,6,14\n2,5,19\n")
+    for values in ("1,1.5,2", "1..2/0.5"):
+        assert run(["front", str(table), "--knob", f"clock_ghz={values}", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)["front"]
+        assert [(r["clock_ghz"], r["runtime_s"]) for r in rows] == [(1, 9), (1.5, 6), (2, 5)]
