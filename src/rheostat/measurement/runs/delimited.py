@@ -47,7 +47,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         )
     notes = [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
     frame = pl.DataFrame({ROW: good})
-    commas = []
+    commas: list[str] = []
     for k, name in enumerate(names):
         cells = [body[i][k] for i in good]
         values, bad = _typed(cells)
