@@ -56,6 +56,14 @@ def test_modelled_energy_adds_up_and_rises_with_each_count() -> None:
         assert model.energy_j(more) > model.energy_j(base)
 
 
+def test_modelled_energy_is_that_of_the_events_and_of_a_core_that_waits() -> None:
+    counts = WorkCounts(1e9, 4e8, 1e7, 1e6)
+    runtime_s = (1e9 + 10 * 1e7 + 200 * 1e6) / 3e9
+    assert EnergyModel().runtime_s(counts) == pytest.approx(runtime_s)
+    events_j = 0.07 + 0.004 + 0.001 + 0.02
+    assert EnergyModel().energy_j(counts) == pytest.approx(events_j + 0.5 * runtime_s)
+
+
 @pytest.mark.parametrize(
     ("got", "expected", "same"),
     [

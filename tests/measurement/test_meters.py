@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from types import SimpleNamespace
@@ -194,6 +195,21 @@ def test_slurm_takes_steps_once_and_says_that_it_counts_whole_nodes():
     assert reading.energy_j == 3500.0
     assert reading.state == "estimated"  # a window of 0.06 s, where 60 s are needed
     assert "no Slurm job" in SlurmEnergy(environ={}).why()
+
+
+@pytest.mark.parametrize(("status", "said"), [(0, ""), (1, "Slurm gathers no energy")])
+def test_slurm_is_asked_for_the_job_and_its_failure_is_no_answer(
+    status, said, tmp_path, monkeypatch
+):
+    asked = tmp_path / "asked"
+    (tmp_path / "sstat").write_text(
+        f'#!/bin/sh\necho "$@" > {asked}\necho "7.0|900"\nexit {status}\n'
+    )
+    (tmp_path / "sstat").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert SlurmEnergy(environ={"SLURM_JOB_ID": "7"}).why()[:23] == said
+    words = "--allsteps --noheader --parsable2 -j 7 --format=JobID,ConsumedEnergyRaw"
+    assert asked.read_text().strip() == words
 
 
 def test_zeus_adds_gpus_processors_and_memory():

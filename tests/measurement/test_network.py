@@ -62,6 +62,21 @@ def test_a_run_is_read_whole(shared_data):
     assert [j.interval_s for j in run.jobs] == [0.0, 0.0, 5e-6]
     assert run.ended_s("milc") == pytest.approx(13.06e-3, rel=1e-3)
     assert run.ended_s("lammps") == np.inf
+    facts = run.summary()
+    assert facts["network"] == {"groups": 9, "routers": 36, "terminals": 72, "ports": 252,
+                                "edges": 1692, "routing": "prog-adaptive"}  # fmt: skip
+    assert [(a, j["ranks"], j["iterations"]) for a, j in facts["applications"].items()] == [
+        ("milc", 36, 30), ("lammps", 32, 12)]  # fmt: skip
+    assert facts["applications"]["lammps"]["ended_s"] is None
+    assert facts["applications"]["milc"]["median_iteration_s"] == np.median(run.iteration_s("milc"))
+    assert facts["background"] == [{"app": "synthetic1", "ranks": 4, "interval_s": 5e-6}]
+    assert facts["windows"] == {"count": 175, "window_s": pytest.approx(250e-6),
+                                "traffic_b": run.ports.values[:, :, :, 1].sum(),
+                                "stalled_chunks": run.ports.values[:, :, :, 2].sum()}  # fmt: skip
+
+
+def test_one_window_is_as_long_as_the_run():
+    assert PortSeries(np.array([0.5]), np.zeros((1, 2, 3, 5))).window_s == 0.5
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.serving.inferencex import read_inferencex
+from rheostat.measurement.serving.runs import read_serving
 from rheostat.measurement.serving.vllm_bench import read_vllm_bench
 
 RESULT = {"date": "20261101-120000", "backend": "vllm", "model_id": "Qwen/Qwen3-30B-A3B",
@@ -101,3 +102,25 @@ def test_times_without_a_unit_are_seconds_and_missing_columns_are_all_named(tmp_
     (tmp_path / "t.csv").write_text("model,hw\nm,h100\n")
     with pytest.raises(DataError, match=r"batch_cap.*tokens_per_s_gpu"):
         read_inferencex(tmp_path / "t.csv")
+
+
+def test_columns_of_another_table_are_summed_scaled_and_turned_over(tmp_path):
+    table, mapping = tmp_path / "t.csv", tmp_path / "map.toml"
+    table.write_text(
+        "gpu,a,b,tokens_per_kj,first_ms\nH100,3,5,500,80\nH100,3,x,500,\nH100,1,1,0,\nH100,1,1,,\n"
+    )
+    mapping.write_text(
+        '[columns]\ngpu_model = "gpu"\nbatch_cap = ["a", "b"]\n'
+        'ttft_s = {from = "first_ms", scale = 1e-3}\n'
+        'energy_per_token_j = {from = "tokens_per_kj", scale = 1000.0, inverse = true}\n'
+    )
+    runs = read_serving(table, map=mapping)
+    assert runs.frame.select("gpu_model", "batch_cap", "energy_per_token_j", "ttft_s").rows() == [
+        ("H100", 8.0, 2.0, pytest.approx(0.08)),
+        ("H100", None, 2.0, None),
+    ]
+    assert [(n.count, n.dropped) for n in runs.notes] == [(2, True)]
+    with pytest.raises(DataError, match="mapped column gpus is missing"):
+        read_serving(table, columns={"gpu_model": "gpus"}, map=mapping)
+    with pytest.raises(DataError, match="no serving table: batch_cap, energy_per_token_j missing"):
+        read_serving(table, columns={"gpu_model": "gpu"})

@@ -69,5 +69,6 @@ def read_serving(
 def _mapped(source: ColumnSource) -> pl.Expr:
     if len(source.columns) == 1 and source.scale == 1.0 and not source.inverse:
         return pl.col(source.columns[0])
-    total = pl.sum_horizontal(pl.col(c).cast(pl.Float64, strict=False) for c in source.columns)
+    numbers = (pl.col(c).cast(pl.Float64, strict=False) for c in source.columns)
+    total = pl.sum_horizontal(numbers, ignore_nulls=False)  # a sum without a part is none
     return source.scale / total if source.inverse else source.scale * total
