@@ -131,9 +131,8 @@ def _placebo(frame: pl.DataFrame, knob: str, outcome: str, sizes: Sequence[str])
               for c in dict.fromkeys((outcome, knob, *sizes))]  # fmt: skip
     used = ["_asked", f"_{outcome}_before", f"_{knob}_before",
             *(c for s in sizes for c in (s, f"_{s}_before"))]  # fmt: skip
-    pairs = frame.with_columns(before).filter(
-        pl.all_horizontal(pl.col(used) > 0) & (pl.len().over("_app") >= FEWEST_PAIRS)
-    )
+    pairs = frame.with_columns(before).filter(pl.all_horizontal(pl.col(used) > 0))
+    pairs = pairs.filter(pl.len().over("_app") >= FEWEST_PAIRS)
     logs = np.log(pairs.select(used).to_numpy().astype(float))
     app, cell = (pairs[c].to_numpy().astype(np.int64) for c in ("_app", "_cell"))
     x, y = logs[:, 0], logs[:, 1]

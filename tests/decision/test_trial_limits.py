@@ -1,0 +1,92 @@
+"""Who takes part in a trial, what a placebo needs, and which forecasts contradict physics."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rheostat import Outcome, table
+from rheostat.core.front import Front, Objective
+from rheostat.decision.admissible import impossible
+from rheostat.decision.batch_fronts import BatchFronts
+from rheostat.decision.placebo import Placebo, placebos
+from rheostat.decision.trial import plan_trial, probabilities
+
+
+@pytest.mark.parametrize(("low", "high", "passes"), [
+    (0.01, 0.5, True), (0.011, 0.5, False), (-0.5, -0.01, True), (-0.5, -0.011, False),
+    (-0.5, 0.5, True),
+])  # fmt: skip
+def test_a_placebo_passes_up_to_a_negligible_exponent(low, high, passes) -> None:
+    assert Placebo("nodes", "runtime_s", 99, 9, (low + high) / 2, low, high).passes is passes
+
+
+def log(applications: int, runs: int):
+    """Applications of one user each; the next run's nodes tell the runtime before."""
+    rng = np.random.default_rng(0)
+    n = applications * runs
+    nodes = np.exp(rng.normal(3, 1, n))
+    app = np.arange(n) % applications
+    after = np.roll(nodes, -applications)  # the next run of the same application
+    runtime = after**0.5 * np.exp(rng.normal(0, 0.01, n))
+    return table({"app": [f"a{a}" for a in app], "submit_s": np.arange(n, dtype=float),
+                  "nodes": nodes, "runtime_s": runtime})  # fmt: skip
+
+
+@pytest.mark.parametrize(("applications", "runs", "pairs"), [(5, 9, 40), (4, 9, 0), (5, 8, 0)])
+def test_a_placebo_needs_five_applications_of_eight_pairs_each(applications, runs, pairs) -> None:
+    made = placebos(log(applications, runs), "nodes", ["runtime_s"])
+    assert sum(p.pairs for p in made) == pairs
+    for placebo in made:
+        assert placebo.applications == applications
+        assert placebo.low < 0.5 < placebo.high
+        assert not placebo.passes
+
+
+@pytest.mark.parametrize(("asked", "share", "chance"), [
+    ([1.0, 1.0, 1000.0], 0.4, [0.35, 0.35, 0.5]),  # what the cap leaves goes to the others
+    ([2.0, 2.0], 0.9, [0.5, 0.5]),
+    ([0.0, np.nan, 8.0, 8.0], 0.1, [0.0, 0.0, 0.2, 0.2]),
+    ([5.0, 5.0], 0.0, [0.0, 0.0]),
+])  # fmt: skip
+def test_nobody_takes_part_with_more_than_a_half_and_all_together_with_the_share(
+    asked, share, chance
+) -> None:
+    assert probabilities(np.array(asked), share) == pytest.approx(chance)
+
+
+def test_a_job_that_would_run_as_it_asked_does_not_take_part() -> None:
+    ids = list(range(400))
+    whole = plan_trial(table({"job_id": ids, "nodes": [1, 8] * 200}), 0.4, factors=[0.3], high=8)
+    frame = whole.table.frame
+    assert set(frame.filter(frame["takes_part"])["nodes"]) == {2}  # 0.3 of 8, and 1 stays 1
+    assert set(frame.filter(frame["takes_part"])["nodes_requested"]) == {8}
+    parts = plan_trial(table({"job_id": ids, "cpu_cap_w": [100.0] * 400}), 0.4, "cpu_cap_w",
+                       factors=[0.333])  # fmt: skip
+    caps = parts.table.frame.filter(parts.table.frame["takes_part"])["cpu_cap_w"]
+    assert caps.to_list() == pytest.approx([33.3] * parts.taking_part)
+
+
+NODES = [4, 2, 8]
+"""What was asked for, half of it, twice of it."""
+
+
+@pytest.mark.parametrize(("runtimes", "watts", "wrong"), [
+    ([100.0, 66.0, 26.0], [400.0, 200.0, 800.0], [False, False, False]),
+    ([100.0, 64.0, 26.0], [400.0, 200.0, 800.0], [False, True, False]),
+    ([100.0, 66.0, 24.0], [400.0, 200.0, 800.0], [False, False, True]),
+    ([100.0, 66.0, 26.0], [400.0, 161.0, 641.0], [False, False, False]),
+    ([100.0, 66.0, 26.0], [319.0, 159.0, 639.0], [True, True, True]),
+])  # fmt: skip
+def test_time_falls_neither_with_fewer_nodes_nor_faster_than_their_square(
+    runtimes, watts, wrong
+) -> None:
+    draws = {"runtime_s": np.array([runtimes] * 2), "power_w": np.array([watts] * 2)}
+    front = Front(table({"nodes": NODES}), Outcome(draws), (Objective.of("runtime_s"),))
+    many = BatchFronts(front, np.array([0]), 3)
+    model = SimpleNamespace(identification_=SimpleNamespace(by="log"), least_w_={"nodes": 100.0})
+    assert impossible(many, model).tolist() == [wrong]
+    chosen = SimpleNamespace(identification_=SimpleNamespace(by="trial"))
+    assert not impossible(many, chosen).any()
