@@ -14,7 +14,15 @@ from rheostat.errors import DataError
 from rheostat.prediction.serving_law import ServingLaw, equation
 from rheostat.prediction.serving_law.accelerators import ACCELERATORS, accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
-from rheostat.prediction.serving_law.law import MEDIAN, PARAMETERS, SPREAD, jacobian, step
+from rheostat.prediction.serving_law.law import (
+    MEDIAN,
+    NAMES,
+    PARAMETERS,
+    SPREAD,
+    jacobian,
+    prefill_s,
+    step,
+)
 
 
 def runs(n: int = 12, seed: int = 0, **more: object):
@@ -55,9 +63,26 @@ def test_one_gpu_pays_for_no_exchange_and_the_terms_add_up():
     t_c = 2e9 / 125e12 / p["compute"]
     t = p["host"] + p["request"] + math.hypot(t_w, t_c) + t_k
     busy = p["moving"] * (t_w * p["bandwidth"] + t_k) + p["computing"] * t_c * p["compute"]
+    prompts = (p["static"] + p["computing"] * p["compute"]) * p["prefill"] * t_c
     time, energy = step(MEDIAN, one)
     assert math.exp(time[0]) == pytest.approx(t)
-    assert math.exp(energy[0]) == pytest.approx(300 * (p["static"] * t + busy))
+    assert math.exp(energy[0]) == pytest.approx(300 * (p["static"] * t + busy + prompts))
+
+
+def test_a_pipeline_reads_its_weights_a_stage_at_a_time_and_a_cap_slows_down():
+    """Two stages: weights take as long as on one GPU; below the cap nothing changes, at it time."""
+    made = {"app": ["m"] * 4, "params": [7e10] * 4, "gpu_model": ["H100"] * 4,
+            "gpus": [1, 2, 2, 2], "pp": [1, 1, 2, 1], "batch_cap": [8] * 4,
+            "power_cap_w": [None, None, None, 250.0]}  # fmt: skip
+    numbers = MEDIAN.copy()
+    numbers[[NAMES.index(n) for n in ("host", "request", "sync", "exchange", "cache")]] = -40.0
+    time, energy = step(numbers, Configurations.of(table(made)))
+    assert time[2] == pytest.approx(time[0], abs=0.01)
+    assert time[1] < time[0] - 0.6
+    assert time[3] > time[1] + 0.3
+    assert energy[3] > energy[1]
+    busy = np.exp(energy[3] - time[3]) * 8 / 2
+    assert busy == pytest.approx(250.0, rel=0.05)
 
 
 def test_a_mixture_of_experts_touches_few_of_them_alone_and_all_in_a_crowd():
@@ -105,10 +130,37 @@ def test_parameters_are_recovered_where_the_data_tell_them():
             assert value == pytest.approx(wanted, rel=0.3)
 
 
-def test_power_is_energy_per_token_times_tokens_per_second():
-    found = ServingLaw().fit(runs()).predict(asked := runs())
-    power = found["energy_per_token_j"] * asked.numpy("batch_cap") / found["itl_s"]
+def test_power_is_energy_over_the_time_of_the_step_and_of_the_prompts_in_between():
+    law, asked = ServingLaw().fit(runs()), runs()
+    found, c = law.predict(asked), Configurations.of(asked)
+    prompts_s = c.batch * prefill_s(law.log_parameters_of(c), c)
+    power = found["energy_per_token_j"] * c.batch / (found["itl_s"] + prompts_s)
     assert found["power_w"] == pytest.approx(power)
+
+
+def test_a_slow_host_of_one_placement_is_learned_and_stays_there():
+    """What B200 do under one workload moves them, not H100, and not weights of another format."""
+    n = 8
+    made = {
+        "app": [f"m{i % 4}" for i in range(n)],
+        "workload": ["chat"] * n,
+        "params": [8e9] * n,
+        "gpu_model": ["B200"] * 4 + ["H100"] * 4,
+        "gpus": [1] * n,
+        "batch_cap": [16] * n,
+    }
+    slow = MEDIAN.copy()
+    slow[NAMES.index("host")] += 1.7
+    c = Configurations.of(table(made))
+    both = [np.exp(np.stack(step(p, c), axis=1)) for p in (slow, MEDIAN)]
+    y = np.where(np.arange(n)[:, None] < 4, *both)
+    law = ServingLaw().fit(table({**made, "itl_s": y[:, 0], "energy_per_token_j": y[:, 1]}))
+    asked = {"app": ["new"] * 3, "workload": ["chat"] * 3, "params": [8e9] * 3, "gpus": [1] * 3,
+             "gpu_model": ["B200", "H100", "B200"], "batch_cap": [16] * 3,
+             "weight_precision": ["bf16", "bf16", "fp8"]}  # fmt: skip
+    host = np.exp(law.log_parameters_of(Configurations.of(table(asked))))[:, NAMES.index("host")]
+    assert host[0] > 2.5 * host[1]
+    assert host[0] > 1.5 * host[2]
 
 
 def test_far_batches_are_not_answered_and_row_order_does_not_matter():

@@ -19,7 +19,7 @@ from rheostat.errors import DataError, Infeasible
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
-from rheostat.prediction.serving_law.law import step
+from rheostat.prediction.serving_law.law import NAMES, step
 from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve
@@ -51,9 +51,10 @@ def replicas_of(law: ServingLaw, front: Front) -> list[Replica | None]:
     """A replica of each setting; None where nothing is known of it, or weights do not fit."""
     at = Configurations.of(front.alternatives)
     ones = replace(at, batch=np.ones(len(at)))
-    (alone_s, _), (full_s, _) = (np.exp(step(law.log_parameters_, c)) for c in (ones, at))
+    logs = law.log_parameters_of(at)
+    (alone_s, _), (full_s, _) = (np.exp(step(logs, c)) for c in (ones, at))
     itl, energy = front.mean("itl_s"), front.mean("energy_per_token_j")
-    numbers = law.parameters_
+    numbers = dict(zip(NAMES, np.exp(logs).T, strict=True))
     made: list[Replica | None] = []
     for i, name in enumerate(at.gpu):
         gpu = accelerator(str(name))
@@ -66,8 +67,10 @@ def replicas_of(law: ServingLaw, front: Front) -> list[Replica | None]:
         scale, batch = itl[i] / full_s[i], at.batch[i]
         request_s = scale * (full_s[i] - alone_s[i]) / max(batch - 1, 1)
         base_s = itl[i] - request_s * batch
-        prefill_s = 2 * at.active[i] / (at.gpus[i] * gpu.flop_per_s * numbers["compute"])
-        idle_w = numbers["static"] * at.gpus[i] * gpu.power_w
+        prefill_s = (
+            2 * at.active[i] / (at.gpus[i] * gpu.flop_per_s * min(numbers["compute"][i], 1.0))
+        )
+        idle_w = numbers["static"][i] * at.gpus[i] * gpu.power_w
         busy_w = max(idle_w, energy[i] * batch / itl[i])
         made.append(Replica(int(batch), tokens, 2048, base_s, request_s, 0.0, prefill_s, idle_w,
                             busy_w))  # fmt: skip

@@ -27,7 +27,9 @@ class Configurations:
 
     gpus: Array
     pp: Array
+    ep: Array
     batch: Array
+    cap_w: Array
     params: Array
     active: Array
     weight_b: Array
@@ -50,7 +52,10 @@ class Configurations:
         devices = accelerators(frame["gpu_model"].cast(pl.String).to_list())
         problems: list[str] = []
         numbers = {c: _positive(frame, c, problems) for c in ("gpus", "batch_cap", "params")}
-        pp = _positive(frame, "pp", problems, np.ones(len(frame)))
+        ones = np.ones(len(frame))
+        pp, ep = (_positive(frame, c, problems, ones) for c in ("pp", "ep"))
+        rated = np.array([d.power_w for d in devices], dtype=float)
+        cap_w = np.minimum(_positive(frame, "power_cap_w", problems, rated), rated)
         active = _positive(frame, "active_params", problems, numbers["params"])
         width = _width(frame, problems)
         if problems:
@@ -63,7 +68,7 @@ class Configurations:
 
         rates = {f: np.array([getattr(d, f) for d in devices], dtype=float) for f in RATES}
         return Configurations(
-            numbers["gpus"], pp, numbers["batch_cap"], numbers["params"],
+            numbers["gpus"], pp, ep, numbers["batch_cap"], cap_w, numbers["params"],
             np.minimum(active, numbers["params"]), width, **rates,
             gpu=names("gpu_model"), app=names("app"), workload=names("workload"),
         )  # fmt: skip

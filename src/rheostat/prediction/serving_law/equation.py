@@ -5,50 +5,57 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from rheostat.prediction.serving_law.law import MEDIAN, PARAMETERS, SPREAD, jacobian
-from rheostat.prediction.serving_law.predictor import SCATTER, ServingLaw
+from rheostat.prediction.serving_law.law import NAMES, PARAMETERS
+from rheostat.prediction.serving_law.predictor import ServingLaw
 
-TEXT = """t = host + request B + sqrt(t_w^2 + t_c^2) + t_k + log2(G) (sync + exchange B a / L)
-E = G D (static t + moving (bandwidth t_w + t_k) + computing compute t_c) / B
-t_w = W / (G M bandwidth)    t_c = 2 A B / (G F compute)    t_k = B cache a / (G M)
+TEXT = """t = host + request B + sqrt(t_w^2 + t_c^2) + t_k
+    + (log2 T + N - 1) (sync + exchange B / N a / L)
+t = D busy / (C - D static), where that is longer
+busy = moving (bandwidth t_w + t_k) + computing compute t_c
+E = G D ((static t + busy) / B + (static + computing compute) t_p)
+t_w = W / (T M bandwidth)    t_c = 2 A B / (G F compute)    t_k = B cache a / (G M)
 W = bytes (A + (P - A) (1 - exp(-experts B A / P)))         a = sqrt(A / 1e9)
-t step time, s; E energy per token, J; B requests at once; G GPUs; A, P active and all parameters;
-M, F, L, D a GPU's memory bytes/s, flop/s, link bytes/s and rated watts"""
+t_p = 2 A prefill / (G F compute)
+t step time, s; E energy per token, J; B requests at once; G GPUs, T x N: T tensor or expert
+parallel, N stages; A, P active and all parameters; M, F, L, D a GPU's memory bytes/s, flop/s, link
+bytes/s and rated watts, C its power cap; t_p prompts, per token of the answers"""
 
 LATEX = r"""\begin{align}
-t &= h + q B + \sqrt{t_w^2 + t_c^2} + t_k + \log_2 G \,(s + x B a / L) \\
-E &= \frac{G D}{B}\left(p_0 t + p_m (\beta t_w + t_k) + p_c \gamma t_c\right) \\
-t_w &= \frac{W}{G M \beta},\quad t_c = \frac{2 A B}{G F \gamma},\quad t_k = \frac{B k a}{G M} \\
+t &= \max\Bigl(h + q B + \sqrt{t_w^2 + t_c^2} + t_k + (\log_2 T + N - 1)\,(s + x B a / (N L)),\;
+     \frac{D u}{C - D p_0}\Bigr) \\
+u &= p_m (\beta t_w + t_k) + p_c \gamma t_c \\
+E &= G D \left(\frac{p_0 t + u}{B} + (p_0 + p_c \gamma)\, t_p\right),\quad
+     t_p = \frac{2 A r}{G F \gamma} \\
+t_w &= \frac{W}{T M \beta},\quad t_c = \frac{2 A B}{G F \gamma},\quad t_k = \frac{B k a}{G M} \\
 W &= b\,\bigl(A + (P - A)(1 - e^{-\eta B A / P})\bigr),\quad a = \sqrt{A / 10^9}
 \end{align}"""
-SYMBOLS = dict(zip((p.name for p in PARAMETERS),
-                   ("h", "q", r"\beta", r"\gamma", "k", "s", "x", r"\eta", "p_0", "p_m", "p_c"),
-                   strict=True))  # fmt: skip
+SYMBOLS = dict(zip(NAMES, ("h", "q", r"\beta", r"\gamma", "k", "s", "x", r"\eta", "p_0", "p_m",
+                           "p_c", "r"), strict=True))  # fmt: skip
 
-PYTHON = '''def step(batch, gpus, active, params, weight_bytes, memory, flops, link, watts):
+PYTHON = '''def step(batch, gpus, active, params, weight_bytes, memory, flops, link, watts,
+         stages=1, cap=None):
     """Step time (s) and energy per token (J); parameters as fitted."""
     touched = 1 - math.exp(-experts * batch * active / params)
-    root = math.sqrt(active / 1e9)
-    t_w = weight_bytes * (active + (params - active) * touched) / (gpus * memory * bandwidth)
+    root, split = math.sqrt(active / 1e9), gpus / stages
+    t_w = weight_bytes * (active + (params - active) * touched) / (split * memory * bandwidth)
     t_c = 2 * active * batch / (gpus * flops * compute)
     t_k = batch * cache * root / (gpus * memory)
-    joined = math.log2(gpus) * (sync + exchange * batch * root / link)
+    joined = (math.log2(split) + stages - 1) * (sync + exchange * batch / stages * root / link)
     t = host + request * batch + math.hypot(t_w, t_c) + t_k + joined
     busy = moving * (t_w * bandwidth + t_k) + computing * t_c * compute
-    return t, gpus * watts * (static * t + busy) / batch
+    t = max(t, busy / max((cap or watts) / watts - static, 0.05))
+    t_p = 2 * active * prefill / (gpus * flops * compute)
+    return t, gpus * watts * ((static * t + busy) / batch + (static + computing * compute) * t_p)
 '''
 
 
 def intervals(law: ServingLaw, level: float = 0.9) -> dict[str, tuple[float, float, float]]:
-    """Value, low and high of each parameter: the prior narrowed by the measurements."""
-    slopes = jacobian(law.log_parameters_, law.seen_)
-    precision = np.diag(SPREAD**-2) + slopes.T @ slopes / SCATTER**2
-    deviation = np.sqrt(np.diag(np.linalg.inv(precision)))
+    """Value, low and high of each parameter: the prior of all machines, narrowed by the runs."""
+    deviation = np.sqrt(np.diag(law.common_covariance()))
     z = float(norm.ppf((1 + level) / 2))
-    at = law.log_parameters_ if len(law.seen_) else MEDIAN
     return {
-        p.name: (float(np.exp(v)), float(np.exp(v - z * s)), float(np.exp(v + z * s)))
-        for p, v, s in zip(PARAMETERS, at, deviation, strict=True)
+        name: (float(np.exp(v)), float(np.exp(v - z * s)), float(np.exp(v + z * s)))
+        for name, v, s in zip(NAMES, law.log_parameters_, deviation, strict=True)
     }
 
 

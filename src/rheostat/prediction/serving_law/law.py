@@ -3,22 +3,29 @@
 All requests that run take one token per step.  A step reads the weights it touches and the cache of
 every request, computes on each token, exchanges activations between the GPUs, and waits for the
 host.  Every GPU draws its static power for the whole step, and more while it moves bytes or
-computes.  Energy per token is the energy of a step over the tokens of a step.
+computes.  Energy per token is the energy of a step over the tokens of a step, and that of computing
+the prompts, over the tokens that answer them.
 
 Notation
 --------
-B  requests that run at once (the batch cap)      G  GPUs (tensor x pipeline x expert parallel)
+B  requests that run at once (the batch cap)      G  GPUs: T tensor or expert parallel x N stages
 W  bytes of weights touched in a step             A, P  parameters active per token, in all
 K  bytes of cache read per request                M, F, L, D  a GPU's bytes/s, flop/s, link, watts
+C  watts a GPU may draw (its power cap, else D)
 
-    t     = host + request B + sqrt(t_w^2 + t_c^2) + t_k + [G > 1] log2 G (sync + exchange B a / L)
-    t_w   = W / (G M bandwidth)       t_k = B K / (G M)       t_c = 2 A B / (G F compute)
+    t     = host + request B + sqrt(t_w^2 + t_c^2) + t_k
+            + (log2 T + N - 1) (sync + exchange B / N a / L)
+    t_w   = W / (T M bandwidth)       t_k = B K / (G M)       t_c = 2 A B / (G F compute)
     W     = bytes (A + (P - A) (1 - exp(-experts B A / P)))   the experts that B tokens touch
-    E     = G D (static t + moving (t_w bandwidth + t_k) + computing t_c compute) / B    per token
+    busy  = moving (t_w bandwidth + t_k) + computing t_c compute
+    t     = D busy / (C - D static), where that is longer: a GPU slows down at its cap
+    t_p   = 2 A prefill / (G F compute)                       prompts, per token of the answers
+    E     = G D ((static t + busy) / B + (static + computing compute) t_p)    per token
 
-A dense model has A = P.  K grows with the square root of A, the exchanged activations a too: public
-models widen with the root of their size.  Every parameter is positive; the prior of each is a
-log-normal around a value of measurements on other machines (ML.ENERGY V2: A100 and H100).
+The stages of a pipeline each read their own weights for each of N parts of the batch, one after the
+other.  A dense model has A = P.  K grows with the square root of A, the exchanged activations a
+too: public models widen with the root of their size.  Every parameter is positive; the prior of
+each is a log-normal around a value of measurements on other machines (ML.ENERGY V2: A100 and H100).
 """
 
 from __future__ import annotations
@@ -28,59 +35,84 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.prediction.serving_law.configurations import Array, Configurations
+from rheostat.prediction.serving_law.sharing import PARAMETERS as LEVELS
+from rheostat.prediction.serving_law.sharing import variance
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A positive number of the law: its unit, its prior median and log standard deviation."""
+    """A positive number of the law: its unit, its prior median and what it is."""
 
     name: str
     unit: str
     median: float
-    spread: float
     meaning: str
 
 
 PARAMETERS = (
-    Parameter("host", "s", 5e-3, 0.7, "time of a step that nothing else explains"),
-    Parameter("request", "s", 8e-5, 1.0, "host time per running request"),
-    Parameter("bandwidth", "", 0.75, 0.3, "share of the memory bandwidth that is reached"),
-    Parameter("compute", "", 0.4, 0.5, "share of the arithmetic rate that is reached"),
-    Parameter("cache", "B", 2e7, 1.0, "cache read per request, for 1e9 active parameters"),
-    Parameter("sync", "s", 3e-3, 1.0, "time to join the GPUs, per doubling of their number"),
-    Parameter("exchange", "B", 1e7, 1.0, "bytes exchanged per request, for 1e9 active parameters"),
-    Parameter("experts", "", 1.0, 0.4, "how evenly tokens spread over the experts"),
-    Parameter("static", "", 0.25, 0.5, "share of the rated power drawn all the time"),
-    Parameter("moving", "", 0.5, 0.5, "share drawn besides at full memory bandwidth"),
-    Parameter("computing", "", 0.5, 0.5, "share drawn besides at full arithmetic rate"),
+    Parameter("host", "s", 5e-3, "time of a step that nothing else explains"),
+    Parameter("request", "s", 8e-5, "host time per running request"),
+    Parameter("bandwidth", "", 0.75, "share of the memory bandwidth that is reached"),
+    Parameter("compute", "", 0.4, "share of the arithmetic rate that is reached"),
+    Parameter("cache", "B", 2e7, "cache read per request, for 1e9 active parameters"),
+    Parameter("sync", "s", 3e-3, "time to join the GPUs, per doubling of their number"),
+    Parameter("exchange", "B", 1e7, "bytes exchanged per request, for 1e9 active parameters"),
+    Parameter("experts", "", 1.0, "how evenly tokens spread over the experts"),
+    Parameter("static", "", 0.25, "share of the rated power drawn all the time"),
+    Parameter("moving", "", 0.6, "share drawn besides at full memory bandwidth"),
+    Parameter("computing", "", 0.6, "share drawn besides at full arithmetic rate"),
+    Parameter("prefill", "", 0.2, "tokens of prompts computed per token of the answers"),
 )
+NAMES = tuple(p.name for p in PARAMETERS)
 MEDIAN = np.log([p.median for p in PARAMETERS])
-SPREAD = np.array([p.spread for p in PARAMETERS])
-HIGHEST = np.where([p.name in ("bandwidth", "compute") for p in PARAMETERS], 0.0, np.inf)
-"""No rate is above the maker's."""
+SPREAD = np.array([variance(LEVELS[p.name]) ** 0.5 for p in PARAMETERS])
+"""Standard deviation of each log-parameter at one configuration before anything is measured."""
+LEAST_HEADROOM = 0.05
+"""Share of the rated power that is left for work at the tightest cap that is told apart."""
 
 
 def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array]:
-    """Logarithms of the time of a step (s) and of the energy per token (J), each (n,)."""
+    """Logarithms of the time of a step (s) and of the energy per token (J), each (n,).
+
+    ``log_parameters`` are those of all rows, (k,), or of each row, (n, k).
+    """
     (host, request, bandwidth, compute, cache, sync, exchange, experts, static, moving,
-     computing) = np.exp(log_parameters)  # fmt: skip
+     computing, _) = np.exp(log_parameters).T  # fmt: skip
+    bandwidth, compute = np.minimum(bandwidth, 1.0), np.minimum(compute, 1.0)  # the maker's rates
     touched = 1.0 - np.exp(-experts * c.batch * c.active / c.params)
     weights_b = c.weight_b * (c.active + (c.params - c.active) * touched)
     root = np.sqrt(c.active / 1e9)
-    t_weights = weights_b / (c.gpus * c.memory_b_per_s * bandwidth)
+    split = c.gpus / c.pp
+    t_weights = weights_b / (split * c.memory_b_per_s * bandwidth)
     t_cache = c.batch * cache * root / (c.gpus * c.memory_b_per_s)
     t_compute = 2.0 * c.active * c.batch / (c.gpus * c.flop_per_s * compute)
-    t_joined = np.log2(c.gpus) * (sync + exchange * c.batch * root / c.link_b_per_s)
+    hops = np.log2(split) + c.pp - 1.0
+    t_joined = hops * (sync + exchange * c.batch / c.pp * root / c.link_b_per_s)
     time = host + request * c.batch + np.hypot(t_weights, t_compute) + t_cache + t_joined
     busy = moving * (t_weights * bandwidth + t_cache) + computing * t_compute * compute
-    energy = c.gpus * c.power_w * (static * time + busy) / c.batch
+    headroom = np.maximum(c.cap_w / c.power_w - static, LEAST_HEADROOM)
+    time = np.maximum(time, busy / headroom)
+    prompts = (static + computing * compute) * prefill_s(log_parameters, c)
+    energy = c.gpus * c.power_w * ((static * time + busy) / c.batch + prompts)
     return np.log(time), np.log(energy)
 
 
+def prefill_s(log_parameters: Array, c: Configurations) -> Array:
+    """Seconds that computing the prompts takes, per token of the answers: (n,)."""
+    numbers = np.exp(log_parameters).T
+    compute = np.minimum(numbers[NAMES.index("compute")], 1.0)
+    return np.asarray(numbers[NAMES.index("prefill")] * token_s(compute, c))
+
+
+def token_s(compute: Array | float, c: Configurations) -> Array:
+    """Seconds that one token of a prompt takes at a share of the arithmetic rate: (n,)."""
+    return np.asarray(2.0 * c.active / (c.gpus * c.flop_per_s * compute))
+
+
 def jacobian(log_parameters: Array, c: Configurations, *, step_size: float = 1e-5) -> Array:
-    """Derivatives of `step` stacked (2n,) by each log-parameter: (2n, parameters)."""
+    """Derivatives of `step` stacked (2n,) by each row's log-parameters: (2n, parameters)."""
     at = np.concatenate(step(log_parameters, c))
-    moves = np.eye(len(log_parameters)) * step_size
+    moves = np.eye(len(PARAMETERS)) * step_size
     return np.stack(
         [(np.concatenate(step(log_parameters + m, c)) - at) / step_size for m in moves], axis=1
     )

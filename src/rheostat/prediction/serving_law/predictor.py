@@ -1,8 +1,14 @@
 """`ServingLaw`: the law of a decoding step, moved by the measurements at hand.
 
-The parameters are fitted with their priors; what the law leaves over goes to a Gaussian process.
-Both are one Gaussian in the logarithms: the law is linear in its log-parameters near the fit, so
-their uncertainty is part of the interval, and without a single measurement the prior answers.
+Each configuration has its own parameters, normal in the logarithms around those of all machines; a
+measurement moves those of other configurations as far as they share its model, GPU type and
+service (`sharing`).  The law is linear in its log-parameters near the most likely ones, so all is
+one Gaussian, whose intervals hold the parameters' uncertainty, and without a single measurement
+the prior answers.
+
+Notation
+--------
+n, m  rows measured, rows asked       k  parameters       q  quantities: time of a step, energy
 """
 
 from __future__ import annotations
@@ -11,20 +17,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import least_squares
 
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.model_columns import learnable
+from rheostat.prediction.serving_law import sharing
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
-from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, PARAMETERS, SPREAD, jacobian, step
-from rheostat.prediction.serving_law.residual import NOISE, covariance
+from rheostat.prediction.serving_law.law import MEDIAN, NAMES, jacobian, prefill_s, step
 
 TARGETS = ("itl_s", "energy_per_token_j")
-SCATTER = 0.3  # log residuals of the law alone, for the fit of its parameters
-SHARED = np.array([[1.0, 0.5], [0.5, 1.0]])  # half of a slow step's surplus is energy's too
+NOISE, SCATTER = 0.02, 0.1
+"""Relative error of one measurement; of the law, where no residual is learned."""
+TOGETHER = 0.5
+"""Half of a slow step's surplus is energy's too: correlation of the residuals."""
 REACH = 2.0  # batches beyond this multiple of what was measured are not answered
+STEPS, CAREFUL, LONGEST, CLOSE = 12, 3, 1.0, 1e-3
 
 
 class ServingLaw:
@@ -32,12 +40,13 @@ class ServingLaw:
 
     Parameters
     ----------
-    residual : whether a Gaussian process learns what the law leaves over
+    residual : whether what the law leaves over is learned, too
     n_draws : draws of the answer
     seed : int
 
     Reads ``gpu_model``, ``gpus``, ``batch_cap``, ``app`` (the language model) and ``params``, and
-    where present ``active_params``, ``weight_precision``, ``pp`` and ``workload``.
+    where present ``active_params``, ``weight_precision``, ``pp``, ``ep``, ``power_cap_w`` (of one
+    GPU) and ``workload``.
 
     Examples
     --------
@@ -62,15 +71,26 @@ class ServingLaw:
         jobs.refuse_later_than(Moment.SUBMIT, NEEDED)
         kept, logs = _measured(jobs)
         self.seen_ = Configurations.of(kept)
-        self.log_parameters_ = _fitted(self.seen_, logs)
-        self.slopes_ = jacobian(self.log_parameters_, self.seen_)
-        self.left_ = logs.T.ravel() - self._center(self.seen_, self.slopes_)
-        spread = self._covariance(self.seen_, self.seen_, self.slopes_, self.slopes_)
-        self.factor_ = cho_factor(spread + np.eye(len(spread)) * NOISE**2) if len(kept) else None
+        self.factor_, self.weights_ = None, np.zeros(2 * len(kept))
+        at = np.tile(MEDIAN, (len(kept), 1))
+        self.slopes_ = jacobian(at, self.seen_)
+        if len(kept):
+            shared = sharing.levels(self.seen_, self.seen_)
+            for turn in range(STEPS):
+                self._linearised(at, logs.T.ravel(), shared)
+                move = np.clip(self._parameters(shared) - at, -LONGEST, LONGEST)
+                at = at + move * (1.0 if turn < CAREFUL else 0.7)
+                if np.abs(move).max() < CLOSE:
+                    break
+            self._linearised(at, logs.T.ravel(), shared)
+        self.log_parameters_ = MEDIAN + self._common().T @ self.weights_
         return self
 
     def predict(self, jobs: JobTable) -> Outcome:
-        """Draws of ``itl_s`` and ``energy_per_token_j``, (n_draws, n); ``power_w`` follows."""
+        """Draws of ``itl_s`` and ``energy_per_token_j``, (n_draws, n); ``power_w`` follows.
+
+        Power is the mean over decoding and the prompts, which are computed in between.
+        """
         asked = Configurations.of(jobs)
         mean, spread = self.posterior(asked)
         z = self._correlated(spread)
@@ -78,7 +98,8 @@ class ServingLaw:
         values = np.exp(mean.reshape(2, -1) + z * scale)
         values = np.where(self._beyond(asked), np.nan, values)
         draws = {name: values[:, i] for i, name in enumerate(TARGETS)}
-        draws["power_w"] = draws["energy_per_token_j"] * asked.batch / draws["itl_s"]
+        between_s = asked.batch * prefill_s(self.log_parameters_of(asked), asked)
+        draws["power_w"] = draws["energy_per_token_j"] * asked.batch / (draws["itl_s"] + between_s)
         return Outcome(draws)
 
     def posterior(
@@ -89,26 +110,92 @@ class ServingLaw:
         Parameters
         ----------
         asked
-            n configurations.
+            m configurations.
         quantities
             q of ``itl_s`` and ``energy_per_token_j``.
 
         Returns
         -------
-        mean (q n,) and covariance (q n, q n)
+        mean (q m,) and covariance (q m, q m)
         """
         if not hasattr(self, "log_parameters_"):
             raise NotFitted(self)
-        kinds = [TARGETS.index(q) for q in quantities]
-        slopes = jacobian(self.log_parameters_, asked)
+        kinds = [TARGETS.index(name) for name in quantities]
+        known, among = sharing.levels(self.seen_, asked), sharing.levels(asked, asked)
+        at = self._parameters(known)
         rows = np.concatenate([np.arange(len(asked)) + k * len(asked) for k in kinds])
-        mean, slopes = self._center(asked, slopes)[rows], slopes[rows]
-        spread = self._covariance(asked, asked, slopes, slopes, kinds, kinds)
+        mean, slopes = np.concatenate(step(at, asked))[rows], jacobian(at, asked)[rows]
+        spread = self._covariance(among, slopes, slopes, kinds, kinds)
         if self.factor_ is None:
             return mean, spread
-        cross = self._covariance(self.seen_, asked, self.slopes_, slopes, [0, 1], kinds)
-        mean = mean + cross.T @ cho_solve(self.factor_, self.left_)
-        return mean, spread - cross.T @ cho_solve(self.factor_, cross)
+        cross = self._covariance(known, self.slopes_, slopes, (0, 1), kinds)
+        left = self._residual(known, (0, 1), kinds).T @ self.weights_
+        return mean + left, spread - cross.T @ cho_solve(self.factor_, cross)
+
+    def log_parameters_of(self, asked: Configurations) -> Array:
+        """The most likely log-parameters of each configuration, (m, k)."""
+        return self._parameters(sharing.levels(self.seen_, asked))
+
+    @property
+    def parameters_(self) -> Mapping[str, float]:
+        """The law's parameters by name, in their units: those of a configuration not measured."""
+        return dict(zip(NAMES, np.exp(self.log_parameters_).tolist(), strict=True))
+
+    def common_covariance(self) -> Array:
+        """Covariance (k, k) of ``log_parameters_``: the prior narrowed by the measurements."""
+        prior = np.diag([_every(name) for name in NAMES])
+        if self.factor_ is None:
+            return prior
+        common = self._common()
+        return np.asarray(prior - common.T @ cho_solve(self.factor_, common))
+
+    def _common(self) -> Array:
+        """Covariance (2n, k) of what was measured with what all configurations share."""
+        return np.asarray(self.slopes_ * [_every(name) for name in NAMES])
+
+    def _linearised(self, at: Array, logs: Array, shared: Mapping[str, Array]) -> None:
+        """The Gaussian whose law is the tangent at the parameters ``at``, (n, k)."""
+        self.slopes_ = jacobian(at, self.seen_)
+        moved = np.sum(self.slopes_.reshape(2, *at.shape) * (at - MEDIAN), axis=2).ravel()
+        spread = self._covariance(shared, self.slopes_, self.slopes_, (0, 1), (0, 1))
+        noise = NOISE if self.residual else SCATTER
+        self.factor_ = cho_factor(spread + np.eye(len(spread)) * noise**2)
+        left = logs - np.concatenate(step(at, self.seen_)) + moved
+        self.weights_ = cho_solve(self.factor_, left)
+
+    def _parameters(self, shared: Mapping[str, Array]) -> Array:
+        """Log-parameters (m, k) of rows that share so much with the measured ones, (n, m)."""
+        n = len(self.seen_)
+        pull = (self.slopes_ * self.weights_[:, None]).reshape(2, n, len(NAMES)).sum(axis=0)
+        moves = [
+            sharing.covariance(shared, sharing.PARAMETERS[name]).T @ pull[:, k]
+            for k, name in enumerate(NAMES)
+        ]
+        return np.asarray(MEDIAN + np.stack(moves, axis=1))
+
+    def _covariance(
+        self, shared: Mapping[str, Array], of_a: Array, of_b: Array,
+        kinds_a: Sequence[int], kinds_b: Sequence[int],
+    ) -> Array:  # fmt: skip
+        """What the parameters do to both, and what the residuals have in common."""
+        times = (len(kinds_a), len(kinds_b))
+        total = self._residual(shared, kinds_a, kinds_b)
+        for k, name in enumerate(NAMES):
+            both = np.tile(sharing.covariance(shared, sharing.PARAMETERS[name]), times)
+            total = total + of_a[:, k, None] * both * of_b[None, :, k]
+        return total
+
+    def _residual(
+        self, shared: Mapping[str, Array], kinds_a: Sequence[int], kinds_b: Sequence[int]
+    ) -> Array:
+        def block(i: int, j: int) -> Array:
+            both = {
+                k: (s * sharing.RESIDUALS[j][k]) ** 0.5 for k, s in sharing.RESIDUALS[i].items()
+            }
+            scale = float(self.residual) * (1.0 if i == j else TOGETHER)
+            return scale * sharing.covariance(shared, both)
+
+        return np.block([[block(i, j) for j in kinds_b] for i in kinds_a])
 
     def _correlated(self, spread: Array) -> Array:
         """Standard normal draws (d, 2, n): the same for all rows, correlated within each."""
@@ -121,33 +208,16 @@ class ServingLaw:
             [np.repeat(z[:, :1], n, axis=2), together * z[:, :1] + rest * z[:, 1:]], axis=1
         )
 
-    @property
-    def parameters_(self) -> Mapping[str, float]:
-        """The law's parameters by name, in their units."""
-        return {
-            p.name: float(v) for p, v in zip(PARAMETERS, np.exp(self.log_parameters_), strict=True)
-        }
-
-    def _center(self, c: Configurations, slopes: Array) -> Array:
-        """The law at the prior's median, as its line near the fit says: (2n,)."""
-        at = np.concatenate(step(self.log_parameters_, c))
-        return np.asarray(at + slopes @ (MEDIAN - self.log_parameters_))
-
-    def _covariance(
-        self, a: Configurations, b: Configurations, of_a: Array, of_b: Array,
-        kinds_a: Sequence[int] = (0, 1), kinds_b: Sequence[int] = (0, 1),
-    ) -> Array:  # fmt: skip
-        """What the parameters do to both, and what the residuals have in common."""
-        law = (of_a * SPREAD**2) @ of_b.T
-        if not self.residual:
-            return np.asarray(law)
-        return np.asarray(law + np.kron(SHARED[np.ix_(kinds_a, kinds_b)], covariance(a, b)))
-
     def _beyond(self, asked: Configurations) -> Array:
         if not len(self.seen_):
             return np.zeros(len(asked), dtype=bool)
         low, high = self.seen_.batch.min() / REACH, self.seen_.batch.max() * REACH
         return np.asarray((asked.batch < low) | (asked.batch > high))
+
+
+def _every(name: str) -> float:
+    """Prior variance of what all configurations share of a log-parameter."""
+    return sharing.PARAMETERS[name]["every"] ** 2
 
 
 def _measured(jobs: JobTable) -> tuple[JobTable, Array]:
@@ -159,18 +229,3 @@ def _measured(jobs: JobTable) -> tuple[JobTable, Array]:
     if not (values > 0).all():
         raise DataError("serving runs", ["itl_s and energy_per_token_j must be above 0"])
     return kept, np.log(values)
-
-
-def _fitted(c: Configurations, logs: Array) -> Array:
-    """The most likely log-parameters under their priors; a run far off the law counts less."""
-    if not len(c):
-        return MEDIAN.copy()
-
-    def misfit(log_parameters: Array) -> Array:
-        law = np.stack(step(log_parameters, c), axis=1)
-        return np.concatenate(
-            [((law - logs) / SCATTER).ravel(), (log_parameters - MEDIAN) / SPREAD]
-        )
-
-    fit = least_squares(misfit, MEDIAN, loss="soft_l1", bounds=(-np.inf, HIGHEST), max_nfev=200)
-    return np.asarray(fit.x)

@@ -1,0 +1,82 @@
+"""How much rows have in common: parameters and residuals vary over models, GPU types and services.
+
+A step may be slow on one type of server for reasons no law holds: its host runs without captured
+graphs, a kernel of one weight format is missing.  A measurement therefore says most about the same
+model on the same GPU under the same workload, less about its neighbours, least about the rest.
+Each parameter of the law, and the logarithm of what it leaves over, is a sum of independent normal
+deviations, one for each level below; two rows share a level as far as its covariance says.
+
+Notation
+--------
+n, m  rows       k_same(x) = 1 where names agree       k_near(x, l) = exp(-(dx / l)^2 / 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.prediction.serving_law.configurations import Array, Configurations
+
+GPUS, PLACEMENT_BATCH, SERVICE_BATCH = 1.0, 2.0, 1.5  # length scales in doublings
+
+PARAMETERS: Mapping[str, Mapping[str, float]] = {
+    "host": {"every": 0.7, "placement": 0.9, "placement, batch": 0.6, "run": 0.5,
+             "run, batch": 0.3},
+    "request": {"every": 0.9, "workload": 0.5, "placement": 0.5, "run": 0.5},
+    "bandwidth": {"every": 0.2, "gpu": 0.1, "app": 0.15, "app, gpu": 0.1},
+    "compute": {"every": 0.4, "gpu": 0.2, "app": 0.3},
+    "cache": {"every": 1.0, "app": 0.5, "workload": 1.0, "app, workload": 1.0},
+    "sync": {"every": 0.8, "gpu": 0.4, "app": 0.6},
+    "exchange": {"every": 0.8, "gpu": 0.4, "app": 0.5},
+    "experts": {"every": 0.3, "app": 0.3},
+    "static": {"every": 0.3, "gpu": 0.15},
+    "moving": {"every": 0.3, "gpu": 0.15},
+    "computing": {"every": 0.3, "gpu": 0.15},
+    "prefill": {"every": 0.7, "workload": 1.5, "app, workload": 0.7},
+}  # fmt: skip
+"""Standard deviations of the log-parameters of `law`, level by level."""
+RESIDUALS: tuple[Mapping[str, float], ...] = (
+    {"app": 0.05, "run": 0.1, "run, batch": 0.065, "itself": 0.05},
+    {"app": 0.05, "run": 0.1, "run, batch": 0.05, "itself": 0.05},
+)
+"""Of the logarithms of the time of a step and of the energy per token, beside the law."""
+
+
+def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
+    """How far rows of ``a`` and of ``b`` share each level, 0 to 1: (n, m) each."""
+    app, gpu, workload = _same(a.app, b.app), _same(a.gpu, b.gpu), _same(a.workload, b.workload)
+    gpus = _near(a.gpus, b.gpus, GPUS) * _near(a.pp, b.pp, GPUS)
+    # the format of the weights decides which kernels run, and how much the host has to do
+    placement = gpu * workload * gpus * _same(a.weight_b, b.weight_b)
+    run = app * gpu * workload * gpus
+    alike = (_same(getattr(a, f), getattr(b, f)) for f in ("gpus", "pp", "ep", "batch", "cap_w"))
+    return {
+        "every": np.ones((len(a), len(b))), "app": app, "gpu": gpu, "workload": workload,
+        "app, gpu": app * gpu, "app, workload": app * workload, "placement": placement,
+        "placement, batch": placement * _near(a.batch, b.batch, PLACEMENT_BATCH),
+        "run": run, "run, batch": run * _near(a.batch, b.batch, SERVICE_BATCH),
+        "itself": run * np.prod(list(alike), axis=0),
+    }  # fmt: skip
+
+
+def covariance(shared: Mapping[str, Array], spreads: Mapping[str, float]) -> Array:
+    """Prior covariance (n, m) of a quantity with these standard deviations per level."""
+    parts = [spread**2 * shared[level] for level, spread in spreads.items()]
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def variance(spreads: Mapping[str, float]) -> float:
+    """Prior variance of the quantity at one row."""
+    return sum(spread**2 for spread in spreads.values())
+
+
+def _same(a: NDArray[np.generic], b: NDArray[np.generic]) -> Array:
+    return np.asarray(a[:, None] == b[None, :], dtype=float)
+
+
+def _near(a: Array, b: Array, length: float) -> Array:
+    difference = np.log2(a)[:, None] - np.log2(b)[None, :]
+    return np.asarray(np.exp(-0.5 * (difference / length) ** 2))
