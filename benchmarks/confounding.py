@@ -49,7 +49,7 @@ def advice_of(method: str, case: Case) -> Advice | None:
     else:
         fitted = model("auto", log).fit(log)
     limit = MaxSlowdown(LIMIT, "requested", CONFIDENCE)
-    return decide(case.month.requests, fitted, MENU, Weighted({"energy_j": 1}), limit)
+    return decide(case.month.requests, fitted, MENU, Weighted({"energy_j": 1}, limit), limit)
 
 
 KEYS = (

@@ -139,9 +139,7 @@ def test_decide_asks_the_log_and_saves_energy_at_a_tenth_more_runtime(log, capsy
     assert code == 0
     assert "Can this log answer?" in err
     assert value["rule"] == "least energy"
-    assert value["constraints"] == [
-        "at most 1.1 times the runtime as requested with 60 % confidence"
-    ]
+    assert value["constraints"] == ["at most 1.1 times the runtime as requested"]
     assert value["advised_settings_ran"] is False
     (varied,) = value["identification"]["variation"]
     assert 0 < varied["two_settings"] <= 1

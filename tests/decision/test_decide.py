@@ -21,6 +21,7 @@ RULES = (
     PowerCap("4kW"),
     Weighted({"runtime_s": 1, "energy_j": 1}),
     MaxSlowdown(1.5),
+    Weighted({"energy_j": 1}, MaxSlowdown(1.5, {"nodes": 8})),
 )
 LIMITS = ((), (Deadline(200, 0.8),), (MaxSlowdown(2.0), PowerCap("3kW")))
 

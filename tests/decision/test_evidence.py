@@ -10,6 +10,7 @@ from rheostat.decision.decide import decide
 from rheostat.decision.evidence import e_value, variation
 from rheostat.decision.placebo import placebos
 from rheostat.decision.trial import plan_trial
+from rheostat.decision.trial_size import trial_size
 from rheostat.explanation.identification import identification_words
 from rheostat.measurement.synthetic.confounded import ConfoundedSite
 from rheostat.prediction.effects import WithinApplication
@@ -33,10 +34,40 @@ def test_hidden_weak_scaling_cannot_be_told_and_the_command_says_so(tmp_path, ca
     log, _ = months(0, "none", 0.0)
     assert WithinApplication(("nodes",)).fit(log).identification_.by == "nothing"
     log.write_parquet(tmp_path / "log.parquet")
-    assert run(["decide", str(tmp_path / "log.parquet"), "--kind", "within"]) == 3
-    said = capsys.readouterr().err
-    assert "nothing in this log tells the two apart" in said
-    assert "rheostat trial" in said
+    assert run(["decide", str(tmp_path / "log.parquet"), "--json"]) == 3
+    said = capsys.readouterr()
+    assert "nothing in this log tells the two apart" in said.err
+    facts = json.loads(said.out)
+    assert facts["schema"] == "rheostat.decide/1"
+    asked = facts["identification"]
+    assert not asked["can_answer"]
+    assert f"A trial of {asked['trial']['needed']} jobs tells" in said.err
+    plan = plan_trial(log, 0.05, high=256)
+    assert asked["trial"]["expected"] == plan.taking_part
+    assert asked["trial"]["needed"] == trial_size(plan, log).needed
+
+
+def test_one_job_of_such_a_log_gets_no_advice_either(tmp_path, capsys):
+    """A forecast from settings that users chose for reasons said 20 -> 8 nodes, 58 % less."""
+    log, _ = months(0, "none", 0.0)
+    log.write_parquet(tmp_path / "log.parquet")
+    job = str(log.frame["job_id"][-1])
+    assert run(["front", str(tmp_path / "log.parquet"), "--job", job, "--json"]) == 3
+    said = capsys.readouterr()
+    assert "Can this log answer? No" in said.err
+    assert not json.loads(said.out)["identification"]["can_answer"]
+
+
+def test_the_page_begins_with_the_answer(tmp_path, capsys):
+    log, _ = months(0, "script", 0.0)
+    log.write_parquet(tmp_path / "log.parquet")
+    page = tmp_path / "page.html"
+    given = ["decide", str(tmp_path / "log.parquet"), "--slowdown", "25", "--html", str(page)]
+    assert run(given) == 0
+    answer, advice = "problems ran at two or more settings", "jobs should change"
+    assert 0 < page.read_text().index(answer) < page.read_text().index(advice)
+    said = capsys.readouterr().err  # the table alone is in the pipe: its sums stand beside it
+    assert 0 < said.index(answer) < said.index(advice) < said.index("E-value")
 
 
 def test_a_log_says_how_its_applications_vary_the_knob():
@@ -114,6 +145,18 @@ def test_a_trial_is_drawn_by_the_job_and_the_seed_alone():
     backwards = plan_trial(jobs.rows(np.arange(4000)[::-1]), 0.05).table.frame.sort("job_id")
     assert backwards["nodes"].equals(one["nodes"])
     assert not plan_trial(jobs, 0.05, seed=1).table.frame["nodes"].equals(one["nodes"])
+
+
+def test_every_job_that_is_drawn_turns_unless_there_is_no_other_setting():
+    """A quarter of 512 nodes in all: upward draws of the largest used to change nothing."""
+    jobs = table({"job_id": list(range(3000)), "nodes": [1, 128, 256] * 1000})
+    one = plan_trial(jobs, 0.2, low=1, high=256).table.frame
+    drawn = one.filter(one["takes_part"])
+    assert len(drawn) == pytest.approx(600, abs=3 * np.sqrt(600))
+    turned = {a: set(drawn.filter(drawn["nodes_requested"] == a)["nodes"]) for a in (128, 256)}
+    assert turned == {128: {32, 256}, 256: {64}}
+    alone = plan_trial(table({"job_id": [1, 2], "nodes": [4, 4]}), 0.4, low=4, high=4)
+    assert alone.taking_part == 0
 
 
 def test_the_trial_of_the_command_line_keeps_what_was_asked_for(tmp_path, capsys):

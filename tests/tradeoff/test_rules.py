@@ -156,3 +156,17 @@ def test_constraints_that_leave_nothing_are_infeasible():
 def test_an_objective_the_model_does_not_give_is_an_error():
     with pytest.raises(DataError, match="carbon_g"):
         rh.front(table({"nodes": [1]}), Amdahl(), Knob("nodes", NODES), ("runtime_s", "carbon_g"))
+
+
+def test_a_little_more_saving_is_not_bought_with_much_more_risk():
+    """By hand: 90 J always in time, or 86 J that is too slow in two draws of five."""
+    runtime = np.array([[10.0, 10.5, 10 if d < 3 else 20] for d in range(5)])
+    draws = {"runtime_s": runtime, "energy_j": np.tile([100.0, 90.0, 86.0], (5, 1))}
+    front = Front(table({"nodes": [4, 2, 1]}), Outcome(draws), ("runtime_s", "energy_j"))
+    slowdown = MaxSlowdown(1.1, {"nodes": 4})
+    assert front.choose(Weighted({"energy_j": 1}), slowdown).index == 2
+    careful = Weighted({"energy_j": 1}, slowdown)
+    assert np.exp(careful.score(front)) == pytest.approx([100, 90, (3 * 86 + 2 * 100) / 5])
+    assert (front.choose(careful, slowdown).index, str(careful)) == (1, "least energy")
+    narrow = Weighted({"energy_j": 1}, MaxSlowdown(1.02, {"nodes": 4}))
+    assert np.exp(narrow.score(front)) == pytest.approx([100, 100, 91.6])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +13,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
+    from rheostat.core.report import Report
 
 TrialPlan = Annotated[
     Path | None,
@@ -51,7 +54,10 @@ def advice_rules(
     >>> str(rule), len(limits)
     ('least node-hours', 1)
     """
+    from dataclasses import replace
+
     from rheostat.decision.decide import CONFIDENCE
+    from rheostat.tradeoff.rules import MaxSlowdown, Weighted
 
     wanted = o.names(objectives)
     spent = next((q for q in ("energy_j", "node_hours", "power_w") if q in wanted), "runtime_s")
@@ -59,10 +65,10 @@ def advice_rules(
     per_cent = SLOWER if slowdown is None and not rule else slowdown
     if per_cent is None:
         return chosen_by, limits
-    return chosen_by, (
-        *limits,
-        *o.rules("knee", [f"slowdown={1 + per_cent / 100:g}@{CONFIDENCE}"], "requested")[1],
-    )
+    slower = MaxSlowdown(1 + per_cent / 100, "requested", CONFIDENCE)
+    if isinstance(chosen_by, Weighted):
+        chosen_by = replace(chosen_by, counted=slower)
+    return chosen_by, (*limits, slower)
 
 
 def advice_kind(kind: str, log: JobTable, saved: Path | None) -> str:
@@ -72,33 +78,75 @@ def advice_kind(kind: str, log: JobTable, saved: Path | None) -> str:
     return "within" if kind == "auto" and logged and saved is None else kind
 
 
-def can_answer(learner: Any, log: JobTable, knobs: tuple[str, ...]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class LogAnswer:
+    """Can this log answer?  In ``sentences``, and as data for ``--json``."""
+
+    answers: bool = True
+    sentences: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def above(self, report: Report) -> Report:
+        """The report, for a page, with the answer as its first section."""
+        from dataclasses import replace
+
+        from rheostat.core.report import Section
+
+        if not self.sentences:
+            return report
+        asked = Section("can this log answer?", self.sentences)
+        return replace(report, sections=[asked, *report.sections])
+
+
+def can_answer(
+    learner: Any, log: JobTable, knobs: tuple[str, ...], schema: str, *, json: bool
+) -> LogAnswer:
     """What the log identifies, told before any advice; a log that cannot answer is infeasible."""
+    from rheostat.cli.output import put_json, tell
+    from rheostat.errors import Infeasible
+
+    answer = _answer(learner, log, knobs)
+    words = " ".join(("Can this log answer?", *answer.sentences))
+    if not answer.answers:
+        if json:
+            put_json(schema, answer.facts)
+        raise Infeasible(words, -1)
+    if answer.sentences:
+        tell(words)
+    return answer
+
+
+def _answer(learner: Any, log: JobTable, knobs: tuple[str, ...]) -> LogAnswer:
     from dataclasses import asdict
 
-    from rheostat.cli.output import tell
     from rheostat.decision.evidence import variation
     from rheostat.decision.placebo import placebos
-    from rheostat.errors import Infeasible
+    from rheostat.decision.trial_size import trial_for
     from rheostat.explanation.identification import (
         identification_facts,
         identification_words,
         placebo_words,
+        trial_words,
     )
 
     identification = getattr(learner, "identification_", None)
     if identification is None:
-        return {}
+        return LogAnswer()
     varied = [v for k in knobs if (v := variation(log, k)) is not None]
     designed = identification.by == "design"
     tests = [] if designed else [p for k in knobs for p in placebos(log, k)]
-    said = (*identification_words(identification), *(v.words() for v in varied))
-    words = " ".join(("Can this log answer?", *said, *(() if designed else placebo_words(tests))))
-    if not identification.answers:
-        raise Infeasible(words, -1)
-    tell(words)
+    needed = None if identification.answers else trial_for(log, knobs[0])
+    said = (
+        *identification_words(identification),
+        *(() if needed is None else trial_words(needed)),
+        *(v.words() for v in varied),
+        *(() if designed else placebo_words(tests)),
+    )
     facts = {
+        **identification_facts(identification),
         "variation": [asdict(v) for v in varied],
         "placebos": [{**asdict(p), "passes": p.passes} for p in tests],
+        "trial": None if needed is None else asdict(needed),
+        "sentences": list(said),
     }
-    return {"identification": {**identification_facts(identification), **facts}}
+    return LogAnswer(identification.answers, said, {"identification": facts})

@@ -67,15 +67,18 @@ def backtest(
             split=test_period or 1.0 - test_fraction,
             objectives=o.judged(jobs, objectives),
         )
-    answer = advice_options.can_answer(learner, jobs, space.names)
+    answer = advice_options.can_answer(learner, jobs, space.names, SCHEMA, json=json)
     report: Report = explain(result)
     split = test_period or 1.0 - test_fraction
     report = _on_the_machine(report, jobs, result.advice, learner, machine, split=split)
     if json:
-        put_json("rheostat.backtest/1", {**answer, **report.facts})
+        put_json(SCHEMA, {**answer.facts, **report.facts})
     else:
         put_report(report)
-    write_files(report, html, figure)
+    write_files(answer.above(report), html, figure)
+
+
+SCHEMA = "rheostat.backtest/1"
 
 
 def _on_the_machine(

@@ -44,13 +44,21 @@ def decide(
 ) -> None:
     """Advise a setting for every job of FILE, with the predicted saving and its interval.
 
-    Without --rule: least energy (without it node-hours) at no more than 10 % slowdown, with 60 %
-    confidence; --slowdown sets another percentage, which like all slowdowns refers to what each job
-    asked for. A log is first asked whether it can tell what a setting does; where it cannot, it is
-    said what to record or to try (exit code 3), and --kind names a model to be used nevertheless.
-    Without --model or --past the forecast learns from the finished jobs of FILE itself.
+    Without --rule: least energy (without it node-hours) at no more than 10 % slowdown, where what
+    is saved counts as far as that is sure to hold; --slowdown sets another percentage, which like
+    all slowdowns refers to what each job asked for. A log is first asked whether it can tell what a
+    setting does; where it cannot, it is said what to record or to try (exit code 3), and --kind
+    names a model to be used nevertheless. Without --model or --past the forecast learns from the
+    finished jobs of FILE itself.
     """
-    from rheostat.cli.output import put_json, put_report, tell, working, write_files
+    from rheostat.cli.output import (
+        on_terminal,
+        put_json,
+        put_report,
+        tell,
+        working,
+        write_files,
+    )
     from rheostat.decision.decide import decide
     from rheostat.explanation.advice import with_accuracy
     from rheostat.explanation.narrate import explain
@@ -63,7 +71,7 @@ def decide(
         o.load(past, knobs=space.names) if past else jobs, trial, space.names
     )
     jobs = jobs if past else log
-    learner, answer, held_out = _learnt(log, model, kind, seed, space.names)
+    learner, answer, held_out = _learnt(log, model, kind, seed, space.names, json=json)
     waiting, seen = _asked(jobs, alone=model is None and past is None)
     if seen:
         tell(f"note: the forecast has learnt from these jobs; {SEEN}")
@@ -77,10 +85,16 @@ def decide(
         report = with_accuracy(report, held_out, NEWEST)
     if json:
         facts = {"accuracy": None, **report.facts}
-        put_json("rheostat.decide/1", {"learnt_from_these_jobs": seen, **answer, **facts})
+        put_json(SCHEMA, {"learnt_from_these_jobs": seen, **answer.facts, **facts})
     else:
         put_report(report, _full(advice))
-    write_files(report, html, figure)
+        if not on_terminal():
+            beside = [report.sections[0], *(report.sections[-1:] if held_out else ())]
+            tell("\n".join(s for section in beside for s in section.sentences))
+    write_files(answer.above(report), html, figure)
+
+
+SCHEMA = "rheostat.decide/1"
 
 
 NEWEST = 0.2
@@ -88,15 +102,15 @@ NEWEST = 0.2
 
 
 def _learnt(
-    log: JobTable, saved: Path | None, kind: str, seed: int, knobs: tuple[str, ...]
-) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    log: JobTable, saved: Path | None, kind: str, seed: int, knobs: tuple[str, ...], *, json: bool
+) -> tuple[Any, advice_options.LogAnswer, dict[str, Any]]:
     """The model, what the log identifies, and error and coverage on the newest jobs."""
     from rheostat.errors import DataError
     from rheostat.recipes.nodecount import accuracy_on_newest, model
 
     kind = advice_options.advice_kind(kind, log, saved)
     learner = o.fitted(log, saved, kind, seed, knobs)
-    answer = advice_options.can_answer(learner, log, knobs)
+    answer = advice_options.can_answer(learner, log, knobs, SCHEMA, json=json)
     if saved is not None or "submit_s" not in log.columns:
         return learner, answer, {}
     try:
@@ -149,7 +163,7 @@ def _write(advice: Advice, out: Path) -> None:
         from rheostat.explanation.json import document
 
         facts = {**advice_facts(advice), "jobs": advice_rows(advice)}
-        replace_file(out, document("rheostat.decide/1", facts))
+        replace_file(out, document(SCHEMA, facts))
     elif out.suffix == ".tsv":
         from rheostat.explanation.grid_cells import tsv
 

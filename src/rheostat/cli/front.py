@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import advice_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -38,9 +39,10 @@ def front(
     """Forecast one job at every setting and take one: the front, the choice and the reasons.
 
     Without --model the forecast learns from the jobs in FILE that had ended when this one was
-    submitted.  In a table of measured runs (no submission times) a setting that was run shows its
-    measurement, and the model fills only the settings that were not; if all are of one application,
-    none has to be named.
+    submitted; such a log is first asked whether it can tell what a setting does (exit code 3 if
+    not), and --kind names a model to be used nevertheless.  In a table of measured runs (no
+    submission times) a setting that was run shows its measurement, and the model fills only the
+    settings that were not; if all are of one application, none has to be named.
     """
     from rheostat.cli.output import tell
     from rheostat.core.jobs import Moment
@@ -63,18 +65,23 @@ def front(
     runs = own_runs(jobs, row, by)
     if runs is not None and (mixed := differing(runs, space.names)):
         tell(f"note: runs that differ in {', '.join(mixed)} count as repeats: --where tells apart")
-    learner = None
+    learner, answer = None, advice_options.LogAnswer()
     if not measured_all(one, runs, space, settings, wanted):
         past = jobs if model or runs is not None else earlier(jobs, row)
+        kind = advice_options.advice_kind(kind, past, model)
         learner = o.fitted(past, model, kind, seed, space.names, by)
+        answer = advice_options.can_answer(learner, past, space.names, SCHEMA, json=json)
     options = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
     chosen_by, limits = o.rules(rule, within, request if known else None)
     try:
         choice = options.choose(chosen_by, limits)
     except Infeasible as stop:
-        _show(options, None, request, json=json, html=html, figure=figure, stop=stop)
+        _show(options, None, request, answer, json=json, html=html, figure=figure, stop=stop)
         raise
-    _show(options, choice, request, json=json, html=html, figure=figure)
+    _show(options, choice, request, answer, json=json, html=html, figure=figure)
+
+
+SCHEMA = "rheostat.front/1"
 
 
 def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
@@ -105,13 +112,21 @@ def _show(
     options: Front,
     choice: Assignment | None,
     request: dict[str, Any],
+    answer: advice_options.LogAnswer,
     *,
     json: bool,
     html: Any,
     figure: Any,
     stop: Infeasible | None = None,
 ) -> None:
-    from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
+    from rheostat.cli.output import (
+        on_terminal,
+        put_json,
+        put_report,
+        tell,
+        tell_notes,
+        write_files,
+    )
     from rheostat.explanation.choice import explain_choice, explain_front, front_table, row_of
     from rheostat.explanation.narrate import Narrative
 
@@ -126,19 +141,13 @@ def _show(
     title = "" if "job_id" not in options.alternatives.columns else f"Job {_job(options)}"
     report = Narrative(title, sections, facts)
     if json:
-        put_json("rheostat.front/1", {"job": _job(options), **facts})
+        put_json(SCHEMA, {"job": _job(options), **answer.facts, **facts})
     else:
         put_report(report, front_table(options, row, row_of(options, request or None)))
         tell_notes(options.outcome.notes)
-        if choice is not None and not _terminal():
+        if choice is not None and not on_terminal():
             tell(sections[1].sentences[0])
-    write_files(report, html, figure)
-
-
-def _terminal() -> bool:
-    import sys
-
-    return sys.stdout.isatty()
+    write_files(answer.above(report), html, figure)
 
 
 def _job(options: Front) -> Any:

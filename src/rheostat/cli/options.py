@@ -43,7 +43,7 @@ Slowdown = Annotated[
     float | None,
     typer.Option(
         min=0.0,
-        help="At most so many per cent slower than each job asked for, with 60 % confidence.  "
+        help="At most so many per cent slower than each job asked for, as forecast.  "
         "[default: 10 without --rule]",
     ),
 ]

@@ -44,6 +44,11 @@ def put_report(report: Report, *grids: Grid | None) -> None:
         sys.stdout.write(render(report, console().width))
 
 
+def on_terminal() -> bool:
+    """Whether a person reads the result, with its sentences; in a pipe it is the table alone."""
+    return sys.stdout.isatty()
+
+
 def console() -> Any:
     """The standard output, at most 100 columns wide; rich honours NO_COLOR and COLUMNS."""
     from rich.console import Console

@@ -31,7 +31,7 @@ def compare_policies(
 ) -> None:
     """Run what is not in ``results`` yet, judge, print."""
     from rheostat.cli.large import workers_of
-    from rheostat.cli.output import put_json, put_report, tell, write_files
+    from rheostat.cli.output import on_terminal, put_json, put_report, tell, write_files
     from rheostat.cli.progress import stages
     from rheostat.explanation.schedule_protocol import claims, protocol_report, sweep_grid
     from rheostat.recipes.policies import open_policies, open_policy
@@ -77,7 +77,7 @@ def compare_policies(
         put_json("rheostat.compare-policies/1", facts)
     else:
         put_report(protocol_report(facts), sweep_grid(facts))
-        for line in () if _on_terminal() else claims(facts):
+        for line in () if on_terminal() else claims(facts):
             tell(line)
     write_files(protocol_report(facts, full=True), html, figure)
 
@@ -87,9 +87,3 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _on_terminal() -> bool:
-    import sys
-
-    return sys.stdout.isatty()

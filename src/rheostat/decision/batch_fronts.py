@@ -62,11 +62,15 @@ class BatchFronts:
     def score(self, rule: Rule) -> Array:
         """(J, S): what the rule minimises.
 
-        A rule that looks at rows one by one (``rowwise``), or offers ``score_many(values)`` or
-        ``score_given(front, excess)``, is asked once; any other is asked job by job.
+        A rule that looks at rows one by one (``rowwise``), or offers ``score_many(values)``,
+        ``score_from(front, base)`` or ``score_given(front, excess)``, is asked once; any other is
+        asked job by job.
         """
         if getattr(rule, "rowwise", False):
             return self._folded(rule.score(self.flat))
+        if hasattr(rule, "score_from"):
+            base = self.base(getattr(rule, "against", None))
+            return self._folded(rule.score_from(self.flat, base))
         if hasattr(rule, "score_many"):
             return np.asarray(rule.score_many(self.values), dtype=float)
         if hasattr(rule, "score_given") and hasattr(rule, "excess_many"):

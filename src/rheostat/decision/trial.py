@@ -8,7 +8,7 @@ number and the seed alone, so that the same list gives the same plan.
 Notation
 --------
 n  jobs      p : (n,) probability of taking part, mean ``share``, at most a half
-factor of a job that takes part: one of ``factors``, equally likely
+factor of a job that takes part: one of ``factors`` that changes its setting, equally likely
 
 References
 ----------
@@ -73,7 +73,7 @@ def plan_trial(
     factors : numbers
         What the setting asked for is multiplied by; whole numbers stay whole.
     low, high : float
-        Settings that exist; a job for which the draw changes nothing does not take part.
+        Settings that exist; a job that no factor changes does not take part.
     seed : int
         Of the draw.
 
@@ -103,10 +103,8 @@ def plan_trial(
     asked = jobs.numpy(knob)
     chance = probabilities(asked, share)
     first, second = _uniform(jobs.frame["job_id"], seed, 0), _uniform(jobs.frame["job_id"], seed, 1)
-    factor = np.array(factors)[(second * len(factors)).astype(np.int64)]
-    turned = np.clip(asked * factor, low, high)
     whole = jobs.frame[knob].dtype.is_integer()
-    turned = np.maximum(np.rint(turned), 1) if whole else turned
+    turned = _drawn(asked, second, factors, (low, high), whole=whole)
     part = (first < chance) & (turned != asked)
     value = pl.Series(np.where(part, turned, asked)).cast(jobs.frame[knob].dtype)
     return Trial(_table(jobs, knob, value, chance, part), knob, share, tuple(factors))
@@ -131,6 +129,21 @@ def probabilities(asked: Array, share: float) -> Array:
         if (chance[free] < MOST).all():
             break
     return chance
+
+
+def _drawn(
+    asked: Array, number: Array, factors: Sequence[float], ends: tuple[float, float], *, whole: bool
+) -> Array:
+    """A setting for each job, equally likely among those that the factors lead to and that differ.
+
+    ``number`` (n,) is uniform in [0, 1).  At the ends fewer are left; where none is, nothing turns.
+    """
+    each = np.clip(asked[:, None] * np.array(factors), *ends)
+    each = np.maximum(np.rint(each), 1) if whole else each
+    order = np.argsort(each == asked[:, None], axis=1, kind="stable")
+    left = np.maximum((each != asked[:, None]).sum(axis=1), 1)
+    place = np.take_along_axis(order, (number * left).astype(np.int64)[:, None], axis=1)
+    return np.asarray(np.take_along_axis(each, place, axis=1)[:, 0])
 
 
 def _uniform(ids: pl.Series, seed: int, which: int) -> Array:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
 from rheostat.decision.placebo import clustered, left, numbered
-from rheostat.decision.trial import Trial
+from rheostat.decision.trial import Trial, plan_trial
 from rheostat.errors import DataError
 
 Codes = NDArray[np.int64]
@@ -98,6 +98,28 @@ def trial_size(trial: Trial, past: JobTable | None = None, accuracy: float = ACC
     reached = z * spread / (lever * math.sqrt(len(turned))) if len(turned) else math.inf
     share = trial.share * needed / len(turned) if len(turned) else math.nan
     return TrialSize(needed, len(turned), share, accuracy, reached, spread, known is not None)
+
+
+def trial_for(log: JobTable, knob: str, share: float = 0.05) -> TrialSize | None:
+    """The trial that a log which cannot answer asks for; None where its jobs cannot be numbered.
+
+    Parameters
+    ----------
+    log : JobTable
+        Past jobs; those to come are taken to be like them.
+    knob : str
+        The setting that would be turned.
+    share : float
+        Share of the jobs that would take part.
+
+    Returns
+    -------
+    TrialSize or None
+    """
+    if "job_id" not in log.columns or not log.frame[knob].dtype.is_numeric():
+        return None
+    high = float(log.frame[knob].max() or 0)  # type: ignore[arg-type]
+    return trial_size(plan_trial(log, share, knob, high=high), log)
 
 
 def _spread(past: JobTable, knob: str) -> float | None:

@@ -10,11 +10,12 @@ from rheostat.explanation.number_words import plain_name
 
 if TYPE_CHECKING:
     from rheostat.decision.placebo import Placebo
+    from rheostat.decision.trial_size import TrialSize
     from rheostat.prediction.effects.identification import Identification
 
 REMEDIES = (
-    "Record the problem's size (memory asked for, the job script), or",
-    "run a small trial: `rheostat trial plan FILE` says which jobs run at another setting.",
+    "Record the problem's size (memory asked for, the job script), or run a small trial: "
+    "`rheostat trial plan FILE` names jobs to run at another setting.",
 )
 
 
@@ -57,6 +58,17 @@ def placebo_words(tests: Sequence[Placebo]) -> tuple[str, ...]:
         f"cause (exponent {t.exponent:.2f} [{t.low:.2f}, {t.high:.2f}]): users had reasons that "
         "move both."
         for t in failed
+    )
+
+
+def trial_words(size: TrialSize) -> tuple[str, ...]:
+    """How large that trial must be."""
+    if not size.needed:
+        return ()
+    basis = "" if size.measured else " (if runtimes vary as usual)"
+    return (
+        f"A trial of {size.needed:,} jobs tells the exponent of runtime to "
+        f"±{size.accuracy:g}{basis}; --share 0.05 of a log like this one is {size.expected:,}.",
     )
 
 

@@ -26,7 +26,7 @@ energy-delay product, here the case of equal weights on log axes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -242,7 +242,7 @@ class MaxSlowdown:
     def excess(self, front: Front) -> Array:
         """Relative miss of each row, (n,)."""
         draws = front.draws("runtime_s")[:, None, :]
-        return np.asarray(self.excess_many(draws, np.array([self._base(front)]))[0])
+        return np.asarray(self.excess_many(draws, np.array([self.base(front)]))[0])
 
     def excess_many(self, runtime_s: Array, base: NDArray[np.int64]) -> Array:
         """`excess` of many fronts: draws (d, J, S) and each job's base setting (J,) give (J, S)."""
@@ -260,7 +260,8 @@ class MaxSlowdown:
         """`score` where the miss of each row is known already, (n,)."""
         return _other_objective(front, "runtime_s", excess)
 
-    def _base(self, front: Front) -> int:
+    def base(self, front: Front) -> int:
+        """Place of the setting compared with."""
         mean = front.mean("runtime_s")
         if self.against is None:
             if not np.isfinite(mean).any():
@@ -301,6 +302,9 @@ class Weighted:
     ----------
     weights : mapping of str to float
         Exponent of each quantity, at least 0.
+    counted : MaxSlowdown, optional
+        Nothing is gained in a draw that misses it: there a setting counts no better than the one
+        the slowdown refers to.  So a little more saving is not bought with much more risk.
 
     Raises
     ------
@@ -314,7 +318,7 @@ class Weighted:
     """
 
     weights: Mapping[str, float]
-    rowwise: ClassVar[bool] = True
+    counted: MaxSlowdown | None = None
 
     def __post_init__(self) -> None:
         good = bool(self.weights) and all(w >= 0 for w in self.weights.values())
@@ -324,14 +328,48 @@ class Weighted:
                 [f"expected weights >= 0, one of them above 0, got {dict(self.weights)}"],
             )
 
+    @property
+    def rowwise(self) -> bool:
+        """Whether rows are judged one by one: not where some setting is the one compared with."""
+        return self.counted is None
+
+    @property
+    def against(self) -> Mapping[str, Any] | Literal["requested"] | None:
+        """The setting compared with, if any."""
+        return None if self.counted is None else self.counted.against
+
     def score(self, front: Front) -> Array:
         """Weighted sum of logs, (n,); a row with a value that is not positive is inf."""
-        sense = {o.name: -1.0 if o.sense == "max" else 1.0 for o in front.objectives}
+        if self.counted is not None:
+            return self.score_from(front, np.array([self.counted.base(front)]))
+        return self._score(front, front.mean)
+
+    def score_from(self, front: Front, base: NDArray[np.int64]) -> Array:
+        """`score` of J fronts of equal length in one, (n,), each with the place compared with."""
+        if self.counted is None:
+            return self._score(front, front.mean)
+        runtime = self._folded(front, "runtime_s", base)
+        missed = runtime[0] > self.counted.factor * runtime[1]
+
+        def mean(name: str) -> Array:
+            draws, compared = self._folded(front, name, base)
+            best = np.minimum if _sense(front, name) < 0 else np.maximum
+            return np.asarray(np.where(missed, best(draws, compared), draws).mean(0).reshape(-1))
+
+        return self._score(front, mean)
+
+    def _folded(self, front: Front, name: str, base: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Draws (d, J, S) of a quantity, and those at the setting compared with, (d, J, 1)."""
+        flat = front.draws(name)
+        draws = flat.reshape(len(flat), len(base), -1)
+        return draws, np.take_along_axis(draws, base[None, :, None], axis=2)
+
+    def _score(self, front: Front, mean: Callable[[str], Array]) -> Array:
         total = np.zeros(len(front))
         for name, weight in self.weights.items():
-            mean = front.mean(name)
-            positive = np.where(mean > 0, mean, np.nan)
-            total += weight * sense.get(name, 1.0) * np.log(positive)
+            value = mean(name)
+            positive = np.where(value > 0, value, np.nan)
+            total += weight * _sense(front, name) * np.log(positive)
         return np.where(np.isnan(total), np.inf, total)
 
     def __str__(self) -> str:
@@ -339,6 +377,11 @@ class Weighted:
             _PLAIN.get(k, k) + ("" if w == 1 else f"^{w:g}") for k, w in self.weights.items() if w
         ]
         return f"least {' x '.join(parts)}"
+
+
+def _sense(front: Front, name: str) -> float:
+    """-1 for an objective of the front that is maximised."""
+    return -1.0 if any(o.name == name and o.sense == "max" for o in front.objectives) else 1.0
 
 
 _PLAIN = {

@@ -31,6 +31,7 @@ from rheostat.prediction.effects.effect_coding import PROBLEM, SIZES, Rows, fit_
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
 from rheostat.prediction.effects.identification import identify
 from rheostat.prediction.effects.levels import EffectLevels, centred, drift, fit_levels
+from rheostat.prediction.effects.neighbours import beside
 from rheostat.prediction.effects.shapes import PARALLEL, logs
 from rheostat.prediction.intervals import PERMUTATIONS, row_hash
 from rheostat.prediction.model_columns import learnable
@@ -193,15 +194,21 @@ class WithinApplication:
                 )
             even = _even(flat, rows.problem)
             prior = self._prior(target, x.shape[1], p, s)
-            hierarchy = learn(
-                even[:, :-1], even[:, -1], rows.app, rows.user, prior, lost,
-                draws=self.n_draws, rng=rng,
-            )  # fmt: skip
+            hierarchy = self._learn(even, rows, prior, lost, rng)
+            if self.identification_.by == "trial" and self.coding_.problem is None:
+                even = _less_neighbours(even, flat, hierarchy, rows, p)
+                hierarchy = self._learn(even, rows, prior, lost, rng)
             point = hierarchy.weights[:, :-1].mean(axis=0)
             rest = centred(left - np.einsum("nq,nq->n", whole, point[rows.app]), cell)
             common = 0.0 if designed else drift(rest, cell)
             levels = fit_levels(whole, left, cell, rows.app, point, hierarchy.noise[:-1], common)
             self.fitted_[target] = QuantityEffects(hierarchy, levels, exponents, common)
+
+    def _learn(
+        self, even: Array, rows: Rows, prior: Prior, lost: Array, rng: np.random.Generator
+    ) -> Hierarchy:
+        x, y = even[:, :-1], even[:, -1]
+        return learn(x, y, rows.app, rows.user, prior, lost, draws=self.n_draws, rng=rng)
 
     def _prior(self, target: str, q: int, p: int, s: int) -> Prior:
         """Effects as the shapes have them, requests as the log can be told, sizes wide."""
@@ -298,6 +305,25 @@ def _even(flat: Array, problem: Ints) -> Array:
     between = max(float(np.var(outcome)) - within, 0.0)
     keep = 1 - np.sqrt(within / (within + count * between))
     return np.asarray(flat - keep[code][:, None] * (flat - centred(flat, code)))
+
+
+def _less_neighbours(
+    even: Array, flat: Array, hierarchy: Hierarchy, rows: Rows, effects: int
+) -> Array:
+    """Rows of a trial less what the runs beside them in time say, and weighed by how much that is.
+
+    ``flat`` has ``effects`` columns of the setting, then what requests and sizes betray, and last
+    the outcome.
+    """
+    point = hierarchy.weights[:, :-1].mean(axis=0)[rows.app]
+    part = flat[:, :-1] * point
+    betrayed = part[:, effects:].sum(axis=1)
+    off, surer = beside(
+        flat[:, -1] - part[:, :effects].sum(axis=1), betrayed, rows.cell, rows.turned
+    )
+    lighter = even.copy()
+    lighter[:, -1] -= off
+    return np.asarray(lighter * surer[:, None])
 
 
 def _fitted_values(flat: Array) -> Array:

@@ -1,0 +1,48 @@
+"""What the runs beside a trial's job say of it takes noise off, and adds no bias."""
+
+import numpy as np
+import pytest
+
+from rheostat.prediction.effects.neighbours import beside
+
+
+def runs(seed, again, effect=-0.7, n=4000):
+    """Problems that are run again or not, and jobs that chance turned by a factor of four."""
+    rng = np.random.default_rng(seed)
+    cell = rng.integers(0, 20, n)
+    order = np.argsort(cell, kind="stable")
+    new = rng.random(n) >= again
+    size = np.empty(n)
+    size[order] = rng.normal(0, 0.7, n)[np.maximum.accumulate(np.where(new, np.arange(n), 0))]
+    turned = rng.random(n) < 0.05
+    moved = turned * rng.choice([-1.4, 1.4], n)
+    y = size + effect * moved + 0.05 * rng.normal(size=n)
+    return y, moved, cell, turned
+
+
+def exponent(y, moved, turned, off=0.0, surer=1.0):
+    x, left = (moved * surer)[turned], ((y - off) * surer)[turned]
+    return float(x @ left / (x @ x))
+
+
+def test_the_trial_is_as_unbiased_and_surer():
+    plain, taken = [], []
+    for seed in range(60):
+        y, moved, cell, turned = runs(seed, again=0.6)
+        q = y + 0.6 * moved  # the effect that is taken off the neighbours may be somewhat wrong
+        off, surer = beside(q, np.zeros(len(y)), cell, turned)
+        assert (off[~turned] == 0).all()
+        plain.append(exponent(y, moved, turned))
+        taken.append(exponent(y, moved, turned, off, surer))
+    assert np.mean(taken) == pytest.approx(-0.7, abs=3 * np.std(taken) / np.sqrt(60))
+    assert np.std(taken) < 0.5 * np.std(plain)
+
+
+def test_neighbours_that_say_nothing_change_nothing():
+    y, moved, cell, turned = runs(1, again=0.0)
+    off, surer = beside(y - moved * -0.7, np.zeros(len(y)), cell, turned)
+    assert np.std(off[turned]) < 0.15 * np.std(y)
+    assert surer.max() < 1.1
+    alone = beside(y, np.zeros(len(y)), np.arange(len(y)), turned)
+    assert not alone[0].any()
+    assert (alone[1] == 1).all()
