@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -163,3 +164,27 @@ def test_no_service_is_a_failure_and_not_an_infeasible_search(source, capsys) ->
     with scripted.serving(400) as script:
         assert run(translate_call(source, script)) == 1
     assert f"m at {script.url}" in capsys.readouterr().err
+
+
+def test_a_killed_search_goes_on_and_pays_for_nothing_twice(source, capsys, tmp_path) -> None:
+    pytest.importorskip("openai")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def kills(request) -> str:
+        started[0].kill()  # as kill -9: while the question is out
+        return "too late"
+
+    with scripted.serving(f"```c\n{WRONG}```", kills, f"```c\n{RIGHT}```") as script:
+        call = translate_call(source, script, "--folder", str(tmp_path / "f"))
+        started.append(subprocess.Popen([sys.executable, "-m", "rheostat", *call]))
+        assert started[0].wait() == -9
+        (kept,) = (tmp_path / "f" / "variants").glob("*.verdict.json")
+        before = kept.stat().st_mtime_ns
+        spent = json.loads((tmp_path / "f" / "cost.json").read_text())
+        assert run(call) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert len(script.requests) == 3
+    assert kept.stat().st_mtime_ns == before
+    assert [v["rejected_by"] for v in given["variants"]] == ["output", None]
+    assert given["cost"]["cpu_s"] > spent["cpu_s"] > 0
+    assert given["cost"]["tokens"] == 300

@@ -40,6 +40,13 @@ def test_energies_of_two_kinds_are_not_compared(cost, figures, said) -> None:
     assert said in words(cost, **figures)
 
 
+def test_the_ratio_is_that_of_runs_in_turns_with_its_interval() -> None:
+    paired = {"runtime_ratio": 0.9, "runtime_ratio_low": 0.7, "runtime_ratio_high": 1.2,
+              "time_change": "no significant change"}  # fmt: skip
+    assert "0.9 of the original's time [0.7, 1.2] (no significant change)" in words({}, **paired)
+    assert "built with -O2" in words({})
+
+
 def test_nothing_accepted_keeps_the_original() -> None:
     row = {**ROW, "verdict": "rejected", "rejected_by": "races"}
     report = search_report([row], None, {"seconds": 1.0, "cpu_s": 1.0}, {})

@@ -194,7 +194,8 @@ def show(
     shown = [r["variant"] for r, front in zip(rows, on_front(rows), strict=True) if front]
     diffs = {name: result.diff(name) for name in dict.fromkeys([chosen, *shown]) if name}
     diff = diffs.get(chosen, "")
-    report = search_report(rows, best, result.cost, diffs, result.store.verdict(chosen))
+    report = search_report(rows, best, result.cost, diffs, result.store.verdict(chosen),
+                           result.original.name)  # fmt: skip
     if json:
         text = result.text(chosen) if best else None
         put_json(schema, {**report.facts, "diff": diff, "text": text, **(facts or {})})

@@ -22,7 +22,7 @@ FRONT_WORDS = (
 
 
 def ratio(row: Row, objective: str) -> float:
-    """A figure of a variant over the original's.
+    """A figure of a variant over the original's: of runs in turns, where there are such.
 
     Parameters
     ----------
@@ -37,6 +37,9 @@ def ratio(row: Row, objective: str) -> float:
         NaN where either was not measured.
     """
     figures = row["figures"]
+    paired = figures.get(f"{objective.rpartition('_')[0]}_ratio", NO_FIGURE)
+    if math.isfinite(paired):
+        return float(paired)
     before = figures[f"original_{objective}"]
     return float(figures[objective] / before) if before else NO_FIGURE
 
@@ -105,6 +108,7 @@ def search_report(
     cost: Mapping[str, Any],
     diffs: Mapping[str, str],
     verdict: Mapping[str, Any] | None = None,
+    name: str = "",
 ) -> Report:
     """What was tried, what is right, what it gains, and what the search itself took.
 
@@ -120,6 +124,8 @@ def search_report(
         Of variants to the original, by identity.
     verdict : mapping, optional
         On the best variant, as `Verdict.facts` gives it.
+    name : str
+        Of the program.
 
     Returns
     -------
@@ -144,14 +150,18 @@ def search_report(
     ]  # fmt: skip
     listed = [dict(r) | {"on_front": f} for r, f in zip(rows, on_front(rows), strict=True)]
     facts = {"variants": listed, "best": None if best is None else dict(best), "cost": dict(cost)}
-    return Report("", sections, facts)
+    return Report(f"Variants of {name}" if name else "", sections, facts)
 
 
 def _best_words(best: Row) -> str:
-    time, energy = ratio(best, "runtime_s"), ratio(best, "energy_j")
-    parts = [f"Taken: {best['variant']} ({best['change'] or 'no change'})"]
+    time, energy, figures = ratio(best, "runtime_s"), ratio(best, "energy_j"), best["figures"]
+    parts = [f"Taken: {best['variant']} ({best['change'] or 'no change'}), built with "
+             f"{best['flags'] or 'no flags'}"]  # fmt: skip
     if math.isfinite(time):
-        parts.append(f"{time:.3g} of the original's time")
+        low, high = (figures.get(f"runtime_ratio_{x}", NO_FIGURE) for x in ("low", "high"))
+        interval = f" [{low:.3g}, {high:.3g}]" if math.isfinite(low) else ""
+        said = f" ({figures['time_change']})" if interval else ""
+        parts.append(f"{time:.3g} of the original's time{interval}{said}")
     if math.isfinite(energy):
         parts.append(f"{energy:.3g} of its energy ({best['figures']['energy_kind']})")
     return ", ".join(parts) + "."

@@ -174,8 +174,8 @@ def search_code(
     """
     folder, how = Path(folder), settings or SearchSettings()
     store = VariantStore(folder, original, {"seed": how.seed, **how.about})
-    began, cpu = time.perf_counter(), _cpu_s()
-    until_s = began + how.most_seconds
+    cost = SearchCost.of(folder)
+    until_s = cost.began + how.most_seconds
     proposer = StepwiseProposer(list(chains(store)), store.keep, store.trial, until_s=until_s)
     with ExitStack() as held:
         made: list[Verifier] = []
@@ -186,11 +186,10 @@ def search_code(
             return made[0].verify(candidate, rungs=how.rungs)
 
         front = search(
-            proposer, _Measured(store, verify), how.budget,
+            proposer, _Measured(store, verify, cost), how.budget,
             journal=folder / "journal.jsonl", progress=progress,
         )  # fmt: skip
-    cost = _cost(folder, time.perf_counter() - began, _cpu_s() - cpu)
-    return CodeSearch(front, store, original, cost | {"duplicates": proposer.duplicates})
+    return CodeSearch(front, store, original, cost.kept() | {"duplicates": proposer.duplicates})
 
 
 def _verifier(
@@ -208,6 +207,7 @@ class _Measured:
 
     store: VariantStore
     verify: Callable[[Program], Verdict]
+    cost: SearchCost
 
     @property
     def program(self) -> str:
@@ -219,6 +219,7 @@ class _Measured:
         candidate = self.store.program(identity)
         verdict = self.verify(candidate)
         self.store.decided(identity, verdict)
+        self.cost.kept()
         figures = figures_of(verdict.facts())
         good = verdict.accepted
         changed = float(diff_lines(self.store.original.text, candidate.text))
@@ -276,13 +277,40 @@ def _cpu_s() -> float:
     return sum(u.ru_utime + u.ru_stime for u in used)
 
 
-def _cost(folder: Path, seconds: float, cpu_s: float) -> dict[str, Any]:
-    """Seconds of this call and of those before it, added up in the folder."""
-    path = folder / "cost.json"
-    before = read_json(path) if path.exists() else {"seconds": 0.0, "cpu_s": 0.0}
-    total = {"seconds": before["seconds"] + seconds, "cpu_s": before["cpu_s"] + cpu_s}
-    replace_file(path, json.dumps(total))
-    return total | {"energy_j": total["cpu_s"] * _core_w(), "energy_kind": "modelled"}
+@dataclass
+class SearchCost:
+    """Seconds of this call and of those before it, kept in the folder after each variant.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    before : dict
+        Seconds and CPU seconds of earlier calls.
+    began, cpu_s : float
+        Clocks at the start of this one.
+    """
+
+    path: Path
+    before: dict[str, float]
+    began: float
+    cpu_s: float
+
+    @classmethod
+    def of(cls, folder: Path) -> SearchCost:
+        """What a folder has cost so far; the clock starts."""
+        path = folder / "cost.json"
+        before = read_json(path) if path.exists() else {"seconds": 0.0, "cpu_s": 0.0}
+        return cls(path, before, time.perf_counter(), _cpu_s())
+
+    def kept(self) -> dict[str, Any]:
+        """The cost up to now, written down: what a kill loses is the variant it interrupts."""
+        total = {
+            "seconds": self.before["seconds"] + time.perf_counter() - self.began,
+            "cpu_s": self.before["cpu_s"] + _cpu_s() - self.cpu_s,
+        }
+        replace_file(self.path, json.dumps(total))
+        return total | {"energy_j": total["cpu_s"] * _core_w(), "energy_kind": "modelled"}
 
 
 def _core_w() -> float:

@@ -13,6 +13,7 @@ import numpy as np
 
 from rheostat.core.files import read_json, replace_file, text_digest
 from rheostat.errors import DataError
+from rheostat.explanation.variants import ratio
 from rheostat.measurement.code.program import CUDA, Program
 from rheostat.measurement.code.verdict import Verdict
 from rheostat.tradeoff.variants.variant import (
@@ -151,29 +152,27 @@ def figures_of(facts: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        runtime_s, energy_j, memory_byte of the variant and original_...; NaN where not measured;
-        energy_kind is measured, modelled or "not measured".
+        runtime_s, energy_j, memory_byte of the variant and original_...; runtime_ratio with its
+        interval and energy_ratio, from the same runs in turns; NaN where not measured; energy_kind
+        is measured, modelled or "not measured".
     """
+    known = {
+        r["rung"]: {k: v for k, v in r["numbers"].items() if v is not None} for r in facts["rungs"]
+    }
     numbers: dict[str, Any] = {}
-    high = NOT_MEASURED
-    for rung in facts["rungs"]:
-        known = {k: v for k, v in rung["numbers"].items() if v is not None}
-        if rung["rung"] == "time":
-            high = float(known.get("high", NOT_MEASURED))
-        if rung["rung"] in ("time", "energy", "work"):
-            numbers |= known
+    for rung in ("work", "time", "energy"):
+        numbers |= known.get(rung, {})
+    time = known.get("time", {})
     names = ("runtime_s", "energy_j", "memory_byte")
-    every = (*names, *(f"original_{n}" for n in names))
-    kind = numbers.get("kind", "not measured")
+    every = (*names, *(f"original_{n}" for n in names), "runtime_ratio", "energy_ratio")
     return {n: float(numbers.get(n, NOT_MEASURED)) for n in every} | {
-        "runtime_ratio_high": high, "energy_kind": kind,
-    }  # fmt: skip
+        "runtime_ratio_low": float(time.get("low", NOT_MEASURED)),
+        "runtime_ratio_high": float(time.get("high", NOT_MEASURED)),
+        "time_change": str(time.get("change", "not measured")),
+        "energy_kind": numbers.get("kind", "not measured"),
+    }
 
 
 def relative(row: dict[str, Any], objective: str) -> float:
     """A figure of a variant over that of the original in the same paired runs."""
-    if objective == "diff_lines":
-        return float(row["diff_lines"])
-    figures = row["figures"]
-    before = figures[f"original_{objective}"]
-    return float(figures[objective] / before) if before else math.nan
+    return float(row["diff_lines"]) if objective == "diff_lines" else ratio(row, objective)
