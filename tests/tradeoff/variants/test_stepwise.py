@@ -9,6 +9,7 @@ pytest.importorskip("tree_sitter_c")
 
 from rheostat.core.outcome import Outcome
 from rheostat.tradeoff.search import search
+from rheostat.tradeoff.variants import tuning
 from rheostat.tradeoff.variants.placement import PragmaPlacement
 from rheostat.tradeoff.variants.tuning import Tuning
 from rheostat.tradeoff.variants.variant import OBJECTIVES, StepwiseProposer, Variant, VariantResult
@@ -98,3 +99,135 @@ def test_what_does_not_help_is_taken_back() -> None:
     texts = [run.texts[n].text for n in run.asked]
     assert "pow" not in texts[0]
     assert text in texts[1:]
+
+
+def asked(chain, rule) -> list[str]:
+    """What a chain asks for where a rule answers."""
+    steps, changes = chain.steps(), []
+    variant = next(steps)
+    while True:
+        changes.append(variant.change)
+        try:
+            variant = steps.send(rule(variant))
+        except StopIteration:
+            return changes
+
+
+NESTS = """void f(long n, double *a, double *b) {
+  for (long i = 0; i < n; i++) {
+    for (long j = 0; j < n; j++) {
+      a[i * n + j] = 1;
+    }
+  }
+  for (long i = 0; i < n; i++) {
+    b[i] = 2;
+  }
+}
+"""
+OPTIONS = ["line 2: dynamic", "line 2: collapse"]
+
+
+def taking(share: float, high: float = float("nan")):
+    """All is right; dynamic schedules take this share of the time."""
+    return lambda v: VariantResult(
+        accepted=True,
+        runtime_ratio=share if "dynamic" in v.change else 1.0,
+        runtime_high=high if "dynamic" in v.change else 1.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes"),
+    [
+        (taking(1.0), ["line 2: static", *OPTIONS, "line 2: static, line 7: static"]),
+        (taking(0.98), ["line 2: static", *OPTIONS, "line 2: static, line 7: static"]),
+        (taking(0.96), ["line 2: static", *OPTIONS, "line 2: dynamic, line 7: static"]),
+        (taking(0.96, 0.99), ["line 2: static", *OPTIONS, "line 2: dynamic, line 7: static"]),
+        (taking(0.96, 1.01), ["line 2: static", *OPTIONS, "line 2: static, line 7: static"]),
+        (
+            lambda v: VariantResult(accepted=False),
+            ["line 2: static", "line 2: dynamic", "line 2: guided", "line 2: collapse",
+             "line 3: static", "line 3: dynamic", "line 3: guided"],
+        ),
+    ],
+)  # fmt: skip
+def test_placements_vary_the_best_and_repair_what_is_rejected(rule, changes) -> None:
+    assert asked(PragmaPlacement(NESTS), rule) == changes
+
+
+def test_the_schedules_of_the_three_heaviest_loops_are_varied() -> None:
+    loop = "  for (long i = 0; i < n; i++) {{\n    a[{} * n + i] = 1;\n  }}\n"
+    text = "void f(long n, double *a) {\n" + "".join(loop.format(k) for k in range(5)) + "}\n"
+    changes = asked(PragmaPlacement(text), taking(1.0))
+    assert sum("dynamic" in c for c in changes) == 3
+
+
+COSTLY = """double f(long n, double *a, double *b) {
+  for (long i = 0; i < n; i++) { a[i] = pow(a[i], 2); b[i] = a[i] / sqrt(n); }
+  return a[0];
+}
+"""
+POWERS, CALLS, QUOTIENTS = (
+    "powers as products", "fixed calls moved out of loops", "quotients as products")  # fmt: skip
+FAST, EXACT = "-O3 -mavx2 -ffast-math", "-O3 -mavx2"
+
+
+def rewritten(*parts: str) -> str:
+    return ", ".join(parts)
+
+
+def costs(right, energy: float = 0.5):
+    return lambda v: VariantResult(
+        accepted=right(v), energy_ratio=energy if v.change else 1.0, runtime_ratio=0.1
+    )
+
+
+EVERY = (POWERS, CALLS, QUOTIENTS)
+SINGLE = [rewritten(POWERS), rewritten(CALLS)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes"),
+    [
+        (  # the first is right: what does not help is taken back
+            costs(lambda v: True),
+            [rewritten(*EVERY, FAST), FAST, rewritten(CALLS, QUOTIENTS, FAST),
+             rewritten(POWERS, FAST), rewritten(POWERS, CALLS, FAST)],
+        ),
+        (  # sums have to stay in their order
+            costs(lambda v: "-ffast-math" not in v.flags),
+            [rewritten(*EVERY, FAST), rewritten(*EVERY, EXACT), EXACT,
+             rewritten(CALLS, QUOTIENTS, EXACT), rewritten(POWERS, EXACT),
+             rewritten(POWERS, CALLS, EXACT)],
+        ),
+        (  # flags alone are right: each rewriting is tried with them
+            costs(lambda v: v.change.startswith("-O3")),
+            [rewritten(*EVERY, FAST), rewritten(*EVERY, EXACT), FAST,
+             rewritten(POWERS, FAST), rewritten(CALLS, FAST)],
+        ),
+        (  # nothing is right
+            costs(lambda v: False),
+            [rewritten(*EVERY, FAST), rewritten(*EVERY, EXACT), FAST, EXACT, *SINGLE],
+        ),
+        (  # half a percent is no gain, 1.1 % is one
+            costs(lambda v: True, 0.995),
+            [rewritten(*EVERY, FAST), rewritten(*EVERY, EXACT), FAST, EXACT, *SINGLE],
+        ),
+        (
+            costs(lambda v: True, 0.989),
+            [rewritten(*EVERY, FAST), FAST, rewritten(CALLS, QUOTIENTS, FAST),
+             rewritten(POWERS, FAST), rewritten(POWERS, CALLS, FAST)],
+        ),
+    ],
+)  # fmt: skip
+def test_tuning_goes_from_all_rewritings_to_those_that_help(rule, changes, monkeypatch) -> None:
+    monkeypatch.setattr(tuning, "_instructions", lambda: {"avx2"})
+    assert asked(Tuning(COSTLY, ("-O2", "-lm")), rule) == changes
+
+
+def test_time_decides_where_no_energy_is_known() -> None:
+    unknown = VariantResult(accepted=True, runtime_ratio=0.7)
+    known = VariantResult(accepted=True, runtime_ratio=0.7, energy_ratio=0.9)
+    assert Tuning(COSTLY)._cost(unknown) == 0.7
+    assert Tuning(COSTLY)._cost(known) == 0.9
+    assert Tuning(COSTLY, objective="runtime_s")._cost(known) == 0.7

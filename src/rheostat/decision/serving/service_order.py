@@ -83,8 +83,6 @@ class ServiceOrder:
         prompt_tokens
             Length of the prompt, where it is known better than from its characters.
         """
-        if self.policy == "fcfs":
-            return arrival_s
         tokens = prompt_tokens or max(1.0, self.tokens_per_character * len(prompt))
 
         def lengths() -> Array:
