@@ -82,3 +82,21 @@ def test_a_search_goes_on_from_results_at_hand(tmp_path, capsys):
     assert len(set(nodes)) == 3
     assert {1, 32} < set(nodes)
     assert "2 settings of" in said.err
+
+
+def test_a_table_of_runs_with_units_and_decimal_commas_is_asked_as_it_is(tmp_path, capsys):
+    """Nothing was asked for there, knobs take units, and a missing knob names those there."""
+    rows = [f"{app};{mhz};{work / mhz:.1f};{0.1 * mhz + 0.5:.1f}"
+            for app, work in (("a", 9e4), ("b", 5e4)) for mhz in (900, 1300, 1700)]  # fmt: skip
+    table = tmp_path / "runs.csv"
+    header = "Application;Frequency [MHz];Elapsed time [s];Avg. power [W]"
+    table.write_text("\n".join([header, *rows]).replace(".", ",").replace("Avg,", "Avg.") + "\n")
+    assert run(["front", str(table), "--where", "app=a"]) == 1
+    assert "turned here: --knob frequency_hz=9e+08" in capsys.readouterr().err
+    asked = ["--knob", "frequency_hz=900MHz..1.7GHz/400MHz", "--where", "app=a"]
+    assert run(["front", str(table), *asked, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [e["frequency_hz"] for e in said["front"]] == [9e8, 13e8, 17e8]
+    assert not said["requested"]
+    assert run(["front", str(table), *asked[2:], "--knob", "frequency_hz=900Watt"]) == 1
+    assert "900Watt" in capsys.readouterr().err

@@ -203,3 +203,29 @@ def test_an_infinite_cell_of_an_unknown_column_is_not_known_and_named(tmp_path):
     jobs = read_runs(path)
     assert jobs.frame["odd"].to_list() == [1.5, None, None]
     assert "infinite, taken as not known: odd 1" in [n.message for n in jobs.notes]
+
+
+def test_decimal_commas_are_read_where_a_cell_shows_that_they_are(csv):
+    jobs = read_runs(
+        csv("App;GPUs;Elapsed [s];Avg. power [W]\na;1;1621,5;1,250\nb;2;98,25;1,400\n")
+    )
+    assert jobs.frame["runtime_s"].to_list() == [1621.5, 98.25]
+    assert jobs.frame["power_w"].to_list() == [1.25, 1.4]
+    assert any("decimal ones" in n.message and "Avg. power" in n.message for n in jobs.notes)
+
+
+def test_a_comma_that_may_be_one_of_thousands_is_left_and_said(csv):
+    table = csv("app;wall_s;flops\na;10;1,250\nb;20;1,400\n")
+    jobs = read_runs(table)
+    assert jobs.frame["flops"].to_list() == ["1,250", "1,400"]
+    assert any("thousands" in n.message and "flops" in n.message for n in jobs.notes)
+
+
+def test_a_text_that_is_no_time_is_named_and_a_column_of_them_is_refused(csv):
+    rows = "".join(f"a,{t}\n" for t in ("0:10", "20 sec", "1:30"))
+    jobs = read_runs(csv(f"app,runtime_s\n{rows}"))
+    assert jobs.frame["runtime_s"].to_list() == [10.0, None, 90.0]
+    (said,) = (n for n in jobs.notes if "'20 sec'" in n.message)
+    assert said.rows == (1,)
+    with pytest.raises(DataError, match="'20 sec' in runtime_s is no time, nor is any other"):
+        read_runs(csv("app,runtime_s,power_w\na,20 sec,5\nb,30 sec,6\n"))

@@ -53,16 +53,17 @@ def front(
 
     space = o.space(knob)
     jobs = o.load(file, form, mapped, knobs=space.names)
+    o.turnable(jobs, space)
     row = _row(jobs, job, where)
     one = jobs.rows([row]).known_at(Moment.SUBMIT)
-    named = bool(job or where)  # a table of one code's runs has no job, and nothing was asked for
+    by = tuple(o.condition(jobs, w)[0] for w in where or ()) or None
+    runs = own_runs(jobs, row, by)
+    named = bool(job) or runs is None  # in a table of measured runs nothing was asked for
     request = {k: one.frame[k][0] for k in space.names if k in one.columns} if named else {}
     known = len(request) == len(space.names) and None not in request.values()
     wanted = o.names(objectives) if model else o.judged(jobs, objectives)
-    by = tuple(o.condition(jobs, w)[0] for w in where or ()) or None
     settings = space.settings()
     settings += [request] if known and request not in settings else []
-    runs = own_runs(jobs, row, by)
     if runs is not None and (mixed := differing(runs, space.names)):
         tell(f"note: runs that differ in {', '.join(mixed)} count as repeats: --where tells apart")
     learner, answer = None, advice_options.LogAnswer()
@@ -102,7 +103,11 @@ def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
     for text in conditions:
         name, wanted = o.condition(jobs, text)
         values = jobs.frame[name].to_list()
-        keep = [i for i in keep if str(values[i]) == wanted or values[i] == o.value(wanted)]
+        keep = [
+            i
+            for i in keep
+            if str(values[i]) == wanted or values[i] == o.value(wanted, o.unit_of(name))
+        ]
     if not keep:
         raise DataError(" and ".join(conditions), [f"no such row among {len(jobs)}"])
     return keep[-1] if job else keep[0]

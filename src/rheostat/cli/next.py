@@ -42,6 +42,7 @@ def next(
     space, wanted = o.space(knob), o.names(objectives)
     chosen_by, limits = o.rules(rule, within)
     jobs = o.load(file, form, mapped, knobs=space.names)
+    o.turnable(jobs, space)
     own = o.only(jobs, where)
     past = o.load(prior, knobs=space.names) if prior else others(jobs, own, space)
     planned = distinct(own, space) + count

@@ -133,20 +133,49 @@ def space(flags: list[str] | None) -> Space:
 
     >>> [k.values for k in space(["nodes=1..8", "cap_w=100..200/50", "mode=a,b"]).knobs]
     [(1, 2, 4, 8), (100, 150, 200), ('a', 'b')]
+    >>> space(["frequency_hz=900MHz..1.3GHz/200MHz"]).knobs[0].values
+    (900000000, 1100000000, 1300000000)
     """
     from rheostat.core.space import Knob, Space
     from rheostat.errors import DataError
 
     knobs, problems = [], []
     for flag in flags or ["nodes=1..256"]:
-        name, _, text = flag.partition("=")
+        name, _, text = (part.strip() for part in flag.partition("="))
         try:
-            knobs.append(Knob(name.strip(), _values(text)))
-        except ValueError:
+            knobs.append(Knob(name, _values(text, unit_of(name))))
+        except (ValueError, DataError):
             problems.append(f"expected NAME=1,2,4 or NAME=1..256 or NAME=100..300/50, got {flag!r}")
     if problems:
         raise DataError("--knob", problems)
     return Space(tuple(knobs))
+
+
+def turnable(jobs: JobTable, space: Space) -> None:
+    """A knob that is no column of ``jobs`` is a `DataError`, which names what was turned there.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> turnable(table({"app": ["a", "a"], "cap_w": [200, 300]}), space(None))
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: --knob: column nodes is missing; turned here: --knob cap_w=200,300
+    """
+    from rheostat.core.jobs import Moment
+    from rheostat.errors import DataError
+
+    missing = [n for n in space.names if n not in jobs.columns]
+    if not missing:
+        return
+    ids = ("job_id", "run_id", "row", "submit_s", "start_s")
+    turned = [
+        f"--knob {n}={','.join(f'{v:g}' for v in values)}"
+        for n in jobs.columns
+        if jobs.schema[n].known is Moment.SUBMIT and n not in ids
+        and jobs.frame[n].dtype.is_numeric()
+        and 2 <= len(values := jobs.frame[n].drop_nulls().unique().sort().to_list()) <= 40
+    ]  # fmt: skip
+    hint = [f"turned here: {' '.join(turned)}"] if turned else []
+    raise DataError("--knob", [*(f"column {n} is missing" for n in missing), *hint])
 
 
 def space_file(path: Path) -> Space:
@@ -163,7 +192,7 @@ def space_file(path: Path) -> Space:
         if isinstance(values, list) and values:
             knobs.append(Knob(name, values))
         elif isinstance(values, str):
-            knobs.append(Knob(name, _values(values)))
+            knobs.append(Knob(name, _values(values, unit_of(name))))
         elif isinstance(values, dict) and {"low", "high"} <= set(values):
             knobs.append(Knob(name, **values))
         else:
@@ -173,13 +202,13 @@ def space_file(path: Path) -> Space:
     return Space(tuple(knobs))
 
 
-def _values(text: str) -> list[Any]:
+def _values(text: str, unit: str) -> list[Any]:
     ends, _, step = text.partition("/")
     low, dots, high = ends.partition("..")
     if not dots:
-        values = [value(v) for v in text.split(",") if v.strip()]
+        values = [value(v, unit) for v in text.split(",") if v.strip()]
     elif step:
-        values = _stepped(float(low), float(high), float(step))
+        values = _stepped(*(float(value(v, unit)) for v in (low, high, step)))
     else:
         from rheostat.core.space import powers_of_two
 
@@ -196,18 +225,29 @@ def _stepped(low: float, high: float, step: float) -> list[Any]:
     return [int(v) if v.is_integer() else v for v in every]
 
 
-def value(text: str) -> Any:
-    """A number if it reads as one, else the text.
+def unit_of(name: str) -> str:
+    """The base unit of a column, by the vocabulary or the end of its name; "" where it has none."""
+    from rheostat.core.vocabulary import VOCABULARY
+    from rheostat.measurement.runs.guess import split_unit
 
-    >>> value("8"), value("2.5"), value("gcc")
-    (8, 2.5, 'gcc')
+    _, _, unit, factor = split_unit(name)
+    return VOCABULARY[name].unit if name in VOCABULARY else unit if factor == 1.0 else ""
+
+
+def value(text: str, unit: str = "") -> Any:
+    """A number if it reads as one, with or without the unit that is expected, else the text.
+
+    >>> value("8"), value("2.5"), value("gcc"), value("1.2GHz", "Hz")
+    (8, 2.5, 'gcc', 1200000000.0)
     """
+    from rheostat.core.units import parse_quantity
+
     for kind in (int, float):
         try:
             return kind(text.strip())
         except ValueError:
             continue
-    return text.strip()
+    return parse_quantity(text, unit) if unit in ("s", "W", "J", "Hz", "B") else text.strip()
 
 
 def pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
@@ -279,7 +319,11 @@ def only(jobs: JobTable, where: list[str] | None) -> JobTable:
         name, wanted = condition(jobs, text)
         values = jobs.frame[name].to_list()
         jobs = jobs.rows(
-            [i for i, v in enumerate(values) if str(v) == wanted or v == value(wanted)]
+            [
+                i
+                for i, v in enumerate(values)
+                if str(v) == wanted or v == value(wanted, unit_of(name))
+            ]
         )
     if where and not len(jobs):
         raise DataError("--where", [f"no row has {' and '.join(where)}"])

@@ -129,8 +129,8 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
 
     >>> spanned(9.13e6, 8.7e6, 9.5e6, "J"), spanned(1680, 1620, 1800, "s")
     ('9.13 MJ [8.7 9.5]', '28 min [27 30]')
-    >>> spanned(68640, 32520, 118800, "s")
-    '19.1 h [9 33]'
+    >>> spanned(68640, 32520, 118800, "s"), spanned(412.8, 412.4, 413.3, "s")
+    ('19.1 h [9 33]', '6.88 min [6.87 6.89]')
     >>> spanned(12.0, float("nan"), float("nan"), "W")
     '12 W'
     """
@@ -138,7 +138,8 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
         return quantity(value, unit)
     size, label = _scale(abs(value), unit)
     shown = f"{value / size:.3g}"
-    bounds = f"[{_short(low / size)} {_short(high / size)}]"
+    digits = _digits(value / size, (high - low) / size)
+    bounds = f"[{low / size:.{digits}f} {high / size:.{digits}f}]"
     return f"{shown} {label} {bounds}" if label else f"{shown} {bounds}"
 
 
@@ -152,8 +153,10 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
     return 1.0, "" if unit == "1" else unit
 
 
-def _short(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.2g}"
+def _digits(value: float, width: float) -> int:
+    """Decimals that show the first digit of an interval's width, and at most the value's fourth."""
+    shown, most = (math.floor(math.log10(abs(x))) if x else 0 for x in (width, value))
+    return max(0, min(-shown, 3 - most))
 
 
 def signed(ratio: float) -> str:

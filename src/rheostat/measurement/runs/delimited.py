@@ -1,8 +1,9 @@
 """A CSV file as a frame: types found after reading, lines of another length noted, never guessed.
 
 Python's csv module splits (it knows quotes and embedded newlines); a column becomes numeric when at
-least nine of ten of its non-empty cells are numbers, the others become null and are noted.  Where
-something else separates the cells, a comma in a number is a decimal one, which is noted too.
+least nine of ten of its non-empty cells are numbers, the others become null and are noted.  A file
+whose cells are not separated by commas may write ``1621,5``; where some cell shows that its comma
+is not one of thousands, all such columns are read so, and that is noted.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,15 +23,17 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, raw_lines
 
+COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?(e[-+]?\d+)?", re.IGNORECASE)
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 EMPTY = ("", "nan", "na", "n/a", "null", "none", "-")
 
 
 def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
     """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
     text = _decode(Path(path), encoding)
+    delimiter = _delimiter(text[0])
     try:
-        separator = _delimiter(text[0])
-        rows = [r for r in csv.reader(text, delimiter=separator) if r]
+        rows = [r for r in csv.reader(text, delimiter=delimiter) if r]
     except csv.Error as error:
         raise DataError(str(path), [f"is not a readable CSV file: {error}"]) from error
     header, body = [h.strip() for h in rows[0]], rows[1:]
@@ -46,21 +50,16 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
     notes = [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
+    cells = {name: [body[i][k] for i in good] for k, name in enumerate(names)}
+    if delimiter != ",":
+        notes += _with_points(cells)
     frame = pl.DataFrame({ROW: good})
-    commas: list[str] = []
-    for k, name in enumerate(names):
-        cells = [body[i][k] for i in good]
-        values, bad = _typed(cells)
-        if separator != "," and values.dtype == pl.String and any("," in c for c in cells):
-            decimal, bad = _typed([c.replace(",", ".") for c in cells])
-            if decimal.dtype.is_float():
-                values, commas = decimal, [*commas, name]
+    for name, column in cells.items():
+        values, bad = _typed(column)
         frame = frame.with_columns(values.alias(name))
         if bad:
             rows_bad = [good[i] for i in bad]
             notes.append(note_rows(f"{name}: not a number, null", rows_bad))
-    if commas:
-        notes.append(Note(f"commas read as decimal ones: {', '.join(commas)}"))
     return frame, notes
 
 
@@ -88,6 +87,26 @@ def _decode(path: Path, encoding: str) -> list[str]:
 
 def _delimiter(first: str) -> str:
     return max(",;\t|", key=first.count)
+
+
+def _with_points(cells: dict[str, list[str]]) -> list[Note]:
+    """Decimal commas become points, in place; a note says where, or that it cannot be known."""
+    written = {n: [c for c in map(str.strip, column) if c.lower() not in EMPTY]
+               for n, column in cells.items()}  # fmt: skip
+    comma = [
+        n
+        for n, column in written.items()
+        if any("," in c for c in column)
+        and sum(COMMA_NUMBER.fullmatch(c) is not None for c in column) >= 0.9 * len(column)
+    ]
+    if not comma:
+        return []
+    if all(THOUSANDS.fullmatch(c) for n in comma for c in written[n] if "," in c):
+        example = next(c for c in written[comma[0]] if "," in c)
+        return [Note(f"left as text, {example} may be a decimal or thousands: {', '.join(comma)}")]
+    for n in comma:
+        cells[n] = [c.replace(",", ".") for c in cells[n]]
+    return [Note(f"commas read as decimal ones: {', '.join(comma)}")]
 
 
 def _typed(cells: Sequence[str]) -> tuple[pl.Series, list[int]]:

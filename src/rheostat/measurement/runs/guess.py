@@ -102,8 +102,8 @@ def split_unit(name: str) -> tuple[str, str, str, float]:
 def guess_name(source: str) -> str | None:
     """Our vocabulary's name for theirs, or None.
 
-    >>> guess_name("Wall time (s)"), guess_name("core_GHz"), guess_name("memory_read_b_per_s")
-    ('runtime_s', 'core_hz', 'memory_read_b_per_s')
+    >>> guess_name("Wall time (s)"), guess_name("core_GHz"), guess_name("Avg. power [W]")
+    ('runtime_s', 'core_hz', 'power_w')
     """
     if source in NAMED:
         return source
@@ -111,8 +111,10 @@ def guess_name(source: str) -> str | None:
     plain = (stem + suffix).lower()
     if plain in COUNTERS or (suffix and plain in VOCABULARY):
         return plain
+    words = re.sub(r"\W+", "_", stem.lower()).strip("_")
+    words = re.sub(r"_+", "_", words)
     for ours, pattern in NAMES:
-        if re.fullmatch(pattern, stem.lower()) and (not suffix or ours.endswith(suffix)):
+        if re.fullmatch(pattern, words) and (not suffix or ours.endswith(suffix)):
             return ours
     return None
 

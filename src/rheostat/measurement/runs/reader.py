@@ -18,7 +18,7 @@ from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
-from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs
+from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.parquet import MAGIC, gather, scan
 from rheostat.measurement.runs.delimited import read_delimited
@@ -123,6 +123,7 @@ def read_runs(
     rest, guessed, words = _guess_rest(frame, chosen, taken)
     table = frame.select(ROW, **taken, **rest)
     _must_be_numbers(path, table)
+    words += _not_understood(path, frame, {**taken, **rest}, table)
     table = _censor(table)
     if not MEASURED & set(table.columns):
         hint = "map them: columns={'runtime_s': '<their name>'}"
@@ -258,6 +259,27 @@ def _words(guess: Guess) -> str:
         scale += f", taken as {guess.unit}"
     name = guess.name if guess.name == guess.source else f"{guess.name} = {guess.source}{scale}"
     return f"{name} ({guess.known.name})"
+
+
+def _not_understood(
+    path: str | Path, frame: pl.DataFrame, exprs: Mapping[str, pl.Expr], table: pl.DataFrame
+) -> list[Note]:
+    """Texts that are no time, noted with an example; an amount that is never one is an error."""
+    notes, problems = [], []
+    for name, expr in exprs.items():
+        theirs = expr.meta.root_names()[0]
+        if frame[theirs].dtype != pl.String or table[name].dtype == pl.String:
+            continue
+        lost = frame.select(ROW, theirs).filter(frame[theirs].is_not_null() & table[name].is_null())
+        if not lost.height:
+            continue
+        said = f"{name}: {lost[theirs][0]!r} in {theirs} is no time"
+        if name in QUANTITIES and table[name].null_count() == table.height:
+            problems.append(f"{said}, nor is any other; expected seconds or hh:mm:ss")
+        notes.append(note_rows(f"{said}, null", lost[ROW].to_list()))
+    if problems:
+        raise DataError(str(path), problems)
+    return notes
 
 
 def _must_be_numbers(path: str | Path, table: pl.DataFrame) -> None:
