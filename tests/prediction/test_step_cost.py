@@ -91,7 +91,7 @@ def test_a_run_left_out_is_what_a_fit_without_it_says():
         object.__setattr__(less, "_scaling", fit._scaling)
         weights = max(fit._posteriors, key=lambda q: q.weight).loadings
         object.__setattr__(less, "_loadings", lambda w=weights: [w])
-        mean, deviation = less.predict(type(fit._known)(*(v[[i]] for v in fit._known)))
+        mean, deviation = less.predict(type(fit.known)(*(v[[i]] for v in fit.known)))
         assert error[i] == pytest.approx(fit.log_y[i] - mean[0], abs=1e-6)
         assert spread[i] == pytest.approx(deviation[0], rel=1e-6)
 
@@ -115,15 +115,15 @@ def test_a_network_never_run_is_answered_from_its_graph():
     assert sizes[0] > sizes[1]
 
 
-@pytest.mark.parametrize("few", [25, 80])
-def test_intervals_of_new_runs_hold_nine_of_ten(few):
+@pytest.mark.parametrize(("few", "seeds"), [(25, 16), (80, 4)])
+def test_intervals_of_new_runs_hold_nine_of_ten(few, seeds):
     inside = []
-    for seed in range(4):
+    for seed in range(seeds):
         model = StepCost().fit(runs(few, seed=10 + seed, noise=0.1))
         new = runs(150, seed=20 + seed, noise=0.1)
         low, high = model.predict(new).interval("runtime_s")
         inside += ((new.numpy("runtime_s") >= low) & (new.numpy("runtime_s") <= high)).tolist()
-    assert 0.85 <= np.mean(inside) <= 0.97
+    assert 0.85 <= np.mean(inside) <= 0.95
 
 
 def test_a_device_never_run_has_wide_intervals():

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ KINDS = {
     "iteration-times": Kind("model of iteration times",
                             "prediction.iteration_time.iteration_model:IterationModel", 2,
                             "rheostat network fit --save"),
-    "step-cost": Kind("model of training steps", "prediction.step_cost.predictor:StepCost", 1,
+    "step-cost": Kind("model of training steps", "prediction.step_cost.predictor:StepCost", 2,
                       "rheostat dnn fit"),
     "caps": Kind("cap model", "prediction.completion.model:CapModel", 2, "rheostat.save"),
     "dras-agent": Kind("DRAS agent", "training.rl.agent:Agent", 2,
@@ -191,10 +191,12 @@ def _class(kind: str) -> Any:
 
 
 def _version(library: str) -> str:
+    """Of a library by the name of its distribution, or of its module (xgboost-cpu has xgboost)."""
     try:
         return version(library)
     except PackageNotFoundError:
-        return ""
+        named = packages_distributions().get(library, [])
+        return version(named[0]) if named else ""
 
 
 def _check(archive: Archive, path: str | Path, wanted: tuple[str, ...]) -> None:

@@ -58,6 +58,7 @@ MODULES = {
     "prediction.serving_law.predictor": ("ServingLaw",),
     "prediction.step_cost.additive": ("AdditiveCost",),
     "prediction.step_cost.predictor": ("StepCost",),
+    "prediction.step_cost.stacking": ("ErrorScores", "StackedErrors", "TreesOnCosts"),
     "prediction.step_cost.transfer": ("TransferGP",),
     "prediction.completion.mixture": ("CapMixture", "Completion"),
     "prediction.completion.model": ("CapModel", "CompletionWays", "LeftOutApplications"),

@@ -17,10 +17,20 @@ from rheostat.core.graph import Graph
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError, NotFitted
-from rheostat.prediction.intervals import joint_marginals
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.step_cost.additive import Array, Codes, fit_additive
 from rheostat.prediction.step_cost.rows import ASKED, TrainingRows, without_graph
+from rheostat.prediction.step_cost.stacking import (
+    PRIOR_NETWORKS,
+    PRIOR_RUNS,
+    ErrorScores,
+    Repeats,
+    StackedErrors,
+    TreesOnCosts,
+    error_scores,
+    left_out,
+    with_trees,
+)
 from rheostat.prediction.step_cost.terms import cost_terms
 from rheostat.prediction.step_cost.transfer import Known, TransferGP
 
@@ -29,15 +39,8 @@ MOST_ROWS = 1500
 """Configurations learned from; the covariance of more takes too long."""
 DECIMALS = 9
 """Linear algebra may differ in the last bit with the batch size; logarithms are rounded here."""
-PRIOR_RUNS = 10.0
-"""Runs of other devices that stand in for those of a device where its errors are learned."""
 NORMAL_MEDIAN = 0.6745
 """Median absolute deviation of a normal variable of spread 1."""
-SHARES = (0.5, 0.25, 0.75, 0.0, 1.0)
-"""Shares of the additive model alone where a network was never run, the likelier first."""
-NETWORK_FOLDS = 5
-FEWEST_NETWORKS = 4
-"""With fewer networks nothing says how far the residual of one holds for another."""
 
 
 class StepCost:
@@ -101,8 +104,10 @@ class StepCost:
         self.devices_: list[str] = []
         self.apps_: list[str] = []
         self.fits_: dict[str, TransferGP] = {}
-        self.scores_: dict[str, tuple[Array, Array, Array]] = {}
-        self.shares_: dict[str, float] = {}
+        self.trees_: dict[str, TreesOnCosts | None] = {}
+        self.runs_: dict[str, StackedErrors] = {}
+        self.networks_: dict[str, StackedErrors] = {}
+        self.scores_: dict[str, tuple[ErrorScores, ErrorScores]] = {}
         self.notes_: tuple[Note, ...] = ()
         for target in targets or ["runtime_s"]:
             self._learn(target, jobs)
@@ -136,15 +141,19 @@ class StepCost:
         asked = self._coded(rows)
         mean, spread = fit.predict(asked)
         new = asked.app < 0
-        alone = fit.law.predict(asked.terms, asked.device)
-        mean = np.where(new, mean + self.shares_[target] * (alone - mean), mean)
+        parts = [mean, fit.law.predict(asked.terms, asked.device)]
+        if (trees := self.trees_[target]) is not None:
+            parts.append(trees.predict(asked))
+        weights = np.where(new[:, None], self.networks_[target].weights[asked.device],
+                           self.runs_[target].weights[asked.device])  # fmt: skip
+        mean = (weights.T * np.array(parts)).sum(axis=0)
         return np.round(mean, DECIMALS), np.round(spread, DECIMALS), new
 
     def _standardised(self, rows: TrainingRows, target: str, new: NDArray[np.bool_]) -> Array:
         """Standardised errors to expect, (n_draws, n): as wide as the device's own were."""
-        runs, networks, widths = self.scores_[target]
-        z = np.where(new, networks[:, None], runs[:, None] * widths[self._coded(rows).device])
-        return np.asarray(z)
+        device = self._coded(rows).device
+        runs, networks = (s.quantiles[:, None] * s.widths[device] for s in self.scores_[target])
+        return np.asarray(np.where(new, networks, runs))
 
     def _of_time(self, step_s: Array, jobs: JobTable, batch: Array) -> dict[str, Array]:
         """Time for one sample, and for one pass where the table says how many there are."""
@@ -165,17 +174,25 @@ class StepCost:
             notes = (*notes, Note(f"rows without a graph were not learnt from: {said}",
                                   count=lost, dropped=True))  # fmt: skip
         self.notes_ = (*self.notes_, *notes)
-        rows, log_y, repeat = _distinct(rows.rows(rows.known), np.log(values[rows.known, 0]))
+        rows, log_y, repeats = _distinct(rows.rows(rows.known), np.log(values[rows.known, 0]))
         if len(rows) > MOST_ROWS:
             few = np.sort(np.random.default_rng(self.seed).permutation(len(rows))[:MOST_ROWS])
-            rows, log_y = rows.rows(few), log_y[few]
+            rows, log_y, repeats = rows.rows(few), log_y[few], repeats.of(few)
         self.devices_ = sorted({*self.devices_, *rows.device.tolist()})
         self.apps_ = sorted({*self.apps_, *rows.app.tolist()})
         known = self._coded(rows)
         law = fit_additive(rows.terms, log_y, known.device, len(self.devices_) + 1)
-        self.fits_[target] = TransferGP(law, *known, log_y).chosen(self.seed, repeat)
-        self.scores_[target] = self._scores(self.fits_[target])
-        self.shares_[target] = _best_share(self.fits_[target])
+        fit = TransferGP(law, *known, log_y).chosen(self.seed, _repeat_spread(repeats))
+        trees = with_trees(len(log_y))
+        one = np.arange(len(log_y))
+        runs = left_out(fit, one, PRIOR_RUNS, self.seed, trees=trees)
+        networks = left_out(fit, fit.app, PRIOR_NETWORKS, self.seed, trees=trees)
+        self.fits_[target], self.runs_[target], self.networks_[target] = fit, runs, networks
+        self.trees_[target] = TreesOnCosts(self.seed).fit(known, log_y) if trees else None
+        self.scores_[target] = (
+            error_scores(runs, fit.device, one, PRIOR_RUNS, self.n_draws, repeats),
+            error_scores(networks, fit.device, fit.app, PRIOR_NETWORKS, self.n_draws, repeats),
+        )
 
     def _overhead(self, jobs: JobTable) -> Array:
         """Quantiles (n_draws,), shuffled, of how much longer a pass takes than its steps, log."""
@@ -190,44 +207,10 @@ class StepCost:
         level = (np.arange(self.n_draws) + 0.5) / self.n_draws
         return np.asarray(np.random.default_rng(self.seed).permutation(np.quantile(longer, level)))
 
-    def _scores(self, fit: TransferGP) -> tuple[Array, Array, Array]:
-        """Quantiles of standardised errors, of runs and of networks left out, (n_draws,) each.
-
-        And how wide those of each device's runs are beside all, (devices + 1,): what a few runs say
-        counts as much as `PRIOR_RUNS` of the others.
-        """
-        made = []
-        for groups in (np.arange(len(fit.app)), fit.app):
-            error, spread = fit.scores(groups)
-            made.append(error / spread)
-        runs = np.bincount(fit.device, minlength=fit.law.devices)
-        total = np.bincount(fit.device, np.abs(made[0]), fit.law.devices)
-        widths = (total / np.abs(made[0]).mean() + PRIOR_RUNS) / (runs + PRIOR_RUNS)
-        made[1] = np.concatenate([made[1], -made[1]])  # a new network may err to either side
-        quantiles = [np.sort(joint_marginals(z[:, None], self.n_draws)[0]) for z in made]
-        return quantiles[0], quantiles[1], widths
-
     def _coded(self, rows: TrainingRows) -> Known:
         device = _codes(rows.device, self.devices_)
         return Known(rows.terms, np.where(device < 0, len(self.devices_), device),
                      _codes(rows.app, self.apps_), rows.batch)  # fmt: skip
-
-
-def _best_share(fit: TransferGP) -> float:
-    """The share of the additive model that is most right on networks left out."""
-    networks = np.unique(fit.app)
-    if len(networks) < FEWEST_NETWORKS:
-        return 1.0
-    joint, _ = fit.scores(fit.app)
-    alone = np.empty(len(joint))
-    for held in np.array_split(networks, min(NETWORK_FOLDS, len(networks))):
-        out = np.isin(fit.app, held)
-        if out.all():
-            return SHARES[0]
-        law = fit_additive(fit.terms[~out], fit.log_y[~out], fit.device[~out], fit.law.devices,
-                           fit.law.parameters)  # fmt: skip
-        alone[out] = fit.log_y[out] - law.predict(fit.terms[out], fit.device[out])
-    return min(SHARES, key=lambda s: float(np.abs(joint + s * (alone - joint)).mean()))
 
 
 def _codes(names: NDArray[np.str_], known: Sequence[str]) -> Codes:
@@ -235,16 +218,20 @@ def _codes(names: NDArray[np.str_], known: Sequence[str]) -> Codes:
     return np.array([place.get(n, -1) for n in names.tolist()], dtype=np.int64)
 
 
-def _distinct(rows: TrainingRows, log_y: Array) -> tuple[TrainingRows, Array, float]:
-    """Repeated runs of one configuration as one row with their median, and how far they spread."""
+def _distinct(rows: TrainingRows, log_y: Array) -> tuple[TrainingRows, Array, Repeats]:
+    """Repeated runs of one configuration as one row with their median."""
     keys = np.column_stack([rows.terms, rows.batch, _codes(rows.device, sorted(set(rows.device))),
                             _codes(rows.app, sorted(set(rows.app)))])  # fmt: skip
     _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(back.reshape(-1), kind="stable")
-    repeats = np.split(log_y[order], np.searchsorted(back.reshape(-1)[order],
-                                                     np.arange(1, len(first))))  # fmt: skip
+    which = back.reshape(-1)
+    repeats = [log_y[which == i] for i in range(len(first))]
     median = np.array([np.median(v) for v in repeats])
-    away = [np.abs(v - m) * np.sqrt(len(v) / (len(v) - 1)) for v, m in
-            zip(repeats, median, strict=True) if len(v) > 1]  # fmt: skip
-    spread = float(np.median(np.concatenate(away))) / NORMAL_MEDIAN if away else 0.0
-    return rows.rows(first), median, spread
+    return rows.rows(first), median, Repeats(which, log_y - median[which])
+
+
+def _repeat_spread(repeats: Repeats) -> float:
+    """Standard deviation of runs of one configuration, from those that were run again."""
+    count = np.bincount(repeats.which)[repeats.which]
+    away = np.abs(repeats.away) * np.sqrt(count / np.maximum(count - 1, 1))
+    again = count > 1
+    return float(np.median(away[again])) / NORMAL_MEDIAN if again.any() else 0.0

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from rheostat.prediction.step_cost.additive import AdditiveCost, Array, Codes
+from rheostat.prediction.step_cost.additive import AdditiveCost, Array, Codes, fit_additive
 from rheostat.prediction.step_cost.terms import TERMS
 
 ALIKE, LENGTH, ALIKE_ON_DEVICE = 0.15, 1.5, 0.07
@@ -56,6 +56,10 @@ class Known(NamedTuple):
     app: Codes
     batch: Array
 
+    def of(self, rows: NDArray[np.bool_]) -> Known:
+        """Some of them."""
+        return Known(self.terms[rows], self.device[rows], self.app[rows], self.batch[rows])
+
 
 class _Posterior(NamedTuple):
     weight: float
@@ -69,7 +73,8 @@ class TransferGP:
     """The joint Gaussian, given runs; everything computed follows from its fields.
 
     ``log_y`` (n,) are the measured logarithms of the rows ``terms``, ``device``, ``app``,
-    ``batch``; app code -1 is a network that was never run.
+    ``batch``; app code -1 is a network that was never run.  ``loadings`` (D + 1,) are averaged over
+    where they are not given.
     """
 
     law: AdditiveCost
@@ -81,6 +86,14 @@ class TransferGP:
     noise: float = NOISES[0]
     scale: float = 1.0
     reach: float = 1.0
+    loadings: Array | None = None
+
+    def refitted(self, rows: NDArray[np.bool_]) -> TransferGP:
+        """The same given only some of the rows; its law is fitted anew, its loadings are kept."""
+        law = fit_additive(self.terms[rows], self.log_y[rows], self.device[rows], self.law.devices,
+                           self.law.parameters)  # fmt: skip
+        best = max(self._posteriors, key=lambda p: p.weight).loadings
+        return replace(self, **{c: getattr(self, c)[rows] for c in RUNS}, law=law, loadings=best)
 
     def chosen(self, seed: int, least_noise: float = 0.0) -> TransferGP:
         """The same with the noise, the scale and the lengths that make the runs likeliest."""
@@ -100,7 +113,7 @@ class TransferGP:
 
     def predict(self, asked: Known) -> tuple[Array, Array]:
         """Mean and standard deviation of the logarithms, (m,) each."""
-        known, prior, slopes = self._known, self._center(asked), self._slopes(asked)
+        known, prior, slopes = self.known, self._center(asked), self._slopes(asked)
         shared, own = self._parts(asked, known)
         same = asked.device[:, None] == known.device[None]
         fixed = own * same + (slopes * self.law.prior_variance) @ self._slopes(known).T
@@ -128,14 +141,15 @@ class TransferGP:
         return error, spread
 
     @cached_property
-    def _known(self) -> Known:
+    def known(self) -> Known:
+        """The rows learned from."""
         return Known(self.terms, self.device, self.app, self.batch)
 
     @cached_property
     def _scaling(self) -> tuple[Array, Array, Array]:
         """Smallest amounts told apart, and center and spread of the coordinates."""
         floor = 1e-6 * self.terms[:, _PLACES].max(axis=0) + 1e-12
-        z = _logs(self.terms, self.batch, floor)
+        z = coordinates(self.terms, self.batch, floor)
         spread = z.std(axis=0)
         return floor, z.mean(axis=0), np.where(spread > 1e-9, spread, 1.0)
 
@@ -157,7 +171,7 @@ class TransferGP:
 
     @cached_property
     def _covariance(self) -> tuple[Array, Array, NDArray[np.bool_], Array]:
-        known, slopes = self._known, self._slopes(self._known)
+        known, slopes = self.known, self._slopes(self.known)
         shared, own = self._parts(known, known)
         same = known.device[:, None] == known.device[None]
         fixed = own * same + (slopes * self.law.prior_variance) @ slopes.T
@@ -165,6 +179,8 @@ class TransferGP:
         return fixed, shared, same, self.log_y - self._center(known)
 
     def _loadings(self) -> list[Array]:
+        if self.loadings is not None:
+            return [self.loadings]
         runs = np.bincount(self.device, minlength=self.law.devices)
         all_follow = np.ones(self.law.devices)
         there = np.flatnonzero(runs)
@@ -184,7 +200,7 @@ class TransferGP:
 
     def _z(self, rows: Known) -> Array:
         floor, center, spread = self._scaling
-        return np.asarray((_logs(rows.terms, rows.batch, floor) - center) / spread)
+        return np.asarray((coordinates(rows.terms, rows.batch, floor) - center) / spread)
 
     def _parts(self, a: Known, b: Known) -> tuple[Array, Array]:
         """Covariances (n, m) that all devices share, and those within one device."""
@@ -209,7 +225,8 @@ RUNS = ("terms", "device", "app", "batch", "log_y")
 _PLACES = [TERMS.index(c) for c in COORDINATES]
 
 
-def _logs(terms: Array, batch: Array, floor: Array) -> Array:
+def coordinates(terms: Array, batch: Array, floor: Array | float) -> Array:
+    """Logarithms of what a step is made of and of its batch, (n, coordinates)."""
     return np.column_stack([np.log(terms[:, _PLACES] + floor), np.log(batch)])
 
 
