@@ -16,8 +16,10 @@ PACKAGES_demo      := -e '.[trees]'
 PACKAGES_installed := -e '.[all]' --group dev --group docs --group peers
 
 install: $(VENV)/.installed $(VENV)/.compiled
-	@command -v bwrap > /dev/null && command -v clang-16 > /dev/null && command -v valgrind > /dev/null \
-	 || echo "tests of source code will skip: docs/guide/code.md, 'What to install', has the Debian packages"
+	@for tool in gcc nm bwrap valgrind oclgrind clang-16 clang-offload-packager-16; do \
+	   command -v $$tool > /dev/null || absent="$$absent $$tool"; done; \
+	 test -z "$$absent" || { echo "absent:$$absent; without them tests of source code skip. Debian has them:"; \
+	   sed -n '/sudo apt-get install gcc/,/^$$/p' docs/guide/code.md; }
 
 # The simulator's machine code, so that its first use need not wait for the compiler.
 $(VENV)/.compiled: $(VENV)/.installed $(wildcard src/rheostat/simulation/engine/*.py)

@@ -144,6 +144,18 @@ def test_a_killed_chain_pays_for_nothing_twice(tmp_path) -> None:
     assert len(asked) == 4
 
 
+def test_of_several_files_one_is_asked_for_and_the_others_are_shown() -> None:
+    project = Program({"main.c": SOURCE, "solver.h": "double solve(int n);"}, "openmp")
+
+    def steps(model):
+        return lassi_steps(project, "openmp", Conversation(model, Sampling()), LassiOptions())
+
+    _, requests = play(["", "", program("a")], [GOOD], steps)
+    asked = last_words(requests[2])
+    assert "The source below is main.c" in asked
+    assert "solver.h:\n```\ndouble solve(int n);" in asked
+
+
 def refactor(*, self_prompting=False, **options):
     lassi = LassiOptions(Sampling(), most_corrections=0, self_prompting=self_prompting)
     how = LassiEnergyOptions(lassi, **options)

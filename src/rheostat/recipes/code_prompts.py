@@ -5,6 +5,8 @@ A pack says what a translator of a loop program has to know of a language, in a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rheostat.prediction.language_model.conversation import Message
 
 PACKS = {
@@ -82,6 +84,28 @@ def translation_question(
         f"```c\n{source}\n```",
     ]
     return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]
+
+
+def files_beside(files: Mapping[str, str], changed: str) -> str:
+    """What a model has to know of the other files of a project; empty where there is none.
+
+    Parameters
+    ----------
+    files : mapping of str to str
+        Text of each by its name.
+    changed : str
+        The one that is rewritten.
+
+    Returns
+    -------
+    str
+        A part of a question.
+    """
+    others = [f"{name}:\n```\n{text}\n```" for name, text in files.items() if name != changed]
+    if not others:
+        return ""
+    said = f"The source below is {changed}: answer with this file. The others stay as they are."
+    return "\n\n".join([said, *others])
 
 
 def refactoring_question(source: str, plan: str = "", results: str = "") -> list[Message]:

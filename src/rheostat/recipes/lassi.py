@@ -147,6 +147,7 @@ def lassi_steps(original: Program, to: str, talk: Conversation, options: LassiOp
         Each is sent what came of it.
     """
     source = original.files[original.sources[0]]
+    beside = code_prompts.files_beside(original.files, original.sources[0])
     try:
         summary = description = ""
         if options.self_prompting:
@@ -154,8 +155,9 @@ def lassi_steps(original: Program, to: str, talk: Conversation, options: LassiOp
             description = talk.ask(code_prompts.description_question(source)).text
 
         def question(note: str = "") -> list[Message]:
+            said = "\n\n".join(filter(None, (beside, note)))
             return code_prompts.translation_question(
-                source, to, summary, description, note, cxx=original.is_cxx
+                source, to, summary, description, said, cxx=original.is_cxx
             )
 
         flags = tuple(f for f in original.flags if f != "-fopenmp")

@@ -67,6 +67,7 @@ def lassi_ee_steps(original: Program, talk: Conversation, options: LassiEnergyOp
         Each is sent what came of it.
     """
     source = original.files[original.sources[0]]
+    beside = code_prompts.files_beside(original.files, original.sources[0])
     how = {"flags": original.flags, "language": original.language}
     least = 1.0
     results: list[str] = []
@@ -78,7 +79,7 @@ def lassi_ee_steps(original: Program, talk: Conversation, options: LassiEnergyOp
                 plan = _plan(talk, source, results, self_prompting=options.lassi.self_prompting)
 
             def question(note: str = "", plan: str = plan) -> list[Message]:
-                said = "\n".join([*results, note]).strip()
+                said = "\n".join(filter(None, (*results, note, beside)))
                 return code_prompts.refactoring_question(source, plan, said)
 
             talk.temperature = temperature
