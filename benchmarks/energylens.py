@@ -1,6 +1,6 @@
 """Which serving configuration takes the least energy per token: the law beside others.
 
-    python benchmarks/energylens.py [--quick] [--json]
+    python benchmarks/energylens.py [--quick] [--json] [--seeds N] [--methods ours ours-next]
 
 Data: ML.ENERGY V3 without fill-in-the-middle, 788 measured configurations.  A scenario is a group
 of configurations among which one is chosen; a method is fitted to some measurements and its least
@@ -13,6 +13,9 @@ predicted energy is compared with the least measured one.
     new-model     as fixed-batch, the model's own runs left out of the samples
     pipelines     ML.ENERGY V2, (task, model, batch cap) with pipeline parallelism among the choices
     splitwise     Splitwise's Llama 2 70B on A100, (prompt, batch): 2, 4 or 8 GPUs
+
+Methods: ours, its law alone (ours-law), ours with measurements that it asked for itself (ours-next,
+`rheostat llm fit --next`); the others learn from random measurements; rules learn nothing.
 
 Scores: top1, share of scenarios in which the choice is the best; excess_energy, mean of what the
 choice takes above the best; pairwise, share of pairs ordered rightly; median_ape and coverage of
@@ -46,7 +49,7 @@ from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.operon_law import OperonLaw
-from rheostat.prediction.serving_law.products import ProductLaw
+from rheostat.prediction.serving_law.predictor import NOISE
 from rheostat.tradeoff.decisive import most_decisive
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -54,7 +57,7 @@ FILE = ROOT / "llm" / "mlenergy_v3" / "mlenergy_v3_llm_mllm.csv"
 V2 = ROOT / "llm" / "mlenergy_v2" / "mlenergy_v2_llm_mllm.csv"
 SPLITWISE = ROOT / "llm" / "splitwise" / "perf_model.csv"
 TARGET = "energy_per_token_j"
-SAMPLES, FIRST, BATCH, Z90 = (20, 50, 100, 300), 5, 5, 1.645
+SAMPLES, ASKED, FIRST, BATCH, Z90 = (20, 50, 100, 300), (20, 30, 50, 100, 300), 5, 5, 1.645
 Groups = list[np.ndarray]
 Answer = tuple[np.ndarray, np.ndarray | None]  # log energy of every row, its standard deviation
 
@@ -65,12 +68,15 @@ def main() -> None:
     args.add_argument("--quick", action="store_true", help="fewer samples and seeds")
     args.add_argument("--json", action="store_true", help="one JSON document")
     args.add_argument("--seeds", type=int, default=0)
+    args.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     given = args.parse_args()
     if not FILE.exists():
         sys.exit(f"measured data not found at {FILE}; set RHEOSTAT_DATA")
     runs = loaded()
     seeds = given.seeds or (3 if given.quick else 20)
-    rows = list(every(runs, (50,) if given.quick else SAMPLES, seeds))
+    sizes = {m: ((30,) if m == "ours-next" else (50,)) if given.quick else
+             ASKED if m == "ours-next" else SAMPLES for m in given.methods}  # fmt: skip
+    rows = list(every(runs, sizes, seeds))
     print(json.dumps({"rows": rows})) if given.json else show(rows)
 
 
@@ -128,22 +134,30 @@ def scenarios(runs: JobTable, name: str) -> Groups:
     return [g for g in limited if len(g) > 1]
 
 
-def every(runs: JobTable, samples: Sequence[int], seeds: int) -> Any:
-    """All rows of the result, set by set."""
+def every(runs: JobTable, sizes: dict[str, Sequence[int]], seeds: int) -> Any:
+    """All rows of the result, seed by seed; what one sample teaches serves all sets of a table."""
     sets = {name: runs for name in ("fixed-batch", "free", "slo", "new-model")}
     sets |= {"pipelines": with_pipelines()} if V2.exists() else {}
     sets |= {"splitwise": splitwise()} if SPLITWISE.exists() else {}
+    groups = {name: scenarios(own, name) for name, own in sets.items()}
     for name, own in sets.items():
-        groups, log_energy = scenarios(own, name), np.log(own.numpy(TARGET))
+        log_energy = np.log(own.numpy(TARGET))
         for method, rank in RULES.items():
-            yield score(method, name, 0, 0, groups, log_energy, (rank(own), None))
-        for size, seed in itertools.product(samples, range(seeds)):
-            for method, fit in METHODS.items():
+            yield score(method, name, 0, 0, groups[name], log_energy, (rank(own), None))
+    for seed, method in itertools.product(range(seeds), sizes):
+        fit = METHODS[method]
+        for size in sizes[method]:
+            answers: dict[int, Any] = {}
+            for name, own in sets.items():
+                log_energy = np.log(own.numpy(TARGET))
                 if name == "new-model":
-                    yield new_models(method, fit, own, groups, log_energy, size, seed)
+                    yield new_models(method, fit, own, groups[name], log_energy, size, seed)
                     continue
-                rows, answer = fit(own, groups, size, seed)
-                yield score(method, name, size, seed, groups, log_energy, answer, rows)
+                key = hash(name) if fit is law_next else id(own)
+                if key not in answers:
+                    answers[key] = fit(own, groups[name], size, seed)
+                rows, answer = answers[key]
+                yield score(method, name, size, seed, groups[name], log_energy, answer, rows)
 
 
 def new_models(
@@ -169,8 +183,9 @@ def score(
 ) -> dict[str, Any]:  # fmt: skip
     """One row: what the answer chooses in each scenario, against what was measured."""
     mean, deviation = answer
-    chosen = np.array([g[np.argmin(mean[g])] for g in groups])
     best = np.array([y[g].min() for g in groups])
+    # where an answer knows no difference, each is as likely to be taken
+    taken = [g[mean[g] <= mean[g].min() + 1e-12] for g in groups]
     pairs = [(i, j) for g in groups for i, j in itertools.combinations(g, 2)]
     right = [(y[i] < y[j]) == (mean[i] < mean[j]) for i, j in pairs]
     rest = np.setdiff1d(np.arange(len(y)), fitted)
@@ -179,8 +194,9 @@ def score(
     is_rule = method in RULES
     return {
         "method": method, "set": name, "samples": size, "seed": seed,
-        "top1": float(np.mean(y[chosen] <= best)),
-        "excess_energy": float(np.mean(np.expm1(y[chosen] - best))),
+        "top1": float(np.mean([np.mean(y[t] <= b) for t, b in zip(taken, best, strict=True)])),
+        "excess_energy": float(np.mean([
+            np.mean(np.expm1(y[t] - b)) for t, b in zip(taken, best, strict=True)])),
         "pairwise": float(np.mean(right)),
         "median_ape": None if is_rule else float(np.median(np.abs(np.expm1(mean - y))[rest])),
         "coverage": inside,
@@ -204,14 +220,14 @@ def law(residual: bool) -> Callable[..., tuple[np.ndarray, Answer]]:
 
 
 def law_next(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:
-    """Ours, fitted to measurements that it asked for itself, five at a time."""
+    """Ours, fitted to measurements that it asked for itself: a tenth of those made, or five."""
     rows, asked_of = list(drawn(runs, FIRST, seed)), Configurations.of(runs)
     while True:
         model = ServingLaw().fit(runs.rows(np.sort(rows)))
-        if len(rows) >= size:
+        more = min(max(BATCH, len(rows) // 10), size - len(rows))
+        if more <= 0:
             return rows, asked(model, also or runs)
         mean, spread = model.posterior(asked_of, [TARGET])
-        more = min(BATCH, size - len(rows))
         named = most_decisive(mean, spread, groups, more, measured=set(rows))
         if not named:
             return rows, asked(model, also or runs)
@@ -221,7 +237,7 @@ def law_next(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = N
 def asked(model: ServingLaw, runs: JobTable) -> Answer:
     """Log energies with the standard deviation of a measurement of them."""
     mean, spread = model.posterior(Configurations.of(runs), [TARGET])
-    return mean, np.sqrt(np.maximum(np.diag(spread), 0) + 0.05**2)
+    return mean, np.sqrt(np.maximum(np.diag(spread), 0) + NOISE**2)
 
 
 def closed_form(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:
@@ -229,13 +245,6 @@ def closed_form(runs: JobTable, groups: Groups, size: int, seed: int, also: Any 
     rows = drawn(runs, size, seed)
     found = ClosedForm().fit(runs.rows(rows)).predict(also or runs)
     return rows, (np.log(found.mean(TARGET)), None)
-
-
-def products(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:
-    """A sum of products of powers, structure found in the sample."""
-    rows = drawn(runs, size, seed)
-    answer = ProductLaw().fit(runs.rows(rows)).predict(also or runs)
-    return rows, (np.log(answer.mean(TARGET)), None)
 
 
 def operon(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:
@@ -274,7 +283,7 @@ def wilkins(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = No
 
 METHODS: dict[str, Any] = {
     "ours": law(residual=True), "ours-law": law(residual=False), "ours-next": law_next,
-    "energylens": closed_form, "products": products, "wilkins": wilkins, "gbm": boosted,
+    "energylens": closed_form, "wilkins": wilkins, "gbm": boosted,
 }  # fmt: skip
 if find_spec("pyoperon"):
     METHODS["operon"] = operon

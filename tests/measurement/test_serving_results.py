@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 
 from rheostat.errors import DataError
@@ -124,3 +125,58 @@ def test_columns_of_another_table_are_summed_scaled_and_turned_over(tmp_path):
         read_serving(table, columns={"gpu_model": "gpus"}, map=mapping)
     with pytest.raises(DataError, match="no serving table: batch_cap, energy_per_token_j missing"):
         read_serving(table, columns={"gpu_model": "gpu"})
+
+
+SAID = {"energy_per_token_j": 0.5, "tokens_per_s": 1800.0, "output_tokens": 300.0}
+
+
+@pytest.mark.parametrize(
+    ("columns", "units", "energy"),
+    [({"energy_per_token_j": 0.5}, {}, 0.5),
+     ({"energy_per_request_j": 150.0, "output_tokens": 300.0}, {}, 0.5),
+     ({"energy_j": 150.0, "output_tokens": 300.0}, {"energy": "J/request"}, 0.5),
+     ({"energy_wh": 0.5 / 3600}, {"energy": "J/token"}, 0.5),
+     ({"power_w": 450.0, "tokens_per_s": 1800.0}, {"power": "W/gpu"}, 0.5),
+     ({"power_kw": 0.9, "tokens_per_s": 1800.0}, {"power": "W/deployment"}, 0.5),
+     ({**SAID, "power_w": 900.0}, {}, 0.5)],
+)  # fmt: skip
+def test_energy_per_token_follows_where_its_unit_is_said(tmp_path, columns, units, energy):
+    made = {"gpu_model": "H100", "gpus": 2, "batch_cap": 64, **columns}
+    pl.DataFrame([made]).write_csv(tmp_path / "r.csv")
+    assert guess_format(tmp_path / "r.csv") == "serving"
+    row = read(tmp_path / "r.csv", options={"units": units} if units else {}).frame.row(
+        0, named=True
+    )
+    assert row["energy_per_token_j"] == pytest.approx(energy)
+    assert row.get("power_w", 900.0) == pytest.approx(900.0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "units", "words"),
+    [({"energy_j": 150.0}, {}, ["--unit energy=J/token", "--unit energy=J/request"]),
+     ({"power_w": 450.0, "tokens_per_s": 1800.0}, {}, ["--unit power=W/gpu"]),
+     ({**SAID, "power_w": 450.0}, {}, ["power_w", "--unit power=W/deployment"]),
+     ({"energy_j": 1.0, "power": 9.0}, {}, ["--unit energy=J/token", "--unit power=W/gpu"]),
+     ({"energy_j": 1.0}, {"energy": "J/request"}, ["output_tokens"]),
+     ({"energy_j": 1.0}, {"energy": "J/day"}, ["energy=J/request", "J/day"])],
+)  # fmt: skip
+def test_what_a_column_does_not_say_is_asked_for_in_one_message(tmp_path, columns, units, words):
+    pl.DataFrame([{"gpu_model": "H100", "gpus": 2, "batch_cap": 64, **columns}]).write_csv(
+        tmp_path / "r.csv"
+    )
+    with pytest.raises(DataError) as said:
+        read(tmp_path / "r.csv", options={"units": units} if units else {})
+    for word in words:
+        assert word in str(said.value)
+
+
+def test_one_gpu_needs_no_word_on_whose_power_it_is(tmp_path):
+    made = {
+        "gpu_model": "H100",
+        "gpus": 1,
+        "batch_cap": 64,
+        "power_w": 450.0,
+        "tokens_per_s": 900.0,
+    }
+    pl.DataFrame([made]).write_csv(tmp_path / "r.csv")
+    assert read(tmp_path / "r.csv").numpy("energy_per_token_j")[0] == pytest.approx(0.5)

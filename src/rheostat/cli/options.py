@@ -85,6 +85,14 @@ Figure = Annotated[
         callback=_can_be_drawn,
     ),
 ]
+Units = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unit",
+        help="Per what energy and power of serving runs are, as energy=J/request or power=W/gpu, "
+        "where a column does not say. Repeatable.",
+    ),
+]
 Where = Annotated[list[str] | None, typer.Option(help="Only rows with column=value. Repeatable.")]
 By = Annotated[
     str, typer.Option(help="Columns that make runs the same application, as app,batch_size.")
@@ -272,6 +280,7 @@ def load(
     columns: list[str] | None = None,
     *,
     knobs: Sequence[str] = (),
+    units: list[str] | None = None,
 ) -> JobTable:
     """Read a file; what was odd goes to stderr.
 
@@ -283,6 +292,7 @@ def load(
 
     options: dict[str, Any] = {"map": mapped} if mapped else {}
     options |= {"columns": pairs(columns, "--column")} if columns else {}
+    options |= {"units": pairs(units, "--unit")} if units else {}
     if knobs and (form or guess_format(file)) == "runs":
         options["keep"] = knobs
     with working(f"reading {file}"):

@@ -25,6 +25,7 @@ def read(
     ] = "",
     map_file: o.Map = None,
     column: o.Columns = None,
+    unit: o.Units = None,
     known: Annotated[
         list[str] | None,
         typer.Option("--known", help="Moment of a column, as size=submit. Repeatable."),
@@ -49,6 +50,7 @@ def read(
     from rheostat.measurement.read import read as read_file
 
     options: dict[str, Any] = {"columns": o.pairs(column, "--column")} if column else {}
+    options |= {"units": o.pairs(unit, "--unit")} if unit else {}
     options |= {"known": o.pairs(known, "--known")} if known else {}
     options |= {"map": map_file} if map_file else {}
     options |= {"zone": zone} if zone else {}

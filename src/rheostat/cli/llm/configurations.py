@@ -48,6 +48,7 @@ def fit(
     where: o.Where = None,
     form: o.Form = "",
     mapped: o.Map = None,
+    unit: o.Units = None,
     json: o.Json = False,
 ) -> None:
     """Fit the law of time and energy per token to measured configurations, and print it.
@@ -56,12 +57,13 @@ def fit(
     """
     from rheostat.cli.output import put_json, tell
     from rheostat.prediction import persist
-    from rheostat.prediction.serving_law import equation
+    from rheostat.prediction.serving_law import ServingLaw, equation
 
+    jobs = o.only(o.load(runs, form, mapped, units=unit), where)
     if symbolic:
-        _formula(runs, where, form, mapped, symbolic, save, seed, json=json)
+        _formula(jobs, symbolic, save, seed, json=json)
         return
-    jobs, law = _fitted(runs, where, form, mapped)
+    law = ServingLaw().fit(jobs)
     if save is not None:
         persist.save(law, save)
         tell(f"wrote {save}")
@@ -106,6 +108,7 @@ def plan(
     figure: o.Figure = None,
     form: o.Form = "",
     mapped: o.Map = None,
+    unit: o.Units = None,
     json: o.Json = False,
 ) -> None:
     """Take the configuration with the least energy per token within the limits, or cost, or carbon.
@@ -115,11 +118,13 @@ def plan(
     serve the trace in simulation, each with the fewest replicas that hold --ttft.
     """
     from rheostat.errors import Infeasible
+    from rheostat.prediction.serving_law import ServingLaw
     from rheostat.recipes.energylens import of_service
     from rheostat.recipes.energylens import plan as planned
     from rheostat.tradeoff.rules import Weighted
 
-    jobs, law = _fitted(runs, None, form, mapped)
+    jobs = o.load(runs, form, mapped, units=unit)
+    law = ServingLaw().fit(jobs)
     own = of_service(jobs, app, workload)
     settings = o.space(knob).settings() if knob else None
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
@@ -190,14 +195,11 @@ def _for_trace(
         f"{k}={v}" for k, v in best["setting"].items()) + f", {best['order']}")  # fmt: skip
 
 
-def _formula(
-    path: Path, where: list[str] | None, form: str, mapped: Path | None, kind: str,
-    save: Path | None, seed: int, *, json: bool,
-) -> None:  # fmt: skip
+def _formula(jobs: JobTable, kind: str, save: Path | None, seed: int, *, json: bool) -> None:
     """A formula found in the runs, and how far it is from them."""
     import numpy as np
 
-    from rheostat.cli.output import put_json, tell, tell_notes
+    from rheostat.cli.output import put_json, tell
     from rheostat.errors import DataError
     from rheostat.prediction.serving_law.operon_law import OperonLaw
     from rheostat.prediction.serving_law.products import TARGET, ProductLaw
@@ -206,8 +208,6 @@ def _formula(
         raise DataError("--symbolic", [f"expected products or operon, got {kind!r}"])
     if save is not None:
         raise DataError("--save", ["keeps the law; a formula is a line of text"])
-    jobs = o.only(o.load(path, form, mapped), where)
-    tell_notes(jobs.notes)
     jobs.require(TARGET)
     model = ProductLaw() if kind == "products" else OperonLaw(seed=seed)
     model.fit(jobs)
@@ -219,17 +219,6 @@ def _formula(
         return
     print(model.as_text())
     tell(f"median error of the {len(jobs)} runs learned from: {100 * error:.1f} %")
-
-
-def _fitted(
-    path: Path, where: list[str] | None, form: str, mapped: Path | None
-) -> tuple[JobTable, ServingLaw]:
-    from rheostat.cli.output import tell_notes
-    from rheostat.prediction.serving_law import ServingLaw
-
-    jobs = o.only(o.load(path, form, mapped), where)
-    tell_notes(jobs.notes)
-    return jobs, ServingLaw().fit(jobs)
 
 
 def _to_measure(law: ServingLaw, jobs: JobTable, count: int) -> list[dict[str, Any]]:

@@ -13,13 +13,15 @@ from rheostat.errors import DataError
 from rheostat.measurement.runs.mapping import ColumnSource, load_mapping
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.frames import csv_frame
+from rheostat.measurement.serving.stated_units import ENERGY, POWER, with_energy_per_token
 
-NEEDED = {"gpu_model", "batch_cap", "energy_per_token_j"}
+NEEDED = {"gpu_model", "batch_cap"}
+SPENT = {"energy_per_token_j", "energy_per_request_j", *ENERGY, *POWER}
 
 
 def is_serving(columns: set[str]) -> bool:
     """Whether these are the columns of such a table."""
-    return columns >= NEEDED
+    return columns >= NEEDED and bool(columns & SPENT)
 
 
 def read_serving(
@@ -27,17 +29,22 @@ def read_serving(
     *,
     columns: Mapping[str, str] | None = None,
     map: str | Path | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> JobTable:
     """Configurations, one row each.
 
     Parameters
     ----------
     path : path
-        CSV with at least ``gpu_model``, ``batch_cap`` and ``energy_per_token_j``.
+        CSV with at least ``gpu_model``, ``batch_cap`` and ``energy_per_token_j``, or energy per
+        request with ``output_tokens``, or power with ``tokens_per_s``.
     columns : mapping, optional
         Our name to the file's, where they differ.
     map : path, optional
         The same as a TOML file with a table ``columns``, with sums and scales.
+    units : mapping, optional
+        Per what energy and power are, where the names do not say: ``{"energy": "J/request",
+        "power": "W/gpu"}``.
 
     Returns
     -------
@@ -47,7 +54,8 @@ def read_serving(
     Raises
     ------
     DataError
-        The file is no CSV, or a needed or mapped column is missing.
+        The file is no CSV, a needed or mapped column is missing, or per what energy or power are
+        is not said.
     """
     frame = csv_frame(path, "table of serving runs")
     named = load_mapping(map).columns if map else {}
@@ -56,8 +64,13 @@ def read_serving(
     if absent:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in absent])
     frame = frame.with_columns(**{ours: _mapped(source) for ours, source in named.items()})
-    if missing := sorted(NEEDED - set(frame.columns)):
-        raise DataError(str(path), [f"no serving table: {', '.join(missing)} missing"])
+    problems: list[str] = []
+    frame = with_energy_per_token(frame, units or {}, problems)
+    needed = NEEDED | (set() if problems else {"energy_per_token_j"})
+    if missing := sorted(needed - set(frame.columns)):
+        problems.insert(0, f"no serving table: {', '.join(missing)} missing")
+    if problems:
+        raise DataError(str(path), problems)
     energy = frame["energy_per_token_j"].cast(pl.Float64, strict=False)
     good = (energy.is_finite() & (energy > 0)).fill_null(False)
     bad = tuple((~good).arg_true().to_list())

@@ -54,7 +54,9 @@ class ClosedForm:
 
         rng = np.random.default_rng(0)
         starts = [START, *(START + rng.normal(0, 1, len(START)) for _ in range(4))]
-        fits = [least_squares(misfit, s, loss="soft_l1", bounds=(-14, 6)) for s in starts]
+        fits = [
+            least_squares(misfit, s, loss="soft_l1", bounds=(-14, 6), max_nfev=60) for s in starts
+        ]
         self.numbers_ = min(fits, key=lambda f: float(f.cost)).x
         return self
 
