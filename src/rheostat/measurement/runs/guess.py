@@ -48,12 +48,15 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("frequency_hz", r"(core_|cpu_|sm_)?(freq|frequency|clock)(_target)?|sm_target"),
     ("batch_size", r"(batch|batch_?size|bs)"),
     ("app", r"(app|application|job_?name|name|bench|benchmark|workload|code|kernel|program)"),
-    ("wait_s", r"(wait|wait_time)"),
+    ("wait_s", r"(wait|wait(ing)?_time|queue(d|ing)?_time|queue_wait)"),
     ("job_id", r"(job|job_?id|run_?id|jobid)"),
     ("user", r"(user|user_?id|username)"),
-    ("account", r"(account|project)"), ("partition", r"(partition)"), ("qos", r"(qos)"),
-    ("submit_s", r"(submit|submit_time|submission)"), ("start_s", r"(start|start_time)"),
-    ("end_s", r"(end|end_time)"), ("time_limit_s", r"(time_?limit|wall_?limit|wallclock_req)"),
+    ("account", r"(account|project)"), ("partition", r"(partition|queue)"), ("qos", r"(qos)"),
+    ("submit_s", r"(submit|submit_time|submission|submitted)"),
+    ("start_s", r"(start|start_time|started)"), ("end_s", r"(end|end_time|ended|finished)"),
+    ("time_limit_s", r"(time|wall)_?limit|(wall_?(time|clock)|time|run_?time)"
+                     r"_(req(uest(ed)?)?|limit)"
+                     r"|(req(uest(ed)?)?|max|estimated)_(wall_?(time|clock)|time|run_?time)"),
     ("state", r"(state|status|job_state)"),
 )  # fmt: skip
 
@@ -104,6 +107,8 @@ def guess_name(source: str) -> str | None:
 
     >>> guess_name("Wall time (s)"), guess_name("core_GHz"), guess_name("Avg. power [W]")
     ('runtime_s', 'core_hz', 'power_w')
+    >>> guess_name("Walltime requested"), guess_name("req_time"), guess_name("Queue")
+    ('time_limit_s', 'time_limit_s', 'partition')
     """
     if source in NAMED:
         return source
