@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 
@@ -11,6 +12,7 @@ pytest.importorskip("tree_sitter_c")
 
 from rheostat.measurement.code.kernel_suite import suite_kernels
 from rheostat.tradeoff.variants.refactorings import (
+    MOST_HOISTS,
     REFACTORINGS,
     accumulated,
     cheaper_powers,
@@ -47,6 +49,50 @@ def test_powers_and_roots() -> None:
     assert without_roots("int f(double x) { return sqrt(x) < 2.0; }") == (
         "int f(double x) { return (x) < 2.0 * 2.0; }"
     )
+
+
+@pytest.mark.parametrize("base", ["x", "x + 1"])
+@pytest.mark.parametrize(
+    "exponent", ["2", "2.0", "3.", "4.00", "0.5", "1.5", "-1", "-0.5", "-1.5", "-2.0"]
+)
+def test_a_product_or_a_root_is_the_power_that_it_replaces(base, exponent) -> None:
+    changed = cheaper_powers(f"double f(double x) {{ return pow({base}, {exponent}); }}")
+    expression = changed[changed.index("return") + 7 : changed.rindex(";")]
+    value = eval(expression, {"sqrt": math.sqrt, "x": 3.7})
+    assert value == pytest.approx(eval(base, {"x": 3.7}) ** float(exponent), rel=1e-14)
+
+
+@pytest.mark.parametrize("exponent", ["5", "0.25", "n", "-3"])
+def test_other_powers_stay(exponent) -> None:
+    assert cheaper_powers(f"double f(double x, int n) {{ return pow(x, {exponent}); }}") is None
+
+
+def over(divisor: str) -> str:
+    return (
+        "void f(long n, long k, double t, double *a) {\n  for (long i = 0; i < n; i++) {\n"
+        f"    double u = a[i];\n    a[i] = a[i] / {divisor};\n  }}\n}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("divisor", "turned"),
+    [("2.0", True), ("2e3", True), ("2", False), ("t", True), ("k", False), ("(double)k", True),
+     ("(t + k)", True), ("(k + 1)", False), ("a[0]", False), ("u", False), ("exp(t)", False)],
+)  # fmt: skip
+def test_quotients_by_a_real_number_that_stays_become_products(divisor, turned) -> None:
+    changed = multiplied(over(divisor))
+    assert (changed is not None) is turned
+    if changed is not None:
+        assert f"const double inverse0 = 1.0 / {divisor};\n  for" in changed
+        assert "a[i] * inverse0;" in changed
+
+
+def test_no_more_calls_leave_a_loop_than_is_said() -> None:
+    calls = " + ".join(f"exp(t + {k})" for k in range(MOST_HOISTS + 2))
+    head = "void f(long n, double *a, double t) {\n  for (long i = 0; i < n; i++) {\n"
+    changed = hoisted(f"{head}    a[i] = {calls} + exp(1.0) + exp(a[i]);\n  }}\n}}")
+    assert changed.count("const double fixed") == 16
+    assert changed.split("a[i] =")[1].count("exp(") == 4
 
 
 def test_fixed_calls_and_quotients_leave_the_loop() -> None:
