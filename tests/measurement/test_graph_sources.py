@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from rheostat.measurement.graphs.from_onnx import read_onnx
 from rheostat.measurement.graphs.from_torch import from_torch
 from rheostat.measurement.graphs.graph_costs import total_costs
 from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
-from rheostat.measurement.graphs.hlo.hlo_types import HloType
+from rheostat.measurement.graphs.hlo.hlo_types import BITS, HloType
 from rheostat.measurement.graphs.read_graph import open_graph, read_graph
 
 
@@ -134,6 +135,22 @@ def test_an_operation_of_torch_costs_its_closed_form(name, result, given, args, 
 ])  # fmt: skip
 def test_an_operation_of_onnx_costs_its_closed_form(name, result, given, attributes, flops) -> None:
     assert from_onnx.RULES[name](result, given, attributes).flops == flops
+
+
+def test_types_of_onnx_are_those_of_their_names() -> None:
+    onnx = pytest.importorskip("onnx")
+    odd = {"float": "f32", "double": "f64", "bool": "pred", "bfloat16": "bf16",
+           "float4e2m1": "f4e2m1fn", "float8e8m0": "f8e8m0fnu"}  # fmt: skip
+    for code, ours in from_onnx.DTYPES.items():
+        theirs = onnx.TensorProto.DataType.Name(code).lower()
+        short = re.sub("^float", "f", re.sub("^int", "s", re.sub("^uint", "u", theirs)))
+        assert ours == odd.get(theirs, short.replace("complex", "c"))
+
+
+def test_an_element_has_as_many_bits_as_its_name_says() -> None:
+    for name, bits in BITS.items():
+        number = re.match(r"(?:bf|[sufc])(\d+?)(?=e\d|$)", name)
+        assert bits == (int(number[1]) if number else 8 if name == "pred" else 0)
 
 
 # --- PyTorch: its own counter is the truth for products ----------------------------------------

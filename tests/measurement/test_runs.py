@@ -12,6 +12,7 @@ from rheostat.core.jobs import Moment
 from rheostat.errors import DataError
 from rheostat.measurement.read import read
 from rheostat.measurement.runs import read_runs
+from rheostat.measurement.runs.guess import split_unit
 
 
 @pytest.fixture
@@ -229,3 +230,22 @@ def test_a_text_that_is_no_time_is_named_and_a_column_of_them_is_refused(csv):
     assert said.rows == (1,)
     with pytest.raises(DataError, match="'20 sec' in runtime_s is no time, nor is any other"):
         read_runs(csv("app,runtime_s,power_w\na,20 sec,5\nb,30 sec,6\n"))
+
+
+@pytest.mark.parametrize(("name", "ours"), [
+    ("wall_us", ("wall", "_s", "s", 1e-6)), ("wall_ms", ("wall", "_s", "s", 1e-3)),
+    ("wall_secs", ("wall", "_s", "s", 1.0)), ("wall_seconds", ("wall", "_s", "s", 1.0)),
+    ("Wall time (min)", ("Wall_time", "_s", "s", 60.0)), ("time_mins", ("time", "_s", "s", 60.0)),
+    ("time_minutes", ("time", "_s", "s", 60.0)), ("wall_h", ("wall", "_s", "s", 3600.0)),
+    ("wall_Hours", ("wall", "_s", "s", 3600.0)), ("power_kW", ("power", "_w", "W", 1e3)),
+    ("power_mW", ("power", "_w", "W", 1e-3)), ("power_MW", ("power", "_w", "W", 1e6)),
+    ("power_watts", ("power", "_w", "W", 1.0)), ("energy_joules", ("energy", "_j", "J", 1.0)),
+    ("energy_kJ", ("energy", "_j", "J", 1e3)), ("energy_Wh", ("energy", "_j", "J", 3600.0)),
+    ("energy_kWh", ("energy", "_j", "J", 3.6e6)), ("clock_kHz", ("clock", "_hz", "Hz", 1e3)),
+    ("clock_MHz", ("clock", "_hz", "Hz", 1e6)), ("clock_Hz", ("clock", "_hz", "Hz", 1.0)),
+    ("memory_GiB", ("memory", "_b", "B", 2.0**30)),
+    ("memory_MiB", ("memory", "_b", "B", 2.0**20)),
+    ("power_min", ("power_min", "", "", 1.0)), ("flops_per_s", ("flops_per_s", "", "1/s", 1.0)),
+])  # fmt: skip
+def test_a_unit_in_a_name_is_its_factor(name, ours) -> None:
+    assert split_unit(name) == ours
