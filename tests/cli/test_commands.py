@@ -133,6 +133,15 @@ def test_decide_advises_every_job_and_writes_all_formats(log, model, capsys, tmp
     assert len(json.loads((tmp_path / "a.json").read_text())["jobs"]) == 500
 
 
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_jobs_that_have_yet_to_run_teach_nothing(command, tmp_path, capsys):
+    waiting = tmp_path / "waiting.csv"
+    waiting.write_text("job_id,app,nodes\n" + "".join(f"{i},cfd,4\n" for i in range(60)))
+    code, out, err = told(capsys, command, waiting)
+    assert (code, out) == (1, "")
+    assert "yet to run" in err
+
+
 def test_decide_asks_the_log_and_saves_energy_at_a_tenth_more_runtime(log, capsys):
     code, out, err = told(capsys, "decide", log, "--json")
     value = json.loads(out)

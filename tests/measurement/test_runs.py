@@ -138,6 +138,11 @@ class TestBadInput:
         assert jobs.frame["runtime_s"].to_list()[-1] is None
         assert next(n for n in jobs.notes if "not a number" in n.message).rows == (19,)
 
+    def test_jobs_that_have_yet_to_run_have_a_number_and_ask_for_something(self, csv):
+        jobs = read_runs(csv(b"job_id,app,nodes\n7,cfd,4\n8,md,2\n"))
+        assert jobs.frame["nodes"].to_list() == [4, 2]
+        assert "runtime_s" not in jobs.columns
+
     @pytest.mark.parametrize(
         ("text", "said"),
         [
@@ -146,6 +151,8 @@ class TestBadInput:
             (b"nodes,runtime_s\n", "no row that fits"),
             (b"a,a,runtime_s\n1,2,3\n", "column a comes twice"),
             (b"1,2,3\n4,5,6\n", "expected column names"),
+            (b"job_id,user\n1,ann\n", r"found no runtime"),
+            (b"nodes,app\n4,cfd\n", r"found no runtime"),
             (b"user,note\nann,hi\n", r"found no runtime.*present: user, note.*map them"),
             (b"nodes,runtime_s\n1,\xff\xfe\n", r"line 2 is not utf-8 \(byte 0xff\)"),
             (b"nodes,runtime_s\n1," + b"9" * 10_000_000 + b"\n", r"line 2 is 10,000,003 bytes"),

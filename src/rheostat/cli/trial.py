@@ -75,11 +75,13 @@ def plan(
 
 
 def _size_words(size: TrialSize) -> tuple[str, ...]:
+    from rheostat.decision.trial_size import APART
+
     basis = "as in the past runs" if size.measured else "assumed: no past runs are given"
     needed = (
-        f"{size.needed:,} jobs are needed to know the exponent of runtime of all applications "
-        f"together to ±{size.accuracy:g} (90 %), if runtimes at equal requests vary by "
-        f"{size.spread:.2f} in logarithm ({basis})."
+        f"{size.needed:,} jobs are needed to know the exponent of runtime, averaged over them, to "
+        f"±{size.accuracy:g} (90 %), if runtimes at equal requests vary by {size.spread:.2f} in "
+        f"logarithm ({basis}) and exponents by {APART:g}."
     )
     if size.expected >= size.needed:
         return (needed, f"As planned it will be known to ±{size.reached:.2f}.")
@@ -125,7 +127,7 @@ def read(
     said = (
         f"{result.turned:,} jobs of {result.applications:,} applications ran at other {knob} than "
         "asked for.",
-        f"Exponent of runtime in {knob}: {trial_says} by the trial.",
+        f"Exponent of runtime in {knob}: {trial_says} by the trial, averaged over these jobs.",
         f"The requests of the log alone would say {log_says}.",
     )
     put_report(Report("", [Section("trial", said)]))

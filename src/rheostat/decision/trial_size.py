@@ -4,7 +4,9 @@ Notation
 --------
 n  jobs that take part      s  spread of log runtime at equal requests, within users' applications
 L : root mean square of log (setting / request) over them
-exponent : of runtime in the setting; from n jobs its standard error is s / (L sqrt n)
+a  spread of the exponents between jobs: codes scale differently, and each differently at its sizes
+exponent : of runtime in the setting, averaged over the jobs that take part; from n jobs its
+standard error is sqrt(s^2 + a^2 L^2) / (L sqrt n)
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ ACCURACY = 0.05
 """An exponent this well known tells the runtime at a quarter of the nodes to 7 %."""
 SPREAD = 0.5
 """Assumed where no past runs are given: two in three runtimes within a factor of 1.6."""
+APART = 0.4
+"""Assumed: a log does not tell it.  From no gain with nodes to perfect division of work, mostly."""
 FEWEST_RUNS = 30
 LEVEL = 0.9
 
@@ -39,8 +43,8 @@ class TrialSize:
     Parameters
     ----------
     needed : int
-        Jobs that must take part for the exponent of runtime of all applications together to be
-        known to ``accuracy`` with 90 % confidence.
+        Jobs that must take part for the exponent of runtime, averaged over them, to be known to
+        ``accuracy`` with 90 % confidence.
     expected : int
         Jobs that take part as planned.
     share : float
@@ -86,7 +90,7 @@ def trial_size(trial: Trial, past: JobTable | None = None, accuracy: float = ACC
     >>> plan = plan_trial(table({"job_id": list(range(2000)), "nodes": [16] * 2000}), share=0.05)
     >>> size = trial_size(plan)
     >>> size.needed, size.expected, size.measured
-    (141, 111, False)
+    (314, 111, False)
     """
     frame = trial.table.frame.filter(pl.col("takes_part"))
     turned = np.log((frame[trial.knob] / frame[f"{trial.knob}_requested"]).to_numpy())
@@ -94,8 +98,9 @@ def trial_size(trial: Trial, past: JobTable | None = None, accuracy: float = ACC
     known = None if past is None else _spread(past, trial.knob)
     spread = SPREAD if known is None else known
     z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
-    needed = max(math.ceil((z * spread / (accuracy * lever)) ** 2), 1)
-    reached = z * spread / (lever * math.sqrt(len(turned))) if len(turned) else math.inf
+    one = z * math.hypot(spread / lever, APART)
+    needed = max(math.ceil((one / accuracy) ** 2), 1)
+    reached = one / math.sqrt(len(turned)) if len(turned) else math.inf
     share = trial.share * needed / len(turned) if len(turned) else math.nan
     return TrialSize(needed, len(turned), share, accuracy, reached, spread, known is not None)
 
@@ -140,9 +145,9 @@ def _spread(past: JobTable, knob: str) -> float | None:
 class TrialResult:
     """What a trial said of an exponent, beside what the log alone says.
 
-    ``by_trial`` and ``by_log`` are exponents (value, low, high) of runtime in the setting that ran
-    and in the setting that was asked for, with 90 % intervals; their difference is what requests
-    betray of the problem.
+    ``by_trial`` and ``by_log`` are exponents (value, low, high) of runtime in the setting that ran,
+    averaged over the jobs that chance turned, and in the setting that was asked for, with 90 %
+    intervals; their difference is what requests betray of the problem.
     """
 
     knob: str
@@ -229,20 +234,24 @@ def trial_result(log: JobTable, knob: str) -> TrialResult | None:
     groups = len(np.unique(app[turned != 0]))
     if groups < 2:
         return None
-    both = [
-        _exponent(x, given, y, app, cell) for x, given in ((turned, request), (request, turned))
-    ]
-    return TrialResult(knob, int((turned != 0).sum()), groups, both[0], both[1])
+    jobs, one = np.arange(len(app)), np.zeros(len(app), dtype=np.int64)
+    asked_for = np.column_stack([request, request**2])
+    by_trial = _exponent(turned, y, asked_for, app, cell, jobs)
+    by_log = _exponent(request, y, turned[:, None], one, cell, app)
+    return TrialResult(knob, int((turned != 0).sum()), groups, by_trial, by_log)
 
 
 def _exponent(
-    x: Array, given: Array, y: Array, app: Codes, cell: Codes
+    x: Array, y: Array, given: Array, alike: Codes, cell: Codes, cluster: Codes
 ) -> tuple[float, float, float]:
-    """Slope of ``y`` on ``x`` at equal ``given``, within cells, with its 90 % interval."""
+    """Slope of ``y`` on ``x`` within cells, at equal ``given``, with its 90 % interval.
+
+    What ``given`` explains is learned in each group of ``alike`` by itself: who is drawn, and which
+    way the setting turns, goes with what was asked for.
+    """
     from scipy.stats import t
 
-    one = np.zeros(len(app), dtype=np.int64)
-    rest = [left(v, given[:, None], one, cell) for v in (x, y)]
-    slope, error = clustered(rest[0], rest[1], app)
-    half = float(t.ppf(0.5 + LEVEL / 2, len(np.unique(app)) - 1)) * error
+    rest = [left(v, given, alike, cell) for v in (x, y)]
+    slope, error = clustered(rest[0], rest[1], cluster)
+    half = float(t.ppf(0.5 + LEVEL / 2, len(np.unique(cluster)) - 1)) * error
     return slope, slope - half, slope + half

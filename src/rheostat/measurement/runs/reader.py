@@ -37,6 +37,7 @@ from rheostat.measurement.slurm.spelling import seconds
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
+ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
 FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")
 
 PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
@@ -100,7 +101,8 @@ def read_runs(
     Raises
     ------
     DataError
-        Mapped columns that the file has not; no runtime, power or energy in it at all.
+        Mapped columns that the file has not; no runtime, power or energy in it at all, unless its
+        rows are numbered jobs that have yet to run.
 
     Notes
     -----
@@ -125,13 +127,18 @@ def read_runs(
     _must_be_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
     table = _censor(table)
-    if not MEASURED & set(table.columns):
+    if not MEASURED & set(table.columns) and not _are_requests(table):
         hint = "map them: columns={'runtime_s': '<their name>'}"
         raise DataError(
             str(path),
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
     return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
+
+
+def _are_requests(table: pl.DataFrame) -> bool:
+    """Whether the rows are jobs that have not run: they have a number and ask for something."""
+    return "job_id" in table.columns and bool(ASKED & set(table.columns))
 
 
 def _present(frame: pl.DataFrame) -> str:
