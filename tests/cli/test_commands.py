@@ -136,7 +136,8 @@ def test_decide_advises_every_job_and_writes_all_formats(log, model, capsys, tmp
 @pytest.mark.parametrize("command", ["fit", "compare"])
 def test_jobs_that_have_yet_to_run_teach_nothing(command, tmp_path, capsys):
     waiting = tmp_path / "waiting.csv"
-    waiting.write_text("job_id,app,nodes\n" + "".join(f"{i},cfd,4\n" for i in range(60)))
+    rows = "".join(f"{i},cfd,{3600 * i},4\n" for i in range(60))
+    waiting.write_text(f"job_id,app,submit_s,nodes\n{rows}")
     code, out, err = told(capsys, command, waiting)
     assert (code, out) == (1, "")
     assert "yet to run" in err

@@ -81,7 +81,7 @@ def learnable(jobs: JobTable, targets: Sequence[str]) -> tuple[JobTable, Array, 
     Left out: rows marked ``censored``, and rows where a target is missing or not positive.
     """
     if not targets:
-        raise DataError("fit", ["no row has a runtime, power or energy: these jobs have yet to run"])
+        raise DataError("fit", ["no row has a runtime, power or energy: jobs that have yet to run"])
     y = target_values(jobs, targets)
     cut = np.zeros(len(jobs), dtype=bool)
     if "censored" in jobs.columns:
