@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from rheostat.measurement.code.program import Program
-from rheostat.prediction.language_model.conversation import Sampling
+from rheostat.prediction.language_model.conversation import ChatCompletion, Sampling
 from rheostat.prediction.language_model.openai_model import OpenAIModel
 from rheostat.prediction.language_model.transcript import RecordedModel, Transcript
 from rheostat.recipes.lassi import Conversation, LassiOptions, lassi_metrics, lassi_steps
 from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps, trial_reductions
-from rheostat.tradeoff.variants.variant import VariantResult
+from rheostat.tradeoff.variants.variant import StepwiseProposer, VariantResult
 
 pytest.importorskip("openai")
 PLACE = Path(__file__).parents[1] / "prediction" / "scripted_server.py"
@@ -206,6 +206,29 @@ def test_a_trial_is_what_its_best_accepted_program_saves() -> None:
     talks[2].results = [("d", 0, RACY)]
     talks[3].answers = 0  # no service: no trial
     assert trial_reductions(talks) == [0.5, -0.25, None]
+
+
+class Same:
+    """A model that always says the same."""
+
+    name = "same"
+
+    def complete(self, messages, sampling, index=0) -> ChatCompletion:
+        return ChatCompletion(program("a"))
+
+
+def test_a_program_that_two_trials_make_is_run_once_and_counts_for_both() -> None:
+    talks = [Conversation(Same(), Sampling(), i) for i in range(2)]
+    how = LassiEnergyOptions(LassiOptions(most_corrections=0), most_iterations=0)
+    asked = StepwiseProposer(
+        [lassi_ee_steps(ORIGINAL, t, how) for t in talks], lambda v: None, lambda name: GOOD
+    )
+    rows = 0
+    while len(jobs := asked.ask()):
+        rows += len(jobs)
+        asked.tell(jobs, None)
+    assert rows == 1
+    assert trial_reductions(talks) == [0.5, 0.5]
 
 
 def test_metrics_of_a_translation() -> None:
