@@ -156,7 +156,7 @@ def answers(data: Data, split: Split, gnn: bool) -> dict[str, np.ndarray]:
     model = StepCost(["runtime_s"])
     model.terms = data.terms
     outcome = model.fit(jobs).predict(question)
-    rows = model._coded(TrainingRows.of(question, model.terms))
+    rows = model.coded(TrainingRows.of(question, model.terms))
     law = model.fits_["runtime_s"].law
     black = BlackBox().fit(jobs, log_y).predict(question)
     made = {

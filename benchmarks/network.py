@@ -49,6 +49,8 @@ def main() -> None:
     args.add_argument("--json", action="store_true", help="one JSON document")
     args.add_argument("--data", type=Path, default=ROOT / "network", help="folder of runs")
     args.add_argument("--smart", action="store_true", help="also SMART's nets (torch), with seeds")
+    args.add_argument("--language", default="", help="with --smart: only SMART, with two layers of "
+                      "this local language model (folder or GGUF file)")  # fmt: skip
     args.add_argument("--hybrid", action="store_true", help="also the simulation time saved")
     given = args.parse_args()
     runs = list(loaded(given.data))
@@ -57,7 +59,7 @@ def main() -> None:
     seeds = 2 if given.quick else 5
     rows = [row for run in runs for row in every(run, quick=given.quick)]
     if given.smart:
-        rows += [row for run in runs for row in nets(run, seeds)]
+        rows += [row for run in runs for row in nets(run, seeds, given.language)]
     saved = [r for run in runs for r in savings(run, seeds)] if given.hybrid else []
     if given.json:
         print(json.dumps({"rows": rows, **({"hybrid": saved} if given.hybrid else {})}))
@@ -99,23 +101,24 @@ def row(run: NetworkRun, app: str, name: str, step: int, **figures: Any) -> dict
 
 
 NETS = {
-    "smart": SmartConfig(language="patch"),
     "smart-no-lm": SmartConfig(),
     "smart-random-lm": SmartConfig(language="random"),
+    "smart-patch": SmartConfig(language="patch"),
     "lstm": SmartConfig(net="lstm"),
     "dcrnn": SmartConfig(net="dcrnn"),
 }
-"""SMART without the weights of a language model: "smart" has a small transformer that learns."""
+"""SMART without the weights of a language model, and the nets that were published beside it."""
 
 
-def nets(run: NetworkRun, seeds: int) -> Iterator[dict[str, Any]]:
+def nets(run: NetworkRun, seeds: int, language: str) -> Iterator[dict[str, Any]]:
     """Rows of the published system and the nets beside it, one iteration ahead."""
     if run.ports is None or run.network is None:
         return
+    local = {"smart": SmartConfig(language=language, language_layers=2)} if language else NETS
     for app in run.applications:
         if len(run.iteration_s(app)) < 2 * LEAST:
             continue
-        for name, config in NETS.items():
+        for name, config in local.items():
             for seed in range(seeds):
                 tested = backtest(run, app, smart(run, app, config=config, seed=seed), steps=1)
                 yield row(run, app, name, 1, **scores(tested, (1,))[1], seed=seed,

@@ -59,16 +59,29 @@ def test_the_front_turns_the_batch_and_the_device_of_a_run(model, capsys):
     assert said["choice"]["setting"]["device"] == "B"
 
 
-def test_what_to_measure_next_was_not_run_on_that_device(model, capsys):
+def test_what_to_measure_next_was_not_run_there_and_helps_what_is_wanted(model, capsys):
     runs = str(model.parent / "runs.csv")
     call = ["dnn", "fit", runs, "-o", str(model.parent / "again"), "--target", "runtime_s",
             "--next", "4", "--device", "C", "--json"]  # fmt: skip
-    assert run(call) == 0
-    named = json.loads(capsys.readouterr().out)["next"]
-    assert len({row["app"] for row in named}) == 4
+    said = []
+    for more in ([], ["--wanted", "app=VGGSmall"]):
+        assert run([*call, *more]) == 0
+        said.append(json.loads(capsys.readouterr().out))
     run_before = RUNS.frame.filter(device="C").select("app", "image_px", "batch_size").rows()
-    assert all(row["device"] == "C" for row in named)
-    assert not any((r["app"], r["image_px"], r["batch_size"]) in run_before for r in named)
+    for answer in said:
+        named, error = answer["next"], answer["expected_error"]
+        assert all(row["device"] == "C" for row in named)
+        assert not any((r["app"], r["image_px"], r["batch_size"]) in run_before for r in named)
+        assert all(np.diff(error) < 0)
+    assert said[1]["next"][0]["app"] == "VGGSmall"
+
+
+def test_where_nothing_is_left_to_measure_it_says_so(tmp_path, capsys):
+    RUNS.frame.filter(device="C").write_csv(tmp_path / "c.csv")
+    call = ["dnn", "fit", str(tmp_path / "c.csv"), "-o", str(tmp_path / "m"), "--next", "3"]
+    assert run([*call, "--device", "C"]) == 0
+    assert "0 named, as every other configuration of the table was run on C" in (
+        capsys.readouterr().err.replace("\n", " "))  # fmt: skip
 
 
 @pytest.mark.parametrize(

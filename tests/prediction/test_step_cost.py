@@ -15,6 +15,7 @@ from rheostat.measurement.training_runs.training_columns import COLUMNS
 from rheostat.prediction.architectures import training_step
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.additive import AdditiveCost, fit_additive
+from rheostat.prediction.step_cost.next_runs import next_runs
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.prediction.step_cost.terms import TERMS
 from rheostat.prediction.step_cost.transfer import RUNS as GIVEN
@@ -182,3 +183,26 @@ def test_a_pass_takes_its_steps_and_what_was_seen_besides():
     ratio = outcome.quantile("epoch_s", 0.5) / (outcome.quantile("runtime_s", 0.5) * steps)
     assert ratio == pytest.approx(1.2, rel=1e-3)
     assert outcome["sample_s"] == pytest.approx(outcome["runtime_s"] / jobs.numpy("batch_size"))
+
+
+def test_the_next_runs_leave_less_error_than_others_and_what_a_further_fit_says():
+    """Greedy beside random choices; the covariance against the same Gaussian given one run more."""
+    model = StepCost().fit(RUNS.rows(np.arange(40)))
+    fit, asked = (
+        model.fits_["runtime_s"],
+        model.coded(TrainingRows.of(RUNS.rows(np.arange(40, 90)))),
+    )
+    covariance, wanted = fit.covariance(asked), np.arange(50) < 20
+    chosen, error = next_runs(covariance, wanted, fit.noise, 4)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        four = rng.choice(50, 4, replace=False)
+        inner = covariance[np.ix_(four, four)] + fit.noise**2 * np.eye(4)
+        left = covariance - covariance[:, four] @ np.linalg.solve(inner, covariance[four])
+        assert error[-1] <= np.sqrt(np.diag(left)[wanted].mean()) + 1e-12
+    object.__setattr__(fit, "_loadings", lambda: [np.ones(fit.law.devices)])
+    more = replace(fit, **{c: np.concatenate([getattr(fit, c), [getattr(asked, c)[chosen[0]]]])
+                           for c in GIVEN if c != "log_y"},
+                   log_y=np.append(fit.log_y, 0.0), loadings=np.ones(fit.law.devices))  # fmt: skip
+    object.__setattr__(more, "_scaling", fit._scaling)
+    assert np.sqrt(np.diag(more.covariance(asked))[wanted].mean()) == pytest.approx(error[1])

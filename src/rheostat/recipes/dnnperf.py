@@ -26,6 +26,7 @@ from rheostat.measurement.training_runs.training_columns import COLUMNS
 from rheostat.prediction.architectures.named import architecture, training_step
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.additive import Codes
+from rheostat.prediction.step_cost.next_runs import next_runs
 from rheostat.prediction.step_cost.rows import ASKED, PIXELS, TrainingRows
 
 NOT_SIZES = ("graph", "experiment", "instance", "samples", "flops", "bytes_accessed",
@@ -95,38 +96,47 @@ def least_run(model: StepCost) -> str:
     return model.devices_[int(np.argmin(runs))]
 
 
-def to_measure(model: StepCost, jobs: JobTable, device: str, count: int) -> list[dict[str, Any]]:
-    """What to measure next on ``device``: where the model knows least, network by network.
+def to_measure(
+    model: StepCost, jobs: JobTable, device: str, count: int, wanted: JobTable | None = None
+) -> tuple[list[dict[str, Any]], Array]:
+    """What to measure next on ``device``, so that predictions there are least wrong.
 
     Parameters
     ----------
     model : StepCost
-        Fitted on ``jobs``.
+        Fitted on ``jobs``; its first target counts.
     jobs : JobTable
         Runs of any device; their configurations are the candidates.
     device : str
         Where to measure, a device of the table or a new one.
     count : int
         How many.
+    wanted : JobTable, optional
+        Rows of ``jobs`` whose configurations are to be predicted on ``device``; all by default.
 
     Returns
     -------
-    list of dict
-        Columns of each configuration; no network comes twice before every other came once.
+    rows : list of dict
+        Columns of each configuration, none of which was run there; empty where none is left.
+    error : array, (len(rows) + 1,)
+        Expected relative error of the wanted predictions now, and after each run.
     """
     sizes = [c for c in ASKED if c in jobs.columns and c != "device"]
     done = jobs.frame.filter(pl.col("device") == device).select(sizes).unique()
-    left = jobs.frame.select(sizes).unique(maintain_order=True)
-    left = left.join(done, on=sizes, how="anti", nulls_equal=True)
-    asked = table(left.with_columns(device=pl.lit(device)), COLUMNS)
-    low, high = model.predict(asked).interval("runtime_s")
-    frame = asked.frame.with_columns(width=pl.Series(np.log(high / low))).filter(
-        pl.col("width").is_finite()
-    )
-    turn = pl.int_range(pl.len()).over("app")
-    ordered = frame.sort("width", descending=True, maintain_order=True).with_columns(turn=turn)
-    best = ordered.sort("turn", maintain_order=True).head(count)
-    return best.drop("width", "turn").rows(named=True)
+    every = jobs.frame.select(sizes).unique(maintain_order=True)
+    left = every.join(done, on=sizes, how="anti", nulls_equal=True, maintain_order="left")
+    asked = (jobs if wanted is None else wanted).frame.select(sizes).unique(maintain_order=True)
+    frame = pl.concat([left, asked]).with_columns(device=pl.lit(device))
+    rows = TrainingRows.of(table(frame, COLUMNS), model.terms)
+    candidate = np.arange(len(rows)) < len(left)
+    fit = next(iter(model.fits_.values()))
+    there = np.flatnonzero(rows.known)
+    if not candidate[there].any() or candidate[there].all():
+        return [], np.zeros(0)
+    covariance = fit.covariance(model.coded(rows.rows(there)))
+    chosen, error = next_runs(covariance, ~candidate[there], fit.noise, count,
+                              may=candidate[there])  # fmt: skip
+    return frame[there[chosen]].rows(named=True), error
 
 
 class BlackBox:

@@ -44,8 +44,14 @@ def fit(
     ] = "",
     graphs: Graphs = None,
     next_count: Annotated[
-        int, typer.Option("--next", min=0, help="Also name so many configurations to measure.")
+        int, typer.Option("--next", min=0, help="Also name so many configurations to measure: "
+                          "those that reduce the error on --device most.")
     ] = 0,
+    wanted: Annotated[
+        list[str] | None,
+        typer.Option("--wanted", help="Whose predictions --next is to improve, as app=VGG16.  "
+                     "[default: all of TABLE]"),
+    ] = None,
     device: Annotated[
         str, typer.Option(help="Where those are to be measured.  [default: the device least run]")
     ] = "",
@@ -75,12 +81,19 @@ def fit(
     errors = {name: left_out_errors(model, name) for name in model.fits_}
     path = save(model, out)
     tell(f"wrote {path}")
+    place = device or least_run(model)
+    named, expected = to_measure(model, jobs, place, next_count, o.only(jobs, wanted))
     facts: dict[str, Any] = {
         "model": str(path), "rows": len(jobs), "devices": model.devices_, "networks": model.apps_,
         "configurations": {name: len(fit.log_y) for name, fit in model.fits_.items()},
         "median_ape": errors,
-        "next": to_measure(model, jobs, device or least_run(model), next_count),
+        "next": named, "expected_error": expected.tolist(),
     }  # fmt: skip
+    if len(named) < next_count:
+        tell(
+            f"note: --next {next_count}: {len(named)} named, as every other configuration of the "
+            f"table was run on {place}"
+        )
     if json:
         put_json("rheostat.dnn-fit/1", facts)
         return
@@ -91,8 +104,10 @@ def fit(
         for name, e in errors.items()
     ]
     said += [
-        "Measure next: " + ", ".join(f"{k}={v}" for k, v in row.items() if v is not None) + "."
-        for row in facts["next"]
+        "Measure next: "
+        + ", ".join(f"{k}={v}" for k, v in row.items() if v is not None)
+        + f"; the error to expect of wanted predictions falls to {100 * after:.1f} %."
+        for row, after in zip(named, expected[1:], strict=False)
     ]
     put_report(Report("", [Section("fit", tuple(said))], facts))
 

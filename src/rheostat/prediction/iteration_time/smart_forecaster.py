@@ -74,7 +74,7 @@ class SmartForecaster:
         if not self.trained:
             return np.full(self.horizon, np.log(self.times[-1]))
         with self.torch.no_grad():
-            said = float(self._output(len(self.times))) * self.spread + self.mean
+            said = float(self._output(np.array([len(self.times)]))[0]) * self.spread + self.mean
         return np.full(self.horizon, np.log(max(said, 0.05 * self.mean)))
 
     def forecast(self, steps: int, around: Surroundings = NOTHING) -> IterationForecast:
@@ -102,18 +102,19 @@ class SmartForecaster:
     def skip(self, steps: int) -> None:
         """Iterations that nobody saw change nothing."""
 
-    def _output(self, n: int) -> Any:
-        """What the net says of iteration n from those before, in spreads about the mean."""
-        series = (np.array(self.times[n - self.config.look_back : n]) - self.mean) / self.spread
-        states = self.features[n - self.config.snapshots : n]
-        return self.net(self.torch.tensor(series, dtype=self.torch.float32), states)
+    def _output(self, rows: Array) -> Any:
+        """What the net says of each iteration from those before, in spreads about the mean."""
+        times = (np.array(self.times) - self.mean) / self.spread
+        series = np.stack([times[n - self.config.look_back : n] for n in rows])
+        states = [self.features[n - self.config.snapshots : n] for n in rows]
+        return self.net(self.torch.tensor(series, dtype=self.torch.float32),
+                        self.torch.stack(states))  # fmt: skip
 
     def _learn(self, rows: range, epochs: int) -> None:
         for _ in range(epochs):
             for batch in np.array_split(self.rng.permutation(np.array(rows)), -(-len(rows) // 8)):
-                truth = [(self.times[n] - self.mean) / self.spread for n in batch]
-                said = self.torch.stack([self._output(int(n)) for n in batch])
-                loss = (said - self.torch.tensor(truth, dtype=self.torch.float32)).abs().mean()
+                truth = (np.array(self.times)[batch] - self.mean) / self.spread
+                loss = (self._output(batch) - self.torch.tensor(truth)).abs().mean()
                 self.optimiser.zero_grad()
                 loss.backward()
                 self.torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)

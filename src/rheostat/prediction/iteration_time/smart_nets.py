@@ -102,7 +102,7 @@ def normalised_edges(edges: Any, nodes: int) -> Any:
 
 
 def make_net(config: SmartConfig, features: int, edges: Any, active: Any, nodes: int) -> Any:
-    """A torch module: (look-back (8,), snapshots (2, ports, features)) -> one number.
+    """A torch module: (batch, look-back), (batch, snapshots, ports, features) -> (batch,).
 
     Parameters
     ----------
@@ -121,7 +121,13 @@ def make_net(config: SmartConfig, features: int, edges: Any, active: Any, nodes:
     nn = torch.nn
     adjacency = normalised_edges(edges, nodes)
     chosen = torch.tensor(np.asarray(active))
+    near = adjacency.index_select(0, chosen).coalesce()
     d = config.hidden
+
+    def spread(matrix: Any, x: Any) -> Any:
+        """(n, ports, k) along the edges."""
+        flat = torch.sparse.mm(matrix, x.transpose(0, 1).reshape(nodes, -1))
+        return flat.reshape(len(flat), len(x), -1).transpose(0, 1)
 
     class GraphConvolution(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -129,8 +135,8 @@ def make_net(config: SmartConfig, features: int, edges: Any, active: Any, nodes:
             self.first, self.second = nn.Linear(features, d), nn.Linear(d, d)
 
         def forward(self, x: Any) -> Any:
-            x = torch.relu(torch.sparse.mm(adjacency, self.first(x)))
-            return torch.sparse.mm(adjacency, self.second(x))
+            x = torch.relu(spread(adjacency, self.first(x)))
+            return spread(near, self.second(x))
 
     class SmartNet(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -143,11 +149,13 @@ def make_net(config: SmartConfig, features: int, edges: Any, active: Any, nodes:
             self.fuse = nn.Linear(width, 1)
 
         def forward(self, series: Any, snapshots: Any) -> Any:
-            states = torch.stack([self.graph(s)[chosen] for s in snapshots], dim=1)
-            z = self.time(states, states[:, -1:])[:, 0]
+            batch, steps = snapshots.shape[:2]
+            states = self.graph(snapshots.flatten(0, 1)).unflatten(0, (batch, steps))
+            states = states.transpose(1, 2).flatten(0, 1)
+            z = self.time(states, states[:, -1:])[:, 0].unflatten(0, (batch, -1))
             said = series if self.words is None else self.words(series)
-            fused = torch.cat([z, said.expand(len(z), -1)], dim=1)
-            return self.fuse(fused).mean()
+            fused = torch.cat([z, said[:, None].expand(-1, z.shape[1], -1)], dim=2)
+            return self.fuse(fused).mean(dim=(1, 2))
 
     class SeriesNet(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -155,7 +163,7 @@ def make_net(config: SmartConfig, features: int, edges: Any, active: Any, nodes:
             self.cell, self.out = nn.LSTM(1, d, batch_first=True), nn.Linear(d, 1)
 
         def forward(self, series: Any, snapshots: Any) -> Any:
-            return self.out(self.cell(series[None, :, None])[0][0, -1])[0]
+            return self.out(self.cell(series[:, :, None])[0][:, -1])[:, 0]
 
     class DiffusionNet(nn.Module):  # type: ignore[misc, name-defined]
         """A gated recurrent unit whose gates see diffused features (Li et al., ICLR 2018)."""
@@ -167,23 +175,24 @@ def make_net(config: SmartConfig, features: int, edges: Any, active: Any, nodes:
             self.out = nn.Linear(d, 1)
 
         def forward(self, series: Any, snapshots: Any) -> Any:
-            state = torch.zeros(nodes, d)
-            for k, x in enumerate(snapshots):
-                time = series[len(series) - len(snapshots) + k].expand(nodes, 1)
-                inputs = torch.cat([x, time], dim=1)
-                both = torch.cat([inputs, state], dim=1)
-                mixed = torch.cat([both, torch.sparse.mm(adjacency, both)], dim=1)
-                reset, keep = torch.sigmoid(self.gates(mixed)).chunk(2, dim=1)
-                both = torch.cat([inputs, reset * state], dim=1)
-                mixed = torch.cat([both, torch.sparse.mm(adjacency, both)], dim=1)
+            batch, steps = snapshots.shape[:2]
+            state = torch.zeros(batch, nodes, d)
+            for k in range(steps):
+                time = series[:, series.shape[1] - steps + k, None, None].expand(-1, nodes, 1)
+                inputs = torch.cat([snapshots[:, k], time], dim=2)
+                both = torch.cat([inputs, state], dim=2)
+                mixed = torch.cat([both, spread(adjacency, both)], dim=2)
+                reset, keep = torch.sigmoid(self.gates(mixed)).chunk(2, dim=2)
+                both = torch.cat([inputs, reset * state], dim=2)
+                mixed = torch.cat([both, spread(adjacency, both)], dim=2)
                 state = keep * state + (1 - keep) * torch.tanh(self.new(mixed))
-            return self.out(state[chosen]).mean()
+            return self.out(state[:, chosen]).mean(dim=(1, 2))
 
     return {"smart": SmartNet, "lstm": SeriesNet, "dcrnn": DiffusionNet}[config.net]()
 
 
 def language_part(config: SmartConfig) -> Any:
-    """A module from a series (look_back,) to (1, hidden) by way of patches; None without one."""
+    """A module from series (batch, look_back) to (batch, hidden) by patches; None without one."""
     if config.language == "none":
         return None
     torch = require("torch", extra="network")
@@ -203,18 +212,17 @@ def language_part(config: SmartConfig) -> Any:
             self.out = nn.Linear(patches * width, d)
 
         def forward(self, series: Any) -> Any:
-            middle, spread = series.mean(), series.std() + 1e-3
-            cut = ((series - middle) / spread).unfold(0, config.patch, 1)
-            embedded = self.embed(cut)[None]
-            words = self.prototypes(vocabulary.T).T[None]
+            middle, scale = series.mean(1, keepdim=True), series.std(1, keepdim=True) + 1e-3
+            embedded = self.embed(((series - middle) / scale).unfold(1, config.patch, 1))
+            words = self.prototypes(vocabulary.T).T[None].expand(len(series), -1, -1)
             asked = self.attend(embedded, words, words)[0]
-            return self.out(self.body(asked).reshape(1, -1))
+            return self.out(self.body(asked).flatten(1))
 
     return Reprogrammed()
 
 
 def _body(config: SmartConfig) -> tuple[Any, Any, int]:
-    """(function from (1, patches, width) to the same, word embeddings, width)."""
+    """(function from (batch, patches, width) to the same, word embeddings, width)."""
     torch = require("torch", extra="network")
     if config.language not in LANGUAGE:
         return _local_model(config)

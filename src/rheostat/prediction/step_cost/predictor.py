@@ -138,7 +138,7 @@ class StepCost:
     def posterior(self, rows: TrainingRows, target: str) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Mean and standard deviation of the logarithm, and whether the network was never run."""
         fit = self.fits_[target]
-        asked = self._coded(rows)
+        asked = self.coded(rows)
         mean, spread = fit.predict(asked)
         new = asked.app < 0
         parts = [mean, fit.law.predict(asked.terms, asked.device)]
@@ -151,7 +151,7 @@ class StepCost:
 
     def _standardised(self, rows: TrainingRows, target: str, new: NDArray[np.bool_]) -> Array:
         """Standardised errors to expect, (n_draws, n): as wide as the device's own were."""
-        device = self._coded(rows).device
+        device = self.coded(rows).device
         runs, networks = (s.quantiles[:, None] * s.widths[device] for s in self.scores_[target])
         return np.asarray(np.where(new, networks, runs))
 
@@ -180,7 +180,7 @@ class StepCost:
             rows, log_y, repeats = rows.rows(few), log_y[few], repeats.of(few)
         self.devices_ = sorted({*self.devices_, *rows.device.tolist()})
         self.apps_ = sorted({*self.apps_, *rows.app.tolist()})
-        known = self._coded(rows)
+        known = self.coded(rows)
         law = fit_additive(rows.terms, log_y, known.device, len(self.devices_) + 1)
         fit = TransferGP(law, *known, log_y).chosen(self.seed, _repeat_spread(repeats))
         trees = with_trees(len(log_y))
@@ -207,7 +207,8 @@ class StepCost:
         level = (np.arange(self.n_draws) + 0.5) / self.n_draws
         return np.asarray(np.random.default_rng(self.seed).permutation(np.quantile(longer, level)))
 
-    def _coded(self, rows: TrainingRows) -> Known:
+    def coded(self, rows: TrainingRows) -> Known:
+        """Rows by the numbers of the devices and networks that were learned from."""
         device = _codes(rows.device, self.devices_)
         return Known(rows.terms, np.where(device < 0, len(self.devices_), device),
                      _codes(rows.app, self.apps_), rows.batch)  # fmt: skip

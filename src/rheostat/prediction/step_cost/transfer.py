@@ -129,6 +129,18 @@ class TransferGP:
         variance = np.average(around, axis=0, weights=weights)
         return mean, np.sqrt(np.maximum(variance, self.noise**2))
 
+    def covariance(self, asked: Known) -> Array:
+        """Of the logarithms given the runs, without measurement noise, at the likeliest loading."""
+        _, loadings, factor, _ = max(self._posteriors, key=lambda p: p.weight)
+        given, cross = (self._between(asked, rows, loadings) for rows in (asked, self.known))
+        return np.asarray(given - cross @ cho_solve(factor, cross.T))
+
+    def _between(self, a: Known, b: Known, loadings: Array) -> Array:
+        shared, own = self._parts(a, b)
+        same = a.device[:, None] == b.device[None]
+        law = (self._slopes(a) * self.law.prior_variance) @ self._slopes(b).T
+        return np.asarray(own * same + law + shared * _loaded(loadings, a.device, b.device, same))
+
     def scores(self, groups: Codes) -> tuple[Array, Array]:
         """Errors of each row had its group not been run, and their standard deviations, (n,)."""
         _, _, factor, alpha = max(self._posteriors, key=lambda p: p.weight)
