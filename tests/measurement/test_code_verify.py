@@ -6,8 +6,8 @@ import pytest
 
 from rheostat.measurement.code import Program, Verifier, verifier
 from rheostat.measurement.code.program_inputs import inputs_of
-from rheostat.measurement.code.rungs_measure import EMPTY
 from rheostat.measurement.code.rungs_run import PROBE
+from rheostat.measurement.code.rungs_static import EMPTY
 from rheostat.measurement.code.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, archer_absent, offload_absent
 

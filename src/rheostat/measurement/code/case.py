@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rheostat.measurement.code.capture import SandboxRun
+from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.compare_output import differences
+from rheostat.measurement.code.cuda_on_host import parser_absent
+from rheostat.measurement.code.diagnostics import not_on_host
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.reference import Expected, Reference
 from rheostat.measurement.code.toolchain import (
@@ -30,6 +31,9 @@ from rheostat.measurement.code.workbench import Built, Workbench
 
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
+HOST_S, HOST_EXTRA_S = 0.05, 30.0
+"""CUDA on the host: CPU seconds of the original on inputs that are run, and what is added to its
+limits."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +91,40 @@ class Case:
         return self.reference.original
 
     @property
-    def gpu(self) -> bool:
-        """Whether a CUDA device can be used."""
-        return os.path.exists("/dev/nvidia0") and self.bench.sandbox.name == "bubblewrap"
+    def on_host(self) -> bool:
+        """Whether the candidate is CUDA that a CPU runs, for want of a device."""
+        return self.candidate.language == "cuda" and not self.bench.gpu
 
     @property
     def cannot_run(self) -> str:
-        """Why original or candidate cannot be run here; empty if both can."""
-        if "cuda" in (self.candidate.language, self.original.language) and not self.gpu:
-            return "the program needs a CUDA device, and none is here"
-        return ""
+        """Why the candidate cannot be run here; empty if it can."""
+        if not self.on_host:
+            return ""
+        lacking = compiler_absent(self.candidate, self.kind.family) or parser_absent()
+        return lacking or ("" if self.built.ok else not_on_host(self.built.said))
+
+    @property
+    def cannot_time(self) -> str:
+        """Why times and joules would mean nothing; empty if they can be measured."""
+        cuda = "cuda" in (self.candidate.language, self.original.language)
+        return "no CUDA device: the host's time tells nothing of a GPU's" * (
+            cuda and not self.bench.gpu
+        )
+
+    def inputs(self) -> tuple[Expected, ...]:
+        """Admitted inputs on which the candidate is run; short ones in a device's place."""
+        every = (*self.reference.small, *self.reference.expected)
+        short = (e for e in every if e in self.reference.small or e.cpu_s < HOST_S)
+        return tuple(short) if self.on_host else every
+
+    def limits(self, expected: Expected, threads: int = 1) -> SandboxLimits:
+        """What the candidate may use on an input; more on the host in a device's place."""
+        limits = expected.limits(threads)
+        if not self.on_host or self.original.language == "cuda":
+            return limits
+        return replace(
+            limits, wall_s=limits.wall_s + HOST_EXTRA_S, cpu_s=limits.cpu_s + HOST_EXTRA_S
+        )
 
     @property
     def is_parallel(self) -> bool:
@@ -106,7 +134,7 @@ class Case:
     @property
     def kind(self) -> BuildKind:
         """How the candidate is built for output and time: by the original's compiler if it can."""
-        if self.candidate.language == "cuda":
+        if self.candidate.language == "cuda" and self.bench.gpu:
             return NVCC
         return CLANG if self.reference.family == "clang" else GCC
 

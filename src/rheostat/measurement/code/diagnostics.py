@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from rheostat.measurement.code.capture import SandboxRun
+from rheostat.measurement.code.cuda_on_host import HEADER
 from rheostat.measurement.code.sandbox import INSIDE
 from rheostat.measurement.code.verdict import Finding
 
@@ -44,6 +46,13 @@ def compiler_findings(text: str, rung: str = "compile") -> tuple[Finding, ...]:
         seen.setdefault(("", 0, finding.message), finding)
     errors = [f for f in seen.values() if f.level == "error"]
     return tuple((errors or list(seen.values()))[:MOST])
+
+
+def not_on_host(said: SandboxRun) -> str:
+    """Why CUDA that may be right is not run on the host: what it uses is not known there."""
+    findings = compiler_findings(said.stderr)
+    reason = findings[0].words if findings else said.ending
+    return f"no CUDA device, and the host cannot build it: {reason}"
 
 
 def sanitizer_findings(text: str, rung: str = "sanitizers") -> tuple[Finding, ...]:
@@ -100,7 +109,8 @@ def _own_frame(text: str) -> tuple[str, int]:
     """The first place in a file of the program's own."""
     for m in FRAME.finditer(text):
         file = m["file"]
-        if file.startswith(f"{INSIDE}/") or not file.startswith("/"):
+        own = file.startswith(f"{INSIDE}/") or not file.startswith("/")
+        if own and not file.endswith(f"/{HEADER}"):
             return _short(file), int(m["line"])
     return "", 0
 

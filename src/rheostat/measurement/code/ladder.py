@@ -96,7 +96,7 @@ class Verifier:
                 evidence.append(Evidence(name, SKIPPED, "a rung below failed"))
             else:
                 evidence.append(_timed(name, rung, case, progress))
-        kept = (reference.original.text, rungs_measure.EMPTY, rungs_run.PROBE)
+        kept = (reference.original.text, rungs_static.EMPTY, rungs_run.PROBE)
         reference.bench.discard(kept)
         return Verdict(
             tuple(evidence), reference.seed, self.reference.bench.sandbox.name,

@@ -22,7 +22,7 @@ from rheostat.measurement.code.compare_output import (
     output_lines,
     spread,
 )
-from rheostat.measurement.code.diagnostics import compiler_findings
+from rheostat.measurement.code.diagnostics import compiler_findings, not_on_host
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput, powers_of_two
 from rheostat.measurement.code.toolchain import compiler_absent
@@ -94,6 +94,8 @@ class Reference:
         if missing:
             raise DataError(self._name, [missing])
         made = self.bench.build(self.original, PLAIN[family])
+        if not made.ok and self.original.language == "cuda" and family != "nvcc":
+            raise DataError(self._name, [not_on_host(made.said)])
         if not made.ok:
             said = [f.words for f in compiler_findings(made.said.stderr)]
             raise DataError(f"{self._name}: the original does not build",
@@ -103,7 +105,7 @@ class Reference:
     @property
     def family(self) -> str:
         """The compiler of the original and of every figure: gcc, or clang where there is none."""
-        if self.original.language == "cuda":
+        if self.original.language == "cuda" and self.bench.gpu:
             return "nvcc"
         return "clang" if compiler_absent(self.original, "gcc") else "gcc"
 
@@ -132,7 +134,11 @@ class Reference:
     def agreed(self) -> Tolerance:
         """The tolerance, widened to how far the original agrees with itself."""
         self.built  # noqa: B018 - an original that does not build is told first
-        if self.original.language in ("cuda", "opencl") or compiler_absent(self.original, "clang"):
+        if (
+            self.original.language == "opencl"
+            or self.family == "nvcc"
+            or compiler_absent(self.original, "clang")
+        ):
             return self.tolerance
         other = self.bench.build(self.original, toolchain.REASSOCIATED)
         if not other.ok:

@@ -11,6 +11,7 @@ from rheostat.measurement.code.paired_times import FASTER, in_turns, paired_time
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected
+from rheostat.measurement.code.rungs_static import EMPTY
 from rheostat.measurement.code.toolchain import COUNTED, absent
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.work_counts import WorkCounts
@@ -19,7 +20,7 @@ from rheostat.measurement.meters import Session, meters
 
 SPARE_S = 0.05
 """A start in the sandbox takes about this long and differs by as much."""
-EMPTY = "int main() { return 0; }\n"
+
 LEAST_INSTRUCTIONS = 20_000
 QUICK_S = 0.05
 """CPU seconds of a run that is counted: fifty times as long under the tool."""
@@ -34,7 +35,8 @@ def work(case: Case) -> Evidence:
     A program that does a tenth of the work has left something out, or deserves a person's look.
     """
     case.need(absent("valgrind"))
-    case.need("" if case.candidate.language != "cuda" else "valgrind counts no work of a GPU")
+    device = case.candidate.language == "cuda" and not case.on_host
+    case.need(case.cannot_run or ("valgrind counts no work of a GPU" if device else ""))
     expected = _counted_input(case)
     built = case.build(COUNTED), _original(case)
     theirs, ours = (_counts(case, b, expected) for b in built)
@@ -87,7 +89,7 @@ def _counts(case: Case, built: Built, expected: Expected) -> WorkCounts:
 
 def time(case: Case) -> Evidence:
     """Wall time on the largest input in pairs of runs, the sandbox's own time taken off."""
-    case.need(case.cannot_run)
+    case.need(case.cannot_time)
     expected, threads = case.reference.expected[0], case.options.timing_threads
     start_s = _start_s(case)
 
@@ -132,7 +134,7 @@ def _start_s(case: Case) -> float:
 
 def energy(case: Case) -> Evidence:
     """Joules by the meters where there are any, else modelled from counts; it never rejects."""
-    case.need(case.cannot_run)
+    case.need(case.cannot_time)
     here = [m for m in meters() if not m.why()]
     if here:
         evidence = _metered(case)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.cuda_on_host import ORDERS
 from rheostat.measurement.code.diagnostics import (
     oclgrind_findings,
     race_findings,
@@ -16,7 +18,7 @@ from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import MEMORY_MB, SANITIZER_OPTIONS, Expected
 from rheostat.measurement.code.toolchain import DEVICE, RACES, SANITIZED
-from rheostat.measurement.code.verdict import Evidence
+from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import Built, roomy
 
 DEALT = re.compile(r"\bschedule\s*\(\s*(?:\w+\s*:\s*)?(?:dynamic|guided|auto|runtime)\b[^)]*\)")
@@ -25,6 +27,7 @@ TASKS = re.compile(r"#\s*pragma\s+omp\b.*\b(?:task|taskloop|sections|single)\b")
 TASK_RUNS = 3
 """Which thread takes a task is chance, so such programs are run again."""
 RACE_EXIT = 66
+TSAN_OPTIONS = f"exitcode={RACE_EXIT}:hard_rss_limit_mb={MEMORY_MB}:report_bugs=1:history_size=4"
 RACE_SLOWER = 20.0
 CUDA_RACES = "races between CUDA threads are not looked for: compute-sanitizer needs a device"
 ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY"}
@@ -44,18 +47,20 @@ def sanitizers(case: Case) -> Evidence:
 
     A run that fails without a report is the business of the next rung.
     """
-    if case.candidate.language == "cuda":
-        return case.skipped("sanitizers", "CUDA has no sanitizer on the host")
+    case.need(case.cannot_run)
+    if case.candidate.language == "cuda" and not case.on_host:
+        return case.skipped("sanitizers", "the device's code has no sanitizer here")
     made = case.build(SANITIZED)
     case.need("" if case.reference.clean else "the original itself does not pass them")
     count = 2 if case.is_parallel else 1
     first = case.reference.small[0]
-    plain = case.bench.run(case.built, first.given, threads=count, limits=first.limits(count))
+    plain = case.bench.run(case.built, first.given, threads=count, limits=case.limits(first, count))
     if plain.stopped:
         return case.skipped("sanitizers", f"without them it was {plain.stopped}: see output")
-    for expected in (case.reference.small[0], *case.reference.expected[:1]):
+    checked = case.inputs()
+    for expected in (checked[0], *case.reference.expected[:1] * (not case.on_host)):
         run = case.bench.run(made, expected.given, threads=count, environment=SANITIZER_OPTIONS,
-                             limits=roomy(expected.limits(count), 3.0))  # fmt: skip
+                             limits=roomy(case.limits(expected, count), 3.0))  # fmt: skip
         findings = sanitizer_findings(run.stderr)
         if findings:
             return case.failed("sanitizers", findings)
@@ -67,9 +72,9 @@ def sanitizers(case: Case) -> Evidence:
 def output(case: Case) -> Evidence:
     """The original's output on every hidden input."""
     case.need(case.cannot_run)
-    every = (*case.reference.small, *case.reference.expected)
+    every = case.inputs()
     for expected in every:
-        run = case.bench.run(case.built, expected.given, limits=expected.limits())
+        run = case.bench.run(case.built, expected.given, limits=case.limits(expected))
         findings = case.wrong("output", run, expected, "")
         if findings:
             return case.failed("output", findings)
@@ -80,6 +85,8 @@ def output(case: Case) -> Evidence:
 
 def threads(case: Case) -> Evidence:
     """The same output with each number of threads."""
+    if case.on_host:
+        return _orders(case)
     if not case.is_parallel:
         return case.skipped("threads", f"{case.candidate.language} code makes no OpenMP threads")
     counts = [t for t in case.options.threads if t > 1]
@@ -95,9 +102,11 @@ def threads(case: Case) -> Evidence:
 
 
 def races(case: Case) -> Evidence:
-    """Archer with ThreadSanitizer for OpenMP, oclgrind for OpenCL."""
+    """Archer with ThreadSanitizer for OpenMP, fibres for CUDA, oclgrind for OpenCL."""
     if case.candidate.language == "opencl":
         return _oclgrind(case)
+    if case.on_host:
+        return _fibres(case)
     case.need(CUDA_RACES if case.candidate.language == "cuda" else "")
     if not case.is_parallel:
         return case.skipped("races", f"{case.candidate.language} code makes no OpenMP threads")
@@ -105,8 +114,7 @@ def races(case: Case) -> Evidence:
     made = case.build(RACES, spread_over_threads(case.candidate))
     library = f"{toolchain.llvm_libraries()}/libarcher.so"
     options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1", "TSAN_OPTIONS":
-               f"ignore_noninstrumented_modules=1:exitcode={RACE_EXIT}:hard_rss_limit_mb={MEMORY_MB}"
-               ":report_bugs=1:history_size=4"}  # fmt: skip
+               f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"}  # fmt: skip
     repeats = TASK_RUNS if TASKS.search(case.candidate.text) else 1
     for expected in _for_races(case) * repeats:
         run = case.bench.run(made, expected.given, threads=4, environment=options,
@@ -117,6 +125,46 @@ def races(case: Case) -> Evidence:
         case.need(ADDRESSES if "unexpected memory mapping" in run.stderr else "")
         case.need("" if run.ok else f"the checked run {run.ending}")
     return case.passed("races", "Archer, 4 threads")
+
+
+def _fibres(case: Case) -> Evidence:
+    """ThreadSanitizer over the threads of a kernel, which are fibres to the host."""
+    case.need(case.cannot_run or toolchain.absent("clang"))
+    largest = max(case.inputs(), key=lambda e: e.cpu_s)  # of a small one there may be one block
+    every = (*case.reference.small, largest)
+    findings = _raced(case, case.build(RACES), every)
+    if not findings:
+        return case.passed("races", "ThreadSanitizer, CUDA's threads as fibres of the host")
+    if case.original.language == "cuda":
+        known = _raced(case, case.bench.build(case.original, RACES), every)
+        case.need(f"the original itself: {known[0].words}" if known else "")
+    return case.failed("races", findings)
+
+
+def _raced(case: Case, made: Built, every: Sequence[Expected]) -> tuple[Finding, ...]:
+    options = {"TSAN_OPTIONS": TSAN_OPTIONS}
+    for expected in every:
+        run = case.bench.run(made, expected.given, environment=options,
+                             limits=roomy(case.limits(expected), 5.0))  # fmt: skip
+        findings = race_findings(run.stderr)
+        if findings:
+            return findings
+        case.need(ADDRESSES if "unexpected memory mapping" in run.stderr else "")
+        case.need("" if run.ok else f"the checked run {run.ending}")
+    return ()
+
+
+def _orders(case: Case) -> Evidence:
+    """The same output whatever order CUDA's threads and blocks run in."""
+    case.need(case.cannot_run)
+    for how, number in ORDERS.items():
+        for expected in case.reference.small:
+            run = case.bench.run(case.built, expected.given, limits=case.limits(expected),
+                                 environment={"CUDA_ORDER": str(number)})  # fmt: skip
+            findings = case.wrong("threads", run, expected, f" and threads {how}")
+            if findings:
+                return case.failed("threads", findings)
+    return case.passed("threads", f"threads {', '.join(ORDERS)}, on the host")
 
 
 def spread_over_threads(program: Program) -> Program:

@@ -24,6 +24,7 @@ EVASIONS = re.compile(
     r"__clang(?:_\w+)?__|__OPTIMIZE__|__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+"
 )
 SYSCALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
+EMPTY = "int main() { return 0; }\n"
 CALLS = {
     "starts processes": r"fork|vfork|clone3?|system|popen|exec[lv]p?e?|execve(?:at)?|fexecve|"
     r"posix_spawnp?|daemon|wait(?:pid|id|3|4)?",
@@ -128,6 +129,8 @@ def calls(case: Case) -> Evidence:
     """Functions of the system that the candidate calls and the original does not."""
     case.need(absent("nm", "objdump"))
     theirs, ours = _imports(case, case.candidate), _imports(case, case.original)
+    if case.on_host and absent("nvcc"):
+        ours |= _imports(case, Program({"empty.cu": EMPTY}, "cuda"))
     findings = []
     for name in sorted(theirs - ours):
         reason = next((w for w, p in CALLS.items() if re.fullmatch(p, name)), "")
@@ -150,7 +153,8 @@ def _called(case: Case, name: str, message: str) -> Finding:
 
 def _imports(case: Case, program: Program) -> set[str]:
     """Undefined symbols of a build, and whether it has instructions that enter the kernel."""
-    kind = NVCC if program.language == "cuda" else case.kind
+    cuda = program.language == "cuda" and not absent("nvcc")
+    kind = NVCC if cuda else case.kind
     made = case.bench.build(program, kind)
     if not made.ok:
         return set()

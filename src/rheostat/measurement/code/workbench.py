@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
+from rheostat.measurement.code.cuda_on_host import on_host
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.sandbox import Sandbox, give_away
@@ -27,12 +29,13 @@ OWN_SHADOW_B = 0
 
 @dataclass(frozen=True)
 class Built:
-    """A program built one way: where it lies, and what the compiler said."""
+    """A program built one way: where it lies, what the compiler said, and what runs it."""
 
     program: Program
     kind: BuildKind
     folder: Path
     said: SandboxRun
+    command: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -56,15 +59,24 @@ class Workbench:
     folder: Path
     builds: dict[str, Built] = field(default_factory=dict)
 
+    @property
+    def gpu(self) -> bool:
+        """Whether a CUDA device can be used."""
+        return os.path.exists("/dev/nvidia0") and self.sandbox.name == "bubblewrap"
+
     def build(self, program: Program, kind: BuildKind, output: Sequence[str] = ()) -> Built:
-        """The program built this way; failed builds are kept, too."""
+        """The program built this way; failed builds are kept, too.
+
+        CUDA is built for the host by any compiler but nvcc.
+        """
         key = identity(program, kind, output)
         if key not in self.builds:
-            folder = self._written(program, key)
-            command = build_command(program, kind, output=output)
+            made = on_host(program) if is_on_host(program, kind) else program
+            folder = self._written(made, key)
+            command = build_command(made, kind, output=output)
             said = self.sandbox.run(command, folder, limits=BUILDING, writable=True,
                                     environment=kind.environment)  # fmt: skip
-            self.builds[key] = Built(program, kind, folder, said)
+            self.builds[key] = Built(program, kind, folder, said, made.run)
         return self.builds[key]
 
     def discard(self, kept: Collection[str]) -> None:
@@ -103,9 +115,14 @@ class Workbench:
         if built.kind.family != "gcc":
             own = llvm_libraries() if built.kind.family == "clang" else cuda_libraries()
             variables["LD_LIBRARY_PATH"] = own
-        command = [*wrapper, *built.program.run, *given.arguments]
+        command = [*wrapper, *built.command, *given.arguments]
         return self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
                                 environment={**variables, **(environment or {})})  # fmt: skip
+
+
+def is_on_host(program: Program, kind: BuildKind) -> bool:
+    """Whether this is CUDA to be run by a CPU."""
+    return program.language == "cuda" and kind.family != "nvcc"
 
 
 def identity(program: Program, kind: BuildKind, output: Sequence[str] = ()) -> str:

@@ -1,0 +1,100 @@
+"""CUDA on the host: what is rewritten, and mistakes that a GPU would not name."""
+
+from __future__ import annotations
+
+import pytest
+
+from rheostat.measurement.code import Program, Verifier, verifier
+from rheostat.measurement.code.cuda_on_host import parser_absent, rewritten
+from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.toolchain import absent
+
+SUM = """#include <cuda_runtime.h>
+#include <stdio.h>
+#include <stdlib.h>
+__global__ void sum(const double *a, double *out, int n) {
+  __shared__ double s[128];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  s[t] = i < n ? a[i] : 0;
+  __syncthreads();
+  for (int k = blockDim.x / 2; k > 0; k /= 2) {
+    if (t < k) s[t] += s[t + k];
+    __syncthreads();
+  }
+  if (t == 0) atomicAdd(out, s[0]);
+}
+int main(int argc, char **argv) {
+  int n = atoi(argv[1]);
+  double *a = (double *)malloc(n * sizeof *a), *d, *o, r = 0;
+  for (int i = 0; i < n; i++) a[i] = i * 37 % 101;
+  cudaMalloc(&d, n * sizeof *d);
+  cudaMalloc(&o, sizeof *o);
+  cudaMemcpy(d, a, n * sizeof *d, cudaMemcpyHostToDevice);
+  cudaMemset(o, 0, sizeof *o);
+  sum<<<(n + 127) / 128, 128>>>(d, o, n);
+  cudaMemcpy(&r, o, sizeof r, cudaMemcpyDeviceToHost);
+  printf("%.12g\\n", r);
+  free(a);
+  return 0;
+}
+"""
+LACKING = Bubblewrap().why() or absent("g++", "clang++") or parser_absent()
+needs = pytest.mark.skipif(bool(LACKING), reason=LACKING)
+INPUTS = ProgramInputs({"n": InputRange(300, 900)}, ("{n}",))
+
+
+def program(text: str) -> Program:
+    return Program({"sum.cu": text}, "cuda", inputs=INPUTS, name="sum")
+
+
+@pytest.fixture(scope="module")
+def checked():
+    with verifier(program(SUM), seed=1, count=1) as one:
+        one.reference.clean = False  # ASan's builds are tested with OpenMP's
+        yield one
+
+
+@needs
+@pytest.mark.parametrize(
+    ("old", "new", "rung", "said"),
+    [
+        ("i * 37", "37 * i", "", ""),
+        ("atomicAdd(out, s[0])", "*out += s[0]", "races", "sum.cu:13: data race"),
+        ("cudaMemcpy(d, a, n * sizeof *d, cudaMemcpyHostToDevice);", "", "output", "got '- nan'"),
+        ("(d, o, n)", "(a, o, n)", "output", "argument 1 points at memory of the host"),
+        ("s[t] += s[t + k];\n    __syncthreads();", "s[t] += s[t + k];", "threads",
+         "threads shuffled"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_by_its_rung(checked: Verifier, old, new, rung, said) -> None:
+    assert old in SUM
+    rungs = {"threads": ("output", "threads"), "output": ("output",)}.get(rung, ("output", "races"))
+    verdict = checked.verify(program(SUM.replace(old, new)), rungs=rungs, all_rungs=True)
+    failed = [e for e in verdict.evidence if e.state == "failed"]
+    assert ([e.rung for e in failed][-1:] or [""]) == [rung]
+    assert any(said in f.words for f in verdict.findings) == bool(said)
+
+
+@pytest.mark.skipif(bool(parser_absent()), reason=parser_absent())
+def test_every_line_stays_where_it_was() -> None:
+    text = """#define RUN(n) k<float><<<1, n>>>(0, n)
+template <class T> __global__ void __launch_bounds__(64) k(T *p, int n) {
+  extern __shared__ __align__(16) T more[];
+  __shared__ float tile[16][17], one;
+}
+void f(int n) {
+  k<double><<<dim3(n),
+              32, n * 4>>>(
+      nullptr, n);
+  RUN(3); puts("a<<<b>>>(c)"); // k<<<1, 1>>>()
+}
+"""
+    made = rewritten(text)
+    assert made.count("\n") == text.count("\n")
+    assert made.splitlines()[-1] == text.splitlines()[-1]
+    assert "k<float>(x...)" in made.splitlines()[0]
+    assert "T *more = (T *)cuda_on_host::dynamic_shared();" in made.splitlines()[2]
+    assert "float (&tile)[16][17] = cuda_on_host::shared<float[16][17]," in made
+    assert 'Config(dim3(n),\n              32, n * 4), "k"' in made
+    assert 'puts("a<<<b>>>(c)"); // k<<<1, 1>>>()' in made
