@@ -62,6 +62,12 @@ def test_a_search_gives_a_verified_variant_a_patch_and_a_page(source, capsys, tm
     assert [p.read_text() for p in sorted((tmp_path / "f" / "variants").iterdir())] == kept
 
 
+def test_a_required_rung_that_did_not_run_leaves_a_variant_undecided(source, capsys) -> None:
+    call = ["code", "search", str(source), "--to", "openmp", "--budget", "1", "--json", *QUICK]
+    assert run([*call, "--require", "output,races"]) == 3
+    assert json.loads(capsys.readouterr().out)["variants"][0]["verdict"] == "undecided"
+
+
 def test_a_folder_of_another_search_is_refused(source, capsys, tmp_path) -> None:
     call = ["code", "search", "--to", "openmp", "--budget", "1", *QUICK, "--folder",
             str(tmp_path / "f")]  # fmt: skip

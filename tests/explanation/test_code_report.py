@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from xml.etree import ElementTree
 
 from rheostat.explanation.code_report import sentence, verdict_report
@@ -62,6 +64,18 @@ def test_a_difference_of_several_files_goes_file_by_file_as_patch_takes_it() -> 
     text = unified_diff({"a.c": "1\n", "b.c": "2"}, {"a.c": "1\n", "b.c": "3"})
     assert text.splitlines()[:2] == ["--- a/b.c", "+++ b/b.c"]
     assert text.count("\\ No newline at end of file") == 2
+
+
+def test_a_file_that_changes_its_name_is_renamed_by_git_apply(tmp_path) -> None:
+    text = unified_diff({"a.cu": "int a;\n"}, {"a.cc": "int b;\n"})
+    assert text.startswith(
+        "diff --git a/a.cu b/a.cc\nrename from a.cu\nrename to a.cc\n--- a/a.cu\n"
+    )
+    if shutil.which("git"):
+        (tmp_path / "a.cu").write_text("int a;\n")
+        subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+        subprocess.run(["git", "apply"], cwd=tmp_path, check=True, input=text.encode())
+        assert (tmp_path / "a.cc").read_text() == "int b;\n"
 
 
 def test_several_verdicts_are_runs_and_suites_of_their_own() -> None:

@@ -94,6 +94,7 @@ def translate(
     inputs: c.Inputs = None,
     file: c.Changed = "",
     rungs: c.Rungs = "",
+    require: c.Required = "output",
     folder: c.Folder = None,
     output: c.Output = None,
     patch: c.Patch = None,
@@ -134,7 +135,7 @@ def translate(
     kept, temporary = c.kept_folder(folder)
     with temporary:
         asked = _model(model, base_url, gguf, transcript or kept / "transcript.jsonl", most_tokens)
-        settings = _settings(asked, to, "runtime_s", budget, threads, seed, tolerance, rungs,
+        settings = _settings(asked, to, "runtime_s", budget, threads, seed, tolerance, (rungs, require),
                              one_run=one_run, unsafe=unsafe_no_sandbox)  # fmt: skip
         talks = [Conversation(asked, how.sampling, i) for i in range(samples)]
 
@@ -179,6 +180,7 @@ def refactor(
     inputs: c.Inputs = None,
     file: c.Changed = "",
     rungs: c.Rungs = "",
+    require: c.Required = "output",
     folder: c.Folder = None,
     output: c.Output = None,
     patch: c.Patch = None,
@@ -209,7 +211,7 @@ def refactor(
     kept, temporary = c.kept_folder(folder)
     with temporary:
         asked = _model(model, base_url, gguf, transcript or kept / "transcript.jsonl", most_tokens)
-        settings = _settings(asked, "", "energy_j", budget, threads, seed, tolerance, rungs,
+        settings = _settings(asked, "", "energy_j", budget, threads, seed, tolerance, (rungs, require),
                              one_run=one_run, unsafe=unsafe_no_sandbox)  # fmt: skip
         talks = [Conversation(asked, lassi.sampling, i) for i in range(samples)]
 
@@ -241,7 +243,7 @@ def _model(
 
 def _settings(
     model: RecordedModel, to: str, objective: str, budget: int, threads: int, seed: int | None,
-    tolerance: Any, rungs: str, *, one_run: bool, unsafe: bool,
+    tolerance: Any, rungs: tuple[str, str], *, one_run: bool, unsafe: bool,
 ) -> SearchSettings:  # fmt: skip
     from rheostat.cli.code_options import asked_rungs, confinement
     from rheostat.measurement.code.case import RungOptions
@@ -253,7 +255,8 @@ def _settings(
         options = RungOptions(timing_threads=threads, pairs=1)
     return SearchSettings(
         budget, tolerance=tolerance, options=options,
-        rungs=asked_rungs(rungs, "--rungs") or RUNGS,
+        rungs=asked_rungs(rungs[0], "--rungs") or RUNGS,
+        required=asked_rungs(rungs[1], "--require"),
         confined_by=confinement("", "/", unsafe=unsafe), seed=seed,
         about={"to": to, "objective": objective, "model": model.name},
     )  # fmt: skip

@@ -38,6 +38,9 @@ Inputs = Annotated[
     ),
 ]
 Rungs = Annotated[str, typer.Option(help="Only these, as parse,compile,output.  [default: all]")]
+Required = Annotated[
+    str, typer.Option("--require", help="Rungs that must have run for a variant to count, or all.")
+]
 HiddenSeed = Annotated[
     int | None,
     typer.Option(min=0, help="Seed of the hidden inputs.  [default: a secret one, kept]"),
@@ -91,6 +94,7 @@ def search(
     inputs: Inputs = None,
     file: Changed = "",
     rungs: Rungs = "",
+    require: Required = "output",
     folder: Folder = None,
     output: Output = None,
     patch: Patch = None,
@@ -100,7 +104,10 @@ def search(
         bool,
         typer.Option("--unsafe-no-sandbox", help="Run code without a sandbox, if you trust it."),
     ] = False,
-    seed: HiddenSeed = None,
+    seed: Required = Annotated[
+    str, typer.Option("--require", help="Rungs that must have run for a variant to count, or all.")
+]
+HiddenSeed = None,
     html: o.Html = None,
     json: o.Json = False,
 ) -> None:
@@ -122,6 +129,7 @@ def search(
             budget, most_seconds or float("inf"), tolerance,
             options=RungOptions(pairs=pairs, timing_threads=threads),
             rungs=asked_rungs(rungs, "--rungs") or RUNGS,
+            required=asked_rungs(require, "--require"),
             confined_by=confinement("", "/", unsafe=unsafe_no_sandbox),
             seed=seed, about={"to": to, "objective": goal},
         )  # fmt: skip

@@ -35,6 +35,8 @@ def unified_diff(original: Mapping[str, str], candidate: Mapping[str, str]) -> s
         pairs = [(next(iter(original)), next(iter(candidate)))]
     lines: list[str] = []
     for old, new in pairs:
+        if old != new:
+            lines.append(f"diff --git a/{old} b/{new}\nrename from {old}\nrename to {new}\n")
         before, after = original.get(old, ""), candidate.get(new, "")
         lines += difflib.unified_diff(
             before.splitlines(keepends=True),

@@ -127,6 +127,8 @@ class SearchSettings:
         Of the rungs.
     rungs : tuple of str
         Those that are run.
+    required : tuple of str
+        Those that must have run for a variant to be accepted.
     confined_by : Sandbox, optional
         The first that works here where none is given.
     seed : int, optional
@@ -140,6 +142,7 @@ class SearchSettings:
     tolerance: Tolerance | None = None
     options: RungOptions = field(default_factory=RungOptions)
     rungs: tuple[str, ...] = RUNGS
+    required: tuple[str, ...] = ("output",)
     confined_by: Sandbox | None = None
     seed: int | None = None
     about: dict[str, Any] = field(default_factory=dict)
@@ -183,6 +186,7 @@ def search_code(
         def verify(candidate: Program) -> Verdict:
             if not made:  # an original is built and run once, and not at all where nothing is asked
                 made.append(held.enter_context(_verifier(original, store.seed, how)))
+                made[0].required = how.required
             return made[0].verify(candidate, rungs=how.rungs)
 
         front = search(

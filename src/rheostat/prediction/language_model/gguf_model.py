@@ -83,7 +83,8 @@ class GgufModel:
 def _completion(answer: Mapping[str, Any], name: str, seconds: float) -> ChatCompletion:
     choices = answer.get("choices") or []
     if not choices:
-        raise ModelError(f"{name}: {answer.get('message') or answer!r:.300}")
+        said = answer.get("error") or answer
+        raise ModelError(f"{name}: {said.get('message') or answer!r:.300}")
     usage = answer.get("usage") or {}
     return ChatCompletion(
         choices[0]["message"].get("content") or "",
