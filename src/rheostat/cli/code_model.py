@@ -135,8 +135,9 @@ def translate(
     kept, temporary = c.kept_folder(folder)
     with temporary:
         asked = _model(model, base_url, gguf, transcript or kept / "transcript.jsonl", most_tokens)
-        settings = _settings(asked, to, "runtime_s", budget, threads, seed, tolerance, (rungs, require),
-                             one_run=one_run, unsafe=unsafe_no_sandbox)  # fmt: skip
+        settings = _settings(asked, to, "runtime_s", budget, threads, seed, tolerance,
+                             (rungs, require), one_run=one_run,
+                             unsafe=unsafe_no_sandbox)  # fmt: skip
         talks = [Conversation(asked, how.sampling, i) for i in range(samples)]
 
         def chains(store: VariantStore) -> Sequence[Steps]:
@@ -211,8 +212,9 @@ def refactor(
     kept, temporary = c.kept_folder(folder)
     with temporary:
         asked = _model(model, base_url, gguf, transcript or kept / "transcript.jsonl", most_tokens)
-        settings = _settings(asked, "", "energy_j", budget, threads, seed, tolerance, (rungs, require),
-                             one_run=one_run, unsafe=unsafe_no_sandbox)  # fmt: skip
+        settings = _settings(asked, "", "energy_j", budget, threads, seed, tolerance,
+                             (rungs, require), one_run=one_run,
+                             unsafe=unsafe_no_sandbox)  # fmt: skip
         talks = [Conversation(asked, lassi.sampling, i) for i in range(samples)]
 
         def chains(store: VariantStore) -> Sequence[Steps]:

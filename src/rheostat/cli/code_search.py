@@ -104,10 +104,7 @@ def search(
         bool,
         typer.Option("--unsafe-no-sandbox", help="Run code without a sandbox, if you trust it."),
     ] = False,
-    seed: Required = Annotated[
-    str, typer.Option("--require", help="Rungs that must have run for a variant to count, or all.")
-]
-HiddenSeed = None,
+    seed: HiddenSeed = None,
     html: o.Html = None,
     json: o.Json = False,
 ) -> None:
