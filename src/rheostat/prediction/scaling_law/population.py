@@ -112,11 +112,11 @@ def learn(
     covariance: Array = np.array(prior, dtype=float)
     for _ in range(rounds):
         covariance = covariance + tiny
-        weights, taught, squares = _expected(jobs, mean, covariance, noise)
+        weights, information, squares = _expected(jobs, mean, covariance, noise)
         about = 9 * prior + tiny  # of the mean itself, before any job is seen
         mean = about @ np.linalg.solve(about + covariance / count, weights.mean(axis=0))
         apart = weights - mean
-        spreads = count * covariance - covariance @ taught @ covariance
+        spreads = count * covariance - covariance @ information @ covariance
         covariance = (prior_jobs * prior + apart.T @ apart + spreads) / (prior_jobs + count)
         noise = np.clip((squares + 8 * _NOISE) / (runs + 8), *_NOISE_RANGE)
     return Population(mean, covariance, weights, levels)
