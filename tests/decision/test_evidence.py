@@ -115,6 +115,19 @@ def test_advised_jobs_hold_their_limit_where_the_log_can_tell(proxy, share, by):
     assert broken <= 0.1 * advised
 
 
+@pytest.mark.parametrize("proxy", ["none", "memory", "script"])
+def test_intervals_of_the_next_month_as_asked_hold(proxy):
+    """Where scripts are recorded, the spread of one problem's runs was taken for that of all."""
+    log, month = months(1, proxy, 0.05 if proxy == "none" else 0)
+    forecast = WithinApplication(("nodes",)).fit(log).predict(month.requests)
+    ran = month.run()
+    for quantity in ("runtime_s", "power_w"):
+        low, high = forecast.interval(quantity)
+        true = ran.numpy(quantity)
+        known = np.isfinite(low)
+        assert 0.75 < np.mean(((low <= true) & (true <= high))[known]) < 0.97
+
+
 def test_a_placebo_tells_hidden_reasons_from_none():
     def passes(within, proxy="none"):
         log = ConfoundedSite(seed=3, within=within, proxy=proxy).month(2000).run()

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from rheostat import Knob, Outcome, Weighted, table
+from rheostat.core.report import Report
 from rheostat.decision.decide import decide
 from rheostat.errors import DataError
+from rheostat.explanation.text import render
 from rheostat.recipes.advised_month import advised_month, largest_use, month_section
 
 JOBS = table(
@@ -64,6 +66,17 @@ def test_differences_are_paired_draw_by_draw() -> None:
     mean, low, high = found.change["node_hours"]
     assert mean == pytest.approx(0.0)
     assert (low, high) == pytest.approx((-0.18, 0.18))
+
+
+def test_the_table_shows_words_with_units_and_a_change_in_per_cent() -> None:
+    """The change was drawn a hundred times too large, and joules with eleven digits."""
+    section = month_section(month(Scaled((0.8, 1.2)), [4], 5))
+    rows = {row[0]: row[1:] for row in section.grid.rows}
+    assert rows["energy"][:2] == ("90 kJ", "90 kJ [74 106]")
+    assert rows["node-hours"][2] == pytest.approx((0.0, -0.18, 0.18))
+    text = render(Report("", [section]), 100)
+    assert "+18" in text
+    assert "1800" not in text
 
 
 def test_jobs_that_do_not_fit_stay_as_asked_and_are_told() -> None:

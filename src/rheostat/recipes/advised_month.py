@@ -27,6 +27,7 @@ from rheostat.core.vocabulary import table
 from rheostat.decision.batch_fronts import as_requested
 from rheostat.decision.decide import Advice
 from rheostat.errors import DataError
+from rheostat.explanation.grid_cells import cell
 from rheostat.simulation.simulate import simulate_run
 from rheostat.simulation.timeline import steps
 
@@ -267,10 +268,9 @@ def month_section(month: AdvisedMonth) -> Section:
         if count
     ]
     rows = tuple(
-        (WORDS[q], unit, month.without[q], month.advised[q], tuple(
-            100 * v for v in month.change.get(q, (float("nan"),) * 3)))
+        (WORDS[q], cell(month.without[q], unit), cell(month.advised[q], unit), month.change.get(q))
         for q, unit in QUANTITIES.items()
         if np.isfinite(month.without[q])
-    )  # fmt: skip
-    heads = ("quantity", "unit", "as it ran", "as advised", "change")
-    return Section("the machine", tuple(said), Grid(heads, rows, ("", "", "", "", "%")))
+    )
+    heads = ("quantity", "as it ran", "as advised", "change")
+    return Section("the machine", tuple(said), Grid(heads, rows, ("", "", "", "%")))

@@ -18,7 +18,7 @@ n  rows      B  draws      p, s, k, g  effect, request, size and guess columns, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
@@ -192,7 +192,7 @@ class WithinApplication:
                 self.identification_ = identify(
                     rows, asked, size, plain, self.coding_.sizes, designed=designed
                 )
-            even = _even(flat, rows.problem)
+            even = _even(flat, rows.problem, cell)
             prior = self._prior(target, x.shape[1], p, s)
             hierarchy = self._learn(even, rows, prior, lost, rng)
             if self.identification_.by == "trial" and self.coding_.problem is None:
@@ -201,6 +201,8 @@ class WithinApplication:
             point = hierarchy.weights[:, :-1].mean(axis=0)
             rest = centred(left - np.einsum("nq,nq->n", whole, point[rows.app]), cell)
             common = 0.0 if designed else drift(rest, cell)
+            apart = np.sqrt(_problem_variances(rest, rows.problem, cell)[1])
+            hierarchy = replace(hierarchy, noise=np.hypot(hierarchy.noise, apart))
             levels = fit_levels(whole, left, cell, rows.app, point, hierarchy.noise[:-1], common)
             self.fitted_[target] = QuantityEffects(hierarchy, levels, exponents, common)
 
@@ -289,22 +291,33 @@ def _group_means(values: Array, group: Ints) -> Array:
     return np.asarray(values - centred(values, code))
 
 
-def _even(flat: Array, problem: Ints) -> Array:
+def _even(flat: Array, problem: Ints, cell: Ints) -> Array:
     """Rows less the part that runs of one problem have in common by chance.
 
     Generalised least squares with a random effect of the problem; the last column of ``flat`` is
     the outcome.
     """
     _, code, count = np.unique(problem, return_inverse=True, return_counts=True)
-    if count.max() == 1:
-        return flat
-    outcome = flat[:, -1] - _fitted_values(flat)
-    inside = centred(outcome, code)
-    free = max(len(outcome) - len(count), 1)
-    within = max(float(inside @ inside) / free, 1e-9)
-    between = max(float(np.var(outcome)) - within, 0.0)
+    within, between = _problem_variances(flat[:, -1] - _fitted_values(flat), problem, cell)
     keep = 1 - np.sqrt(within / (within + count * between))
     return np.asarray(flat - keep[code][:, None] * (flat - centred(flat, code)))
+
+
+def _problem_variances(rest: Array, problem: Ints, cell: Ints) -> tuple[float, float]:
+    """Variance of ``rest`` (n,) between runs of one problem, and what problems add to it.
+
+    The means of cells are taken away, and with them a part of what the few problems of a cell add.
+    """
+    _, first, code, count = np.unique(
+        problem, return_index=True, return_inverse=True, return_counts=True
+    )
+    if count.max() == 1:
+        return 1.0, 0.0
+    inside, runs = centred(rest, code), np.bincount(cell)
+    within = max(float(inside @ inside) / max(len(rest) - len(count), 1), 1e-9)
+    free = len(rest) - float((count**2 / runs[cell[first]]).sum())
+    excess = float(rest @ rest) - within * (len(rest) - len(runs))
+    return within, max(excess / max(free, 1.0), 0.0)
 
 
 def _less_neighbours(
