@@ -86,6 +86,16 @@ def test_a_rung_that_did_not_run_says_nothing_on_the_page() -> None:
     cost = {"seconds": 1.0, "cpu_s": 1.0}
     report = search_report([ROW], ROW, cost, {"a": "-x\n", "b": "-y\n"}, verdict)
     said = " ".join(s for section in report.sections for s in section.sentences)
-    assert "1 of 2 rungs passed. mapping says nothing: not available, clang not installed." in said
+    assert "1 of 2 rungs passed. Nothing is known of mapping: not available, clang not" in said
     assert "To be looked at: a.c:1: look." in said
     assert [s.listing for s in report.sections if s.listing] == ["-x\n", "-y\n"]
+
+
+def test_figures_of_the_published_systems_stand_on_the_page() -> None:
+    at_k = {"1": {"negative_counts": -0.1, "original_kept": 0.1}}
+    chain = {"chain": 0, "answers": 2, "corrections": 1, "verified": True, "variant": "a"}
+    facts = {"chains": [chain], "energy_reduction_at_k": at_k, "lassi": {"ratio": math.nan}}
+    report = search_report([ROW], ROW, {"seconds": 1.0, "cpu_s": 1.0}, {}, chains=facts)
+    grids = {s.title: s.grid.rows for s in report.sections if s.grid}
+    assert grids["energy-reduction@k"] == ((1, -0.1, 0.1),)
+    assert grids["chains of the model"] == ((0, 2, 1, True, "a"),)

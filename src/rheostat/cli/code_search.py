@@ -200,7 +200,7 @@ def show(
     diffs = {name: result.diff(name) for name in dict.fromkeys([chosen, *shown]) if name}
     diff = diffs.get(chosen, "")
     report = search_report(rows, best, result.cost, diffs, result.store.verdict(chosen),
-                           result.original.name)  # fmt: skip
+                           result.original.name, facts)  # fmt: skip
     if json:
         text = result.text(chosen) if best else None
         put_json(schema, {**report.facts, "diff": diff, "text": text, **(facts or {})})

@@ -15,6 +15,12 @@ from rheostat.core.report import Chart, Grid, Report, Section
 Row = Mapping[str, Any]
 NO_FIGURE = math.nan
 RATIOS = ("runtime_s", "energy_j", "memory_byte")
+LASSI_NAMES = {"sim_t": "Sim-T", "sim_l": "Sim-L", "self_corr": "Self-corr", "ratio": "Ratio"}
+AT_K_HEADS = ("k", "higher energy counts as negative", "the original is kept instead")
+AT_K_WORDS = (
+    "Expected share of the original's energy that the best of k trials saves; a trial without a "
+    "verified program saves nothing."
+)
 FRONT_WORDS = (
     "Time, energy and memory are shares of the original's. On the front is what no other variant "
     "beats in these and in lines changed at once; each may be preferred."
@@ -109,6 +115,7 @@ def search_report(
     diffs: Mapping[str, str],
     verdict: Mapping[str, Any] | None = None,
     name: str = "",
+    chains: Mapping[str, Any] | None = None,
 ) -> Report:
     """What was tried, what is right, what it gains, and what the search itself took.
 
@@ -126,6 +133,8 @@ def search_report(
         On the best variant, as `Verdict.facts` gives it.
     name : str
         Of the program.
+    chains : mapping, optional
+        What a model's chains came to: chains, and lassi or energy_reduction_at_k.
 
     Returns
     -------
@@ -145,6 +154,7 @@ def search_report(
         front,
         *(_difference(name, diff, "on the front") for name, diff in diffs.items()
           if diff and name != chosen),
+        *_chain_sections(chains or {}),
         Section("cost of the search", tuple(_cost_words(best, cost))),
         *([_signature(chosen)] if best else []),
     ]  # fmt: skip
@@ -174,16 +184,35 @@ def _difference(name: str, diff: str, why: str) -> Section:
 def _evidence(verdict: Mapping[str, Any]) -> Section:
     """The rungs that passed and those that say nothing, which is not the same."""
     states = Counter(r["state"] for r in verdict["rungs"])
+    silent: dict[str, list[str]] = {}
+    for r in verdict["rungs"]:
+        if r["state"] != "passed":
+            silent.setdefault(f"{r['state']}, {r['reason']}", []).append(r["rung"])
     said = [
         f"{states['passed']} of {len(verdict['rungs'])} rungs passed.",
-        *(f"{r['rung']} says nothing: {r['state']}, {r['reason']}."
-          for r in verdict["rungs"] if r["state"] != "passed"),
+        *(f"Nothing is known of {', '.join(rungs)}: {why}." for why, rungs in silent.items()),
         *(f"To be looked at: {flag}." for flag in verdict["flags"]),
         f"Sandbox: {verdict['sandbox']}. Seed of the hidden inputs: {verdict['seed']}.",
         *verdict["notes"],
     ]  # fmt: skip
     rows = tuple((r["rung"], r["state"], r["reason"]) for r in verdict["rungs"])
     return Section("evidence", tuple(said), Grid(("rung", "state", "reason"), rows))
+
+
+def _chain_sections(facts: Mapping[str, Any]) -> list[Section]:
+    """A model's chains, and the figures of the published systems."""
+    sections = []
+    if facts.get("chains"):
+        heads = ("chain", "answers", "corrections", "verified", "variant")
+        rows = tuple(tuple(c[h] for h in heads) for c in facts["chains"])
+        figures = {n: facts.get("lassi", {}).get(k) for k, n in LASSI_NAMES.items()}
+        said = [f"{n} {v:.3g}." for n, v in figures.items() if v is not None and math.isfinite(v)]
+        sections.append(Section("chains of the model", tuple(said), Grid(heads, rows)))
+    if facts.get("energy_reduction_at_k"):
+        kept = facts["energy_reduction_at_k"]
+        rows = tuple((int(k), v["negative_counts"], v["original_kept"]) for k, v in kept.items())
+        sections.append(Section("energy-reduction@k", (AT_K_WORDS,), Grid(AT_K_HEADS, rows)))
+    return sections
 
 
 def _signature(chosen: str) -> Section:
