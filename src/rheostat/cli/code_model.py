@@ -276,7 +276,8 @@ def _with_cost(result: CodeSearch, model: RecordedModel) -> CodeSearch:
         raise ModelError(problems[0])
     for problem in problems:
         tell(f"note: {problem}")
-    cost = {"tokens": model.tokens, "model": model.name, "model_seconds": model.seconds}
+    cost = {"tokens": model.tokens, "model": model.name, "model_seconds": model.seconds,
+            "unanswered": model.transcript.cost["unanswered"]}  # fmt: skip
     return replace(result, cost=result.cost | cost)
 
 

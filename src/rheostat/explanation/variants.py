@@ -251,6 +251,9 @@ def _cost_words(best: Row | None, cost: Mapping[str, Any]) -> list[str]:
     said = [f"{cost['seconds']:.0f} s, {cost['cpu_s']:.0f} CPU-seconds of this machine."]
     if cost.get("tokens"):
         said.append(f"{cost['tokens']} tokens of {cost.get('model', 'a model')}.")
+    if cost.get("unanswered"):
+        said.append(f"{cost['unanswered']} questions were sent and not answered; a service may "
+                    "count them.")  # fmt: skip
     joules = cost.get("energy_j", math.nan)
     if math.isfinite(joules):
         said.append(f"{joules:.0f} J, {cost['energy_kind']}.")

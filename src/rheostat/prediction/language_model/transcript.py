@@ -49,12 +49,12 @@ class Transcript:
 
     path: Path
     answers: dict[str, ChatCompletion] = field(default_factory=dict)
-    unanswered: dict[str, str] = field(default_factory=dict)
+    sent: int = 0
     notes: tuple[Note, ...] = ()
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.answers, self.unanswered, self.notes = {}, {}, ()
+        self.answers, self.sent, self.notes = {}, 0, ()
         if os.path.lexists(self.path):
             ordinary_file(self.path, new=True)
             self._read()
@@ -67,24 +67,26 @@ class Transcript:
             "asked": key, "model": model, "messages": [asdict(m) for m in messages],
             "sampling": asdict(sampling), "index": index, "at": _now(),
         })  # fmt: skip
-        self.unanswered[key] = model
+        self.sent += 1
 
     def answered(self, key: str, completion: ChatCompletion) -> None:
         """Write down its answer."""
         self._append({"answered": key, "at": _now(), **asdict(completion)})
         self.answers[key] = completion
-        self.unanswered.pop(key, None)
 
     @property
     def cost(self) -> dict[str, float]:
-        """Questions, tokens and seconds of all answers in the file."""
+        """Questions, tokens and seconds of all answers in the file.
+
+        A question that was sent and not answered, as before a kill, may have cost something too.
+        """
         every = self.answers.values()
         return {
             "questions": len(self.answers),
             "prompt_tokens": sum(c.prompt_tokens for c in every),
             "completion_tokens": sum(c.completion_tokens for c in every),
             "seconds": sum(c.seconds for c in every),
-            "unanswered": len(self.unanswered),
+            "unanswered": self.sent - len(self.answers),
         }
 
     def _append(self, record: Mapping[str, Any]) -> None:
@@ -115,10 +117,9 @@ class Transcript:
         if record.get("schema", SCHEMA) != SCHEMA:
             raise ValueError("schema")
         if "asked" in record:
-            self.unanswered[record["asked"]] = record["model"]
+            self.sent += 1
         if "answered" in record:
             names = ChatCompletion.__dataclass_fields__
-            self.unanswered.pop(record["answered"], None)
             self.answers[record["answered"]] = ChatCompletion(**{n: record[n] for n in names})
 
 
