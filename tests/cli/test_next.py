@@ -100,3 +100,13 @@ def test_a_table_of_runs_with_units_and_decimal_commas_is_asked_as_it_is(tmp_pat
     assert not said["requested"]
     assert run(["front", str(table), *asked[2:], "--knob", "frequency_hz=900Watt"]) == 1
     assert "900Watt" in capsys.readouterr().err
+
+
+def test_a_table_without_energy_is_refused_with_what_works_instead(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text("nodes,wall_s\n1,100\n4,30\n16,12\n")
+    given = ["next", str(path), "--knob", "nodes=1..16"]
+    assert run(given) == 1
+    assert "try --objectives runtime_s,node_hours" in capsys.readouterr().err
+    assert run([*given, "--objectives", "runtime_s,node_hours", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["next"][0]["setting"]["nodes"] in (2, 8)

@@ -221,13 +221,23 @@ def test_many_fronts_are_judged_as_each_alone_whatever_the_block(monkeypatch) ->
     y[rng.random((40, 6)) < 0.1] = NAN
     alone = np.stack([knee_heights(one[None])[0] for one in y])
     np.testing.assert_array_equal(knee_heights(y), alone)
-    monkeypatch.setattr("rheostat.tradeoff.many_fronts.BLOCK", 100)
-    np.testing.assert_array_equal(knee_heights(y), alone)
+    for block in (100, 35):  # several jobs at a time; one, and its fronts peeled off
+        monkeypatch.setattr("rheostat.tradeoff.many_fronts.BLOCK", block)
+        np.testing.assert_array_equal(knee_heights(y), alone)
     assert knee_heights(np.empty((0, 3, 2))).shape == (0, 3)
     for one, mask, beats in zip(y, fronts(y), dominance(y), strict=True):
         np.testing.assert_array_equal(mask, non_dominated(one))
         better = [[bool((a <= b).all() and (a < b).any()) for b in one] for a in one]
         assert beats.tolist() == better
+
+
+def test_the_knee_of_twenty_thousand_settings_compares_not_each_with_each(monkeypatch) -> None:
+    """A hundred layers."""
+    x = np.linspace(1, 2, 200)
+    y = np.concatenate([np.column_stack([x, 1 / x]) * 1.01**k for k in range(100)])
+    monkeypatch.setattr("rheostat.tradeoff.many_fronts.dominance", None)
+    height = knee_heights(y[None])[0].reshape(100, 200)
+    assert (np.floor(height.min(axis=1) / 3 + 0.5) == np.arange(100)).all()
 
 
 # metrics

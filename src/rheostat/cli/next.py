@@ -39,11 +39,12 @@ def next(
     from rheostat.recipes.search_defaults import distinct, others, proposer
     from rheostat.tradeoff.measured_cells import tell_runs
 
-    space, wanted = o.space(knob), o.names(objectives)
+    space = o.space(knob)
     chosen_by, limits = o.rules(rule, within)
     jobs = o.load(file, form, mapped, knobs=space.names)
     o.turnable(jobs, space)
     own = o.only(jobs, where)
+    wanted = o.judged(own, objectives, model=False)
     past = o.load(prior, knobs=space.names) if prior else others(jobs, own, space)
     planned = distinct(own, space) + count
     asker = proposer(method, space, wanted, limits=limits, prior=past, budget=planned, seed=seed)

@@ -382,8 +382,11 @@ def fitted(
         return new.fit(jobs)
 
 
-def judged(jobs: JobTable, objectives: str) -> tuple[str, ...]:
-    """The objectives, if the log can teach them; a log without power cannot teach energy."""
+def judged(jobs: JobTable, objectives: str, *, model: bool = True) -> tuple[str, ...]:
+    """The objectives, if the log can teach them; a log without power cannot teach energy.
+
+    ``model`` tells whether the command takes a model that could.
+    """
     from rheostat.errors import DataError
     from rheostat.recipes.nodecount import targets_in
 
@@ -394,7 +397,7 @@ def judged(jobs: JobTable, objectives: str) -> tuple[str, ...]:
             "--objectives",
             [
                 f"no row of this log has power or energy, so {', '.join(blind)} cannot be learnt",
-                "try --objectives runtime_s,node_hours, or give --model",
+                "try --objectives runtime_s,node_hours" + ", or give --model" * model,
             ],
         )
     return wanted

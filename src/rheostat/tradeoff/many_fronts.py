@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rheostat.core.front import non_dominated
 from rheostat.core.outcome import Array
 
 Mask = NDArray[np.bool_]
@@ -58,17 +59,37 @@ def knee_heights(y: Array) -> Array:
 
 def _heights(y: Array) -> Array:
     height = np.full(y.shape[:2], np.inf)
+    layer = _layers(y) if y.shape[1] ** 2 <= BLOCK else np.stack([_peeled(one) for one in y])
+    for k in range(layer.max(initial=-1) + 1):
+        jobs = np.flatnonzero((layer == k).any(axis=1))
+        on = layer[jobs] == k
+        height[jobs] = np.where(on, 3.0 * k + _layer_heights(y[jobs], on), height[jobs])
+    return height
+
+
+def _layers(y: Array) -> NDArray[np.int64]:
+    """(J, S): how many fronts have to be taken away before a row is on one; -1 without a value."""
     beats = dominance(y)
     left: Mask = np.asarray(np.isfinite(y).all(axis=2))
-    layer, jobs = 0, np.flatnonzero(left.any(axis=1))
+    layer = np.where(left, 0, -1)
+    jobs = np.flatnonzero(left.any(axis=1))
     while jobs.size:
         here = left[jobs]
-        on = here & ~(beats[jobs] & here[:, :, None]).any(axis=1)
-        heights = 3.0 * layer + _layer_heights(y[jobs], on)
-        height[jobs] = np.where(on, heights, height[jobs])
-        left[jobs] &= ~on
-        layer, jobs = layer + 1, jobs[left[jobs].any(axis=1)]
-    return height
+        left[jobs] &= (beats[jobs] & here[:, :, None]).any(axis=1)
+        layer[jobs] += left[jobs]
+        jobs = jobs[left[jobs].any(axis=1)]
+    return layer
+
+
+def _peeled(y: Array) -> NDArray[np.int64]:
+    """The same (S,) for one job of many settings, without comparing each with each."""
+    layer = np.full(len(y), -1)
+    left = np.flatnonzero(np.isfinite(y).all(axis=1))
+    while left.size:
+        best = non_dominated(y[left])
+        layer[left[best]] = layer.max() + 1
+        left = left[~best]
+    return layer
 
 
 def _layer_heights(y: Array, on: Mask) -> Array:
@@ -90,7 +111,7 @@ def _layer_heights(y: Array, on: Mask) -> Array:
 
 def _distinct(z: Array, on: Mask) -> NDArray[np.int64]:
     """(J,): number of distinct points among the rows in ``on``, at most the number of rows."""
-    same = (z[:, :, None, :] == z[:, None, :, :]).all(axis=3)
-    earlier = np.tril(np.ones(same.shape[1:], dtype=bool), -1)
-    repeated = (same & earlier & on[:, None, :]).any(axis=2)
-    return np.asarray((on & ~repeated).sum(axis=1))
+    order = np.lexsort((*np.moveaxis(z, 2, 0), ~on))
+    z, on = np.take_along_axis(z, order[:, :, None], 1), np.take_along_axis(on, order, 1)
+    fresh = (z[:, 1:] != z[:, :-1]).any(axis=2) & on[:, 1:]
+    return np.asarray(fresh.sum(axis=1) + on[:, :1].sum(axis=1))
