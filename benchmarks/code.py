@@ -24,7 +24,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from scipy.stats import binomtest
 
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.kernel_suite import SuiteKernel, suite_kernels
-from rheostat.measurement.code.paired_times import in_turns
+from rheostat.measurement.code.paired_times import in_turns, paired_times
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.sandbox import sandbox, workspace
 from rheostat.measurement.code.toolchain import BINARY, GCC
@@ -57,6 +57,7 @@ KEYS = ("task", "direction", "proposer", "seed", "verified", "corrections", "rat
 PROPOSERS = ("search", "model", "model+search")
 THREADS = 2
 NO_SLOWER = 0.9
+LEAST_PAIRS, MOST_PAIRS = 5, 30
 
 
 def main() -> None:
@@ -269,8 +270,17 @@ def hand_over(kernel: SuiteKernel, program: Program, seed: int, pairs: int) -> f
         def seconds(which: int) -> float:
             return bench.run(built[which], given, threads=THREADS).wall_s
 
-        ours, theirs = in_turns(partial(seconds, 0), partial(seconds, 1), pairs)
-    return float(np.min(ours) / np.min(theirs))  # the least of each: other work only adds
+        return decided(partial(seconds, 1), partial(seconds, 0), max(pairs, LEAST_PAIRS), seed)
+
+
+def decided(ours: Callable[[], float], theirs: Callable[[], float], pairs: int, seed: int) -> float:
+    """Their time over ours, median of pairs: as many as show on which side of `NO_SLOWER` it is."""
+    taken = np.empty((2, 0))
+    while True:
+        taken = np.hstack([taken, np.array(in_turns(ours, theirs, pairs))])
+        times = paired_times(*taken, minimum_effect=0.0, seed=seed)
+        if not times.low <= NO_SLOWER <= times.high or times.pairs >= MOST_PAIRS:
+            return times.ratio
 
 
 def code(path: Path) -> str:

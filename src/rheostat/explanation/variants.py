@@ -94,7 +94,7 @@ def variant_grid(rows: Sequence[Row], chosen: str = "") -> Grid:
              "memory", "lines changed", "front")  # fmt: skip
     lines = tuple(
         (
-            r["variant"], r["proposer"], r["change"], r["flags"], _said(r),
+            r["variant"], r["proposer"], r["change"], f"cc {r['flags']}", _said(r),
             *(ratio(r, o) for o in RATIOS[:2]), r["figures"]["energy_kind"], ratio(r, RATIOS[2]),
             int(r["diff_lines"]), "yes" if front else "",
         )

@@ -31,6 +31,7 @@ from rheostat.measurement.code.workbench import Built, Workbench
 
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
+FOR_DEVICES = ("cuda", "opencl")
 HOST_S, HOST_EXTRA_S = 0.05, 30.0
 """CUDA on the host: CPU seconds of the original on inputs that are run, and what is added to its
 limits."""
@@ -106,10 +107,9 @@ class Case:
     @property
     def cannot_time(self) -> str:
         """Why times and joules would mean nothing; empty if they can be measured."""
-        cuda = "cuda" in (self.candidate.language, self.original.language)
-        return "no CUDA device: the host's time tells nothing of a GPU's" * (
-            cuda and not self.bench.gpu
-        )
+        languages = {self.candidate.language, self.original.language}
+        host = languages & set(FOR_DEVICES) and not self.bench.gpu
+        return "no device: the host's time tells nothing of a GPU's" if host else ""
 
     def inputs(self) -> tuple[Expected, ...]:
         """Admitted inputs on which the candidate is run; short ones in a device's place."""

@@ -32,7 +32,7 @@ TAIL = """//@end
   return 0;
 }
 """
-FILE = "kernel.c"
+FILE, CUDA_FILE = "kernel.c", "kernel.cu"
 FLAGS = ("-O2", "-lm")
 
 
@@ -75,9 +75,10 @@ def _cases(entry: Mapping[str, Any], kernels: Mapping[str, Any]) -> Iterator[Cor
     for name in names:
         inputs = _inputs(kernels[name]["n"])
         body = kernels[name]["body"]
-        original = _program(HEAD + body + TAIL, inputs, name)
+        whole = body if kernels[name].get("whole") else HEAD + body + TAIL
+        original = _program(whole, inputs, name)
         for puts in entry.get("at", [""]):
-            text = _replaced(HEAD + body + TAIL, entry.get("replace", []), name)
+            text = _replaced(whole, entry.get("replace", []), name)
             text = _put(_including(text, entry.get("includes", "")), puts)
             label = f"{name}: {puts or entry['replace'][0][1]}".replace("\n", "; ")
             yield CorpusCase(label, name, entry.get("kind", "right"), entry.get("rung", ""),
@@ -92,7 +93,8 @@ def _inputs(sizes: list[int]) -> ProgramInputs:
 
 def _program(text: str, inputs: ProgramInputs, name: str) -> Program:
     lines = [line for line in text.splitlines() if not line.strip().startswith("//@")]
-    sources = {FILE: "\n".join(lines) + "\n"}
+    text = "\n".join(lines) + "\n"
+    sources = {CUDA_FILE if "__global__" in text else FILE: text}
     return Program(sources, language_of(sources), flags=FLAGS, inputs=inputs, name=name)
 
 

@@ -197,7 +197,7 @@ inline Memory &memory() { static Memory one; return one; }
 enum State { READY, AT_BARRIER, AT_WARP, DONE };
 constexpr size_t STACK_B = 256 << 10;
 constexpr int MOST_THREADS = 1024, WARP = 32, SITES = 64, NAMES = 183;
-constexpr size_t SHARED_B = 256 << 10, TOKENS_B = 512;
+constexpr size_t SHARED_B = 227 << 10, TOKENS_B = 512;
 struct Fibre {
   ucontext_t context;
   Fibre *next;
@@ -374,27 +374,37 @@ CUDA_UNSEEN inline void release_barrier() {
     if (d.threads[t].state == AT_BARRIER) d.threads[t].state = READY;
 }
 
-/* Shared memory of a block; to the race checker it has to be new, set by whoever began the block. */
-CUDA_UNSEEN inline void renew_shared() {
+/* Memory of one block; to the race checker it is new, and set by nobody. */
+CUDA_UNSEEN inline char *block_memory(size_t bytes) {
+#ifdef CUDA_TSAN
+  AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+#endif
+  char *p = static_cast<char *>(std::malloc(bytes ? bytes : 1));
+#ifdef CUDA_TSAN
+  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+#endif
+  if (!p) stop("no shared memory%s");
+  return p;
+}
+CUDA_UNSEEN inline void end_block() {
   Device &d = the_device;
 #ifdef CUDA_TSAN
   AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
-  std::free(d.tokens);
-  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
-  d.tokens = nullptr;
 #endif
-  if (!d.tokens) d.tokens = static_cast<char *>(std::malloc(SHARED_B));
-  if (!d.tokens) stop("no shared memory%s");
-  seen(d.tokens, SHARED_B, false);
-  d.shared_used = TOKENS_B;
-  d.sites_used = 0;
+  while (d.sites_used) std::free(d.sites[--d.sites_used].p);
+  std::free(d.tokens);
+#ifdef CUDA_TSAN
+  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+#endif
+  d.shared_used = 0;
+  d.blocks_run++;
 }
 
 CUDA_UNSEEN inline void run_block(unsigned x, unsigned y, unsigned z) {
   Device &d = the_device;
   d.block_index = {x, y, z};
   d.alive = d.count;
-  renew_shared();
+  d.tokens = block_memory(TOKENS_B);
   for (int t = 0; t < d.count; t++) {
     unsigned u = unsigned(t);
     d.threads[t] = Thread{{u % d.block.x, u / d.block.x % d.block.y, u / d.block.x / d.block.y},
@@ -409,7 +419,7 @@ CUDA_UNSEEN inline void run_block(unsigned x, unsigned y, unsigned z) {
     for (int t = 0; t < d.count; t++) ready |= d.threads[t].state == READY;
     if (d.alive && !ready && !release_warps()) release_barrier();
   }
-  d.blocks_run++;
+  end_block();
 }
 
 CUDA_UNSEEN inline void run_kernel(const std::function<void()> &body) {
@@ -506,10 +516,9 @@ CUDA_UNSEEN inline void *shared_bytes(const void *key, size_t bytes) {
   for (int s = 0; s < d.sites_used; s++)
     if (d.sites[s].key == key) return d.sites[s].p;
   if (d.sites_used == SITES) stop("kernel %s: more than %ld shared variables", d.kernel, SITES);
-  char *p = d.tokens + d.shared_used;
-  d.shared_used += (bytes + 127) / 64 * 64;
+  d.shared_used += bytes;
   if (d.shared_used > SHARED_B) stop("kernel %s: %ld bytes of shared memory are too many", d.kernel, long(d.shared_used));
-  seen(p, bytes, true);
+  char *p = block_memory(bytes);
   for (size_t i = 0; i < bytes; i++) p[i] = char(FILL);
   d.sites[d.sites_used++] = {key, p};
   return p;
