@@ -89,6 +89,13 @@ def search(
     most_seconds: Annotated[
         float, typer.Option("--seconds", min=0.0, help="Begin no variant later; 0: no limit.")
     ] = 0.0,
+    joules: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="Begin no variant after so many joules of the search, modelled; 0: any.",
+        ),
+    ] = 0.0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of timed runs.")] = 2,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of timed runs.")] = 7,
     inputs: Inputs = None,
@@ -123,7 +130,7 @@ def search(
     kept, temporary = kept_folder(folder)
     with temporary:
         settings = SearchSettings(
-            budget, most_seconds or float("inf"), tolerance,
+            budget, most_seconds or float("inf"), joules or float("inf"), tolerance,
             options=RungOptions(pairs=pairs, timing_threads=threads),
             rungs=asked_rungs(rungs, "--rungs") or RUNGS,
             required=asked_rungs(require, "--require"),

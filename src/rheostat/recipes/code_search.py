@@ -33,6 +33,7 @@ from rheostat.measurement.code.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
 from rheostat.recipes.variant_store import VariantStore, figures_of, relative
 from rheostat.tradeoff.search import search
+from rheostat.tradeoff.variants.islands import one_after_another
 from rheostat.tradeoff.variants.placement import PragmaPlacement
 from rheostat.tradeoff.variants.tuning import Tuning
 from rheostat.tradeoff.variants.variant import (
@@ -121,6 +122,9 @@ class SearchSettings:
         Variants that are verified, those of an earlier call included.
     most_seconds : float
         No variant is begun after so many seconds of this call.
+    most_joules : float
+        No variant is begun after the search itself has taken so many, by the model of energy and
+        with earlier calls.
     tolerance : Tolerance, optional
         Of outputs.
     options : RungOptions
@@ -139,6 +143,7 @@ class SearchSettings:
 
     budget: int = 12
     most_seconds: float = math.inf
+    most_joules: float = math.inf
     tolerance: Tolerance | None = None
     options: RungOptions = field(default_factory=RungOptions)
     rungs: tuple[str, ...] = RUNGS
@@ -178,8 +183,12 @@ def search_code(
     folder, how = Path(folder), settings or SearchSettings()
     store = VariantStore(folder, original, {"seed": how.seed, **how.about})
     cost = SearchCost.of(folder)
-    until_s = cost.began + how.most_seconds
-    proposer = StepwiseProposer(list(chains(store)), store.keep, store.trial, until_s=until_s)
+
+    def may_ask() -> bool:
+        in_time = time.perf_counter() < cost.began + how.most_seconds
+        return in_time and cost.total()["energy_j"] < how.most_joules
+
+    proposer = StepwiseProposer(list(chains(store)), store.keep, store.trial, may_ask=may_ask)
     with ExitStack() as held:
         made: list[Verifier] = []
 
@@ -267,10 +276,15 @@ def searched_chains(
     if problems:
         raise DataError(original.name or "program", problems)
     text = original.files[original.sources[0]]
-    if to:
-        return lambda store: [PragmaPlacement(text, original.flags).steps()]
-    tuned = Tuning(text, original.flags, original.language, objective)
-    return lambda store: [tuned.steps()]
+
+    def chains(store: VariantStore) -> list[Steps]:
+        first = (
+            PragmaPlacement(text, original.flags) if to
+            else Tuning(text, original.flags, original.language, objective)
+        )  # fmt: skip
+        return [one_after_another(first.steps, first.islands(store.seed).steps)]
+
+    return chains
 
 
 def _cpu_s() -> float:
@@ -307,14 +321,18 @@ class SearchCost:
         before = read_json(path) if path.exists() else {"seconds": 0.0, "cpu_s": 0.0}
         return cls(path, before, time.perf_counter(), _cpu_s())
 
+    def total(self) -> dict[str, Any]:
+        """The cost up to now, of all calls."""
+        cpu_s = self.before["cpu_s"] + _cpu_s() - self.cpu_s
+        seconds = self.before["seconds"] + time.perf_counter() - self.began
+        joules = {"energy_j": cpu_s * _core_w(), "energy_kind": "modelled"}
+        return {"seconds": seconds, "cpu_s": cpu_s, **joules}
+
     def kept(self) -> dict[str, Any]:
         """The cost up to now, written down: what a kill loses is the variant it interrupts."""
-        total = {
-            "seconds": self.before["seconds"] + time.perf_counter() - self.began,
-            "cpu_s": self.before["cpu_s"] + _cpu_s() - self.cpu_s,
-        }
-        replace_file(self.path, json.dumps(total))
-        return total | {"energy_j": total["cpu_s"] * _core_w(), "energy_kind": "modelled"}
+        total = self.total()
+        replace_file(self.path, json.dumps({k: total[k] for k in ("seconds", "cpu_s")}))
+        return total
 
 
 def _core_w() -> float:

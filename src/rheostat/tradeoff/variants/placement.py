@@ -8,10 +8,11 @@ its inner loops, or none.  An accepted plan is then varied at its heaviest loops
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 
 from rheostat.tradeoff.variants.c_source import CSource, Loop
 from rheostat.tradeoff.variants.dependence import SAFE
+from rheostat.tradeoff.variants.islands import Choices, Islands
 from rheostat.tradeoff.variants.openmp import COLLAPSE, DYNAMIC, PragmaSites
 from rheostat.tradeoff.variants.variant import Steps, Variant, VariantResult
 
@@ -50,6 +51,19 @@ class PragmaPlacement:
         self.sites = PragmaSites(CSource(text))
         self.flags = flags
         self._refused: set[tuple[int, str]] = set()
+        self.accepted: list[tuple[Choices, VariantResult]] = []
+
+    def islands(self, seed: int = 0) -> Islands:
+        """Mutations of what was accepted: other options, loops more or fewer."""
+        options: dict[Hashable, tuple[str, ...]] = {
+            x.start: self.sites.options(x) for x in self.sites.loops
+        }
+
+        def made(choices: Choices) -> Variant | None:
+            plan = dict(sorted((s, o) for s, o in choices if isinstance(s, int)))
+            return self._variant(plan) if plan and plan == self._settled(plan) else None
+
+        return Islands(options, made, self.sites.source.text, self.accepted, seed)
 
     def steps(self) -> Steps:
         """Variants; each is sent what came of it."""
@@ -58,6 +72,7 @@ class PragmaPlacement:
         while plan:
             trial = yield self._variant(plan)
             if trial.accepted:
+                self.accepted.append((frozenset(plan.items()), trial))
                 break
             plan = self._repaired(plan, trial)
         if not trial.accepted:
@@ -68,6 +83,8 @@ class PragmaPlacement:
             if changed is None or changed == best or self._known_bad(changed):
                 continue
             trial = yield self._variant(changed)
+            if trial.accepted:
+                self.accepted.append((frozenset(changed.items()), trial))
             if trial.accepted and self._is_faster(trial, least):
                 best, least = changed, trial.runtime_ratio
             elif not trial.accepted:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 
+from rheostat.tradeoff.variants.islands import Choices, Islands
 from rheostat.tradeoff.variants.refactorings import REFACTORINGS
 from rheostat.tradeoff.variants.variant import Steps, Variant, VariantResult
 
 GAIN = 0.99
+FLAGS = "flags"
 ENERGY, RUNTIME = "energy_j", "runtime_s"
 VECTORS = ("avx2", "fma")
 """Instructions that are used where the machine has them; wider ones cannot be counted here."""
@@ -75,6 +77,34 @@ class Tuning:
     ) -> None:  # fmt: skip
         self.text, self.flags, self.language = text, flags, language
         self.objective = objective
+        self.accepted: list[tuple[Choices, VariantResult]] = []
+
+    def islands(self, seed: int = 0) -> Islands:
+        """Mutations of what was accepted: rewritings more or fewer, other flags."""
+        options: dict[Hashable, tuple[str, ...]] = {name: ("made",) for name in REFACTORINGS}
+        options[FLAGS] = tuple(" ".join(f) for f in self._flag_sets())
+
+        def made(choices: Choices) -> Variant | None:
+            chosen = dict(choices)
+            flags = tuple(chosen.get(FLAGS, " ".join(self.flags)).split(" "))
+            names = tuple(n for n in REFACTORINGS if n in chosen)
+            variant = self._variant(names, flags)
+            return None if variant.text == self.text and flags == self.flags else variant
+
+        return Islands(options, made, self.text, self.accepted, seed)
+
+    def _flag_sets(self) -> list[tuple[str, ...]]:
+        fast, exact = (fast_flags(self.flags, exact=e) for e in (False, True))
+        rest = tuple(f for f in self.flags if not re.fullmatch(r"-O\w?", f))
+        return [fast, exact, (*fast, "-funroll-loops"), (*exact, "-funroll-loops"), ("-Os", *rest)]
+
+    def _accepted(
+        self, names: tuple[str, ...], flags: tuple[str, ...], trial: VariantResult
+    ) -> None:
+        if trial.accepted:
+            made = self._applied(names)[1]
+            chosen = {(n, "made") for n in made} | {(FLAGS, " ".join(flags))}
+            self.accepted.append((frozenset(chosen), trial))
 
     def steps(self) -> Steps:
         """Variants; each is sent what came of it."""
@@ -86,6 +116,7 @@ class Tuning:
             if names and self._applied(names)[0] == self.text:
                 continue
             trial = yield self._variant(names, flags)
+            self._accepted(names, flags, trial)
             cost = self._cost(trial)
             if trial.accepted and cost < GAIN * least:
                 best, least = (names, flags), cost
@@ -95,6 +126,7 @@ class Tuning:
             if self._applied(names)[0] == self._applied(best[0])[0]:
                 continue
             trial = yield self._variant(names, best[1])
+            self._accepted(names, best[1], trial)
             cost = self._cost(trial)
             gained = cost < GAIN * least if len(names) > len(best[0]) else cost <= least / GAIN
             if trial.accepted and gained:

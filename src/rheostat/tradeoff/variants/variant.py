@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import math
-import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 
@@ -106,15 +105,15 @@ class StepwiseProposer:
         What came of a variant that was told, findings included.
     objectives : tuple of Objective
         Minimised.
-    until_s : float
-        Nothing is asked after this time of ``time.perf_counter``.
+    may_ask : callable
+        Whether the budget allows another variant.
     """
 
     chains: list[Steps]
     keep: Callable[[Variant], None]
     trial_of: Callable[[str], VariantResult]
     objectives: tuple[Objective, ...] = tuple(Objective.of(o) for o in OBJECTIVES)
-    until_s: float = math.inf
+    may_ask: Callable[[], bool] = lambda: True
     duplicates: int = 0
     _answers: dict[str, VariantResult] = field(default_factory=dict)
     _waiting: dict[int, Variant | None] = field(default_factory=dict)
@@ -130,8 +129,8 @@ class StepwiseProposer:
         """The next variant of each chain in turn, at most ``n``."""
         asked: dict[str, Variant] = {}
         idle = 0
-        in_time = time.perf_counter() < self.until_s
-        while in_time and self.chains and len(asked) < n and idle < len(self.chains):
+        may_ask = self.may_ask()
+        while may_ask and self.chains and len(asked) < n and idle < len(self.chains):
             place = self._turn % len(self.chains)
             self._turn += 1
             variant = self._next(place)
