@@ -10,7 +10,7 @@ import pytest
 
 from rheostat.core.outcome import Outcome
 from rheostat.core.series import Series
-from rheostat.decision.budget.allocate_power import PowerLimits, allocate_power, gains
+from rheostat.decision.budget.allocate_power import PowerLimits, allocate_power, gains, reclaimed
 from rheostat.decision.budget.changing_budget import follow, planned
 from rheostat.decision.budget.node_options import BudgetObjective
 from rheostat.decision.budget.nodes import fleet
@@ -52,6 +52,20 @@ def test_reclaiming_leaves_everybody_their_draw_and_the_margin() -> None:
     spent = allocate_power(f, float(f.now_w.sum()), reclaim_w=10.0)
     assert [f.names[i] for i in spent.donors] == ["b"]
     assert spent.after.now_w.tolist() == [300.0, 200.0]  # 150 W and 10 W fit under 200 W, not 100 W
+
+
+def test_a_cap_comes_down_to_the_lowest_that_leaves_the_draw_and_the_margin() -> None:
+    caps = np.array([[c, g] for c in (100.0, 150.0, 200.0) for g in (50.0, 100.0)])
+    draws = {"runtime_s": np.linspace(9.0, 4.0, 6)[None, :]}
+    known = {"two": Surface("two", ("cpu_cap_w", "gpu_cap_w"), caps, Outcome(draws))}
+    nodes = pl.DataFrame({
+        "node": list("abcd"), "app": ["two", "two", "two", "new"],
+        "cpu_cap_w": [200.0, 200.0, 150.0, 200.0], "gpu_cap_w": [100.0] * 4,
+        "cpu_draw_w": [140.0, 141.0, 139.0, 50.0], "gpu_draw_w": [None, 40.0, 91.0, 20.0],
+    })  # fmt: skip
+    floors, donors = reclaimed(fleet(nodes, known), 10.0)
+    assert floors[:3].tolist() == [[150.0, 100.0], [200.0, 50.0], [150.0, 100.0]]
+    assert donors.tolist() == [0, 1]  # the last node is left alone
 
 
 def test_idle_nodes_fall_to_the_lowest_cap_and_unknown_ones_stay() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -444,3 +445,28 @@ def test_the_exact_schedule_rounds_up_to_tenths_and_bounds_what_it_found() -> No
     assert cheap.energy_j == pytest.approx(active + 10 * 4 * cheap.makespan_s)
     with pytest.raises(DataError, match="expected energy or makespan, got 'edp'"):
         optimum(queue, profiles, NodeSite(4, 2, 10.0), minimise="edp")
+
+
+def test_the_exact_schedule_keeps_submissions_tenants_and_what_a_node_has() -> None:
+    pytest.importorskip("ortools", reason="pip install 'rheostat[exact]'")
+    from rheostat.decision.coschedule.constraint_programme import _allowed, _ticks, optimum
+
+    assert [_ticks(s) for s in (0.0, 0.04, 0.1, 1.0, 1.01)] == [1, 1, 1, 10, 11]
+    modes = (Mode("a", 1, 12.0, 9.0), Mode("a", 2, 11.9, 9.0), Mode("a", 4, 10.0, 9.0),
+             Mode("a", 8, 1.0, 9.0))  # fmt: skip
+    node = NodeSite(4, 2, 10.0)
+    assert [m.gpus for m in _allowed(modes, node, None)] == [1, 2, 4]
+    assert [m.gpus for m in _allowed(modes, node, 0.2)] == [1, 2, 4]  # 12 s are 1.2 times 10 s
+    assert [m.gpus for m in _allowed(modes, node, 0.195)] == [2, 4]
+    assert [m.gpus for m in _allowed(modes, node, 0.0)] == [4]
+    one = {"a": (Mode("a", 1, 2.0, 100.0),)}
+    at = [replace(w, submit_s=s) for w, s in zip(waiting("a", "a"), (3.0, 8.5), strict=True)]
+    late = optimum(at, one, node, minimise="makespan")
+    assert [t for t, _, _ in late.starts] == [0.0, 5.5]  # since the first
+    assert late.makespan_s == 7.5
+    assert late.bound == pytest.approx(7.5)
+    three = waiting("a", "a", "a")
+    both, alone = (optimum(three, one, replace(node, tenants=k)) for k in (2, 1))
+    assert (both.makespan_s, alone.makespan_s) == (4.0, 6.0)
+    assert both.energy_j == pytest.approx(3 * (100 - 10) * 2.0 + 10 * 4 * 4.0)
+    assert both.bound == pytest.approx(both.energy_j)

@@ -131,3 +131,25 @@ def test_variables_that_are_no_numbers_are_refused(made, monkeypatch):
     monkeypatch.setenv("RHEOSTAT_VLLM_STEP", "fast")
     with pytest.raises(DataError, match="expected numbers"):
         made("config")
+
+
+def test_of_a_long_prompt_the_beginning_and_the_end_are_words():
+    assert vllm_scheduler._words(range(128)).split() == [str(i) for i in range(128)]
+    words = vllm_scheduler._words(range(129)).split()
+    assert words == [str(i) for i in (*range(64), *range(65, 129))]
+
+
+def test_a_request_without_an_answer_is_forgotten_and_teaches_nothing(made):
+    s = made("config")
+    s.add_request(request("x", 5))
+    s.add_request(request("y", 5))
+    s._over("x")
+    s._over("nobody")
+    assert (s.cost_order.learner.answers, list(s._answers), list(s.waiting._keys)) == (
+        0, ["y"], ["y"])  # fmt: skip
+    s.schedule()
+    s.running = [request("y", 5)]
+    s.update_from_output(set())
+    s.update_from_output({"y"})
+    assert s.cost_order.learner.answers == 1
+    assert s._answers == {}

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from rheostat.cli import run
+from rheostat.core.outcome import GRADES
 from rheostat.recipes.search_defaults import proposer
 from rheostat.tradeoff.lookahead import value_of_a_run
-from rheostat.tradeoff.measured_cells import tell_runs
+from rheostat.tradeoff.measured_cells import better_unmeasured, expected_front, tell_runs
+from rheostat.tradeoff.propose import Sobol
 from rheostat.tradeoff.propose.observations import merged
+from rheostat.tradeoff.rules import Weighted
 from rheostat.tradeoff.search import search
 
 from rheostat import Knob, Outcome, Space, table  # isort: skip
@@ -101,3 +104,30 @@ def test_next_and_search_say_in_the_same_words_that_a_setting_is_measured_alread
     out, err = capsys.readouterr()
     assert words in err.splitlines()
     assert json.loads(out)["repeats"] == [{"nodes": nodes}]
+
+
+class Guessing(Sobol):
+    """Sobol' points, with a forecast of so many seconds for what was not measured."""
+
+    seconds = 8.0
+
+    def forecast(self, settings):
+        return Outcome({"runtime_s": np.full((2, len(settings)), self.seconds)})
+
+
+def test_what_is_expected_stands_beside_what_was_measured() -> None:
+    searcher = Guessing(Knob("nodes", [1, 2, 4, 8]), ("runtime_s",))
+    assert expected_front(searcher) is None
+    tell_runs(searcher, table({"nodes": [1, 1, 4], "runtime_s": [9.0, 11.0, 4.0]}))
+    front = expected_front(searcher)
+    assert front.mean("runtime_s").tolist() == [10.0, 8.0, 4.0, 8.0]
+    grades = [GRADES[g] for g in front.outcome.grade]
+    assert grades == ["measured", "interpolated", "measured", "borrowed"]
+    assert front.outcome.support.tolist() == [1.0, 0.0, 1.0, 0.0]
+    fastest = Weighted({"runtime_s": 1.0})
+    assert better_unmeasured(searcher, fastest) is None
+    searcher.seconds = 3.0
+    assert better_unmeasured(searcher, fastest).setting == {"nodes": 2}
+    searcher.forecast = lambda settings: None
+    assert expected_front(searcher) is None
+    assert better_unmeasured(searcher, fastest) is None

@@ -43,6 +43,26 @@ def test_levels(body: str, expected: list[int]) -> None:
     assert levels(body) == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "scanned"),
+    [
+        ("s += b[i]; a[i] = s;", True),
+        ("a[i] = s; s += b[i];", False),  # what is read is the sum before
+        ("if (b[i] > 0) s += b[i]; a[i] = s;", False),
+        ("{ s += b[i]; } a[i] = s;", False),
+        ("s -= b[i]; a[i] = s;", False),
+        ("s += b[i]; s += 1; a[i] = s;", False),
+        ("s += b[i]; a[i] = s; s = 0;", False),
+    ],
+)
+def test_a_running_sum_is_one_update_of_the_body_before_all_reads(body, scanned) -> None:
+    source = CSource(f"{HEAD} for (i = 0; i < n; i++) {{ {body} }} }}")
+    d = dependence(source, source.loops[0])
+    assert (d.scan is not None) is scanned
+    assert d.level == (UNKNOWN if scanned else CONFLICT)
+    assert ("s is a running sum" in d.reasons) is scanned
+
+
 CALLED = """
 int count;
 double twice(double v) { return 2 * v; }
