@@ -36,6 +36,7 @@ def _figures(rows: list[Row], proxy: str, trial: float) -> dict[str, Any]:
         "broken_limits": (_broken, 0.10, False),
         "not_negative": (_not_negative, 0.95, True),
         "share_of_oracle": (_share, _least_share(proxy, trial), True),
+        "covered_jobs": (_covered_jobs, None, True),
     }
     found: dict[str, Any] = {
         "sites": len(rows), "sites_per_strength": min(map(len, strengths)),
@@ -61,6 +62,13 @@ def _covered(rows: list[Row]) -> float | None:
     return statistics.mean(bool(r["covered"]) for r in claims) if claims else None
 
 
+def _covered_jobs(rows: list[Row]) -> float | None:
+    """Of all advised jobs: the interval of the change in energy held at the advised setting."""
+    claims = _claims(rows)
+    moved = sum(r["claimed_share"] for r in claims)
+    return sum(r["covered_jobs"] * r["claimed_share"] for r in claims) / moved if moved else None
+
+
 def _broken(rows: list[Row]) -> float | None:
     """Of all advised jobs of all sites."""
     claims = _claims(rows)
@@ -79,7 +87,7 @@ def _share(rows: list[Row]) -> float:
 
 def table(found: list[dict[str, Any]]) -> list[str]:
     """Lines of a table: all strengths together (the worst strength)."""
-    names = ("covered", "broken_limits", "not_negative", "share_of_oracle")
+    names = ("covered", "covered_jobs", "broken_limits", "not_negative", "share_of_oracle")
     goal = {"covered": ">= .85", "broken_limits": "<= .10", "not_negative": ">= .95"}
     lines = ["| size recorded | trial | sites (at each strength) | claims | "
              + " | ".join(f"{n} {goal.get(n, '')}".strip() for n in names) + " | target |",

@@ -58,6 +58,15 @@ def test_one_job_of_such_a_log_gets_no_advice_either(tmp_path, capsys):
     assert not json.loads(said.out)["identification"]["can_answer"]
 
 
+def test_a_model_that_is_named_does_not_ask_and_that_is_said(tmp_path, capsys):
+    log, _ = months(0, "none", 0.0)
+    log.rows(np.arange(300)).write_parquet(tmp_path / "log.parquet")
+    assert run(["decide", str(tmp_path / "log.parquet"), "--kind", "forest", "--json"]) == 0
+    said = capsys.readouterr()
+    assert "as if chance had chosen them" in said.err
+    assert json.loads(said.out)["identification"]["variation"][0]["knob"] == "nodes"
+
+
 def test_the_page_begins_with_the_answer(tmp_path, capsys):
     log, _ = months(0, "script", 0.0)
     log.write_parquet(tmp_path / "log.parquet")

@@ -73,9 +73,7 @@ def advice_rules(
 
 def advice_kind(kind: str, log: JobTable, saved: Path | None) -> str:
     """The method for advice: of a log, "auto" compares settings within applications."""
-    alike = {"app", "user"} & set(log.columns)
-    logged = "submit_s" in log.columns and bool(alike)
-    return "within" if kind == "auto" and logged and saved is None else kind
+    return "within" if kind == "auto" and _is_log(log) and saved is None else kind
 
 
 @dataclass(frozen=True)
@@ -130,23 +128,35 @@ def _answer(learner: Any, log: JobTable, knobs: tuple[str, ...]) -> LogAnswer:
     )
 
     identification = getattr(learner, "identification_", None)
-    if identification is None:
+    if identification is None and not _is_log(log):
         return LogAnswer()
     varied = [v for k in knobs if (v := variation(log, k)) is not None]
-    designed = identification.by == "design"
+    designed = identification is not None and identification.by == "design"
     tests = [] if designed else [p for k in knobs for p in placebos(log, k)]
-    needed = None if identification.answers else trial_for(log, knobs[0])
+    answers = identification is None or identification.answers
+    needed = None if answers else trial_for(log, knobs[0])
     said = (
-        *identification_words(identification),
+        *(NOT_ASKED if identification is None else identification_words(identification)),
         *(() if needed is None else trial_words(needed)),
         *(v.words() for v in varied),
         *(() if designed else placebo_words(tests)),
     )
     facts = {
-        **identification_facts(identification),
+        **({} if identification is None else identification_facts(identification)),
         "variation": [asdict(v) for v in varied],
         "placebos": [{**asdict(p), "passes": p.passes} for p in tests],
         "trial": None if needed is None else asdict(needed),
         "sentences": list(said),
     }
-    return LogAnswer(identification.answers, said, {"identification": facts})
+    return LogAnswer(answers, said, {"identification": facts})
+
+
+NOT_ASKED = (
+    "The model that was named takes the settings of a log as if chance had chosen them: users had "
+    "reasons.",
+)
+
+
+def _is_log(jobs: JobTable) -> bool:
+    """Whether users chose the settings: a table without submission times holds measured runs."""
+    return "submit_s" in jobs.columns and bool({"app", "user"} & set(jobs.columns))
