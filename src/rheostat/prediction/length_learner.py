@@ -59,7 +59,7 @@ class LengthLearner:
         if self.model is None:
             seen = [n for _, n in self._texts]
             return np.quantile(seen, levels) if seen else np.full(len(levels), 256.0)
-        return self.model.quantiles(table({"prompt": [prompt]}), levels)[:, 0]
+        return self.model.quantiles([prompt], levels)[:, 0]
 
     def observe(self, prompt: str, output_tokens: float) -> bool:
         """Take in an answer; whether it is the one by which a change of the requests is noticed."""
@@ -68,8 +68,8 @@ class LengthLearner:
         self._since += 1
         if self.model is None:
             return False
-        asked = table({"prompt": [prompt]})
-        error = self.model.normal_score([output_tokens])[0] - self.model.score(asked)[0]
+        score = self.model.score_prompts([prompt])[0]
+        error = self.model.normal_score([output_tokens])[0] - score
         self._squares.append(float(error / self.model.scatter_) ** 2)
         if len(self._squares) < RECENT or np.mean(self._squares) < DRIFTED:
             return False

@@ -47,7 +47,7 @@ KINDS = {
                      "rheostat counters --save"),
     "serving-law": Kind("law of serving", "prediction.serving_law.predictor:ServingLaw", 2,
                         "rheostat llm fit --save"),
-    "prompt-length": Kind("model of answer lengths", "prediction.prompt_length:PromptLength", 1,
+    "prompt-length": Kind("model of answer lengths", "prediction.prompt_length:PromptLength", 2,
                           "rheostat llm rank --save"),
     "graph": Kind("graph of operations", "core.graph:Graph", 1, "rheostat dnn import --out"),
     "iteration-times": Kind("model of iteration times",

@@ -27,7 +27,8 @@ from rheostat._threads import one_thread
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError, NotFitted
-from rheostat.prediction.prompt_length import BUCKETS, COUNTS, PromptLength
+from rheostat.prediction.prompt_length import COUNTS, PromptLength
+from rheostat.prediction.prompt_terms import TERMS
 
 EPOCHS, BATCH, RATE, WIDTH, HIDDEN, DROPPED = 6, 128, 3e-3, 32, 64, 0.3
 FILTER, MARGIN, CLASSES = 0.2, 1.0, 10
@@ -54,9 +55,9 @@ class PromptRanker:
         """Learn from answered requests: columns ``prompt`` and ``output_tokens``."""
         torch = require("torch", extra="neural")
         self.words_ = PromptLength(seed=self.seed).fit(requests)
-        x = self.words_.features(requests)
-        seen = np.unique(x[:, : 2 * BUCKETS].indices)
-        self.rows_ = np.zeros(2 * BUCKETS, dtype=np.int64)  # 0 for words that were never seen
+        x = self.words_.features(requests.frame["prompt"].to_list())
+        seen = np.unique(x[:, :TERMS].indices)
+        self.rows_ = np.zeros(TERMS, dtype=np.int64)  # 0 for words that were never seen
         self.rows_[seen] = np.arange(1, len(seen) + 1)
         lengths = requests.numpy("output_tokens").astype(float)
         scores = self.words_.normal_score(lengths)
@@ -84,15 +85,17 @@ class PromptRanker:
             raise NotFitted(self)
         torch = require("torch", extra="neural")
         with one_thread(), torch.no_grad():
-            out = self.net_(*self._inputs(torch, self.words_.features(requests)))
+            out = self.net_(
+                *self._inputs(torch, self.words_.features(requests.frame["prompt"].to_list()))
+            )
             if self.loss == "buckets":
                 out = torch.softmax(out, 1) @ torch.arange(CLASSES, dtype=out.dtype)[:, None]
         return np.asarray(out[:, 0].numpy(), dtype=float)
 
     def _inputs(self, torch: Any, x: csr_matrix) -> tuple[Any, Any, Any, Any]:
         """Rows of the words, where each prompt begins in them, their weights, and the counts."""
-        words = x[:, : 2 * BUCKETS].tocsr()
-        counts = x[:, 2 * BUCKETS :].toarray() / COUNTS
+        words = x[:, :TERMS].tocsr()
+        counts = x[:, TERMS:].toarray() / COUNTS
         rows = (self.rows_[words.indices], words.indptr[:-1])
         places = (torch.tensor(a, dtype=torch.long) for a in rows)
         numbers = (torch.tensor(a, dtype=torch.float32) for a in (words.data, counts))

@@ -27,6 +27,11 @@ from rheostat.prediction.prompt_ranker import PromptRanker
 Rows = NDArray[np.int64]
 FILTER = 0.2
 PAIRS = 200_000
+TWICE = 20
+"""Prompts with several answers that are needed to say how well one answer orders the others."""
+KNOWN_CEILING = (0.64, 0.76)
+"""Tau between two answers of one model (Vicuna 7B, temperatures 0.7 and 0.5, and 0.3 and 0) to each
+of 20,000 prompts of Alpaca: Zheng et al., Response Length Perception, NeurIPS 2023."""
 
 
 def evaluated(
@@ -51,15 +56,39 @@ def evaluated(
     """
     if not 0 < test_fraction < 1:
         raise DataError("test fraction", [f"expected between 0 and 1, got {test_fraction}"])
-    order = np.random.default_rng(seed).permutation(len(requests))
-    tests = max(2, round(test_fraction * len(requests)))
     networks = {f"network, {name}": PromptRanker(name, seed=seed) for name in losses}
-    known, asked = requests.rows(np.sort(order[tests:])), requests.rows(np.sort(order[:tests]))
+    known, asked = divided(requests, test_fraction, seed)
     model = PromptLength(seed=seed).fit(known)
     every = dict(ranked(model, asked, seed))
     for name, network in networks.items():
         every[name] = scores(network.fit(known).score(asked), asked.numpy(TARGET), seed)
     return model, every
+
+
+def divided(requests: JobTable, test_fraction: float, seed: int) -> tuple[JobTable, JobTable]:
+    """Requests to learn from and others; all answers to a prompt are on the same side."""
+    _, first, group = np.unique(
+        requests.frame["prompt"].to_numpy(), return_index=True, return_inverse=True
+    )
+    place = np.argsort(np.argsort(first))[group]  # prompts in the order of the file
+    order = np.random.default_rng(seed).permutation(len(first))
+    tests = max(2, round(test_fraction * len(first)))
+    held = np.isin(place, order[:tests])
+    return requests.rows(np.flatnonzero(~held)), requests.rows(np.flatnonzero(held))
+
+
+def label_noise(requests: JobTable) -> float:
+    """Tau between two answers to the same prompts: no ranking of prompts is expected to do better.
+
+    NaN where fewer than `TWICE` prompts have more than one answer.
+    """
+    prompts, lengths = requests.frame["prompt"].to_numpy(), requests.numpy(TARGET)
+    order = np.argsort(prompts, kind="stable")
+    same = np.flatnonzero(prompts[order][1:] == prompts[order][:-1])
+    begins = same[np.diff(same, prepend=-2) > 1]  # the first two answers of each
+    if len(begins) < TWICE:
+        return float("nan")
+    return float(kendalltau(lengths[order[begins]], lengths[order[begins + 1]]).statistic)
 
 
 def ranked(model: PromptLength, asked: JobTable, seed: int) -> Mapping[str, Mapping[str, float]]:
