@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import socket
 from collections import Counter
@@ -157,19 +158,19 @@ def test_a_stream_comes_piece_by_piece_and_its_pieces_are_counted():
     asyncio.run(run())
 
 
-def test_each_of_many_requests_is_answered_or_refused_once_whatever_fails():
-    """Servers that die, are silent or answer 500, clients that leave: nothing is lost or twice."""
+async def each_once(count):
+    """Servers that die, are silent or answer 500, clients that leave: what became of requests."""
+    one, two = Script(), Script()
+    dead = "http://127.0.0.1:9"
+    kinds = ["answer 2", "answer 5", "fail 0", "die 3", "wait 2", "leave 1"]
+    async with listening(one) as a, listening(two) as b, front(
+        a, b, dead, in_flight=4, timeout_s=0.3
+    ) as (p, client):  # fmt: skip
+        at_once = asyncio.Semaphore(300)  # of ours; a machine has so many sockets
 
-    async def run(count=300):
-        one, two = Script(), Script()
-        dead = "http://127.0.0.1:9"
-        async with listening(one) as a, listening(two) as b, front(
-            a, b, dead, in_flight=4, timeout_s=0.3
-        ) as (p, client):  # fmt: skip
-            kinds = ["answer 2", "answer 5", "fail 0", "die 3", "wait 2", "leave 1"]
-
-            async def one_of(i):
-                kind = kinds[0] if i % 10 else kinds[1 + i // 10 % 5]
+        async def one_of(i):
+            kind = kinds[0] if i % 10 else kinds[1 + i // 10 % 5]
+            async with at_once:
                 if kind.startswith("leave"):
                     with contextlib.suppress(httpx.TimeoutException):
                         await client.post(CHAT, json={"messages": [{"content": "wait 0.2"}]},
@@ -178,18 +179,27 @@ def test_each_of_many_requests_is_answered_or_refused_once_whatever_fails():
                 answer = await ask(client, kind, stream=kind == "answer 5")
                 return answer.status_code
 
-            seen = Counter(await asyncio.gather(*(one_of(i) for i in range(count))))
-            await until(lambda: sum(p.counters.outcomes.values()) == p.counters.received)
-            done = p.counters.outcomes
-            assert p.counters.received == count
-            assert p.queue.running == [0, 0, 0]
-            assert p.queue.waiting == 0
-            assert seen[504] == done["failed"] > 0
-            assert done["cut"] > 0
-            assert done["left"] <= seen["left"]
-            assert seen[200] + seen[500] + seen[504] + seen["left"] == count
+        seen = Counter(await asyncio.gather(*(one_of(i) for i in range(count))))
+        await until(lambda: sum(p.counters.outcomes.values()) == p.counters.received)
+        return p, seen
 
-    asyncio.run(run())
+
+@pytest.mark.parametrize(
+    "count", [300, pytest.param(10_000, marks=pytest.mark.slow, id="ten thousand")]
+)
+def test_each_of_many_requests_is_answered_or_refused_once_whatever_fails(count):
+    if count > 1000 and not os.environ.get("RHEOSTAT_FUZZ"):
+        pytest.skip("half a minute of CPU time: RHEOSTAT_FUZZ=1 runs it")
+    p, seen = asyncio.run(each_once(count))
+    done = p.counters.outcomes
+    print(count, dict(seen), dict(done))
+    assert p.counters.received == sum(done.values()) == count
+    assert p.queue.running == [0, 0, 0]
+    assert p.queue.waiting == 0
+    assert seen[504] == done["failed"] > 0
+    assert done["cut"] > 0
+    assert done["left"] <= seen["left"]
+    assert seen[200] + seen[500] + seen[504] + seen["left"] == count
 
 
 def test_the_key_is_handed_to_servers_that_order_themselves():

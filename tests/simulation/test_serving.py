@@ -21,13 +21,23 @@ SMALL = Replica(batch_cap=3, cache_tokens=60, chunk=8, base_s=1.0, request_s=0.2
                 context_s=0.03125, prefill_s=0.125, idle_w=1.0, busy_w=3.0)  # fmt: skip
 
 
-def plain(submit, prompt, output, key, r, known=None, patience=math.inf, by_ratio=False):  # noqa: PLR0912
+def plain(  # noqa: PLR0912, PLR0917
+    submit, prompt, output, key, r, known=None, patience=math.inf, by_ratio=False, within=None
+):
     """One step at a time, lists searched anew each time; as the engine's page says."""
     known = [0] * len(submit) if known is None else known
     now, waiting, line, running = 0.0, [], [], []
     left, first, end = list(output), {}, {}
-    todo, coming, n = {}, 0, len(submit)
+    todo, coming, missed, n = {}, 0, 0, len(submit)
     has = lambda i: prompt[i] + output[i] - left[i]  # noqa: E731
+
+    def urgent(waited, i):
+        if within is None:
+            return waited
+        late = sum(now - submit[j] >= within[j] for j in waiting)
+        more = 1.5 * (1 + 100 * (missed + late) / coming) ** 3
+        return 1 + more * (waited / within[i]) ** 8 if waited < within[i] else 1.0
+
     while len(end) < n:
         while coming < n and submit[coming] <= now:
             waiting.append(coming)
@@ -35,12 +45,13 @@ def plain(submit, prompt, output, key, r, known=None, patience=math.inf, by_rati
         while waiting and len(running) + len(line) < r.batch_cap:
             head = min(waiting, key=lambda i: (key[i], i))
             if by_ratio:
-                head = max(waiting, key=lambda i: ((now - submit[i]) / key[i], -i))
+                head = max(waiting, key=lambda i: (urgent(now - submit[i], i) / key[i], -i))
             elif now - submit[min(waiting)] > patience:
                 head = min(waiting)
             held = sum(has(i) for i in running) + sum(has(i) for i in line) + len(running)
             if held + has(head) > r.cache_tokens and running + line:
                 break
+            missed += by_ratio and within is not None and now - submit[head] >= within[head]
             waiting.remove(head)
             line.append(head)
             todo[head] = has(head) - known[head]
@@ -105,10 +116,10 @@ def test_every_token_comes_when_a_plain_server_gives_it(seed, policy, gap, batch
 @given(
     seed=st.integers(0, 2**32 - 1), by_ratio=st.booleans(), gap=st.sampled_from([0.5, 4.0]),
     batch_cap=st.integers(1, 5), cache=st.sampled_from([50, 60, 400]),
-    patience=st.sampled_from([0.0, 5.0, 40.0]),
+    patience=st.sampled_from([0.0, 5.0, 40.0]), bound=st.sampled_from([None, 5.0, 60.0]),
 )  # fmt: skip
 def test_orders_that_change_while_requests_wait_and_known_prefixes(
-    seed, by_ratio, gap, batch_cap, cache, patience
+    seed, by_ratio, gap, batch_cap, cache, patience, bound
 ):
     r = replace(SMALL, batch_cap=batch_cap, cache_tokens=cache)
     asked = requests(seed, gap=gap)
@@ -116,13 +127,15 @@ def test_orders_that_change_while_requests_wait_and_known_prefixes(
     known = np.random.default_rng(seed).integers(0, prompt.astype(int) + 1)
     key = r.cost_s(prompt, output)
     patience = math.inf if by_ratio else patience
+    within = None if bound is None else bound + prompt
     first, end = plain(submit, prompt.astype(int), output.astype(int), key, r, known, patience,
-                       by_ratio)  # fmt: skip
+                       by_ratio, within)  # fmt: skip
     whole = (a.astype(np.int64) for a in (prompt, output, known))
     steps = (r.base_s, r.request_s, r.context_s, r.prefill_s)
     made = run(
-        submit, *whole, key, r.batch_cap, r.cache_tokens, r.chunk, *steps, patience, by_ratio
-    )
+        submit, *whole, key, r.batch_cap, r.cache_tokens, r.chunk, *steps, patience, by_ratio,
+        np.full(len(key), np.inf) if within is None else within,
+    )  # fmt: skip
     assert made[0] == pytest.approx(first, rel=1e-12)
     assert made[1] == pytest.approx(end, rel=1e-12)
 
@@ -223,6 +236,25 @@ def test_in_overload_cost_beats_first_come_and_ageing_bounds_the_longest_wait():
     assert ahead["p99_s"] < cost["p99_s"]
     strict = serve(asked, "cost-oracle", r, ageing=1e9).requests.numpy("end_s")
     assert strict.tolist() == serve(asked, "fcfs", r).requests.numpy("end_s").tolist()
+
+
+def test_a_bound_is_held_by_99_of_100_where_cost_alone_would_break_it():
+    rng = np.random.default_rng(4)
+    n = 4000
+    asked = table({"submit_s": np.cumsum(rng.exponential(0.042, n)),
+                   "prompt_tokens": np.ceil(rng.lognormal(6.5, 1.0, n)),
+                   "output_tokens": rng.integers(20, 200, n)})  # fmt: skip
+    r = Replica(batch_cap=64)
+    fcfs, cost = serve(asked, "fcfs", r).summary(), serve(asked, "cost-oracle", r).summary()
+    bound = 1.2 * fcfs["p99_s"]
+    assert cost["p99_s"] > 1.2 * bound
+    held = serve(asked, "cost-oracle", r, within_s=bound).summary()
+    assert held["p99_s"] <= 1.02 * bound
+    assert cost["mean_latency_s"] < held["mean_latency_s"] < 0.75 * fcfs["mean_latency_s"]
+    loose = serve(asked, "cost-oracle", r, within_s=1e9).requests.numpy("end_s")
+    assert loose.tolist() == serve(asked, "cost-oracle", r).requests.numpy("end_s").tolist()
+    first = serve(asked, "fcfs", r, within_s=bound).summary()
+    assert first == fcfs
 
 
 def test_a_full_cache_puts_requests_back_and_all_are_answered():

@@ -87,7 +87,7 @@ def encoded(prompts: Sequence[str]) -> tuple[Bytes, Rows]:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _count(table: Any, found: Any, times: Any, size: int, slot: int) -> int:
+def _count(table: Any, found: Any, times: Any, size: int, slot: Any) -> int:
     """Count a term; how many different ones there are."""
     mask = len(table) - 1
     at = (slot * 40503 >> 4) & mask
@@ -103,12 +103,12 @@ def _count(table: Any, found: Any, times: Any, size: int, slot: int) -> int:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _slot(block: int, value: int) -> int:
+def _slot(block: int, value: Any) -> Any:
     return block * BUCKETS + ((value ^ (value >> 15)) & (BUCKETS - 1))
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _mixed(value: int, other: int) -> int:
+def _mixed(value: Any, other: Any) -> Any:
     return ((value ^ other) * 16777619) & 0xFFFFFFFF
 
 

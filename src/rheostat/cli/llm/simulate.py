@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,6 +62,13 @@ def simulate(
         float,
         typer.Option(help="Who waits for longer goes first, s; 0 sets no limit.", min=0.0),
     ] = 0.0,
+    within: Annotated[
+        str,
+        typer.Option(
+            help="Bound for 99 of 100 answers, as 90s: requests go sooner as it nears, and "
+            "those that miss it last; or as 1.2x, times the p99 of first come, first served."
+        ),
+    ] = "",
     replicas: Annotated[int, typer.Option(help="Servers of this kind.", min=1)] = 1,
     routing: Annotated[
         str, typer.Option(help="Who is sent where: round-robin, least-work or prefix.")
@@ -85,6 +93,8 @@ def simulate(
     help while requests wait: a line says for how much of the time they do.  cost-oracle knows the
     lengths of the answers beforehand, which no server does: it is the most an order can gain.
     """
+    import math
+
     from rheostat.cli.llm.requests import numbers
     from rheostat.cli.output import put_json, tell, tell_notes, working, write_files
     from rheostat.explanation.serving_report import serving_report
@@ -99,15 +109,17 @@ def simulate(
     times, watts = numbers(step, 4, "--step"), numbers(power, 2, "--power")
     replica = Replica(batch_cap, cache_tokens, chunk, *times, *watts)
     place = Deployment(replicas, routing, prefix_cache, prefill_replicas, transfer)
+    bound = _bound(within, lambda: serve(jobs, "fcfs", replica, deployment=place).summary())
     served = {}
     for policy in o.names(policies):
         with working(f"{policy}: {len(jobs):,} requests"):
             served[policy] = serve(
                 jobs, policy, replica, ageing=ageing, head_start_s=head_start,
-                patience_s=patience or float("inf"), deployment=place,
+                patience_s=patience or float("inf"), within_s=bound, deployment=place,
             )  # fmt: skip
     facts: dict[str, Any] = {
         "requests": len(jobs),
+        "within_s": bound if math.isfinite(bound) else None,
         "policies": {p: s.summary() for p, s in served.items()},
     }
     queued = max(f["queued_share"] for f in facts["policies"].values())
@@ -124,6 +136,23 @@ def simulate(
     print("\t".join(["policy", *keys]))
     for name, values in facts["policies"].items():
         print("\t".join([name, *(f"{values[k]:.6g}" for k in keys)]))
+
+
+def _bound(text: str, first_come: Callable[[], Mapping[str, float]]) -> float:
+    """Seconds of ``--within``: infinite if empty, as a duration, or times the p99 of FCFS."""
+    from rheostat.core.units import parse_duration
+    from rheostat.errors import DataError
+
+    if not text:
+        return float("inf")
+    try:
+        times = float(text[:-1]) if text.endswith("x") else 0.0
+        seconds = times * first_come()["p99_s"] if times else parse_duration(text)
+    except ValueError as error:
+        raise DataError("--within", [f"expected as 90s or 1.2x, got {text!r}"]) from error
+    if not 0 < seconds < float("inf"):
+        raise DataError("--within", [f"expected above 0, as 90s or 1.2x, got {text!r}"])
+    return seconds
 
 
 def _times(served: Served) -> tuple[Any, Any, Any]:

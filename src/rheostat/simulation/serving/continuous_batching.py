@@ -14,7 +14,10 @@ k steps without anybody coming or going take  k q + context B k (k - 1) / 2  sec
 Waiting requests lie in a heap by (key, number), running ones in a heap by the step of their last
 token, which does not change while they run.  Two orders change while requests wait: the one that
 waits longest goes first once it waits longer than ``patience_s``, which leaves its entry in the
-heap, to be passed over; and the highest ratio of response to cost (HRRN) is looked for among all.
+heap, to be passed over; and the highest ratio of urgency to cost is looked for among all.  Urgency
+is the time waited (HRRN), or, where requests shall begin within a bound (``within_s``, each (n,)),
+1 + URGENT (1 + m)^3 (waited / bound)^SHARP until it has passed, m the hundredths of all that came
+which missed it, and 1 after it: who is late goes as cost alone says.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ import numpy as np
 
 from rheostat.simulation.engine.jit import compiled
 
+URGENT, SHARP, HUNDRED = 1.5, 8.0, 100.0
 ABSENT, WAITING, PREFILLING, RUNNING, DONE = 0, 1, 2, 3, 4
 
 
@@ -77,12 +81,32 @@ def _until(gap_s: float, pace_s: float, growth_s: float) -> float:
 
 
 @compiled
-def _highest_ratio(rows: Any, waiting: int, submit_s: Any, cost: Any, now: float) -> int:
-    """Place of the waiting request with the most waiting per cost; the first of equal ones."""
+def _highest_ratio(
+    rows: Any,
+    waiting: int,
+    submit_s: Any,
+    cost: Any,
+    now: float,
+    within_s: Any,
+    missed: int,
+    came: int,
+) -> int:
+    """Place of the waiting request with the most urgency per cost; the first of equal ones.
+
+    ``missed`` of those that ``came`` began late; the more do, the more urgent are the others.
+    """
+    late = 0
+    for i in range(waiting):
+        late += now - submit_s[rows[i]] >= within_s[rows[i]]
+    urgent = URGENT * (1.0 + (missed + late) * HUNDRED / came) ** 3
     best, most = 0, -1.0
     for i in range(waiting):
         row = rows[i]
-        ratio = (now - submit_s[row]) / cost[row]
+        waited_s, bound_s = now - submit_s[row], within_s[row]
+        urgency = 1.0 if bound_s < np.inf else waited_s
+        if waited_s < bound_s < np.inf:
+            urgency += urgent * (waited_s / bound_s) ** SHARP
+        ratio = urgency / cost[row]
         if ratio > most or (ratio == most and row < rows[best]):
             best, most = i, ratio
     return best
@@ -92,7 +116,7 @@ def _highest_ratio(rows: Any, waiting: int, submit_s: Any, cost: Any, now: float
 def run(
     submit_s: Any, prompt: Any, output: Any, known: Any, key: Any, batch_cap: int,
     cache_tokens: int, chunk: int, base_s: float, request_s: float, context_s: float,
-    prefill_s: float, patience_s: float, by_ratio: bool,
+    prefill_s: float, patience_s: float, by_ratio: bool, within_s: Any,
 ) -> Any:  # fmt: skip
     """First token and end of every request (s), seconds busy, with a queue, and returns.
 
@@ -109,7 +133,7 @@ def run(
     over_key, over_row, ending = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int64), 0
     line, line_from, line_to = np.empty(batch_cap, np.int64), 0, 0  # prefilled in this order
     now, step, coming, running, cached, filled = 0.0, 0, 0, 0, 0, 0
-    busy_s, queued_s, returned, done = 0.0, 0.0, 0, 0
+    busy_s, queued_s, returned, done, missed = 0.0, 0.0, 0, 0, 0
     while done < n:
         while coming < n and submit_s[coming] <= now:
             waiting = _push(wait_key, wait_row, waiting, key[coming], coming)
@@ -124,12 +148,13 @@ def run(
                 oldest += 1
             at, late = 0, now - submit_s[oldest] > patience_s
             if by_ratio:
-                at = _highest_ratio(wait_row, waiting, submit_s, key, now)
+                at = _highest_ratio(wait_row, waiting, submit_s, key, now, within_s, missed, coming)
             row = oldest if late else wait_row[at]
             need = prompt[row] + output[row] - left[row]
             if cached + filled + need + running > cache_tokens and running + prefilling > 0:
                 break
             if by_ratio:
+                missed += now - submit_s[row] >= within_s[row]
                 waiting -= 1
                 wait_row[at], wait_key[at] = wait_row[waiting], wait_key[waiting]
             elif not late:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,9 +82,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Admission:
-    """Who of those that wait is next: keys (n,), and the two rules that change with time."""
+    """Who of those that wait is next: keys (n,), and the rules that change with time.
+
+    ``within_s`` are seconds (n,) within which requests shall begin, infinite ones for no bound.
+    """
 
     key: Array
+    within_s: Array
     patience_s: float = np.inf
     by_ratio: bool = False
 
@@ -122,7 +126,7 @@ def through(
     rest = Asked(moved, asked.prompt[more] + 1, asked.output[more] - 1, asked.expected_s[more])
     where, _ = _routed(Deployment(deployment.replicas, "least-work"), replica, rest,
                        deployment.replicas)  # fmt: skip
-    key = Admission(admission.key[more], admission.patience_s, admission.by_ratio)
+    key = replace(admission, key=admission.key[more], within_s=admission.within_s[more])
     late = _group(replica, rest, rest.prompt, where, key)
     made.end[more] = late.end
     made.busy_s += late.busy_s
@@ -146,6 +150,7 @@ def _group(
             asked.output[rows].astype(np.int64), known[rows].astype(np.int64),
             admission.key[rows], r.batch_cap, r.cache_tokens, r.chunk, r.base_s, r.request_s,
             r.context_s, r.prefill_s, float(admission.patience_s), admission.by_ratio,
+            admission.within_s[rows],
         )  # fmt: skip
         made.first[rows], made.end[rows] = first + zero, end + zero
         made.busy_s += busy_s

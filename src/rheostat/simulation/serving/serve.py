@@ -38,6 +38,7 @@ of answers beforehand."""
 
 RANKED = ("shortest-answer", "cost", "hrrn")
 LEAST = 1e-9
+MARGIN = 0.97  # of a bound: who becomes urgent with others waits a little longer
 BY_RATIO = ("hrrn", "hrrn-oracle")
 COLUMNS = (
     Column("start_s", "s", Moment.START, "first token of the answer"),
@@ -90,10 +91,10 @@ class Served:
         }
 
 
-def serve(
+def serve(  # noqa: PLR0913
     requests: JobTable, policy: str = "fcfs", replica: Replica | None = None, *,
     predicted: Array | None = None, ageing: float = 0.0, head_start_s: float = 0.0,
-    patience_s: float = np.inf,
+    patience_s: float = np.inf, within_s: float = np.inf,
     deployment: Deployment | None = None,
 ) -> Served:  # fmt: skip
     """The same requests with when they were answered.
@@ -115,6 +116,10 @@ def serve(
         policy's key: a tenth of the cost goes before who came so much earlier.
     patience_s
         A request that has waited for longer goes first, the longest waiting of these.
+    within_s
+        Bound within which 99 of 100 answers shall come: of those that wait the one goes first whose
+        cost, divided by an urgency that grows as the bound nears, is least; who cannot be answered
+        within it any more is not urgent again.
     deployment
         How many replicas there are and who is sent where; one if None.  Without ``predicted`` the
         router takes every answer to be as long as the mean.
@@ -138,16 +143,21 @@ def serve(
     _check(submit, prompt, output, replica, policy, predicted)
     length = np.full(len(submit), np.nan) if predicted is None else np.asarray(predicted, float)
     key = POLICIES[policy](submit, prompt, length, output, replica)
-    by_ratio = policy in BY_RATIO
+    bounded = policy not in BY_RATIO and policy != "fcfs" and within_s < np.inf
+    by_ratio = policy in BY_RATIO or bounded
     if by_ratio:
         key = np.maximum(key, LEAST)
     elif head_start_s and policy != "fcfs":
         key = submit - submit.min() + head_start_s * np.log10(np.maximum(key, LEAST))
     else:
         key = key + ageing * (submit - submit.min())
-    order = Admission(key, np.inf if by_ratio else patience_s, by_ratio)
     usual = np.full(len(output), output.mean()) if predicted is None else length
     expected = replica.cost_s(prompt, usual)
+    bound = np.full(len(submit), np.inf)
+    if bounded:
+        seen = output if policy.endswith("-oracle") else usual
+        bound = np.maximum(MARGIN * within_s - _answering(replica, prompt, seen), LEAST)
+    order = Admission(key, bound, np.inf if by_ratio else patience_s, by_ratio)
     blocks = prefix_blocks(requests) if deployment.prefix_cache_tokens else None
     made = through(deployment, replica, Asked(submit, prompt, output, expected, blocks), order)
     late = {"ttft_s": made.first - submit, "latency_s": made.end - submit}
@@ -161,6 +171,15 @@ def serve(
         answered, span_s, made.busy_s / count, made.queued_s / count, energy_j, made.returned,
         made.known_share,
     )  # fmt: skip
+
+
+def _answering(replica: Replica, prompt: Array, output: Array) -> Array:
+    """Seconds from admission to the last token where all places are taken, (n,).
+
+    By Little's law: one request of mean cost ends in every mean cost, and all places run.
+    """
+    places = min(replica.batch_cap, replica.cache_tokens / (prompt + output).mean())
+    return np.asarray(places * replica.cost_s(prompt, output).mean() * output / output.mean())
 
 
 def _check(
