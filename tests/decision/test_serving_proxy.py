@@ -100,7 +100,7 @@ async def front(*upstreams, in_flight=1, most_waiting=1000, order=None, **option
         async with listening(proxy_app(proxy)) as url:
             limits = httpx.Limits(max_connections=None)
             async with httpx.AsyncClient(
-                base_url=url, trust_env=False, timeout=30, limits=limits
+                base_url=url, trust_env=False, timeout=600, limits=limits
             ) as client:
                 yield proxy, client
 

@@ -87,16 +87,16 @@ def encoded(prompts: Sequence[str]) -> tuple[Bytes, Rows]:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _count(table: Any, found: Any, times: Any, size: int, slot: Any) -> int:
+def _count(table: Any, slots_of: Any, times: Any, size: int, slot: Any) -> int:
     """Count a term; how many different ones there are."""
     mask = len(table) - 1
     at = (slot * 40503 >> 4) & mask
     while table[at] > 0:
-        if found[table[at] - 1] == slot:
+        if slots_of[table[at] - 1] == slot:
             times[table[at] - 1] += 1.0
             return size
         at = (at + 1) & mask
-    found[size] = slot
+    slots_of[size] = slot
     times[size] = 1.0
     table[at] = size + 1
     return size + 1
@@ -129,7 +129,7 @@ def _word(text: Any, begin: int) -> Any:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _count_words(text: Any, opening: int, table: Any, found: Any, times: Any, sizes: Any) -> int:
+def _count_words(text: Any, opening: int, table: Any, slots_of: Any, times: Any, sizes: Any) -> int:
     """Blocks 0, 2 and 4; how many different terms there are."""
     size, before, different, i = 0, 0, 0, 0
     heads = np.empty(PAIRED, np.int64)
@@ -143,14 +143,14 @@ def _count_words(text: Any, opening: int, table: Any, found: Any, times: Any, si
         both = _mixed(_mixed(before, 7), value)
         for block in (0, 2):
             if block == 0 or asked:
-                size = _count(table, found, times, size, _slot(block, value))
+                size = _count(table, slots_of, times, size, _slot(block, value))
                 if sizes[1] > 1:
-                    size = _count(table, found, times, size, _slot(block, both))
+                    size = _count(table, slots_of, times, size, _slot(block, both))
         before = value
         if asked and different < PAIRED and not np.any(heads[:different] == value):
             for other in heads[:different]:
                 pair = _mixed(_mixed(0, min(value, other)), max(value, other))
-                size = _count(table, found, times, size, _slot(4, pair))
+                size = _count(table, slots_of, times, size, _slot(4, pair))
             heads[different] = value
             different += 1
     return size
@@ -158,7 +158,7 @@ def _count_words(text: Any, opening: int, table: Any, found: Any, times: Any, si
 
 @numba.njit(cache=True, error_model="numpy")
 def _count_pieces(
-    text: Any, opening: int, table: Any, found: Any, times: Any, size: int
+    text: Any, opening: int, table: Any, slots_of: Any, times: Any, size: int
 ) -> int:  # fmt: skip
     """Blocks 1 and 3, a space before and after what stands between spaces; so many terms then."""
     i = 0
@@ -172,16 +172,16 @@ def _count_pieces(
                 byte = 32 if at < i or at == end else np.int64(text[at])
                 value = _mixed(value, byte)
                 if at >= start + 2:
-                    size = _count(table, found, times, size, _slot(1, value))
+                    size = _count(table, slots_of, times, size, _slot(1, value))
                     if start < opening:
-                        size = _count(table, found, times, size, _slot(3, value))
+                        size = _count(table, slots_of, times, size, _slot(3, value))
         i = end + 1
     return size
 
 
 @numba.njit(cache=True, error_model="numpy")
-def count_terms(text: Any, table: Any, found: Any, times: Any, sizes: Any) -> int:
-    """Different terms of a prompt, in ``found`` with ``times``; how many there are.
+def count_terms(text: Any, table: Any, slots_of: Any, times: Any, sizes: Any) -> int:
+    """Different terms of a prompt, in ``slots_of`` with ``times``; how many there are.
 
     ``table`` is all 0, its length a power of two of at least twice the terms.
     """
@@ -196,8 +196,8 @@ def count_terms(text: Any, table: Any, found: Any, times: Any, sizes: Any) -> in
         if text[i] == 10:
             opening = i
             break
-    size = _count_words(text, opening, table, found, times, sizes)
-    return _count_pieces(text, opening, table, found, times, size)
+    size = _count_words(text, opening, table, slots_of, times, sizes)
+    return _count_pieces(text, opening, table, slots_of, times, size)
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -224,7 +224,7 @@ def _counted(data: Any, ends: Any) -> Any:
     for i in range(n):
         most = max(most, ends[i + 1] - ends[i])
     most = room(most)
-    found, times = np.empty(most, np.int64), np.empty(most)
+    slots_of, times = np.empty(most, np.int64), np.empty(most)
     table = np.zeros(table_size(most), np.int32)
     slots, counts = np.empty(1024, np.int32), np.empty(1024)
     starts, sizes, filled = np.zeros(n + 1, np.int64), np.zeros((n, SIZES)), 0
@@ -232,13 +232,13 @@ def _counted(data: Any, ends: Any) -> Any:
         text = data[ends[i] : ends[i + 1]]
         part = table[: table_size(room(len(text)))]
         part[:] = 0
-        size = count_terms(text, part, found, times, sizes[i])
+        size = count_terms(text, part, slots_of, times, sizes[i])
         if filled + size > len(slots):
             more = max(2 * len(slots), filled + size)
             wider, longer = np.empty(more, np.int32), np.empty(more)
             wider[:filled], longer[:filled] = slots[:filled], counts[:filled]
             slots, counts = wider, longer
-        slots[filled : filled + size] = found[:size]
+        slots[filled : filled + size] = slots_of[:size]
         counts[filled : filled + size] = times[:size]
         filled += size
         starts[i + 1] = filled
