@@ -110,6 +110,16 @@ def test_answers_without_a_program_are_asked_for_again(reply, words) -> None:
     assert words in last_words(requests[3])
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [SOURCE, f"Build it:\n```sh\ngcc a.c\n```\n```cpp\n{SOURCE}```\nIt prints\n```\n1\n```\n"],
+)
+def test_a_program_without_a_fence_or_among_several_is_taken(reply) -> None:
+    variants, requests = play(["", "", reply], [GOOD], translate())
+    assert [v.text for v in variants] == [SOURCE]
+    assert len(requests) == 3
+
+
 def test_corrections_end() -> None:
     replies = ["", "", *(program(str(i)) for i in range(9))]
     variants, _ = play(replies, [RACY], translate(most_corrections=2))
