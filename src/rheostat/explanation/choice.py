@@ -96,7 +96,12 @@ def _grid(front: Front, chosen: int | None, base: int | None) -> Grid:
         cells += [] if grade is None else [GRADES[grade[i]]]
         rows.append((*cells, _mark(front, i, chosen, base)))
     heads = ["", *front.knobs, *map(plain_name, names), *(f"Δ {_cost(q)}" for q in deltas)]
-    units = ["", *("" for _ in front.knobs), *map(unit_of, names), *("%" for _ in deltas)]
+    units = [
+        "",
+        *(u if (u := unit_of(k)) in ("Hz", "B") else "" for k in front.knobs),
+        *map(unit_of, names),
+        *("%" for _ in deltas),
+    ]
     heads += [] if support is None else ["runs"]
     heads += ([] if grade is None else ["evidence"]) + ["choice"]
     return Grid(tuple(heads), tuple(rows), (*units, *[""] * (len(heads) - len(units))), chosen)
@@ -302,7 +307,10 @@ def _reasons(choice: Assignment, front: Front | None) -> list[str]:
     if because.support is not None:
         kind = f"{because.evidence}, " if because.evidence else ""
         runs = round(because.support)
-        said.append(f"Evidence: {kind}{runs} similar past run{'s' * (runs != 1)}.")
+        plural = "s" * (runs != 1)
+        here = because.evidence == "measured"
+        counted = f"run{plural} at this setting" if here else f"similar past run{plural}"
+        said.append(f"Evidence: {kind}{runs} {counted}.")
     return said
 
 

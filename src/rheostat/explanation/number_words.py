@@ -131,14 +131,16 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
     ('9.13 MJ [8.7 9.5]', '28 min [27 30]')
     >>> spanned(68640, 32520, 118800, "s"), spanned(412.8, 412.4, 413.3, "s")
     ('19.1 h [9 33]', '6.88 min [6.87 6.89]')
+    >>> spanned(733.4, 732.4, 734.4, "s")
+    '12.22 min [12.21 12.24]'
     >>> spanned(12.0, float("nan"), float("nan"), "W")
     '12 W'
     """
     if not (math.isfinite(low) and math.isfinite(high)) or low == high:
         return quantity(value, unit)
     size, label = _scale(abs(value), unit)
-    shown = f"{value / size:.3g}"
     digits = _digits(value / size, (high - low) / size)
+    shown = max(f"{value / size:.3g}", f"{value / size:.{digits}f}", key=len)
     bounds = f"[{low / size:.{digits}f} {high / size:.{digits}f}]"
     return f"{shown} {label} {bounds}" if label else f"{shown} {bounds}"
 
