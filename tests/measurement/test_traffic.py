@@ -54,3 +54,30 @@ def test_recorded_requests_are_in_order_of_time(tmp_path):
     (tmp_path / "t.csv").write_text("submit_s,prompt_tokens,output_tokens\n0,1,1\n")
     with pytest.raises(DataError, match="no column start_s"):
         read_recorded(tmp_path / "t.csv")
+
+
+EDGES = {
+    "answered at once": ("5,5,5,1,1", True), "ends before it starts": ("5,7,6,1,1", False),
+    "starts before it comes": ("5,4,6,1,1", False), "no prompt": ("5,6,7,0,1", False),
+    "no answer": ("5,6,7,1,0", False), "no end": ("5,6,inf,1,1", False),
+    "came at no time": ("inf,inf,inf,1,1", False), "unknown": ("5,,7,1,1", False),
+    "words": ("5,6,7,x,1", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EDGES)
+def test_a_recorded_request_has_lengths_and_moments_in_order(what, tmp_path):
+    from rheostat.measurement.serving.traffic import read_recorded
+
+    row, kept = EDGES[what]
+    head, usual = "submit_s,start_s,end_s,prompt_tokens,output_tokens\n", "1,2,3,1,1\n"
+    (tmp_path / "t.csv").write_text(f"{head}{usual}{row}\n")
+    jobs = read_recorded(tmp_path / "t.csv")
+    assert len(jobs) == 1 + kept
+    assert [(n.count, n.dropped) for n in jobs.notes] == ([] if kept else [(1, True)])
+    (tmp_path / "t.csv").write_text(f"{head}{row}\n")
+    if kept:
+        assert read_recorded(tmp_path / "t.csv").frame["end_s"].to_list() == [0.0]
+    else:
+        with pytest.raises(DataError, match="no row was answered after it came"):
+            read_recorded(tmp_path / "t.csv")
