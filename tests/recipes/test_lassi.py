@@ -101,8 +101,8 @@ def test_the_same_program_again_is_not_run_and_the_next_question_is_warmer() -> 
     ("reply", "words"),
     [("Add a pragma.", "one fenced block"), ("I'm sorry, no.", "one fenced block"),
      ((f"```c\n{SOURCE}", "length"), "cut off"),
-     (f"```c\n{SERIAL}```", "not C with OpenMP"),
-     (f"```c\n{SERIAL}// #pragma omp parallel\n```", "not C with OpenMP")],
+     (f"```c\n{SERIAL}```", "plain C, not C with OpenMP"),
+     (f"```c\n{SERIAL}// #pragma omp parallel\n```", "plain C, not C with OpenMP")],
 )  # fmt: skip
 def test_answers_without_a_program_are_asked_for_again(reply, words) -> None:
     variants, requests = play(["", "", reply, program("a")], [GOOD], translate())

@@ -31,9 +31,7 @@ PACKS = {
   sees them after its end or after `#pragma omp target update from(a[0:n])`.
 - `collapse(2)` joins nested loops; there is no break out of them.""",
     "serial": """Plain C on one thread: no pragmas, no kernels, no device memory.
-- Threads of a grid become nested loops; shared memory becomes a local array; an atomic update
-  becomes a plain one. Memory is allocated once with malloc, and copies between host and device go.
-- What all threads do before a barrier is one loop, what they do after it the next.""",
+- An atomic update becomes a plain one.""",
     "cuda": """CUDA runs a kernel once per thread of a grid of blocks.
 - `__global__ void k(...)` computes its index as `blockIdx.x * blockDim.x + threadIdx.x` and returns
   where it is beyond the end. `k<<<blocks, threads>>>(...)` starts it.
@@ -41,6 +39,13 @@ PACKS = {
 - Threads of a block share `__shared__` arrays; `__syncthreads()` lies between writing and reading.
 - Sums over threads need atomicAdd or a reduction in shared memory.""",
 }
+FROM_CUDA = """Coming from CUDA:
+- A kernel becomes a plain function with a loop over all its threads: the computed index is the
+  loop's counter, and `if (i < n)` its bound. `__global__`, `<<<...>>>` and blockIdx go.
+- Arrays of the device go: the loop works on the host's arrays, and cudaMalloc, cudaMemcpy, cudaFree
+  and the header of CUDA go with them.
+- Shared memory becomes a local array of a loop over blocks. What all threads of a block do before
+  `__syncthreads()` is one loop, what they do after it the next."""
 ENERGY_PACK = """What a program does with memory and in its inner loops decides its energy.
 - Walk arrays in the order in which they lie. Exchange loops so that the innermost moves by one.
 - Compute what does not change before the loop: calls of exp, sqrt, pow, divisions by a constant.
@@ -70,12 +75,34 @@ def description_question(source: str) -> list[Message]:
     return [Message("system", PLAIN_PERSONA), Message("user", asked)]
 
 
+def context_pack(language: str, to: str) -> str:
+    """What a translator has to know of the languages.
+
+    Parameters
+    ----------
+    language, to : str
+        Of source and translation.
+
+    Returns
+    -------
+    str
+        A page.
+
+    Examples
+    --------
+    >>> FROM_CUDA in context_pack("cuda", "openmp"), FROM_CUDA in context_pack("serial", "openmp")
+    (True, False)
+    """
+    return f"{PACKS[to]}\n\n{FROM_CUDA}" if language == "cuda" != to else PACKS[to]
+
+
 def translation_question(
-    source: str, to: str, summary: str, description: str, note: str = "", *, cxx: bool = False
-) -> list[Message]:
+    source: str, to: str, pack: str, summary: str, description: str, note: str = "", *,
+    cxx: bool = False,
+) -> list[Message]:  # fmt: skip
     """The task: context, its summary, the description, the source; in C++ what was C++ or CUDA."""
     parts = [
-        f"Background:\n{PACKS[to]}",
+        f"Background:\n{pack}",
         *([f"In short:\n{summary}"] if summary else []),
         *([f"The program:\n{description}"] if description else []),
         f"Rewrite it in {(CXX_LANGUAGES if cxx else LANGUAGES)[to]}. It must print the same "

@@ -150,14 +150,15 @@ def lassi_steps(original: Program, to: str, talk: Conversation, options: LassiOp
     beside = code_prompts.files_beside(original.files, original.sources[0])
     try:
         summary = description = ""
+        pack = code_prompts.context_pack(original.language, to)
         if options.self_prompting:
-            summary = talk.ask(code_prompts.summary_question(code_prompts.PACKS[to])).text
+            summary = talk.ask(code_prompts.summary_question(pack)).text
             description = talk.ask(code_prompts.description_question(source)).text
 
         def question(note: str = "") -> list[Message]:
             said = "\n\n".join(filter(None, (beside, note)))
             return code_prompts.translation_question(
-                source, to, summary, description, said, cxx=original.is_cxx
+                source, to, pack, summary, description, said, cxx=original.is_cxx
             )
 
         flags = tuple(f for f in original.flags if f != "-fopenmp")
@@ -246,8 +247,10 @@ def _complaint(answer: CodeAnswer, language: str) -> str:
         return "The answer was cut off: give the program alone, without comments."
     if answer.state != GOOD:
         return "Answer with the whole program in one fenced block."
-    if language_of({"answer": COMMENT.sub("", answer.text)}) != language:
-        return f"This program is not {code_prompts.LANGUAGES.get(language, language)}."
+    got = language_of({"answer": COMMENT.sub("", answer.text)})
+    if got != language:
+        names = [code_prompts.LANGUAGES.get(x, x) for x in (got, language)]
+        return f"The last answer was {names[0]}, not {names[1]}."
     return ""
 
 
