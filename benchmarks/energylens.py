@@ -15,7 +15,8 @@ predicted energy is compared with the least measured one.
     splitwise     Splitwise's Llama 2 70B on A100, (prompt, batch): 2, 4 or 8 GPUs
 
 Methods: ours, its law alone (ours-law), ours with measurements that it asked for itself (ours-next,
-`rheostat llm fit --next`); the others learn from random measurements; rules learn nothing.
+`rheostat llm fit --next`) and with kernel tables as prior (ours-kernels); the others learn from
+random measurements; rules learn nothing.
 
 Scores: top1, share of scenarios in which the choice is the best; excess_energy, mean of what the
 choice takes above the best; pairwise, share of pairs ordered rightly; median_ape and coverage of
@@ -31,6 +32,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,9 +47,11 @@ from sklearn.linear_model import LinearRegression
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
 from rheostat.measurement.read import read
+from rheostat.measurement.serving.kernels import read_kernels
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
+from rheostat.prediction.serving_law.kernel_prior import kernel_prior
 from rheostat.prediction.serving_law.operon_law import OperonLaw
 from rheostat.prediction.serving_law.predictor import NOISE
 from rheostat.tradeoff.decisive import most_decisive
@@ -56,6 +60,7 @@ ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared"
 FILE = ROOT / "llm" / "mlenergy_v3" / "mlenergy_v3_llm_mllm.csv"
 V2 = ROOT / "llm" / "mlenergy_v2" / "mlenergy_v2_llm_mllm.csv"
 SPLITWISE = ROOT / "llm" / "splitwise" / "perf_model.csv"
+KERNELS = ROOT / "llm" / "aiconfigurator"
 TARGET = "energy_per_token_j"
 SAMPLES, ASKED, FIRST, BATCH, Z90 = (20, 50, 100, 300), (20, 30, 50, 100, 300), 5, 5, 1.645
 Groups = list[np.ndarray]
@@ -209,14 +214,22 @@ def drawn(runs: JobTable, size: int, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).choice(len(runs), size, replace=False))
 
 
-def law(residual: bool) -> Callable[..., tuple[np.ndarray, Answer]]:
-    """Ours, fitted to a random sample."""
+def law(residual: bool, kernels: Path | None = None) -> Callable[..., tuple[np.ndarray, Answer]]:
+    """Ours, fitted to a random sample; with kernel tables as prior where given."""
 
     def fit(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:
         rows = drawn(runs, size, seed)
-        return rows, asked(ServingLaw(residual=residual).fit(runs.rows(rows)), also or runs)
+        prior = kernel_tables(kernels) if kernels else None
+        model = ServingLaw(residual=residual, kernels=prior)
+        return rows, asked(model.fit(runs.rows(rows)), also or runs)
 
     return fit
+
+
+@cache
+def kernel_tables(directory: Path) -> dict[str, dict[str, float]]:
+    """Prior medians from the tables, read once."""
+    return kernel_prior(read_kernels(directory))
 
 
 def law_next(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:
@@ -285,6 +298,8 @@ METHODS: dict[str, Any] = {
     "ours": law(residual=True), "ours-law": law(residual=False), "ours-next": law_next,
     "energylens": closed_form, "wilkins": wilkins, "gbm": boosted,
 }  # fmt: skip
+if KERNELS.exists():
+    METHODS["ours-kernels"] = law(True, KERNELS)
 if find_spec("pyoperon"):
     METHODS["operon"] = operon
 RULES: dict[str, Callable[[JobTable], np.ndarray]] = {

@@ -27,6 +27,12 @@ Runs = Annotated[
 ]
 
 
+Kernels = Annotated[
+    Path | None,
+    typer.Option(help="Kernel tables (a directory of AIConfigurator's) as prior of their GPUs."),
+]
+
+
 def fit(
     runs: Runs,
     latex: Annotated[bool, typer.Option("--latex", help="Print the equation as LaTeX.")] = False,
@@ -44,6 +50,7 @@ def fit(
     save: Annotated[
         Path | None, typer.Option("--save", help="Keep the law in this file.", writable=True)
     ] = None,
+    kernels: Kernels = None,
     seed: o.Seed = 0,
     where: o.Where = None,
     form: o.Form = "",
@@ -63,7 +70,7 @@ def fit(
     if symbolic:
         _formula(jobs, symbolic, save, seed, json=json)
         return
-    law = ServingLaw().fit(jobs)
+    law = ServingLaw(kernels=_prior(kernels)).fit(jobs)
     if save is not None:
         persist.save(law, save)
         tell(f"wrote {save}")
@@ -103,6 +110,7 @@ def plan(
     ttft: Annotated[
         str, typer.Option(help="Over the trace, 99 % of first tokens within this time.")
     ] = "10s",
+    kernels: Kernels = None,
     replicas: Annotated[int, typer.Option(help="Most replicas for the trace.", min=1)] = 8,
     html: o.Html = None,
     figure: o.Figure = None,
@@ -124,7 +132,7 @@ def plan(
     from rheostat.tradeoff.rules import Weighted
 
     jobs = o.load(runs, form, mapped, units=unit)
-    law = ServingLaw().fit(jobs)
+    law = ServingLaw(kernels=_prior(kernels)).fit(jobs)
     own = of_service(jobs, app, workload)
     settings = o.space(knob).settings() if knob else None
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
@@ -139,6 +147,21 @@ def plan(
         _show(front, None, {}, json=json, html=html, figure=figure, stop=stop)
         raise
     _show(front, choice, _simple(front, limits), aim, json=json, html=html, figure=figure)
+
+
+def _prior(directory: Path | None) -> dict[str, dict[str, float]] | None:
+    """Prior medians from kernel tables, where a directory of them is given."""
+    from rheostat.cli.output import tell, working
+    from rheostat.measurement.serving.kernels import read_kernels
+    from rheostat.prediction.serving_law.kernel_prior import kernel_prior
+
+    if directory is None:
+        return None
+    with working(f"reading {directory}"):
+        made = kernel_prior(read_kernels(directory))
+    for device, numbers in made.items():
+        tell(f"{device}: " + ", ".join(f"{k} {v:.2f}" for k, v in numbers.items()))
+    return made
 
 
 def _aimed(

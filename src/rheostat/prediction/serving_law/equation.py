@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from rheostat.prediction.serving_law.law import NAMES, PARAMETERS
+from rheostat.prediction.serving_law.law import HIGHEST, NAMES, PARAMETERS
 from rheostat.prediction.serving_law.predictor import ServingLaw
 
 TEXT = """t = host + request B + sqrt(t_w^2 + t_c^2) + t_k
@@ -53,10 +53,9 @@ def intervals(law: ServingLaw, level: float = 0.9) -> dict[str, tuple[float, flo
     """Value, low and high of each parameter: the prior of all machines, narrowed by the runs."""
     deviation = np.sqrt(np.diag(law.common_covariance()))
     z = float(norm.ppf((1 + level) / 2))
-    return {
-        name: (float(np.exp(v)), float(np.exp(v - z * s)), float(np.exp(v + z * s)))
-        for name, v, s in zip(NAMES, law.log_parameters_, deviation, strict=True)
-    }
+    moves = np.array([0.0, -z, z])[:, None] * deviation
+    values = np.exp(np.minimum(law.log_parameters_ + moves, HIGHEST)).T
+    return {n: (float(v), float(a), float(b)) for n, (v, a, b) in zip(NAMES, values, strict=True)}
 
 
 def as_text(law: ServingLaw) -> str:

@@ -67,6 +67,8 @@ NAMES = tuple(p.name for p in PARAMETERS)
 MEDIAN = np.log([p.median for p in PARAMETERS])
 SPREAD = np.array([variance(LEVELS[p.name]) ** 0.5 for p in PARAMETERS])
 """Standard deviation of each log-parameter at one configuration before anything is measured."""
+HIGHEST = np.where([n in ("bandwidth", "compute") for n in NAMES], 0.0, np.inf)
+"""No rate is above the maker's."""
 LEAST_HEADROOM = 0.05
 """Share of the rated power that is left for work at the tightest cap that is told apart."""
 
@@ -77,8 +79,7 @@ def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array]:
     ``log_parameters`` are those of all rows, (k,), or of each row, (n, k).
     """
     (host, request, bandwidth, compute, cache, sync, exchange, experts, static, moving,
-     computing, _) = np.exp(log_parameters).T  # fmt: skip
-    bandwidth, compute = np.minimum(bandwidth, 1.0), np.minimum(compute, 1.0)  # the maker's rates
+     computing, _) = np.exp(np.minimum(log_parameters, HIGHEST)).T  # fmt: skip
     touched = 1.0 - np.exp(-experts * c.batch * c.active / c.params)
     weights_b = c.weight_b * (c.active + (c.params - c.active) * touched)
     root = np.sqrt(c.active / 1e9)
@@ -99,9 +100,8 @@ def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array]:
 
 def prefill_s(log_parameters: Array, c: Configurations) -> Array:
     """Seconds that computing the prompts takes, per token of the answers: (n,)."""
-    numbers = np.exp(log_parameters).T
-    compute = np.minimum(numbers[NAMES.index("compute")], 1.0)
-    return np.asarray(numbers[NAMES.index("prefill")] * token_s(compute, c))
+    numbers = np.exp(np.minimum(log_parameters, HIGHEST)).T
+    return np.asarray(numbers[NAMES.index("prefill")] * token_s(numbers[NAMES.index("compute")], c))
 
 
 def token_s(compute: Array | float, c: Configurations) -> Array:

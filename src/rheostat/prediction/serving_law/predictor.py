@@ -23,8 +23,10 @@ from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.serving_law import sharing
+from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
-from rheostat.prediction.serving_law.law import MEDIAN, NAMES, jacobian, prefill_s, step
+from rheostat.prediction.serving_law.kernel_prior import KernelPrior
+from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, NAMES, jacobian, prefill_s, step
 
 TARGETS = ("itl_s", "energy_per_token_j")
 NOISE, SCATTER = 0.02, 0.1
@@ -41,6 +43,7 @@ class ServingLaw:
     Parameters
     ----------
     residual : whether what the law leaves over is learned, too
+    kernels : prior medians of GPU types, `kernel_prior`
     n_draws : draws of the answer
     seed : int
 
@@ -61,8 +64,12 @@ class ServingLaw:
     is not answered (NaN); an unknown accelerator or weight precision is a `DataError`.
     """
 
-    def __init__(self, *, residual: bool = True, n_draws: int = 200, seed: int = 0) -> None:
+    def __init__(
+        self, *, residual: bool = True, kernels: KernelPrior | None = None, n_draws: int = 200,
+        seed: int = 0,
+    ) -> None:  # fmt: skip
         self.residual = residual
+        self.kernels = kernels
         self.n_draws = n_draws
         self.seed = seed
 
@@ -72,13 +79,13 @@ class ServingLaw:
         kept, logs = _measured(jobs)
         self.seen_ = Configurations.of(kept)
         self.factor_, self.weights_ = None, np.zeros(2 * len(kept))
-        at = np.tile(MEDIAN, (len(kept), 1))
+        at = self._medians(self.seen_)
         self.slopes_ = jacobian(at, self.seen_)
         if len(kept):
             shared = sharing.levels(self.seen_, self.seen_)
             for turn in range(STEPS):
                 self._linearised(at, logs.T.ravel(), shared)
-                move = np.clip(self._parameters(shared) - at, -LONGEST, LONGEST)
+                move = np.clip(self._parameters(shared, self.seen_) - at, -LONGEST, LONGEST)
                 at = at + move * (1.0 if turn < CAREFUL else 0.7)
                 if np.abs(move).max() < CLOSE:
                     break
@@ -122,7 +129,7 @@ class ServingLaw:
             raise NotFitted(self)
         kinds = [TARGETS.index(name) for name in quantities]
         known, among = sharing.levels(self.seen_, asked), sharing.levels(asked, asked)
-        at = self._parameters(known)
+        at = self._parameters(known, asked)
         rows = np.concatenate([np.arange(len(asked)) + k * len(asked) for k in kinds])
         mean, slopes = np.concatenate(step(at, asked))[rows], jacobian(at, asked)[rows]
         spread = self._covariance(among, slopes, slopes, kinds, kinds)
@@ -134,12 +141,13 @@ class ServingLaw:
 
     def log_parameters_of(self, asked: Configurations) -> Array:
         """The most likely log-parameters of each configuration, (m, k)."""
-        return self._parameters(sharing.levels(self.seen_, asked))
+        return self._parameters(sharing.levels(self.seen_, asked), asked)
 
     @property
     def parameters_(self) -> Mapping[str, float]:
         """The law's parameters by name, in their units: those of a configuration not measured."""
-        return dict(zip(NAMES, np.exp(self.log_parameters_).tolist(), strict=True))
+        numbers = np.exp(np.minimum(self.log_parameters_, HIGHEST))
+        return dict(zip(NAMES, numbers.tolist(), strict=True))
 
     def common_covariance(self) -> Array:
         """Covariance (k, k) of ``log_parameters_``: the prior narrowed by the measurements."""
@@ -156,14 +164,25 @@ class ServingLaw:
     def _linearised(self, at: Array, logs: Array, shared: Mapping[str, Array]) -> None:
         """The Gaussian whose law is the tangent at the parameters ``at``, (n, k)."""
         self.slopes_ = jacobian(at, self.seen_)
-        moved = np.sum(self.slopes_.reshape(2, *at.shape) * (at - MEDIAN), axis=2).ravel()
+        moved = np.sum(
+            self.slopes_.reshape(2, *at.shape) * (at - self._medians(self.seen_)), axis=2
+        ).ravel()
         spread = self._covariance(shared, self.slopes_, self.slopes_, (0, 1), (0, 1))
         noise = NOISE if self.residual else SCATTER
         self.factor_ = cho_factor(spread + np.eye(len(spread)) * noise**2)
         left = logs - np.concatenate(step(at, self.seen_)) + moved
         self.weights_ = cho_solve(self.factor_, left)
 
-    def _parameters(self, shared: Mapping[str, Array]) -> Array:
+    def _medians(self, c: Configurations) -> Array:
+        """Prior medians of the log-parameters of each configuration, (n, k)."""
+        at = np.tile(MEDIAN, (len(c), 1))
+        for device, numbers in (self.kernels or {}).items():
+            rows = [i for i, name in enumerate(c.gpu) if accelerator(name) is accelerator(device)]
+            for name, value in numbers.items():
+                at[rows, NAMES.index(name)] = np.log(value)
+        return at
+
+    def _parameters(self, shared: Mapping[str, Array], c: Configurations) -> Array:
         """Log-parameters (m, k) of rows that share so much with the measured ones, (n, m)."""
         n = len(self.seen_)
         pull = (self.slopes_ * self.weights_[:, None]).reshape(2, n, len(NAMES)).sum(axis=0)
@@ -171,7 +190,7 @@ class ServingLaw:
             sharing.covariance(shared, sharing.PARAMETERS[name]).T @ pull[:, k]
             for k, name in enumerate(NAMES)
         ]
-        return np.asarray(MEDIAN + np.stack(moves, axis=1))
+        return np.asarray(self._medians(c) + np.stack(moves, axis=1))
 
     def _covariance(
         self, shared: Mapping[str, Array], of_a: Array, of_b: Array,
