@@ -13,6 +13,10 @@ from rheostat.cli import run
 from rheostat.core.front import Front
 from rheostat.errors import DataError, Infeasible
 from rheostat.prediction.serving_law import ServingLaw
+from rheostat.prediction.serving_law.accelerators import accelerator
+from rheostat.prediction.serving_law.configurations import Configurations
+from rheostat.prediction.serving_law.law import NAMES
+from rheostat.recipes.serving_limits import MEMORY, TTFT, with_limits
 from rheostat.recipes.serving_prices import CARBON, COST, Prices, priced
 from rheostat.recipes.serving_trace import (
     TraceLimits,
@@ -80,6 +84,40 @@ def test_a_trace_gets_the_least_energy_that_holds_the_limit_with_as_few_replicas
     long = trace().with_columns([], prompt_tokens=10**9)
     with pytest.raises(DataError, match="no setting holds"):
         plan_for_trace(law, front(), long, TraceLimits())
+
+
+def test_first_tokens_take_the_prompt_and_a_step_and_memory_holds_weights_and_caches():
+    law = ServingLaw().fit(runs(24))
+    made = with_limits(front(), law, prompt_tokens=1000, context_tokens=2000)
+    at = Configurations.of(front().alternatives)
+    compute = np.exp(law.log_parameters_of(at))[:, NAMES.index("compute")]
+    rate = np.array([989e12, 2 * 2250e12]) * np.minimum(compute, 1.0)
+    assert made.mean(TTFT) == pytest.approx([0.02, 0.01] + 1000 * 2 * 8e9 / rate)
+    taken = 16e9 + 50 * 2000 * 131_072
+    assert made.mean(MEMORY) == pytest.approx([taken / 80e9, taken / 360e9])
+
+
+def test_the_command_holds_first_tokens_memory_and_power_caps(tmp_path, capsys):
+    runs(36, seed=1).frame.write_csv(tmp_path / "runs.csv")
+    call = ["llm", "plan", str(tmp_path / "runs.csv"), "--app", "m1", "--json"]
+
+    def chosen(*more):
+        assert run([*call, *more]) == 0
+        return json.loads(capsys.readouterr().out)["choice"]["setting"]
+
+    free, tight = chosen(), chosen("--context-tokens", "8000")
+    assert tight["batch_cap"] * 8000 * 131_072 * (14 / 8) ** 0.5 + 28e9 <= (
+        0.9 * tight["gpus"] * accelerator(tight["gpu_model"]).memory_b)  # fmt: skip
+    assert tight != free
+    assert chosen("--knob", "power_cap_w=350,1000")["power_cap_w"] == 1000  # no cap saves energy
+    least = chosen(
+        "--knob", "power_cap_w=350,1000", "--knob", "batch_cap=64,256", "--power", "360W"
+    )
+    assert least["power_cap_w"] == 350
+    assert chosen("--prompt-tokens", "4000", "--ttft", "10s") == free
+    assert run([*call, "--prompt-tokens", "4000", "--ttft", "1ms"]) == 3
+    assert run([*call, "--ttft", "1s"]) == 1
+    assert "--prompt-tokens" in capsys.readouterr().err
 
 
 def test_the_command_plans_by_cost_and_for_a_trace(tmp_path, capsys):

@@ -28,7 +28,8 @@ from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.decisive import most_decisive
 
 OBJECTIVES = ("itl_s", "energy_per_token_j")
-KNOBS = ("gpu_model", "gpus", "tp", "pp", "ep", "dp", "batch_cap")
+PLACEMENT = ("gpu_model", "gpus", "tp", "pp", "ep", "dp")
+KNOBS = (*PLACEMENT, "batch_cap", "power_cap_w")
 USABLE = 0.9
 """Share of a GPU's memory that weights and cache may take."""
 CANDIDATES = 1500
@@ -72,6 +73,18 @@ def offered(runs: JobTable, own: JobTable) -> list[dict[str, Any]]:
         p for p in places.iter_rows(named=True) if p not in fits and tuple(p.values()) in known
     ]
     return [{**p, "batch_cap": b} for p in fits for b in caps]
+
+
+def turned(settings: Sequence[Setting], knobs: Sequence[Setting]) -> list[Setting]:
+    """Settings with other knobs: a placement stands for itself, others turn every setting.
+
+    >>> turned([{"gpus": 1}], [{"power_cap_w": 400}, {"power_cap_w": 700}])
+    [{'gpus': 1, 'power_cap_w': 400}, {'gpus': 1, 'power_cap_w': 700}]
+    """
+    if any(set(k) & set(PLACEMENT) for k in knobs):
+        return list(knobs)
+    made = [{**s, **k} for s in settings for k in knobs]
+    return [s for i, s in enumerate(made) if s not in made[:i]]
 
 
 def _memory_b(place: Mapping[str, Any]) -> float:

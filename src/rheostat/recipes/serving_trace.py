@@ -20,14 +20,12 @@ from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import NAMES, step
+from rheostat.recipes.serving_limits import cache_b
 from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve
 
 USABLE = 0.9
-CACHE_B = 131_072.0
-"""Bytes of cache per token of a model of 8e9 parameters with grouped heads (Llama 3.1 8B); for
-others in proportion to the root of the active parameters."""
 ORDERS: Mapping[str, tuple[str, float]] = {
     "fcfs": ("fcfs", 0.0), "shortest-prompt, head start 100 s": ("shortest-prompt", 100.0),
 }  # fmt: skip
@@ -60,7 +58,7 @@ def replicas_of(law: ServingLaw, front: Front) -> list[Replica | None]:
         gpu = accelerator(str(name))
         weights_b = at.params[i] * at.weight_b[i]
         room_b = USABLE * gpu.memory_b * at.gpus[i] - weights_b
-        tokens = int(room_b / (CACHE_B * np.sqrt(at.active[i] / 8e9)))
+        tokens = int(room_b / cache_b(at.active[i]))
         if not np.isfinite(itl[i]) or tokens < 1:
             made.append(None)
             continue

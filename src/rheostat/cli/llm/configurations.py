@@ -108,8 +108,24 @@ def plan(
         typer.Option(help="Also choose replicas and order for this trace of requests."),
     ] = None,
     ttft: Annotated[
-        str, typer.Option(help="Over the trace, 99 % of first tokens within this time.")
-    ] = "10s",
+        str,
+        typer.Option(
+            help="Most time to the first token: over the trace for 99 % (10s), else of a "
+            "request that finds a place, with --prompt-tokens, as 500ms@0.9."
+        ),
+    ] = "",
+    prompt_tokens: Annotated[float, typer.Option(help="Tokens of a prompt.", min=0.0)] = 0.0,
+    context_tokens: Annotated[
+        float,
+        typer.Option(
+            help="Tokens of a running request, prompt and answer: the caches of a full "
+            "batch have to fit --memory.",
+            min=0.0,
+        ),
+    ] = 0.0,
+    memory: Annotated[
+        float, typer.Option(help="Share of the GPUs' memory that may be taken.", min=0.0, max=1.0)
+    ] = 0.9,
     kernels: Kernels = None,
     replicas: Annotated[int, typer.Option(help="Most replicas for the trace.", min=1)] = 8,
     html: o.Html = None,
@@ -125,20 +141,27 @@ def plan(
     What simple rules would take, and what that costs more, stands below.  With --trace candidates
     serve the trace in simulation, each with the fewest replicas that hold --ttft.
     """
-    from rheostat.errors import Infeasible
+    from rheostat.errors import DataError, Infeasible
     from rheostat.prediction.serving_law import ServingLaw
-    from rheostat.recipes.energylens import of_service
+    from rheostat.recipes.energylens import of_service, offered, turned
     from rheostat.recipes.energylens import plan as planned
-    from rheostat.tradeoff.rules import Weighted
+    from rheostat.recipes.serving_limits import MEMORY, TTFT, with_limits
+    from rheostat.tradeoff.rules import Limit, Weighted
 
     jobs = o.load(runs, form, mapped, units=unit)
     law = ServingLaw(kernels=_prior(kernels)).fit(jobs)
     own = of_service(jobs, app, workload)
-    settings = o.space(knob).settings() if knob else None
+    settings = turned(offered(jobs, own), o.space(knob).settings()) if knob else None
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
-    limits = [_limit(q, text) for q, text in (("itl_s", itl), ("power_w", power)) if text]
+    front = with_limits(front, law, prompt_tokens, context_tokens)
+    first = "" if trace else ttft
+    if first and not prompt_tokens:
+        raise DataError("--ttft", ["needs --prompt-tokens, or a --trace of requests"])
+    asked = (("itl_s", itl), ("power_w", power), (TTFT, first))
+    limits = [_limit(q, text) for q, text in asked if text]
+    limits += [Limit(MEMORY, memory, "")] if context_tokens else []
     if trace is not None:
-        _for_trace(law, front, limits, trace, ttft, replicas, json=json)
+        _for_trace(law, front, limits, trace, ttft or "10s", replicas, json=json)
         return
     rule = Weighted({aim: 1.0})
     try:
@@ -257,7 +280,7 @@ def _limit(quantity: str, text: str) -> Any:
     from rheostat.tradeoff.rules import Limit
 
     value, _, confidence = text.partition("@")
-    unit = "s" if quantity == "itl_s" else "W"
+    unit = "W" if quantity == "power_w" else "s"
     try:
         return Limit(quantity, parse_quantity(value, unit), unit, float(confidence or 0.5))
     except ValueError as error:
