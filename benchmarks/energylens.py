@@ -51,9 +51,9 @@ from rheostat.measurement.serving.kernels import read_kernels
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
-from rheostat.prediction.serving_law.kernel_prior import kernel_prior
 from rheostat.prediction.serving_law.operon_law import OperonLaw
 from rheostat.prediction.serving_law.predictor import NOISE
+from rheostat.recipes.kernel_prior import kernel_prior
 from rheostat.tradeoff.decisive import most_decisive
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))

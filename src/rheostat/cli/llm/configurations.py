@@ -176,7 +176,7 @@ def _prior(directory: Path | None) -> dict[str, dict[str, float]] | None:
     """Prior medians from kernel tables, where a directory of them is given."""
     from rheostat.cli.output import tell, working
     from rheostat.measurement.serving.kernels import read_kernels
-    from rheostat.prediction.serving_law.kernel_prior import kernel_prior
+    from rheostat.recipes.kernel_prior import kernel_prior
 
     if directory is None:
         return None

@@ -25,7 +25,6 @@ from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.serving_law import sharing
 from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
-from rheostat.prediction.serving_law.kernel_prior import KernelPrior
 from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, NAMES, jacobian, prefill_s, step
 
 TARGETS = ("itl_s", "energy_per_token_j")
@@ -43,7 +42,7 @@ class ServingLaw:
     Parameters
     ----------
     residual : whether what the law leaves over is learned, too
-    kernels : prior medians of GPU types, `kernel_prior`
+    kernels : type of GPU to prior medians of its parameters, from measured kernels
     n_draws : draws of the answer
     seed : int
 
@@ -65,9 +64,13 @@ class ServingLaw:
     """
 
     def __init__(
-        self, *, residual: bool = True, kernels: KernelPrior | None = None, n_draws: int = 200,
+        self,
+        *,
+        residual: bool = True,
+        kernels: Mapping[str, Mapping[str, float]] | None = None,
+        n_draws: int = 200,
         seed: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.residual = residual
         self.kernels = kernels
         self.n_draws = n_draws

@@ -13,7 +13,7 @@ moving = (w_few - w_idle) / (D bandwidth)           computing = (w_many - w_idle
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from rheostat.errors import DataError
 from rheostat.measurement.serving.kernels import KernelRates
 from rheostat.prediction.serving_law.accelerators import accelerator
 
-KernelPrior = Mapping[str, Mapping[str, float]]
-"""Name of an accelerator's type to parameters of the law and their medians."""
 WATTS = ("static", "moving", "computing")
 
 

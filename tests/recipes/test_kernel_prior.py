@@ -13,7 +13,7 @@ from rheostat.cli import run
 from rheostat.errors import DataError
 from rheostat.measurement.serving.kernels import read_kernels
 from rheostat.prediction.serving_law import ServingLaw
-from rheostat.prediction.serving_law.kernel_prior import kernel_prior
+from rheostat.recipes.kernel_prior import kernel_prior
 from tests.prediction.test_serving_law import runs
 
 B_PER_S, FLOP_PER_S, IDLE_W, BUSY_W = 2e12, 5e14, 100.0, 600.0
