@@ -223,9 +223,14 @@ def row(
     ratio: float,
     seconds: float,
 ) -> dict[str, Any]:
-    """As the keys say; corrections are variants that were rejected before the first accepted."""
+    """As the keys say; corrections are variants that were rejected before the first accepted.
+
+    A model alone is also asked again for what is no program of the language: these count, too.
+    """
     verdicts = [r["verdict"] for r in rows]
     first = verdicts.index("accepted") if "accepted" in verdicts else len(verdicts)
+    if chain.proposer == "model":
+        first = max(first, chain.talk.corrections)
     energy = 1.0 if best is None else relative(best, "energy_j")
     if chain.recorded is not None:
         seconds += chain.recorded.seconds - chain.recorded.asked_s  # as if nothing were replayed
