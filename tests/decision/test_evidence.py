@@ -11,6 +11,7 @@ from rheostat.decision.evidence import e_value, variation
 from rheostat.decision.placebo import placebos
 from rheostat.decision.trial import plan_trial
 from rheostat.decision.trial_size import trial_size
+from rheostat.explanation.advice import explain_advice
 from rheostat.explanation.identification import identification_words
 from rheostat.measurement.synthetic.confounded import ConfoundedSite
 from rheostat.prediction.effects import WithinApplication
@@ -155,6 +156,19 @@ def test_the_e_value_is_that_of_its_source():
         (20.9, 15.5), abs=0.06
     )
     assert e_value((-0.1, -0.3, 0.2))[1] == 1.0
+
+
+def test_the_e_value_is_that_of_the_saving_that_is_shown():
+    """With node-hours as the objective it was that of energy, which nobody asked about."""
+    log, month = months(2, "script", 0.0)
+    spent = Weighted({"node_hours": 1})
+    advice = decide(
+        month.requests, WithinApplication(("nodes",)).fit(log), MENU, spent,
+        MaxSlowdown(1.2, "requested"), objectives=("runtime_s", "node_hours"),
+    )  # fmt: skip
+    said = " ".join(explain_advice(advice)[0][0].sentences)
+    assert f"factor of {e_value(advice.totals['node_hours'].change)[0]:.2f} each" in said
+    assert "saving in node-hours" in said
 
 
 def test_a_trial_is_drawn_by_the_job_and_the_seed_alone():

@@ -85,6 +85,8 @@ def format_quantity(value: float, unit: str) -> str:
     ('1h 23m 45s', '9.13 MJ', '412 W')
     >>> format_quantity(float("nan"), "W"), format_quantity(0.25, "s"), format_quantity(64, "")
     ('-', '0.25 s', '64')
+    >>> format_quantity(125_431.0, "node_h"), format_quantity(12.54, "node_h")
+    ('125,000 node_h', '12.5 node_h')
     """
     if not math.isfinite(value):
         return "-"
@@ -95,7 +97,8 @@ def format_quantity(value: float, unit: str) -> str:
     for prefix in ("T", "G", "M", "k"):
         if unit in ("W", "J", "J s", "B", "Hz") and abs(value) >= _PREFIX[prefix] * 0.9995:
             return f"{value / _PREFIX[prefix]:.3g} {prefix}{unit}"
-    return f"{value:.3g} {unit}"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f} {unit}" if abs(rounded) >= 1000 else f"{value:.3g} {unit}"
 
 
 def format_duration(seconds: float) -> str:

@@ -80,7 +80,8 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
 
 def _sensitivity(advice: Advice) -> list[str]:
     """How strong a cause that the log hides would have to be to undo the saving."""
-    saved = next((q for q in ("energy_j", "node_hours") if q in advice.totals), None)
+    shown = [q for q in ("energy_j", "node_hours") if q in advice.objectives]
+    saved = next((q for q in shown if q in advice.totals), None)
     if saved is None or not advice.totals[saved].change[0] < 0:
         return []
     mean, limit = e_value(advice.totals[saved].change)
