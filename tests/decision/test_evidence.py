@@ -103,6 +103,19 @@ def test_a_record_of_size_that_is_too_rough_does_not_answer():
     assert "too rough" in identification_words(found)[0]
 
 
+@pytest.mark.parametrize("nodes", [[4] * 60, [1, 4] * 30])
+def test_a_record_that_explains_nothing_does_not_answer(nodes):
+    """Eighteen jobs of one setting each were told "in part": their memory explained 0 %."""
+    rng = np.random.default_rng(0)
+    log = table({
+        "job_id": np.arange(60), "app": ["a"] * 30 + ["b"] * 30, "submit_s": np.arange(60.0),
+        "nodes": nodes, "memory_b": rng.lognormal(24, 1, 60), "power_w": [300.0] * 60,
+        "runtime_s": rng.lognormal(5, 1, 60),
+    })  # fmt: skip
+    asked = WithinApplication(("nodes",)).fit(log).identification_
+    assert (asked.by, asked.answers) == ("size", False)
+
+
 @pytest.mark.parametrize(
     ("proxy", "share", "by"), [("none", 0.05, "trial"), ("script", 0, "repeats")]
 )

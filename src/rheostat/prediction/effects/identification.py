@@ -39,6 +39,8 @@ PLAIN_SPREAD = 0.2
 
 MISLED = 0.4
 """Error of an exponent beyond which a recorded size is too rough to answer with."""
+LEAST_EXPLAINED = 0.1
+"""A record that explains less than this share of the runtime's variance bounds nothing."""
 LEAST_DRIFT = 0.03
 """Exponents that requests may betray even where the recorded size seems perfect."""
 POWER_DRIFT = 0.03
@@ -108,7 +110,8 @@ def identify(
     reliability, misled = float("nan"), np.array([UNKNOWN])
     if sizes:
         reliability, slopes = _reliability(request[~moved], size[~moved], y[~moved])
-        misled = slopes * (1 - reliability) / max(reliability, 1e-6)
+        if reliability >= LEAST_EXPLAINED and request[~moved].any():
+            misled = slopes * (1 - reliability) / reliability
     worst = float(misled[np.argmax(np.abs(misled))])
     return Identification(
         designed,
