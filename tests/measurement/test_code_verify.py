@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import resource
+
 import pytest
 
 from rheostat.measurement.code import Program, Verifier, verifier
@@ -105,3 +108,27 @@ def test_builds_of_a_candidate_are_gone_and_those_of_the_original_stay(dot: Veri
     assert dot.reference.original.text in texts
     assert texts <= {dot.reference.original.text, EMPTY, PROBE}
     assert len(list(dot.reference.bench.folder.iterdir())) == len(dot.reference.bench.builds)
+
+
+def test_the_peak_of_memory_is_that_of_the_program() -> None:
+    text = """#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+  char *p = malloc(MB << 20);
+  for (long i = 0; i < MB << 20; i += 4096) p[i] = 1;
+  printf("%d\\n", p[8192]);
+  free(p);
+  return 0;
+}
+"""
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    megabytes = (own + 160, own + 80, 1)
+    large, small, tiny = (
+        Program({"a.c": text.replace("MB", f"{mb}L")}, name=str(mb)) for mb in megabytes
+    )
+    with verifier(large, seed=1, count=1) as one:
+        one.reference.clean = False
+        first, second = (one.verify(p, rungs=("time",)).rung("time").numbers for p in (small, tiny))
+    assert first["memory_byte"] == pytest.approx(megabytes[1] << 20, rel=0.1)
+    assert first["original_memory_byte"] == pytest.approx(megabytes[0] << 20, rel=0.1)
+    assert math.isnan(second["memory_byte"]), "below this process's own it cannot be told"

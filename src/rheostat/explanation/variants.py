@@ -54,7 +54,7 @@ def on_front(rows: Sequence[Row]) -> list[bool]:
     """Which accepted variants no other beats in time, energy, memory and lines changed at once.
 
     Variants whose energies are of two kinds, as measured and modelled, are not ranked together; a
-    figure that no variant of a kind has is left out.
+    figure that not every variant of a kind has is left out.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def on_front(rows: Sequence[Row]) -> list[bool]:
     for kind in {k for k in kinds if k}:
         some = np.array([i for i, k in enumerate(kinds) if k == kind])
         y = np.array([[*(ratio(rows[i], o) for o in RATIOS), rows[i]["diff_lines"]] for i in some])
-        mask[some] = non_dominated(y[:, np.isfinite(y).any(axis=0)])
+        mask[some] = non_dominated(y[:, np.isfinite(y).all(axis=0)])
     return mask.tolist()
 
 

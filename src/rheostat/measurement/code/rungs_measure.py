@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 from functools import partial
 
 from rheostat.measurement.code.case import Case
@@ -92,10 +93,12 @@ def time(case: Case) -> Evidence:
     case.need(case.cannot_time)
     expected, threads = case.reference.expected[0], case.options.timing_threads
     start_s = _start_s(case)
+    peaks_b: dict[str, list[int]] = {}
 
     def seconds(built: Built) -> float:
         limits = expected.limits(threads)
         run = case.bench.run(built, expected.given, threads=threads, limits=limits)
+        peaks_b.setdefault(built.folder.name, []).append(run.max_rss_b)
         return max(run.wall_s - start_s, 1e-4) if run.ok else math.nan
 
     ours, theirs = in_turns(
@@ -107,7 +110,10 @@ def time(case: Case) -> Evidence:
     times = paired_times(ours, theirs, minimum_effect=case.options.minimum_effect, seed=case.seed)
     numbers = {"runtime_s": float(_middle(theirs)), "original_runtime_s": float(_middle(ours)),
                "runtime_ratio": times.ratio, "low": times.low, "high": times.high,
-               "change": times.change, "pairs": times.pairs, "threads": threads}  # fmt: skip
+               "change": times.change, "pairs": times.pairs, "threads": threads,
+               "memory_byte": _peak_b(peaks_b[case.built.folder.name]),
+               "original_memory_byte": _peak_b(peaks_b[case.reference.built.folder.name]),
+               }  # fmt: skip
     slowest = case.options.most_slowdown
     if times.low > slowest and float(_middle(theirs) - _middle(ours)) > SPARE_S:
         message = f"takes {times.words}, more than {slowest:g} times as long"
@@ -118,6 +124,13 @@ def time(case: Case) -> Evidence:
         message = f"more than {case.options.suspicious_speedup:g} times faster: look at it"
         return case.flagged(evidence, [Finding("time", case.file, 0, message, "warning")])
     return evidence
+
+
+def _peak_b(peaks_b: list[int]) -> float:
+    """Peak memory of runs; NaN below this process's own, which a child's begins with on Linux."""
+    own_b = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak_b = _middle(peaks_b)
+    return peak_b if peak_b > own_b else math.nan
 
 
 def _middle(values: object) -> float:
