@@ -47,7 +47,7 @@ from sklearn.linear_model import LinearRegression
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
 from rheostat.measurement.read import read
-from rheostat.measurement.serving.kernels import read_kernels
+from rheostat.measurement.serving.kernel_tables import read_kernels
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations

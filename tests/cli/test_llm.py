@@ -37,6 +37,15 @@ def test_a_plan_holds_its_limit_and_no_simple_rule_is_better(file, capsys):
     assert all(r["energy_ratio"] >= 1 - 1e-9 for r in said["simple_rules"].values())
 
 
+def test_the_report_shows_the_front_and_the_law(file, tmp_path, capsys):
+    page = tmp_path / "plan.html"
+    assert run(["llm", "plan", file, "--app", "m1", "--html", str(page)]) == 0
+    said = page.read_text()
+    assert "The law" in said
+    assert "share of the memory bandwidth that is reached" in said
+    assert "The law" not in capsys.readouterr().out
+
+
 def test_no_configuration_within_the_limit_is_exit_3_and_names_the_nearest(file, capsys):
     assert run(["llm", "plan", file, "--app", "m1", "--itl", "1ms"]) == 3
     assert "nearest" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 from rheostat import table
 from rheostat.cli import run
 from rheostat.errors import DataError
-from rheostat.measurement.serving.kernels import read_kernels
+from rheostat.measurement.serving.kernel_tables import read_kernels
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.recipes.kernel_prior import kernel_prior
 from tests.prediction.test_serving_law import runs

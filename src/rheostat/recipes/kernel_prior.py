@@ -18,7 +18,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from rheostat.errors import DataError
-from rheostat.measurement.serving.kernels import KernelRates
+from rheostat.measurement.serving.kernel_tables import KernelRates
 from rheostat.prediction.serving_law.accelerators import accelerator
 
 WATTS = ("static", "moving", "computing")

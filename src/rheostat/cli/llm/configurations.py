@@ -167,15 +167,16 @@ def plan(
     try:
         choice = front.choose(rule, limits)
     except Infeasible as stop:
-        _show(front, None, {}, json=json, html=html, figure=figure, stop=stop)
+        _show(front, None, {}, law=law, json=json, html=html, figure=figure, stop=stop)
         raise
-    _show(front, choice, _simple(front, limits), aim, json=json, html=html, figure=figure)
+    simple = _simple(front, limits)
+    _show(front, choice, simple, aim, law=law, json=json, html=html, figure=figure)
 
 
 def _prior(directory: Path | None) -> dict[str, dict[str, float]] | None:
     """Prior medians from kernel tables, where a directory of them is given."""
     from rheostat.cli.output import tell, working
-    from rheostat.measurement.serving.kernels import read_kernels
+    from rheostat.measurement.serving.kernel_tables import read_kernels
     from rheostat.recipes.kernel_prior import kernel_prior
 
     if directory is None:
@@ -310,14 +311,17 @@ def _show(
     simple: dict[str, int],
     aim: str = "energy_per_token_j",
     *,
+    law: ServingLaw,
     json: bool,
     html: Path | None,
     figure: Path | None,
     stop: Any = None,
 ) -> None:
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
+    from rheostat.core.report import Section
     from rheostat.explanation.choice import explain_choice, explain_front, front_table
     from rheostat.explanation.narrate import Narrative
+    from rheostat.prediction.serving_law.equation import as_text
 
     row = None if choice is None else choice.index
     sections, facts = explain_front(front, row, None)
@@ -345,4 +349,5 @@ def _show(
             said = ", ".join(f"{k}={v}" for k, v in rule["setting"].items())
             tell(f"{name}: {said}: {100 * (rule['ratio'] - 1):+.1f} % {WORDS[aim]} per token")
         tell_notes(front.outcome.notes)
-    write_files(report, html, figure)
+    equation = Section("The law", tuple(as_text(law).splitlines()))
+    write_files(Narrative("", [*sections, equation], facts), html, figure)
