@@ -29,7 +29,7 @@ LEAST_S = 0.05
 
 
 @dataclass(frozen=True)
-class Admission:
+class AdmittedProgram:
     """Whether a program may be a baseline; ``reason`` says why not."""
 
     name: str
@@ -95,9 +95,9 @@ def read_hecbench(
     }
     missing = {i for text in files.values() for i in INCLUDED.findall(text)} - set(files)
     for include in sorted(missing):
-        found = next(folder.parent.glob(f"{name}-*/{Path(include).name}"), None)
-        if found is not None:
-            files[include] = read_text(found)
+        header = next(folder.parent.glob(f"{name}-*/{Path(include).name}"), None)
+        if header is not None:
+            files[include] = read_text(header)
     given = _arguments(Path(checkout), name) if arguments is None else arguments
     language = "cuda" if model == "cuda" else language_of(files)
     return Program(
@@ -116,7 +116,7 @@ def _arguments(checkout: Path, name: str) -> tuple[str, ...]:
 
 def admit(
     program: Program, *, confined_by: Sandbox | None = None, least_s: float = LEAST_S
-) -> Admission:
+) -> AdmittedProgram:
     """Run a program to see whether it may be a baseline.
 
     Parameters
@@ -130,7 +130,7 @@ def admit(
 
     Returns
     -------
-    Admission
+    AdmittedProgram
         Not admitted where it does not build, fails, says so itself, prints something else the
         second time, or is too short.
     """
@@ -139,14 +139,14 @@ def admit(
             one.reference.clean = False  # what device codes leak is not what is asked here
             ran = one.reference.expected[0]
     except DataError as error:
-        return Admission(program.name, False, "; ".join(error.problems) or str(error))
+        return AdmittedProgram(program.name, False, "; ".join(error.problems) or str(error))
     said = FAILED.search(ran.output)
     if said:
-        return Admission(program.name, False, f"it prints {said[0]!r}", ran.cpu_s)
+        return AdmittedProgram(program.name, False, f"it prints {said[0]!r}", ran.cpu_s)
     if ran.cpu_s < least_s:
         reason = f"{ran.cpu_s:.3g} s is too short, expected {least_s:g} s: other arguments"
-        return Admission(program.name, False, reason, ran.cpu_s)
-    return Admission(program.name, True, "", ran.cpu_s)
+        return AdmittedProgram(program.name, False, reason, ran.cpu_s)
+    return AdmittedProgram(program.name, True, "", ran.cpu_s)
 
 
 def with_arguments(program: Program, *arguments: str) -> Program:
