@@ -70,3 +70,10 @@ def test_past_applications_are_curves_and_short_ones_are_left_out():
 def test_what_does_not_fit_is_said_at_once():
     with pytest.raises(DataError, match=r"compiler: expected numbers; objectives"):
         LawGuided(Knob("compiler", ["a", "b"]), ("runtime_s", "edp_js"))
+
+
+def test_without_past_jobs_energy_is_expected_to_be_least_between_the_ends_of_a_cap():
+    """What caps do: they bind at first, then they do not; the first two settings are no corners."""
+    asker = LawGuided(Knob("cap_w", range(100, 301, 25)), budget=2)
+    first = asker.ask().frame["cap_w"][0]
+    assert 100 < first < 300

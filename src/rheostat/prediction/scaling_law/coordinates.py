@@ -65,6 +65,18 @@ class Scale:
         return np.stack(columns, axis=1)
 
     @property
+    def reach(self) -> Array:
+        """Half the span of each coordinate's logarithm, (D,): an exponent's slope; else 1.
+
+        >>> Scale.of(np.array([[1.0, -1.0], [np.exp(4.0), 1.0]])).reach
+        array([2., 1.])
+        """
+        half = np.where(self.log, (self.high - self.low) / 2, 1.0)
+        widths = [1 if levels is None else len(levels) for levels in self.levels]
+        ones = [1.0 if levels is None else np.nan for levels in self.levels]
+        return np.nan_to_num(np.repeat(half * ones, widths), nan=1.0)
+
+    @property
     def numeric(self) -> NDArray[np.bool_]:
         """Which of the D coordinates are numeric."""
         flags = [[True] if levels is None else [False] * len(levels) for levels in self.levels]

@@ -45,7 +45,8 @@ SHARED = 10
 class Curve:
     """One job over its settings: coordinates, what past jobs have in common, data.
 
-    ``features`` (N, q) and ``population`` are None in structures without a population.
+    ``features`` (N, q) and ``population`` are None in structures without a population.  ``reach``
+    (D,) is how much a coordinate's unit can do: slopes and bends of its own are that much larger.
     """
 
     units: Array
@@ -56,6 +57,7 @@ class Curve:
     width: float = 1.0
     level_variance: tuple[float, float] = (0.1, 0.01)
     slack: float = 1.0
+    reach: Array | float = 1.0
     y: Array | None = None
     _cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -63,7 +65,7 @@ class Curve:
         """Torch copies of the arrays, made once; matrices over all settings where these are few."""
         if not self._cache:
             torch = require("torch", extra="search")
-            features = law(self.units, self.numeric)
+            features = law(self.units * self.reach, self.numeric)
             slopes = features * law_scales(self.numeric, 0.0, 1.0, 0.3)
             self._cache.update(
                 units=torch.as_tensor(self.units),

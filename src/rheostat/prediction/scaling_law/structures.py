@@ -27,18 +27,24 @@ LANDMARKS, LENGTH, PRIOR_JOBS = 40, 0.5, 1.5
 WIDTHS = (1.0, 0.5, 0.25)
 JUDGED = 20
 """Settings of a past job at which it is predicted from the others."""
-SLACK = 3.0
+SLACK, PHYSICAL_SLACK = 3.0, 2.0
+TRUSTED = 2
+"""Without past jobs the physical structure counts as so many: names of knobs are all there is."""
 _VAGUE, _UNKNOWN = (4.0, 1.0), (100.0, 100.0)
 _EXPONENTS = {
-    "parallel": (-0.8, 0.85),
-    "frequency": (-0.6, 1.0),
-    "cap": (-0.35, 0.7),
+    "parallel": ((-1.0, -0.5), (0.75, 0.95)),
+    "frequency": ((-0.9, -0.4), (0.4, 1.6)),
+    "cap": ((-0.9, 0.0), (1.0, 0.3)),
+    "batch": ((-0.6, -0.1), (0.2, 0.1)),
 }
-"""What more of a knob does to log runtime and log power, as exponents: rough, for want of data."""
+"""What more of a knob does to log runtime and log power, as exponents at its smallest and largest
+value: rough, for want of data.  Gains fade as a knob grows; a cap binds at first and then does not,
+so that energy is least somewhere between the ends."""
 _ROLES = {
     "parallel": ("node", "thread", "core", "rank", "gpu", "task", "proc", "worker", "device"),
     "frequency": ("freq", "clock", "mhz", "ghz", "hz"),
     "cap": ("cap", "limit", "watt", "power"),
+    "batch": ("batch",),
 }
 
 
@@ -124,7 +130,7 @@ def _generic(
 ) -> list[Structure]:
     """Structures in which past jobs tell no more than the usual level: flat, and physical."""
     levels = np.array([j.logs.mean(axis=1) for j in jobs]) if jobs else np.zeros((1, 2))
-    generic = []
+    generic, alone = [], not jobs
     for physical in (False, True):
         if physical and not any(role_of(k) for k in knobs):
             continue
@@ -135,7 +141,14 @@ def _generic(
             if physical:
                 means = means + _physical(x, scale, knobs, named)
             variance = _VAGUE if jobs else _UNKNOWN
-            return Curve(scale.unit(x), scale.numeric, means, level_variance=variance, slack=SLACK)
+            return Curve(
+                scale.unit(x),
+                scale.numeric,
+                means,
+                level_variance=variance,
+                slack=PHYSICAL_SLACK if alone and physical else SLACK,
+                reach=scale.reach if alone and physical else 1.0,
+            )
 
         left_out = []
         for j, job in enumerate(jobs) if len(jobs) > 1 else ():
@@ -143,7 +156,8 @@ def _generic(
             level = np.delete(levels, j, axis=0).mean(axis=0)
             past = curve(job.settings[at], level)
             left_out.append(replace(past, y=job.logs[:, at].ravel()))
-        generic.append(Structure(curve(settings, levels.mean(axis=0)), tuple(left_out)))
+        structure = Structure(curve(settings, levels.mean(axis=0)), tuple(left_out))
+        generic += [structure] * (TRUSTED if alone and physical else 1)
     return generic
 
 
@@ -151,10 +165,10 @@ def role_of(knob: str) -> str | None:
     """What kind of resource a knob's name speaks of.
 
     >>> role_of("num_nodes_alloc"), role_of("core_freq_GHz"), role_of("cap_w"), role_of("batch")
-    ('parallel', 'frequency', 'cap', None)
+    ('parallel', 'frequency', 'cap', 'batch')
     """
     name = knob.lower()
-    for role in ("frequency", "cap", "parallel"):
+    for role in ("batch", "frequency", "cap", "parallel"):
         if any(word in name for word in _ROLES[role]):
             return role
     return None
@@ -164,8 +178,9 @@ def _physical(x: Array, scale: Scale, knobs: Sequence[str], named: Sequence[int]
     """Log runtime and log power (2n,) relative to the level, by the exponents of known roles."""
     shift = np.zeros((2, len(x)))
     for j, knob in enumerate(knobs):
-        role = role_of(knob)
-        if role and j not in named and scale.log[j]:
-            v = np.log(x[:, j])
-            shift += np.outer(_EXPONENTS[role], v - v.mean())
-    return shift.ravel()
+        role, half = role_of(knob), (scale.high[j] - scale.low[j]) / 2
+        if role and j not in named and scale.log[j] and half > 0:
+            v = np.log(x[:, j]) - (scale.high[j] + scale.low[j]) / 2
+            for row, (least, most) in enumerate(_EXPONENTS[role]):
+                shift[row] += (least + most) / 2 * v + (most - least) / (4 * half) * v**2
+    return np.asarray((shift - shift.mean(axis=1, keepdims=True)).ravel())
