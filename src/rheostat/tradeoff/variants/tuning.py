@@ -153,7 +153,7 @@ class Tuning:
     def _variant(self, names: tuple[str, ...], flags: tuple[str, ...]) -> Variant:
         text, made = self._applied(names)
         added = [f for f in flags if f not in self.flags]
-        change = ", ".join([*made, *([" ".join(added)] if added else [])])
+        change = ", ".join([*made, *([f"flags {' '.join(added)}"] if added else [])])
         return Variant(text, self.name, change, flags, self.language)
 
     def _cost(self, trial: VariantResult) -> float:
