@@ -208,12 +208,12 @@ def error_scores(
     devices = len(errors.weights)
     widths = np.bincount(device, size, devices) / (size.sum() / share.sum()) + prior
     widths /= np.bincount(device, share, devices) + prior
-    which, away = repeats
+    which, away, few = *repeats, len(np.unique(groups))
     z = (errors.error[which] + away) / errors.spread[which]
-    weight = np.tile(share[which] / np.bincount(which)[which], 2)
-    both = np.concatenate([z, -z])  # the next may err to either side
-    order = np.argsort(both)
+    weight = share[which] / np.bincount(which)[which]
+    if few < len(groups):  # a further network may err to either side
+        z, weight = np.concatenate([z, -z]), np.tile(weight, 2)
+    order = np.argsort(z)
     place = (np.cumsum(weight[order]) - 0.5 * weight[order]) / weight.sum()
-    few = len(np.unique(groups))
     level = 0.5 + ((np.arange(count) + 0.5) / count - 0.5) * (few + 1.0) / few  # one more is asked
-    return ErrorScores(np.interp(level, place, both[order]), widths)
+    return ErrorScores(np.interp(level, place, z[order]), widths)
