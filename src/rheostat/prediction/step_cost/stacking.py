@@ -211,9 +211,11 @@ def error_scores(
     which, away, few = *repeats, len(np.unique(groups))
     z = (errors.error[which] + away) / errors.spread[which]
     weight = share[which] / np.bincount(which)[which]
-    if few < len(groups):  # a further network may err to either side
+    further = 1.0
+    if few < len(groups):  # a further network may err to either side; of few, half of it is taken:
+        further = 0.5  # a whole one would give 90 % or up to 1 / (few + 1) more
         z, weight = np.concatenate([z, -z]), np.tile(weight, 2)
     order = np.argsort(z)
     place = (np.cumsum(weight[order]) - 0.5 * weight[order]) / weight.sum()
-    level = 0.5 + ((np.arange(count) + 0.5) / count - 0.5) * (few + 1.0) / few  # one more is asked
+    level = 0.5 + ((np.arange(count) + 0.5) / count - 0.5) * (few + further) / few
     return ErrorScores(np.interp(level, place, z[order]), widths)
