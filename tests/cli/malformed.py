@@ -350,6 +350,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "llm plan --trace": ("traffic.csv", "llm plan @serving.csv --app a --trace FILE"),
     "llm rank REQUESTS": ("requests.csv", "llm rank FILE"),
     "llm rank --model": ("ranks.model", "llm rank @requests.csv --model FILE"),
+    "llm rank --encoder": ("", "llm rank @requests.csv --encoder FILE"),
     "llm simulate TRACE": ("traffic.csv", "llm simulate FILE"),
     "llm proxy --model": ("ranks.model", "llm proxy --upstream http://127.0.0.1:9 --port 0 "
                           "--stop-after 0.1 --model FILE"),

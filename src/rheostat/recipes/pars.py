@@ -1,9 +1,10 @@
 """Which prompts will be answered soonest?  PARS's question, with a predictor of ours.
 
-PARS trains a BERT-class encoder on pairs of prompts; its losses are here on a small network of our
-own (`rheostat.prediction.prompt_ranker`), no pretrained encoder is part of this library.  Here are
-its scores: Kendall's tau over all pairs, and the share of pairs ordered rightly among those
-whose lengths differ by a fifth or more, as PARS filters them.
+PARS trains a BERT-class encoder on pairs of prompts: `rheostat.prediction.encoder_ranker` does so
+with one from a folder, none is part of this library.  Its losses can be had on a small network of
+our own, too (`rheostat.prediction.prompt_ranker`).  Scores are Kendall's tau over all pairs, and
+the share of pairs ordered rightly among those whose lengths differ by a fifth or more, as PARS
+filters them.
 
 References
 ----------
@@ -13,6 +14,7 @@ Tao, Zhang, Dearing, Wang, Fan, Papka, Lan: PARS, arXiv 2510.03243.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ from scipy.stats import kendalltau
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
+from rheostat.prediction.encoder_ranker import EncoderRanker
 from rheostat.prediction.prompt_length import TARGET, PromptLength
 from rheostat.prediction.prompt_ranker import PromptRanker
 
@@ -35,7 +38,11 @@ of 20,000 prompts of Alpaca: Zheng et al., Response Length Perception, NeurIPS 2
 
 
 def evaluated(
-    requests: JobTable, test_fraction: float, seed: int, losses: Sequence[str] = ()
+    requests: JobTable,
+    test_fraction: float,
+    seed: int,
+    losses: Sequence[str] = (),
+    encoder: str | Path | None = None,
 ) -> tuple[PromptLength, Mapping[str, Mapping[str, float]]]:
     """A model of a random part of the requests, and scores of rankings of the others.
 
@@ -50,13 +57,22 @@ def evaluated(
     losses
         Of networks to train and score besides, names of `rheostat.prediction.prompt_ranker.LOSSES`.
 
+    encoder
+        Folder of a pretrained encoder to train by the first of the losses (margin, as PARS, if none
+        is given) and score besides.
+
     Returns
     -------
     PromptLength, and method to score to number: ``tau``, ``pair_accuracy``, ``tests``
     """
     if not 0 < test_fraction < 1:
         raise DataError("test fraction", [f"expected between 0 and 1, got {test_fraction}"])
-    networks = {f"network, {name}": PromptRanker(name, seed=seed) for name in losses}
+    networks: dict[str, PromptRanker | EncoderRanker] = {
+        f"network, {name}": PromptRanker(name, seed=seed) for name in losses
+    }
+    if encoder is not None:
+        name = [*losses, "margin"][0]
+        networks[f"encoder, {name}"] = EncoderRanker(encoder, name, seed=seed)
     known, asked = divided(requests, test_fraction, seed)
     model = PromptLength(seed=seed).fit(known)
     every = dict(ranked(model, asked, seed))

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from rheostat.decision.serving.proxy import ServingProxy
     from rheostat.prediction.prompt_length import PromptLength
 
+IDLE_S, KEPT_S = 2.0, 75
+"""After so long without use we close a connection to a server, sooner than servers do (5 s), and
+one from a client, later than clients do: who asks on a connection that is being closed is lost."""
+
 
 def proxy(
     upstream: Annotated[
@@ -116,7 +120,8 @@ def _proxy(
     if problems:
         raise DataError("llm proxy", problems)
     queue = DispatchQueue(len(upstreams), 10**9 if priority else in_flight, waiting)
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=2 * in_flight)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=2 * in_flight,
+                          keepalive_expiry=IDLE_S)  # fmt: skip
     client = httpx.AsyncClient(limits=limits, trust_env=False)
     bare = [u.rstrip("/").removesuffix("/v1") for u in upstreams]
     return ServingProxy(bare, order, queue, client, priority, timeout_s, most_bytes)
@@ -137,7 +142,8 @@ def _run(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None
         listening = socket.create_server((host, port))
     except OSError as error:
         raise DataError("--port", [f"cannot listen at {host}:{port}: {error}"]) from error
-    config = uvicorn.Config(proxy_app(front), log_level="warning", access_log=False)
+    config = uvicorn.Config(proxy_app(front), log_level="warning", access_log=False,
+                            timeout_keep_alive=KEPT_S)  # fmt: skip
     server = uvicorn.Server(config)
 
     async def serve() -> None:

@@ -36,6 +36,16 @@ def rank(
             "pointwise, buckets; comma-separated (extra neural)."
         ),
     ] = "",
+    encoder: Annotated[
+        Path | None,
+        typer.Option(
+            "--encoder",
+            exists=True,
+            file_okay=False,  # a folder
+            help="Also train and score this pretrained encoder (PARS): a folder with config.json, "
+            "weights and tokeniser; nothing is fetched (extras neural and lm).",
+        ),
+    ] = None,
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> None:
@@ -58,7 +68,7 @@ def rank(
     if model is not None:
         scores = ranked(persist.load(model, ["prompt-length"]), jobs, seed)
     else:
-        fitted, scores = evaluated(jobs, test_fraction, seed, o.names(networks))
+        fitted, scores = evaluated(jobs, test_fraction, seed, o.names(networks), encoder)
         if save is not None:
             persist.save(fitted, save)
             tell(f"wrote {save}")
