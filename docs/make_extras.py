@@ -34,7 +34,7 @@ PURPOSE = {
     "gguf": "`code` with a small model in this process; not part of `all`",
     "symbolic": "`llm fit --symbolic`: the form of the law searched anew (Operon)",
     "zeus": "energy by Zeus in `measure`; not part of `all`",
-    "lm": "SMART with a language model, `llm rank` with an encoder, from a local path; not part of `all`",
+    "lm": "SMART and `llm rank` with a model from a local path; not part of `all`",
     "all": "all of these but `zeus`, `lm` and `gguf`",
 }
 BEGIN, END = "<!-- extras -->", "<!-- /extras -->"
