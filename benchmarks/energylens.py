@@ -195,15 +195,19 @@ def score(
     right = [(y[i] < y[j]) == (mean[i] < mean[j]) for i, j in pairs]
     rest = np.setdiff1d(np.arange(len(y)), fitted)
     error = np.abs(mean - y)[rest]
-    inside = None if deviation is None else float(np.mean(error <= Z90 * deviation[rest]))
-    is_rule = method in RULES
+    inside = (
+        None
+        if deviation is None or not len(rest)
+        else float(np.mean(error <= Z90 * deviation[rest]))
+    )
+    none_left = method in RULES or not len(rest)
     return {
         "method": method, "set": name, "samples": size, "seed": seed,
         "top1": float(np.mean([np.mean(y[t] <= b) for t, b in zip(taken, best, strict=True)])),
         "excess_energy": float(np.mean([
             np.mean(np.expm1(y[t] - b)) for t, b in zip(taken, best, strict=True)])),
         "pairwise": float(np.mean(right)),
-        "median_ape": None if is_rule else float(np.median(np.abs(np.expm1(mean - y))[rest])),
+        "median_ape": None if none_left else float(np.median(np.abs(np.expm1(mean - y))[rest])),
         "coverage": inside,
     }  # fmt: skip
 
