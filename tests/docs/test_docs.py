@@ -56,11 +56,14 @@ def first_commands(folder: Path) -> None:
 
     jobs = World(seed=0).jobs(1500, seed=0).frame
     first = jobs["submit_s"].min()
-    rows = ["JobIDRaw|User|JobName|State|Submit|Start|End|NNodes|ElapsedRaw|ConsumedEnergyRaw"]
+    rows = [
+        "JobIDRaw|User|JobName|State|Submit|Start|End|NNodes|ReqMem|ElapsedRaw|ConsumedEnergyRaw"
+    ]
     for r in jobs.iter_rows(named=True):
         begun = r["submit_s"] - first + 60.0
         times = clock(begun - 60.0), clock(begun), clock(begun + r["runtime_s"])
-        used = (r["nodes"], round(r["runtime_s"]), round(r["runtime_s"] * (r["power_w"] or 0)))
+        asked = r["nodes"], f"{r['memory_b'] / 2**20:.0f}M"  # tells large problems from small ones
+        used = (*asked, round(r["runtime_s"]), round(r["runtime_s"] * (r["power_w"] or 0)))
         rows.append(
             "|".join(map(str, (r["job_id"], r["user"], r["app"], "COMPLETED", *times, *used)))
         )
