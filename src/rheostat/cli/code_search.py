@@ -56,7 +56,7 @@ Patch = Annotated[
 ]
 Changed = Annotated[
     str,
-    typer.Option("--file", help="Which source file of a manifest is rewritten.  [default: first]"),
+    typer.Option("--source", help="Which source of a manifest is rewritten.  [default: first]"),
 ]
 Sarif = Annotated[
     Path | None,
@@ -160,11 +160,11 @@ def load_program(path: Path, inputs: list[str] | None, file: str) -> tuple[Progr
     program, tolerance = read_manifest(path) if listed else (read_program(path), Tolerance())
     if file and file not in program.sources:
         problem = f"expected {' or '.join(program.sources)}, got {file!r}"
-        raise typer.BadParameter(problem, param_hint="--file")
+        raise typer.BadParameter(problem, param_hint="--source")
     if file:
         program = replace(program, files={file: program.files[file], **program.files})
     elif len(program.sources) > 1:
-        tell(f"note: {program.sources[0]} is rewritten; --file names another source")
+        tell(f"note: {program.sources[0]} is rewritten; --source names another")
     return (replace(program, inputs=input_ranges(inputs)) if inputs else program), tolerance
 
 
