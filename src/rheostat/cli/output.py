@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 import shlex
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +62,10 @@ def console() -> Any:
 
 
 def tell(message: str) -> None:
-    """A line on stderr."""
+    """A line on stderr; on a terminal it is broken between words, further lines indented."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        message = textwrap.fill(message, width, subsequent_indent="  ", break_on_hyphens=False)
     print(message, file=sys.stderr)
 
 

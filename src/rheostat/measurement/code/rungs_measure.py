@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import resource
+from collections import defaultdict
 from functools import partial
 
 from rheostat.measurement.code.case import Case
@@ -95,12 +96,12 @@ def time(case: Case) -> Evidence:
     case.need(case.cannot_time)
     expected, threads = case.reference.expected[0], case.options.timing_threads
     start_s = _start_s(case)
-    peaks_b: dict[str, list[int]] = {}
+    peaks_b: dict[str, list[int]] = defaultdict(list)
 
     def seconds(built: Built) -> float:
         limits = expected.limits(threads)
         run = case.bench.run(built, expected.given, threads=threads, limits=limits)
-        peaks_b.setdefault(built.folder.name, []).append(run.max_rss_b)
+        peaks_b[built.folder.name].append(run.max_rss_b)
         return max(run.wall_s - start_s, LEAST_SHARE * run.wall_s) if run.ok else math.nan
 
     ours, theirs = in_turns(
@@ -131,7 +132,7 @@ def time(case: Case) -> Evidence:
 def _peak_b(peaks_b: list[int]) -> float:
     """Peak memory of runs; NaN below this process's own, which a child's begins with on Linux."""
     own_b = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak_b = _middle(peaks_b)
+    peak_b = _middle(peaks_b) if peaks_b else math.nan
     return peak_b if peak_b > own_b else math.nan
 
 
