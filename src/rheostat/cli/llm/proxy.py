@@ -112,7 +112,7 @@ def _proxy(
     from rheostat.decision.serving.proxy import PRIORITY, ServingProxy
     from rheostat.errors import DataError
 
-    httpx = require("httpx", extra="proxy")
+    httpx = require("httpx2", extra="proxy")
     problems = [f"--upstream: expected http://HOST:PORT, got {u!r}" for u in upstreams
                 if not u.startswith(("http://", "https://"))]  # fmt: skip
     if priority and priority not in PRIORITY:

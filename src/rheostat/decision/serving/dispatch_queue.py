@@ -52,6 +52,11 @@ class DispatchQueue:
         """Give this server nothing for a while if there is another: it has just failed."""
         self._resting[server] = monotonic() + seconds
 
+    def awake(self) -> list[int]:
+        """The servers that do not rest."""
+        now = monotonic()
+        return [s for s, until in enumerate(self._resting) if until <= now]
+
     async def _given(self, key: float) -> int:
         if self.waiting >= self.most_waiting and self._free() is None:
             raise QueueFullError
@@ -85,9 +90,7 @@ class DispatchQueue:
 
     def _free(self) -> int | None:
         """The server with the fewest requests that can take one more."""
-        now = monotonic()
-        awake = [s for s, until in enumerate(self._resting) if until <= now]
-        able = awake or range(len(self.running))
+        able = self.awake() or range(len(self.running))
         free = (s for s in able if self.running[s] < self.in_flight)
         return min(free, key=self.running.__getitem__, default=None)
 

@@ -63,7 +63,7 @@ class ServingProxy:
     most_bytes
         Of a request's body.
     client
-        An ``httpx.AsyncClient``.
+        An ``httpx2.AsyncClient``.
     """
 
     upstreams: Sequence[str]
@@ -136,7 +136,8 @@ class ServingProxy:
         if self.priority:
             given["priority"] = round(PRIORITY[self.priority] * key)
             body = json.dumps(given).encode()
-        for attempt in range(len(self.upstreams)):
+        unreachable: set[int] = set()
+        while True:
             try:
                 async with self.queue.place(key) as server:
                     self.counters.waited(monotonic() - began)
@@ -145,14 +146,14 @@ class ServingProxy:
                 said = f"{self.queue.waiting} requests wait already"
                 raise RefusedError(503, "overloaded", said) from error
             except UnreachableError as error:
-                if attempt == len(self.upstreams) - 1:
+                unreachable.add(server)
+                if len(unreachable) == len(self.upstreams) or not self.queue.awake():
                     raise RefusedError(503, "no_server", str(error), "failed") from error
-        raise AssertionError
 
     async def _asked(
         self, server: int, scope: dict[str, Any], body: bytes, send: Send, prompt: str
     ) -> str:
-        httpx = require("httpx", extra="proxy")
+        httpx = require("httpx2", extra="proxy")
         query = scope.get("query_string", b"").decode("latin-1")
         url = self.upstreams[server].rstrip("/") + scope["path"] + (f"?{query}" if query else "")
         headers = [(k, v) for k, v in scope["headers"] if k.lower() not in HOP]
@@ -187,7 +188,7 @@ class ServingProxy:
 
     async def _broken(self, server: int, error: Exception, send: Send, *, started: bool) -> str:
         """The server fell silent or away: an error of ours, inside the stream if it has begun."""
-        httpx = require("httpx", extra="proxy")
+        httpx = require("httpx2", extra="proxy")
         late = isinstance(error, httpx.TimeoutException)
         said = f"{self.upstreams[server]} {'was silent' if late else 'broke off'}: {error!r}"
         if not started:
