@@ -222,7 +222,10 @@ def test_leftover_watts_go_where_they_gain_most() -> None:
     watts = np.array([[0.0, 30.0], [0.0, 8.0], [0.0, 9.0]])
     value = np.array([[0.0, 9.0], [0.0, 0.1], [0.0, 0.2]])
     start = np.zeros(3, dtype=np.int64)
-    assert spend_rest(watts, value, start, [whole(3, 39.0)]).tolist() == [1, 0, 1]
+    for unit in (1.0, 1e-6):  # however little it is
+        found = spend_rest(watts, value * unit, start, [whole(3, 39.0)])
+        assert found.tolist() == [1, 0, 1]
+    assert spend_rest(watts, value * 0.0, start, [whole(3, 39.0)]).tolist() == [0, 0, 0]
 
 
 def test_ten_thousand_nodes_are_quick_and_certified() -> None:

@@ -251,6 +251,15 @@ def test_the_price_of_a_watt_is_sure_where_the_surfaces_are() -> None:
     assert (low, high) == pytest.approx(tuple(np.quantile(slopes_, [0.05, 0.95])))
 
 
+def test_nodes_that_stay_take_their_watts_and_leave_the_price_to_the_others() -> None:
+    draws = np.column_stack([np.full(32, 12.0), np.linspace(7.0, 9.0, 32), np.full(32, 6.0)])
+    wild = {"wild": surface("wild", draws)}
+    alone = allocate_power(fleet(pl.DataFrame({"app": ["wild"], "cap_w": [100.0]}), wild), 150.0)
+    beside = fleet(pl.DataFrame({"app": ["wild", "new"], "cap_w": [100.0, 300.0]}), wild)
+    assert beside.fixed.tolist() == [1]
+    assert allocate_power(beside, 450.0).price == pytest.approx(alone.price)
+
+
 def test_donors_come_down_to_the_lowest_cap_that_leaves_draw_and_margin() -> None:
     f = fleet(pl.DataFrame({"app": ["full"] * 5 + ["new"], "cap_w": [300.0] * 6,
                             "draw_w": [90.0, 91.0, 190.0, 290.5, None, 10.0]}), KNOWN)  # fmt: skip
@@ -278,6 +287,22 @@ def test_the_usual_rules_do_what_their_names_say() -> None:
     idle = nodes([200.0, 300.0], ["full", "new"])
     for rule in BASELINES.values():
         assert rule(idle, 500.0)[1] == idle.now[1]  # nobody moves a node without a surface
+
+
+@pytest.mark.parametrize(("gpu_w", "more_w", "caps"), [
+    (201.0, 201.0, (200.0, 201.0)),  # half a watt that the processor cannot take
+    (260.0, 260.0, (200.0, 260.0)),
+    (201.0, 200.99, (200.0, 100.0)),  # rounded down
+    (100.1, 0.2, (100.0, 100.1)),  # 0.1 W each, exactly
+])  # fmt: skip
+def test_what_one_device_cannot_take_goes_to_the_other(gpu_w, more_w, caps) -> None:
+    grid = np.array(list(itertools.product((100.0, 200.0), (100.0, gpu_w))))
+    two = Surface("two", ("cpu_cap_w", "gpu_cap_w"), grid,
+                  Outcome({"runtime_s": np.array([[4.0, 3.0, 2.0, 1.0]])}))  # fmt: skip
+    f = fleet(pl.DataFrame({"app": ["two"], "cpu_cap_w": [100.0], "gpu_cap_w": [100.0]}),
+              {"two": two})  # fmt: skip
+    (row,) = BASELINES["fair share, even"](f, 200.0 + more_w)
+    assert tuple(grid[row]) == caps
 
 
 def test_equal_slowdown_gives_all_the_same_slowdown_that_the_budget_allows() -> None:

@@ -29,7 +29,7 @@ from rheostat.decision.coschedule.gpu_profiles import (
     signal,
 )
 from rheostat.decision.coschedule.many_nodes import Matched
-from rheostat.decision.coschedule.packed import Packed, _picks
+from rheostat.decision.coschedule.packed import Packed, _changed, _picks
 from rheostat.decision.coschedule.shared_node import (
     Node,
     NodeState,
@@ -239,6 +239,15 @@ def test_an_anchor_holds_for_the_first_action_alone_and_metrics_differ() -> None
     assert energy[0].score == pytest.approx(0.0)
 
 
+def test_an_anchor_may_run_beside_another_application() -> None:
+    pairs = {a: (Mode(a, g, 1.0, 100.0 * g, dram=0.5),) for a, g in (("x", 2), ("y", 2), ("w", 1))}
+    queue = waiting("x", "y", "w")
+    free = EcoSched(pairs, 50.0, bandit=False).choose(queue, NodeState(NODE))
+    assert {s.job.app for s in free} == {"x", "y"}  # nothing is left idle
+    held = EcoSched(pairs, 50.0, bandit=False, anchor="w").choose(queue, NodeState(NODE))
+    assert {s.job.app for s in held} == {"w", "x"}
+
+
 def test_a_penalty_for_blocking_leaves_room_for_the_others() -> None:
     wide = {"x": (Mode("x", 2, 1, 100.0, dram=0.5), Mode("x", 3, 1, 100.0, dram=0.5)),
             "y": (Mode("y", 2, 1, 100.0, dram=0.5),)}  # fmt: skip
@@ -393,6 +402,35 @@ def test_a_long_queue_gets_one_mode_per_application_longest_first() -> None:
     lengths = [plan.modes[i].runtime_s for i in plan.order]
     assert lengths == sorted(lengths, reverse=True)
     assert sorted(plan.order) == list(range(50))
+
+
+def test_fewer_tenants_down_to_one_run_where_neighbours_cost_more() -> None:
+    wide, queue = {"s": (Mode("s", 2, 10.0, 200.0),)}, waiting("s", "s", "s", "s")
+    for crowd, most in ((5.0, 1), (0.0, 4)):
+        plan = Packed(wide, 50.0, crowd=crowd, iterations=9)._plan(queue, NodeState(NODE))
+        assert plan.site.tenants == most
+    for crowd, beside in ((5.0, []), (0.0, [0, 1])):
+        policy = Matched(wide, 50.0, crowd=crowd)
+        first = policy.choose(queue, [NodeState(NODE)] * 2)
+        assert [n for n, _ in first] == [0, 1]
+        busy = [NodeState(NODE, (tenant(*s.gpus, domain=s.domain),)) for _, s in first]
+        assert [n for n, _ in policy.choose(queue[2:], busy)] == beside
+
+
+def test_a_change_of_a_plan_is_one_mode_or_one_place_each_half_of_the_time() -> None:
+    options = [tuple(Mode("m", g, float(i), 1.0) for g in range(1, 200)) for i in range(1, 6)]
+    plan = Plan([own[0] for own in options], [3, 1, 4, 0, 2], NodeSite(4, 2, 50.0))
+    rng, modes = np.random.default_rng(0), 0
+    for _ in range(1000):
+        changed = _changed(plan, options, rng)
+        others = [i for i in range(5) if changed.modes[i] != plan.modes[i]]
+        assert all(changed.modes[i] in options[i] for i in others)
+        assert len(others) + (changed.order != plan.order) <= 1
+        left = [[i for i in p.order if i != j] for j in range(5) for p in (plan, changed)]
+        assert any(a == b for a, b in zip(left[::2], left[1::2], strict=True))
+        assert sorted(changed.order) == list(range(5))
+        modes += len(others)
+    assert 450 < modes < 550
 
 
 def test_deadlines_reach_from_the_fastest_modes_to_the_thriftiest() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from rheostat.decision.actuate.actuators import DeviceAddress, write_tree
 from rheostat.decision.actuate.apply import apply, restore, steps
 from rheostat.decision.actuate.cap_journal import CapEntry, CapJournal
 from rheostat.decision.budget.cap_plan import CapPlan
-from rheostat.errors import DataError, NotPermitted
+from rheostat.errors import DataError, NotPermitted, RheostatError
 
 BEFORE, AFTER = {"cpu_cap_w": 180.0, "gpu_cap_w": 250.0}, {"cpu_cap_w": 140.0, "gpu_cap_w": 200.0}
 SHORT = "powercap/intel-rapl:0/constraint_1_power_limit_uw"
@@ -187,3 +188,19 @@ def test_what_is_no_journal_is_one_message(tmp_path, capsys, what):
     assert code == 1
     assert err.startswith(f"rheostat: {path}: ")
     assert err.count("\n") == 1
+
+
+def test_a_guard_that_does_not_start_is_an_error_and_ended(tmp_path, monkeypatch):
+    where, book = made(tmp_path)
+    other = tmp_path / "other"
+    other.write_text("#!/bin/sh\necho what\nexec sleep 60\n")
+    other.chmod(0o755)
+    guards, begin = [], guard.subprocess.Popen
+    monkeypatch.setattr(guard.sys, "executable", str(other))
+    monkeypatch.setattr(
+        guard.subprocess, "Popen", lambda *a, **k: guards.append(begin(*a, **k)) or guards[0]
+    )
+    with pytest.raises(RheostatError, match="did not start: nothing changed"):
+        guard.start(book.path, where)
+    with guards[0] as ended:
+        assert ended.wait(10) == -signal.SIGKILL

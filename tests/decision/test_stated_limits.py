@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 
 import numpy as np
 import polars as pl
@@ -22,7 +23,9 @@ from rheostat.decision.budget.nodes import fleet
 from rheostat.decision.caps import choose_caps
 from rheostat.decision.coschedule import queue_files
 from rheostat.decision.serving.dispatch_queue import DispatchQueue
+from rheostat.decision.serving.proxy import _parsed
 from rheostat.decision.serving.proxy_counters import EDGES_S, ProxyCounters
+from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.decision.trial import plan_trial
 from rheostat.decision.trial_size import trial_size
 from rheostat.errors import DataError
@@ -57,6 +60,21 @@ def test_a_limit_without_a_statement_may_take_what_its_register_holds() -> None:
 def test_watts_have_their_common_step_however_they_were_rounded(steps, step_w) -> None:
     watts = np.array(steps) * step_w
     assert _step([watts], float(watts[-1]), 1e9) == (pytest.approx(step_w, rel=1e-12), True)
+
+
+def test_a_step_of_watts_is_no_finer_than_a_milliwatt_and_costs_no_more_than_allowed() -> None:
+    assert _step([np.array([0.001])], 0.001, 1e9) == (0.001, True)
+    assert _step([np.array([0.0009])], 0.001, 1e9) == (0.001, False)
+    size = 100 + 1  # numbers of watts up to 100
+    for more_w, work in (([1.0], 16 * size), (np.arange(1.0, 33.0), 33 * size)):
+        need = [np.array(more_w)]  # a sixteenth of it per row, all of it per option
+        assert _step(need, 100.0, work) == (1.0, True)
+        assert _step(need, 100.0, work - 1) == (100.0 / 4096, False)
+
+
+def test_racks_of_ten_thousand_nodes_with_caps_a_watt_apart_are_solved_exactly() -> None:
+    rack = [np.concatenate([[0.0], np.arange(1.0, 65.0, 4.0)])] * 40
+    assert _step(rack, 60.0 * 40, groups.MOST_WORK * 40 / 10_000) == (pytest.approx(1.0), True)
 
 
 def test_the_share_of_a_trial_is_that_of_the_jobs_it_needs() -> None:
@@ -152,9 +170,9 @@ def test_those_that_leave_a_queue_do_not_stay_in_it() -> None:
                 pass
 
         async with queue.place(0.0):
-            waiting = [asyncio.ensure_future(wait()) for _ in range(300)]
+            waiting = [asyncio.ensure_future(wait()) for _ in range(301)]
             await asyncio.sleep(0)
-            for left, task in zip(range(299, -1, -1), waiting, strict=True):
+            for left, task in zip(range(300, -1, -1), waiting, strict=True):
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
@@ -174,3 +192,16 @@ def test_the_histogram_of_waits_counts_each_wait_up_to_every_edge() -> None:
     assert buckets == ["2", "2", "3", "4"]
     assert sum(x.startswith(f"{name}_bucket") for x in lines) == len(EDGES_S) + 1
     assert (lines[f"{name}_sum"], lines[f"{name}_count"]) == ("1000.515000", "4")
+
+
+@pytest.mark.parametrize(("asked", "most"), [
+    ({"max_tokens": 20}, 20), ({"max_tokens": 0.5}, 0.5),
+    ({"max_tokens": 20, "max_completion_tokens": 7}, 7), ({}, None),
+    *(({"max_tokens": x}, None) for x in (None, True, "20", [20], 0, -1, float("nan"), 10**400)),
+])  # fmt: skip
+def test_an_answer_is_cut_off_at_a_length_asked_for_and_at_nothing_else(asked, most) -> None:
+    body = {"prompt": "hello", **asked}
+    prompt, cut_off, given = _parsed(json.dumps(body).encode())
+    assert (prompt, cut_off) == ("hello", most)
+    assert given.keys() == body.keys()
+    assert np.isfinite(ServiceOrder().key(prompt, 0.0, cut_off))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,3 +107,13 @@ def test_a_budget_that_changes_is_kept_at_every_instant(levels, seed) -> None:
             apply(steps(plan, r.panel()), r.panel(), book, settle_s=LAG, sleep=r.sleep)
     for t, worst in r.seen:
         assert worst <= float(budget.at(np.array([t]))[0]) + 1e-6
+
+
+def test_emulated_nodes_begin_at_zero_and_count_their_writes_from_one() -> None:
+    r = rehearsal({"a": {"cap_w": 100.0}, "b": {"cap_w": 50.0}}, fails=lambda k: k == 2)
+    panel, first = r.panel(), next(iter(r.caps))
+    panel.put(first, 60.0)
+    with pytest.raises(OSError, match="write 2 failed"):
+        panel.put(first, 20.0)
+    r.sleep(1.0)
+    assert r.seen == [(0.0, 150.0), (0.0, 150.0), (1.0, 110.0)]

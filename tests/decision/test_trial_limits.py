@@ -90,3 +90,18 @@ def test_time_falls_neither_with_fewer_nodes_nor_faster_than_their_square(
     assert impossible(many, model).tolist() == [wrong]
     chosen = SimpleNamespace(identification_=SimpleNamespace(by="trial"))
     assert not impossible(many, chosen).any()
+
+
+def test_a_plan_made_again_is_the_same_to_the_last_job() -> None:
+    queue = table({"job_id": range(1000, 1016), "nodes": [16] * 16})
+    nodes = plan_trial(queue, 0.5, seed=3).table.frame["nodes"]
+    assert nodes.to_list() == [16, 16, 16, 64, 16, 4, 4, 64, 16, 64, 16, 64, 16, 16, 4, 64]
+    again = plan_trial(table(queue.frame[::-1]), 0.5, seed=3).table.frame["nodes"]
+    assert again.to_list() == nodes.to_list()[::-1]
+
+
+def test_who_takes_part_says_nothing_about_the_factor() -> None:
+    frame = plan_trial(table({"job_id": range(4000), "nodes": [16] * 4000}), 0.4).table.frame
+    part = frame.filter(frame["takes_part"])["nodes"]
+    assert part.unique().sort().to_list() == [4, 64]
+    assert abs((part == 4).mean() - 0.5) < 4 * 0.5 / len(part) ** 0.5

@@ -23,7 +23,10 @@ from rheostat.decision.budget.branch_and_bound import Frontier, Ints, frontier
 from rheostat.decision.budget.hull import Level
 
 MOST_WORK = 5e8
-"""Additions in all groups of a level together; some seconds."""
+"""Additions in all groups of a level together; some seconds.
+
+Enough for 10,000 nodes in racks of 40 whose 17 caps are one watt apart, with 60 W more per node.
+"""
 
 
 @dataclass(frozen=True)

@@ -49,14 +49,12 @@ def _class_draws(
     fleet: NodeFleet, choices: NodeOptions, objective: BudgetObjective, most: int
 ) -> Array | None:
     """Values of the options, draw by draw, (d, C, K); None where all draws agree."""
-    classes, options = choices.class_watts.shape
-    result = np.full((most, classes, options), -np.inf)
+    result = np.tile(choices.class_value, (most, 1, 1))
     unsure = False
     for c, node in enumerate(choices.representative):
-        there = np.isfinite(choices.class_value[c])
-        if node in fleet.fixed:
-            result[:, c, there] = 0.0
+        if node in fleet.fixed:  # its one option is worth the same in every draw
             continue
+        there = np.isfinite(choices.class_value[c])
         surface = fleet.surfaces[fleet.app[node]]
         drawn = fleet.weight[node] * value_draws(surface, int(fleet.now[node]), objective)
         drawn = drawn[:, choices.class_row[c, there]]

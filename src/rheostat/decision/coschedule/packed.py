@@ -189,7 +189,7 @@ class Packed:
 
 
 def _changed(plan: Plan, options: Sequence[tuple[Mode, ...]], rng: np.random.Generator) -> Plan:
-    """The plan with another mode for one job, or with one job at another place in the order."""
+    """One job in any of its modes, or, as often, one job at another place in the order."""
     modes, order = list(plan.modes), list(plan.order)
     i = int(rng.integers(len(order)))
     if rng.random() < 0.5:

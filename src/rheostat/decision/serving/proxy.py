@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -249,8 +250,8 @@ def _parsed(body: bytes) -> tuple[str, float | None, dict[str, Any]]:
     if not isinstance(given, dict):
         raise RefusedError(400, "invalid_request_error", "expected a JSON object")
     most = given.get("max_completion_tokens", given.get("max_tokens"))
-    if isinstance(most, bool) or not isinstance(most, (int, float)) or not most > 0:
-        most = None
+    if isinstance(most, bool) or not isinstance(most, (int, float)) or not 0 < most < sys.maxsize:
+        most = None  # what is no length, or longer than any answer, cuts nothing off
     return prompt_text(given) or "", most, given
 
 
