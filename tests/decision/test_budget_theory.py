@@ -33,7 +33,7 @@ from rheostat.decision.budget.node_options import (
     setting_value,
 )
 from rheostat.decision.budget.nodes import fleet
-from rheostat.decision.budget.sharing_rules import BASELINES
+from rheostat.decision.budget.sharing_rules import BASELINES, _lift
 from rheostat.errors import DataError, Infeasible
 from rheostat.prediction.surface import Surface
 
@@ -303,6 +303,18 @@ def test_what_one_device_cannot_take_goes_to_the_other(gpu_w, more_w, caps) -> N
               {"two": two})  # fmt: skip
     (row,) = BASELINES["fair share, even"](f, 200.0 + more_w)
     assert tuple(grid[row]) == caps
+
+
+def test_all_devices_with_room_share_what_one_cannot_take() -> None:
+    caps = ((100.0, 110.0), (100.0, 115.0), (100.0, 115.0))
+    grid = np.array(list(itertools.product(*caps)))
+    three = Surface(
+        "three", ("cpu_cap_w", "gpu_cap_w", "cap_w"), grid, Outcome({"runtime_s": np.ones((1, 8))})
+    )
+    assert grid[_lift(three, 0, 40.0)].tolist() == [110.0, 115.0, 115.0]
+    assert grid[_lift(three, 0, 39.8)].tolist() == [110.0, 100.0, 100.0]
+    assert grid[_lift(three, 7, 9.0)].tolist() == [110.0, 115.0, 115.0]  # all at their highest
+    assert grid[_lift(three, 7, -90.0)].tolist() == [100.0, 100.0, 100.0]  # none low enough
 
 
 def test_equal_slowdown_gives_all_the_same_slowdown_that_the_budget_allows() -> None:

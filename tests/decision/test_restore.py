@@ -193,7 +193,7 @@ def test_what_is_no_journal_is_one_message(tmp_path, capsys, what):
 def test_a_guard_that_does_not_start_is_an_error_and_ended(tmp_path, monkeypatch):
     where, book = made(tmp_path)
     other = tmp_path / "other"
-    other.write_text("#!/bin/sh\necho what\nexec sleep 60\n")
+    other.write_text("#!/bin/sh\necho what\nexec sleep 3\n")
     other.chmod(0o755)
     guards, begin = [], guard.subprocess.Popen
     monkeypatch.setattr(guard.sys, "executable", str(other))

@@ -205,3 +205,25 @@ def test_an_answer_is_cut_off_at_a_length_asked_for_and_at_nothing_else(asked, m
     assert (prompt, cut_off) == ("hello", most)
     assert given.keys() == body.keys()
     assert np.isfinite(ServiceOrder().key(prompt, 0.0, cut_off))
+
+
+def test_the_order_of_a_queue_holds_after_many_have_left_it() -> None:
+    async def run() -> None:
+        queue, served = DispatchQueue(servers=1, in_flight=1), []
+
+        async def wait(key: float) -> None:
+            async with queue.place(key):
+                served.append(key)
+
+        async with queue.place(0.0):
+            keys = np.random.default_rng(0).permutation(300).astype(float).tolist()
+            waiting = {key: asyncio.ensure_future(wait(key)) for key in keys}
+            await asyncio.sleep(0)
+            for key in keys[:220]:
+                waiting[key].cancel()
+            await asyncio.wait([waiting[key] for key in keys[:220]])
+            assert len(queue._heap) < 300
+        await asyncio.gather(*(waiting[key] for key in keys[220:]))
+        assert served == sorted(keys[220:])
+
+    asyncio.run(run())
