@@ -171,6 +171,9 @@ TEXTS = {
     "loop.c": "#include <stdio.h>\nint main(void) {\n  double a[9], s = 0;\n"
     "  for (int i = 0; i < 9; i++) a[i] = i;\n  for (int i = 0; i < 9; i++) s += a[i];\n"
     '  printf("%g\\n", s);\n  return 0;\n}\n',
+    "parallel.c": "#include <stdio.h>\nint main(void) {\n  double s = 0;\n"
+    "#pragma omp parallel for reduction(+ : s)\n  for (int i = 0; i < 9; i++) s += i;\n"
+    '  printf("%g\\n", s);\n  return 0;\n}\n',
     "program.toml": 'files = ["sum.c"]\nrun = "./program"\n[inputs]\narguments = "{n}"\n'
     "n = {low = 1, high = 9}\n",
     "runs.csv": RUNS,
@@ -359,7 +362,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "code search PROGRAM": ("loop.c", f"{VARY} FILE"),
     "code translate PROGRAM": ("loop.c", f"{TRANSLATE} FILE"),
     "code translate --gguf": ("", f"{TRANSLATE} @loop.c --model '' --gguf FILE"),
-    "code translate --reference": ("loop.c", f"{TRANSLATE} @loop.c --reference FILE"),
+    "code translate --reference": ("parallel.c", f"{TRANSLATE} @loop.c --reference FILE"),
     "code refactor PROGRAM": ("loop.c", f"{REFACTOR} FILE"),
     "code refactor --gguf": ("", f"{REFACTOR} @loop.c --model '' --gguf FILE"),
     "code verify ORIGINAL": ("sum.c", f"{VERIFY} FILE @sum.c"),

@@ -26,6 +26,7 @@ from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from rheostat.core.file_kinds import describe_file
 from rheostat.core.files import read_json, read_text, read_toml
 from rheostat.errors import DataError
 from rheostat.measurement.code.compare_output import Tolerance
@@ -69,7 +70,8 @@ def read_manifest(path: str | Path, sources: str | Path | None = None) -> tuple[
     given = read_json(path) if path.suffix == ".json" else read_toml(path)
     problems = _problems(given, needs_files=sources is None or Path(sources).is_dir())
     if problems:
-        raise DataError(str(path), problems)
+        what = f"expected the manifest of a program, got {describe_file(path)}"
+        raise DataError(str(path), [*problems, what] if "files" not in given else problems)
     files = _files(given, path, None if sources is None else Path(sources))
     try:
         return _program(given, files, path), _tolerance(given.get("tolerance", {}))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
+from rheostat.core.file_kinds import describe_file
 from rheostat.errors import DataError
 from rheostat.measurement.serving.frames import frame_of
 
@@ -56,7 +57,8 @@ def read_kernels(directory: str | Path) -> list[KernelRates]:
     """
     folder = Path(directory)
     if not folder.is_dir():
-        raise DataError(str(directory), ["expected a directory of kernel tables"])
+        what = describe_file(folder) if folder.is_file() else "nothing there"
+        raise DataError(str(directory), [f"expected a folder of kernel tables, got {what}"])
     files = sorted(folder.rglob("*gemm_perf.parquet"))
     if not files:
         raise DataError(str(directory), ["no kernel table: expected files *gemm_perf.parquet"])
