@@ -67,7 +67,7 @@ def test_the_prior_of_its_gpu_moves_and_no_other(tmp_path):
 
 
 def test_what_is_no_kernel_table_is_named(tmp_path, capsys):
-    with pytest.raises(DataError, match="directory of kernel tables"):
+    with pytest.raises(DataError, match="folder of kernel tables, got nothing there"):
         read_kernels(tmp_path / "none")
     (tmp_path / "k").mkdir()
     with pytest.raises(DataError, match=r"gemm_perf\.parquet"):
@@ -83,7 +83,7 @@ def test_what_is_no_kernel_table_is_named(tmp_path, capsys):
         read_kernels(tmp_path / "f")
     runs(12).frame.write_csv(tmp_path / "runs.csv")
     assert run(["llm", "fit", str(tmp_path / "runs.csv"), "--kernels", str(tmp_path / "none")]) == 1
-    assert "directory of kernel tables" in capsys.readouterr().err
+    assert "folder of kernel tables" in capsys.readouterr().err
     assert run(["llm", "fit", str(tmp_path / "runs.csv"), "--kernels",
                 str(kernels(tmp_path / "g"))]) == 0  # fmt: skip
     assert "bandwidth 0.60" in capsys.readouterr().err
