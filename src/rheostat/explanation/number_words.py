@@ -139,7 +139,7 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
     if not (math.isfinite(low) and math.isfinite(high)) or low == high:
         return quantity(value, unit)
     size, label = _scale(abs(value), unit)
-    digits = _digits(value / size, (high - low) / size)
+    digits = max(_digits(value / size, (high - low) / size), int(abs(high / size) < 10))
     shown = max(f"{value / size:.3g}", f"{value / size:.{digits}f}", key=len)
     bounds = f"[{low / size:.{digits}f} {high / size:.{digits}f}]"
     return f"{shown} {label} {bounds}" if label else f"{shown} {bounds}"
