@@ -242,7 +242,7 @@ def test_a_request_that_a_lost_server_did_not_take_waits_for_another(monkeypatch
         ):  # fmt: skip
             script.hold.clear()
             jobs = []
-            for i in range(3):  # each later request has those that wait sent to the lost server again
+            for i in range(3):  # a later one has those that wait sent there again
                 jobs.append(asyncio.ensure_future(ask(client, "answer 1")))
                 await until(lambda: p.queue.running == [0, 1])
                 await until(lambda i=i: p.queue.waiting == i)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rheostat.cli import advice_options
+from rheostat.cli import advice_options, knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def backtest(
     from rheostat.explanation.narrate import explain
     from rheostat.recipes.nodecount import model
 
-    space = o.space(knob)
+    space = knob_options.space(knob)
     chosen_by, limits = advice_options.advice_rules(rule, slowdown, within, objectives)
     jobs = advice_options.with_trial(
         o.load(file, form, mapped, knobs=space.names), trial, space.names

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rheostat.cli import knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def caps(
 
     runs = o.capped(known, where, by, form, mapped, column)
     own = runs if tried is None else o.capped(tried, None, by, form, mapped, column)
-    asked = o.space(knob).knobs if knob else ()
+    asked = knob_options.space(knob).knobs if knob else ()
     with working("learning from the known applications"):
         choice = choose_caps(runs, own, app, loss=loss, risk=risk, knobs=asked)
     for note in choice.notes:

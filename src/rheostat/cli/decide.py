@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rheostat.cli import advice_options
+from rheostat.cli import advice_options, knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def decide(
     from rheostat.explanation.advice import with_accuracy
     from rheostat.explanation.narrate import explain
 
-    space = o.space(knob)
+    space = knob_options.space(knob)
     _known_ending(out)
     chosen_by, limits = advice_options.advice_rules(rule, slowdown, within, objectives)
     jobs = o.load(file, form, mapped, knobs=space.names)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rheostat.cli import advice_options
+from rheostat.cli import advice_options, knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def front(
     from rheostat.tradeoff import all_settings
     from rheostat.tradeoff.measured_cells import measured_all
 
-    space = o.space(knob)
+    space = knob_options.space(knob)
     jobs = o.load(file, form, mapped, knobs=space.names)
-    o.turnable(jobs, space)
+    knob_options.turnable(jobs, space)
     row = _row(jobs, job, where)
     one = jobs.rows([row]).known_at(Moment.SUBMIT)
     by = tuple(o.condition(jobs, w)[0] for w in where or ()) or None
@@ -99,15 +99,8 @@ def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
             raise typer.BadParameter("name a job: --job ID or --where column=value")
         return 0
     conditions = [*([f"job_id={job}"] if job else []), *(where or [])]
-    keep = list(range(len(jobs)))
-    for text in conditions:
-        name, wanted = o.condition(jobs, text)
-        values = jobs.frame[name].to_list()
-        keep = [
-            i
-            for i in keep
-            if str(values[i]) == wanted or values[i] == o.value(wanted, o.unit_of(name))
-        ]
+    rows = [set(o.rows_with(jobs, text)) for text in conditions]
+    keep = sorted(set.intersection(*rows))
     if not keep:
         raise DataError(" and ".join(conditions), [f"no such row among {len(jobs)}"])
     return keep[-1] if job else keep[0]

@@ -57,6 +57,7 @@ def train_ours(
 
 
 def _weights(objective: str) -> dict[str, float] | None:
+    from rheostat.cli import knob_options
     from rheostat.cli import options as o
     from rheostat.errors import DataError
 
@@ -65,7 +66,7 @@ def _weights(objective: str) -> dict[str, float] | None:
     weights = {}
     for part in o.names(objective):
         name, equals, value = part.partition("=")
-        number = o.value(value) if equals else 1.0
+        number = knob_options.value(value) if equals else 1.0
         if not isinstance(number, int | float):
             raise DataError("--objective", [f"expected NAME or NAME=WEIGHT, got {part!r}"])
         weights[name.strip()] = float(number)

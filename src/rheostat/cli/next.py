@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def next(
     from rheostat.recipes.search_defaults import distinct, others, proposer
     from rheostat.tradeoff.measured_cells import tell_runs
 
-    space = o.space(knob)
+    space = knob_options.space(knob)
     chosen_by, limits = o.rules(rule, within)
     jobs = o.load(file, form, mapped, knobs=space.names)
-    o.turnable(jobs, space)
+    knob_options.turnable(jobs, space)
     own = o.only(jobs, where)
     wanted = o.judged(own, objectives, model=False)
     past = o.load(prior, knobs=space.names) if prior else others(jobs, own, space)

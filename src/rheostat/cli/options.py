@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import knob_options
+
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.core.outcome import Predictor
-    from rheostat.core.space import Space
 
 File = Annotated[
     Path, typer.Argument(help="A job log or table of runs, any format read knows.", metavar="FILE")
@@ -136,128 +137,6 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(n.strip() for n in text.split(",") if n.strip())
 
 
-def space(flags: list[str] | None) -> Space:
-    """Knobs from ``--knob`` flags; all mistakes are reported at once.
-
-    >>> [k.values for k in space(["nodes=1..8", "cap_w=100..200/50", "mode=a,b"]).knobs]
-    [(1, 2, 4, 8), (100, 150, 200), ('a', 'b')]
-    >>> space(["frequency_hz=900MHz..1.3GHz/200MHz"]).knobs[0].values
-    (900000000, 1100000000, 1300000000)
-    """
-    from rheostat.core.space import Knob, Space
-    from rheostat.errors import DataError
-
-    knobs, problems = [], []
-    for flag in flags or ["nodes=1..256"]:
-        name, _, text = (part.strip() for part in flag.partition("="))
-        try:
-            knobs.append(Knob(name, _values(text, unit_of(name))))
-        except (ValueError, DataError):
-            problems.append(f"expected NAME=1,2,4 or NAME=1..256 or NAME=100..300/50, got {flag!r}")
-    if problems:
-        raise DataError("--knob", problems)
-    return Space(tuple(knobs))
-
-
-def turnable(jobs: JobTable, space: Space) -> None:
-    """A knob that is no column of ``jobs`` is a `DataError`, which names what was turned there.
-
-    >>> from rheostat.core.vocabulary import table
-    >>> turnable(table({"app": ["a", "a"], "cap_w": [200, 300]}), space(None))
-    Traceback (most recent call last):
-    ...
-    rheostat.errors.DataError: --knob: column nodes is missing; turned here: --knob cap_w=200,300
-    """
-    from rheostat.core.jobs import Moment
-    from rheostat.errors import DataError
-
-    missing = [n for n in space.names if n not in jobs.columns]
-    if not missing:
-        return
-    ids = ("job_id", "run_id", "row", "submit_s", "start_s")
-    turned = [
-        f"--knob {n}={','.join(f'{v:g}' for v in values)}"
-        for n in jobs.columns
-        if jobs.schema[n].known is Moment.SUBMIT and n not in ids
-        and jobs.frame[n].dtype.is_numeric()
-        and 2 <= len(values := jobs.frame[n].drop_nulls().unique().sort().to_list()) <= 40
-    ]  # fmt: skip
-    hint = [f"turned here: {' '.join(turned)}"] if turned else []
-    raise DataError("--knob", [*(f"column {n} is missing" for n in missing), *hint])
-
-
-def space_file(path: Path) -> Space:
-    """Knobs from a TOML file with a ``[knobs]`` table: lists, or ``{low = 1, high = 9}``."""
-    from rheostat.core.files import read_toml
-    from rheostat.core.space import Knob, Space
-    from rheostat.errors import DataError
-
-    given = read_toml(path).get("knobs")
-    if not given or not isinstance(given, dict):
-        raise DataError(str(path), ["expected a [knobs] table with lines like nodes = [1, 2, 4]"])
-    knobs, problems = [], []
-    for name, values in given.items():
-        if isinstance(values, list) and values:
-            knobs.append(Knob(name, values))
-        elif isinstance(values, str):
-            knobs.append(Knob(name, _values(values, unit_of(name))))
-        elif isinstance(values, dict) and {"low", "high"} <= set(values):
-            knobs.append(Knob(name, **values))
-        else:
-            problems.append(f"{name}: expected a list or {{low = 1, high = 9}}, got {values!r}")
-    if problems:
-        raise DataError(str(path), problems)
-    return Space(tuple(knobs))
-
-
-def _values(text: str, unit: str) -> list[Any]:
-    ends, _, step = text.partition("/")
-    low, dots, high = ends.partition("..")
-    if not dots:
-        values = [value(v, unit) for v in text.split(",") if v.strip()]
-    elif step:
-        values = _stepped(*(float(value(v, unit)) for v in (low, high, step)))
-    else:
-        from rheostat.core.space import powers_of_two
-
-        values = list(powers_of_two(int(low), int(high)))
-    if not values:
-        raise ValueError(text)
-    return values
-
-
-def _stepped(low: float, high: float, step: float) -> list[Any]:
-    if not step > 0:
-        raise ValueError(step)
-    every = [low + i * step for i in range(int((high - low) / step + 1e-9) + 1)]
-    return [int(v) if v.is_integer() else v for v in every]
-
-
-def unit_of(name: str) -> str:
-    """The base unit of a column, by the vocabulary or the end of its name; "" where it has none."""
-    from rheostat.core.vocabulary import VOCABULARY
-    from rheostat.measurement.runs.guess import split_unit
-
-    _, _, unit, factor = split_unit(name)
-    return VOCABULARY[name].unit if name in VOCABULARY else unit if factor == 1.0 else ""
-
-
-def value(text: str, unit: str = "") -> Any:
-    """A number if it reads as one, with or without the unit that is expected, else the text.
-
-    >>> value("8"), value("2.5"), value("gcc"), value("1.2GHz", "Hz")
-    (8, 2.5, 'gcc', 1200000000.0)
-    """
-    from rheostat.core.units import parse_quantity
-
-    for kind in (int, float):
-        try:
-            return kind(text.strip())
-        except ValueError:
-            continue
-    return parse_quantity(text, unit) if unit in ("s", "W", "J", "Hz", "B") else text.strip()
-
-
 def pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
     """``a=b`` flags as a mapping.
 
@@ -316,6 +195,19 @@ def condition(jobs: JobTable, text: str) -> tuple[str, str]:
     return name, wanted
 
 
+def rows_with(jobs: JobTable, text: str) -> list[int]:
+    """The rows that hold one ``column=value``.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> rows_with(table({"cap_w": [200.0, 1500.0]}), "cap_w=1.5kW")
+    [1]
+    """
+    name, wanted = condition(jobs, text)
+    amount = knob_options.value(wanted, knob_options.unit_of(name))
+    values = jobs.frame[name].to_list()
+    return [i for i, v in enumerate(values) if str(v) == wanted or v == amount]
+
+
 def only(jobs: JobTable, where: list[str] | None) -> JobTable:
     """The rows that hold every ``column=value``; none at all is a `DataError`.
 
@@ -326,15 +218,7 @@ def only(jobs: JobTable, where: list[str] | None) -> JobTable:
     from rheostat.errors import DataError
 
     for text in where or ():
-        name, wanted = condition(jobs, text)
-        values = jobs.frame[name].to_list()
-        jobs = jobs.rows(
-            [
-                i
-                for i, v in enumerate(values)
-                if str(v) == wanted or v == value(wanted, unit_of(name))
-            ]
-        )
+        jobs = jobs.rows(rows_with(jobs, text))
     if where and not len(jobs):
         raise DataError("--where", [f"no row has {' and '.join(where)}"])
     return jobs

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def read(
 
 def _value(text: str) -> Any:
     """A number, a list at commas, or the text."""
-    return text.split(",") if "," in text else o.value(text)
+    return text.split(",") if "," in text else knob_options.value(text)
 
 
 SPREAD = ("min", "median", "max")

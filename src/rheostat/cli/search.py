@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def search(
     from rheostat.tradeoff.measured_cells import tell_runs
     from rheostat.tradeoff.search import search as run
 
-    knobs = o.space_file(space)
+    knobs = knob_options.space_file(space)
     wanted = o.names(objectives)
     chosen_by, limits = o.rules(rule, within)
     past = o.load(prior, knobs=knobs.names) if prior else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import knob_options
 from rheostat.cli import options as o
 from rheostat.cli.simulate import MachineSize, Trace
 
@@ -146,7 +147,7 @@ def _switches(given: list[str] | None) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or not name.strip().isidentifier():
             raise DataError("--set", [f"expected SWITCH=VALUE as lr=0.001, got {text!r}"])
-        parts = [words.get(v.strip().lower(), o.value(v)) for v in value.split(",")]
+        parts = [words.get(v.strip().lower(), knob_options.value(v)) for v in value.split(",")]
         made[name.strip()] = tuple(parts) if len(parts) > 1 else parts[0]
     return made
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def plan(
     jobs = o.load(runs, form, mapped, units=unit)
     law = ServingLaw(kernels=_prior(kernels)).fit(jobs)
     own = of_service(jobs, app, workload)
-    settings = turned(offered(jobs, own), o.space(knob).settings()) if knob else None
+    settings = turned(offered(jobs, own), knob_options.space(knob).settings()) if knob else None
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
     front = with_limits(front, law, prompt_tokens, context_tokens)
     first = "" if trace else ttft
