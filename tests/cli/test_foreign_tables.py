@@ -71,3 +71,45 @@ def test_whole_and_broken_numbers_are_one_knob(tmp_path, capsys):
         assert run(["front", str(table), "--knob", f"clock_ghz={values}", "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)["front"]
         assert [(r["clock_ghz"], r["runtime_s"]) for r in rows] == [(1, 9), (1.5, 6), (2, 5)]
+
+
+CRASHED = """nodes,walltime,energy_kwh,exit code
+1,35 s,0.002,137
+1,33 s,0.002,137
+2,00:40:10,0.31,0
+2,39m50s,0.30,0
+4,00:21:00,0.33,0
+4,0:20:50,0.33,0
+"""
+
+
+def test_a_run_that_ended_with_an_error_is_no_fast_run(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text(CRASHED)
+    jobs = read(path)
+    assert jobs.frame["runtime_s"].to_list() == [35.0, 33.0, 2410.0, 2390.0, 1260.0, 1250.0]
+    assert jobs.cut_off.tolist() == [True, True, False, False, False, False]
+    (note,) = [n for n in jobs.notes if "counts as unfinished" in n.message]
+    assert (note.rows, note.count, note.dropped) == ((0, 1), 2, False)
+    assert run(["front", str(path), "--knob", "nodes=1,2,4", "--json"]) == 0
+    settings = json.loads(capsys.readouterr().out)["front"]
+    assert [s["evidence"] for s in settings] == ["none", "measured", "measured"]
+
+
+def test_cells_that_say_their_unit(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "nodes,elapsed,power,freq,input\n1,2h,350 W,1.4 GHz,2h\n2,1h05m,0.72 kW,900MHz,1h\n"
+        "4,,1.5kW,1.4 GHz,2h\n"
+    )
+    frame = read(path).frame
+    assert frame["runtime_s"].to_list() == [7200.0, 3900.0, None]
+    assert frame["power_w"].to_list() == [350.0, 720.0, 1500.0]
+    assert frame["frequency_hz"].to_list() == [1.4e9, 9e8, 1.4e9]
+    assert frame["input"].to_list() == ["2h", "1h", "2h"]
+
+
+def test_cells_of_two_kinds_stay_text(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("nodes,wall_s,cap\n1,9,300 W\n2,5,full\n")
+    assert read(path).frame["cap"].to_list() == ["300 W", "full"]

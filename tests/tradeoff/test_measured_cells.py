@@ -67,6 +67,15 @@ def test_a_run_without_a_wanted_quantity_is_no_measurement_of_it():
     assert alone.mean("runtime_s").tolist() == [9.0, 5.0]
 
 
+def test_a_run_that_was_cut_off_is_no_measurement():
+    runs = table(
+        {"nodes": [1, 1, 2], "runtime_s": [90.0, 3.0, 50.0], "censored": [False, True, None]}
+    )
+    front = rh.front(runs.rows([0]), None, Knob("nodes", [1, 2]), ("runtime_s",), runs=runs)
+    assert front.mean("runtime_s").tolist() == [90.0, 50.0]
+    assert front.outcome.support.tolist() == [1.0, 1.0]
+
+
 def test_jobs_of_a_log_are_not_taken_as_measurements():
     log = table({"app": ["a"], "submit_s": [0.0], "nodes": [1], "runtime_s": [3.0]})
     assert own_runs(log, 0, None) is None

@@ -52,7 +52,8 @@ def next(
     known, held = tell_runs(asker, own), distinct(own, space)
     if known < held:
         tell(
-            f"note: {held - known} of {held} settings run are outside --knob, or lack an objective"
+            f"note: {held - known} of {held} settings run are outside --knob, lack an objective"
+            " or did not finish"
         )
     for note in asker.notes:
         tell(f"note: {note.message}")

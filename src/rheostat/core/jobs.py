@@ -233,6 +233,13 @@ class JobTable:
             raise DataError(f"column {name}", [problem[:300]])
         return values.fill_null(np.nan).to_numpy()
 
+    @property
+    def cut_off(self) -> np.ndarray:
+        """(n,) bool: rows marked ``censored``; false where that is missing."""
+        if "censored" not in self.columns:
+            return np.zeros(len(self), dtype=bool)
+        return self.frame["censored"].cast(pl.Boolean).fill_null(value=False).to_numpy()
+
     def write_parquet(self, path: str | Path) -> None:
         """Write with units, moments and notes in the metadata; `read_parquet` restores them."""
         columns = [[c.name, c.unit, c.known.name, c.meaning] for c in self.schema.values()]

@@ -83,9 +83,7 @@ def learnable(jobs: JobTable, targets: Sequence[str]) -> tuple[JobTable, Array, 
     if not targets:
         raise DataError("fit", ["no row has a runtime, power or energy: jobs that have yet to run"])
     y = target_values(jobs, targets)
-    cut = np.zeros(len(jobs), dtype=bool)
-    if "censored" in jobs.columns:
-        cut = jobs.frame["censored"].cast(pl.Boolean).fill_null(value=False).to_numpy()
+    cut = jobs.cut_off
     odd = ~cut & ~((y > 0) & np.isfinite(y)).all(axis=1)
     notes = [
         Note(text, tuple(np.flatnonzero(rows)[:20].tolist()), int(rows.sum()), dropped=True)

@@ -59,7 +59,7 @@ def complete(demo: Demo) -> Narrative:
 
 def _opening(demo: Demo) -> list[Section]:
     jobs = demo.jobs
-    cut = int(jobs.frame["censored"].sum()) if "censored" in jobs.columns else 0
+    cut = int(jobs.cut_off.sum())
     read = f"{len(jobs):,} jobs, {len(jobs.columns)} columns, no row dropped; {cut} were cut off"
     said = [accuracy_words(q, a) for q, a in demo.accuracy.items()]
     model = KINDS.get(demo.kind, demo.kind)

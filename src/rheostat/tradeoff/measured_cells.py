@@ -53,13 +53,15 @@ class MeasuredSettings:
 def measured(
     alternatives: JobTable, runs: JobTable, knobs: Sequence[str], wanted: Sequence[str]
 ) -> MeasuredSettings:
-    """Find the runs at each alternative's setting; runs without a ``wanted`` quantity are none.
+    """Find the finished runs at each alternative's setting that hold every ``wanted`` quantity.
 
     >>> from rheostat import table
     >>> runs = table({"nodes": [1, 1, 4], "runtime_s": [9.0, 11.0, 4.0]})
     >>> cells = measured(table({"nodes": [1, 2, 4]}), runs, ["nodes"], ["runtime_s"]).cells
     >>> {row: runs.tolist() for row, runs in cells.items()}
     {0: [0, 1], 2: [2]}
+
+    A run that was cut off measured nothing: its runtime is only a lower bound.
     """
     there = [q for q in dict.fromkeys((*QUANTITIES, *wanted)) if q in runs.columns]
     given = Outcome.measured(runs, *there)
@@ -69,6 +71,7 @@ def measured(
     if not len(runs) or not set(needed) <= set(values) or not set(knobs) <= set(runs.columns):
         return MeasuredSettings(runs, values, {})
     whole = np.all([np.isfinite(values[q]) for q in needed or ["runtime_s"]], axis=0)
+    whole &= ~runs.cut_off
     at: dict[tuple[object, ...], list[int]] = {}
     for row, setting in enumerate(_settings(runs, knobs)):
         if whole[row]:

@@ -58,6 +58,7 @@ NAMES: tuple[tuple[str, str], ...] = (
                      r"_(req(uest(ed)?)?|limit)"
                      r"|(req(uest(ed)?)?|max|estimated)_(wall_?(time|clock)|time|run_?time)"),
     ("state", r"(state|status|job_state)"),
+    ("exit_code", r"exit|rc|(exit|return)_?(code|status|value)"),
 )  # fmt: skip
 
 NAMED = {**{n: c for n, c in COUNTERS.items() if n != "run_id"}, **VOCABULARY}

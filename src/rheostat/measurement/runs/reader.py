@@ -21,6 +21,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.parquet import MAGIC, gather, scan
+from rheostat.measurement.runs.cell_units import in_base_units, seconds_of_cell
 from rheostat.measurement.runs.delimited import read_delimited
 from rheostat.measurement.runs.guess import (
     NAMED,
@@ -33,11 +34,11 @@ from rheostat.measurement.runs.guess import (
     split_unit,
 )
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
-from rheostat.measurement.slurm.spelling import seconds
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
+SUCCESS = ("0", "0:0", "0.0", "TRUE")
 FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")
 
 PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
@@ -126,14 +127,14 @@ def read_runs(
     table = frame.select(ROW, **taken, **rest)
     _must_be_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
-    table = _censor(table)
+    table, unfinished = _censor(table)
     if not MEASURED & set(table.columns) and not _are_requests(table):
         hint = "map them: columns={'runtime_s': '<their name>'}"
         raise DataError(
             str(path),
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
-    return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
+    return as_jobs(table, [*described, *guessed], [*notes, *said, *words, *unfinished])
 
 
 def _are_requests(table: pl.DataFrame) -> bool:
@@ -150,7 +151,9 @@ def _load(path: str | Path, encoding: str) -> tuple[pl.DataFrame, list[Note]]:
     with path.open("rb") as file:
         packed = file.read(4) == MAGIC
     if not packed:
-        return read_delimited(path, encoding)
+        frame, notes = read_delimited(path, encoding)
+        frame, read_in = in_base_units(frame)
+        return frame, [*notes, *read_in]
     lazy, types = scan(path)
     nested = [c for c, t in types.items() if t.is_nested()]
     notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []
@@ -197,7 +200,7 @@ def _expr(frame: pl.DataFrame, source: ColumnSource, ours: str) -> pl.Expr:
         return pl.when(plain > 0).then(1.0 / plain)
     first = frame[source.columns[0]].dtype
     if first == pl.String and ours in ("runtime_s", "time_limit_s", "wait_s"):
-        return pl.col(source.columns[0]).map_elements(seconds, return_dtype=pl.Float64)
+        return pl.col(source.columns[0]).map_elements(seconds_of_cell, return_dtype=pl.Float64)
     if isinstance(first, pl.Datetime):
         return pl.col(source.columns[0]).dt.epoch("us").cast(pl.Float64) / 1e6
     if first == pl.String and ours.endswith("_s") and not ours.endswith("_per_s"):
@@ -282,7 +285,7 @@ def _not_understood(
             continue
         said = f"{name}: {lost[theirs][0]!r} in {theirs} is no time"
         if name in QUANTITIES and table[name].null_count() == table.height:
-            problems.append(f"{said}, nor is any other; expected seconds or hh:mm:ss")
+            problems.append(f"{said}, nor is any other; expected seconds, hh:mm:ss or 1h30m")
         notes.append(note_rows(f"{said}, null", lost[ROW].to_list()))
     if problems:
         raise DataError(str(path), problems)
@@ -304,9 +307,20 @@ def _must_be_numbers(path: str | Path, table: pl.DataFrame) -> None:
         raise DataError(str(path), problems)
 
 
-def _censor(table: pl.DataFrame) -> pl.DataFrame:
-    """Flag unfinished runs where the table has a state."""
-    if "state" not in table.columns or "censored" in table.columns:
-        return table
-    state = pl.col("state").cast(pl.String).str.to_uppercase()
-    return table.with_columns(censored=~state.is_in(list(FINISHED)))
+def _censor(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Flag unfinished runs where the table has a state or, without one, an exit code.
+
+    >>> runs = pl.DataFrame({ROW: [0, 1, 2], "exit_code": [0, 137, None]})
+    >>> flagged, notes = _censor(runs)
+    >>> flagged["censored"].to_list()
+    [False, True, None]
+    """
+    if "censored" in table.columns or not {"state", "exit_code"} & set(table.columns):
+        return table, []
+    by = "state" if "state" in table.columns else "exit_code"
+    ended = pl.col(by).cast(pl.String).str.strip_chars().str.to_uppercase()
+    table = table.with_columns(censored=~ended.is_in(list(FINISHED if by == "state" else SUCCESS)))
+    rows = table.filter("censored")[ROW].to_list()
+    return table, [
+        note_rows(f"did not end well by its {by}: counts as unfinished", rows)
+    ] if rows else []

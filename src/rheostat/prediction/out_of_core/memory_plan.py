@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable, Moment
@@ -76,8 +75,7 @@ def make_plan(
 def log_targets(plan: MemoryPlan, jobs: JobTable) -> Matrix:
     """What is learnt, (n, t); NaN where a target is not positive or the run was cut off."""
     y = target_values(jobs, plan.targets)
-    if "censored" in jobs.columns:
-        y[jobs.frame["censored"].cast(pl.Boolean).fill_null(value=False).to_numpy()] = np.nan
+    y[jobs.cut_off] = np.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         y = np.log(np.where(y > 0, y, np.nan)) - log_scales(plan, jobs)
     return np.where(np.isfinite(y), y, np.nan).astype(np.float32)

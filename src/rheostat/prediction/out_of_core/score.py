@@ -98,8 +98,7 @@ def score_part(model: ScaleModel, part: Part, level: float = 0.9) -> ScoreSums:
 def _score_batch(model: ScaleModel, jobs: JobTable, empty: ScoreSums) -> ScoreSums:
     targets = model.targets
     truth, p = target_values(jobs, targets), model.predict_log(jobs)
-    if "censored" in jobs.columns:
-        truth[jobs.frame["censored"].fill_null(value=False).to_numpy()] = np.nan
+    truth[jobs.cut_off] = np.nan
     outside = model.coding.outside(jobs)
     truth[outside] = np.nan
     low, high = (np.log(b) for b in model.bounds(empty.level))

@@ -1,0 +1,70 @@
+"""Cells that say their own unit, as ``350 W``, ``0.31 kWh`` or ``35 s``, read in base units.
+
+A column is read so where its name speaks of an amount and has no unit, and every cell that is not
+empty is a number with a unit of the same kind.  A time may also mix these with ``hh:mm:ss``.
+"""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from rheostat.core.jobs import Note
+from rheostat.core.units import parse_duration, parse_quantity
+from rheostat.errors import DataError
+from rheostat.measurement.runs.guess import split_unit
+from rheostat.measurement.slurm.spelling import seconds
+
+AMOUNT = re.compile(r"power|energy|consum|time|elapsed|duration|wall|freq|clock|cap", re.IGNORECASE)
+UNITS = ("s", "W", "J", "Hz")
+
+
+def in_base_units(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Columns of cells with units as numbers in s, W, J or Hz, and a note for each.
+
+    >>> frame, notes = in_base_units(pl.DataFrame({"Power": ["350 W", "1.2 kW"]}))
+    >>> frame["Power"].to_list(), notes[0].message
+    ([350.0, 1200.0], 'Power: cells with units, read in W')
+    """
+    notes = []
+    for name in [c for c in frame.columns if frame[c].dtype == pl.String]:
+        if not AMOUNT.search(name) or split_unit(name)[2]:
+            continue
+        for unit in UNITS:
+            values = _numbers(frame[name], unit)
+            if values is not None:
+                frame = frame.with_columns(values)
+                notes.append(Note(f"{name}: cells with units, read in {unit}"))
+                break
+    return frame, notes
+
+
+def seconds_of_cell(text: str) -> float | None:
+    """Seconds in ``hh:mm:ss``, ``D-HH`` or ``1h30m``; None where it is no time.
+
+    >>> seconds_of_cell("00:01:30"), seconds_of_cell("35 s"), seconds_of_cell("soon")
+    (90.0, 35.0, None)
+    """
+    clock = seconds(text)
+    if clock is not None:
+        return clock
+    return _number(text, "s")
+
+
+def _numbers(cells: pl.Series, unit: str) -> pl.Series | None:
+    values = [None if c is None else _number(c, unit) for c in cells]
+    said = [v for c, v in zip(cells, values, strict=True) if c is not None]
+    if not said or None in said:
+        return None
+    return pl.Series(cells.name, values, pl.Float64)
+
+
+def _number(text: str, unit: str) -> float | None:
+    """In the base unit; None for what has no unit, or another."""
+    if not re.search(r"[A-Za-z]$", text.strip()):
+        return None
+    try:
+        return parse_duration(text) if unit == "s" else parse_quantity(text, unit)
+    except DataError:
+        return None
