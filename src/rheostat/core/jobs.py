@@ -240,6 +240,10 @@ class JobTable:
             return np.zeros(len(self), dtype=bool)
         return self.frame["censored"].cast(pl.Boolean).fill_null(value=False).to_numpy()
 
+    def finished(self) -> JobTable:
+        """Rows that were not cut off: those whose runtime and energy are measurements."""
+        return self.rows(~self.cut_off) if self.cut_off.any() else self
+
     def write_parquet(self, path: str | Path) -> None:
         """Write with units, moments and notes in the metadata; `read_parquet` restores them."""
         columns = [[c.name, c.unit, c.known.name, c.meaning] for c in self.schema.values()]

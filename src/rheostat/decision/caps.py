@@ -106,7 +106,7 @@ def choose_caps(
     DataError
         Fewer than two known applications, columns that are missing, knobs beyond what is known.
     """
-    complete, notes = _with_default(others.rows(pl.col("app").cast(pl.String) != app))
+    complete, notes = _with_default(others.finished().rows(pl.col("app").cast(pl.String) != app))
     if complete.frame["app"].n_unique() < 2:
         raise DataError("known applications", [f"expected two or more beside {app}"])
     learnt = cap_table(complete)
@@ -155,7 +155,7 @@ def _runs(
     known: CapTable, tried: JobTable, app: str
 ) -> tuple[dict[tuple[float, ...], float], tuple[str, ...]]:
     """Mean runtime of the application at each setting that it ran, and notes on those not used."""
-    frame = tried.frame
+    frame = tried.finished().frame
     if "app" in frame.columns:
         frame = frame.filter(pl.col("app").cast(pl.String) == app)
     problems = [f"column {c} is missing" for c in (*known.knobs, "runtime_s") if c not in frame]

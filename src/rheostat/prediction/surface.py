@@ -186,8 +186,10 @@ def _settings(jobs: JobTable, knobs: Sequence[str]) -> pl.DataFrame:
         power = pl.col("energy_j") / pl.col("runtime_s")
     else:
         power = pl.lit(None, dtype=pl.Float64)
-    logs = jobs.frame.select("app", *knobs, t=pl.col("runtime_s"), p=power).with_columns(
-        *(pl.when(pl.col(c) > 0).then(pl.col(c)).log().alias(c) for c in ("t", "p"))
+    logs = (
+        jobs.finished()
+        .frame.select("app", *knobs, t=pl.col("runtime_s"), p=power)
+        .with_columns(*(pl.when(pl.col(c) > 0).then(pl.col(c)).log().alias(c) for c in ("t", "p")))
     )
     logs = logs.drop_nulls(["app", *knobs, "t"])
     return logs.group_by("app", *knobs).agg(

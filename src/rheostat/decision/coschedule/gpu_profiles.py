@@ -63,7 +63,7 @@ def profiles_of(jobs: JobTable, app: str = "app") -> dict[str, tuple[Mode, ...]]
     """Modes by application from a table with ``gpus``, ``runtime_s`` and ``power_w``.
 
     ``dram_active``, ``fp_active`` and ``sm_clock`` are the signals, ``cap_w`` a cap; repeated rows
-    of a mode are averaged.
+    of a mode are averaged, those cut off are not used.
 
     Raises
     ------
@@ -77,6 +77,7 @@ def profiles_of(jobs: JobTable, app: str = "app") -> dict[str, tuple[Mode, ...]]
     [(1, 900.0), (2, 1000.0)]
     """
     jobs.require(app, "gpus", "runtime_s", "power_w")
+    jobs = jobs.finished()
     problems = _problems(jobs.frame, app)
     if problems:
         raise DataError("profiles", problems)

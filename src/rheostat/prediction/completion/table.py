@@ -120,13 +120,18 @@ class CapTable:
 def cap_table(jobs: JobTable, counters: Sequence[str] = ()) -> CapTable:
     """A table of runs as applications by settings; repeated runs are averaged (log of runtime).
 
+    Runs that were cut off are not used.
     Applications without a run at the default setting are a `DataError` that names them.
     """
     jobs.require("app", "runtime_s", *counters)
     knobs = knobs_in(jobs)
     if not set(knobs) & set(CAPS):
         raise DataError("runs under caps", [f"expected a column {', '.join(CAPS)}"])
-    frame = jobs.frame.drop_nulls(["app", "runtime_s", *knobs]).filter(pl.col("runtime_s") > 0)
+    frame = (
+        jobs.finished()
+        .frame.drop_nulls(["app", "runtime_s", *knobs])
+        .filter(pl.col("runtime_s") > 0)
+    )
     cells = frame.group_by("app", *knobs).agg(
         pl.col("runtime_s").log().mean().exp(), *(pl.col(c).mean() for c in counters)
     )

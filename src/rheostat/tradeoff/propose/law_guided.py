@@ -344,7 +344,7 @@ def past_jobs(prior: JobTable, knobs: Sequence[str], by: Sequence[str]) -> list[
     """Curves of the applications in ``prior``: settings and mean log runtime and power."""
     prior.require(*knobs, *by, "runtime_s", "power_w")
     good = (pl.col("runtime_s") > 0) & (pl.col("power_w") > 0)
-    logs = prior.frame.filter(good).drop_nulls(list(knobs))
+    logs = prior.finished().frame.filter(good).drop_nulls(list(knobs))
     means = (
         logs.group_by(*by, *knobs)
         .agg(pl.col("runtime_s").log().mean(), pl.col("power_w").log().mean())
