@@ -28,7 +28,8 @@ from rheostat.decision.decide import CONFIDENCE, Advice, decide
 from rheostat.measurement.synthetic.confounded import PROXIES
 from rheostat.prediction.effects import WithinApplication
 from rheostat.recipes.nodecount import model
-from rheostat.tradeoff.rules import MaxSlowdown, Weighted
+from rheostat.tradeoff.limits import MaxSlowdown
+from rheostat.tradeoff.rules import Weighted
 
 STRENGTHS = (0.0, 0.5, 1.0)
 TRIALS = (0.0, 0.02, 0.05)

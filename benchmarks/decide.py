@@ -20,7 +20,8 @@ from rheostat.core.space import Knob
 from rheostat.decision.decide import decide
 from rheostat.measurement.synthetic.world import World
 from rheostat.recipes.nodecount import model, prepared
-from rheostat.tradeoff.rules import Deadline, Knee
+from rheostat.tradeoff.limits import Deadline
+from rheostat.tradeoff.rules import Knee
 
 NODES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 

@@ -63,12 +63,12 @@ _MODULES = {
     "metrics": "simulation.schedule_metrics",
     "front": "tradeoff.all_settings",
     "Proposer": "tradeoff.propose.base",
-    "Deadline": "tradeoff.rules",
-    "EnergyBudget": "tradeoff.rules",
+    "Deadline": "tradeoff.limits",
+    "EnergyBudget": "tradeoff.limits",
     "Knee": "tradeoff.rules",
-    "MaxSlowdown": "tradeoff.rules",
-    "NodeHours": "tradeoff.rules",
-    "PowerCap": "tradeoff.rules",
+    "MaxSlowdown": "tradeoff.limits",
+    "NodeHours": "tradeoff.limits",
+    "PowerCap": "tradeoff.limits",
     "Weighted": "tradeoff.rules",
     "search": "tradeoff.search",
 }
@@ -125,13 +125,13 @@ if TYPE_CHECKING:
     from rheostat.simulation.quantile_boosting import QuantileBoosting as QuantileBoosting
     from rheostat.simulation.schedule_metrics import metrics as metrics
     from rheostat.tradeoff.all_settings import front as front
+    from rheostat.tradeoff.limits import Deadline as Deadline
+    from rheostat.tradeoff.limits import EnergyBudget as EnergyBudget
+    from rheostat.tradeoff.limits import MaxSlowdown as MaxSlowdown
+    from rheostat.tradeoff.limits import NodeHours as NodeHours
+    from rheostat.tradeoff.limits import PowerCap as PowerCap
     from rheostat.tradeoff.propose.base import Proposer as Proposer
-    from rheostat.tradeoff.rules import Deadline as Deadline
-    from rheostat.tradeoff.rules import EnergyBudget as EnergyBudget
     from rheostat.tradeoff.rules import Knee as Knee
-    from rheostat.tradeoff.rules import MaxSlowdown as MaxSlowdown
-    from rheostat.tradeoff.rules import NodeHours as NodeHours
-    from rheostat.tradeoff.rules import PowerCap as PowerCap
     from rheostat.tradeoff.rules import Weighted as Weighted
     from rheostat.tradeoff.search import search as search
 

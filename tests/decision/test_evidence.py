@@ -15,7 +15,8 @@ from rheostat.explanation.advice import explain_advice
 from rheostat.explanation.identification import identification_words
 from rheostat.measurement.synthetic.confounded import ConfoundedSite
 from rheostat.prediction.effects import WithinApplication
-from rheostat.tradeoff.rules import MaxSlowdown, Weighted
+from rheostat.tradeoff.limits import MaxSlowdown
+from rheostat.tradeoff.rules import Weighted
 
 from rheostat import Knob, powers_of_two, table  # isort: skip
 

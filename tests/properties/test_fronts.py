@@ -11,15 +11,8 @@ from rheostat.core.front import hypervolume_2d, knee_index, non_dominated
 from rheostat.errors import Infeasible
 from rheostat.tradeoff.acquisition import chebyshev, hypervolume_improvement, infer_reference
 from rheostat.tradeoff.front_metrics import Box, attainable, hypervolume
-from rheostat.tradeoff.rules import (
-    Deadline,
-    EnergyBudget,
-    Knee,
-    MaxSlowdown,
-    PowerCap,
-    Weighted,
-    knee_height,
-)
+from rheostat.tradeoff.limits import Deadline, EnergyBudget, MaxSlowdown, PowerCap
+from rheostat.tradeoff.rules import Knee, Weighted, knee_height
 
 R = (10.0, 10.0)
 # Halves make ties and duplicates common.

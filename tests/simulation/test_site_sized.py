@@ -12,7 +12,8 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.simulation.simulate import simulate_run
 from rheostat.simulation.sized_jobs import Advise, sized
-from rheostat.tradeoff.rules import Deadline, Weighted
+from rheostat.tradeoff.limits import Deadline
+from rheostat.tradeoff.rules import Weighted
 from tests.simulation.conftest import trace
 
 

@@ -34,6 +34,7 @@ from rheostat.tradeoff.front_metrics import (
     spread,
     trace,
 )
+from rheostat.tradeoff.limits import Deadline, EnergyBudget, Limit, MaxSlowdown, NodeHours, PowerCap
 from rheostat.tradeoff.lookahead import least_regret, plan, scaled
 from rheostat.tradeoff.many_fronts import dominance, fronts, knee_heights
 from rheostat.tradeoff.parse_rule import parse_rule
@@ -50,17 +51,7 @@ from rheostat.tradeoff.propose.law_guided import HORIZON, LawGuided, past_jobs
 from rheostat.tradeoff.propose.modelled import Modelled, ranked
 from rheostat.tradeoff.propose.nehvi import _outputs
 from rheostat.tradeoff.propose.observations import Observations, concat, stack
-from rheostat.tradeoff.rules import (
-    Deadline,
-    EnergyBudget,
-    Knee,
-    Limit,
-    MaxSlowdown,
-    NodeHours,
-    PowerCap,
-    Weighted,
-    knee_height,
-)
+from rheostat.tradeoff.rules import Knee, Weighted, knee_height
 from rheostat.tradeoff.search import search
 
 NAN, INF = math.nan, math.inf

@@ -21,7 +21,8 @@ from rheostat.tradeoff.front_metrics import (
     spread,
     trace,
 )
-from rheostat.tradeoff.rules import Deadline, Weighted
+from rheostat.tradeoff.limits import Deadline
+from rheostat.tradeoff.rules import Weighted
 
 UNIT = Box((0.0, 0.0), (1.0, 1.0), log=False)
 

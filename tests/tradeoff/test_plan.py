@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("gpytorch")
 
 from rheostat import Knob, Outcome, table
+from rheostat.tradeoff.limits import Deadline
 from rheostat.tradeoff.lookahead import least_regret, plan, scaled
 from rheostat.tradeoff.propose.law_guided import LawGuided
-from rheostat.tradeoff.rules import Deadline
 
 
 def dominated_area(points: np.ndarray, samples: np.ndarray) -> float:

@@ -7,6 +7,7 @@ from rheostat import Knob, Outcome, Space, table
 from rheostat.errors import DataError
 from rheostat.testing.proposers import bowl
 from rheostat.tradeoff.acquisition import hypervolume_improvement
+from rheostat.tradeoff.limits import Deadline, NodeHours, PowerCap
 from rheostat.tradeoff.propose import (
     Exhaustive,
     ExpectedHypervolume,
@@ -18,7 +19,6 @@ from rheostat.tradeoff.propose import (
 from rheostat.tradeoff.propose.bridge import drawn_model, first_outputs, noisy_hypervolume
 from rheostat.tradeoff.propose.candidate_view import look
 from rheostat.tradeoff.propose.climb import climbable
-from rheostat.tradeoff.rules import Deadline, NodeHours, PowerCap
 from rheostat.tradeoff.search import search
 
 NODES = Space((Knob("nodes", [1, 2, 4, 8, 16, 32, 64]),))

@@ -6,16 +6,9 @@ import pytest
 import rheostat as rh
 from rheostat import Front, Knob, Outcome, table
 from rheostat.errors import DataError, Infeasible
+from rheostat.tradeoff.limits import Deadline, EnergyBudget, MaxSlowdown, NodeHours, PowerCap
 from rheostat.tradeoff.parse_rule import parse_rule
-from rheostat.tradeoff.rules import (
-    Deadline,
-    EnergyBudget,
-    Knee,
-    MaxSlowdown,
-    NodeHours,
-    PowerCap,
-    Weighted,
-)
+from rheostat.tradeoff.rules import Knee, Weighted
 
 NODES = (1, 2, 4, 8, 16)
 

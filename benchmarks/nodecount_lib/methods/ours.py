@@ -14,8 +14,8 @@ import numpy as np
 from rheostat.core.outcome import Outcome
 from rheostat.core.space import Knob, Space
 from rheostat.core.vocabulary import table
+from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.law_guided import HORIZON, LawGuided
-from rheostat.tradeoff.rules import Limit
 
 from ..pools import QUANTITIES, Array
 from ..regret import Question

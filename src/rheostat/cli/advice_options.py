@@ -57,7 +57,8 @@ def advice_rules(
     from dataclasses import replace
 
     from rheostat.decision.decide import CONFIDENCE
-    from rheostat.tradeoff.rules import MaxSlowdown, Weighted
+    from rheostat.tradeoff.limits import MaxSlowdown
+    from rheostat.tradeoff.rules import Weighted
 
     wanted = o.names(objectives)
     spent = next((q for q in ("energy_j", "node_hours", "power_w") if q in wanted), "runtime_s")

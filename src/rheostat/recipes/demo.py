@@ -26,9 +26,10 @@ from rheostat.measurement.synthetic.world import World
 from rheostat.prediction.importance import Importance, permutation_importance
 from rheostat.recipes import nodecount
 from rheostat.tradeoff import all_settings
+from rheostat.tradeoff.limits import Deadline
 from rheostat.tradeoff.lookahead import plan, scaled
 from rheostat.tradeoff.many_fronts import fronts
-from rheostat.tradeoff.rules import Deadline, Knee
+from rheostat.tradeoff.rules import Knee
 
 RANDOM_ORDERS = 200
 SURE = 0.9

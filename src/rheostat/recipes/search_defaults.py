@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from rheostat.core.jobs import JobTable
 from rheostat.core.space import Knob, Space
 from rheostat.errors import DataError
+from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.measured_cells import tell_runs
 from rheostat.tradeoff.propose import PROPOSERS
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.law_guided import limitable
-from rheostat.tradeoff.rules import Limit
 
 
 def proposer(

@@ -6,16 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from rheostat.errors import DataError
-from rheostat.tradeoff.rules import (
-    Deadline,
-    EnergyBudget,
-    Knee,
-    Limit,
-    MaxSlowdown,
-    NodeHours,
-    PowerCap,
-    Weighted,
-)
+from rheostat.tradeoff.limits import Deadline, EnergyBudget, Limit, MaxSlowdown, NodeHours, PowerCap
+from rheostat.tradeoff.rules import Knee, Weighted
 
 NAMES = {
     "knee": "knee",

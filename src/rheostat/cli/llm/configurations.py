@@ -147,7 +147,8 @@ def plan(
     from rheostat.recipes.energylens import of_service, offered, turned
     from rheostat.recipes.energylens import plan as planned
     from rheostat.recipes.serving_limits import MEMORY, TTFT, with_limits
-    from rheostat.tradeoff.rules import Limit, Weighted
+    from rheostat.tradeoff.limits import Limit
+    from rheostat.tradeoff.rules import Weighted
 
     jobs = o.load(runs, form, mapped, units=unit)
     law = ServingLaw(kernels=_prior(kernels)).fit(jobs)
@@ -279,7 +280,7 @@ def _to_measure(law: ServingLaw, jobs: JobTable, count: int) -> list[dict[str, A
 def _limit(quantity: str, text: str) -> Any:
     from rheostat.core.units import parse_quantity
     from rheostat.errors import DataError
-    from rheostat.tradeoff.rules import Limit
+    from rheostat.tradeoff.limits import Limit
 
     value, _, confidence = text.partition("@")
     unit = "W" if quantity == "power_w" else "s"

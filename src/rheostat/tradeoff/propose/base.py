@@ -21,8 +21,8 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
+from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.observations import Key, Observations, keys
-from rheostat.tradeoff.rules import Limit
 
 LISTED = 50_000  # a finite space of at most this many settings is listed, a larger one sampled
 

@@ -18,7 +18,7 @@ from rheostat.core.front import Front, Mask, Objective
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.tradeoff.acquisition import infer_reference, project_out
-from rheostat.tradeoff.rules import Limit
+from rheostat.tradeoff.limits import Limit
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.prediction.gp import GaussianProcess
+from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.candidate_view import CandidateView, look
 from rheostat.tradeoff.propose.observations import concat
 from rheostat.tradeoff.propose.spacefill import spread
-from rheostat.tradeoff.rules import Limit
 
 POOL = 512  # even sample of an endless space
 _BEST, _AROUND = 4, 24  # so many settings refined, each by so many neighbours

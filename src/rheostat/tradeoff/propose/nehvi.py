@@ -21,11 +21,11 @@ import numpy as np
 from rheostat._optional import require
 from rheostat._threads import one_thread
 from rheostat.core.outcome import Array
+from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.bridge import drawn_model, finite, first_outputs, noisy_hypervolume
 from rheostat.tradeoff.propose.candidate_view import CandidateView
 from rheostat.tradeoff.propose.climb import climb, climbable
 from rheostat.tradeoff.propose.modelled import Modelled
-from rheostat.tradeoff.rules import Limit
 
 _TOGETHER = 512  # candidates scored at a time
 
