@@ -57,6 +57,13 @@ def test_appended_results_are_rows_and_those_without_an_answer_are_noted(tmp_pat
     assert (jobs.notes[0].rows, jobs.notes[0].count) == ((1, 2), 2)
 
 
+@pytest.mark.parametrize("between", ["", "\n", " \n\n"])
+def test_a_sweep_after_cat_is_a_row_a_file(tmp_path, between):
+    path = tmp_path / "sweep.json"
+    path.write_text(between.join(json.dumps(RESULT, indent=2) for _ in range(3)) + between)
+    assert len(read_vllm_bench(path)) == 3
+
+
 @pytest.mark.parametrize(
     ("text", "word"),
     [("{", "JSON"), ("[1]", "missing"), ('{"model_id": 1}', "completed"), ("", "empty"),

@@ -1,4 +1,4 @@
-"""Results of ``vllm bench serve --save-result``: one JSON document, or one a line where appended.
+"""Results of ``vllm bench serve --save-result``: one JSON document, or several.
 
 The tool measures times and tokens from outside.  What it cannot know comes from its ``--metadata``:
 ``gpu_model``, ``gpus``, ``tp`` and other columns of serving by their names, and ``power_w``, the
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from rheostat.measurement.serving.model_size import with_params
 NEEDED = ("model_id", "completed", "total_output_tokens", "output_throughput")
 TEXTS = ("gpu_model", "weight_precision", "architecture", "workload")
 COUNTS = ("gpus", "tp", "pp", "ep", "dp", "batch_cap", "params", "active_params")
+BLANK = re.compile(r"\s*")
 OPEN_LOOP = "no --max-concurrency: the batch cap is not known"
 
 
@@ -41,7 +43,8 @@ def read_vllm_bench(path: str | Path) -> JobTable:
     Parameters
     ----------
     path : path
-        What ``vllm bench serve --save-result`` or ``--append-result`` wrote.
+        What ``vllm bench serve --save-result`` or ``--append-result`` wrote, or several such files
+        after each other (``cat sweep/*.json``).
 
     Returns
     -------
@@ -69,13 +72,14 @@ def read_vllm_bench(path: str | Path) -> JobTable:
 
 
 def _documents(path: Path) -> list[Mapping[str, Any]]:
-    """One document, or one a line; `DataError` where a text is neither."""
+    """Documents that follow each other, with or without a line end; `DataError` for other text."""
+    given, decoder, at = [], json.JSONDecoder(), 0
     try:
-        text = path.read_bytes().decode()
-        try:
-            given = [json.loads(text)]
-        except ValueError:
-            given = [json.loads(line) for line in text.splitlines() if line.strip()]
+        text = path.read_bytes().decode().strip()
+        while at < len(text):
+            document, end = decoder.raw_decode(text, at)
+            given.append(document)
+            at = BLANK.match(text, end).end()  # type: ignore[union-attr]
     except (ValueError, RecursionError) as error:
         raise DataError(str(path), [f"expected JSON of vllm bench serve: {error}"]) from error
     missing = sorted({n for g in given for n in NEEDED if not isinstance(g, dict) or n not in g})
