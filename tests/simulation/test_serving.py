@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +18,7 @@ from rheostat.errors import DataError
 from rheostat.simulation.serving.continuous_batching import run
 from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.replica import Replica
+from rheostat.simulation.serving.routing import BLOCK, ROUTINGS, PrefixBlocks, routed
 from rheostat.simulation.serving.serve import POLICIES, serve
 
 SMALL = Replica(batch_cap=3, cache_tokens=60, chunk=8, base_s=1.0, request_s=0.25,
@@ -22,10 +26,19 @@ SMALL = Replica(batch_cap=3, cache_tokens=60, chunk=8, base_s=1.0, request_s=0.2
 
 
 def plain(  # noqa: PLR0912, PLR0917
-    submit, prompt, output, key, r, known=None, patience=math.inf, by_ratio=False, within=None
+    submit,
+    prompt,
+    output,
+    key,
+    r,
+    known=None,
+    patience=math.inf,
+    by_ratio=False,
+    within=None,
+    keeps=True,
 ):
     """One step at a time, lists searched anew each time; as the engine's page says."""
-    known = [0] * len(submit) if known is None else known
+    known = [0] * len(submit) if known is None else list(known)
     now, waiting, line, running = 0.0, [], [], []
     left, first, end = list(output), {}, {}
     todo, coming, missed, n = {}, 0, 0, len(submit)
@@ -65,6 +78,7 @@ def plain(  # noqa: PLR0912, PLR0917
             worst = max(running, key=lambda i: (key[i], i))
             running.remove(worst)
             waiting.append(worst)
+            known[worst] = known[worst] if keeps else 0
         budget = r.chunk
         for i in line:
             part = min(budget, todo[i])
@@ -117,9 +131,10 @@ def test_every_token_comes_when_a_plain_server_gives_it(seed, policy, gap, batch
     seed=st.integers(0, 2**32 - 1), by_ratio=st.booleans(), gap=st.sampled_from([0.5, 4.0]),
     batch_cap=st.integers(1, 5), cache=st.sampled_from([50, 60, 400]),
     patience=st.sampled_from([0.0, 5.0, 40.0]), bound=st.sampled_from([None, 5.0, 60.0]),
+    keeps=st.booleans(),
 )  # fmt: skip
 def test_orders_that_change_while_requests_wait_and_known_prefixes(
-    seed, by_ratio, gap, batch_cap, cache, patience, bound
+    seed, by_ratio, gap, batch_cap, cache, patience, bound, keeps
 ):
     r = replace(SMALL, batch_cap=batch_cap, cache_tokens=cache)
     asked = requests(seed, gap=gap)
@@ -129,12 +144,12 @@ def test_orders_that_change_while_requests_wait_and_known_prefixes(
     patience = math.inf if by_ratio else patience
     within = None if bound is None else bound + prompt
     first, end = plain(submit, prompt.astype(int), output.astype(int), key, r, known, patience,
-                       by_ratio, within)  # fmt: skip
+                       by_ratio, within, keeps)  # fmt: skip
     whole = (a.astype(np.int64) for a in (prompt, output, known))
     steps = (r.base_s, r.request_s, r.context_s, r.prefill_s)
     made = run(
-        submit, *whole, key, r.batch_cap, r.cache_tokens, r.chunk, *steps, patience, by_ratio,
-        np.full(len(key), np.inf) if within is None else within,
+        submit, *whole, keeps, key, r.batch_cap, r.cache_tokens, r.chunk, *steps, patience,
+        by_ratio, np.full(len(key), np.inf) if within is None else within,
     )  # fmt: skip
     assert made[0] == pytest.approx(first, rel=1e-12)
     assert made[1] == pytest.approx(end, rel=1e-12)
@@ -175,6 +190,52 @@ def test_a_prefix_cache_saves_the_prefill_of_what_was_asked_before():
     assert serve(asked, "fcfs", r, deployment=two).known_share == pytest.approx(1535 / 4096)
     with pytest.raises(DataError, match="prefix_blocks"):
         serve(requests(1), "fcfs", SMALL, deployment=Deployment(prefix_cache_tokens=512))
+
+
+def plain_routes(submit, prompt, expected, blocks, count, routing, tokens, prefill_s):
+    """Requests one by one, a cache as a dictionary in order of use, all replicas asked."""
+    size, n = tokens // BLOCK, len(submit)
+    caches, where, known = [OrderedDict() for _ in range(count)], [0] * n, [0] * n
+    backlog, sent, last = [0.0] * count, [0.0] * count, 0.0
+    for k, i in enumerate(sorted(range(n), key=lambda i: submit[i])):
+        backlog = [max(b - (submit[i] - last), 0.0) for b in backlog]
+        last = submit[i]
+        held = [sum(1 for _ in takewhile(c.__contains__, blocks[i])) for c in caches]
+        saved = [min(BLOCK * h, prompt[i] - 1) for h in held]
+        gain = [s * prefill_s * (routing == "prefix") for s in saved]
+        place = min(range(count), key=lambda p: (backlog[p] - gain[p], sent[p], p))
+        place = k % count if routing == "round-robin" else place
+        where[i], known[i] = place, saved[place]
+        work = max(0.0, expected[i] - saved[place] * prefill_s)
+        backlog[place] += work
+        sent[place] += work
+        for block in reversed(blocks[i]):
+            caches[place][block] = None
+            caches[place].move_to_end(block)
+        while len(caches[place]) > size:
+            caches[place].popitem(last=False)
+    return where, known
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1), count=st.integers(1, 4), blocks=st.integers(0, 12),
+    routing=st.sampled_from(ROUTINGS), kinds=st.sampled_from([3, 8, 40]),
+)  # fmt: skip
+def test_routes_and_prefix_caches_are_those_of_dictionaries_asked_one_by_one(
+    seed, count, blocks, routing, kinds
+):
+    rng = np.random.default_rng(seed)
+    n = 40
+    submit = np.round(rng.exponential(3.0, n).cumsum() * 4) / 4
+    rng.shuffle(submit)
+    asked = [rng.integers(0, kinds, rng.integers(0, 7)).tolist() for _ in range(n)]
+    prompt, expected = np.array([max(1, 512 * len(a) - 3) for a in asked]), rng.integers(1, 9, n)
+    tokens = 512 * blocks
+    plain_ = plain_routes(submit, prompt, expected, asked, count, routing, tokens, 2.0**-9)
+    found = routed(submit, prompt.astype(float), expected.astype(float),
+                   PrefixBlocks.of(pl.Series(asked)), count, routing, tokens, 2.0**-9)  # fmt: skip
+    assert (found[0].tolist(), found[1].tolist()) == plain_
 
 
 def test_disaggregated_prefill_does_not_slow_who_decodes():

@@ -114,14 +114,14 @@ def _highest_ratio(
 
 @compiled
 def run(
-    submit_s: Any, prompt: Any, output: Any, known: Any, key: Any, batch_cap: int,
+    submit_s: Any, prompt: Any, output: Any, known: Any, keeps: bool, key: Any, batch_cap: int,
     cache_tokens: int, chunk: int, base_s: float, request_s: float, context_s: float,
     prefill_s: float, patience_s: float, by_ratio: bool, within_s: Any,
 ) -> Any:  # fmt: skip
     """First token and end of every request (s), seconds busy, with a queue, and returns.
 
-    ``known`` are tokens of each prompt whose cache need not be computed; ``key`` is the cost where
-    the highest ratio goes first.
+    ``known`` are tokens of each prompt whose cache need not be computed, nor again when the request
+    was put back if ``keeps``; ``key`` is the cost where the highest ratio goes first.
     """
     n = len(submit_s)
     first, end = np.full(n, np.nan), np.full(n, np.nan)
@@ -184,6 +184,7 @@ def run(
             cached -= prompt[worst] + output[worst] - left[worst]
             running -= 1
             returned += 1
+            known[worst] = known[worst] if keeps else 0
             state[worst] = WAITING
             queued += 1
             oldest = min(oldest, worst)

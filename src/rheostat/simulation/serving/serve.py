@@ -10,14 +10,9 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.errors import DataError
-from rheostat.simulation.serving.deployment import (
-    Admission,
-    Asked,
-    Deployment,
-    prefix_blocks,
-    through,
-)
+from rheostat.simulation.serving.deployment import Admission, Asked, Deployment, through
 from rheostat.simulation.serving.replica import Replica
+from rheostat.simulation.serving.routing import prefix_blocks
 
 Array = NDArray[np.float64]
 
