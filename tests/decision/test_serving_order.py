@@ -72,6 +72,8 @@ PIECE, END = {"delta": {"content": "x"}}, {"delta": {}, "finish_reason": "stop"}
     ([event(PIECE), event(END, usage={"completion_tokens": 9, "prompt_tokens": 4})], (9.0, 4.0)),
     ([event(PIECE), event(END, usage={"completion_tokens": True, "prompt_tokens": 0})],
      (1.0, None)),
+    ([event(PIECE), event(PIECE), event(END, usage={"completion_tokens": 1, "prompt_tokens": 1})],
+     (1.0, 1.0)),
     ([b"data: [1]\n", b"data: {\n", b": ping\n", event("no")], (None, None)),
     ([event(PIECE)[:9], event(PIECE)[9:]], (1.0, None)),
 ])  # fmt: skip

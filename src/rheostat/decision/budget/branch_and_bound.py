@@ -161,9 +161,11 @@ def _used(points: Ints, watts: Array, cheapest: Ints, record: Sequence[_Stage]) 
 def _step(need: list[Array], free: float, most: float) -> tuple[float, bool]:
     """Watts of a step, and whether all of ``need`` are multiples of it."""
     every = np.concatenate([*need, [0.0]])
-    step_w = reduce(_divisor, np.unique(every.round(9)).tolist(), 0.0) or 1.0
+    step_w = reduce(_divisor, np.unique(every.round(9)).tolist())
+    if step_w == 0:
+        return 1.0, True  # nothing to choose: any step serves
     count = np.rint(every / step_w)
-    step_w = float(every @ count / max(count @ count, 1.0)) or 1.0  # without what was rounded off
+    step_w = float(every @ count / (count @ count))  # without what was rounded off
     whole = step_w >= _EVEN_W and np.abs(every - count * step_w).max() < _SAME_W
     size = free / step_w + 1
     if whole and len(every) * size <= most and len(need) * size <= most / 16:

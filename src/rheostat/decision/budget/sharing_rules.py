@@ -68,7 +68,7 @@ def equal_slowdown(fleet: NodeFleet, total_w: float) -> Ints:
     low_w = np.array([s.total_w.min() for s in fleet.surfaces])[fleet.app]
     high_w = np.array([s.total_w.max() for s in fleet.surfaces])[fleet.app]
     fits = [_quadratic(s) for s in fleet.surfaces]
-    slow, fast = 1.0, 1.0 + max(float(a + b) for a, b in fits) + 1.0
+    slow, fast = 1.0, 1.0 + max(float(a + b) for a, b in fits)  # there nobody needs a watt
     for _ in range(60):
         middle = (slow + fast) / 2
         want = np.array([_watts(fit, middle) for fit in fits])[fleet.app] * high_w
