@@ -34,7 +34,7 @@ def accumulated(text: str) -> str | None:
 def _only_sum(source: CSource, loop: Loop) -> Node | None:
     """The update ``a[..] += e`` that is all of a loop and whose place the loop does not change."""
     parts = loop.body.named_children if loop.body.type == "compound_statement" else [loop.body]
-    if len(parts) != 1 or parts[0].type != "expression_statement":
+    if len(parts) != 1 or parts[0].type != "expression_statement" or not parts[0].named_children:
         return None
     node = parts[0].named_children[0]
     if (

@@ -153,15 +153,11 @@ class CSource:
             return False
         if operator in ("+=", "-="):
             return variable not in identifiers(self, right)
-        plain = right.type == "binary_expression"
         return (
             operator == "="
-            and plain
-            and self.text_of(right)[:1] == variable[:1]
-            and (
-                self.text_of(right.child_by_field_name("operator")) in ("+", "-")
-                and self.text_of(right.child_by_field_name("left")) == variable
-            )
+            and right.type == "binary_expression"
+            and self.text_of(right.child_by_field_name("operator")) in ("+", "-")
+            and self.text_of(right.child_by_field_name("left")) == variable
         )
 
     def inside(self, outer: Loop) -> list[Loop]:

@@ -168,7 +168,8 @@ def _extreme(source: CSource, mine: list[Access]) -> str:
     )
     if operator[0] not in "<>":
         return ""
-    return "min" if (left == name) == (operator[0] == ">") else "max"
+    kept = test is value and source.text_of(value.child_by_field_name("consequence")) == name
+    return "min" if ((left == name) == (operator[0] == ">")) != kept else "max"
 
 
 def _guard(node: Node) -> Node | None:
@@ -258,7 +259,7 @@ def _within(
     degree, unit = max(map(sizes, slope)), abs(slope.get((), 0))
     moving = [m for m in rest if set(m) & inner]
     if any(sizes(m) == degree and not (degree == 0 and unit > 1) for m in moving):
-        return UNKNOWN if degree or moving else SAFE
+        return UNKNOWN
     if not shift:
         return SAFE
     large = [m for m in shift if sizes(m) >= max(degree, 1)]

@@ -44,7 +44,7 @@ def polynomial(  # noqa: PLR0911 - one return per kind of expression
     """
     text = source.text_of(node)
     if node.type == "number_literal":
-        number = re.fullmatch(r"(\d+)[uUlL]*", text)
+        number = re.fullmatch(r"(-?\d+)[uUlL]*", text)
         return _kept({(): int(number[1])}) if number else {(text,): 1}
     if node.type == "identifier":
         return dict(known.get(text, {(text,): 1}))

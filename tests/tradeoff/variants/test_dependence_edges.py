@@ -1,0 +1,282 @@
+"""Dependence and rewritings at their edges: against iterations run one by one, and exact texts."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tree_sitter_c")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rheostat.tradeoff.variants.c_source import CSource
+from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, UNKNOWN, dependence
+from rheostat.tradeoff.variants.openmp import PragmaSites
+from rheostat.tradeoff.variants.refactorings import (
+    cheaper_powers,
+    hoisted,
+    multiplied,
+    without_roots,
+)
+
+HEAD = "void f(long n, long m, double *a, double *b, long *x) {\n  double s, t;\n  long i, j, k;\n"
+
+
+def found(body: str, extra: str = ""):
+    source = CSource(f"{extra}{HEAD}{body}\n}}\n")
+    return [dependence(source, loop) for loop in source.loops]
+
+
+@settings(deadline=None, max_examples=60)
+@given(slope=st.integers(0, 4), writes=st.integers(-4, 4), reads=st.integers(-4, 4))
+def test_elements_of_equal_steps_are_apart_where_no_two_iterations_meet(
+    slope, writes, reads
+) -> None:
+    (d,) = found(f"for (i = 0; i < n; i++) a[{slope} * i + {writes}] = a[{slope} * i + {reads}];")
+    apart = slope > 0 and abs(writes - reads) < slope
+    assert d.level == (SAFE if apart else CONFLICT)
+    meets = any(slope * p + writes in (slope * q + reads, slope * q + writes)
+                for p in range(20) for q in range(20) if p != q)  # fmt: skip
+    assert d.level == CONFLICT or not meets
+
+
+LOOP = "for (i = 0; i < n; i++) "
+NEST = "for (i = 0; i < n; i++) for (j = 0; j < m; j++) "
+
+
+@pytest.mark.parametrize(("body", "level"), [
+    (NEST + "a[i * m + j] = a[i * m + j] + 1;", SAFE),
+    (NEST + "a[i * m + j] = a[i * m + j + 1];", SAFE),  # as far as sizes tell: within a row
+    (NEST + "a[i * m + j] = a[i * m + j + m];", CONFLICT),
+    (NEST + "a[i * m + j] = a[i * m - m + j];", CONFLICT),
+    (NEST + "a[i * m + j * m] = 1;", UNKNOWN),
+    (NEST + "a[i * m + j] = a[i * n + j];", UNKNOWN),
+    (NEST + "a[i + j] = 1;", UNKNOWN),
+    (NEST + "a[2 * i + j] = 1;", SAFE),  # an inner loop over less than a step
+    (NEST + "a[j] = 1;", CONFLICT),
+    (NEST + "a[i * i] = 1;", UNKNOWN),
+    (NEST + "a[i * m + j] = a[i * m + x[j]];", UNKNOWN),
+    (NEST + "a[i * m + j / 2] = 1;", UNKNOWN),
+    (LOOP + "a[k] = b[i];", CONFLICT),
+    (LOOP + "a[i] = a[i + k];", CONFLICT),
+    (LOOP + "a[i * m] = a[i * m + k];", CONFLICT),
+    (LOOP + "a[3] = a[4];", CONFLICT),
+    (LOOP + "a[x[3]] = 1;", UNKNOWN),
+    (LOOP + "a[x[3]] = a[x[4]];", UNKNOWN),
+    (LOOP + "*a = 1;", UNKNOWN),
+    (LOOP + "{ a[i] = 1; *a = 2; }", UNKNOWN),
+    (LOOP + "{ a[i] = 1; i = i + 1; }", CONFLICT),
+    (LOOP + "{ long r = m * i; a[r] = 1; }", SAFE),
+    (LOOP + "s = fabs(b[i]);", SAFE),
+    (LOOP + "{ double *p = malloc(8); p[0] = b[i]; a[i] = p[0]; free(p); }", SAFE),
+    ("for (k = 0; k < n; k++) for (i = 0; i < n; i++) a[k * n + i] = a[(k - 1) * n + i];",
+     CONFLICT),
+])  # fmt: skip
+def test_the_level_of_the_outermost_loop(body, level) -> None:
+    assert found(body)[0].level == level
+
+
+@pytest.mark.parametrize(("body", "reasons"), [
+    ("for (i = 0; i < n; i++) { if (s) return; a[i] = g(); n = 3; i++; s = t; t = s; }",
+     ["leaves the loop early", "g may do anything", "i is changed within the loop",
+      "the bound is changed within the loop", "s is carried from one iteration to the next",
+      "t is carried from one iteration to the next"]),
+    ("for (i = 0; i < n; i++) a[x[i]] = 1;", ["a is written where another iteration may look"]),
+    ("for (i = 0; i < n; i++) a[x[i]] += 1;",
+     ["a is updated at places that iterations may share"]),
+    ("for (i = 0; i < n; i++) a[x[i]] -= 1;",
+     ["a is updated at places that iterations may share"]),
+    ("for (i = 0; i < n; i++) a[x[i]] *= 2;", ["a is written where another iteration may look"]),
+    ("for (i = 0; i < n; i++) a[x[i]] += a[i];", ["a is written where another iteration may look"]),
+])  # fmt: skip
+def test_the_reasons_are_given_in_order(body, reasons) -> None:
+    assert found(body)[0].reasons == reasons
+
+
+@pytest.mark.parametrize(("after", "last"), [
+    ("m = s;", True), ("s = 1; m = s;", False), ("s += 1;", True), ("b[0] = s;", True),
+    ("t = 1;", False), ("{ double s = 2; m = s; }", False), ("m = t + s;", True), ("s++;", True),
+])  # fmt: skip
+def test_a_value_is_kept_if_it_is_read_before_it_is_set_again(after, last) -> None:
+    (d,) = found(f"for (i = 0; i < n; i++) {{ s = b[i]; a[i] = s; }}\n{after}")
+    assert (d.private, d.lastprivate) == ((set(), {"s"}) if last else ({"s"}, set()))
+
+
+@pytest.mark.parametrize(("statement", "operator"), [
+    ("if (b[i] > s) { s = b[i]; }", "max"), ("if (b[i] >= s) s = b[i];", "max"),
+    ("if ((s <= b[i])) s = b[i];", "max"), ("if (b[i] < s) s = b[i];", "min"),
+    ("s = s < b[i] ? s : b[i];", "min"), ("s = s > b[i] ? s : b[i];", "max"),
+    ("s = b[i] < s ? b[i] : s;", "min"), ("s = fmaxf(b[i], s);", "max"), ("s -= b[i];", "+"),
+    ("if (b[i] > t) s = b[i];", None), ("if (b[i] != s) s = b[i];", None), ("if (s) s = b[i];",
+     None),
+    ("if (b[i] > s) s = b[i]; else t = 1;", None), ("if (b[i] > s) { s = b[i]; k = i; }", None),
+    ("s = fmin(b[i], t) + s;", "+"), ("if (b[i] > s) s += b[i];", None), ("s /= 2;", None),
+    ("s += 1; s *= 2;", None), ("s += 1; s -= 2;", "+"), ("s <<= 1;", None), ("k &= x[i];", "&"),
+])  # fmt: skip
+def test_what_is_reduced_and_with_what(statement, operator) -> None:
+    (d,) = found(f"for (i = 0; i < n; i++) {{ {statement} }}")
+    name = "k" if statement.startswith("k") else "s"
+    assert d.reductions.get(name) == operator
+    if operator is not None:
+        assert d.level == SAFE
+
+
+def test_functions_are_looked_through() -> None:
+    extra = ("long total;\nvoid in(double *p, long q) { p[q] = 1; }\nvoid up(void) { total = 1; }\n"
+             "double own(double v) { double w = v; long *z; w += 1; z[0] = 2; return w; }\n"
+             "double kept(double v) { static double w; w = v; return w; }\n"
+             "double far(double v) { return sqrt(own(v)) + own(v); }\n")  # fmt: skip
+    for call, level, reason in (
+        ("in(a, i)", UNKNOWN, "in writes through p"), ("up()", CONFLICT, "up changes total"),
+        ("own(b[i])", SAFE, None), ("kept(b[i])", CONFLICT, "kept changes w"), ("far(1)", SAFE,
+         None),
+    ):  # fmt: skip
+        (d,) = found(f"for (i = 0; i < n; i++) {{ {call}; }}", extra)
+        assert (d.level, d.reasons) == (level, [] if reason is None else [reason]), call
+
+
+def sites(body: str, extra: str = "") -> PragmaSites:
+    return PragmaSites(CSource(f"{extra}{HEAD}{body}\n}}\n"))
+
+
+@pytest.mark.parametrize(("body", "options"), [
+    ("for (i = 0; i < n; i++) a[i] = 1;", ("static", "dynamic", "guided")),
+    ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) a[i * m + j] = 1;",
+     ("static", "dynamic", "guided", "collapse")),
+    ("for (i = 0; i < n; i++) { /* rows */ for (j = 0; j < m; j++) a[i * m + j] = 1; }",
+     ("static", "dynamic", "guided", "collapse")),
+    ("for (i = 0; i < n; i++) for (j = i; j < m; j++) a[i * m + j] = 1;",
+     ("static", "dynamic", "guided")),
+    ("for (i = 0; i < n; i++) for (j = 0; j < i; j++) a[i * m + j] = 1;",
+     ("static", "dynamic", "guided")),
+    ("for (i = 0; i < n; i++) { for (j = 0; j < m; j++) a[i * m + j] = 1; b[i] = 2; }",
+     ("static", "dynamic", "guided")),
+    ("for (i = 0; i < n; i++) a[x[i]] = b[i];", ("static", "access", "dynamic", "guided")),
+    ("for (i = 0; i < n; i++) a[x[i]] = 2 * a[i];", ("static", "access", "dynamic", "guided")),
+    ("for (i = 0; i < n; i++) { s += b[i]; a[x[i]] = s; }", None),
+])  # fmt: skip
+def test_ways_to_share_a_loop(body, options) -> None:
+    here = sites(body)
+    if options is None:
+        assert here.loops == []
+    else:
+        assert here.options(here.loops[0]) == options
+
+
+@pytest.mark.parametrize(("declared", "name"), [
+    ("double h[8];", "h"), ("double u, h[n];", "h"), ("long *h = calloc(n + 1, 8);", "h[:n + 1]"),
+    ("double *h = (double *)malloc(n * sizeof(double));", "h[:n]"),
+    ("double *h = malloc(sizeof(double) * (n + 2));", "h[:(n + 2)]"), ("double *h = g(n);", ""),
+])  # fmt: skip
+def test_an_array_is_reduced_over_its_declared_size(declared, name) -> None:
+    here = sites(f"{declared}\n  for (i = 0; i < n; i++)\n    h[x[i]] += 1;")
+    (loop,) = here.loops
+    assert here.section(here.dependence(loop), "h") == name
+    assert here.options(loop) == (("array", "atomic") if name else ("atomic",))
+
+
+def test_pragmas_stand_on_lines_of_their_own_as_far_in_as_their_loop() -> None:
+    body = "  for (i = 0; i < n; i++) {\n    t = b[i]; a[x[i]] += t;\n  }"
+    here = sites(body)
+    changed = here.text({here.loops[0].start: "atomic"})
+    assert changed == f"{HEAD}" + (
+        "  #pragma omp parallel for schedule(static) private(t)\n  for (i = 0; i < n; i++) {\n"
+        "    t = b[i]; \n    #pragma omp atomic\n    a[x[i]] += t;\n  }\n}\n"
+    )
+    single = sites("  for (i = 0; i < n; i++) {\n    a[x[i]] = t;\n  }")
+    assert single.text({single.loops[0].start: "access"}) == f"{HEAD}" + (
+        "  #pragma omp parallel for schedule(static)\n  for (i = 0; i < n; i++) {\n"
+        "    #pragma omp atomic write\n    a[x[i]] = t;\n  }\n}\n"
+    )
+    assert single.text({}) == single.source.text
+
+
+def test_clauses_list_names_in_order_and_leave_out_the_inner_variable() -> None:
+    body = ("  for (i = 0; i < n; i++)\n    for (j = 0; j < m; j++) {\n"
+            "      t = b[j]; a[i * m + j] = t;\n    }\n  s = t;")  # fmt: skip
+    here = sites(body)
+    outer = here.loops[0]
+    lines = {o: here.text({outer.start: o}).splitlines()[3].strip() for o in here.options(outer)}
+    assert lines == {
+        "static": "#pragma omp parallel for schedule(static) private(j) lastprivate(t)",
+        "dynamic": "#pragma omp parallel for schedule(dynamic) private(j) lastprivate(t)",
+        "guided": "#pragma omp parallel for schedule(guided) private(j) lastprivate(t)",
+        "collapse": "#pragma omp parallel for collapse(2) schedule(static) lastprivate(t)",
+    }
+    reduced = sites("  for (i = 0; i < n; i++) {\n    s += b[i]; t *= 2; m += 1;\n  }")
+    assert reduced.text({reduced.loops[0].start: "static"}).splitlines()[3].strip() == (
+        "#pragma omp parallel for schedule(static) reduction(* : t) reduction(+ : m, s)"
+    )
+
+
+def test_functions_called_within_a_loop_are_followed() -> None:
+    extra = "double g(double v) { return v; }\ndouble h(double v) { return g(v); }\n" \
+            "double e(double v) { return v; }\n"  # fmt: skip
+    here = sites("for (i = 0; i < n; i++) a[i] = h(b[i]);", extra)
+    assert here.called_within(here.loops[0]) == {"h", "g"}
+    nested = sites("for (i = 0; i < n; i++) for (j = 0; j < m; j++) a[i * m + j] = 1;")
+    assert here.outermost(here.loops) == here.loops
+    assert [x.variable for x in nested.outermost(nested.loops)] == ["i"]
+
+
+def in_loop(statement: str, before: str = "") -> str:
+    return (f"void f(long n, double t, double *a) {{\n  {before}for (long i = 0; i < n; i++) {{\n"
+            f"    {statement}\n  }}\n}}")  # fmt: skip
+
+
+def test_equal_calls_leave_a_loop_together_and_its_place_is_the_outermost() -> None:
+    assert hoisted(in_loop("a[i] = exp(t) + a[i] * exp(t);")) == in_loop(
+        "a[i] = fixed0 + a[i] * fixed0;", "const double fixed0 = exp(t);\n  "
+    )
+    nest = in_loop("for (long j = 0; j < n; j++) { a[j] = exp(t) + exp(t * i); }")
+    inner = (
+        "const double fixed1 = exp(t * i);\n    "
+        "for (long j = 0; j < n; j++) { a[j] = fixed0 + fixed1; }"
+    )
+    assert hoisted(nest) == in_loop(inner, "const double fixed0 = exp(t);\n  ")
+
+
+@pytest.mark.parametrize("statement", [
+    "a[i] = exp(1.0);", "a[i] = exp(a[0]);", "a[i] = exp(g(t));", "a[i] = fabs(t);",
+    "t++; a[i] = exp(t);",
+    "double u = 1; a[i] = exp(u);", "h(&t); a[i] = exp(t);", "a[i] = exp(i);",
+])  # fmt: skip
+def test_what_is_cheap_or_may_change_stays_in_the_loop(statement) -> None:
+    assert hoisted(in_loop(statement)) is None
+
+
+def test_a_loop_that_is_no_statement_of_a_block_keeps_its_calls() -> None:
+    loop = "for (long i = 0; i < n; i++) a[i] = exp(t);"
+    text = f"void f(long n, double t, double *a) {{\n if (n) {loop}\n}}"
+    assert hoisted(text) is None
+    assert multiplied(text.replace("exp(t)", "a[i] / t")) is None
+
+
+def test_reciprocals_are_shared_within_a_loop_and_made_once() -> None:
+    text = in_loop("a[i] = a[i] / t + 1.0 / t - a[i] / 2.5;")
+    head = "const double inverse0 = 1.0 / t;\n  const double inverse1 = 1.0 / 2.5;\n  "
+    changed = multiplied(text)
+    assert changed == in_loop("a[i] = a[i] * inverse0 + 1.0 * inverse0 - a[i] * inverse1;", head)
+    assert multiplied(changed) is None
+
+
+@pytest.mark.parametrize(("text", "changed"), [
+    ("sqrt(x) <= 3", "(x) <= 3 * 3"), ("sqrt(x + y) > 0.5", "(x + y) > 0.5 * 0.5"),
+    ("sqrt(x) >= 2.", "(x) >= 2. * 2."), ("sqrt(x) == 2.0", None), ("sqrt(x) < y", None),
+    ("cbrt(x) < 2.0", None), ("x < 2.0", None), ("2.0 > sqrt(x)", None),
+    ("pow(pow(x, 2), 2) + pow(x, 3)", None),
+])  # fmt: skip
+def test_roots_are_compared_as_squares(text, changed) -> None:
+    whole = "int f(double x, double y) {{ return {}; }}"
+    assert without_roots(whole.format(text)) == (changed and whole.format(changed))
+
+
+@pytest.mark.parametrize(("text", "changed"), [
+    ("pow(x, 3)", "(x * x * x)"), ("pow(x + 1, 4.0)", "((x + 1) * (x + 1) * (x + 1) * (x + 1))"),
+    ("pow(x, y)", None), ("pow(x)", None), ("hypot(x, 2)", None), ("pow(x++, 2)", None),
+    ("pow(x, 2) * pow(y, -1)", "(x * x) * (1.0 / y)"), ("pow(pow(x, 2), 2)", "pow((x * x), 2)"),
+    ("pow(x, 20)", None), ("pow(x, 1.50)", None),
+])  # fmt: skip
+def test_powers_become_products(text, changed) -> None:
+    whole = "double f(double x, double y) {{ return {}; }}"
+    assert cheaper_powers(whole.format(text)) == (changed and whole.format(changed))
