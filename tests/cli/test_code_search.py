@@ -194,3 +194,111 @@ def test_a_killed_search_goes_on_and_pays_for_nothing_twice(source, capsys, tmp_
     assert [v["rejected_by"] for v in given["variants"]] == ["output", None]
     assert given["cost"]["cpu_s"] > spent["cpu_s"] > 0
     assert (given["cost"]["tokens"], given["cost"]["unanswered"]) == (300, 1)
+
+
+def escalation_call(source, small, large, *more) -> list[str]:
+    return translate_call(source, small, "--larger", "big", "--larger-url", large.url, *more)
+
+
+def test_a_larger_model_goes_on_where_the_first_ones_programs_are_wrong(
+    source, capsys, tmp_path
+) -> None:
+    pytest.importorskip("openai")
+    page = tmp_path / "h.html"
+    other = WRONG.replace("0.25", "0.75")
+    with (
+        scripted.serving(f"```c\n{WRONG}```", f"```c\n{other}```") as small,
+        scripted.serving(f"```c\n{RIGHT}```") as large,
+    ):
+        call = escalation_call(source, small, large, "--corrections", "1", "--html", str(page),
+                               "--folder", str(tmp_path / "f"))  # fmt: skip
+        assert run(call) == 0
+        given = json.loads(capsys.readouterr().out)
+        assert run(call) == 0
+        again = json.loads(capsys.readouterr().out)
+    assert (len(small.requests), len(large.requests)) == (2, 1)
+    assert [v["proposer"] for v in given["variants"]] == ["m", "m", "big"]
+    assert given["best"]["proposer"] == "big"
+    assert [(r["model"], r["tokens"], r["answers"]) for r in given["cost"]["models"]] == [
+        ("m", 300, 2), ("big", 150, 1)
+    ]  # fmt: skip
+    assert again["cost"]["models"] == given["cost"]["models"]
+    assert given["cost"]["tokens"] == 450
+    chain = {k: given["chains"][0][k] for k in ("model", "answers", "corrections", "verified")}
+    assert chain == {"model": "big", "answers": 3, "corrections": 2, "verified": True}
+    asked = large.requests[0]["messages"][-1]["content"]
+    assert "Earlier programs were wrong:\noutput: " in asked
+    assert WRONG not in asked
+    assert "150 tokens and" in page.read_text()
+
+
+def test_a_first_model_that_is_right_or_a_budget_that_is_spent_asks_no_larger_one(
+    source, capsys
+) -> None:
+    pytest.importorskip("openai")
+    with (
+        scripted.serving(f"```c\n{RIGHT}```") as right,
+        scripted.serving(f"```c\n{WRONG}```") as wrong,
+        scripted.serving(f"```c\n{RIGHT}```") as large,
+    ):
+        assert run(escalation_call(source, right, large)) == 0
+        assert run(escalation_call(source, wrong, large, "--most-tokens", "150")) == 3
+        assert not large.requests
+        assert len(wrong.requests) == 1
+        capsys.readouterr()
+        # the same wrong program again: no third question to the first model
+        assert run(escalation_call(source, wrong, large)) == 0
+        assert len(wrong.requests) == 1 + 2
+    assert json.loads(capsys.readouterr().out)["best"]["proposer"] == "big"
+
+
+def test_a_kill_while_the_larger_model_is_asked_pays_for_nothing_twice(
+    source, capsys, tmp_path
+) -> None:
+    pytest.importorskip("openai")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def kills(request) -> str:
+        started[0].kill()
+        return "too late"
+
+    with (
+        scripted.serving(f"```c\n{WRONG}```", "no program") as small,
+        scripted.serving(kills, f"```c\n{RIGHT}```") as large,
+    ):
+        call = escalation_call(source, small, large, "--corrections", "0", "--folder",
+                               str(tmp_path / "f"))  # fmt: skip
+        started.append(subprocess.Popen([sys.executable, "-m", "rheostat", *call]))
+        assert started[0].wait() == -9
+        assert run(call) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert (len(small.requests), len(large.requests)) == (1, 2)
+    assert (given["cost"]["tokens"], given["cost"]["unanswered"]) == (300, 1)
+    lines = [json.loads(x) for x in (tmp_path / "f" / "transcript.jsonl").read_text().splitlines()]
+    assert [x["model"] for x in lines if "asked" in x] == ["m", "big", "big"]
+
+
+def test_a_search_asks_a_model_only_where_its_own_variants_are_rejected(source, capsys) -> None:
+    pytest.importorskip("openai")
+    call = ["code", "search", str(source), "--to", "openmp", "--model", "m", "--budget", "2",
+            "--json", *QUICK]  # fmt: skip
+    with scripted.serving("in short", "it adds", f"```c\n{RIGHT}```") as script:
+        assert run([*call, "--base-url", script.url]) == 0
+        assert not script.requests
+        capsys.readouterr()
+        serial = SOURCE.replace("s += 0.5 * i", "{ if (s > 1e9) break; s += 0.5 * i; }")
+        source.write_text(serial)
+        assert run([*call, "--base-url", script.url]) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert given["best"]["proposer"] == "m"
+    assert given["cost"]["models"][0]["answers"] == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [(["--larger", "m"], "another model than m"),
+     (["--larger", "b", "--larger-gguf", "b.gguf"], "got both")],
+)  # fmt: skip
+def test_a_larger_model_is_one_and_another(source, capsys, more, words) -> None:
+    assert run(["code", "translate", str(source), "--to", "openmp", "--model", "m", *more]) == 2
+    assert words in " ".join(capsys.readouterr().err.replace("│", " ").split())

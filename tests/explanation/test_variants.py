@@ -93,7 +93,8 @@ def test_a_rung_that_did_not_run_says_nothing_on_the_page() -> None:
 
 def test_figures_of_the_published_systems_stand_on_the_page() -> None:
     at_k = {"1": {"negative_counts": -0.1, "original_kept": 0.1}}
-    chain = {"chain": 0, "answers": 2, "corrections": 1, "verified": True, "variant": "a"}
+    chain = {"chain": 0, "model": "m", "answers": 2, "corrections": 1, "verified": True,
+             "variant": "a"}  # fmt: skip
     facts = {"chains": [chain], "energy_reduction_at_k": at_k, "lassi": {"ratio": math.nan}}
     report = search_report([ROW], ROW, {"seconds": 1.0, "cpu_s": 1.0}, {}, chains=facts)
     grids = {s.title: s.grid.rows for s in report.sections if s.grid}

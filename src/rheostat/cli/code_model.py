@@ -8,41 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rheostat.cli import asked_models as m
 from rheostat.cli import code_search as c
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
-    from rheostat.prediction.language_model.transcript import RecordedModel
     from rheostat.recipes.code_search import CodeSearch, SearchSettings
     from rheostat.recipes.lassi import Conversation
     from rheostat.recipes.target_baseline import TargetBaseline
     from rheostat.recipes.variant_store import VariantStore
     from rheostat.tradeoff.variants.variant import Steps
 
-ModelName = Annotated[
-    str, typer.Option("--model", help="The language model, as its service names it.")
-]
-BaseUrl = Annotated[
-    str,
-    typer.Option(
-        help="Address of an OpenAI-compatible service; the key comes from RHEOSTAT_MODEL_KEY."
-    ),
-]
-Gguf = Annotated[
-    Path | None, typer.Option(help="A model file (GGUF) to run in this process instead.")
-]
-TranscriptFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--transcript",
-        help="Questions and answers, kept and replayed from here.  [default: in the folder]",
-        writable=True,
-    ),
-]
 Samples = Annotated[int, typer.Option(min=1, help="Chains, each a sample of its own.")]
 Corrections = Annotated[int, typer.Option(min=0, help="Corrections of each chain.")]
 MaxTokens = Annotated[int, typer.Option(min=1, help="Tokens of an answer, at most.")]
-MostTokens = Annotated[int, typer.Option(min=0, help="Tokens in all; 0: no limit.")]
 Temperature = Annotated[float, typer.Option(min=0.0, max=2.0, help="Of sampling, at first.")]
 Unsafe = Annotated[
     bool, typer.Option("--unsafe-no-sandbox", help="Run code without a sandbox, if you trust it.")
@@ -65,15 +44,18 @@ SelfPrompting = Annotated[
 def translate(
     program: c.ProgramFile,
     to: Annotated[str, typer.Option(help="openmp, target or serial.")],
-    model: ModelName = "",
-    base_url: BaseUrl = "",
-    gguf: Gguf = None,
-    transcript: TranscriptFile = None,
+    model: m.ModelName = "",
+    base_url: m.BaseUrl = "",
+    gguf: m.Gguf = None,
+    larger: m.Larger = "",
+    larger_url: m.LargerUrl = "",
+    larger_gguf: m.LargerGguf = None,
+    transcript: m.TranscriptFile = None,
     samples: Samples = 1,
     corrections: Corrections = 4,
     temperature: Temperature = 0.2,
     max_tokens: MaxTokens = 4096,
-    most_tokens: MostTokens = 0,
+    most_tokens: m.MostTokens = 0,
     search: Annotated[
         bool, typer.Option(help="Also search without the model, where it can (serial to openmp).")
     ] = True,
@@ -115,7 +97,7 @@ def translate(
     from rheostat.measurement.code.program import read_program
     from rheostat.prediction.language_model.conversation import Sampling
     from rheostat.recipes.code_search import search_code, searched_chains
-    from rheostat.recipes.lassi import Conversation, LassiOptions, lassi_steps
+    from rheostat.recipes.lassi import LassiOptions, lassi_steps
     from rheostat.recipes.target_baseline import target_baseline
 
     original, tolerance = c.load_program(program, inputs, file)
@@ -134,11 +116,15 @@ def translate(
     )  # fmt: skip
     kept, temporary = c.kept_folder(folder)
     with temporary:
-        asked = _model(model, base_url, gguf, transcript or kept / "transcript.jsonl", most_tokens)
-        settings = _settings(asked, to, "runtime_s", budget, threads, seed, tolerance,
+        asked = m.asked_models(
+            m.ModelAddress(model, base_url, gguf),
+            m.ModelAddress(larger, larger_url or base_url, larger_gguf),
+            transcript or kept / "transcript.jsonl", most_tokens,
+        )  # fmt: skip
+        settings = _settings(asked.name, to, "runtime_s", budget, threads, seed, tolerance,
                              (rungs, require), one_run=one_run,
                              unsafe=unsafe_no_sandbox)  # fmt: skip
-        talks = [Conversation(asked, how.sampling, i) for i in range(samples)]
+        talks = asked.talks(how.sampling, samples)
 
         def chains(store: VariantStore) -> Sequence[Steps]:
             own = [lassi_steps(original, to, talk, how) for talk in talks]
@@ -152,21 +138,24 @@ def translate(
             result = search_code(original, chains, kept, settings, c.progress_line)
             facts = _translation_facts(result, talks, baseline)
         wanted = c.Written(output, patch, sarif, junit, html)
-        c.show(_with_cost(result, asked), "runtime_s", "rheostat.code-translate/1", wanted,
+        c.show(asked.with_cost(result), "runtime_s", "rheostat.code-translate/1", wanted,
                json=json, facts=facts)  # fmt: skip
 
 
 def refactor(
     program: c.ProgramFile,
-    model: ModelName = "",
-    base_url: BaseUrl = "",
-    gguf: Gguf = None,
-    transcript: TranscriptFile = None,
+    model: m.ModelName = "",
+    base_url: m.BaseUrl = "",
+    gguf: m.Gguf = None,
+    larger: m.Larger = "",
+    larger_url: m.LargerUrl = "",
+    larger_gguf: m.LargerGguf = None,
+    transcript: m.TranscriptFile = None,
     samples: Samples = 1,
     corrections: Corrections = 2,
     temperature: Temperature = 0.2,
     max_tokens: MaxTokens = 4096,
-    most_tokens: MostTokens = 0,
+    most_tokens: m.MostTokens = 0,
     search: Annotated[bool, typer.Option(help="Also search without the model.")] = True,
     judge: Annotated[
         bool, typer.Option(help="Ask the model for its opinion of what is accepted; advice only.")
@@ -199,7 +188,7 @@ def refactor(
     """
     from rheostat.prediction.language_model.conversation import Sampling
     from rheostat.recipes.code_search import search_code, searched_chains
-    from rheostat.recipes.lassi import Conversation, LassiOptions
+    from rheostat.recipes.lassi import LassiOptions
     from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps
 
     original, tolerance = c.load_program(program, inputs, file)
@@ -211,11 +200,15 @@ def refactor(
     how = LassiEnergyOptions(lassi, judge=judge)
     kept, temporary = c.kept_folder(folder)
     with temporary:
-        asked = _model(model, base_url, gguf, transcript or kept / "transcript.jsonl", most_tokens)
-        settings = _settings(asked, "", "energy_j", budget, threads, seed, tolerance,
+        asked = m.asked_models(
+            m.ModelAddress(model, base_url, gguf),
+            m.ModelAddress(larger, larger_url or base_url, larger_gguf),
+            transcript or kept / "transcript.jsonl", most_tokens,
+        )  # fmt: skip
+        settings = _settings(asked.name, "", "energy_j", budget, threads, seed, tolerance,
                              (rungs, require), one_run=one_run,
                              unsafe=unsafe_no_sandbox)  # fmt: skip
-        talks = [Conversation(asked, lassi.sampling, i) for i in range(samples)]
+        talks = asked.talks(lassi.sampling, samples)
 
         def chains(store: VariantStore) -> Sequence[Steps]:
             own = [lassi_ee_steps(original, talk, how) for talk in talks]
@@ -223,28 +216,12 @@ def refactor(
 
         result = search_code(original, chains, kept, settings, c.progress_line)
         wanted = c.Written(output, patch, sarif, junit, html)
-        c.show(_with_cost(result, asked), "energy_j", "rheostat.code-refactor/1", wanted,
+        c.show(asked.with_cost(result), "energy_j", "rheostat.code-refactor/1", wanted,
                json=json, facts=_refactoring_facts(talks))  # fmt: skip
 
 
-def _model(
-    name: str, base_url: str, gguf: Path | None, transcript: Path, most_tokens: int
-) -> RecordedModel:
-    """The model that was asked for, recorded; by its name alone it is replayed."""
-    from rheostat.prediction.language_model.gguf_model import GgufModel
-    from rheostat.prediction.language_model.openai_model import OpenAIModel
-    from rheostat.prediction.language_model.transcript import RecordedModel, Transcript
-
-    if (gguf is None) == (not name):
-        raise typer.BadParameter("expected --model NAME or --gguf FILE", param_hint="--model")
-    kept = Transcript(transcript)
-    if gguf is not None:
-        return RecordedModel(GgufModel(gguf), kept, most_tokens)
-    return RecordedModel(OpenAIModel(name, base_url) if base_url else name, kept, most_tokens)
-
-
 def _settings(
-    model: RecordedModel, to: str, objective: str, budget: int, threads: int, seed: int | None,
+    model: str, to: str, objective: str, budget: int, threads: int, seed: int | None,
     tolerance: Any, rungs: tuple[str, str], *, one_run: bool, unsafe: bool,
 ) -> SearchSettings:  # fmt: skip
     from rheostat.cli.code_options import asked_rungs, confinement
@@ -260,36 +237,8 @@ def _settings(
         rungs=asked_rungs(rungs[0], "--rungs") or RUNGS,
         required=asked_rungs(rungs[1], "--require"),
         confined_by=confinement("", "/", unsafe=unsafe), seed=seed,
-        about={"to": to, "objective": objective, "model": model.name},
+        about={"to": to, "objective": objective, "model": model},
     )  # fmt: skip
-
-
-def _with_cost(result: CodeSearch, model: RecordedModel) -> CodeSearch:
-    """The result with what the model took; its problems are told, and raised if it never spoke."""
-    from dataclasses import replace
-
-    from rheostat.cli.output import tell
-    from rheostat.prediction.language_model.conversation import ModelError
-
-    problems = list(dict.fromkeys(model.problems))
-    if problems and not model.used and not result.rows:
-        raise ModelError(problems[0])
-    for problem in problems:
-        tell(f"note: {problem}")
-    cost = {"tokens": model.tokens, "model": model.name, "model_seconds": model.seconds,
-            "unanswered": model.transcript.cost["unanswered"]}  # fmt: skip
-    return replace(result, cost=result.cost | cost)
-
-
-def _chain_facts(talks: Sequence[Conversation]) -> list[dict[str, Any]]:
-    """Per chain: answers, corrections, and its first accepted program."""
-    rows = []
-    for talk in talks:
-        good = [(name, before) for name, before, r in talk.results if r.accepted]
-        name, before = good[0] if good else (None, talk.corrections)
-        rows.append({"chain": talk.index, "answers": talk.answers, "corrections": before,
-                     "verified": bool(good), "variant": name})  # fmt: skip
-    return rows
 
 
 def _translation_facts(
@@ -298,7 +247,7 @@ def _translation_facts(
     """The chains, and with a target-language original LASSI's figures of the variant taken."""
     from rheostat.recipes.lassi import lassi_metrics
 
-    chains = _chain_facts(talks)
+    chains = m.chain_facts(talks)
     best = result.best("runtime_s")
     if baseline is None or best is None:
         return {"chains": chains}
@@ -325,4 +274,4 @@ def _refactoring_facts(talks: Sequence[Conversation]) -> dict[str, Any]:
         for k in range(1, len(trials) + 1)
     }
     opinions = {name: said for talk in talks for name, said in talk.opinions.items()}
-    return {"chains": _chain_facts(talks), "energy_reduction_at_k": at_k, "opinions": opinions}
+    return {"chains": m.chain_facts(talks), "energy_reduction_at_k": at_k, "opinions": opinions}

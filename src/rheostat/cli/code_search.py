@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from rheostat.cli import asked_models as m
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.measurement.code.compare_output import Tolerance
     from rheostat.measurement.code.program import Program
     from rheostat.recipes.code_search import CodeSearch
+    from rheostat.recipes.lassi import Conversation
 
 ProgramFile = Annotated[
     Path,
@@ -100,6 +102,14 @@ def search(
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of timed runs.")] = 7,
     inputs: Inputs = None,
     file: Changed = "",
+    model: m.ModelName = "",
+    base_url: m.BaseUrl = "",
+    gguf: m.Gguf = None,
+    larger: m.Larger = "",
+    larger_url: m.LargerUrl = "",
+    larger_gguf: m.LargerGguf = None,
+    transcript: m.TranscriptFile = None,
+    most_tokens: m.MostTokens = 0,
     rungs: Rungs = "",
     require: Required = "output",
     folder: Folder = None,
@@ -117,30 +127,47 @@ def search(
 ) -> None:
     """Search variants of PROGRAM without a model: OpenMP pragmas, or flags and rewritten loops.
 
-    A variant counts only if every rung of rheostat code verify that can run here accepts it.  Exit
-    code 3: none is accepted.
+    A variant counts only if every rung of rheostat code verify that can run here accepts it.  With
+    --model a language model is asked where half of the budget brought nothing that is accepted,
+    with --larger a larger one after it.  Exit code 3: none is accepted.
     """
     from rheostat.cli.code_options import asked_rungs, confinement
     from rheostat.measurement.code.case import RungOptions
     from rheostat.measurement.code.verdict import RUNGS
+    from rheostat.prediction.language_model.conversation import Sampling
     from rheostat.recipes.code_search import SearchSettings, search_code, searched_chains
+    from rheostat.recipes.lassi_ee import then_asked
 
     original, tolerance = load_program(program, inputs, file)
     goal = objective or ("runtime_s" if to else "energy_j")
     kept, temporary = kept_folder(folder)
     with temporary:
+        asked = None
+        if model or gguf or larger or larger_gguf:
+            asked = m.asked_models(
+                m.ModelAddress(model, base_url, gguf),
+                m.ModelAddress(larger, larger_url or base_url, larger_gguf),
+                transcript or kept / "transcript.jsonl", most_tokens,
+            )  # fmt: skip
         settings = SearchSettings(
             budget, most_seconds or float("inf"), joules or float("inf"), tolerance,
             options=RungOptions(pairs=pairs, timing_threads=threads),
             rungs=asked_rungs(rungs, "--rungs") or RUNGS,
             required=asked_rungs(require, "--require"),
             confined_by=confinement("", "/", unsafe=unsafe_no_sandbox),
-            seed=seed, about={"to": to, "objective": goal},
+            seed=seed,
+            about={"to": to, "objective": goal} | ({"model": asked.name} if asked else {}),
         )  # fmt: skip
-        chains = searched_chains(original, to, goal)
+        chains, facts = searched_chains(original, to, goal), None
+        talks: list[Conversation] = []
+        if asked is not None:
+            talks = asked.talks(Sampling(), 1)
+            chains = then_asked(chains, original, to, talks[0], (budget + 1) // 2)
         result = search_code(original, chains, kept, settings, progress_line)
+        if asked is not None:
+            result, facts = asked.with_cost(result), {"chains": m.chain_facts(talks)}
         wanted = Written(output, patch, sarif, junit, html)
-        show(result, goal, "rheostat.code-search/1", wanted, json=json)
+        show(result, goal, "rheostat.code-search/1", wanted, json=json, facts=facts)
 
 
 def load_program(path: Path, inputs: list[str] | None, file: str) -> tuple[Program, Tolerance]:

@@ -203,7 +203,7 @@ def _chain_sections(facts: Mapping[str, Any]) -> list[Section]:
     """A model's chains, and the figures of the published systems."""
     sections = []
     if facts.get("chains"):
-        heads = ("chain", "answers", "corrections", "verified", "variant")
+        heads = ("chain", "model", "answers", "corrections", "verified", "variant")
         rows = tuple(tuple(c[h] for h in heads) for c in facts["chains"])
         figures = {n: facts.get("lassi", {}).get(k) for k, n in LASSI_NAMES.items()}
         said = [f"{n} {v:.3g}." for n, v in figures.items() if v is not None and math.isfinite(v)]
@@ -249,8 +249,10 @@ def _columns(
 
 def _cost_words(best: Row | None, cost: Mapping[str, Any]) -> list[str]:
     said = [f"{cost['seconds']:.0f} s, {cost['cpu_s']:.0f} CPU-seconds of this machine."]
-    if cost.get("tokens"):
-        said.append(f"{cost['tokens']} tokens of {cost.get('model', 'a model')}.")
+    said += [
+        f"{m['tokens']} tokens and {m['seconds']:.0f} s of {m['model']}, {m['answers']} answers."
+        for m in cost.get("models", ())
+    ]
     if cost.get("unanswered"):
         said.append(f"{cost['unanswered']} questions were sent and not answered; a service may "
                     "count them.")  # fmt: skip

@@ -45,7 +45,30 @@ FROM_CUDA = """Coming from CUDA:
 - Arrays of the device go: the loop works on the host's arrays, and cudaMalloc, cudaMemcpy, cudaFree
   and the header of CUDA go with them.
 - Shared memory becomes a local array of a loop over blocks. What all threads of a block do before
-  `__syncthreads()` is one loop, what they do after it the next."""
+  `__syncthreads()` is one loop, what they do after it the next.
+
+An example. This
+  __global__ void scale(const double *x, double *y, double f, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = f * x[i];
+  }
+  cudaMalloc(&dx, bytes);
+  cudaMalloc(&dy, bytes);
+  cudaMemcpy(dx, x, bytes, cudaMemcpyHostToDevice);
+  scale<<<(n + 127) / 128, 128>>>(dx, dy, 2.0, n);
+  cudaMemcpy(y, dy, bytes, cudaMemcpyDeviceToHost);
+  cudaFree(dx);
+  cudaFree(dy);
+becomes
+  void scale(const double *x, double *y, double f, int n) {
+    PRAGMA
+    for (int i = 0; i < n; i++) y[i] = f * x[i];
+  }
+  scale(x, y, 2.0, n);"""
+PRAGMAS = {
+    "openmp": "#pragma omp parallel for",
+    "target": "#pragma omp target teams distribute parallel for map(to: x[0:n]) map(from: y[0:n])",
+}
 ENERGY_PACK = """What a program does with memory and in its inner loops decides its energy.
 - Walk arrays in the order in which they lie. Exchange loops so that the innermost moves by one.
 - Compute what does not change before the loop: calls of exp, sqrt, pow, divisions by a constant.
@@ -90,25 +113,39 @@ def context_pack(language: str, to: str) -> str:
 
     Examples
     --------
-    >>> FROM_CUDA in context_pack("cuda", "openmp"), FROM_CUDA in context_pack("serial", "openmp")
-    (True, False)
+    >>> "Coming from CUDA" in context_pack("serial", "openmp")
+    False
+    >>> for line in context_pack("cuda", "openmp").splitlines()[-4:-1]:
+    ...     print(line.strip())
+    #pragma omp parallel for
+    for (int i = 0; i < n; i++) y[i] = f * x[i];
+    }
     """
-    return f"{PACKS[to]}\n\n{FROM_CUDA}" if language == "cuda" != to else PACKS[to]
+    if language != "cuda" or to == "cuda":
+        return PACKS[to]
+    lines = FROM_CUDA.splitlines(keepends=True)
+    if to not in PRAGMAS:
+        lines = [x for x in lines if x.strip() != "PRAGMA"]
+    return f"{PACKS[to]}\n\n{''.join(lines)}".replace("PRAGMA", PRAGMAS.get(to, ""))
 
 
 def translation_question(
-    source: str, to: str, pack: str, summary: str, description: str, note: str = "", *,
-    cxx: bool = False,
+    source: str, to: str, pack: str, summary: str, description: str, beside: str = "",
+    note: str = "", *, cxx: bool = False,
 ) -> list[Message]:  # fmt: skip
-    """The task: context, its summary, the description, the source; in C++ what was C++ or CUDA."""
+    """The task: context, its summary, the description, other files, the source, a note.
+
+    What was C++ or CUDA is asked for in C++.
+    """
     parts = [
         f"Background:\n{pack}",
         *([f"In short:\n{summary}"] if summary else []),
         *([f"The program:\n{description}"] if description else []),
         f"Rewrite it in {(CXX_LANGUAGES if cxx else LANGUAGES)[to]}. It must print the same "
         "numbers and read the same arguments, and be right with any number of threads.",
-        *([note] if note else []),
+        *([beside] if beside else []),
         f"```c\n{source}\n```",
+        *([note] if note else []),
     ]
     return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]
 

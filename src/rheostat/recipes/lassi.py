@@ -34,6 +34,8 @@ FINDINGS = 6
 WARMER, HOTTEST = 0.3, 1.2
 IN_VAIN = 10
 """Answers in a row without a new program, after which a chain ends in any case."""
+MOST_LINES = 12
+OF_CUDA = re.compile(r"__global__|__device__|<<<|\bcuda[A-Z_]\w*|\b(block|thread)Idx\b")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -74,12 +76,12 @@ class LassiOptions:
 
 @dataclass
 class Conversation:
-    """Questions to one model in one chain, each a sample of its own where it is asked again.
+    """Questions to a model in one chain, each a sample of its own where it is asked again.
 
     Parameters
     ----------
     model : LanguageModel
-        Who answers.
+        Who answers now.
     sampling : Sampling
         How, at first.
     index : int
@@ -92,6 +94,8 @@ class Conversation:
         Identity of each program, corrections before it, and what came of it.
     opinions : dict
         The judge's, by identity.
+    larger : list of LanguageModel
+        Who is asked next, and next, where a model's programs are all rejected or repeat.
     """
 
     model: LanguageModel
@@ -102,6 +106,8 @@ class Conversation:
     answers: int = 0
     results: list[tuple[str, int, VariantResult]] = field(default_factory=list)
     opinions: dict[str, bool | None] = field(default_factory=dict)
+    larger: list[LanguageModel] = field(default_factory=list)
+    failures: str = ""
     seen: set[str] = field(default_factory=set)
     repeated: int = 0
 
@@ -123,12 +129,26 @@ class Conversation:
         self.temperature = min(warm + WARMER, HOTTEST)
         return "This program came before. Go about it in another way."
 
+    def hands_over(self) -> bool:
+        """Go on with the next larger model, which is told what failed; False if there is none."""
+        if not self.larger:
+            return False
+        self.model = self.larger.pop(0)
+        self.temperature, self.repeated = -1.0, 0
+        failed = {f"{r.rung}: {text}": None for _, _, r in self.results for _, text in r.findings}
+        if failed:
+            said = "\n".join(list(failed)[:FINDINGS])
+            self.failures = f"Earlier programs were wrong:\n{said}"
+        return True
+
 
 Corrected = Generator[Variant, VariantResult, tuple[Variant, VariantResult] | None]
 
 
 def lassi_steps(original: Program, to: str, talk: Conversation, options: LassiOptions) -> Steps:
     """One chain: self-prompting, a translation, and corrections until one is accepted.
+
+    Where a model ends without, the next larger one of the conversation goes on.
 
     Parameters
     ----------
@@ -146,6 +166,14 @@ def lassi_steps(original: Program, to: str, talk: Conversation, options: LassiOp
     Variant
         Each is sent what came of it.
     """
+    while True:
+        last = yield from _translated(original, to, talk, options)
+        if (last is not None and _ends(last[1], options)) or not talk.hands_over():
+            return
+
+
+def _translated(original: Program, to: str, talk: Conversation, options: LassiOptions) -> Corrected:
+    """The chain of one model."""
     source = original.files[original.sources[0]]
     beside = code_prompts.files_beside(original.files, original.sources[0])
     try:
@@ -156,15 +184,15 @@ def lassi_steps(original: Program, to: str, talk: Conversation, options: LassiOp
             description = talk.ask(code_prompts.description_question(source)).text
 
         def question(note: str = "") -> list[Message]:
-            said = "\n\n".join(filter(None, (beside, note)))
+            said = "\n\n".join(filter(None, (talk.failures, note)))
             return code_prompts.translation_question(
-                source, to, pack, summary, description, said, cxx=original.is_cxx
+                source, to, pack, summary, description, beside, said, cxx=original.is_cxx
             )
 
         flags = tuple(f for f in original.flags if f != "-fopenmp")
-        yield from corrected(talk, question, options, flags=flags, language=to)
+        return (yield from corrected(talk, question, options, flags=flags, language=to))
     except ModelError:
-        return  # no further answer: what was accepted before stays
+        return None  # no further answer: what was accepted before stays
 
 
 def corrected(
@@ -207,7 +235,8 @@ def corrected(
     made = in_vain = 0
     while True:
         answer = code_in(talk.ask(messages))
-        complaint = _complaint(answer, language) or talk.repetition(answer.text)
+        again = talk.repetition(answer.text) if answer.text else ""
+        complaint = "\n".join(filter(None, (_complaint(answer, language), again)))
         in_vain = in_vain + 1 if complaint else 0
         if not complaint:
             change = f"chain {talk.index}, {f'correction {made}' if made else 'first answer'}"
@@ -215,7 +244,7 @@ def corrected(
             result = yield variant
             last = variant, result
             talk.results.append((variant.identity, talk.corrections, result))
-            if result.accepted or _unseen(result, options):
+            if _ends(result, options):
                 return last
             messages = _correction(answer, result, options)
         else:
@@ -223,14 +252,15 @@ def corrected(
             messages = question(complaint)
         made += 1
         talk.corrections += 1
-        if made > options.most or in_vain == IN_VAIN:
+        if made > options.most or in_vain == IN_VAIN or (again and talk.larger):
             return last
 
 
-def _unseen(result: VariantResult, options: LassiOptions) -> bool:
-    """Whether the published pipeline would have taken a program that is wrong."""
+def _ends(result: VariantResult, options: LassiOptions) -> bool:
+    """Whether a program is accepted, or wrong and the published pipeline would have taken it."""
     crashed = any("exit" in text or "signal" in text for _, text in result.findings)
-    return options.no_output_check and result.rung not in ENDED_BADLY and not crashed
+    unseen = options.no_output_check and result.rung not in ENDED_BADLY and not crashed
+    return result.accepted or unseen
 
 
 def _correction(answer: CodeAnswer, result: VariantResult, options: LassiOptions) -> list[Message]:
@@ -250,8 +280,16 @@ def _complaint(answer: CodeAnswer, language: str) -> str:
     got = language_of({"answer": COMMENT.sub("", answer.text)})
     if got != language:
         names = [code_prompts.LANGUAGES.get(x, x) for x in (got, language)]
-        return f"The last answer was {names[0]}, not {names[1]}."
+        return f"The last answer was {names[0]}, not {names[1]}.{_still_cuda(answer.text, got)}"
     return ""
+
+
+def _still_cuda(text: str, language: str) -> str:
+    """The lines that have to go, where a program is CUDA."""
+    lines = [x.strip() for x in text.splitlines() if OF_CUDA.search(x)]
+    if language != "cuda" or not lines:
+        return ""
+    return "\n".join([" Nothing of these lines may stay:", *lines[:MOST_LINES]])
 
 
 def lassi_metrics(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +21,10 @@ from rheostat.measurement.code.program import Program
 from rheostat.prediction.language_model.answers import json_in
 from rheostat.prediction.language_model.conversation import Message, ModelError
 from rheostat.recipes import code_prompts
-from rheostat.recipes.lassi import Conversation, LassiOptions, corrected
-from rheostat.tradeoff.variants.variant import Steps, VariantResult
+from rheostat.recipes.lassi import Conversation, LassiOptions, corrected, lassi_steps
+from rheostat.recipes.variant_store import VariantStore
+from rheostat.tradeoff.variants.islands import until_accepted
+from rheostat.tradeoff.variants.variant import Steps, Variant, VariantResult
 
 WARMER = 0.2
 
@@ -52,6 +54,8 @@ class LassiEnergyOptions:
 def lassi_ee_steps(original: Program, talk: Conversation, options: LassiEnergyOptions) -> Steps:
     """One trial: zero-shot, plan, iterations.
 
+    Where a model's programs are wrong or save nothing, the next larger one begins anew.
+
     Parameters
     ----------
     original : Program
@@ -66,10 +70,21 @@ def lassi_ee_steps(original: Program, talk: Conversation, options: LassiEnergyOp
     Variant
         Each is sent what came of it.
     """
+    while True:
+        gained = yield from _trial(original, talk, options)
+        if gained or not talk.hands_over():
+            return
+
+
+def _trial(
+    original: Program, talk: Conversation, options: LassiEnergyOptions
+) -> Generator[Variant, VariantResult, bool]:
+    """The trial of one model; whether a program was accepted that is not known to save nothing."""
     source = original.files[original.sources[0]]
     beside = code_prompts.files_beside(original.files, original.sources[0])
     how = {"flags": original.flags, "language": original.language}
     least = 1.0
+    gained = False
     results: list[str] = []
     plan = ""
     temperature = options.lassi.sampling.temperature
@@ -79,13 +94,17 @@ def lassi_ee_steps(original: Program, talk: Conversation, options: LassiEnergyOp
                 plan = _plan(talk, source, results, self_prompting=options.lassi.self_prompting)
 
             def question(note: str = "", plan: str = plan) -> list[Message]:
-                said = "\n".join(filter(None, (*results, note, beside)))
+                said = "\n".join(filter(None, (*results, talk.failures, note, beside)))
                 return code_prompts.refactoring_question(source, plan, said)
 
             talk.temperature = temperature
             last = yield from corrected(talk, question, options.lassi, **how)  # type: ignore[arg-type]
             cost = _cost(last[1]) if last is not None else math.nan
-            if last is not None and last[1].accepted:
+            right = last is not None and last[1].accepted
+            if not right and not gained and talk.larger:
+                break
+            if last is not None and right:
+                gained = gained or not cost >= 1.0
                 results.append(f"{last[0].change}: {cost:.3g} of the original's energy.")
                 if options.judge:
                     talk.opinions[last[0].identity] = _opinion(talk, source, last[0].text)
@@ -93,9 +112,10 @@ def lassi_ee_steps(original: Program, talk: Conversation, options: LassiEnergyOp
             least = min(least, cost) if improved else least
             temperature = options.lassi.sampling.temperature if improved else temperature + WARMER
             if temperature > options.hottest + 1e-9:
-                return
+                break
     except ModelError:
-        return  # no further answer: what was accepted before stays
+        pass  # no further answer: what was accepted before stays
+    return gained
 
 
 def _plan(talk: Conversation, source: str, results: list[str], *, self_prompting: bool) -> str:
@@ -123,6 +143,42 @@ def machine_words() -> str:
     said = {k.strip(): v.strip() for k, v in facts.items()}
     cache = f", cache {said['cache size']}" if "cache size" in said else ""
     return f"{said.get('model name', platform.machine())}, {os.cpu_count()} processors{cache}"
+
+
+def then_asked(
+    chains: Callable[[VariantStore], Sequence[Steps]],
+    original: Program,
+    to: str,
+    talk: Conversation,
+    most: int,
+) -> Callable[[VariantStore], Sequence[Steps]]:
+    """A search without a model, and a model where it brought nothing.
+
+    Parameters
+    ----------
+    chains : callable
+        The search's, as `searched_chains` gives them.
+    original : Program
+        What is searched.
+    to : str
+        openmp for a translation, empty for less energy.
+    talk : Conversation
+        With the model.
+    most : int
+        Variants of the search that are run before the model is asked.
+
+    Returns
+    -------
+    callable
+        For `search_code`.
+    """
+
+    def asked() -> Steps:
+        if to:
+            return lassi_steps(original, to, talk, LassiOptions())
+        return lassi_ee_steps(original, talk, LassiEnergyOptions())
+
+    return lambda store: [until_accepted(c, asked, most) for c in chains(store)]
 
 
 def trial_reductions(talks: Sequence[Conversation]) -> list[float | None]:

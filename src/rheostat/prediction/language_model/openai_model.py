@@ -19,6 +19,7 @@ from rheostat.prediction.language_model.conversation import (
 
 KEY = "RHEOSTAT_MODEL_KEY"
 OTHER_KEY = "OPENAI_API_KEY"
+LARGER_KEY = "RHEOSTAT_LARGER_KEY"
 LOCAL = ("127.0.0.1", "localhost", "::1")
 HIDDEN = "(key)"
 
@@ -36,16 +37,23 @@ class OpenAIModel:
         Questions that are asked again after 429, 503 and lost connections.
     timeout_s : float
         Longest wait for an answer.
+    keys : sequence of str
+        Variables of the environment that may hold the key, the first that is set.
 
     Raises
     ------
     ModelError
-        The address is none, or holds a key; no key in RHEOSTAT_MODEL_KEY or OPENAI_API_KEY for a
-        service that is not on this machine.
+        The address is none, or holds a key; no key for a service that is not on this machine.
     """
 
     def __init__(
-        self, name: str, base_url: str, *, retries: int = 4, timeout_s: float = 600.0
+        self,
+        name: str,
+        base_url: str,
+        *,
+        retries: int = 4,
+        timeout_s: float = 600.0,
+        keys: Sequence[str] = (KEY, OTHER_KEY),
     ) -> None:
         place = urlsplit(base_url)
         if place.scheme not in ("http", "https") or not place.hostname or place.username:
@@ -54,9 +62,9 @@ class OpenAIModel:
                              f"a key belongs into the variable {KEY}")  # fmt: skip
         self.name = name
         self.base_url = base_url
-        self._key = os.environ.get(KEY) or os.environ.get(OTHER_KEY) or ""
+        self._key = next(filter(None, (os.environ.get(k) for k in keys)), "")
         if not self._key and place.hostname not in LOCAL:
-            raise ModelError(f"{base_url}: expected a key in the variable {KEY} or {OTHER_KEY}")
+            raise ModelError(f"{base_url}: expected a key in the variable {' or '.join(keys)}")
         self._retries, self._timeout_s = retries, timeout_s
         self._made: Any = None
 

@@ -135,6 +135,8 @@ class RecordedModel:
         Where answers are kept.
     most_tokens : int
         Tokens that may be spent in all, those in the transcript included; 0 sets no limit.
+    spent : dict of str to int
+        Tokens by question; models that are given the same one share a budget.
     asked_s : float
         Seconds that answers took which were not replayed.
     """
@@ -142,6 +144,7 @@ class RecordedModel:
     model: LanguageModel | str
     transcript: Transcript
     most_tokens: int = 0
+    spent: dict[str, int] = field(default_factory=dict)
     asked_s: float = 0.0
     used: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
@@ -176,18 +179,21 @@ class RecordedModel:
     ) -> ChatCompletion:
         key = question_key(self.name, messages, sampling, index)
         if key in self.transcript.answers:
-            self.used.add(key)
-            return replace(self.transcript.answers[key], replayed=True)
+            return self._uses(key, replace(self.transcript.answers[key], replayed=True))
         if isinstance(self.model, str):
             raise ModelError(f"{self.transcript.path}: no answer of {self.name} to this question; "
                              "only what was recorded can be replayed")  # fmt: skip
-        if self.most_tokens and self.tokens >= self.most_tokens:
+        if self.most_tokens and sum(self.spent.values()) >= self.most_tokens:
             raise ModelError(f"the budget of {self.most_tokens} tokens is spent")
         self.transcript.asks(key, self.name, messages, sampling, index)
         completion = self.model.complete(messages, sampling, index)
         self.asked_s += completion.seconds
         self.transcript.answered(key, completion)
+        return self._uses(key, completion)
+
+    def _uses(self, key: str, completion: ChatCompletion) -> ChatCompletion:
         self.used.add(key)
+        self.spent[key] = completion.tokens
         return completion
 
 

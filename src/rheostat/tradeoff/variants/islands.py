@@ -127,3 +127,33 @@ def one_after_another(*chains: Callable[[], Steps]) -> Steps:
     """
     for chain in chains:
         yield from chain()
+
+
+def until_accepted(first: Steps, then: Callable[[], Steps], most: int) -> Steps:
+    """A chain, and another in its place where its first variants are all rejected.
+
+    Parameters
+    ----------
+    first : generator
+        The cheaper one.
+    then : callable
+        Makes the other, when it is its turn.
+    most : int
+        Variants of the first without an accepted one.
+
+    Yields
+    ------
+    Variant
+        Of one and then the other.
+    """
+    accepted, asked = False, 0
+    variant = next(first, None)
+    while variant is not None and (accepted or asked < most):
+        result = yield variant
+        accepted, asked = accepted or result.accepted, asked + 1
+        try:
+            variant = first.send(result)
+        except StopIteration:
+            variant = None
+    if not accepted:
+        yield from then()
