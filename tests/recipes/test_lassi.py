@@ -30,11 +30,21 @@ SOURCE = SERIAL.replace("return", "\n#pragma omp parallel\nreturn")
 ORIGINAL = Program({"main.c": SOURCE}, "openmp")
 GOOD = VariantResult(accepted=True, runtime_ratio=0.5, energy_ratio=0.5)
 RACY = VariantResult(accepted=False, rung="races", findings=((3, "data race"), (4, "and here")))
+WORSE = VariantResult(accepted=True, runtime_ratio=1.2, energy_ratio=1.2)
 BROKEN = VariantResult(accepted=False, rung="compile", findings=((1, "expected ';'"),))
 
 
 def program(name: str) -> str:
     return f"```c\n{SOURCE}// {name}\n```"
+
+
+class Same:
+    """A model that always says the same."""
+
+    name = "same"
+
+    def complete(self, messages, sampling, index=0) -> ChatCompletion:
+        return ChatCompletion(program("a"))
 
 
 def play(replies, results, steps, **options):
@@ -108,6 +118,56 @@ def test_answers_without_a_program_are_asked_for_again(reply, words) -> None:
     variants, requests = play(["", "", reply, program("a")], [GOOD], translate())
     assert len(variants) == 1
     assert words in last_words(requests[3])
+
+
+def test_cuda_that_stays_is_named_by_its_lines_and_nothing_of_it_is_run() -> None:
+    kernels = Program({"main.cu": "__global__ void k(int *a) {}"}, "cuda")
+
+    def steps(model):
+        how = LassiOptions(self_prompting=False)
+        return lassi_steps(kernels, "openmp", Conversation(model, Sampling()), how)
+
+    half = SOURCE.replace("return 0", 'puts("cudaFree(a) <<<"); // k<<<1, 1>>>\n  cudaFree(0)')
+    variants, requests = play([f"```c\n{half}```", program("a")], [GOOD], steps)
+    assert [v.text for v in variants] == [f"{SOURCE}// a\n"]
+    assert "These lines are CUDA:\nline 5: cudaFree(0); }\n\n" in last_words(requests[1])
+    assert "Coming from CUDA" in last_words(requests[0])
+
+
+def test_a_larger_model_is_told_what_failed_and_repeats_are_known_to_it() -> None:
+    class Large(Same):
+        name = "large"
+        asked: list = []  # noqa: RUF012
+
+        def complete(self, messages, sampling, index=0) -> ChatCompletion:
+            self.asked.append((messages[-1].content, sampling.temperature))
+            return ChatCompletion(program("a" if len(self.asked) == 1 else "b"))
+
+    large = Large()
+    talk = Conversation(Same(), Sampling(), larger=[large])
+    chain = lassi_steps(ORIGINAL, "openmp", talk, LassiOptions(self_prompting=False))
+    assert next(chain).proposer == "same"
+    # told that it is racy the first says the same, and the larger one too, once
+    assert chain.send(RACY).proposer == "large"
+    assert "Earlier programs were wrong:\nraces: data race" in large.asked[0][0]
+    assert [t for _, t in large.asked] == pytest.approx([0.2, 0.5])
+    assert talk.corrections == 3
+    with pytest.raises(StopIteration):
+        chain.send(GOOD)
+
+
+@pytest.mark.parametrize(("result", "models"), [(GOOD, 1), (WORSE, 2), (RACY, 2)])
+def test_a_larger_model_refactors_where_the_first_saves_nothing(result, models) -> None:
+    class Larger(Same):
+        name = "larger"
+
+    talk = Conversation(Same(), Sampling(), larger=[Larger()])
+    lassi = LassiOptions(most_corrections=0, self_prompting=False)
+    chain = lassi_ee_steps(ORIGINAL, talk, LassiEnergyOptions(lassi, most_iterations=1))
+    assert next(chain).proposer == "same"
+    with pytest.raises(StopIteration):
+        chain.send(result)
+    assert talk.model.name == ("same" if models == 1 else "larger")
 
 
 @pytest.mark.parametrize(
@@ -216,15 +276,6 @@ def test_a_trial_is_what_its_best_accepted_program_saves() -> None:
     talks[2].results = [("d", 0, RACY)]
     talks[3].answers = 0  # no service: no trial
     assert trial_reductions(talks) == [0.5, -0.25, None]
-
-
-class Same:
-    """A model that always says the same."""
-
-    name = "same"
-
-    def complete(self, messages, sampling, index=0) -> ChatCompletion:
-        return ChatCompletion(program("a"))
 
 
 def test_a_program_that_two_trials_make_is_run_once_and_counts_for_both() -> None:

@@ -5,7 +5,7 @@ A pack says what a translator of a loop program has to know of a language, in a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rheostat.prediction.language_model.conversation import Message
 
@@ -121,12 +121,14 @@ def context_pack(language: str, to: str) -> str:
     for (int i = 0; i < n; i++) y[i] = f * x[i];
     }
     """
-    if language != "cuda" or to == "cuda":
-        return PACKS[to]
+    return f"{PACKS[to]}\n\n{_from_cuda(to)}" if language == "cuda" != to else PACKS[to]
+
+
+def _from_cuda(to: str) -> str:
+    """How CUDA is left behind, with an example in the language."""
     lines = FROM_CUDA.splitlines(keepends=True)
-    if to not in PRAGMAS:
-        lines = [x for x in lines if x.strip() != "PRAGMA"]
-    return f"{PACKS[to]}\n\n{''.join(lines)}".replace("PRAGMA", PRAGMAS.get(to, ""))
+    kept = [x for x in lines if to in PRAGMAS or x.strip() != "PRAGMA"]
+    return "".join(kept).replace("PRAGMA", PRAGMAS.get(to, ""))
 
 
 def translation_question(
@@ -209,3 +211,15 @@ def correction_question(code: str, stage: str, errors: str) -> list[Message]:
     """The last program with what is wrong with it."""
     asked = f"```c\n{code}\n```\n\nThis program is wrong ({stage}):\n{errors}\n\nMend it."
     return [Message("system", PERSONA), Message("user", asked)]
+
+
+def still_cuda_question(code: str, to: str, lines: Sequence[str], note: str) -> list[Message]:
+    """The last program with what is still CUDA in it."""
+    parts = [
+        f"```c\n{code}\n```",
+        "\n".join(["This program is not translated yet. These lines are CUDA:", *lines]),
+        _from_cuda(to),
+        f"Give the whole program in {CXX_LANGUAGES[to]}, with none of these lines left.",
+        *([note] if note else []),
+    ]
+    return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]

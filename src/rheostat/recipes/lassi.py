@@ -35,8 +35,11 @@ WARMER, HOTTEST = 0.3, 1.2
 IN_VAIN = 10
 """Answers in a row without a new program, after which a chain ends in any case."""
 MOST_LINES = 12
-OF_CUDA = re.compile(r"__global__|__device__|<<<|\bcuda[A-Z_]\w*|\b(block|thread)Idx\b")
+OF_CUDA = re.compile(
+    r"\b__(global|device|shared)__\b|<<<|\bcuda[A-Z]\w*\s*\(|\b(block|thread)Idx\b"
+)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+BESIDE_CODE = re.compile(COMMENT.pattern + r'|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,8 @@ def corrected(
     while True:
         answer = code_in(talk.ask(messages))
         again = talk.repetition(answer.text) if answer.text else ""
-        complaint = "\n".join(filter(None, (_complaint(answer, language), again)))
+        left = _cuda_lines(answer.text, language)
+        complaint = "\n".join(filter(None, (_complaint(answer, language), *left, again)))
         in_vain = in_vain + 1 if complaint else 0
         if not complaint:
             change = f"chain {talk.index}, {f'correction {made}' if made else 'first answer'}"
@@ -249,7 +253,10 @@ def corrected(
             messages = _correction(answer, result, options)
         else:
             talk.repeated += 1
-            messages = question(complaint)
+            messages = (
+                code_prompts.still_cuda_question(answer.text, language, left[:MOST_LINES], again)
+                if left else question(complaint)
+            )  # fmt: skip
         made += 1
         talk.corrections += 1
         if made > options.most or in_vain == IN_VAIN or (again and talk.larger):
@@ -280,16 +287,16 @@ def _complaint(answer: CodeAnswer, language: str) -> str:
     got = language_of({"answer": COMMENT.sub("", answer.text)})
     if got != language:
         names = [code_prompts.LANGUAGES.get(x, x) for x in (got, language)]
-        return f"The last answer was {names[0]}, not {names[1]}.{_still_cuda(answer.text, got)}"
+        return f"The last answer was {names[0]}, not {names[1]}."
     return ""
 
 
-def _still_cuda(text: str, language: str) -> str:
-    """The lines that have to go, where a program is CUDA."""
-    lines = [x.strip() for x in text.splitlines() if OF_CUDA.search(x)]
-    if language != "cuda" or not lines:
-        return ""
-    return "\n".join([" Nothing of these lines may stay:", *lines[:MOST_LINES]])
+def _cuda_lines(text: str, language: str) -> list[str]:
+    """What is CUDA in a program that is to be none, with the numbers of the lines."""
+    plain = BESIDE_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text).splitlines()
+    pairs = zip(text.splitlines(), plain, strict=True)
+    listed = [f"line {n}: {x.strip()}" for n, (x, p) in enumerate(pairs, 1) if OF_CUDA.search(p)]
+    return [] if language == "cuda" else listed
 
 
 def lassi_metrics(
