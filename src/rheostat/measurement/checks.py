@@ -37,6 +37,15 @@ def note_rows(message: str, rows: Iterable[int], *, dropped: bool = False) -> No
     return Note(message, rows[:LISTED], len(rows), dropped)
 
 
+def rows_where(
+    frame: pl.DataFrame, good: pl.Expr, otherwise: str
+) -> tuple[pl.DataFrame, list[Note]]:
+    """Rows of which ``good`` is true, and what is noted of the others; null is not true."""
+    held = frame.select(held=good)["held"].fill_null(False)
+    gone = (~held).arg_true()
+    return frame.filter(held), [note_rows(otherwise, gone, dropped=True)] if len(gone) else []
+
+
 def impossible(frame: pl.DataFrame, columns: Iterable[Column] = ()) -> list[tuple[str, pl.Expr]]:
     """(reason, expression that is true where a row cannot be) for the columns there are.
 

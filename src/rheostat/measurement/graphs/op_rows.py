@@ -11,6 +11,7 @@ import numpy as np
 
 from rheostat.core.graph import OP_COLUMNS, Graph, op_graph
 from rheostat.core.jobs import Note
+from rheostat.measurement.checks import note_rows
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide
 
@@ -50,11 +51,11 @@ class OpRows:
     def graph(self, name: str, notes: Sequence[Note] = ()) -> Graph:
         """All of it; operations of unknown cost are noted."""
         columns = {k: [row[k] for row in self.rows] for k in OP_COLUMNS}
-        bad = tuple(i for i, f in enumerate(columns["flops"]) if math.isnan(f))
+        bad = [i for i, f in enumerate(columns["flops"]) if math.isnan(f)]
         names = ", ".join(sorted({columns["opcode"][i] for i in bad}))
         said = f"operations without a rule for their FLOPs, not in the totals: {names}"
         edges = np.array(self.edges, dtype=np.int64).reshape(-1, 2).T
-        more = [Note(said[:500], bad[:20], len(bad))] if bad else []
+        more = [note_rows(said, bad)] if bad else []
         return op_graph(name, columns, edges, [*notes, *more])
 
 

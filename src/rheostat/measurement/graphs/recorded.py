@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.graph import Graph, op_graph
-from rheostat.core.jobs import Note
 from rheostat.errors import DataError
+from rheostat.measurement.checks import note_rows
 from rheostat.measurement.graphs.hlo.hlo_opcodes import OPCODES
 from rheostat.measurement.graphs.hlo.hlo_types import BITS
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide
@@ -97,9 +97,9 @@ def _graph(nodes: list[_RecordedNode], edges: Any, name: str, optimised: bool) -
     names = ("opcode", "op_class", "dtype", "shape", "flops", "bytes", "transcendentals", "times",
              "fused")  # fmt: skip
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    bad = tuple(k for k, f in enumerate(columns["flops"]) if math.isnan(f))
+    bad = [k for k, f in enumerate(columns["flops"]) if math.isnan(f)]
     said = "sizes do not say what is contracted: the FLOPs are not known"
-    return op_graph(name, columns, edges, [Note(said, bad[:20], len(bad))] if bad else [])
+    return op_graph(name, columns, edges, [note_rows(said, bad)] if bad else [])
 
 
 def _is_applied(inside: list[_RecordedNode]) -> bool:

@@ -14,6 +14,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.frames import csv_frame
 from rheostat.measurement.serving.model_size import with_params
@@ -75,13 +76,11 @@ def read_inferencex(path: str | Path) -> JobTable:
         raise DataError(str(path), [f"no table of InferenceX: {', '.join(missing)} missing"])
     frame = frame.select(_column(ours, name) for ours, name in theirs.items())
     good = pl.all_horizontal(pl.col(n).is_finite() & (pl.col(n) > 0) for n in NUMBERS)
-    held = frame.select(good.fill_null(False).alias("good"))["good"]
-    bad = (~held).arg_true().to_list()
-    if not held.any():
+    kept, notes = rows_where(frame, good, "a number is missing or not above 0")
+    if not len(kept):
         raise DataError(str(path), ["no row has a load, a split, a speed and a time above 0"])
-    notes = [Note("a number is missing or not above 0", tuple(bad[:20]), len(bad), dropped=True)]
-    kept, said = _whole(frame.filter(held))
-    return table(with_params(kept), COLUMNS, [*(notes if bad else []), *said])
+    kept, said = _whole(kept)
+    return table(with_params(kept), COLUMNS, [*notes, *said])
 
 
 def _theirs(columns: list[str]) -> dict[str, str]:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Note
+from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measurement.checks import rows_where
 from rheostat.measurement.runs.mapping import ColumnSource, load_mapping
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.frames import csv_frame
@@ -71,12 +72,11 @@ def read_serving(
         problems.insert(0, f"no serving table: {', '.join(missing)} missing")
     if problems:
         raise DataError(str(path), problems)
-    energy = frame["energy_per_token_j"].cast(pl.Float64, strict=False)
-    good = (energy.is_finite() & (energy > 0)).fill_null(False)
-    bad = tuple((~good).arg_true().to_list())
-    kept = frame.with_columns(energy_per_token_j=energy).filter(good)
-    said = "energy per token is no number above 0"
-    return table(kept, COLUMNS, [Note(said, bad[:20], len(bad), dropped=True)] if bad else [])
+    energy = pl.col("energy_per_token_j")
+    frame = frame.with_columns(energy.cast(pl.Float64, strict=False))
+    good = energy.is_finite() & (energy > 0)
+    kept, notes = rows_where(frame, good, "energy per token is no number above 0")
+    return table(kept, COLUMNS, notes)
 
 
 def _mapped(source: ColumnSource) -> pl.Expr:

@@ -20,6 +20,7 @@ from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measurement.checks import note_rows
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.model_size import with_params
 
@@ -60,12 +61,12 @@ def read_vllm_bench(path: str | Path) -> JobTable:
     path = ordinary_file(path)
     given = _documents(path)
     rows = [_row(g) for g in given]
-    bad = tuple(i for i, row in enumerate(rows) if row is None)
+    bad = [i for i, row in enumerate(rows) if row is None]
     kept = [row for row in rows if row is not None]
     if not kept:
         raise DataError(str(path), ["no run answered a request and said how fast"])
-    notes = [Note("no request was answered, or a number is missing", bad, len(bad), dropped=True)]
-    said = list({n for row in kept for n in row.pop("notes")})
+    notes = [note_rows("no request was answered, or a number is missing", bad, dropped=True)]
+    said = {n for row in kept for n in row.pop("notes")}
     frame = with_params(pl.DataFrame(kept, infer_schema_length=None))
     frame = frame.select(c for c in frame.columns if frame[c].null_count() < len(frame))
     return table(frame, COLUMNS, [*(notes if bad else []), *(Note(s) for s in sorted(said))])

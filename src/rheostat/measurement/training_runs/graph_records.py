@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.files import ordinary_file, parse_json
-from rheostat.core.jobs import JobTable, Note
+from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
+from rheostat.measurement.checks import note_rows
 from rheostat.measurement.lines import raw_lines
 from rheostat.measurement.training_runs.training_columns import training_table
 
@@ -61,7 +62,7 @@ def read_graph_records(path: str | Path) -> JobTable:
         raise DataError(
             str(path), [f"expected records with {', '.join(KEYS)}, got none in {lines}"]
         )
-    notes = [Note("line is no record of a measured step", tuple(bad[:20]), len(bad), dropped=True)]
+    notes = [note_rows("line is no record of a measured step", bad, dropped=True)]
     return training_table(pl.DataFrame(rows, infer_schema_length=None), notes if bad else [])
 
 

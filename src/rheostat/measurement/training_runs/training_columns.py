@@ -8,6 +8,7 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import table
+from rheostat.measurement.checks import rows_where
 
 _S, _E = Moment.SUBMIT, Moment.END
 COLUMNS = (
@@ -51,11 +52,9 @@ COLUMNS = (
 
 def training_table(frame: pl.DataFrame, notes: Sequence[Note] = ()) -> JobTable:
     """The rows whose step took a time above 0; the others are noted."""
-    good = (pl.col("runtime_s").is_finite() & (pl.col("runtime_s") > 0)).fill_null(False)
-    is_good = frame.select(good).to_series()
-    bad = (~is_good).arg_true().to_list()
-    said = [Note("runtime is no number above 0", tuple(bad[:20]), len(bad), dropped=True)]
-    return table(frame.filter(is_good), COLUMNS, [*notes, *(said if bad else [])])
+    good = pl.col("runtime_s").is_finite() & (pl.col("runtime_s") > 0)
+    kept, said = rows_where(frame, good, "runtime is no number above 0")
+    return table(kept, COLUMNS, [*notes, *said])
 
 
 def number(name: str, scale: float = 1.0) -> pl.Expr:

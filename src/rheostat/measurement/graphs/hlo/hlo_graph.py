@@ -12,6 +12,7 @@ import numpy as np
 from rheostat.core.graph import Graph, op_graph
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
+from rheostat.measurement.checks import note_rows
 from rheostat.measurement.graphs.hlo.hlo_check import branches_of
 from rheostat.measurement.graphs.hlo.hlo_costs import HloCost, compute, moved
 from rheostat.measurement.graphs.hlo.hlo_instruction import (
@@ -234,9 +235,9 @@ class _HloGraphBuilder:
         return []
 
     def _unknown(self, columns: dict[str, list[Any]]) -> list[Note]:
-        rows = tuple(k for k, f in enumerate(columns["flops"]) if math.isnan(f))
+        rows = [k for k, f in enumerate(columns["flops"]) if math.isnan(f)]
         said = "calls into libraries: their FLOPs are not known and are not in the totals"
-        return [*self.notes, *([Note(said, rows[:20], len(rows))] if rows else [])]
+        return [*self.notes, *([note_rows(said, rows)] if rows else [])]
 
 
 def _calls(computation: HloComputation) -> list[str]:
