@@ -240,19 +240,3 @@ def test_files_of_a_folder_have_to_agree(tmp_path):
     write_ports(tmp_path / "ports.npz", PortSeries(np.ones(1), np.zeros((1, 2, 7, 5))))
     with pytest.raises(DataError, match="expected 36 routers of 7 ports"):
         read_network_run(tmp_path)
-
-
-def test_a_generated_run_is_read_and_the_same_seed_gives_the_same(tmp_path):
-    from rheostat.measurement.network.generate import generate_network_run, without_simgrid
-
-    if why := without_simgrid():
-        pytest.skip(why)
-    network = Dragonfly(3, 2, 2, 1)
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        generate_network_run(tmp_path / name, network, iterations=12, seed=seed)
-    run = read_network_run(tmp_path / "a")
-    assert {a: len(run.mark_s(a)) for a in run.applications} == {"halo": 12, "allreduce": 12}
-    assert run.network.ports == network.ports
-    assert run.ports.values[..., 1].sum() > 1e6
-    log = {n: (tmp_path / n / "iterations.txt").read_text() for n in "abc"}
-    assert log["a"] == log["b"] != log["c"]

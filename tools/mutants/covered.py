@@ -80,6 +80,9 @@ def suited(tests: Tests, file: str, function: str) -> list[list[str]]:
     if not direct:
         inside = f"{file}::"
         direct = {t for t, (_, runs) in tests.items() if any(r.startswith(inside) for r in runs)}
+    if not direct:  # a script: the tests of what starts it
+        starts = tuple(f"{user}::" for user in users(file))
+        direct = {t for t, (_, runs) in tests.items() if any(r.startswith(starts) for r in runs)}
     near = f"/{file.split('/')[2]}/"
     direct = direct or {t for t in tests if near in t}  # nothing but names and defaults in the file
     groups: dict[str, list[str]] = {}
@@ -94,6 +97,16 @@ def suited(tests: Tests, file: str, function: str) -> list[list[str]]:
     return [
         _affordable(tests, direct, [t for g in part for t in groups[g]])
         for part in (order[:CLOSEST], order[CLOSEST:])
+    ]
+
+
+def users(file: str) -> list[str]:
+    """Files of the same folder that name this one."""
+    path = HERE.parents[1] / file
+    return [
+        f"{Path(file).parent.as_posix()}/{p.name}"
+        for p in sorted(path.parent.glob("*.py"))
+        if p != path and f'"{path.name}"' in p.read_text(encoding="utf-8")
     ]
 
 
