@@ -508,13 +508,13 @@ def test_the_spread_is_the_largest_relative_difference(one, other, most):
 
 
 def test_the_interval_of_paired_times_is_that_of_its_seed():
-    original, candidate = 1 + np.random.default_rng(1).random((2, 20))
+    original, candidate = 1 + np.random.default_rng(1).random((2, 400))
     logs = np.log(candidate / original)
-    draws = np.median(logs[np.random.default_rng(5).integers(20, size=(2000, 20))], axis=1)
+    draws = np.median(logs[np.random.default_rng(5).integers(400, size=(2000, 400))], axis=1)
     made = paired_times(original, candidate, minimum_effect=0.03, seed=5)
     low, high = np.exp(np.quantile(draws, [0.025, 0.975]))
     assert (made.ratio, made.low, made.high, made.pairs) == pytest.approx(
-        (float(np.exp(np.median(logs))), low, high, 20))  # fmt: skip
+        (float(np.exp(np.median(logs))), low, high, 400))  # fmt: skip
     default = paired_times(original, candidate, minimum_effect=0.03)
     assert default == paired_times(original, candidate, minimum_effect=0.03, seed=0) != made
     assert made.words == f"{made.ratio:.3g} of the time [{low:.3g}, {high:.3g}]: {made.change}"

@@ -183,7 +183,7 @@ def _inputs(given: Mapping[str, Any]) -> ProgramInputs:
 def _range(name: str, table: Mapping[str, Any]) -> InputRange:
     known = {f.name: f.type for f in fields(InputRange)}
     unknown = [k for k in table if k not in known]
-    numbers = [k for k in ("low", "high", "multiple_of") if not _is_number(table.get(k, 1))]
+    numbers = [k for k in ("low", "high", "multiple_of") if k in table and not _is_number(table[k])]
     if unknown or numbers or not isinstance(table.get("values", []), list):
         problem = f"{name}: expected numbers low, high, multiple_of, a list values, a text kind"
         raise DataError("inputs", [f"{problem}; got {dict(table)!r:.80}"])

@@ -113,11 +113,10 @@ def _series(data: Any, at: Any, radix: int, path: str | Path) -> PortSeries:
 
     router = field(0, 1, "<u8").ravel()
     when = field(8, 1, "<f8").ravel()
-    kinds = (("<f8", 8), ("<i8", 8), ("<u8", 8), ("<i4", 4), ("<i4", 4))
     columns, offset = [], 72
-    for kind, width in kinds:
+    for kind in ("<f8", "<i8", "<u8", "<i4", "<i4"):
         columns.append(field(offset, radix, kind).astype(float))
-        offset += width * radix
+        offset += np.dtype(kind).itemsize * radix
     windows, w = np.unique(when, return_inverse=True)
     routers, r = np.unique(router, return_inverse=True)
     samples = len(np.unique(w * len(routers) + r))
