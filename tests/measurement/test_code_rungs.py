@@ -219,6 +219,15 @@ def test_a_run_has_its_threads_libraries_and_wrapper(box, tmp_path, tools):
     assert roomy(SandboxLimits(wall_s=2.0, cpu_s=3.0), 2.0).cpu_s == 6.0
 
 
+def test_a_device_is_used_where_there_is_one_and_the_sandbox_lets_it(box, tmp_path, monkeypatch):
+    bench = Workbench(box, tmp_path)
+    for there, name, used in ((True, "bubblewrap", True), (True, "scripted", False),
+                              (False, "bubblewrap", False)):  # fmt: skip
+        monkeypatch.setattr("os.path.exists", lambda _, there=there: there)
+        object.__setattr__(box, "name", name)
+        assert bench.gpu is used
+
+
 def test_cuda_is_built_for_the_host_by_any_compiler_but_nvcc(box, tmp_path, tools):
     bench = Workbench(box, tmp_path)
     cuda = program("candidate", "cuda", "cu")
@@ -482,7 +491,10 @@ def test_what_the_host_needs_for_cuda_is_no_call_of_the_candidate(case, tools, b
     assert rungs_static.calls(cuda).state == FAILED
     box.says["empty", "nm"] = done(" U mprotect\n")
     assert rungs_static.calls(cuda).state == PASSED
+    assert {a.what for a in box.log if a.what.startswith("build")} == {"build gcc"}
     tools.clear()
+    assert rungs_static.calls(case).state == FAILED
+    assert {a.what for a in box.log if a.what.startswith("build")} == {"build gcc"}
     assert rungs_static.calls(cuda).state == FAILED
     assert {a.what for a in box.log if a.what.startswith("build")} >= {"build nvcc"}
 
