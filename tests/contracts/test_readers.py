@@ -75,6 +75,11 @@ VLLM = "".join(
 INFERENCEX = "Model,Hardware,TP,Conc,Median TPOT (ms),Output TPUT per GPU\n" + "".join(
     f"Llama-70B,h200,{1 + i % 4},64,21.5,300\n" for i in range(N)
 )
+TRAFFIC = '{"timestamp": 3000, "input_length": 700, "output_length": 50, "hash_ids": [0, 1]}\n' * N
+REQUESTS = (
+    '{"created": 7, "request": {"messages": [{"role": "user", "content": "hi"}]}, '
+    '"response": {"usage": {"prompt_tokens": 5, "completion_tokens": 9}}}\n'
+) * N
 COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
 
 
@@ -94,6 +99,8 @@ def files(tmp_path_factory):
         ("graph-records", RECORDS),
         ("vllm-bench", VLLM),
         ("inferencex", INFERENCEX),
+        ("traffic", TRAFFIC),
+        ("requests", REQUESTS),
         *COUNTERS,
     ):
         (folder / name).write_text(text)

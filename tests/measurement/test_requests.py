@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from rheostat.errors import DataError
+from rheostat.measurement.read import read
 from rheostat.measurement.serving.requests import LONGEST, read_requests
 
 
@@ -61,3 +62,19 @@ def test_tables_name_their_columns(tmp_path):
 def test_nothing_to_learn_from_is_an_error(tmp_path):
     with pytest.raises(DataError, match="no row has"):
         read_requests(lines(tmp_path / "r.jsonl", ["{", "{"]))
+
+
+def test_envelopes_of_a_gateway_and_of_a_batch_are_opened(tmp_path):
+    asked = {"messages": [{"role": "user", "content": "hi"}]}
+    used = {"usage": {"prompt_tokens": 5, "completion_tokens": 7}}
+    said = {"choices": [{"message": {"content": "one two"}}]}
+    rows = [
+        {"created": 1, "request": asked, "response": used},
+        {"request": {"body": asked}, "response": {"status_code": 200, "body": used}},
+        {"request": asked, "response": said, "prompt_tokens": 6},
+    ]
+    jobs = read(lines(tmp_path / "r.jsonl", rows))
+    assert jobs.frame["prompt"].to_list() == ["hi"] * 3
+    assert jobs.frame["output_tokens"].to_list() == [7.0, 7.0, 2.0]
+    assert jobs.frame["prompt_tokens"].to_list() == [5.0, 5.0, 6.0]
+    assert jobs.frame["submit_s"].to_list() == [1.0, None, None]

@@ -25,9 +25,12 @@ from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.pm100 import NODE, read_pm100
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
+from rheostat.measurement.runs.records import first_record, is_records
 from rheostat.measurement.serving.inferencex import is_inferencex, read_inferencex
 from rheostat.measurement.serving.mlenergy import is_mlenergy, read_mlenergy
+from rheostat.measurement.serving.requests import is_requests, read_requests
 from rheostat.measurement.serving.runs import is_serving, read_serving
+from rheostat.measurement.serving.traffic import is_traffic, read_traffic
 from rheostat.measurement.serving.vllm_bench import is_vllm_bench, read_vllm_bench
 from rheostat.measurement.slurm.sacct import read_sacct
 from rheostat.measurement.slurm.sacct_json import read_sacct_json
@@ -101,9 +104,9 @@ def _json(head: Head) -> bool:
 
 
 def _sacct_json(head: Head) -> bool:
-    """JSON, if it is no document of our own."""
+    """JSON, if it is no document of our own and no row of plain values."""
     ours = re.search(rb'"(schema|format)": "rheostat', head.start[:1000])
-    return _json(head) and ours is None
+    return _json(head) and ours is None and not _records(head)
 
 
 def _graph_records(head: Head) -> bool:
@@ -141,6 +144,18 @@ def _inferencex(head: Head) -> bool:
     return is_inferencex(_names(head))
 
 
+def _traffic(head: Head) -> bool:
+    return is_traffic(_fields(head))
+
+
+def _requests(head: Head) -> bool:
+    return is_requests(_fields(head))
+
+
+def _records(head: Head) -> bool:
+    return head.types is None and is_records(head.start)
+
+
 def _papi(head: Head) -> bool:
     return _json(head) and b'"real_time_nsec"' in head.start
 
@@ -174,9 +189,14 @@ def _names(head: Head) -> set[str]:
     return {c.strip().strip('"') for c in first.split(",")}
 
 
+def _fields(head: Head) -> set[str]:
+    """Names of columns: of parquet, of CSV, or of the first JSON object."""
+    return set(head.types or first_record(head.start) or ()) or _names(head)
+
+
 def _table(head: Head) -> bool:
     first = head.lines[0] if head.types is None and head.lines else ""
-    return head.types is not None or any(first.count(c) for c in ",;\t")
+    return head.types is not None or _records(head) or any(first.count(c) for c in ",;\t")
 
 
 def _read_own(path: str | Path) -> JobTable:
@@ -216,6 +236,10 @@ BUILT_IN = (
     Reader("pcm", _pcm, read_pcm, "Intel PCM, pcm -csv: intervals"),
     Reader("graph-records", _graph_records, read_graph_records,
            "training steps with their graphs, JSON lines"),
+    Reader("traffic", _traffic, read_traffic,
+           "requests to a language model without texts: Azure, Mooncake, or our names"),
+    Reader("requests", _requests, read_requests,
+           "requests to a language model with their texts: OpenAI-style JSON lines, CSV, parquet"),
     Reader("sacct-json", _sacct_json, read_sacct_json, "sacct --json, Slurm 22.05 to 24.11"),
     Reader("sacct", _sacct, read_sacct, "sacct --parsable2"),
     Reader("swf", _swf, read_swf, "Standard Workload Format 2.2"),
@@ -226,7 +250,7 @@ BUILT_IN = (
     Reader("justus", lambda h: is_justus(_names(h)), read_justus, "Justus et al.: layers, CSV"),
     Reader("hlogencnn", lambda h: is_hlogencnn(_names(h)), read_hlogencnn,
            "ICICLE HLOGenCNN: CNN fits with graphs, CSV"),
-    Reader("runs", _table, read_runs, "CSV or parquet of measured runs, columns mapped"),
+    Reader("runs", _table, read_runs, "CSV, parquet or JSON rows of measured runs, columns mapped"),
 )  # fmt: skip
 READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}
 

@@ -13,7 +13,7 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -53,13 +53,25 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     cells = {name: [body[i][k] for i in good] for k, name in enumerate(names)}
     if delimiter != ",":
         notes += _with_points(cells)
-    frame = pl.DataFrame({ROW: good})
+    frame, said = typed_frame(cells, good)
+    return frame, [*notes, *said]
+
+
+def typed_frame(
+    cells: Mapping[str, Sequence[str]], rows: Sequence[int]
+) -> tuple[pl.DataFrame, list[Note]]:
+    """Columns of text as numbers where they are, with their ``rows``; a note where one is not.
+
+    >>> frame, notes = typed_frame({"nodes": ["1", "2"], "app": ["lbm", "-"]}, [0, 2])
+    >>> frame.rows(), notes
+    ([(0, 1, 'lbm'), (2, 2, None)], [])
+    """
+    frame, notes = pl.DataFrame({ROW: rows}), []
     for name, column in cells.items():
         values, bad = _typed(column)
         frame = frame.with_columns(values.alias(name))
         if bad:
-            rows_bad = [good[i] for i in bad]
-            notes.append(note_rows(f"{name}: not a number, null", rows_bad))
+            notes.append(note_rows(f"{name}: not a number, null", [rows[i] for i in bad]))
     return frame, notes
 
 

@@ -22,7 +22,7 @@ from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.parquet import MAGIC, gather, scan
 from rheostat.measurement.runs.cell_units import in_base_units, seconds_of_cell
-from rheostat.measurement.runs.delimited import read_delimited
+from rheostat.measurement.runs.delimited import head, read_delimited
 from rheostat.measurement.runs.guess import (
     NAMED,
     Guess,
@@ -34,6 +34,7 @@ from rheostat.measurement.runs.guess import (
     split_unit,
 )
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
+from rheostat.measurement.runs.records import read_records
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
@@ -151,13 +152,16 @@ def _load(path: str | Path, encoding: str) -> tuple[pl.DataFrame, list[Note]]:
     with path.open("rb") as file:
         packed = file.read(4) == MAGIC
     if not packed:
-        frame, notes = read_delimited(path, encoding)
+        reader = read_records if head(path, 64).lstrip()[:1] in (b"{", b"[") else read_delimited
+        frame, notes = reader(path, encoding)
         frame, read_in = in_base_units(frame)
         return frame, [*notes, *read_in]
     lazy, types = scan(path)
     nested = [c for c, t in types.items() if t.is_nested()]
     notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []
     frame = gather(path, lazy.drop(nested).with_row_index(ROW))
+    spans = [c for c, t in types.items() if t == pl.Duration]
+    frame = frame.with_columns(pl.col(spans).dt.total_microseconds() / 1e6)
     if not frame.height:
         raise DataError(str(path), ["has columns but no rows"])
     return frame, notes

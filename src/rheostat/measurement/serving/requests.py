@@ -2,13 +2,14 @@
 
 JSON lines are read as OpenAI-style logs: ``prompt``, or ``messages`` whose contents are joined, or
 ``instruction`` with ``input``; the answer's length from ``output_tokens``, ``usage`` or the answer
-itself, whose words are counted.  Tables need a column ``prompt``.
+itself, whose words are counted.  What stands under ``request`` and ``response`` (and their
+``body``) counts as if it stood outside.  Tables need a column ``prompt``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,14 @@ COLUMNS = (
 ANSWERS = ("response", "output", "completion", "answer")
 LONGEST = 1_000_000
 """Characters of a prompt; a longer one is no prompt but a file in the wrong place."""
+
+
+def is_requests(names: Collection[str]) -> bool:
+    """Whether fields so named are requests with their texts and something of the answer."""
+    if {"request", "response"} <= set(names):
+        return True
+    answer = {"output_tokens", "usage", *ANSWERS} & set(names)
+    return bool(answer and {"messages", "prompt", "instruction"} & set(names))
 
 
 def read_requests(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
@@ -74,9 +83,8 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     if not good.any():
         raise DataError(str(path), ["no row has a prompt and a length of its answer above 0"])
     kept = frame.with_columns(prompt=text, output_tokens=length).filter(good)
-    names = [
-        c for c in ("prompt", "prompt_tokens", "output_tokens", "submit_s") if c in kept.columns
-    ]
+    wanted = ("prompt", "prompt_tokens", "output_tokens", "submit_s")
+    names = [c for c in wanted if c in kept.columns and kept[c].null_count() < len(kept)]
     said = f"no prompt of 1 to {LONGEST:,} characters, or no length of an answer above 0"
     notes = [Note(said, tuple(bad[:20]), len(bad), dropped=True)] if bad else []
     return table(kept.select(names), COLUMNS, notes)
@@ -84,9 +92,8 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
 
 def _lines(path: Path) -> pl.DataFrame:
     rows = [_row(line) for line in path.read_bytes().splitlines() if line.strip()]
-    return pl.DataFrame(
-        rows, schema={"prompt": pl.String, "output_tokens": pl.Float64, "submit_s": pl.Float64}
-    )
+    numbers = dict.fromkeys(("prompt_tokens", "output_tokens", "submit_s"), pl.Float64)
+    return pl.DataFrame(rows, schema={"prompt": pl.String, **numbers})
 
 
 def _row(line: bytes) -> dict[str, Any]:
@@ -96,13 +103,31 @@ def _row(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        return {"prompt": None, "output_tokens": None, "submit_s": None}
-    when = given.get("submit_s", given.get("created", given.get("timestamp")))
+        return {}
+    given = _opened(given)
+    usage = given["usage"] if isinstance(given.get("usage"), dict) else {}
+    asked = given.get("prompt_tokens", usage.get("prompt_tokens", usage.get("input_tokens")))
     return {
         "prompt": prompt_text(given),
-        "output_tokens": _length(given),
-        "submit_s": float(when) if isinstance(when, (int, float)) else None,
+        "prompt_tokens": _number(asked),
+        "output_tokens": _length(given, usage),
+        "submit_s": _number(given.get("submit_s", given.get("created", given.get("timestamp")))),
     }
+
+
+def _opened(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record with what its ``request`` and ``response``, or their ``body``, hold beside it."""
+    for name in ("request", "response"):
+        inner = given.get(name)
+        if isinstance(inner, dict):
+            body = inner.get("body")
+            given = {**(body if isinstance(body, dict) else inner), **given}
+    return given
+
+
+def _number(value: Any) -> float | None:
+    good = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if good else None
 
 
 def prompt_text(given: Mapping[str, Any]) -> str | None:
@@ -122,12 +147,13 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _length(given: Mapping[str, Any]) -> float | None:
-    usage = given.get("usage")
-    said = given.get("output_tokens")
-    if said is None and isinstance(usage, dict):
-        said = usage.get("completion_tokens", usage.get("output_tokens"))
-    if isinstance(said, (int, float)) and not isinstance(said, bool):
-        return float(said)
+def _length(given: Mapping[str, Any], usage: Mapping[str, Any]) -> float | None:
+    said = given.get("output_tokens", usage.get("completion_tokens", usage.get("output_tokens")))
+    if _number(said) is not None:
+        return _number(said)
     answer = next((given[k] for k in ANSWERS if isinstance(given.get(k), str)), None)
+    if answer is None and isinstance(given.get("choices"), list):
+        first = next(iter(given["choices"]), None)
+        message = first.get("message") if isinstance(first, dict) else None
+        answer = _text(message.get("content")) if isinstance(message, dict) else None
     return None if answer is None else float(len(answer.split()))

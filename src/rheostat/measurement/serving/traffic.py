@@ -6,7 +6,7 @@ tables in the house's own names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -24,6 +24,11 @@ AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 MOONCAKE = ("timestamp", "input_length", "output_length")
 
 
+def is_traffic(names: Collection[str]) -> bool:
+    """Whether columns so named are a trace of requests without their texts."""
+    return any(set(known) <= set(names) for known in (NAMES, AZURE, MOONCAKE))
+
+
 def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
     """Requests in order of arrival, ``submit_s`` from the first one on.
 
@@ -33,6 +38,11 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
         CSV or parquet.
     columns
         Our name to the file's, where they differ.
+
+    Returns
+    -------
+    JobTable
+        ``submit_s``, ``prompt_tokens`` and ``output_tokens``; Mooncake's ``prefix_blocks`` too.
 
     Raises
     ------

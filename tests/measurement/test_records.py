@@ -1,0 +1,60 @@
+"""Runs as JSON: a list of objects or one a line, told apart from sacct and from damaged text."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import timedelta
+
+import polars as pl
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.measurement.read import guess_format, read
+
+ROWS = [
+    {"app": "x", "nodes": n, "runtime (min)": t, "power": p, "ok": True, "tags": ["a"]}
+    for n, t, p in ((1, 100, "300 W"), (2, 55, "0.6kW"), (4, 30, None))
+]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("listed", [False, True])
+def test_lists_and_lines_are_the_same_table(tmp_path, listed, packed):
+    text = json.dumps(ROWS, indent=1) if listed else "\n".join(map(json.dumps, ROWS))
+    path = tmp_path / "runs.json"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    assert guess_format(path) == "runs"
+    jobs = read(path)
+    assert jobs.frame.select("nodes", "runtime_s", "power_w").rows() == [
+        (1, 6000.0, 300.0), (2, 3300.0, 600.0), (4, 1800.0, None)]  # fmt: skip
+    assert jobs.frame["ok"].to_list() == [True] * 3
+    assert any("tags" in n.message for n in jobs.notes)
+
+
+def test_rows_that_are_no_object_are_noted_by_their_number(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"nodes": 1, "runtime_s": 9}\n[3]\n{"nodes": 2, "runtime\n{"nodes": 4}\n')
+    jobs = read(path)
+    assert jobs.frame.select("nodes", "runtime_s").rows() == [(1, 9), (4, None)]
+    (note,) = [n for n in jobs.notes if n.dropped]
+    assert (note.rows, note.count) == ((1, 2), 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"nodes": 1, "runtime_s": 9}, {"no', '[{"nodes": 1, "runtime_s": NaN}]', "[1, 2]", "[]",
+     '{"nodes": 1, "runtime_s": 1e999}'],
+)  # fmt: skip
+def test_damaged_json_is_one_error(tmp_path, text):
+    path = tmp_path / "runs.json"
+    path.write_text(text)
+    with pytest.raises(DataError):
+        read(path, "runs")
+
+
+def test_durations_of_parquet_are_seconds(tmp_path):
+    path = tmp_path / "runs.parquet"
+    spans = [timedelta(seconds=90), None]
+    pl.DataFrame({"nodes": [1, 2], "elapsed": spans, "power_w": [3.0, 4.0]}).write_parquet(path)
+    assert read(path).frame["runtime_s"].to_list() == [90.0, None]
