@@ -63,7 +63,7 @@ def hypervolume_improvement(y: Array, known: Array, reference: Sequence[float] |
 def _staircase(known: Array, r: Array) -> tuple[Array, Array, Array]:
     """Steps of the front: from where, to where, how high; each (d or 1, 1, f + 1)."""
     z = np.asarray(known, dtype=float)
-    z = z.reshape(-1, *z.shape[-2:]) if z.ndim == 3 else z.reshape(1, -1, 2)
+    z = z if z.ndim == 3 else z.reshape(1, -1, 2)
     inside = np.isfinite(z).all(axis=-1) & (z < r).all(axis=-1)
     z = np.where(inside[..., None], z, r)
     order = np.argsort(z[..., 0], axis=-1, kind="stable")

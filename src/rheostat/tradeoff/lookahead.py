@@ -105,8 +105,7 @@ def value_of_a_run(logs: Array, noise: Array, measured: Sequence[int]) -> Array:
 
 def _gain(y: Array, free: NDArray[np.int64], given: list[int]) -> Array:
     """Mean hypervolume that each free setting adds to ``given``; -1 where it is given already."""
-    known = y[:, given] if given else y[0, :0]
-    gain = hypervolume_improvement(y[:, free], known, REFERENCE).mean(axis=0)
+    gain = hypervolume_improvement(y[:, free], y[:, given], REFERENCE).mean(axis=0)
     return np.where(np.isin(free, given), -1.0, gain)
 
 
