@@ -67,7 +67,7 @@ def impossible(many: BatchFronts, model: Any) -> Mask:
         return wrong
     amount = many.flat.alternatives.numpy(names[0]).reshape(wrong.shape)
     least = getattr(model, "least_w_", {}).get(names[0], 0.0)
-    if least and "power_w" in many.flat.outcome:
+    if "power_w" in many.flat.outcome:
         wrong |= many.flat.mean("power_w").reshape(wrong.shape) < IDLE * least * amount
     if identified.by not in CHOSEN_BY_DESIGN:
         wrong |= _backwards(many, amount)
