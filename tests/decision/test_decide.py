@@ -191,6 +191,7 @@ def test_borrowed_forecasts_are_hints_and_never_in_totals():
     assert advice.totals["runtime_s"].before == pytest.approx(own[0] + own[1])
     assert advice.totals["runtime_s"].after == pytest.approx(2 * own[2])
     assert [a.because.evidence for a in advice.decision.assignments] == ["interpolated"] * 2
+    assert decide(jobs, Law(), Knob("nodes", [8, 16]), least).evidence() == {}
     every = decide(jobs, Graded(), Knob("nodes", [8, 64]), least, grades=("borrowed", *OWN))
     assert every.table.frame["nodes"].to_list() == [64, 64, 64]
 
