@@ -127,11 +127,10 @@ def apply(
                 sleep(settle_s)
     except OSError as error:
         undone = put_back(done, panel, settle_s=settle_s, sleep=sleep)
-        outcome = (
-            f"{undone} caps put back" if undone == len(done) else f"{len(done) - undone} caps "
-        )
+        outcome = f"{undone} caps put back"
         if undone < len(done):
-            outcome += "could not be put back: run rheostat budget restore"
+            left = len(done) - undone
+            outcome = f"{left} caps could not be put back: run rheostat budget restore"
         raise OSError(f"{error}; {outcome}") from error
     return len(done)
 
