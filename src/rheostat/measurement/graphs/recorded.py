@@ -136,7 +136,7 @@ def _dot(node: _RecordedNode, given: list[_RecordedNode]) -> float:
     batch = 1
     if len(node.dims) > 2:
         for a, b, c in zip(node.dims, given[0].dims, given[1].dims, strict=False):
-            if not a == b == c or len(node.dims) - 2 <= 0:
+            if not a == b == c:
                 break
             batch *= a
             if batch == math.prod(node.dims[:-2]):
