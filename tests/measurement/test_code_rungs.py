@@ -813,6 +813,8 @@ def test_a_candidate_that_is_ten_times_slower_is_rejected_and_a_faster_one_flagg
     assert rungs_measure.time(replace(case, options=RungOptions(most_slowdown=5))).state == PASSED
     timed(box, 0.014, 0.0641)
     assert rungs_measure.time(replace(case, options=RungOptions(most_slowdown=5))).state == FAILED
+    timed(box, 0.05, 0.1, start_s=0.0)
+    assert rungs_measure.time(replace(case, options=RungOptions(most_slowdown=1.5))).state == PASSED
     timed(box, 1.01, 0.11)
     assert rungs_measure.time(case).findings == ()
     timed(box, 1.01, 0.1)

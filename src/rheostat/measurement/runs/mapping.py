@@ -108,6 +108,10 @@ def load_mapping(path: str | Path) -> Mapped:
 
 
 def _scale(ours: str, theirs: tuple[str, ...]) -> float:
+    """The scale that the unit in their names asks for, 1 where there is none."""
     _, ours_suffix, _, _ = split_unit(ours)
     scales = {split_unit(t)[3] for t in theirs if split_unit(t)[1] == ours_suffix and ours_suffix}
-    return scales.pop() if len(scales) == 1 else 1.0
+    if len(scales) > 1:
+        problem = f"{ours}: expected columns of one unit in a sum, got {', '.join(theirs)}"
+        raise DataError("mapping", [f"{problem}: convert one of them, or state a scale"])
+    return scales.pop() if scales else 1.0
