@@ -191,6 +191,7 @@ def test_a_step_updates_every_parameter_and_a_meta_module_will_do() -> None:
     torch = pytest.importorskip("torch")
     net, x = _net(torch)
     graph = from_torch(net.to("meta"), x.to("meta"), training=True, name="step")
+    assert {"aten.add", "aten.sub", "aten.mul"} <= set(graph.nodes["opcode"])
     ends = graph.nodes.filter(graph.out_degree() == 0)
     updates = ends.filter(ends["opcode"] == "aten.sub")["shape"].to_list()
     assert sorted(updates) == sorted(list(p.shape) for p in net.parameters())

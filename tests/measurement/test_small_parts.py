@@ -310,8 +310,8 @@ def test_a_record_in_full(tmp_path):
     first, last = jobs.frame.rows(named=True)
     assert {k: first[k] for k in (
         "device", "app", "input_size", "width", "depth", "heads", "batch_size", "optimizer",
-        "flops", "bytes_accessed", "transcendentals", "params", "runtime_s", "runtime_min_s", "wall_s",
-        "memory_peak_b", "graph")} == {
+        "flops", "bytes_accessed", "transcendentals", "params", "runtime_s", "runtime_min_s",
+        "wall_s", "memory_peak_b", "graph")} == {
         "device": "cpu", "app": "cnn", "input_size": 8, "width": 4, "depth": 1, "heads": 2,
         "batch_size": 3, "optimizer": "sgd", "flops": 9, "bytes_accessed": 8, "transcendentals": 7,
         "params": 6, "runtime_s": 2.0, "runtime_min_s": 1.0, "wall_s": 2.0, "memory_peak_b": 7,
