@@ -115,9 +115,7 @@ def choose(
         ["kept", "advised", "infeasible"],
         "abstained",
     )
-    return _described(
-        many, np.where(feasible, pick, many.requested), second, status, level, cluster
-    )
+    return _described(many, pick, second, status, level, cluster)
 
 
 def _described(
