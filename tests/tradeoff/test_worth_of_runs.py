@@ -19,6 +19,7 @@ from rheostat.tradeoff.candidates import layers, promising
 from rheostat.tradeoff.decisive import most_decisive
 from rheostat.tradeoff.limits import Deadline, NodeHours, PowerCap
 from rheostat.tradeoff.lookahead import plan, value_of_a_run
+from rheostat.tradeoff.propose.hypervolume import expected_improvement_of_front
 from rheostat.tradeoff.propose.improvement import scored
 from rheostat.tradeoff.propose.law_guided import LawGuided, _noise, past_jobs
 
@@ -189,6 +190,20 @@ def test_an_expected_improvement_is_that_on_the_best_known_or_coming_in_each_dra
             best = min([*observed, *(draws[d, r] for r in fixed if feasible[d, r])])
             wanted += [feasible[d, i] * max(best - draws[d, i], 0) / 5 for i in range(4)]
         assert scored(view, draws, np.array(observed)) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("fixed", [(), (4,), (4, 5)])
+def test_an_expected_area_counts_what_is_coming_where_it_is_feasible(fixed) -> None:
+    rng = np.random.default_rng(1)
+    y, feasible, known = rng.random((5, 6, 2)), rng.random((5, 6)) < 0.7, rng.random((2, 2)) + 0.4
+    view = SimpleNamespace(y=y, feasible=feasible, known=known, fixed=fixed, candidates=4,
+                           reference=np.array(R))  # fmt: skip
+    wanted = np.zeros(4)
+    for d in range(5):
+        before = [*known, *(y[d, r] for r in fixed if feasible[d, r])]
+        for i in range(4):
+            wanted[i] += feasible[d, i] * (area([*before, y[d, i]]) - area(before)) / 5
+    assert expected_improvement_of_front(view) == pytest.approx(wanted)
 
 
 CAPS = Space.of([Knob("nodes", [1, 2]), Knob("cap_w", [100, 150, 200, 250])])

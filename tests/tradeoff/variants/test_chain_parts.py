@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("tree_sitter_c")
 
 from rheostat.tradeoff.variants import tuning
-from rheostat.tradeoff.variants.islands import AFTER, MIGRATION, Islands
+from rheostat.tradeoff.variants.islands import AFTER, MIGRATION, Islands, until_accepted
 from rheostat.tradeoff.variants.placement import PragmaPlacement
 from rheostat.tradeoff.variants.tuning import FLAGS, Tuning, fast_flags
-from rheostat.tradeoff.variants.variant import Variant, VariantResult
+from rheostat.tradeoff.variants.variant import Variant, VariantResult, diff_lines
 
 NAN = math.nan
 
@@ -90,6 +90,36 @@ def test_more_is_changed_at_once_the_more_repeats_came_up() -> None:
     one._changed = lambda c, r: (counts.append(1), changed(c, r))[1]
     one._child(start, rng, {made(frozenset()).identity, made(start).identity})
     assert sum(counts) == sum(1 + k // 4 for k in range(40))
+
+
+@pytest.mark.parametrize(("accepted", "most", "asked"), [
+    ((), 2, "abxy"), ((), 9, "abcxy"), ((), 0, "xy"), ((0,), 2, "abc"), ((1,), 2, "abc"),
+    ((2,), 2, "abxy"), ((2,), 3, "abc"), ((2,), 9, "abc"),
+])  # fmt: skip
+def test_another_chain_begins_where_the_first_variants_are_all_rejected(
+    accepted, most, asked
+) -> None:
+    def chain(names):
+        for name in names:
+            yield Variant(name, "p", name)
+
+    steps, seen = until_accepted(chain("abc"), lambda: chain("xy"), most), []
+    variant = next(steps, None)
+    while variant is not None:
+        seen.append(variant.text)
+        try:
+            variant = steps.send(VariantResult("abc".find(variant.text) in accepted))
+        except StopIteration:
+            variant = None
+    assert "".join(seen) == asked
+
+
+def test_lines_added_and_removed_are_counted() -> None:
+    text = "".join(f"line {i}\n" for i in range(9))
+    changed = text.replace("line 1", "LINE 1").replace("line 3\nline 4\n", "") + "--x\n++y\n"
+    assert diff_lines(text, changed) == 2 + 2 + 2
+    assert diff_lines(text, text) == diff_lines("", "") == 0
+    assert diff_lines("--i;\n", "++i;\n") == 2
 
 
 CALLED = """double g(long n, double *a) {

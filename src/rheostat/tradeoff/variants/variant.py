@@ -188,4 +188,4 @@ def diff_lines(original: str, text: str) -> int:
     1
     """
     lines = difflib.unified_diff(original.splitlines(), text.splitlines(), lineterm="", n=0)
-    return sum(x[:1] in "+-" and x[:3] not in ("+++", "---") for x in lines)
+    return sum(x[:1] in "+-" for x in list(lines)[2:])  # after the names of both
