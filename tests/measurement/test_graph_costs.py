@@ -418,6 +418,8 @@ def test_costs_of_a_graph_by_class_and_in_all():
     assert total_costs(graph) == {
         "nodes": 6, "edges": 2, "flops": 30.0, "bytes": 14.0, "transcendentals": 7.0, "inputs": 2,
         "input_elements": 7, "parameters": 11}  # fmt: skip
+    little = op_graph("g", columns | {"bytes": [0.0, 0.0, 0.0, 0.2, 0.0, 0.0]}, graph.edges)
+    assert costs_by_class(little)["intensity"][0] == pytest.approx(50.0)
     data = op_graph("g", columns | {"opcode": ["input"] * 6}, np.zeros((2, 0), np.int64))
     assert total_costs(data)["parameters"] is None
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-CHUNK_B = 65536
+CHUNK_B, POLL_S = 65536, 0.005
 COUNTED_AT_LEAST = 0.7
 """Share of the CPU time at its limit that is counted at the least: accounting goes by ticks."""
 
@@ -133,12 +133,10 @@ def _read(
 
 def _waited(process: subprocess.Popen[bytes], deadline: float, limits: SandboxLimits) -> str:
     """Wait for the end of a process that has closed its output; why it was stopped, if it was."""
-    pause = 0.0005
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
         if time.perf_counter() > deadline:
             return f"stopped after {limits.wall_s:g} s"
-        time.sleep(pause)
-        pause = min(2 * pause, 0.05)
+        time.sleep(POLL_S)
     return ""
 
 

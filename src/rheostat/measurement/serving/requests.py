@@ -16,9 +16,10 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.files import ordinary_file
-from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of
 
 COLUMNS = (
@@ -75,18 +76,17 @@ def read_requests(path: str | Path, *, columns: Mapping[str, str] | None = None)
 
 def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     """Rows with a prompt of text and a length above 0; the others are noted."""
-    length = frame["output_tokens"].cast(pl.Float64, strict=False)
-    text = frame["prompt"].cast(pl.String, strict=False)
-    good = (length.is_finite() & (length > 0)).fill_null(False)
-    good &= (text.str.len_chars().is_between(1, LONGEST)).fill_null(False)
-    bad = (~good).arg_true().to_list()
-    if not good.any():
+    length, text = pl.col("output_tokens"), pl.col("prompt")
+    frame = frame.with_columns(
+        text.cast(pl.String, strict=False), length.cast(pl.Float64, strict=False)
+    )
+    good = length.is_finite() & (length > 0) & text.str.len_chars().is_between(1, LONGEST)
+    said = f"no prompt of 1 to {LONGEST:,} characters, or no length of an answer above 0"
+    kept, notes = rows_where(frame, good, said)
+    if not len(kept):
         raise DataError(str(path), ["no row has a prompt and a length of its answer above 0"])
-    kept = frame.with_columns(prompt=text, output_tokens=length).filter(good)
     wanted = ("prompt", "prompt_tokens", "output_tokens", "submit_s")
     names = [c for c in wanted if c in kept.columns and kept[c].null_count() < len(kept)]
-    said = f"no prompt of 1 to {LONGEST:,} characters, or no length of an answer above 0"
-    notes = [Note(said, tuple(bad[:20]), len(bad), dropped=True)] if bad else []
     return table(kept.select(names), COLUMNS, notes)
 
 

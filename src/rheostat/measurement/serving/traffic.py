@@ -12,9 +12,10 @@ from pathlib import Path
 import polars as pl
 
 from rheostat.core.files import ordinary_file
-from rheostat.core.jobs import JobTable, Note
+from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of
 from rheostat.measurement.serving.requests import COLUMNS
 
@@ -103,13 +104,12 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     timed = pl.col("submit_s").is_finite() & (pl.col("start_s") >= pl.col("submit_s"))
     timed &= (pl.col("end_s") >= pl.col("start_s")) & pl.col("end_s").is_finite()
     lengths = (pl.col("prompt_tokens") >= 1) & (pl.col("output_tokens") >= 1)
-    kept = frame.filter((timed & lengths).fill_null(False)).sort("submit_s", maintain_order=True)
+    said = "not answered after it came, or lengths below 1"
+    kept, notes = rows_where(frame, timed & lengths, said)
     if not len(kept):
         raise DataError(str(path), ["no row was answered after it came"])
-    out = len(frame) - len(kept)
-    notes = [Note("not answered after it came, or lengths below 1", count=out, dropped=True)]
-    zero = kept["submit_s"][0]
-    return table(kept.with_columns(pl.col(*TIMES) - zero), COLUMNS, notes if out else [])
+    kept = kept.sort("submit_s", maintain_order=True)
+    return table(kept.with_columns(pl.col(*TIMES) - kept["submit_s"][0]), COLUMNS, notes)
 
 
 def _instants(name: str) -> pl.Expr:
@@ -127,12 +127,9 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     good = pl.all_horizontal(
         pl.col("submit_s").is_finite(),
         *(pl.col(c).is_finite() & (pl.col(c) >= 1) for c in NAMES[1:]),
-    ).fill_null(False)
-    held = frame.select(good.alias("good"))["good"]
-    bad = (~held).arg_true().to_list()
-    if not held.any():
+    )
+    kept, notes = rows_where(frame, good, "no time, or a length below 1")
+    if not len(kept):
         raise DataError(str(path), ["no row has a time and lengths of 1 or more"])
-    kept = frame.filter(held).sort("submit_s", maintain_order=True)
-    kept = kept.with_columns(pl.col("submit_s") - pl.col("submit_s").min())
-    notes = [Note("no time, or a length below 1", tuple(bad[:20]), len(bad), dropped=True)]
-    return table(kept, COLUMNS, notes if bad else [])
+    kept = kept.sort("submit_s", maintain_order=True)
+    return table(kept.with_columns(pl.col("submit_s") - kept["submit_s"][0]), COLUMNS, notes)
