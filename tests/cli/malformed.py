@@ -168,6 +168,8 @@ TEXTS = {
     "recorded.csv": RECORDED,
     "serving.toml": '[columns]\nitl_s = "itl_s"\n',
     "sum.c": '#include <stdio.h>\nint main(void) { printf("%d\\n", 1 + 1); return 0; }\n',
+    "hecbench/src/loop-omp/main.c": "#include <stdio.h>\nint main(void) {\n"
+    '  for (volatile int i = 0; i < 600000000; i++) ;\n  puts("1");\n  return 0;\n}\n',
     "loop.c": "#include <stdio.h>\nint main(void) {\n  double a[9], s = 0;\n"
     "  for (int i = 0; i < 9; i++) a[i] = i;\n  for (int i = 0; i < 9; i++) s += a[i];\n"
     '  printf("%g\\n", s);\n  return 0;\n}\n',
@@ -369,6 +371,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "code refactor --larger-gguf": ("", f"{REFACTOR} @loop.c --larger-gguf FILE"),
     "code search --gguf": ("", f"{VARY} @loop.c --gguf FILE"),
     "code search --larger-gguf": ("", f"{VARY} @loop.c --model m --larger-gguf FILE"),
+    "code suite --hecbench": ("", "code suite --hecbench FILE"),
     "code verify ORIGINAL": ("sum.c", f"{VERIFY} FILE @sum.c"),
     "code verify CANDIDATE": ("sum.c", f"{VERIFY} @sum.c FILE"),
     "code verify --manifest": ("program.toml", f"{VERIFY} @sum.c @sum.c --manifest FILE"),
@@ -471,6 +474,7 @@ WRITTEN = {
             "--junit",
         )
     },
+    "code suite --output": "code suite --hecbench @hecbench --unsafe-no-sandbox --output FILE",
     "code search --transcript": f"{VARY} @loop.c --model m --transcript FILE",
     "code search --folder": f"{VARY} @loop.c --folder FILE",
     "code search --output": f"{VARY} @loop.c --output FILE",

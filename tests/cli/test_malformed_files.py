@@ -64,7 +64,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     home = tmp_path_factory.mktemp("valid")
     for name, text in m.TEXTS.items():
-        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text)
     jobs = read(home / "trace.swf")
     jobs = jobs.with_columns([VOCABULARY["power_w"]], power_w=100.0 * jobs.numpy("cores"))

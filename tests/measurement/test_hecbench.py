@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from rheostat.cli import run
 from rheostat.errors import DataError
 from rheostat.measurement.code.hecbench import admit, hecbench_names, read_hecbench, with_arguments
+from rheostat.measurement.code.kernel_suite import suite_kernels
+from rheostat.measurement.code.manifest import read_manifest, write_manifest
 from rheostat.measurement.code.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
 
@@ -37,7 +42,7 @@ def checkout(tmp_path):
     (tmp_path / "benchmarks.yaml").write_text(
         'summary:\n  models: [omp]\n\nsum:\n  categories: [math]\n  models: [cuda, omp]\n'
         '  test:\n    regex: \'x\'\n    args: ["60000000", "7"]\n    timeout: 300\n\n'
-        'wrong:\n  models: [omp]\n'
+        'wrong:\n  models: [omp]\n\nticks:\n  test:\n    args: ["100"]\n'
     )  # fmt: skip
     return tmp_path
 
@@ -65,3 +70,75 @@ def test_a_baseline_is_admitted_once_it_ran_right_and_long_enough(checkout) -> N
     assert "prints something else each time" in admit(ticks).reason
     wrong = with_arguments(read_hecbench(checkout, "wrong"), "60000000")
     assert admit(wrong).reason == "it prints 'FAIL'"
+
+
+def suite_call(checkout, *more) -> list[str]:
+    return ["code", "suite", "--hecbench", str(checkout), "--json", *more]
+
+
+def listed(capsys) -> dict:
+    return {p["program"]: p for p in json.loads(capsys.readouterr().out)["programs"]}
+
+
+def test_a_checkout_is_listed_without_running_it(checkout, capsys) -> None:
+    (checkout / "src" / "ticks-cuda" / "main.cu").write_text('#include "../../x.h"\n')
+    (checkout / "x.h").write_text("")
+    assert run(suite_call(checkout)) == 0
+    rows = listed(capsys)
+    assert {n: (r["arguments"], r["baseline"]) for n, r in rows.items()} == {
+        "sum-omp": ("60000000 7", "not run"), "ticks-omp": ("100", "not run"),
+        "wrong-omp": ("", "not run"),
+    }  # fmt: skip
+    assert run(suite_call(checkout, "--version", "cuda", "--only", "sum")) == 0
+    assert listed(capsys)["sum-cuda"]["language"] == "cuda"
+
+
+@pytest.mark.skipif(bool(WHY), reason=WHY)
+def test_admission_says_why_not_and_writes_what_search_and_translate_take(
+    checkout, capsys, tmp_path
+) -> None:
+    out = tmp_path / "admitted"
+    call = suite_call(checkout, "--only", "sum,ticks", "-o", str(out))
+    assert run(call) == 0
+    rows = listed(capsys)
+    assert rows["sum-omp"]["baseline"] == "admitted"
+    assert rows["sum-omp"]["cpu_s"] > 0.05
+    assert "prints something else each time" in rows["ticks-omp"]["reason"]
+    program, _ = read_manifest(out / "sum-omp" / "program.json")
+    original = read_hecbench(checkout, "sum")
+    assert (program.files, program.flags, program.inputs, program.language) == (
+        original.files, original.flags, original.inputs, original.language
+    )  # fmt: skip
+    assert [p.name for p in out.iterdir()] == ["sum-omp"]
+    call = suite_call(checkout, "--only", "sum", "--arguments", "5", "-o", str(out))
+    assert run(call) == 0  # too short, if it were run again
+    assert "it was before" in listed(capsys)["sum-omp"]["reason"]
+    assert run(suite_call(checkout, "--only", "wrong", "--arguments", "9", "--admit")) == 3
+    assert listed(capsys)["wrong-omp"]["reason"] == "it prints 'FAIL'"
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "words"),
+    [(["--only", "nothing"], 2, "no nothing in"), (["--version", "hip"], 2, "omp or cuda"),
+     (["--arguments", "5"], 2, "expected with --only")],
+)  # fmt: skip
+def test_what_a_checkout_has_not_is_named(checkout, capsys, more, code, words) -> None:
+    assert run(suite_call(checkout, *more)) == code
+    assert words in " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+
+def test_a_folder_without_programs_is_no_checkout(tmp_path, capsys) -> None:
+    assert run(suite_call(tmp_path)) == 1
+    assert "expected a checkout of HeCBench" in capsys.readouterr().err
+    assert run(["code", "suite", "--admit"]) == 2
+
+
+def test_the_own_kernels_are_listed(capsys) -> None:
+    assert run(["code", "suite", "--json", "--only", "dot"]) == 0
+    assert listed(capsys)["dot"]["versions"][:2] == ["serial", "openmp"]
+
+
+def test_a_manifest_that_is_written_reads_the_same(tmp_path) -> None:
+    kernel = suite_kernels()["dot"].program("serial")
+    write_manifest(kernel, tmp_path / "dot" / "program.json")
+    assert read_manifest(tmp_path / "dot" / "program.json")[0] == kernel

@@ -130,8 +130,11 @@ def test_cuda_that_stays_is_named_by_its_lines_and_nothing_of_it_is_run() -> Non
     half = SOURCE.replace("return 0", 'puts("cudaFree(a) <<<"); // k<<<1, 1>>>\n  cudaFree(0)')
     variants, requests = play([f"```c\n{half}```", program("a")], [GOOD], steps)
     assert [v.text for v in variants] == [f"{SOURCE}// a\n"]
-    assert "These lines are CUDA:\nline 5: cudaFree(0); }\n\n" in last_words(requests[1])
+    assert last_words(requests[1]).endswith("which are CUDA, may stay:\ncudaFree(0); }")
     assert "Coming from CUDA" in last_words(requests[0])
+    roles = [m["role"] for m in requests[0]["messages"]]
+    assert roles == ["system", "user", "assistant", "user"]
+    assert "#pragma omp parallel for" in requests[0]["messages"][2]["content"]
 
 
 def test_a_larger_model_is_told_what_failed_and_repeats_are_known_to_it() -> None:

@@ -11,6 +11,7 @@ from rheostat.cli import options as o
 from rheostat.cli.code_model import refactor, translate
 from rheostat.cli.code_options import asked_rungs, confinement, input_ranges
 from rheostat.cli.code_search import search
+from rheostat.cli.code_suite import suite
 
 if TYPE_CHECKING:
     from rheostat.measurement.code.verdict import Evidence, Verdict
@@ -166,5 +167,5 @@ def _write(verdict: Verdict, sarif_file: Path | None, junit_file: Path | None) -
         tell(f"wrote {junit_file}")
 
 
-for _command in (search, translate, refactor):
+for _command in (search, translate, refactor, suite):
     code.command()(_command)

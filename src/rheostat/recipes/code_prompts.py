@@ -5,7 +5,7 @@ A pack says what a translator of a loop program has to know of a language, in a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from rheostat.prediction.language_model.conversation import Message
 
@@ -45,29 +45,49 @@ FROM_CUDA = """Coming from CUDA:
 - Arrays of the device go: the loop works on the host's arrays, and cudaMalloc, cudaMemcpy, cudaFree
   and the header of CUDA go with them.
 - Shared memory becomes a local array of a loop over blocks. What all threads of a block do before
-  `__syncthreads()` is one loop, what they do after it the next.
+  `__syncthreads()` is one loop, what they do after it the next."""
+CUDA_EXAMPLE = """#include <cstdio>
+#include <cuda_runtime.h>
 
-An example. This
-  __global__ void scale(const double *x, double *y, double f, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = f * x[i];
-  }
-  cudaMalloc(&dx, bytes);
-  cudaMalloc(&dy, bytes);
-  cudaMemcpy(dx, x, bytes, cudaMemcpyHostToDevice);
+__global__ void scale(const double *x, double *y, double f, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = f * x[i];
+}
+
+int main() {
+  const int n = 500;
+  double x[n], y[n], *dx, *dy;
+  for (int i = 0; i < n; i++) x[i] = i;
+  cudaMalloc(&dx, sizeof x);
+  cudaMalloc(&dy, sizeof y);
+  cudaMemcpy(dx, x, sizeof x, cudaMemcpyHostToDevice);
   scale<<<(n + 127) / 128, 128>>>(dx, dy, 2.0, n);
-  cudaMemcpy(y, dy, bytes, cudaMemcpyDeviceToHost);
+  cudaMemcpy(y, dy, sizeof y, cudaMemcpyDeviceToHost);
+  printf("%g\\n", y[n - 1]);
   cudaFree(dx);
   cudaFree(dy);
-becomes
-  void scale(const double *x, double *y, double f, int n) {
-    PRAGMA
-    for (int i = 0; i < n; i++) y[i] = f * x[i];
-  }
-  scale(x, y, 2.0, n);"""
+  return 0;
+}
+"""
+PLAIN_EXAMPLE = """#include <cstdio>
+
+void scale(const double *x, double *y, double f, int n) {PRAGMA
+  for (int i = 0; i < n; i++) y[i] = f * x[i];
+}
+
+int main() {
+  const int n = 500;
+  double x[n], y[n];
+  for (int i = 0; i < n; i++) x[i] = i;
+  scale(x, y, 2.0, n);
+  printf("%g\\n", y[n - 1]);
+  return 0;
+}
+"""
 PRAGMAS = {
-    "openmp": "#pragma omp parallel for",
-    "target": "#pragma omp target teams distribute parallel for map(to: x[0:n]) map(from: y[0:n])",
+    "openmp": "\n#pragma omp parallel for",
+    "target": "\n#pragma omp target teams distribute parallel for "
+    "map(to: x[0:n]) map(from: y[0:n])",
 }
 ENERGY_PACK = """What a program does with memory and in its inner loops decides its energy.
 - Walk arrays in the order in which they lie. Exchange loops so that the innermost moves by one.
@@ -113,22 +133,32 @@ def context_pack(language: str, to: str) -> str:
 
     Examples
     --------
-    >>> "Coming from CUDA" in context_pack("serial", "openmp")
-    False
-    >>> for line in context_pack("cuda", "openmp").splitlines()[-4:-1]:
-    ...     print(line.strip())
-    #pragma omp parallel for
-    for (int i = 0; i < n; i++) y[i] = f * x[i];
-    }
+    >>> FROM_CUDA in context_pack("cuda", "openmp"), FROM_CUDA in context_pack("serial", "openmp")
+    (True, False)
     """
-    return f"{PACKS[to]}\n\n{_from_cuda(to)}" if language == "cuda" != to else PACKS[to]
+    return f"{PACKS[to]}\n\n{FROM_CUDA}" if language == "cuda" != to else PACKS[to]
 
 
-def _from_cuda(to: str) -> str:
-    """How CUDA is left behind, with an example in the language."""
-    lines = FROM_CUDA.splitlines(keepends=True)
-    kept = [x for x in lines if to in PRAGMAS or x.strip() != "PRAGMA"]
-    return "".join(kept).replace("PRAGMA", PRAGMAS.get(to, ""))
+def example_turns(language: str, to: str) -> list[Message]:
+    """A question and its answer before the real one, where a program leaves CUDA.
+
+    A small model copies what CUDA it sees unless it has seen it go.
+
+    Parameters
+    ----------
+    language, to : str
+        Of source and translation.
+
+    Returns
+    -------
+    list of Message
+        Two, or none.
+    """
+    if language != "cuda" or to == "cuda":
+        return []
+    answer = PLAIN_EXAMPLE.replace("PRAGMA", PRAGMAS.get(to, ""))
+    asked = f"Rewrite it in {CXX_LANGUAGES[to]}.\n\n```c\n{CUDA_EXAMPLE}```"
+    return [Message("user", asked), Message("assistant", f"```c\n{answer}```")]
 
 
 def translation_question(
@@ -211,15 +241,3 @@ def correction_question(code: str, stage: str, errors: str) -> list[Message]:
     """The last program with what is wrong with it."""
     asked = f"```c\n{code}\n```\n\nThis program is wrong ({stage}):\n{errors}\n\nMend it."
     return [Message("system", PERSONA), Message("user", asked)]
-
-
-def still_cuda_question(code: str, to: str, lines: Sequence[str], note: str) -> list[Message]:
-    """The last program with what is still CUDA in it."""
-    parts = [
-        f"```c\n{code}\n```",
-        "\n".join(["This program is not translated yet. These lines are CUDA:", *lines]),
-        _from_cuda(to),
-        f"Give the whole program in {CXX_LANGUAGES[to]}, with none of these lines left.",
-        *([note] if note else []),
-    ]
-    return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]

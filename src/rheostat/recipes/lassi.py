@@ -188,9 +188,10 @@ def _translated(original: Program, to: str, talk: Conversation, options: LassiOp
 
         def question(note: str = "") -> list[Message]:
             said = "\n\n".join(filter(None, (talk.failures, note)))
-            return code_prompts.translation_question(
+            persona, asked = code_prompts.translation_question(
                 source, to, pack, summary, description, beside, said, cxx=original.is_cxx
             )
+            return [persona, *code_prompts.example_turns(original.language, to), asked]
 
         flags = tuple(f for f in original.flags if f != "-fopenmp")
         return (yield from corrected(talk, question, options, flags=flags, language=to))
@@ -239,8 +240,7 @@ def corrected(
     while True:
         answer = code_in(talk.ask(messages))
         again = talk.repetition(answer.text) if answer.text else ""
-        left = _cuda_lines(answer.text, language)
-        complaint = "\n".join(filter(None, (_complaint(answer, language), *left, again)))
+        complaint = "\n".join(filter(None, (_complaint(answer, language), again)))
         in_vain = in_vain + 1 if complaint else 0
         if not complaint:
             change = f"chain {talk.index}, {f'correction {made}' if made else 'first answer'}"
@@ -253,10 +253,7 @@ def corrected(
             messages = _correction(answer, result, options)
         else:
             talk.repeated += 1
-            messages = (
-                code_prompts.still_cuda_question(answer.text, language, left[:MOST_LINES], again)
-                if left else question(complaint)
-            )  # fmt: skip
+            messages = question(complaint)
         made += 1
         talk.corrections += 1
         if made > options.most or in_vain == IN_VAIN or (again and talk.larger):
@@ -285,18 +282,20 @@ def _complaint(answer: CodeAnswer, language: str) -> str:
     if answer.state != GOOD:
         return "Answer with the whole program in one fenced block."
     got = language_of({"answer": COMMENT.sub("", answer.text)})
+    left = [] if language == "cuda" else _cuda_lines(answer.text)
+    if left:
+        return "\n".join(["Nothing of these lines, which are CUDA, may stay:", *left[:MOST_LINES]])
     if got != language:
         names = [code_prompts.LANGUAGES.get(x, x) for x in (got, language)]
         return f"The last answer was {names[0]}, not {names[1]}."
     return ""
 
 
-def _cuda_lines(text: str, language: str) -> list[str]:
-    """What is CUDA in a program that is to be none, with the numbers of the lines."""
+def _cuda_lines(text: str) -> list[str]:
+    """Lines of a program that are CUDA."""
     plain = BESIDE_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text).splitlines()
     pairs = zip(text.splitlines(), plain, strict=True)
-    listed = [f"line {n}: {x.strip()}" for n, (x, p) in enumerate(pairs, 1) if OF_CUDA.search(p)]
-    return [] if language == "cuda" else listed
+    return [line.strip() for line, p in pairs if OF_CUDA.search(p)]
 
 
 def lassi_metrics(

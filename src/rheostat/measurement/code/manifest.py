@@ -20,6 +20,7 @@ Only ``files`` has to be there; paths are relative to the manifest.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -27,7 +28,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rheostat.core.file_kinds import describe_file
-from rheostat.core.files import read_json, read_text, read_toml
+from rheostat.core.files import read_json, read_text, read_toml, replace_file
 from rheostat.errors import DataError
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.program import (
@@ -79,6 +80,34 @@ def read_manifest(path: str | Path, sources: str | Path | None = None) -> tuple[
         raise DataError(str(path), [str(error)]) from error
     except DataError as error:
         raise DataError(str(path), error.problems or [str(error)]) from error
+
+
+def write_manifest(program: Program, path: str | Path) -> None:
+    """Write a program as files with their manifest beside them.
+
+    Parameters
+    ----------
+    program : Program
+        What is written; its inputs are those that it has.
+    path : str or Path
+        Of the manifest, a JSON file in a folder that is made; it is written last.
+    """
+    path = Path(path)
+    for name, text in program.files.items():
+        (path.parent / name).parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path.parent / name, text)
+    ranges = {
+        name: {f.name: v for f in fields(r) if (v := getattr(r, f.name)) != f.default}
+        for name, r in program.inputs.ranges.items()
+    }
+    facts = {
+        "name": program.name, "language": program.language, "files": list(program.files),
+        "build": shlex.join(program.build), "run": shlex.join(program.run),
+        "flags": shlex.join(program.flags),
+        "inputs": {**ranges, "arguments": shlex.join(program.inputs.arguments),
+                   "stdin": program.inputs.stdin},
+    }  # fmt: skip
+    replace_file(path, json.dumps({k: v for k, v in facts.items() if v}, indent=1) + "\n")
 
 
 def _files(given: Mapping[str, Any], path: Path, sources: Path | None) -> dict[str, str]:
