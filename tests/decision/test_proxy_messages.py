@@ -1,0 +1,288 @@
+"""The proxy message by message, with a client that answers as it is told; no server listens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from rheostat.decision.serving.dispatch_queue import DispatchQueue, QueueFullError
+from rheostat.decision.serving.proxy import RefusedError, ServingProxy, _parsed
+from rheostat.decision.serving.proxy_counters import ProxyCounters
+from rheostat.decision.serving.service_order import ServiceOrder
+
+httpx = pytest.importorskip("httpx2", reason="the extra proxy is not installed")
+
+CHAT = "/v1/chat/completions"
+USAGE = {"usage": {"prompt_tokens": 4, "completion_tokens": 7}}
+
+
+class Client:
+    """Answers with these parts; a part that is an error is raised."""
+
+    def __init__(self, *parts, status=200, kind="application/json", error=None):
+        self.parts, self.status, self.kind, self.error = parts, status, kind, error
+        self.asked, self.closed = [], 0
+
+    def build_request(self, method, url, *, content, headers, timeout):
+        self.asked.append(SimpleNamespace(method=method, url=url, content=content,
+                                          headers=headers, timeout=timeout))  # fmt: skip
+        return self.asked[-1]
+
+    async def send(self, request, *, stream):
+        assert stream
+        if self.error is not None:
+            raise self.error
+
+        async def aiter_raw():
+            for part in self.parts:
+                if isinstance(part, Exception):
+                    raise part
+                yield part
+
+        async def aclose():
+            self.closed += 1
+
+        head = SimpleNamespace(raw=[(b"Content-Type", self.kind.encode()), (b"X-Mine", b"1"),
+                                    (b"Content-Length", b"9"), (b"Connection", b"close")],
+                               get=lambda name, default: self.kind)  # fmt: skip
+        return SimpleNamespace(headers=head, status_code=self.status, aiter_raw=aiter_raw,
+                               aclose=aclose)  # fmt: skip
+
+
+def proxy(client, servers=("http://a/",), **more) -> ServingProxy:
+    return ServingProxy(servers, ServiceOrder(), DispatchQueue(len(servers), 1), client, **more)
+
+
+def asked(front, body=b"", *, path=CHAT, query=b"", pieces=1, gone=False, method="POST"):
+    """The messages that the proxy sends for one request."""
+    size = -(-len(body) // pieces)
+    given = [{"type": "http.request", "body": body[i * size : (i + 1) * size],
+              "more_body": i < pieces - 1} for i in range(pieces)]  # fmt: skip
+    if gone:
+        given[-1] = {"type": "http.disconnect"}
+    sent = []
+
+    async def receive():
+        if given:
+            return given.pop(0)
+        await asyncio.sleep(3600)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"path": path, "method": method, "query_string": query,
+             "headers": [(b"Authorization", b"key"), (b"Host", b"us"), (b"Expect", b"x"),
+                         (b"Accept-Encoding", b"gzip")]}  # fmt: skip
+    asyncio.run(front(scope, receive, send))
+    return sent
+
+
+def request(text="hello", **more) -> bytes:
+    return json.dumps({"messages": [{"role": "user", "content": text}], **more}).encode()
+
+
+def test_a_request_is_passed_on_without_the_headers_of_a_connection() -> None:
+    client = Client(json.dumps(USAGE).encode()[:10], json.dumps(USAGE).encode()[10:])
+    front = proxy(client, timeout_s=30.0)
+    sent = asked(front, request(), query=b"a=1&b=%20", pieces=3)
+    (made,) = client.asked
+    assert (made.method, made.url, made.content) == (
+        "POST", f"http://a{CHAT}?a=1&b=%20", request())  # fmt: skip
+    assert made.headers == [(b"Authorization", b"key"), (b"accept-encoding", b"identity")]
+    assert made.timeout == httpx.Timeout(30.0, connect=5.0, pool=None)
+    assert sent == [
+        {"type": "http.response.start", "status": 200,
+         "headers": [(b"content-type", b"application/json"), (b"x-mine", b"1")]},
+        {"type": "http.response.body", "body": json.dumps(USAGE).encode(), "more_body": True},
+        {"type": "http.response.body", "body": b"", "more_body": False}]  # fmt: skip
+    counters = front.counters
+    assert (counters.received, dict(counters.outcomes)) == (1, {"answered": 1})
+    assert (counters.prompt_tokens, counters.output_tokens) == (4.0, 7.0)
+    assert counters.waits[float("inf")] == 1
+    assert front.order.learner.answers == 1
+    assert client.closed == 1
+    brief = Client(b"{}")
+    asked(proxy(brief, timeout_s=2.0), request())
+    assert brief.asked[0].timeout == httpx.Timeout(2.0, connect=2.0, pool=None)
+    assert brief.asked[0].url == f"http://a{CHAT}"
+
+
+def test_other_paths_are_passed_on_unread_and_teach_nothing() -> None:
+    client = Client(json.dumps(USAGE).encode())
+    front = proxy(client)
+    asked(front, b"{", path="/v1/models", method="GET")
+    assert [x.content for x in client.asked] == [b"{"]
+    assert (front.order.learner.answers, front.counters.output_tokens) == (0, 0.0)
+    assert front.counters.waits[float("inf")] == 0
+
+
+@pytest.mark.parametrize(("more", "answers"), [
+    ({"status": 500}, 0), ({}, 1), ({"kind": "text/event-stream; charset=utf-8"}, 0),
+])  # fmt: skip
+def test_only_good_answers_of_a_known_length_teach(more, answers) -> None:
+    front = proxy(Client(json.dumps(USAGE).encode(), **more))
+    asked(front, request())
+    assert front.order.learner.answers == answers
+    assert front.counters.output_tokens == 7.0 * answers
+    asked(front, b"{}")
+    assert front.order.learner.answers == answers  # no prompt, nothing to learn
+
+
+def test_a_stream_is_passed_on_piece_by_piece() -> None:
+    event = b'data: {"choices": [{"delta": {"content": "x"}}]}\n\n'
+    front = proxy(Client(event, event, kind="text/event-stream"))
+    sent = asked(front, request())
+    assert [m["body"] for m in sent[1:]] == [event, event, b""]
+    assert [m["more_body"] for m in sent[1:]] == [True, True, False]
+    assert front.counters.output_tokens == 2.0
+
+
+@pytest.mark.parametrize(("priority", "factor"), [("vllm", 1e6), ("sglang", -1e6)])
+def test_the_key_is_the_priority_of_servers_that_order(priority, factor, monkeypatch) -> None:
+    client = Client(b"{}")
+    front = proxy(client, priority=priority)
+    seen = []
+    monkeypatch.setattr(front.order, "key", lambda *a: seen.append(a) or 12.3456789)
+    asked(front, request("hi", max_tokens=3))
+    body = json.loads(client.asked[0].content)
+    assert body == json.loads(request("hi", max_tokens=3)) | {
+        "priority": round(12.3456789 * factor)
+    }
+    ((prompt, _, most),) = seen
+    assert ("hi" in prompt, most) == (True, 3)
+
+
+def refusal(front, body=None, **how):
+    start, rest = asked(front, request() if body is None else body, **how)
+    return start, json.loads(rest["body"])["error"]
+
+
+@pytest.mark.parametrize(("error", "status", "kind", "said"), [
+    (httpx.ReadTimeout("slow"), 504, "timeout", "http://a/ was silent: ReadTimeout('slow')"),
+    (httpx.RemoteProtocolError("bad"), 503, "server_failed",
+     "http://a/ broke off: RemoteProtocolError('bad')"),
+    (httpx.ConnectError("none"), 503, "no_server", "http://a/: none"),
+])  # fmt: skip
+def test_a_server_without_an_answer_is_an_error_that_says_why(error, status, kind, said) -> None:
+    front = proxy(Client(error=error))
+    start, document = refusal(front)
+    assert (start["status"], document) == (status, {"message": said, "type": kind})
+    headers = [(b"content-type", b"application/json")]
+    assert start["headers"] == headers + [(b"retry-after", b"2")] * (status == 503)
+    assert dict(front.counters.outcomes) == {"failed": 1}
+    assert front.queue.running == [0]
+
+
+def test_an_answer_that_breaks_off_ends_with_an_error_inside() -> None:
+    front = proxy(Client(b"data: {}\n\n", httpx.ReadError("gone"), kind="text/event-stream"))
+    *_, last = asked(front, request())
+    assert last["more_body"] is False
+    said = json.loads(last["body"].removeprefix(b"data: "))
+    assert said == {"error": {"message": "http://a/ broke off: ReadError('gone')",
+                              "type": "server_failed"}}  # fmt: skip
+    assert last["body"].endswith(b"}\n\n")
+    assert dict(front.counters.outcomes) == {"cut": 1}
+    whole = proxy(Client(b"{", httpx.ReadError("gone")))
+    assert refusal(whole)[0]["status"] == 503  # nothing had been sent yet
+
+
+def test_a_server_that_cannot_be_reached_rests_and_the_others_are_asked() -> None:
+    client = Client(error=httpx.ConnectError("none"))
+    front = proxy(client, ("http://a", "http://b"))
+    start, _ = refusal(front)
+    assert [x.url for x in client.asked] == [f"http://a{CHAT}", f"http://b{CHAT}"]
+    assert start["status"] == 503
+    assert front.queue.awake() == []
+
+
+def test_bodies_have_a_length_an_end_and_a_sender() -> None:
+    body = request()
+    assert asked(proxy(Client(b"{}"), most_bytes=len(body)), body)[0]["status"] == 200
+    front = proxy(Client(b"{}"), most_bytes=len(body) - 1)
+    start, document = refusal(front, body, pieces=2)
+    assert (start["status"], document["type"]) == (413, "request_too_large")
+    assert document["message"] == f"the body has more than {len(body) - 1} bytes"
+    assert dict(front.counters.outcomes) == {"refused": 1}
+    gone = proxy(Client(b"{}"))
+    assert asked(gone, body, pieces=2, gone=True) == []
+    assert dict(gone.counters.outcomes) == {"left": 1}
+    slow = proxy(Client(b"{}"), timeout_s=0.01)
+
+    async def never():
+        await asyncio.sleep(3600)
+
+    with pytest.raises(RefusedError) as caught:
+        asyncio.run(slow._body(never))
+    assert (caught.value.status, caught.value.kind) == (408, "timeout")
+    full = proxy(Client(b"{}"))
+    full.queue.most_waiting, full.queue.running = 0, [1]
+    start, document = refusal(full)
+    assert (start["status"], document["message"]) == (503, "0 requests wait already")
+
+
+@pytest.mark.parametrize(("given", "most"), [
+    ({"max_tokens": 5}, 5), ({"max_tokens": 9, "max_completion_tokens": 5}, 5), ({}, None),
+    ({"max_tokens": True}, None), ({"max_tokens": 0}, None), ({"max_tokens": "5"}, None),
+    ({"max_tokens": 10**400}, None), ({"max_tokens": 0.5}, 0.5), ({"max_tokens": -1}, None),
+])  # fmt: skip
+def test_where_an_answer_is_cut_off(given, most) -> None:
+    assert _parsed(json.dumps(given).encode())[1] == most
+
+
+def test_metrics_are_what_prometheus_reads() -> None:
+    front = proxy(Client(json.dumps(USAGE).encode()))
+    asked(front, request())
+    lines = asyncio.run(front.metrics()).splitlines()
+    for line in ('rheostat_proxy_requests_total{outcome="answered"} 1',
+                 'rheostat_proxy_requests_total{outcome="left"} 0',
+                 "rheostat_proxy_prompt_tokens_total 4", "rheostat_proxy_output_tokens_total 7",
+                 'rheostat_proxy_wait_seconds_bucket{le="100"} 1',
+                 'rheostat_proxy_wait_seconds_bucket{le="+Inf"} 1',
+                 "rheostat_proxy_wait_seconds_count 1", "rheostat_proxy_waiting 0",
+                 "rheostat_proxy_running 0", "rheostat_proxy_answers_learned 1",
+                 "rheostat_proxy_drifts 0", "# TYPE rheostat_proxy_waiting gauge"):  # fmt: skip
+        assert line in lines
+    counters = ProxyCounters()
+    for seconds in (0.01, 1.5):
+        counters.waited(seconds)
+    assert [counters.waits[e] for e in (0.01, 1.0, 10.0, float("inf"))] == [1, 1, 2, 2]
+    assert counters.waited_s == 1.51
+
+
+def test_places_go_to_the_least_key_at_the_server_with_the_fewest() -> None:
+    async def run():
+        queue, given = DispatchQueue(2, 2, most_waiting=3), []
+
+        async def job(key):
+            async with queue.place(key) as server:
+                given.append((key, server))
+                await hold.wait()
+
+        hold = asyncio.Event()
+        first = [asyncio.ensure_future(job(k)) for k in (5.0, 4.0, 3.0, 2.0)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [s for _, s in given] == [0, 1, 0, 1]
+        assert queue.running == [2, 2]
+        late = [asyncio.ensure_future(job(k)) for k in (9.0, 7.0, 8.0)]
+        await asyncio.sleep(0)
+        assert queue.waiting == 3
+        with pytest.raises(QueueFullError):
+            await queue._given(1.0)
+        late[1].cancel()
+        await asyncio.gather(late[1], return_exceptions=True)
+        assert queue.waiting == 2
+        hold.set()
+        await asyncio.gather(*first, late[0], late[2])
+        assert [k for k, _ in given[4:]] == [8.0, 9.0]
+        assert (queue.running, queue.waiting) == ([0, 0], 0)
+        queue.rest(0, 60.0)
+        assert queue.awake() == [1]
+        assert await queue._given(1.0) == await queue._given(1.0) == 1
+        queue.rest(1, 60.0)
+        assert await queue._given(1.0) == 0  # all rest: then one of them
+
+    asyncio.run(run())
