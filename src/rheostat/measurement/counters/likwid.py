@@ -123,24 +123,25 @@ def _parts(lines: list[str], count: Cells) -> Iterator[_Part]:
     """Regions in order; a table of metrics is one whose first head is Metric."""
     part, inside, heads = _Part("", ""), False, [""]
     for line in lines:
+        rest = line
         if heading := re.search(r"Region[: ,]+([^,|]+?)(?:,|\s*$)", line):
             if part.threads or part.statistic:
                 yield part
             part, inside = _Part(heading[1].strip(), ""), False
-            continue
-        if heading := re.match(r"Group(?: \d+)?: *(\S+)|TABLE,Group \d+ \w+(?: STAT)?,(\w+)", line):
+            rest = line[heading.end() :].strip()  # the group may stand behind
+        if heading := re.match(r"Group(?: \d+)?: *(\S+)|TABLE,Group \d+ \w+(?: STAT)?,(\w+)", rest):
             group = heading[1] or heading[2]
             if part.group not in ("", group):
                 yield part
                 part = _Part(part.region, "")
             part.group = group
             continue
-        cells = _cells(line)
+        cells = _cells(rest)
         if cells and cells[0] == "Metric":
             inside, heads = True, [c.lower() for c in cells[1:]]
         elif cells and inside and len(cells) > 1:
             _take(part, cells, heads, count)
-        elif not line.startswith("+"):
+        elif not rest.startswith("+"):
             inside = False
     yield part
 

@@ -81,7 +81,7 @@ def read_pcm(path: str | Path, *, app: str = "", run_id: str = "") -> JobTable:
     notes = [note_rows("row is shorter than the header", [i for i, g in enumerate(wide) if not g],
                        dropped=True)] if len(body) < len(cells) else []  # fmt: skip
     settings = {n: [c[k].strip() for c in body] for n, k in heads.settings.items()}
-    every = {n: [_cell(c, k) for c in cells] for n, k in heads.settings.items()}
+    every = {n: _carried(cells, k) for n, k in heads.settings.items()}
     good = np.array(wide)  # a cut row still tells when the next interval began
     begun = _starts(every, len(cells))
     span, t = (v[good] for v in _spans([_cell(c, heads.time) for c in cells], begun))
@@ -160,6 +160,14 @@ def _filled(groups: list[str]) -> list[str]:
 
 def _cell(cells: list[str], k: int) -> str:
     return cells[k].strip() if k < len(cells) else ""
+
+
+def _carried(cells: list[list[str]], k: int) -> list[str]:
+    """A column; where a row is cut before it, what stood there last."""
+    column = [""]
+    for row in cells:
+        column.append(row[k].strip() if k < len(row) else column[-1])
+    return column[1:]
 
 
 def _starts(settings: dict[str, list[str]], n: int) -> np.ndarray:
