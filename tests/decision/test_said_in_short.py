@@ -16,7 +16,7 @@ from rheostat.decision.coschedule.gpu_profiles import Mode, profiles_of
 from rheostat.decision.coschedule.packed import IMPROVED_UP_TO, Packed
 from rheostat.decision.coschedule.shared_node import Node, NodeState, Tenant, Waiting
 from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
-from rheostat.errors import DataError
+from rheostat.errors import DataError, MeterUnavailable
 from rheostat.prediction.surface import Surface
 
 KNOWN = {"full": Surface("full", ("cap_w",), np.array([[100.0], [200.0]]),
@@ -95,6 +95,17 @@ def test_a_zone_within_a_package_or_of_memory_is_no_package(tmp_path) -> None:
         (tmp_path / zone).mkdir()
         (tmp_path / zone / "name").write_text(name)
     assert [z.name for z in Powercap(tmp_path).packages()] == ["intel-rapl:0", "intel-rapl:2"]
+
+
+def test_a_package_without_a_limit_beside_one_with_limits_is_refused(tmp_path) -> None:
+    for zone in (0, 1):
+        folder = tmp_path / f"intel-rapl:{zone}"
+        folder.mkdir()
+        (folder / "name").write_text(f"package-{zone}")
+    (tmp_path / "intel-rapl:0" / "constraint_0_name").write_text("long_term")
+    (tmp_path / "intel-rapl:0" / "constraint_0_power_limit_uw").write_text("5")
+    with pytest.raises(MeterUnavailable, match="show energy but no limit to set"):
+        Powercap(tmp_path).limits()
 
 
 MODES = {"s": (Mode("s", 1, 10.0, 200.0), Mode("s", 2, 6.0, 300.0))}
