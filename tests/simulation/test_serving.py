@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rheostat import table
 from rheostat.errors import DataError
 from rheostat.simulation.serving.continuous_batching import run
+from rheostat.simulation.serving.deadlines import COSTLY, GIVEN_UP
 from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.routing import BLOCK, ROUTINGS, PrefixBlocks, routed
@@ -34,37 +35,61 @@ def plain(  # noqa: PLR0912, PLR0917
     known=None,
     patience=math.inf,
     by_ratio=False,
-    within=None,
+    latest=None,
     keeps=True,
 ):
     """One step at a time, lists searched anew each time; as the engine's page says."""
     known = [0] * len(submit) if known is None else list(known)
     now, waiting, line, running = 0.0, [], [], []
     left, first, end = list(output), {}, {}
-    todo, coming, missed, n = {}, 0, 0, len(submit)
+    todo, coming, n = {}, 0, len(submit)
+    given_up, lost, costliest = set(), 0, []
     has = lambda i: prompt[i] + output[i] - left[i]  # noqa: E731
 
-    def urgent(waited, i):
-        if within is None:
-            return waited
-        late = sum(now - submit[j] >= within[j] for j in waiting)
-        more = 1.5 * (1 + 100 * (missed + late) / coming) ** 3
-        return 1 + more * (waited / within[i]) ** 8 if waited < within[i] else 1.0
+    def in_time(begin_s, lost):
+        """The cheapest that makes nobody late; how many are given up."""
+        head = cheapest = min(waiting, key=lambda i: (key[i], i))
+        while True:
+            order = sorted(set(waiting) - given_up, key=lambda i: (latest[i], i))
+            before, ahead = 0.0, []
+            for i in order:
+                ahead.append(i)
+                if latest[i] - before < begin_s + key[head]:
+                    break
+                before += key[i]
+            else:
+                return head, lost
+            if head not in given_up and order.index(head) < len(ahead):
+                return head, lost
+            dear = max(ahead, key=key.__getitem__)
+            if lost < GIVEN_UP * coming and key[dear] >= min(costliest)[0]:
+                given_up.add(dear)
+                lost, head = lost + 1, cheapest
+            else:
+                head = min(ahead, key=key.__getitem__)
 
     while len(end) < n:
         while coming < n and submit[coming] <= now:
             waiting.append(coming)
+            costliest.append((key[coming], coming))
+            if len(costliest) > 1 + COSTLY * coming:
+                costliest.remove(min(costliest))
             coming += 1
         while waiting and len(running) + len(line) < r.batch_cap:
             head = min(waiting, key=lambda i: (key[i], i))
             if by_ratio:
-                head = max(waiting, key=lambda i: (urgent(now - submit[i], i) / key[i], -i))
+                head = max(waiting, key=lambda i: ((now - submit[i]) / key[i], -i))
+            elif latest is not None:
+                full = r.base_s + r.request_s * len(running) + r.prefill_s * r.chunk
+                full += r.context_s * sum(map(has, running))
+                begin_s = now + full * sum(map(has, line)) / r.chunk
+                head, lost = in_time(begin_s, lost)
             elif now - submit[min(waiting)] > patience:
                 head = min(waiting)
             held = sum(has(i) for i in running) + sum(has(i) for i in line) + len(running)
             if held + has(head) > r.cache_tokens and running + line:
                 break
-            missed += by_ratio and within is not None and now - submit[head] >= within[head]
+            lost -= head in given_up and begin_s <= latest[head]
             waiting.remove(head)
             line.append(head)
             todo[head] = has(head) - known[head]
@@ -130,26 +155,27 @@ def test_every_token_comes_when_a_plain_server_gives_it(seed, policy, gap, batch
 @given(
     seed=st.integers(0, 2**32 - 1), by_ratio=st.booleans(), gap=st.sampled_from([0.5, 4.0]),
     batch_cap=st.integers(1, 5), cache=st.sampled_from([50, 60, 400]),
-    patience=st.sampled_from([0.0, 5.0, 40.0]), bound=st.sampled_from([None, 5.0, 60.0]),
+    patience=st.sampled_from([0.0, 5.0, 40.0]), bound=st.sampled_from([None, 5.0, 60.0, 200.0]),
     keeps=st.booleans(),
 )  # fmt: skip
 def test_orders_that_change_while_requests_wait_and_known_prefixes(
     seed, by_ratio, gap, batch_cap, cache, patience, bound, keeps
 ):
     r = replace(SMALL, batch_cap=batch_cap, cache_tokens=cache)
-    asked = requests(seed, gap=gap)
+    asked = requests(seed, n=20, gap=gap)
     submit, prompt, output = (asked.numpy(c) for c in asked.columns)
     known = np.random.default_rng(seed).integers(0, prompt.astype(int) + 1)
-    key = r.cost_s(prompt, output)
-    patience = math.inf if by_ratio else patience
-    within = None if bound is None else bound + prompt
+    key = np.ceil(64 * r.cost_s(prompt, output)) / 64
+    by_ratio = by_ratio and bound is None
+    patience = math.inf if by_ratio or bound is not None else patience
+    latest = None if bound is None else submit + bound - prompt
     first, end = plain(submit, prompt.astype(int), output.astype(int), key, r, known, patience,
-                       by_ratio, within, keeps)  # fmt: skip
+                       by_ratio, latest, keeps)  # fmt: skip
     whole = (a.astype(np.int64) for a in (prompt, output, known))
     steps = (r.base_s, r.request_s, r.context_s, r.prefill_s)
     made = run(
         submit, *whole, keeps, key, r.batch_cap, r.cache_tokens, r.chunk, *steps, patience,
-        by_ratio, np.full(len(key), np.inf) if within is None else within,
+        by_ratio, np.full(len(key), np.inf) if latest is None else latest,
     )  # fmt: skip
     assert made[0] == pytest.approx(first, rel=1e-12)
     assert made[1] == pytest.approx(end, rel=1e-12)
@@ -274,6 +300,37 @@ def test_power_is_that_of_idle_and_busy_seconds():
     assert found.energy_j == pytest.approx(3.0 * 2.25 + 1.0 * (101.125 - 2.25))
 
 
+def test_a_power_cap_slows_steps_and_takes_the_same_energy_for_their_work():
+    """500 W above idle at 250 W of room: every step takes twice as long; idle power all along."""
+    two = table({"submit_s": [0.0, 100.0], "prompt_tokens": [20, 1], "output_tokens": [6, 1]})
+    free, capped = replace(SMALL, idle_w=100.0, busy_w=600.0), SMALL
+    capped = free.capped(350.0)
+    fast, slow = serve(two, replica=free), serve(two, replica=capped)
+    assert slow.busy_s == pytest.approx(2 * fast.busy_s)
+    assert slow.requests.numpy("latency_s") == pytest.approx(2 * fast.requests.numpy("latency_s"))
+    assert slow.energy_j - 100 * slow.span_s == pytest.approx(fast.energy_j - 100 * fast.span_s)
+    assert free.capped(700.0) == free
+    with pytest.raises(DataError, match="above the idle power"):
+        free.capped(100.0)
+
+
+def test_a_cap_slows_the_simulator_as_it_slows_the_serving_law():
+    """A step of 64 requests on one H100 at 700 and 220 W, prompts left out."""
+    from rheostat.prediction.serving_law.configurations import Configurations
+    from rheostat.prediction.serving_law.law import MEDIAN, NAMES, step
+
+    at = table({"gpu_model": ["H100"] * 2, "gpus": [1.0] * 2, "params": [8e9] * 2,
+                "app": ["llama"] * 2, "batch_cap": [64.0] * 2,
+                "power_cap_w": [700.0, 220.0]})  # fmt: skip
+    log = np.where([n == "prefill" for n in NAMES], -60.0, MEDIAN)
+    time_s, energy_j = (np.exp(v) for v in step(log, Configurations.of(at)))
+    assert time_s[1] > 1.2 * time_s[0]
+    busy_w, static_w = 64 * energy_j[0] / time_s[0], 700 * np.exp(log[NAMES.index("static")])
+    capped = Replica(base_s=time_s[0], idle_w=static_w, busy_w=busy_w).capped(220.0)
+    assert capped.base_s == pytest.approx(time_s[1], rel=1e-9)
+    assert capped.busy_w * capped.base_s == pytest.approx(64 * energy_j[1], rel=1e-9)
+
+
 def test_an_order_changes_nothing_where_nobody_waits():
     asked = requests(3, n=40)
     asked = asked.with_columns([], submit_s=np.arange(40) * 500.0)
@@ -338,7 +395,7 @@ def test_what_cannot_be_served_is_named_at_once():
 
 
 def test_step_times_are_found_again_from_a_recorded_run():
-    from rheostat.simulation.serving.calibrate import TIMES, calibrate
+    from rheostat.simulation.serving.calibrate import calibrate
 
     rng = np.random.default_rng(2)
     n = 120
@@ -350,7 +407,6 @@ def test_step_times_are_found_again_from_a_recorded_run():
     found, errors = calibrate(recorded, 60, Replica(batch_cap=64))
     assert max(errors.values()) < 0.05
     assert found.base_s == pytest.approx(truth.base_s, rel=0.2)
-    assert len(TIMES) == 4
     with pytest.raises(DataError, match="to learn"):
         calibrate(recorded, 119, Replica())
 
@@ -364,3 +420,22 @@ def test_a_recorded_vllm_run_is_followed(shared_data, name):
     file = shared_data / "llm" / "llmservingsim_vllm" / f"{name}__requests.jsonl"
     _, errors = calibrate(read_recorded(file), 100, Replica(cache_tokens=41_408))
     assert errors["latency"] < 0.05
+
+
+@pytest.mark.parametrize("trace", ["conv", "code"])
+def test_below_saturation_no_order_is_more_than_one_percent_worse(shared_data, trace):
+    from rheostat.measurement.serving.traffic import read_traffic
+
+    folder = shared_data / "llm" / "azure_llm_2023"
+    recorded = read_traffic(folder / f"AzureLLMInferenceTrace_{trace}.csv")
+    for rate in (1.0, 2.0):
+        asked = recorded.with_columns([], submit_s=recorded.numpy("submit_s") / rate)
+        first = serve(asked).summary()
+        bound = 1.2 * first["p99_s"]
+        every = [serve(asked, p, **how).summary()["mean_latency_s"] for p, how in (
+            ("shortest-prompt", {}), ("cost-oracle", {}), ("hrrn-oracle", {}),
+            ("cost-oracle", {"head_start_s": 100.0}), ("cost-oracle", {"ageing": 1e-4}),
+            ("cost-oracle", {"patience_s": 60.0}), ("cost-oracle", {"within_s": bound}),
+            ("shortest-prompt", {"within_s": bound}))]  # fmt: skip
+        assert first["queued_share"] < 0.05
+        assert max(every) < 1.0002 * first["mean_latency_s"]

@@ -109,9 +109,8 @@ def calibrate(
     """
     from rheostat.cli.output import put_json, tell, tell_notes
     from rheostat.measurement.serving.traffic import read_recorded
-    from rheostat.simulation.serving.calibrate import TIMES
     from rheostat.simulation.serving.calibrate import calibrate as fit_steps
-    from rheostat.simulation.serving.replica import Replica
+    from rheostat.simulation.serving.replica import TIMES, Replica
 
     jobs = read_recorded(recorded, columns=o.pairs(column, "--column") if column else None)
     tell_notes(jobs.notes)

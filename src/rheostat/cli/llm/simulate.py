@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 QUEUED = 0.05
 """Share of the time in which requests wait, below which their order is of no account."""
 
+NO_FREQUENCY = (
+    "the serving law has no term of frequency: measure steps and watts at that clock (llm "
+    "calibrate) and give them as --step and --power, or take --power-cap"
+)
+
 
 def simulate(
     trace: Annotated[
@@ -47,6 +52,15 @@ def simulate(
         ),
     ] = "8e-3,20e-6,22e-9,22e-6",
     power: Annotated[str, typer.Option(help="Watts without and with a running step.")] = "100,600",
+    power_cap: Annotated[
+        float,
+        typer.Option(
+            help="Watts that a server may draw; steps take longer as in the law of llm fit. "
+            "0 sets no cap.",
+            min=0.0,
+        ),
+    ] = 0.0,
+    frequency: Annotated[str, typer.Option(hidden=True)] = "",
     ageing: Annotated[
         float, typer.Option(help="Seconds of cost that a second of waiting outweighs.", min=0.0)
     ] = 0.0,
@@ -65,8 +79,8 @@ def simulate(
     within: Annotated[
         str,
         typer.Option(
-            help="Bound for 99 of 100 answers, as 90s: requests go sooner as it nears, and "
-            "those that miss it last; or as 1.2x, times the p99 of first come, first served."
+            help="Bound for 99 of 100 answers, as 90s: cheap requests first as long as no other is "
+            "late for it; or as 1.2x, times the p99 of first come, first served."
         ),
     ] = "",
     replicas: Annotated[int, typer.Option(help="Servers of this kind.", min=1)] = 1,
@@ -97,17 +111,21 @@ def simulate(
 
     from rheostat.cli.llm.requests import numbers
     from rheostat.cli.output import put_json, tell, tell_notes, working, write_files
+    from rheostat.errors import DataError
     from rheostat.explanation.serving_report import serving_report
     from rheostat.measurement.serving.traffic import read_traffic
     from rheostat.simulation.serving.deployment import Deployment
     from rheostat.simulation.serving.replica import Replica
     from rheostat.simulation.serving.serve import serve
 
+    if frequency:
+        raise DataError("--frequency", [NO_FREQUENCY])
     jobs = read_traffic(trace, columns=o.pairs(column, "--column") if column else None)
     tell_notes(jobs.notes)
     jobs = jobs.with_columns([], submit_s=jobs.numpy("submit_s") / rate)
     times, watts = numbers(step, 4, "--step"), numbers(power, 2, "--power")
     replica = Replica(batch_cap, cache_tokens, chunk, *times, *watts)
+    replica = replica.capped(power_cap) if power_cap else replica
     place = Deployment(replicas, routing, prefix_cache, prefill_replicas, transfer)
     bound = _bound(within, lambda: serve(jobs, "fcfs", replica, deployment=place).summary())
     served = {}

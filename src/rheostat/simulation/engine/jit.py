@@ -2,7 +2,7 @@
 
 Numba keys its cache by the file of the function alone, so that a change in one it calls is not
 seen: old machine code then runs against new arrays.  Here the folder's name holds a hash of all
-sources of the engine.  It lies in the user's cache directory, or below ``NUMBA_CACHE_DIR``.
+sources of the engines.  It lies in the user's cache directory, or below ``NUMBA_CACHE_DIR``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from platformdirs import user_cache_path
 
 
 def _folder() -> str:
-    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    here = Path(__file__).parent
+    sources = [*sorted(here.rglob("*.py")), *sorted(here.with_name("serving").glob("*.py"))]
     digest = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()[:16]
     home = os.environ.get("NUMBA_CACHE_DIR") or user_cache_path("rheostat")
     return str(Path(home) / f"engine-{digest}")

@@ -20,11 +20,10 @@ from scipy.optimize import minimize
 
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
-from rheostat.simulation.serving.replica import Array, Replica
+from rheostat.simulation.serving.replica import TIMES, Array, Replica
 from rheostat.simulation.serving.serve import Served, serve
 
 Rows = NDArray[np.int64]
-TIMES = ("base_s", "request_s", "context_s", "prefill_s")
 STARTS, ROUNDS, STEPS = (1.0, 3.0), 2, 400
 FIRST_TOKEN = 0.3  # weight of first tokens beside whole answers
 WORST = 1.0  # a log error beyond this counts as this: one request shall not decide

@@ -12,12 +12,11 @@ B  running requests      C  tokens in their caches        q = base + request B +
 k steps without anybody coming or going take  k q + context B k (k - 1) / 2  seconds
 
 Waiting requests lie in a heap by (key, number), running ones in a heap by the step of their last
-token, which does not change while they run.  Two orders change while requests wait: the one that
-waits longest goes first once it waits longer than ``patience_s``, which leaves its entry in the
-heap, to be passed over; and the highest ratio of urgency to cost is looked for among all.  Urgency
-is the time waited (HRRN), or, where requests shall begin within a bound (``within_s``, each (n,)),
-1 + URGENT (1 + m)^3 (waited / bound)^SHARP until it has passed, m the hundredths of all that came
-which missed it, and 1 after it: who is late goes as cost alone says.
+token, which does not change while they run.  Three orders change while requests wait: the one that
+waits longest goes first once it waits longer than ``patience_s``; the highest ratio of waiting to
+cost is looked for among all (HRRN); and with latest moments to begin (``latest_s``, (n,)) who is
+next is chosen as `rheostat.simulation.serving.deadlines` says.  Who was taken out of turn leaves
+its entry in the heap, to be passed over.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from rheostat.simulation.engine.jit import compiled
+from rheostat.simulation.serving.deadlines import COSTLY, GIVEN_UP, leave, next_row, tree, wait
 
-URGENT, SHARP, HUNDRED = 1.5, 8.0, 100.0
 ABSENT, WAITING, PREFILLING, RUNNING, DONE = 0, 1, 2, 3, 4
 
 
@@ -81,33 +80,12 @@ def _until(gap_s: float, pace_s: float, growth_s: float) -> float:
 
 
 @compiled
-def _highest_ratio(
-    rows: Any,
-    waiting: int,
-    submit_s: Any,
-    cost: Any,
-    now: float,
-    within_s: Any,
-    missed: int,
-    came: int,
-) -> int:
-    """Place of the waiting request with the most urgency per cost; the first of equal ones.
-
-    ``missed`` of those that ``came`` began late; the more do, the more urgent are the others.
-    """
-    late = 0
-    for i in range(waiting):
-        late += now - submit_s[rows[i]] >= within_s[rows[i]]
-    urgent = URGENT * (1.0 + (missed + late) * HUNDRED / came) ** 3
+def _highest_ratio(rows: Any, waiting: int, submit_s: Any, cost: Any, now: float) -> int:
+    """Place of the waiting request with the most seconds waited per cost; the first of equals."""
     best, most = 0, -1.0
     for i in range(waiting):
-        row = rows[i]
-        waited_s, bound_s = now - submit_s[row], within_s[row]
-        urgency = 1.0 if bound_s < np.inf else waited_s
-        if waited_s < bound_s < np.inf:
-            urgency += urgent * (waited_s / bound_s) ** SHARP
-        ratio = urgency / cost[row]
-        if ratio > most or (ratio == most and row < rows[best]):
+        ratio = (now - submit_s[rows[i]]) / cost[rows[i]]
+        if ratio > most or (ratio == most and rows[i] < rows[best]):
             best, most = i, ratio
     return best
 
@@ -116,28 +94,40 @@ def _highest_ratio(
 def run(
     submit_s: Any, prompt: Any, output: Any, known: Any, keeps: bool, key: Any, batch_cap: int,
     cache_tokens: int, chunk: int, base_s: float, request_s: float, context_s: float,
-    prefill_s: float, patience_s: float, by_ratio: bool, within_s: Any,
+    prefill_s: float, patience_s: float, by_ratio: bool, latest_s: Any,
 ) -> Any:  # fmt: skip
     """First token and end of every request (s), seconds busy, with a queue, and returns.
 
     ``known`` are tokens of each prompt whose cache need not be computed, nor again when the request
-    was put back if ``keeps``; ``key`` is the cost where the highest ratio goes first.
+    was put back if ``keeps``; ``key`` is the cost in seconds where there are latest moments to
+    begin, and where the highest ratio goes first.
     """
     n = len(submit_s)
     first, end = np.full(n, np.nan), np.full(n, np.nan)
     state, left = np.zeros(n, np.int8), output.copy()
     last_step, todo = np.zeros(n, np.int64), np.zeros(n, np.int64)
     wait_key, wait_row, waiting = np.empty(3 * n + 1), np.empty(3 * n + 1, np.int64), 0
-    turns = by_ratio or patience_s < np.inf  # who is next changes while nobody comes or goes
+    bounded = bool((latest_s < np.inf).any())
+    ahead = tree(latest_s if bounded else latest_s[:1])
+    given_up, lost, begin_s = np.zeros(n, np.bool_), 0, 0.0
+    top_key, top_row, tops = np.empty(n + 1), np.empty(n + 1, np.int64), 0  # the costliest
+    turns = (
+        by_ratio or bounded or patience_s < np.inf
+    )  # who is next changes while nobody comes or goes
     queued, oldest = 0, 0  # those that wait; none before this one does
     over_key, over_row, ending = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int64), 0
     line, line_from, line_to = np.empty(batch_cap, np.int64), 0, 0  # prefilled in this order
     now, step, coming, running, cached, filled = 0.0, 0, 0, 0, 0, 0
-    busy_s, queued_s, returned, done, missed = 0.0, 0.0, 0, 0, 0
+    busy_s, queued_s, returned, done = 0.0, 0.0, 0, 0
     while done < n:
         while coming < n and submit_s[coming] <= now:
             waiting = _push(wait_key, wait_row, waiting, key[coming], coming)
             state[coming] = WAITING
+            if bounded:
+                wait(ahead, coming, key, latest_s)
+                tops = _push(top_key, top_row, tops, key[coming], coming)
+                if tops > 1 + COSTLY * coming:
+                    tops = _pop(top_key, top_row, tops)
             queued += 1
             coming += 1
         prefilling = line_to - line_from
@@ -146,19 +136,29 @@ def run(
                 waiting = _pop(wait_key, wait_row, waiting)
             while state[oldest] != WAITING:
                 oldest += 1
-            at, late = 0, now - submit_s[oldest] > patience_s
+            at, row = 0, wait_row[0]
             if by_ratio:
-                at = _highest_ratio(wait_row, waiting, submit_s, key, now, within_s, missed, coming)
-            row = oldest if late else wait_row[at]
+                at = _highest_ratio(wait_row, waiting, submit_s, key, now)
+                row = wait_row[at]
+            elif bounded:
+                step_s = base_s + request_s * running + context_s * cached + prefill_s * chunk
+                begin_s = now + step_s * filled / chunk
+                allowed = GIVEN_UP * coming - lost
+                row, more = next_row(ahead, row, key, begin_s, given_up, allowed, top_key[0])
+                lost += more
+            elif now - submit_s[oldest] > patience_s:
+                row = oldest
             need = prompt[row] + output[row] - left[row]
             if cached + filled + need + running > cache_tokens and running + prefilling > 0:
                 break
             if by_ratio:
-                missed += now - submit_s[row] >= within_s[row]
                 waiting -= 1
                 wait_row[at], wait_key[at] = wait_row[waiting], wait_key[waiting]
-            elif not late:
+            elif row == wait_row[0]:
                 waiting = _pop(wait_key, wait_row, waiting)
+            if bounded:
+                leave(ahead, row, key)
+                lost -= given_up[row] and begin_s <= latest_s[row]
             queued -= 1
             state[row], todo[row] = PREFILLING, need - known[row]
             filled += need
@@ -188,6 +188,8 @@ def run(
             state[worst] = WAITING
             queued += 1
             oldest = min(oldest, worst)
+            if bounded and not given_up[worst]:
+                wait(ahead, worst, key, latest_s)
             if waiting >= 2 * n:  # entries of those that were taken out of turn
                 waiting = _waiting_alone(wait_key, wait_row, waiting, state)
             waiting = _push(wait_key, wait_row, waiting, key[worst], worst)

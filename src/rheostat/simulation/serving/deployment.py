@@ -72,11 +72,11 @@ class Asked:
 class Admission:
     """Who of those that wait is next: keys (n,), and the rules that change with time.
 
-    ``within_s`` are seconds (n,) within which requests shall begin, infinite ones for no bound.
+    ``latest_s`` are the moments (n,) by which requests shall begin, infinite ones for no bound.
     """
 
     key: Array
-    within_s: Array
+    latest_s: Array
     patience_s: float = np.inf
     by_ratio: bool = False
 
@@ -120,7 +120,7 @@ def through(
         rest.submit, rest.prompt, rest.expected_s, PrefixBlocks.none(len(more)), d.replicas,
         "least-work", 0, replica.prefill_s,
     )  # fmt: skip
-    key = replace(admission, key=admission.key[more], within_s=admission.within_s[more])
+    key = replace(admission, key=admission.key[more], latest_s=admission.latest_s[more])
     late = _group(replica, rest, rest.prompt, where, key, keeps=False)
     made.end[more] = late.end
     made.busy_s += late.busy_s
@@ -145,7 +145,7 @@ def _group(
             asked.output[rows].astype(np.int64), known[rows].astype(np.int64), keeps,
             admission.key[rows], r.batch_cap, r.cache_tokens, r.chunk, r.base_s, r.request_s,
             r.context_s, r.prefill_s, float(admission.patience_s), admission.by_ratio,
-            admission.within_s[rows],
+            admission.latest_s[rows] - zero,
         )  # fmt: skip
         made.first[rows], made.end[rows] = first + zero, end + zero
         made.busy_s += busy_s

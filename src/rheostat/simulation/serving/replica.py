@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from rheostat.errors import DataError
 from rheostat.prediction.service_cost import StepTimes
 
 Array = NDArray[np.float64]
+TIMES = ("base_s", "request_s", "context_s", "prefill_s")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,27 @@ class Replica:
         ]
         if problems:
             raise DataError("Replica", problems)
+
+    def capped(self, power_cap_w: float) -> Replica:
+        """The same server under a power cap (W), as the serving law has it.
+
+        What a step draws above the idle power is work that takes the same energy at any power:
+        under a cap C a step takes (busy - idle) / (C - idle) times as long, where that is longer.
+
+        Examples
+        --------
+        >>> slow = Replica(base_s=0.01, idle_w=100.0, busy_w=600.0).capped(350.0)
+        >>> slow.base_s, slow.busy_w
+        (0.02, 350.0)
+
+        Raises `DataError` for a cap that leaves nothing above the idle power.
+        """
+        if not power_cap_w > self.idle_w:
+            problem = f"expected above the idle power of {self.idle_w:g} W, got {power_cap_w:g}"
+            raise DataError("power_cap_w", [problem])
+        slower = max(1.0, (self.busy_w - self.idle_w) / (power_cap_w - self.idle_w))
+        times = {name: slower * getattr(self, name) for name in TIMES}
+        return replace(self, **times, busy_w=min(self.busy_w, power_cap_w))
 
     def alone_s(self, prompt: Array, output: Array) -> Array:
         """Seconds that a request would take by itself, (n,)."""

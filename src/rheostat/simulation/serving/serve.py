@@ -33,7 +33,8 @@ of answers beforehand."""
 
 RANKED = ("shortest-answer", "cost", "hrrn")
 LEAST = 1e-9
-MARGIN = 0.97  # of a bound: who becomes urgent with others waits a little longer
+SLOWER = 1.2  # than at a full batch, as costs have it, a server may work off what waits
+SPARE = 0.01  # of a bound: what estimates are off by
 BY_RATIO = ("hrrn", "hrrn-oracle")
 COLUMNS = (
     Column("start_s", "s", Moment.START, "first token of the answer"),
@@ -112,9 +113,9 @@ def serve(  # noqa: PLR0913
     patience_s
         A request that has waited for longer goes first, the longest waiting of these.
     within_s
-        Bound within which 99 of 100 answers shall come: of those that wait the one goes first whose
-        cost, divided by an urgency that grows as the bound nears, is least; who cannot be answered
-        within it any more is not urgent again.
+        Bound within which 99 of 100 answers shall come: the request of the least expected cost goes
+        first that makes no other late, as `rheostat.simulation.serving.deadlines` says; for
+        ``shortest-prompt`` answers are expected to be as long as the mean.
     deployment
         How many replicas there are and who is sent where; one if None.  Without ``predicted`` the
         router takes every answer to be as long as the mean.
@@ -138,21 +139,21 @@ def serve(  # noqa: PLR0913
     _check(submit, prompt, output, replica, policy, predicted)
     length = np.full(len(submit), np.nan) if predicted is None else np.asarray(predicted, float)
     key = POLICIES[policy](submit, prompt, length, output, replica)
-    bounded = policy not in BY_RATIO and policy != "fcfs" and within_s < np.inf
-    by_ratio = policy in BY_RATIO or bounded
-    if by_ratio:
-        key = np.maximum(key, LEAST)
+    usual = np.full(len(output), output.mean()) if predicted is None else length
+    expected = replica.cost_s(prompt, usual)
+    by_ratio, latest = policy in BY_RATIO, np.full(len(submit), np.inf)
+    if within_s < np.inf and policy != "fcfs" and not by_ratio:
+        seen = output if policy.endswith("-oracle") else usual
+        key = SLOWER * replica.cost_s(prompt, seen)
+        latest = submit + (1.0 - SPARE) * within_s - _answering(replica, prompt, seen)
+        patience_s = np.inf
+    elif by_ratio:
+        key, patience_s = np.maximum(key, LEAST), np.inf
     elif head_start_s and policy != "fcfs":
         key = submit - submit.min() + head_start_s * np.log10(np.maximum(key, LEAST))
     else:
         key = key + ageing * (submit - submit.min())
-    usual = np.full(len(output), output.mean()) if predicted is None else length
-    expected = replica.cost_s(prompt, usual)
-    bound = np.full(len(submit), np.inf)
-    if bounded:
-        seen = output if policy.endswith("-oracle") else usual
-        bound = np.maximum(MARGIN * within_s - _answering(replica, prompt, seen), LEAST)
-    order = Admission(key, bound, np.inf if by_ratio else patience_s, by_ratio)
+    order = Admission(key, latest, patience_s, by_ratio)
     blocks = prefix_blocks(requests) if deployment.prefix_cache_tokens else None
     made = through(deployment, replica, Asked(submit, prompt, output, expected, blocks), order)
     late = {"ttft_s": made.first - submit, "latency_s": made.end - submit}
@@ -169,12 +170,15 @@ def serve(  # noqa: PLR0913
 
 
 def _answering(replica: Replica, prompt: Array, output: Array) -> Array:
-    """Seconds from admission to the last token where all places are taken, (n,).
+    """Seconds from the first prefilled token to the last of the answer, (n,).
 
-    By Little's law: one request of mean cost ends in every mean cost, and all places run.
+    While requests must be let in that waited long, those with long prompts: all places are taken,
+    or as many as prompts can be prefilled for, and every step prefills a whole chunk.
     """
-    places = min(replica.batch_cap, replica.cache_tokens / (prompt + output).mean())
-    return np.asarray(places * replica.cost_s(prompt, output).mean() * output / output.mean())
+    r, p, o = replica, prompt.mean(), output.mean()
+    running = min(r.batch_cap, r.cache_tokens / (p + o), r.chunk * o / p)
+    step_s = r.base_s + running * (r.request_s + r.context_s * (p + o / 2)) + r.chunk * r.prefill_s
+    return np.asarray((output + prompt / r.chunk) * step_s)
 
 
 def _check(
