@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-_CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+)(?::(\d+(?:\.\d+)?))?")
 _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGTPE]?)")
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
