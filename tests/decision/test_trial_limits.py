@@ -50,6 +50,8 @@ def test_a_placebo_needs_five_applications_of_eight_pairs_each(applications, run
     ([2.0, 2.0], 0.9, [0.5, 0.5]),
     ([0.0, np.nan, 8.0, 8.0], 0.1, [0.0, 0.0, 0.2, 0.2]),
     ([5.0, 5.0], 0.0, [0.0, 0.0]),
+    ([0.01, 0.01], 0.1, [0.1, 0.1]),  # however small the numbers of the knob are
+    ([0.0, 0.0], 0.1, [0.0, 0.0]),
 ])  # fmt: skip
 def test_nobody_takes_part_with_more_than_a_half_and_all_together_with_the_share(
     asked, share, chance
