@@ -10,9 +10,10 @@ import pytest
 
 from rheostat.core.jobs import Moment, Note
 from rheostat.core.vocabulary import table
-from rheostat.errors import DataError
+from rheostat.errors import DataError, FetchError
 from rheostat.measurement import command
 from rheostat.measurement.command import Command, parse
+from rheostat.measurement.fetch.resume import Resuming
 from rheostat.measurement.fetch.sources import ARCHIVE, SWF_LOGS, ZENODO, ArchiveSource, locate
 from rheostat.measurement.meters import meters
 from rheostat.measurement.runs.guess import (
@@ -204,6 +205,53 @@ def test_meters_come_in_the_order_in_which_they_are_believed():
     refused(lambda: meters(["a", "rapl", "b"]),
             *(f"meter: expected rapl, nvml, zeus, slurm, got '{x}'".removeprefix("meter: ")
               for x in "ab"))  # fmt: skip
+
+
+class Reply:
+    """What a server answers: a status, and so many bytes."""
+
+    def __init__(self, status, content=b"", **headers):
+        self.status_code, self.headers, self.raw = status, headers, self
+        self._pieces = [content, b""]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def read1(self, _):
+        return self._pieces.pop(0)
+
+    def raise_for_status(self):
+        return None
+
+
+def test_a_download_goes_on_or_begins_anew(tmp_path, monkeypatch):
+    replies, asked, told = [], [], []
+
+    def get(_, headers, **__):
+        asked.append(headers.get("Range"))
+        return replies.pop(0)
+
+    monkeypatch.setattr("requests.get", get)
+    part, out = tmp_path / "a.part", tmp_path / "a"
+    part.write_bytes(b"0123456789")
+    replies += [Reply(416), Reply(200, b"abc", **{"Content-Length": "5", "ETag": "t"}),
+                Reply(206, b"de", **{"Content-Length": "2"})]  # fmt: skip
+    Resuming(part, lambda *x: told.append(x))("http://x", out)
+    assert (out.read_bytes(), part.exists(), (tmp_path / "a.part.etag").exists()) == (
+        b"abcde", False, False)  # fmt: skip
+    assert (asked, told) == (["bytes=10-", None, "bytes=3-"], [(3, 5), (5, 5)])
+    replies += [
+        Reply(200, b"abc", **{"Content-Length": "5"}),
+        Reply(206, b"", **{"Content-Length": "2"}),
+    ]
+    with pytest.raises(FetchError) as error:
+        Resuming(part, attempts=2)("http://x", out)
+    assert str(error.value) == ("http://x: the connection was cut after 3 bytes: 5 were promised; "
+                                "they are kept, run the same command again to go on")  # fmt: skip
+    assert (Resuming(part).attempts, Resuming(part).timeout_s) == (3, 60.0)
 
 
 # --- programs that measure ---------------------------------------------------------------------

@@ -139,7 +139,7 @@ def _parts(lines: list[str], count: Cells) -> Iterator[_Part]:
         cells = _cells(rest)
         if cells and cells[0] == "Metric":
             inside, heads = True, [c.lower() for c in cells[1:]]
-        elif cells and inside and len(cells) > 1:
+        elif cells and inside:
             _take(part, cells, heads, count)
         elif not rest.startswith("+"):
             inside = False
