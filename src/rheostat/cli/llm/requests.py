@@ -99,6 +99,10 @@ def calibrate(
     batch_cap: Annotated[int, typer.Option(help="Requests that run at once.", min=1)] = 256,
     cache_tokens: Annotated[int, typer.Option(help="Tokens the cache holds.", min=1)] = 400_000,
     chunk: Annotated[int, typer.Option(help="Prompt tokens prefilled in a step.", min=1)] = 2048,
+    replicas: Annotated[
+        int,
+        typer.Option(help="Servers that answered, who had least to do next.", min=1),
+    ] = 1,
     column: o.Columns = None,
     json: o.Json = False,
 ) -> None:
@@ -110,11 +114,14 @@ def calibrate(
     from rheostat.cli.output import put_json, tell, tell_notes
     from rheostat.measurement.serving.traffic import read_recorded
     from rheostat.simulation.serving.calibrate import calibrate as fit_steps
+    from rheostat.simulation.serving.deployment import Deployment
     from rheostat.simulation.serving.replica import TIMES, Replica
 
     jobs = read_recorded(recorded, columns=o.pairs(column, "--column") if column else None)
     tell_notes(jobs.notes)
-    replica, errors = fit_steps(jobs, learn, Replica(batch_cap, cache_tokens, chunk))
+    replica, errors = fit_steps(
+        jobs, learn, Replica(batch_cap, cache_tokens, chunk), Deployment(replicas, "least-work")
+    )
     times = {name: getattr(replica, name) for name in TIMES}
     if json:
         put_json("rheostat.llm-calibrate/1", {"requests": len(jobs), "learned": learn, **times,

@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
+from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.replica import TIMES, Array, Replica
 from rheostat.simulation.serving.serve import Served, serve
 
@@ -30,7 +31,10 @@ WORST = 1.0  # a log error beyond this counts as this: one request shall not dec
 
 
 def calibrate(
-    recorded: JobTable, learn: int = 100, replica: Replica | None = None
+    recorded: JobTable,
+    learn: int = 100,
+    replica: Replica | None = None,
+    deployment: Deployment | None = None,
 ) -> tuple[Replica, dict[str, float]]:
     """A replica whose steps take what the recorded server's took.
 
@@ -43,6 +47,8 @@ def calibrate(
         How many of the first requests are learned from.
     replica
         Batch cap, chunk and tokens of the cache as the server was started with.
+    deployment
+        How many such replicas answered, and who was sent where; one if None.
 
     Returns
     -------
@@ -68,12 +74,13 @@ def calibrate(
         return replace(given, **times, cache_tokens=max(largest, cache))
 
     def misfit(x: Array) -> float:
-        return _misfit(serve(asked, "fcfs", of(x)), recorded, known)
+        return _misfit(serve(asked, "fcfs", of(x), deployment=deployment), recorded, known)
 
     start = np.log([getattr(given, name) for name in TIMES])
     fits = [_least(misfit, np.append(start + np.log(s), 0.0)) for s in STARTS]
     result = of(min(fits, key=misfit))
-    return result, _errors(serve(asked, "fcfs", result), recorded, np.arange(learn, len(recorded)))
+    served = serve(asked, "fcfs", result, deployment=deployment)
+    return result, _errors(served, recorded, np.arange(learn, len(recorded)))
 
 
 def _least(misfit: Callable[[Array], float], x: Array) -> Array:
@@ -84,22 +91,22 @@ def _least(misfit: Callable[[Array], float], x: Array) -> Array:
     return x
 
 
-def _latencies(requests: JobTable) -> tuple[Array, Array, Array]:
-    """Time to the first token, time per further token, time to the last, each (n,)."""
+def latencies(requests: JobTable) -> tuple[Array, Array, Array]:
+    """Seconds to the first token, per further token, and to the last, each (n,)."""
     submit, first, end = (requests.numpy(c) for c in ("submit_s", "start_s", "end_s"))
     more = np.maximum(requests.numpy("output_tokens") - 1, 1)
     return np.maximum(first - submit, 1e-3), (end - first) / more, np.maximum(end - submit, 1e-3)
 
 
 def _misfit(served: Served, recorded: JobTable, rows: Rows) -> float:
-    ours, theirs = _latencies(served.requests), _latencies(recorded)
+    ours, theirs = latencies(served.requests), latencies(recorded)
     first, whole = (np.abs(np.log(ours[k] / theirs[k]))[rows] for k in (0, 2))
     late = np.minimum(whole, WORST).mean() + FIRST_TOKEN * np.minimum(first, WORST).mean()
     return float(late)
 
 
 def _errors(served: Served, recorded: JobTable, rows: Rows) -> dict[str, float]:
-    ours, theirs = _latencies(served.requests), _latencies(recorded)
+    ours, theirs = latencies(served.requests), latencies(recorded)
     return {
         name: float(np.median(np.abs(a / np.maximum(b, 1e-9) - 1)[rows]))
         for name, a, b in zip(("ttft", "tpot", "latency"), ours, theirs, strict=True)
