@@ -149,6 +149,9 @@ def test_a_falling_budget_is_kept_before_it_falls() -> None:
     assert [(m.at_s, m.budget_w) for m in moments] == [(0.0, 600.0), (90.0, 300.0), (200.0, 500.0)]
     assert [float(m.spent.after.now_w.sum()) for m in moments] == [600.0, 300.0, 500.0]
     dips = Series((0.0, 5.0, 6.0), (9.0, 1.0, 9.0))
+    later = Series((0.0, 100.0, 200.0), (9.0, 5.0, 7.0))
+    assert planned(later, 0.0, 150.0, 60.0) == [(0.0, 9.0), (40.0, 5.0)]  # nothing after the end
+    assert planned(later, 50.0, 300.0, 10.0) == [(50.0, 9.0), (90.0, 5.0), (200.0, 7.0)]
     assert planned(dips, 0.0, 20.0, 2.0) == [(0.0, 9.0), (3.0, 1.0), (6.0, 9.0)]
 
 
