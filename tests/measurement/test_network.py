@@ -195,6 +195,28 @@ def test_a_log_with_a_gap_gives_its_longest_stretch(tmp_path):
     (tmp_path / "iterations.txt").write_text("".join(rows))
     run = read_network_run(tmp_path)
     assert run.iteration_s("job-0") == pytest.approx([1e-3] * 3)
+    assert [(n.count, n.dropped, "longest stretch" in n.message) for n in run.notes] == [
+        (1, True, True)]  # fmt: skip
+
+
+def test_a_parallel_simulation_has_a_log_per_process(tmp_path):
+    """One file or several, one of them empty: the same run."""
+    rows = [f"ITERATION {i} node {r} job 0 rank {r} time {1e6 * (i + 1) + r}\n"
+            for i in range(4) for r in range(3)]  # fmt: skip
+    for name, parts in (("one", [rows]), ("three", [rows[::2], [], [*rows[1::2], "odd\n"]])):
+        (tmp_path / name / "iteration-logs").mkdir(parents=True)
+        for k, part in enumerate(parts):
+            (tmp_path / name / "iteration-logs" / f"pe={k}.txt").write_text("".join(part))
+    one, three = (read_network_run(tmp_path / name) for name in ("one", "three"))
+    assert one.finished.equals(three.finished)
+    assert [n.rows for n in three.notes] == [(12,)]
+
+
+def test_an_iteration_that_ends_before_the_one_before_it_is_refused(tmp_path):
+    rows = [f"ITERATION {i} node 0 job 0 rank 0 time {t}\n" for i, t in enumerate((1e6, 2e6, 2e6))]
+    (tmp_path / "iterations.txt").write_text("".join(rows))
+    with pytest.raises(DataError, match="job-0: expected iterations one after the other"):
+        read_network_run(tmp_path)
 
 
 def test_links_with_and_without_a_kind(tmp_path):

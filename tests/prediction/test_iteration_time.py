@@ -48,6 +48,16 @@ def test_a_pattern_is_learned_and_kept_through_a_slip_and_a_change_of_level():
     assert np.mean(np.abs(last / times - 1.0)[rest]) > 0.08
 
 
+def test_most_of_a_pattern_is_forecast_once_it_came_four_times():
+    """What was held for chance at first does not hold the pattern back once it is one."""
+    missed = []
+    for seed in range(4):
+        times = noisy(np.tile([1.0] * 9 + [1.4], 5), 0.02, seed)
+        said, _, _ = one_ahead(AdaptiveForecaster(), times)
+        missed.append(1.4 - said[-1])
+    assert 0.0 < np.mean(missed) < 0.15
+
+
 def test_the_pattern_goes_on_while_nobody_looks():
     model = AdaptiveForecaster()
     for time_s in [1.0, 1.0, 1.0, 2.0] * 15:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
+from rheostat.prediction.iteration_time.smart_config import SmartConfig
 from rheostat.prediction.iteration_time.smart_forecaster import SmartForecaster
-from rheostat.prediction.iteration_time.smart_nets import SmartConfig, port_statistics
 
 torch = pytest.importorskip("torch")
 SMALL = {"hidden": 16, "heads": 2, "layers": 1, "prototypes": 8, "epochs": 12, "rate": 5e-3}
@@ -83,10 +83,60 @@ def test_the_convolution_is_the_closed_form():
     assert dense.sum(axis=1) == pytest.approx(np.ones(4))  # a ring: every degree is 3
 
 
-def test_statistics_of_ports_and_wrong_options():
-    windows = np.expm1(np.arange(5.0))[:, None, None] * np.ones((1, 2, 5))
-    assert port_statistics(windows)[0, ::5].tolist() == pytest.approx([2.0, 0.0, 4.0, 1.0, 3.0])
+def test_wrong_options():
     with pytest.raises(DataError, match=r"multiple of 8 heads.*patch"):
         SmartConfig(hidden=12, patch=9)
     with pytest.raises(DataError, match="or a path"):
         SmartConfig(language="/no/such/model")
+
+
+@pytest.fixture(scope="module")
+def small_model(tmp_path_factory) -> str:
+    """A causal language model of two layers with its words, as a folder."""
+    transformers = pytest.importorskip("transformers", reason="extra lm is not installed")
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    words = Tokenizer(WordLevel({"[UNK]": 0, "halo": 1, "up": 2, "down": 3}, unk_token="[UNK]"))
+    words.pre_tokenizer = Whitespace()
+    folder = tmp_path_factory.mktemp("model")
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
+    config = transformers.LlamaConfig(
+        hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, vocab_size=40)  # fmt: skip
+    transformers.LlamaModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+def test_a_line_read_once_counts_as_if_it_stood_before_the_patches(small_model):
+    from rheostat.prediction.iteration_time.smart_language import LocalModel
+
+    model = LocalModel(small_model)
+    lines, patches = ["halo up", "halo down down up halo"], torch.randn(2, 3, 16)
+    both = model(patches, lines)
+    for row, line in enumerate(lines):
+        tokens = torch.tensor([model.tokeniser(line)["input_ids"]])
+        before = model.model.get_input_embeddings()(tokens)
+        whole = model.model(inputs_embeds=torch.cat([before, patches[row : row + 1]], dim=1))
+        assert torch.allclose(both[row], whole.last_hidden_state[0, -3:], atol=1e-5)
+    assert not torch.allclose(both, model(patches, []), atol=1e-3)
+
+
+def test_a_local_model_is_frozen_and_random_weights_are_others(small_model):
+    features, times = driven(40)
+    said = {}
+    for name, changes in (
+        ("own", {}),
+        ("random", {"random_weights": True}),
+        ("one-layer", {"language_layers": 1}),
+        ("silent", {"prompt": False}),
+    ):
+        model = made(features, language=small_model, epochs=2, **changes)
+        body = model.net.words.body.model
+        before = [p.clone() for p in body.parameters()]
+        said[name] = asked(model, times)
+        assert all(torch.equal(a, b) for a, b in zip(before, body.parameters(), strict=True))
+        assert len(body.layers) == (1 if name == "one-layer" else 2)
+    for name in ("random", "one-layer", "silent"):
+        assert not np.allclose(said["own"][35:], said[name][35:], atol=1e-4)

@@ -172,7 +172,8 @@ def _run(folder: Path) -> NetworkRun:
 
 
 def _apps(run: NetworkRun, wanted: list[str] | None) -> list[str]:
-    """Applications that were asked for, or all that are long enough."""
+    """Applications that were asked for, or all that are long enough; others are named."""
+    from rheostat.cli.output import tell
     from rheostat.errors import DataError
     from rheostat.recipes.smart import LEAST
 
@@ -182,6 +183,8 @@ def _apps(run: NetworkRun, wanted: list[str] | None) -> list[str]:
     long = [a for a in known if len(run.iteration_s(a)) >= LEAST]
     if not (apps := wanted or long):
         raise DataError(run.name, [f"no application has {LEAST} iterations or more"])
+    for app in () if wanted else (a for a in known if a not in long):
+        tell(f"{app} is left out: expected {LEAST} iterations, got {len(run.iteration_s(app))}")
     return apps
 
 

@@ -7,7 +7,7 @@ each iteration, with what had been seen until then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import process_time
 from typing import Any
@@ -26,9 +26,10 @@ from rheostat.prediction.iteration_time.forecast import (
     Surroundings,
 )
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
+from rheostat.prediction.iteration_time.port_features import iteration_features
 from rheostat.prediction.iteration_time.simple_forecasters import BASELINES, SimpleForecaster
+from rheostat.prediction.iteration_time.smart_config import SmartConfig
 from rheostat.prediction.iteration_time.smart_forecaster import SmartForecaster
-from rheostat.prediction.iteration_time.smart_nets import SmartConfig, port_statistics
 
 OURS, LAST = "ours", "last"
 ALWAYS = ("last", "running-median", "mean-10")
@@ -287,10 +288,9 @@ def smart(
         raise DataError(run.name, ["expected net.conf and port telemetry for SMART"])
     finished = run.mark_s(app)
     end = np.searchsorted(run.ports.end_s, finished, side="right")
-    values = run.ports.values.reshape(len(run.ports.end_s), run.network.ports, -1)
-    features = np.stack([port_statistics(values[min(a, b - 1) : b])
-                         for a, b in pairwise(end.tolist())])  # fmt: skip
+    features = iteration_features(run.ports.values, pairwise(end.tolist()), run.network.peer)
     router, port = run.network.terminal_port(run.applications[app].terminals)
     train = int(TRAIN * (len(finished) - 1))
     return SmartForecaster(features, run.network.edges, router * run.network.radix + port, train,
-                           config=config, seed=seed, horizon=steps)  # fmt: skip
+                           config=replace(config or SmartConfig(), workload=app), seed=seed,
+                           horizon=steps)  # fmt: skip

@@ -111,6 +111,18 @@ class Dragonfly:
         """Directed edges between ports, (2, e): within a router, local links, global links."""
         return np.concatenate([self._within(), self._local(), self._wide()], axis=1)
 
+    @cached_property
+    def peer(self) -> Integers:
+        """Port at the other end of each port's link, (ports,); -1 where a terminal is.
+
+        >>> Dragonfly(3, 2, 1, 1).peer[:3].tolist()  # to the router beside, to group 1, a terminal
+        [3, 10, -1]
+        """
+        out = np.full(self.ports, -1)
+        source, target = np.concatenate([self._local(), self._wide()], axis=1)
+        out[source] = target
+        return out
+
     def port_graph(self) -> Graph:
         """Ports with their router and kind (local, global, terminal), and `edges`."""
         router, port = np.divmod(np.arange(self.ports), self.radix)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from rheostat.measurement.network.model_statistics import read_model_statistics
 from rheostat.measurement.network.network_jobs import NetworkJob, read_network_jobs
 from rheostat.measurement.network.port_series import PortSeries, read_ports
 
-LOGS = ("iterations.txt.gz", "iterations.txt", "iteration-logs/pe=0.txt", "iteration-logs")
+LOGS, LOG_PER_PROCESS = ("iterations.txt.gz", "iterations.txt"), "iteration-logs/pe=*.txt"
 PORTS = ("ports.npz",)
 BINARIES = ("ross-stats-analysis-lps.bin.gz", "ross-stats-analysis-lps.bin",
             "st/ross-stats-analysis-lps.bin")  # fmt: skip
@@ -71,9 +72,35 @@ class NetworkRun:
         Where marks are missing (iterations that a surrogate skipped), the longest stretch without
         a gap.
         """
+        return max(self._stretches(app), key=len)
+
+    def _stretches(self, app: str) -> list[Array]:
+        """Marks of an application, cut where some are missing."""
         iteration, when = application_marks(self.finished, self.applications[app].job)
-        pieces = np.split(when, np.flatnonzero(np.diff(iteration) != 1) + 1)
-        return max(pieces, key=len)
+        return np.split(when, np.flatnonzero(np.diff(iteration) != 1) + 1)
+
+    def checked(self) -> NetworkRun:
+        """With a note where marks are missing.
+
+        Raises
+        ------
+        DataError
+            An iteration ended no later than the one before it.
+        """
+        notes, problems = [], []
+        for app in self.applications:
+            stretches = self._stretches(app)
+            when = np.concatenate(stretches)
+            problems += [f"{app}: expected iterations one after the other, got one that ended at "
+                         f"{b:.9g} s, after one at {a:.9g} s" for a, b in pairwise(when.tolist())
+                         if b <= a][:1]  # fmt: skip
+            if len(stretches) > 1:
+                left = len(when) - max(map(len, stretches))
+                notes.append(Note(f"{app}: marks are missing, the longest stretch without a gap is "
+                                  "used, others are left out", (), left, True))  # fmt: skip
+        if problems:
+            raise DataError(self.name, problems)
+        return replace(self, notes=(*self.notes, *notes))
 
     def iteration_s(self, app: str) -> Array:
         """Seconds between the marks of an application."""
@@ -135,8 +162,9 @@ def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
     Parameters
     ----------
     folder
-        Holds an iteration log (``iterations.txt.gz`` or ``iteration-logs/pe=0.txt``), and what
-        there is of ``net.conf``, ``wl.conf`` with ``alloc.conf``, port telemetry (``ports.npz`` or
+        Holds an iteration log (``iterations.txt.gz``, or ``iteration-logs/pe=0.txt`` and those of
+        the other processes of a parallel simulation), and what there is of ``net.conf``,
+        ``wl.conf`` with ``alloc.conf``, port telemetry (``ports.npz`` or
         ``ross-stats-analysis-lps.bin``) and ``dragonfly-link-stats``.
     ports
         Read the port telemetry, which is most of the bytes.
@@ -150,18 +178,27 @@ def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
     if not folder.is_dir():
         what = describe_file(folder) if folder.is_file() else "nothing there"
         raise DataError(str(folder), [f"expected a folder of a simulated run, got {what}"])
-    log = _first(folder, LOGS)
-    if log is None:
-        raise DataError(
-            str(folder), [f"expected an iteration log ({', '.join(LOGS[:3])}), got none"]
-        )
-    finished, notes = read_iteration_log(log)
+    if not (logs := iteration_logs(folder)):
+        expected = ", ".join((*LOGS, LOG_PER_PROCESS))
+        raise DataError(str(folder), [f"expected an iteration log ({expected}), got none"])
+    finished, notes = read_iteration_log(*logs)
     network = read_dragonfly(folder / "net.conf") if (folder / "net.conf").exists() else None
     jobs = _jobs(folder, finished, network)
     links = _first(folder, LINKS)
     frame, more = read_link_statistics(links) if links is not None else (None, [])
     series = _ports(folder, network) if ports else None
-    return NetworkRun(folder.name, finished, jobs, network, series, frame, (*notes, *more))
+    run = NetworkRun(folder.name, finished, jobs, network, series, frame, (*notes, *more))
+    return run.checked()
+
+
+def iteration_logs(folder: Path) -> list[Path]:
+    """Iteration logs of a folder: one, or one per process of a parallel simulation.
+
+    A process without ranks writes none or an empty one.
+    """
+    one = _first(folder, LOGS)
+    each = [p for p in sorted(folder.glob(LOG_PER_PROCESS)) if p.stat().st_size]
+    return each if one is None else [one]
 
 
 def _first(folder: Path, names: Sequence[str]) -> Path | None:

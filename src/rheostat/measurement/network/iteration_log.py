@@ -20,13 +20,14 @@ NAMES = ("iteration", "terminal", "job", "rank", "time_s")
 NS = 1e-9
 
 
-def read_iteration_log(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
+def read_iteration_log(*paths: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     r"""Marks ``ITERATION i node n job j rank r time ns``, plain or gzip.
 
     Parameters
     ----------
-    path
-        ``iteration-logs/pe=0.txt`` of a run, or several of them one after the other.
+    *paths
+        ``iteration-logs/pe=0.txt`` of a run, or one per process of a parallel simulation; rows in
+        notes are counted through all of them.
 
     Returns
     -------
@@ -49,8 +50,11 @@ def read_iteration_log(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     >>> read_iteration_log(file)[0].rows()
     [(0, 5, 0, 1, 0.0025)]
     """
-    records = Records(path)
-    rows = list(records)
+    records = [Records(path) for path in paths]
+    rows: list[tuple[int, str]] = []
+    for lines in records:
+        begin = rows[-1][0] + 1 if rows else 0
+        rows += [(begin + row, text) for row, text in lines]
     frame = pl.DataFrame(
         {"row": [r for r, _ in rows], "text": [t for _, t in rows]},
         schema={"row": pl.Int64, "text": pl.String},
@@ -62,9 +66,9 @@ def read_iteration_log(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     )
     good = frame.filter(pl.col("time_s").is_finite() & (pl.col("time_s") >= 0))
     if not good.height:
-        raise DataError(str(path), ["expected lines ITERATION i node n job j rank r time ns",
+        raise DataError(str(paths[0]), ["expected lines ITERATION i node n job j rank r time ns",
                                     f"got none in {frame.height} lines"])  # fmt: skip
-    notes = records.notes
+    notes = [n for lines in records for n in lines.notes]
     if odd := sorted(set(frame["row"]) - set(good["row"])):
         notes.append(note_rows("the line is no iteration mark", odd, dropped=True))
     once = good.unique(["job", "iteration", "rank"], keep="first", maintain_order=True)

@@ -137,7 +137,10 @@ class AdaptiveForecaster:
         """Each step ahead by its own errors; what was said h + 1 iterations ago is due now."""
         self.asked.append(said)
         del self.asked[: -self.horizon]
-        for h in range(len(self.asked)):
-            loss = np.abs(z - self.asked[-1 - h][h]) / self.scale
-            moved = self.weights[h] * np.exp(-RATE * np.minimum(loss - loss.min(), WORST))
-            self.weights[h] = (1.0 - SHARE) * moved / moved.sum() + SHARE / len(EXPERTS)
+        n = len(self.asked)
+        due = np.array([self.asked[-1 - h][h] for h in range(n)])
+        loss = np.abs(z - due) / self.scale
+        loss = np.minimum(loss - loss.min(axis=1, keepdims=True), WORST)
+        moved = self.weights[:n] * np.exp(-RATE * loss)
+        moved /= moved.sum(axis=1, keepdims=True)
+        self.weights[:n] = (1.0 - SHARE) * moved + SHARE / len(EXPERTS)

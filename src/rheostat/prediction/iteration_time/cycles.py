@@ -22,7 +22,8 @@ DEGREES = 4.0
 POWER = -(DEGREES + 1.0) / 2.0
 PRIOR = (0.3, 4.0)
 """Iterations of a phase that count for half its deviation: few where phases differ by much more
-than the noise."""
+than the noise (empirical Bayes, Efron and Morris 1973), worked out anew at every iteration, so that
+a pattern once recognised is used in full."""
 MEMORY = 40.0
 """Iterations over which levels and phases forget."""
 FORGET = 0.99
@@ -46,6 +47,7 @@ class CycleBank:
         self.slip = np.full((longest, 1), SLIP)
         self.belief[:, 0] = 1.0
         self.mean, self.count = np.zeros(shape), np.zeros(shape)
+        self.unshrunk = np.zeros(shape)
         self.level = np.zeros(longest)
         self.scale = np.full(longest, 0.1)
         self.score = np.log(0.9) * np.arange(longest)
@@ -59,12 +61,20 @@ class CycleBank:
     def deviation(self, steps: int, k: int) -> Array:
         """Medians of the deviation from the level for the next ``steps`` iterations, period k."""
         order = np.argsort(self.mean[k, : k + 1])
-        belief, rows = self.belief[k], np.empty((steps, k + 1))
-        for h in range(steps):
-            rows[h] = belief[order]
-            belief = self._moved(belief[None], k)[0][0]
+        rows = self._ahead(steps, k)[:, order]
         place = (np.cumsum(rows, axis=1) < 0.5 * rows.sum(axis=1)[:, None]).sum(axis=1)
         return np.asarray(self.mean[k, order[place]])
+
+    def _ahead(self, steps: int, k: int) -> Array:
+        """Beliefs of period k for the next ``steps`` iterations, (steps, k + 1).
+
+        An iteration is a circular convolution, of all steps at once a power of its transform.
+        """
+        kernel = np.zeros(k + 1)
+        np.add.at(kernel, np.arange(3) % (k + 1), [1.0, 1.0 / self.slip[k, 0] - 2.0, 1.0])
+        move = np.fft.fft(self.slip[k, 0] * kernel)
+        spectrum = np.fft.fft(self.belief[k, : k + 1]) * move ** np.arange(steps)[:, None]
+        return np.asarray(np.fft.ifft(spectrum).real)
 
     def forecast(self, steps: int) -> Array:
         """Log times of the next ``steps`` iterations."""
@@ -111,9 +121,12 @@ class CycleBank:
         odd = 0.5 * (self.slipped * weight).sum(axis=1, keepdims=True) / likely[:, None]
         self.slip += (odd - self.slip) / (TRUST + self.total)
         self.count = np.minimum(self.count + belief, MEMORY)
-        between = (self.mean**2).sum(axis=1) / self.periods
+        away = (z - self.level)[:, None] - self.unshrunk
+        self.unshrunk += belief * away / np.maximum(self.count, 1.0)
+        noise = self.scale[:, None] ** 2 / np.maximum(self.count, 1.0)
+        between = ((self.unshrunk**2 - noise) * self.inside).sum(axis=1) / self.periods
         prior = np.clip(self.scale**2 / np.maximum(between, 1e-12), *PRIOR)
-        self.mean += belief * distance / (self.count + prior[:, None])
+        self.mean = self.unshrunk * self.count / (self.count + prior[:, None])
         clipped = np.clip(error, -3.0 * self.scale, 3.0 * self.scale)
         self.seen += 1
         self.total += 1

@@ -11,8 +11,9 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 
-STEP = 0.03
-"""How far one miss moves the level."""
+STEP, OVERLAP = 0.05, 0.25
+"""How far one miss moves the level, and the power of the steps ahead by which that is divided: far
+ahead answers overlap and miss together, so that one says less."""
 MEMORY = 120
 """Errors from which the quantile is taken."""
 LEAST, FIRST = 8, 2.5
@@ -34,17 +35,20 @@ class AdaptiveIntervals:
     def __init__(self, horizon: int, coverage: float = 0.9) -> None:
         self.horizon, self.coverage = horizon, coverage
         self.level = np.full(horizon, coverage)
+        self.rate = STEP / np.arange(1.0, horizon + 1.0) ** OVERLAP
         self.errors: list[list[float]] = [[] for _ in range(horizon)]
+        self.scales: Array | None = None
         self.pending: list[tuple[Array, Array, Array, float]] = []
 
     def width(self, scale: float) -> Array:
         """Half widths for answers whose errors are expected to be about ``scale``."""
-        widths, one = np.empty(self.horizon), FIRST
-        for h, seen in enumerate(self.errors):
-            if len(seen) >= LEAST:
-                one = _quantile(np.array(seen), self.level[h])
-            widths[h] = one * scale
-        return widths
+        if self.scales is None:  # worked out once per iteration
+            self.scales, one = np.empty(self.horizon), FIRST
+            for h, seen in enumerate(self.errors):
+                if len(seen) >= LEAST:
+                    one = _quantile(np.array(seen), self.level[h])
+                self.scales[h] = one
+        return self.scales * scale
 
     def answered(
         self, log_time: Array, scale: float, below: Array | float = 0.0
@@ -71,11 +75,12 @@ class AdaptiveIntervals:
 
     def observe(self, log_time: float) -> None:
         """The truth of the iteration that was one step ahead at the last answer."""
+        self.scales = None
         for h in range(min(self.horizon, len(self.pending))):
             centre, low, high, scale = self.pending[-1 - h]
             error = abs(log_time - centre[h])
             missed = float(not low[h] <= log_time <= high[h])
-            self.level[h] += STEP * (missed - (1.0 - self.coverage))
+            self.level[h] += self.rate[h] * (missed - (1.0 - self.coverage))
             self.level[h] = min(max(self.level[h], 0.5), 1.0)
             self.errors[h].append(float(error) / scale)
             del self.errors[h][:-MEMORY]

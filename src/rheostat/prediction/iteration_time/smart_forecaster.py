@@ -15,7 +15,8 @@ from rheostat.prediction.iteration_time.forecast import (
     Surroundings,
 )
 from rheostat.prediction.iteration_time.interval import AdaptiveIntervals
-from rheostat.prediction.iteration_time.smart_nets import SmartConfig, make_net
+from rheostat.prediction.iteration_time.smart_config import SmartConfig
+from rheostat.prediction.iteration_time.smart_nets import make_net
 
 
 class SmartForecaster:

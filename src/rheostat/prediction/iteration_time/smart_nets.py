@@ -5,84 +5,18 @@ series of iteration times goes, in patches, through a frozen language model by r
 (Time-LLM: patches attend to prototypes of words); both are fused by one layer.
 
 What is not public is chosen here and named in the options: the loss (mean absolute error), the
-learning rate, the number of epochs.  A port has 25 features, not 45: CODES counts one queue where
-the published data had four.
+learning rate, the number of epochs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rheostat._optional import require
-from rheostat.core.outcome import Array
-from rheostat.errors import DataError
-
-LANGUAGE = ("none", "random", "patch")
-NETS = ("smart", "lstm", "dcrnn")
-
-
-@dataclass(frozen=True)
-class SmartConfig:
-    """Sizes and training; as published where that is known.
-
-    Parameters
-    ----------
-    net
-        ``smart``, or of the baselines ``lstm`` (series alone) and ``dcrnn``.
-    language
-        ``none``, ``random`` (frozen random weights), ``patch`` (a small transformer that learns),
-        or the path of a local model: a folder, or a GGUF file.
-    hidden, heads, layers
-        Width, attention heads, layers of encoder and of decoder.
-    look_back, snapshots
-        Iteration times and graph states that an answer sees.
-    patch
-        Iterations of a patch; patches overlap by all but one.
-    prototypes
-        Words that patches attend to.
-    language_layers
-        Layers of the language model that are used; 0: all.
-    epochs, rate
-        Of the first training.
-    tune_every, tune_steps
-        Iterations between two trainings online, and their steps.
-    """
-
-    net: str = "smart"
-    language: str = "none"
-    hidden: int = 128
-    heads: int = 8
-    layers: int = 2
-    look_back: int = 8
-    snapshots: int = 2
-    patch: int = 2
-    prototypes: int = 100
-    language_layers: int = 0
-    epochs: int = 20
-    rate: float = 1e-3
-    tune_every: int = 8
-    tune_steps: int = 4
-
-    def __post_init__(self) -> None:
-        problems = []
-        if self.net not in NETS:
-            problems.append(f"net: expected {', '.join(NETS)}, got {self.net!r}")
-        if self.language not in LANGUAGE and not Path(self.language).exists():
-            problems.append(
-                f"language: expected {', '.join(LANGUAGE)} or a path, got {self.language}"
-            )
-        if self.hidden % self.heads:
-            problems.append(f"hidden: expected a multiple of {self.heads} heads, got {self.hidden}")
-        if self.patch > self.look_back:
-            problems.append(
-                f"patch: expected at most look_back ({self.look_back}), got {self.patch}"
-            )
-        if problems:
-            raise DataError("SMART", problems)
+from rheostat.prediction.iteration_time.smart_config import SmartConfig
+from rheostat.prediction.iteration_time.smart_language import language_part
 
 
 def normalised_edges(edges: Any, nodes: int) -> Any:
@@ -189,74 +123,3 @@ def make_net(config: SmartConfig, features: int, edges: Any, active: Any, nodes:
             return self.out(state[:, chosen]).mean(dim=(1, 2))
 
     return {"smart": SmartNet, "lstm": SeriesNet, "dcrnn": DiffusionNet}[config.net]()
-
-
-def language_part(config: SmartConfig) -> Any:
-    """A module from series (batch, look_back) to (batch, hidden) by patches; None without one."""
-    if config.language == "none":
-        return None
-    torch = require("torch", extra="network")
-    nn = torch.nn
-    d, patches = config.hidden, config.look_back - config.patch + 1
-    body, vocabulary, width = _body(config)
-
-    class Reprogrammed(nn.Module):  # type: ignore[misc, name-defined]
-        """Patches attend to prototypes, linear maps of the words' embeddings, as in Time-LLM."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.body = body  # a module of ours is trained with the rest, unless it is frozen
-            self.embed = nn.Linear(config.patch, width)
-            self.prototypes = nn.Linear(len(vocabulary), config.prototypes, bias=False)
-            self.attend = nn.MultiheadAttention(width, 1, batch_first=True)
-            self.out = nn.Linear(patches * width, d)
-
-        def forward(self, series: Any) -> Any:
-            middle, scale = series.mean(1, keepdim=True), series.std(1, keepdim=True) + 1e-3
-            embedded = self.embed(((series - middle) / scale).unfold(1, config.patch, 1))
-            words = self.prototypes(vocabulary.T).T[None].expand(len(series), -1, -1)
-            asked = self.attend(embedded, words, words)[0]
-            return self.out(self.body(asked).flatten(1))
-
-    return Reprogrammed()
-
-
-def _body(config: SmartConfig) -> tuple[Any, Any, int]:
-    """(function from (batch, patches, width) to the same, word embeddings, width)."""
-    torch = require("torch", extra="network")
-    if config.language not in LANGUAGE:
-        return _local_model(config)
-    layer = torch.nn.TransformerEncoderLayer(config.hidden, config.heads, 2 * config.hidden,
-                                             dropout=0.0, batch_first=True)  # fmt: skip
-    encoder = torch.nn.TransformerEncoder(layer, config.layers, enable_nested_tensor=False)
-    if config.language == "random":
-        encoder.requires_grad_(False)
-    return encoder, torch.randn(4 * config.prototypes, config.hidden), config.hidden
-
-
-def _local_model(config: SmartConfig) -> tuple[Any, Any, int]:
-    """A causal language model from a folder or a GGUF file, frozen; nothing is fetched."""
-    transformers = require("transformers", extra="lm")
-    path = Path(config.language)
-    where, given = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
-    model = transformers.AutoModel.from_pretrained(where, local_files_only=True, **given)
-    model.requires_grad_(False).eval()
-    if config.language_layers:
-        model.layers = model.layers[: config.language_layers]
-    words = model.get_input_embeddings().weight.detach().float()
-    step = max(1, len(words) // 2000)
-
-    def body(asked: Any) -> Any:
-        return model(inputs_embeds=asked, use_cache=False).last_hidden_state
-
-    return body, words[::step], words.shape[1]
-
-
-def port_statistics(windows: Array) -> Array:
-    """(windows, ports, 5) to (ports, 25): mean, least, most and quartiles of each quantity, log."""
-    if not len(windows):
-        return np.zeros((windows.shape[1], 25))
-    values = np.log1p(windows)
-    quartiles = np.quantile(values, [0.25, 0.75], axis=0)
-    parts = [values.mean(0), values.min(0), values.max(0), *quartiles]
-    return np.concatenate(parts, axis=1)
