@@ -99,4 +99,4 @@ def test_figures_of_the_published_systems_stand_on_the_page() -> None:
     report = search_report([ROW], ROW, {"seconds": 1.0, "cpu_s": 1.0}, {}, chains=facts)
     grids = {s.title: s.grid.rows for s in report.sections if s.grid}
     assert grids["energy-reduction@k"] == ((1, -0.1, 0.1),)
-    assert grids["chains of the model"] == ((0, 2, 1, True, "a"),)
+    assert grids["chains of the model"] == ((0, "m", 2, 1, True, "a"),)
