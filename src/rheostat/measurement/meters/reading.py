@@ -134,7 +134,6 @@ class EnergyAccumulator:
         if odd < 0 or not 0 <= value - odd <= self.domain.most_w * max(t_s - before, 1e-3):
             return False
         self.last_s, self._last = self._odd
-        self._odd = None
         self.glitches -= 1
         self.gaps += 1
         return True
