@@ -324,6 +324,9 @@ def test_a_record_in_full(tmp_path):
     assert clean.notes == ()
     refused(lambda: read_graph_records(written(tmp_path / "n.jsonl", "{}\n[]\n")),
             "expected records with cfg, nodes, edges, cpu, got none in 2")  # fmt: skip
+    (tmp_path / "e.gz").write_bytes(gzip.compress(b""))
+    refused(lambda: read_graph_records(tmp_path / "e.gz"),
+            "expected records with cfg, nodes, edges, cpu, got none in 0")  # fmt: skip
 
 
 JUSTUS = "device,batchsize,precision,timeUsed_median,opt_None,opt_SGD,act_None,act_relu"
