@@ -18,6 +18,7 @@ import pytest
 from rheostat.decision.serving.dispatch_queue import DispatchQueue
 from rheostat.decision.serving.proxy import ServingProxy, proxy_app
 from rheostat.decision.serving.service_order import ServiceOrder
+from rheostat.decision.serving.waiting_line import BoundLine
 
 httpx = pytest.importorskip("httpx2", reason="the extra proxy is not installed")
 uvicorn = pytest.importorskip("uvicorn", reason="the extra proxy is not installed")
@@ -96,10 +97,10 @@ async def listening(app):
 
 
 @contextlib.asynccontextmanager
-async def front(*upstreams, in_flight=1, most_waiting=1000, order=None, **options):
+async def front(*upstreams, in_flight=1, most_waiting=1000, order=None, line=None, **options):
     """A proxy that listens, and a client of it."""
     async with httpx.AsyncClient(trust_env=False) as out:  # drops idle connections after 5 s
-        queue = DispatchQueue(len(upstreams), in_flight, most_waiting)
+        queue = DispatchQueue(len(upstreams), in_flight, most_waiting, line)
         proxy = ServingProxy(upstreams, order or ServiceOrder(), queue, out, **options)
         async with listening(proxy_app(proxy)) as url:
             limits = httpx.Limits(max_connections=None)
@@ -137,6 +138,34 @@ def test_those_that_wait_are_asked_for_in_the_order_of_their_cost(policy, first)
             answers = await asyncio.gather(*jobs)
             assert {a.status_code for a in answers} == {200}
             assert script.begun[1] == first
+            assert p.queue.running == [0]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("bound_s", "begun"), [(1e4, ["3", "60", "900"]), (1e-3, ["60", "3", "900"])]
+)
+def test_within_a_bound_the_cheapest_go_first_only_as_long_as_nobody_is_late(bound_s, begun):
+    """Where all are late, who came first goes first, but for the costliest, which is given up."""
+
+    async def run():
+        script, line = Script(), BoundLine(1, 1, bound_s)
+        async with (
+            listening(script) as url,
+            front(url, order=ServiceOrder(), line=line, by_cost=True) as (p, client),
+        ):
+            script.hold.clear()
+            jobs = [asyncio.ensure_future(ask(client, "answer 1"))]
+            await until(lambda: script.begun)
+            for i, tokens in enumerate((900, 60, 3)):
+                jobs.append(asyncio.ensure_future(ask(client, f"answer {tokens}",
+                                                      max_tokens=tokens)))  # fmt: skip
+                await until(lambda i=i: p.queue.waiting == i + 1)
+            script.hold.set()
+            answers = await asyncio.gather(*jobs)
+            assert {a.status_code for a in answers} == {200}
+            assert script.begun[1:] == [f"answer {n}" for n in begun]
             assert p.queue.running == [0]
 
     asyncio.run(run())

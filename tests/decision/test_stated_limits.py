@@ -177,7 +177,7 @@ def test_those_that_leave_a_queue_do_not_stay_in_it() -> None:
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
                 assert queue.waiting == left
-                assert queue.waiting <= len(queue._heap) <= 2 * left + 100
+                assert queue.waiting <= len(queue._line._heap) <= 2 * left + 100
 
     asyncio.run(run())
 
@@ -222,7 +222,7 @@ def test_the_order_of_a_queue_holds_after_many_have_left_it() -> None:
             for key in keys[:220]:
                 waiting[key].cancel()
             await asyncio.wait([waiting[key] for key in keys[:220]])
-            assert len(queue._heap) < 300
+            assert len(queue._line._heap) < 300
         await asyncio.gather(*(waiting[key] for key in keys[220:]))
         assert served == sorted(keys[220:])
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat import table
+from rheostat.decision.serving.waiting_line import COSTLY, GIVEN_UP
 from rheostat.errors import DataError
 from rheostat.simulation.serving.continuous_batching import run
-from rheostat.simulation.serving.deadlines import COSTLY, GIVEN_UP
 from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.routing import BLOCK, ROUTINGS, PrefixBlocks, routed

@@ -43,6 +43,13 @@ def proxy(
         float,
         typer.Option(help="Seconds that a request of a tenth of the cost goes before.", min=0.0),
     ] = 100.0,
+    within: Annotated[
+        str,
+        typer.Option(
+            help="Bound for 99 of 100 answers, as 90s: cheap requests first as long as no other is "
+            "late for it; or as 1.2x, times what first come, first served would need."
+        ),
+    ] = "",
     step: Annotated[
         str, typer.Option(help="Seconds of a step, as rheostat llm calibrate prints them.")
     ] = "8e-3,20e-6,22e-9,22e-6",
@@ -78,7 +85,7 @@ def proxy(
 
     known: PromptLength | None = persist.load(model, ["prompt-length"]) if model else None
     front = _proxy(upstream, priority, _order(policy, head_start, step, in_flight, known),
-                   in_flight, waiting, timeout, body_limit)  # fmt: skip
+                   in_flight, waiting, timeout, body_limit, within)  # fmt: skip
     try:
         _run(front, host, port, stop_after)
     finally:
@@ -105,11 +112,13 @@ def _order(policy: str, head_start_s: float, step: str, batch_cap: int, known: A
 
 def _proxy(
     upstreams: list[str], priority: str, order: Any, in_flight: int, waiting: int,
-    timeout_s: float, most_bytes: int,
+    timeout_s: float, most_bytes: int, within: str = "",
 ) -> ServingProxy:  # fmt: skip
     from rheostat._optional import require
+    from rheostat.cli.llm.bound import bound
     from rheostat.decision.serving.dispatch_queue import DispatchQueue
     from rheostat.decision.serving.proxy import PRIORITY, ServingProxy
+    from rheostat.decision.serving.waiting_line import BoundLine, KeyLine
     from rheostat.errors import DataError
 
     httpx = require("httpx2", extra="proxy")
@@ -117,14 +126,19 @@ def _proxy(
                 if not u.startswith(("http://", "https://"))]  # fmt: skip
     if priority and priority not in PRIORITY:
         problems.append(f"--priority: expected {' or '.join(PRIORITY)}, got {priority!r}")
+    if within and priority:
+        problems.append("--within holds requests here: expected no --priority beside it")
+    if within and order.policy != "cost":
+        problems.append(f"--within needs costs: expected --policy cost, got {order.policy}")
     if problems:
         raise DataError("llm proxy", problems)
-    queue = DispatchQueue(len(upstreams), 10**9 if priority else in_flight, waiting)
+    line = BoundLine(len(upstreams), in_flight, *bound(within)) if within else KeyLine()
+    queue = DispatchQueue(len(upstreams), 10**9 if priority else in_flight, waiting, line)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=2 * in_flight,
                           keepalive_expiry=IDLE_S)  # fmt: skip
     client = httpx.AsyncClient(limits=limits, trust_env=False)
     bare = [u.rstrip("/").removesuffix("/v1") for u in upstreams]
-    return ServingProxy(bare, order, queue, client, priority, timeout_s, most_bytes)
+    return ServingProxy(bare, order, queue, client, priority, timeout_s, most_bytes, bool(within))
 
 
 def _run(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None:

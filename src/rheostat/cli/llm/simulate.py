@@ -158,19 +158,10 @@ def simulate(
 
 def _bound(text: str, first_come: Callable[[], Mapping[str, float]]) -> float:
     """Seconds of ``--within``: infinite if empty, as a duration, or times the p99 of FCFS."""
-    from rheostat.core.units import parse_duration
-    from rheostat.errors import DataError
+    from rheostat.cli.llm.bound import bound
 
-    if not text:
-        return float("inf")
-    try:
-        times = float(text[:-1]) if text.endswith("x") else 0.0
-        seconds = times * first_come()["p99_s"] if times else parse_duration(text)
-    except ValueError as error:
-        raise DataError("--within", [f"expected as 90s or 1.2x, got {text!r}"]) from error
-    if not 0 < seconds < float("inf"):
-        raise DataError("--within", [f"expected above 0, as 90s or 1.2x, got {text!r}"])
-    return seconds
+    seconds, times = bound(text)
+    return times * first_come()["p99_s"] if times else seconds
 
 
 def _times(served: Served) -> tuple[Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""`DispatchQueue`: requests wait here for a place at a server, the least key first.
+"""`DispatchQueue`: requests wait here for a place at a server, in an order of the line's choice.
 
 Each server runs so many requests at once.  Leaving the block of `DispatchQueue.place`, however that
 happens, gives the place to the next, and a request that no longer wants one leaves the queue.
@@ -7,10 +7,11 @@ happens, gives the place to the next, and a request that no longer wants one lea
 from __future__ import annotations
 
 import asyncio
-import heapq
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
+
+from rheostat.decision.serving.waiting_line import KeyLine, WaitingLine
 
 
 class QueueFullError(Exception):
@@ -18,7 +19,7 @@ class QueueFullError(Exception):
 
 
 class DispatchQueue:
-    """Places at servers, given out by key.
+    """Places at servers, given out one by one.
 
     Parameters
     ----------
@@ -28,23 +29,28 @@ class DispatchQueue:
         Requests that each runs at once, at most.
     most_waiting
         Requests that wait, at most; a further one is a `QueueFullError`.
+    line
+        Who is next; the least key if None.
     """
 
-    def __init__(self, servers: int, in_flight: int, most_waiting: int = 10_000) -> None:
+    def __init__(
+        self, servers: int, in_flight: int, most_waiting: int = 10_000,
+        line: WaitingLine | None = None,
+    ) -> None:  # fmt: skip
         self.running = [0] * servers
         self.waiting = 0
         self.in_flight = in_flight
         self.most_waiting = most_waiting
         self._resting = [0.0] * servers
-        self._heap: list[tuple[float, int, asyncio.Future[int]]] = []
-        self._count = 0
+        self._line = line or KeyLine()
 
     @asynccontextmanager
     async def place(self, key: float) -> AsyncIterator[int]:
         """Wait for a place; the number of the server."""
-        server = await self._given(key)
+        server, began = await self._given(key), monotonic()
         try:
             yield server
+            self._line.ended(key, monotonic() - began)
         finally:
             self._leave(server)
 
@@ -61,8 +67,7 @@ class DispatchQueue:
         if self.waiting >= self.most_waiting and self._free() is None:
             raise QueueFullError
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._count += 1
-        heapq.heappush(self._heap, (key, self._count, future))
+        self._line.push(key, future)
         self.waiting += 1
         self._next()
         try:
@@ -70,7 +75,7 @@ class DispatchQueue:
         except asyncio.CancelledError:
             if future.cancelled():
                 self.waiting -= 1
-                self._clean()
+                self._line.drop(future)
             else:  # the place came in the same moment
                 self._leave(future.result())
             raise
@@ -81,21 +86,13 @@ class DispatchQueue:
 
     def _next(self) -> None:
         """Hand free places to those that wait."""
-        while self._heap and (server := self._free()) is not None:
-            _, _, future = heapq.heappop(self._heap)
-            if not future.done():
-                self.running[server] += 1
-                self.waiting -= 1
-                future.set_result(server)
+        while (server := self._free()) is not None and (future := self._line.pop()) is not None:
+            self.running[server] += 1
+            self.waiting -= 1
+            future.set_result(server)
 
     def _free(self) -> int | None:
         """The server with the fewest requests that can take one more."""
         able = self.awake() or range(len(self.running))
         free = (s for s in able if self.running[s] < self.in_flight)
         return min(free, key=self.running.__getitem__, default=None)
-
-    def _clean(self) -> None:
-        """Drop the entries of those that left, once they are most of the heap."""
-        if len(self._heap) > 2 * self.waiting + 100:
-            self._heap = [entry for entry in self._heap if not entry[2].done()]
-            heapq.heapify(self._heap)

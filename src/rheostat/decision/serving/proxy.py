@@ -63,6 +63,8 @@ class ServingProxy:
         Longest silence of a server.
     most_bytes
         Of a request's body.
+    by_cost
+        Keys are costs alone (s), for a queue that holds a bound.
     client
         An ``httpx2.AsyncClient``.
     """
@@ -74,6 +76,7 @@ class ServingProxy:
     priority: str = ""
     timeout_s: float = 600.0
     most_bytes: int = 10_000_000
+    by_cost: bool = False
 
     def __post_init__(self) -> None:
         self.counters = ProxyCounters()
@@ -133,7 +136,7 @@ class ServingProxy:
         began = monotonic()
         if given is None:
             return await self._asked(0, scope, body, send, "")
-        key = self.order.key(prompt, began, most)
+        key = self.order.cost(prompt, most) if self.by_cost else self.order.key(prompt, began, most)
         if self.priority:
             given["priority"] = round(PRIORITY[self.priority] * key)
             body = json.dumps(given).encode()

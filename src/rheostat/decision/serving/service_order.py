@@ -83,13 +83,19 @@ class ServiceOrder:
         prompt_tokens
             Length of the prompt, where it is known better than from its characters.
         """
+        cost = self.cost(prompt, most_tokens, prompt_tokens)
+        return arrival_s + self.head_start_s * math.log10(max(cost, LEAST))
+
+    def cost(
+        self, prompt: str, most_tokens: float | None = None, prompt_tokens: float | None = None
+    ) -> float:
+        """What the policy orders by: seconds, tokens, or 1 for first come, first served."""
         tokens = prompt_tokens or max(1.0, self.tokens_per_character * len(prompt))
 
         def lengths() -> Array:
             return self.answer_tokens(prompt, most_tokens)
 
-        cost = POLICIES[self.policy](self, tokens, lengths)
-        return arrival_s + self.head_start_s * math.log10(max(cost, LEAST))
+        return POLICIES[self.policy](self, tokens, lengths)
 
     def answered(self, prompt: str, prompt_tokens: float | None, output_tokens: float) -> bool:
         """Learn from an answer; whether it shows that the requests have changed."""

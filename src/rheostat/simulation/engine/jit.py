@@ -28,7 +28,10 @@ from platformdirs import user_cache_path
 
 def _folder() -> str:
     here = Path(__file__).parent
-    sources = [*sorted(here.rglob("*.py")), *sorted(here.with_name("serving").glob("*.py"))]
+    rule = (
+        here.parents[1] / "decision" / "serving" / "waiting_line.py"
+    )  # its numbers are compiled in
+    sources = [*sorted(here.rglob("*.py")), *sorted(here.with_name("serving").glob("*.py")), rule]
     digest = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()[:16]
     home = os.environ.get("NUMBA_CACHE_DIR") or user_cache_path("rheostat")
     return str(Path(home) / f"engine-{digest}")

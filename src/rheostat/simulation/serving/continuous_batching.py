@@ -26,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.decision.serving.waiting_line import COSTLY, GIVEN_UP
 from rheostat.simulation.engine.jit import compiled
-from rheostat.simulation.serving.deadlines import COSTLY, GIVEN_UP, leave, next_row, tree, wait
+from rheostat.simulation.serving.deadlines import leave, next_row, tree, wait
 
 ABSENT, WAITING, PREFILLING, RUNNING, DONE = 0, 1, 2, 3, 4
 

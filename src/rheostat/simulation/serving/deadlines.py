@@ -3,10 +3,11 @@
 The cheapest of those that wait goes first as long as, by what all of them cost, none that waits
 would begin too late for it; else the cheapest of those that must begin no later than the first one
 that would.  The bound is as long for all, so that hardly anyone who comes later has to begin
-before those that wait, and nothing need be known of the future.  `GIVEN_UP` of all that came may be
-given up: they have no deadline any more and go by cost alone.  It is the costliest one that stands
-before a deadline which others would have to make way for (as Moore and Hodgson do for the fewest
-late jobs), if it is one of the costliest of all that came.
+before those that wait, and nothing need be known of the future.  ``GIVEN_UP`` of all that came may
+be given up: they have no deadline any more and go by cost alone.  It is the costliest one that
+stands before a deadline which others would have to make way for (as Moore and Hodgson do for the
+fewest late jobs), if it is one of the costliest of all that came.  The proxy keeps the same rule in
+lists (`rheostat.decision.serving.waiting_line.BoundLine`).
 
 Notation
 --------
@@ -23,11 +24,6 @@ from typing import Any
 import numpy as np
 
 from rheostat.simulation.engine.jit import compiled
-
-GIVEN_UP = 0.008
-"""Of all that came; with those that miss the bound by a little it stays below one in a hundred."""
-COSTLY = 0.02
-"""Of all that came; the costliest ones, who may be given up."""
 
 
 @compiled

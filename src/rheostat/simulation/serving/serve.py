@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment
+from rheostat.decision.serving.waiting_line import SLOWER, SPARE
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Admission, Asked, Deployment, through
 from rheostat.simulation.serving.replica import Replica
@@ -33,8 +34,6 @@ of answers beforehand."""
 
 RANKED = ("shortest-answer", "cost", "hrrn")
 LEAST = 1e-9
-SLOWER = 1.2  # than at a full batch, as costs have it, a server may work off what waits
-SPARE = 0.01  # of a bound: what estimates are off by
 BY_RATIO = ("hrrn", "hrrn-oracle")
 COLUMNS = (
     Column("start_s", "s", Moment.START, "first token of the answer"),

@@ -1,0 +1,123 @@
+"""Who is next where a bound is to be held: the rule of the simulator, and what it learns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rheostat.decision.serving.waiting_line import GIVEN_UP, SLOWER, SPARE, BoundLine
+from rheostat.simulation.serving import deadlines
+
+COMPILED = ("tree", "wait", "leave", "next_row", "_above", "_cheaper", "_dearer", "_first_below",
+            "_until")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The simulator's rule as it is written, not compiled: seconds less."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in COMPILED:
+            function = getattr(deadlines, name)
+            patch.setattr(deadlines, name, getattr(function, "py_func", function))
+        yield deadlines
+
+
+class Place:
+    """Stands for a future."""
+
+    def done(self):
+        return False
+
+
+def filled(line, clock, costs, gaps):
+    places = []
+    for cost, gap in zip(costs, gaps, strict=True):
+        clock[0] += gap
+        places.append(Place())
+        line.push(cost, places[-1])
+    return places
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), bound_s=st.sampled_from([0.5, 20.0, 60.0, 1e6]))
+def test_the_next_is_the_one_that_the_simulator_takes(plain, seed, bound_s):
+    rng, clock, n = np.random.default_rng(seed), [0.0], 30
+    costs, gaps = rng.integers(1, 40, n) / 8, rng.integers(0, 16, n) / 8
+    line = BoundLine(1, 1, bound_s, clock=lambda: clock[0])
+    places = filled(line, clock, costs.tolist(), gaps.tolist())
+    scaled = SLOWER * costs
+    latest = np.cumsum(gaps) + (1.0 - SPARE) * bound_s - costs
+    ahead, given_up, lost = plain.tree(latest), np.zeros(n, np.bool_), 0
+    for row in range(n):
+        plain.wait(ahead, row, scaled, latest)
+    waiting = set(range(n))
+    while waiting:
+        cheapest = min(waiting, key=lambda i: (scaled[i], given_up[i], latest[i], i))
+        allowed = GIVEN_UP * n - lost
+        row, more = plain.next_row(
+            ahead, cheapest, scaled, clock[0], given_up, allowed, scaled.max()
+        )
+        lost += more
+        plain.leave(ahead, row, scaled)
+        lost -= given_up[row] and clock[0] <= latest[row]
+        waiting.discard(row)
+        assert costs[places.index(line.pop())] == costs[row]
+        clock[0] += costs[row]
+    assert line.pop() is None
+
+
+def test_two_thousand_requests_keep_a_bound_that_cost_alone_would_break():
+    """One place; a tenth costs ten times as much, and a fifth more comes than is worked off."""
+    rng = np.random.default_rng(1)
+    costs = np.where(rng.random(2000) < 0.1, 10.0, 1.0)
+    comes = np.cumsum(rng.exponential(1.6, 2000))
+    late, mean = {}, {}
+    for name, bound_s in (("cost", math.inf), ("bound", 700.0)):
+        clock, at, i = [0.0], {}, 0
+        line = BoundLine(1, 1, bound_s if bound_s < math.inf else 1e9, clock=lambda c=clock: c[0])
+        now, waits = 0.0, []
+        while len(waits) < len(costs):
+            while i < len(costs) and comes[i] <= now:
+                clock[0], place = comes[i], Place()
+                line.push(costs[i], place)
+                at[place], i = i, i + 1
+            clock[0] = now
+            place = line.pop()
+            if place is None:
+                now = comes[i]
+                continue
+            now += costs[at[place]]
+            line.ended(costs[at[place]], costs[at[place]])
+            waits.append(now - comes[at[place]])
+        late[name], mean[name] = np.mean(np.array(waits) > 700.0), np.mean(waits)
+    assert late["cost"] > 0.02
+    assert late["bound"] < 0.01
+    fcfs = np.array([0.0, 0.0])  # when the place is free, sum of latencies
+    for come, cost in zip(comes, costs, strict=True):
+        fcfs[0] = max(fcfs[0], come) + cost
+        fcfs[1] += fcfs[0] - come
+    assert mean["cost"] < mean["bound"] < 0.6 * fcfs[1] / len(costs)
+
+
+def test_places_are_held_longer_than_costs_say_and_the_line_learns_it():
+    clock = [0.0]
+    line = BoundLine(1, 1, 10.0, clock=lambda: clock[0])
+    for _ in range(500):
+        line.ended(1.0, 4.0)
+    filled(line, clock, [2.0, 1.0], [0.0, 0.0])
+    assert line._latest == pytest.approx([9.9 - 2 * 4.0, 9.9 - 4.0], rel=1e-4)
+
+
+def test_times_first_come_is_the_bound_of_what_first_come_would_have_needed():
+    clock = [0.0]
+    line = BoundLine(1, 1, times_fcfs=1.5, clock=lambda: clock[0])
+    first, second, third = filled(line, clock, [8.0, 1.0, 1.0], [0.0, 0.0, 0.0])
+    assert line._latest[0] == pytest.approx(0.99 * 1.5 * 16.0 - 8.0)
+    assert line.pop() is second
+    line.drop(first)
+    assert line.pop() is third
+    assert line.pop() is None
