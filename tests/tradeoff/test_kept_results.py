@@ -14,8 +14,9 @@ from rheostat.core.front import Front, Objective
 from rheostat.errors import DataError
 from rheostat.tradeoff.front_metrics import Box, spread, trace
 from rheostat.tradeoff.limits import MaxSlowdown, NodeHours
+from rheostat.tradeoff.lookahead import value_of_a_run
 from rheostat.tradeoff.propose import Sobol
-from rheostat.tradeoff.propose.law_guided import LawGuided, limitable
+from rheostat.tradeoff.propose.law_guided import LawGuided, _noise, limitable
 from rheostat.tradeoff.rules import Weighted
 from rheostat.tradeoff.search_journal import SHOWN, SearchJournal, _said
 
@@ -161,6 +162,20 @@ def test_a_repeat_is_worth_it_only_where_noise_is_known_and_it_beats_all_new_one
         tell(place, 3.0)
     assert repeat() == []  # nothing repeated: no noise is known
     tell(2, 3.0, 4.0)
+    assert repeat() == [2]
+    value = value_of_a_run(
+        np.stack([runtime, power], axis=2),
+        _noise(list(search._cells({search.key(s): i for i, s in enumerate(every)}).values())),
+        [0, 2, 5],
+    )
+    free = [1, 3, 4]
+    assert value[free].min() < value[free].max() < value[2]
+    best = int(np.argmax(value[free]))
+    runtime[::2, free[best]] -= 3.0  # a new setting that may well be better than all
+    power[::2, free[best]] -= 3.0
+    assert repeat() == []
+    runtime[::2, free[best]] += 3.0
+    power[::2, free[best]] += 3.0
     assert repeat() == [2]
     search._pending[search.key(every[2])] = every[2]
     assert repeat() != [2]

@@ -7,6 +7,8 @@ import pytest
 
 from rheostat import Knob, Outcome, Space, table
 from rheostat.core.outcome import GRADES
+from rheostat.errors import DataError, Infeasible
+from rheostat.tradeoff.all_settings import front
 from rheostat.tradeoff.measured_cells import (
     MeasuredSettings,
     _lengthened,
@@ -105,6 +107,44 @@ def test_a_search_is_told_settings_that_its_space_allows_with_their_repeats() ->
     assert tell_runs(ranged, given) == 3
 
 
+class Model:
+    def fit(self, jobs):
+        return self
+
+    def predict(self, jobs):
+        n = jobs.numpy("nodes")[None]
+        return Outcome({"runtime_s": 8.0 / n, "itl_s": 1.0 / n}, np.full(n.shape[1], 2.0))
+
+
+def test_a_front_is_measured_where_it_was_and_the_models_elsewhere() -> None:
+    job, knob = table({"app": ["a"], "nodes": [1]}), Knob("nodes", [1, 2, 4])
+    wanted = ("runtime_s",)
+    alone = front(job, Model(), knob, wanted)
+    assert alone.mean("runtime_s").tolist() == [8.0, 4.0, 2.0]
+    elsewhere = front(job, Model(), knob, wanted, runs=table({"nodes": [16], "runtime_s": [1.0]}))
+    assert elsewhere.mean("runtime_s").tolist() == [8.0, 4.0, 2.0]
+    assert elsewhere.mean("itl_s").tolist() == [1.0, 0.5, 0.25]  # all that the model says
+    runs = table({"nodes": [1, 2], "runtime_s": [9.0, 5.0]})
+    some = front(job, Model(), knob, wanted, runs=runs)
+    assert some.mean("runtime_s").tolist() == [9.0, 5.0, 2.0]
+    assert front(job, None, Knob("nodes", [1, 2]), wanted,
+    runs=runs).mean("runtime_s").tolist() == [
+        9.0, 5.0]  # fmt: skip
+    for given in (None, runs, table({"nodes": [16], "runtime_s": [1.0]})):
+        with pytest.raises(DataError, match="expected a model for them"):
+            front(job, None, knob, wanted, runs=given)
+    even = front(job, Model(), knob, wanted, constraints=[lambda s: s["nodes"] != 2])
+    assert even.alternatives.frame["nodes"].to_list() == [1, 4]
+    listed = front(job, Model(), knob, wanted, settings=[{"nodes": 4}, {"nodes": 2}])
+    assert listed.mean("runtime_s").tolist() == [2.0, 4.0]
+    with pytest.raises(Infeasible, match="leave no setting of the knobs"):
+        front(job, Model(), knob, wanted, constraints=[lambda s: False])
+    meant = table({"nodes": [1], "runtime_s": [1.0]})
+    assert front(job, Model(), knob, wanted, runs=meant).objectives[0].meaning == (
+        meant.schema["runtime_s"].meaning
+    )
+
+
 class Guess(Sobol):
     """Expects half the runtime at twice the nodes."""
 
@@ -120,8 +160,8 @@ def test_the_expected_front_is_measured_where_it_was() -> None:
     runs = table({"nodes": [1, 2], "runtime_s": [9.0, 6.0]})
     for searcher in (guess, blind):
         tell_runs(searcher, runs)
-    front = expected_front(guess)
-    assert front.mean("runtime_s").tolist() == [9.0, 6.0, 2.0]
+    expected = expected_front(guess)
+    assert expected.mean("runtime_s").tolist() == [9.0, 6.0, 2.0]
     assert expected_front(blind) is None
     rule = Weighted({"runtime_s": 1})
     assert better_unmeasured(guess, rule).setting == {"nodes": 4}

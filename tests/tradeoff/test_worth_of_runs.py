@@ -16,7 +16,7 @@ from rheostat import Knob, Space, table
 from rheostat.core.front import hypervolume_2d
 from rheostat.tradeoff.acquisition import hypervolume_improvement
 from rheostat.tradeoff.candidates import layers, promising
-from rheostat.tradeoff.decisive import most_decisive
+from rheostat.tradeoff.decisive import _gain, most_decisive
 from rheostat.tradeoff.limits import Deadline, NodeHours, PowerCap
 from rheostat.tradeoff.lookahead import plan, value_of_a_run
 from rheostat.tradeoff.propose.hypervolume import expected_improvement_of_front
@@ -116,6 +116,22 @@ def test_each_measurement_is_the_one_that_removes_most_of_the_loss(seed) -> None
         assert 1 not in chosen
         left = left - np.outer(left[:, row], left[row]) / (left[row, row] + noise**2)
     assert len(chosen) == len(set(chosen)) == 3
+
+
+def test_the_gain_of_every_measurement_is_by_the_formula() -> None:
+    rng = np.random.default_rng(7)
+    mean, root = rng.normal(0, 0.4, 5), rng.normal(0, 0.5, (5, 5))
+    spread = root @ root.T + 0.05 * np.eye(5)
+    best, other = np.array([0, 0, 3]), np.array([1, 2, 4])
+    wanted = np.zeros(5)
+    for b, j in zip(best, other, strict=True):
+        var = spread[j, j] + spread[b, b] - 2 * spread[b, j]
+        for x in range(5):
+            told = (spread[x, j] - spread[x, b]) ** 2 / (var * (spread[x, x] + 0.04))
+            wanted[x] += told * expected_loss(mean, spread, b, j)
+    assert _gain(mean, spread, best, other, 0.2) == pytest.approx(wanted)
+    alike = np.ones((2, 2))  # nothing tells the two apart
+    assert _gain(np.zeros(2), alike, np.array([0]), np.array([1]), 0.1).tolist() == [0.0, 0.0]
 
 
 def test_no_more_is_measured_than_there_is_or_than_decides() -> None:

@@ -9,8 +9,15 @@ import pytest
 
 pytest.importorskip("tree_sitter_c")
 
-from rheostat.tradeoff.variants import tuning
-from rheostat.tradeoff.variants.islands import AFTER, MIGRATION, Islands, until_accepted
+from rheostat.tradeoff.variants import placement, tuning
+from rheostat.tradeoff.variants.islands import (
+    AFTER,
+    MIGRATION,
+    MOST_REPEATS,
+    PATIENCE,
+    Islands,
+    until_accepted,
+)
 from rheostat.tradeoff.variants.placement import PragmaPlacement
 from rheostat.tradeoff.variants.tuning import FLAGS, Tuning, fast_flags
 from rheostat.tradeoff.variants.variant import Variant, VariantResult, diff_lines
@@ -60,6 +67,7 @@ def test_islands_take_turns_and_every_fifth_round_take_their_neighbours_best() -
                   known(x=(0.9, 1, 0.9)))  # fmt: skip
     asked, best = [], one._best
     one._best = lambda after: (asked.append(after), best(after))[1]
+    assert (MIGRATION, PATIENCE, MOST_REPEATS) == (5, 8, 40)
     steps, turns = one.steps(), 3 * MIGRATION + 4
     next(steps)
     parents = [asked[0]]
@@ -215,7 +223,10 @@ def test_islands_of_pragmas_make_plans_that_go_together() -> None:
 
 def test_a_gain_is_beyond_noise_up_to_the_upper_end() -> None:
     p = PragmaPlacement(CALLED)
-    for ratio, high, least, faster in ((0.9, NAN, 1.0, True), (0.9, 1.0, 1.0, False),
+    assert (placement.GAIN, tuning.GAIN) == (0.97, 0.99)
+    for ratio, high, least, faster in ((placement.GAIN, NAN, 1.0, False),
+                                       (placement.GAIN - 1e-9, NAN, 1.0, True),
+                                       (0.9, NAN, 1.0, True), (0.9, 1.0, 1.0, False),
                                        (0.9, 0.99, 1.0, True), (0.999, 0.9, 1.0, False),
                                        (1.1, NAN, 1.0, False)):  # fmt: skip
         assert p._is_faster(VariantResult(True, ratio, high), least) is faster
@@ -227,6 +238,18 @@ def test_flags_of_speed_replace_levels_and_machines_and_keep_the_rest(monkeypatc
     vectors = tuple(f"-m{v}" for v in tuning.VECTORS if v in ("avx2", "fma", "sse"))
     assert fast_flags(given, exact=True) == ("-O3", *vectors, "-lm", "-DX")
     assert fast_flags(given, exact=False) == ("-O3", *vectors, "-ffast-math", "-lm", "-DX")
+
+
+@pytest.mark.parametrize(("text", "known"), [
+    ("vendor_id : x\nflags\t\t: fpu avx2 fma\nbugs : none\n", {"fpu", "avx2", "fma"}),
+    ("Features : neon\n", set()), (None, set()),
+])  # fmt: skip
+def test_instructions_are_those_that_the_kernel_lists(text, known, tmp_path, monkeypatch) -> None:
+    file = tmp_path / "cpuinfo"
+    if text is not None:
+        file.write_text(text)
+    monkeypatch.setattr(tuning, "Path", lambda name: file)
+    assert tuning._instructions() == known
 
 
 TEXT = "double f(long n, double *a) { for (long i = 0; i < n; i++) a[i] = pow(a[i], 2); return 0; }"
