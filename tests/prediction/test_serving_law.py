@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ from rheostat.prediction.serving_law.law import (
     PARAMETERS,
     SPREAD,
     jacobian,
-    prefill_s,
     step,
 )
 
@@ -37,9 +37,10 @@ def runs(n: int = 12, seed: int = 0, **more: object):
         "batch_cap": (2.0 ** rng.integers(3, 9, n)).astype(int).tolist(),
         **more,
     }
-    time, energy = step(MEDIAN + 0.5 * SPREAD, Configurations.of(table(made)))
+    time, energy, power = step(MEDIAN + 0.5 * SPREAD, Configurations.of(table(made)))
     made["itl_s"] = np.exp(time + rng.normal(0, 0.03, n))
     made["energy_per_token_j"] = np.exp(energy + rng.normal(0, 0.03, n))
+    made["tokens_per_s"] = np.exp(power - energy + rng.normal(0, 0.03, n))
     return table(made)
 
 
@@ -50,7 +51,7 @@ def test_a_larger_batch_takes_longer_and_less_energy_per_token(seed):
     both = Configurations.of(
         table({"app": ["m"] * 2, "params": [7e10] * 2, "active_params": [1e10] * 2,
                "gpu_model": ["H100"] * 2, "gpus": [4] * 2, "batch_cap": [8, 64]}))  # fmt: skip
-    time, energy = step(numbers, both)
+    time, energy, _ = step(numbers, both)
     assert time[1] >= time[0]
     assert energy[1] <= energy[0]
 
@@ -63,10 +64,13 @@ def test_one_gpu_pays_for_no_exchange_and_the_terms_add_up():
     t_c = 2e9 / 125e12 / p["compute"]
     t = p["host"] + p["request"] + math.hypot(t_w, t_c) + t_k
     busy = p["moving"] * (t_w * p["bandwidth"] + t_k) + p["computing"] * t_c * p["compute"]
-    prompts = (p["static"] + p["computing"] * p["compute"]) * p["prefill"] * t_c
-    time, energy = step(MEDIAN, one)
+    prompts = p["prefill"] * t_c
+    each = t + prompts + p["prepare"] / (1 + 1 / p["crowd"])
+    work = p["static"] * each + busy + p["computing"] * p["compute"] * prompts
+    time, energy, power = step(MEDIAN, one)
     assert math.exp(time[0]) == pytest.approx(t)
-    assert math.exp(energy[0]) == pytest.approx(300 * (p["static"] * t + busy + prompts))
+    assert math.exp(energy[0]) == pytest.approx(300 * work)
+    assert math.exp(power[0]) == pytest.approx(300 * work / each)
 
 
 def test_a_pipeline_reads_its_weights_a_stage_at_a_time_and_a_cap_slows_down():
@@ -76,7 +80,7 @@ def test_a_pipeline_reads_its_weights_a_stage_at_a_time_and_a_cap_slows_down():
             "power_cap_w": [None, None, None, 250.0]}  # fmt: skip
     numbers = MEDIAN.copy()
     numbers[[NAMES.index(n) for n in ("host", "request", "sync", "exchange", "cache")]] = -40.0
-    time, energy = step(numbers, Configurations.of(table(made)))
+    time, energy, _ = step(numbers, Configurations.of(table(made)))
     assert time[2] == pytest.approx(time[0], abs=0.01)
     assert time[1] < time[0] - 0.6
     assert time[3] > time[1] + 0.3
@@ -91,7 +95,7 @@ def test_a_mixture_of_experts_touches_few_of_them_alone_and_all_in_a_crowd():
     numbers[[i for i, p in enumerate(PARAMETERS) if p.name in ("host", "request", "cache")]] = -40.0
     made = {"app": ["m"] * 3, "params": [1e11] * 3, "active_params": [1e9, 1e9, 1e11],
             "gpu_model": ["H100"] * 3, "gpus": [1] * 3, "batch_cap": [1, 10_000, 1]}  # fmt: skip
-    time, _ = step(numbers, Configurations.of(table(made)))
+    time, *_ = step(numbers, Configurations.of(table(made)))
     assert math.exp(time[0] - time[2]) == pytest.approx(
         0.02, rel=0.05
     )  # one token: two of 100 parts
@@ -130,12 +134,18 @@ def test_parameters_are_recovered_where_the_data_tell_them():
             assert value == pytest.approx(wanted, rel=0.3)
 
 
-def test_power_is_energy_over_the_time_of_the_step_and_of_the_prompts_in_between():
-    law, asked = ServingLaw().fit(runs()), runs()
-    found, c = law.predict(asked), Configurations.of(asked)
-    prompts_s = c.batch * prefill_s(law.log_parameters_of(c), c)
-    power = found["energy_per_token_j"] * c.batch / (found["itl_s"] + prompts_s)
-    assert found["power_w"] == pytest.approx(power)
+def test_power_that_was_measured_is_learned_and_without_it_follows_from_the_law():
+    """Watts come from the table, or from its tokens per second; a table without both is read."""
+    seen = runs(24)
+    watts = seen.numpy("energy_per_token_j") * seen.numpy("tokens_per_s")
+    alone = table(seen.frame.drop("tokens_per_s"))
+    metered = table(alone.frame.with_columns(power_w=pl.Series(watts)))
+    by_watts, by_rates, neither = (
+        ServingLaw().fit(t).predict(seen).mean("power_w") for t in (metered, seen, alone)
+    )
+    assert by_rates == pytest.approx(by_watts)
+    assert np.median(np.abs(by_watts / watts - 1)) < 0.05
+    assert np.median(np.abs(neither / watts - 1)) < 0.5
 
 
 def test_a_slow_host_of_one_placement_is_learned_and_stays_there():
@@ -154,7 +164,9 @@ def test_a_slow_host_of_one_placement_is_learned_and_stays_there():
     c = Configurations.of(table(made))
     both = [np.exp(np.stack(step(p, c), axis=1)) for p in (slow, MEDIAN)]
     y = np.where(np.arange(n)[:, None] < 4, *both)
-    law = ServingLaw().fit(table({**made, "itl_s": y[:, 0], "energy_per_token_j": y[:, 1]}))
+    law = ServingLaw().fit(
+        table({**made, "itl_s": y[:, 0], "energy_per_token_j": y[:, 1], "power_w": y[:, 2]})
+    )
     asked = {"app": ["new"] * 3, "workload": ["chat"] * 3, "params": [8e9] * 3, "gpus": [1] * 3,
              "gpu_model": ["B200", "H100", "B200"], "batch_cap": [16] * 3,
              "weight_precision": ["bf16", "bf16", "fp8"]}  # fmt: skip
@@ -163,11 +175,30 @@ def test_a_slow_host_of_one_placement_is_learned_and_stays_there():
     assert host[0] > 1.5 * host[2]
 
 
-def test_far_batches_are_not_answered_and_row_order_does_not_matter():
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [({"batch_cap": [4096] * 12}, "batch cap"), ({"gpu_model": ["V100"] * 12}, "GPU type"),
+     ({"params": [1e9] * 12}, "parameters"), ({"gpus": [16] * 12}, "number of GPUs"),
+     ({"prompt_tokens": [9000.0] * 12}, "prompt length")],
+)  # fmt: skip
+def test_what_is_far_from_all_measurements_is_not_answered_and_why_is_said(changed, word):
+    law = ServingLaw().fit(runs(12, prompt_tokens=[1000.0] * 12))
+    said = law.predict(runs(12, **changed))
+    assert said.abstained.all()
+    assert any(word in note.message for note in said.notes)
+    assert not law.predict(runs(12)).abstained.any()
+    assert not ServingLaw().fit(runs(12).rows([])).predict(runs(12, **changed)).abstained.any()
+
+
+def test_a_gpu_that_kernel_tables_cover_is_answered():
+    tables = {"H100": {"bandwidth": 0.7}, "B200": {"bandwidth": 0.7}, "A100": {"bandwidth": 0.7}}
+    law = ServingLaw(kernels=tables).fit(runs(12))
+    assert not law.predict(runs(12, gpu_model=["NVIDIA A100-SXM4-80GB"] * 12)).abstained.any()
+
+
+def test_row_order_does_not_matter():
     seen = runs(12)
-    far = runs(12, batch_cap=[4096] * 12)
     law = ServingLaw().fit(seen)
-    assert law.predict(far).abstained.all()
     turned = ServingLaw().fit(seen.rows(np.arange(12)[::-1]))
     assert turned.posterior(Configurations.of(seen))[0] == pytest.approx(
         law.posterior(Configurations.of(seen))[0], abs=1e-6)  # fmt: skip

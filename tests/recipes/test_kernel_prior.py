@@ -55,6 +55,7 @@ def test_the_prior_of_its_gpu_moves_and_no_other(tmp_path):
     asked = table({"app": ["m"] * 2, "params": [7e10] * 2, "gpu_model": ["H100", "B200"],
                    "gpus": [4, 4], "batch_cap": [8, 8]})  # fmt: skip
     prior = kernel_prior(read_kernels(kernels(tmp_path / "k")))
+    prior = {device: {**numbers, "bandwidth": 0.4} for device, numbers in prior.items()}
     plain, told = (
         ServingLaw(kernels=k).fit(asked.rows([])).predict(asked).mean("itl_s")
         for k in (None, prior)

@@ -111,9 +111,9 @@ def test_the_command_holds_first_tokens_memory_and_power_caps(tmp_path, capsys):
     assert tight != free
     assert chosen("--knob", "power_cap_w=350,1000")["power_cap_w"] == 1000  # no cap saves energy
     least = chosen(
-        "--knob", "power_cap_w=350,1000", "--knob", "batch_cap=64,256", "--power", "360W"
+        "--knob", "power_cap_w=300,1000", "--knob", "batch_cap=64,256", "--power", "301W@0.99"
     )
-    assert least["power_cap_w"] == 350
+    assert least["power_cap_w"] == 300  # at which no draw is above the cap
     assert chosen("--prompt-tokens", "4000", "--ttft", "10s") == free
     assert run([*call, "--prompt-tokens", "4000", "--ttft", "1ms"]) == 3
     assert run([*call, "--ttft", "1s"]) == 1

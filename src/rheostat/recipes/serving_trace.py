@@ -50,7 +50,7 @@ def replicas_of(law: ServingLaw, front: Front) -> list[Replica | None]:
     at = Configurations.of(front.alternatives)
     ones = replace(at, batch=np.ones(len(at)))
     logs = law.log_parameters_of(at)
-    (alone_s, _), (full_s, _) = (np.exp(step(logs, c)) for c in (ones, at))
+    (alone_s, *_), (full_s, *_) = (np.exp(step(logs, c)) for c in (ones, at))
     itl, energy = front.mean("itl_s"), front.mean("energy_per_token_j")
     numbers = dict(zip(NAMES, np.exp(logs).T, strict=True))
     made: list[Replica | None] = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +16,7 @@ from rheostat.cli import options as o
 if TYPE_CHECKING:
     from rheostat.core.front import Front
     from rheostat.core.jobs import JobTable
+    from rheostat.core.report import Section
     from rheostat.prediction.serving_law import ServingLaw
 
 WORDS = {"energy_per_token_j": "energy", "cost_per_mtoken": "cost", "carbon_g_per_mtoken": "carbon"}
@@ -151,7 +154,8 @@ def plan(
     from rheostat.tradeoff.rules import Weighted
 
     jobs = o.load(runs, form, mapped, units=unit)
-    law = ServingLaw(kernels=_prior(kernels)).fit(jobs)
+    prior = _prior(kernels)
+    law = ServingLaw(kernels=prior).fit(jobs)
     own = of_service(jobs, app, workload)
     settings = turned(offered(jobs, own), knob_options.space(knob).settings()) if knob else None
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
@@ -166,13 +170,14 @@ def plan(
         _for_trace(law, front, limits, trace, ttft or "10s", replicas, json=json)
         return
     rule = Weighted({aim: 1.0})
+    more = partial(_about_the_law, law, jobs, prior)
     try:
         choice = front.choose(rule, limits)
     except Infeasible as stop:
-        _show(front, None, {}, law=law, json=json, html=html, figure=figure, stop=stop)
+        _show(front, None, {}, more=more, json=json, html=html, figure=figure, stop=stop)
         raise
     simple = _simple(front, limits)
-    _show(front, choice, simple, aim, law=law, json=json, html=html, figure=figure)
+    _show(front, choice, simple, aim, more=more, json=json, html=html, figure=figure)
 
 
 def _prior(directory: Path | None) -> dict[str, dict[str, float]] | None:
@@ -313,17 +318,15 @@ def _show(
     simple: dict[str, int],
     aim: str = "energy_per_token_j",
     *,
-    law: ServingLaw,
+    more: Callable[[], tuple[list[Section], dict[str, Any]]],
     json: bool,
     html: Path | None,
     figure: Path | None,
     stop: Any = None,
 ) -> None:
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
-    from rheostat.core.report import Section
     from rheostat.explanation.choice import explain_choice, explain_front, front_table
     from rheostat.explanation.narrate import Narrative
-    from rheostat.prediction.serving_law.equation import as_text
 
     row = None if choice is None else choice.index
     sections, facts = explain_front(front, row, None)
@@ -351,5 +354,21 @@ def _show(
             said = ", ".join(f"{k}={v}" for k, v in rule["setting"].items())
             tell(f"{name}: {said}: {100 * (rule['ratio'] - 1):+.1f} % {WORDS[aim]} per token")
         tell_notes(front.outcome.notes)
-    equation = Section("The law", tuple(as_text(law).splitlines()))
-    write_files(Narrative("", [*sections, equation], facts), html, figure)
+    if html is not None or figure is not None:
+        added, checked = more() if html is not None else ([], {})
+        facts |= {"accuracy": checked} if checked else {}
+        write_files(Narrative("", [*sections, *added], facts), html, figure)
+
+
+def _about_the_law(
+    law: ServingLaw, runs: JobTable, prior: dict[str, dict[str, float]] | None
+) -> tuple[list[Section], dict[str, Any]]:
+    """Sections on the law and on how far it is from runs that it did not learn from."""
+    from rheostat.cli.output import working
+    from rheostat.core.report import Section
+    from rheostat.prediction.serving_law.equation import as_text
+    from rheostat.recipes.serving_accuracy import calibration_sections
+
+    with working("predicting runs by laws that did not see them"):
+        sections, facts = calibration_sections(runs, prior)
+    return [Section("The law", listing=as_text(law)), *sections], facts

@@ -23,13 +23,14 @@ BYTES = {"bfloat16": 2.0, "float16": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, 
 
 @dataclass(frozen=True)
 class Configurations:
-    """Rows of a table of serving runs; every array is (n,)."""
+    """Rows of a table of serving runs; every array is (n,); ``prompt`` is NaN where not said."""
 
     gpus: Array
     pp: Array
     ep: Array
     batch: Array
     cap_w: Array
+    prompt: Array
     params: Array
     active: Array
     weight_b: Array
@@ -56,6 +57,7 @@ class Configurations:
         pp, ep = (_positive(frame, c, problems, ones) for c in ("pp", "ep"))
         rated = np.array([d.power_w for d in devices], dtype=float)
         cap_w = np.minimum(_positive(frame, "power_cap_w", problems, rated), rated)
+        prompt = _positive(frame, "prompt_tokens", problems, ones * np.nan)
         active = _positive(frame, "active_params", problems, numbers["params"])
         width = _width(frame, problems)
         if problems:
@@ -68,7 +70,7 @@ class Configurations:
 
         rates = {f: np.array([getattr(d, f) for d in devices], dtype=float) for f in RATES}
         return Configurations(
-            numbers["gpus"], pp, ep, numbers["batch_cap"], cap_w, numbers["params"],
+            numbers["gpus"], pp, ep, numbers["batch_cap"], cap_w, prompt, numbers["params"],
             np.minimum(active, numbers["params"]), width, **rates,
             gpu=names("gpu_model"), app=names("app"), workload=names("workload"),
         )  # fmt: skip
@@ -84,7 +86,8 @@ def _positive(
     values = frame[column].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
     if missing is not None:
         values = np.where(np.isnan(values), missing, values)
-    odd = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    blank = np.isnan(values) if missing is not None else np.zeros(n, dtype=bool)
+    odd = np.flatnonzero(~(np.isfinite(values) & (values > 0)) & ~blank)
     if len(odd):
         problems.append(f"{column}: expected numbers above 0, got {values[odd[0]]} in row {odd[0]}")
     return np.asarray(values, dtype=float)

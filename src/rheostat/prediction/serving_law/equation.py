@@ -12,29 +12,31 @@ TEXT = """t = host + request B + sqrt(t_w^2 + t_c^2) + t_k
     + (log2 T + N - 1) (sync + exchange B / N a / L)
 t = D busy / (C - D static), where that is longer
 busy = moving (bandwidth t_w + t_k) + computing compute t_c
-E = G D ((static t + busy) / B + (static + computing compute) t_p)
+e = t / B + t_p + prepare / (1 + B / crowd)
+E = G D (static e + busy / B + computing compute t_p)    power = E / e
 t_w = W / (T M bandwidth)    t_c = 2 A B / (G F compute)    t_k = B cache a / (G M)
 W = bytes (A + (P - A) (1 - exp(-experts B A / P)))         a = sqrt(A / 1e9)
 t_p = 2 A prefill / (G F compute)
-t step time, s; E energy per token, J; B requests at once; G GPUs, T x N: T tensor or expert
-parallel, N stages; A, P active and all parameters; M, F, L, D a GPU's memory bytes/s, flop/s, link
-bytes/s and rated watts, C its power cap; t_p prompts, per token of the answers"""
+t step time, s; E energy per token, J; e time of the deployment per token, s; B requests at once;
+G GPUs, T x N: T tensor or expert parallel, N stages; A, P active and all parameters; M, F, L, D a
+GPU's memory bytes/s, flop/s, link bytes/s and rated watts, C its power cap; t_p prompts, per token
+of the answers"""
 
 LATEX = r"""\begin{align}
 t &= \max\Bigl(h + q B + \sqrt{t_w^2 + t_c^2} + t_k + (\log_2 T + N - 1)\,(s + x B a / (N L)),\;
      \frac{D u}{C - D p_0}\Bigr) \\
 u &= p_m (\beta t_w + t_k) + p_c \gamma t_c \\
-E &= G D \left(\frac{p_0 t + u}{B} + (p_0 + p_c \gamma)\, t_p\right),\quad
-     t_p = \frac{2 A r}{G F \gamma} \\
+E &= G D \left(p_0 e + \frac{u}{B} + p_c \gamma\, t_p\right),\quad
+     e = \frac{t}{B} + t_p + \frac{w}{1 + B / n},\quad t_p = \frac{2 A r}{G F \gamma} \\
 t_w &= \frac{W}{T M \beta},\quad t_c = \frac{2 A B}{G F \gamma},\quad t_k = \frac{B k a}{G M} \\
 W &= b\,\bigl(A + (P - A)(1 - e^{-\eta B A / P})\bigr),\quad a = \sqrt{A / 10^9}
 \end{align}"""
 SYMBOLS = dict(zip(NAMES, ("h", "q", r"\beta", r"\gamma", "k", "s", "x", r"\eta", "p_0", "p_m",
-                           "p_c", "r"), strict=True))  # fmt: skip
+                           "p_c", "r", "w", "n"), strict=True))  # fmt: skip
 
 PYTHON = '''def step(batch, gpus, active, params, weight_bytes, memory, flops, link, watts,
          stages=1, cap=None):
-    """Step time (s) and energy per token (J); parameters as fitted."""
+    """Step time (s), energy per token (J) and mean power (W); parameters as fitted."""
     touched = 1 - math.exp(-experts * batch * active / params)
     root, split = math.sqrt(active / 1e9), gpus / stages
     t_w = weight_bytes * (active + (params - active) * touched) / (split * memory * bandwidth)
@@ -45,7 +47,9 @@ PYTHON = '''def step(batch, gpus, active, params, weight_bytes, memory, flops, l
     busy = moving * (t_w * bandwidth + t_k) + computing * t_c * compute
     t = max(t, busy / max((cap or watts) / watts - static, 0.05))
     t_p = 2 * active * prefill / (gpus * flops * compute)
-    return t, gpus * watts * ((static * t + busy) / batch + (static + computing * compute) * t_p)
+    each = t / batch + t_p + prepare / (1 + batch / crowd)
+    energy = gpus * watts * (static * each + busy / batch + computing * compute * t_p)
+    return t, energy, energy / each
 '''
 
 

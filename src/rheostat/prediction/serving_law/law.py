@@ -20,7 +20,8 @@ C  watts a GPU may draw (its power cap, else D)
     busy  = moving (t_w bandwidth + t_k) + computing t_c compute
     t     = D busy / (C - D static), where that is longer: a GPU slows down at its cap
     t_p   = 2 A prefill / (G F compute)                       prompts, per token of the answers
-    E     = G D ((static t + busy) / B + (static + computing compute) t_p)    per token
+    each  = t / B + t_p + prepare / (1 + B / crowd)           seconds per token of the deployment
+    E     = G D (static each + busy / B + computing compute t_p)     per token; power = E / each
 
 The stages of a pipeline each read their own weights for each of N parts of the batch, one after the
 other.  A dense model has A = P.  K grows with the square root of A, the exchanged activations a
@@ -52,16 +53,18 @@ class Parameter:
 PARAMETERS = (
     Parameter("host", "s", 5e-3, "time of a step that nothing else explains"),
     Parameter("request", "s", 8e-5, "host time per running request"),
-    Parameter("bandwidth", "", 0.75, "share of the memory bandwidth that is reached"),
-    Parameter("compute", "", 0.4, "share of the arithmetic rate that is reached"),
-    Parameter("cache", "B", 2e7, "cache read per request, for 1e9 active parameters"),
+    Parameter("bandwidth", "", 0.6, "share of the memory bandwidth that is reached"),
+    Parameter("compute", "", 0.5, "share of the arithmetic rate that is reached"),
+    Parameter("cache", "B", 2.5e7, "cache read per request, for 1e9 active parameters"),
     Parameter("sync", "s", 3e-3, "time to join the GPUs, per doubling of their number"),
     Parameter("exchange", "B", 1e7, "bytes exchanged per request, for 1e9 active parameters"),
     Parameter("experts", "", 1.0, "how evenly tokens spread over the experts"),
     Parameter("static", "", 0.25, "share of the rated power drawn all the time"),
     Parameter("moving", "", 0.6, "share drawn besides at full memory bandwidth"),
-    Parameter("computing", "", 0.6, "share drawn besides at full arithmetic rate"),
-    Parameter("prefill", "", 0.2, "tokens of prompts computed per token of the answers"),
+    Parameter("computing", "", 0.75, "share drawn besides at full arithmetic rate"),
+    Parameter("prefill", "", 0.15, "tokens of prompts computed per token of the answers"),
+    Parameter("prepare", "s", 3e-5, "time in which no GPU works, per token of the answers"),
+    Parameter("crowd", "", 300, "requests among which half of that time passes unnoticed"),
 )
 NAMES = tuple(p.name for p in PARAMETERS)
 MEDIAN = np.log([p.median for p in PARAMETERS])
@@ -73,13 +76,13 @@ LEAST_HEADROOM = 0.05
 """Share of the rated power that is left for work at the tightest cap that is told apart."""
 
 
-def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array]:
-    """Logarithms of the time of a step (s) and of the energy per token (J), each (n,).
+def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array, Array]:
+    """Logarithms of the time of a step (s), energy per token (J) and mean power (W), each (n,).
 
     ``log_parameters`` are those of all rows, (k,), or of each row, (n, k).
     """
-    (host, request, bandwidth, compute, cache, sync, exchange, experts, static, moving,
-     computing, _) = np.exp(np.minimum(log_parameters, HIGHEST)).T  # fmt: skip
+    (host, request, bandwidth, compute, cache, sync, exchange, experts, static, moving, computing,
+     prefill, prepare, crowd) = np.exp(np.minimum(log_parameters, HIGHEST)).T  # fmt: skip
     touched = 1.0 - np.exp(-experts * c.batch * c.active / c.params)
     weights_b = c.weight_b * (c.active + (c.params - c.active) * touched)
     root = np.sqrt(c.active / 1e9)
@@ -93,15 +96,11 @@ def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array]:
     busy = moving * (t_weights * bandwidth + t_cache) + computing * t_compute * compute
     headroom = np.maximum(c.cap_w / c.power_w - static, LEAST_HEADROOM)
     time = np.maximum(time, busy / headroom)
-    prompts = (static + computing * compute) * prefill_s(log_parameters, c)
-    energy = c.gpus * c.power_w * ((static * time + busy) / c.batch + prompts)
-    return np.log(time), np.log(energy)
-
-
-def prefill_s(log_parameters: Array, c: Configurations) -> Array:
-    """Seconds that computing the prompts takes, per token of the answers: (n,)."""
-    numbers = np.exp(np.minimum(log_parameters, HIGHEST)).T
-    return np.asarray(numbers[NAMES.index("prefill")] * token_s(numbers[NAMES.index("compute")], c))
+    prompts = prefill * token_s(compute, c)
+    each = time / c.batch + prompts + prepare / (1.0 + c.batch / crowd)
+    work = static * each + busy / c.batch + computing * compute * prompts
+    energy = c.gpus * c.power_w * work
+    return np.log(time), np.log(energy), np.log(energy / each)
 
 
 def token_s(compute: Array | float, c: Configurations) -> Array:
@@ -110,7 +109,7 @@ def token_s(compute: Array | float, c: Configurations) -> Array:
 
 
 def jacobian(log_parameters: Array, c: Configurations, *, step_size: float = 1e-5) -> Array:
-    """Derivatives of `step` stacked (2n,) by each row's log-parameters: (2n, parameters)."""
+    """Derivatives of `step` stacked (3n,) by each row's log-parameters: (3n, parameters)."""
     at = np.concatenate(step(log_parameters, c))
     moves = np.eye(len(PARAMETERS)) * step_size
     return np.stack(

@@ -8,7 +8,7 @@ the prior answers.
 
 Notation
 --------
-n, m  rows measured, rows asked       k  parameters       q  quantities: time of a step, energy
+n, m  rows measured, rows asked     k  parameters     q  quantities: time of a step, energy, power
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import polars as pl
 from scipy.linalg import cho_factor, cho_solve
 
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.model_columns import learnable
-from rheostat.prediction.serving_law import sharing
 from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
-from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, NAMES, jacobian, prefill_s, step
+from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, NAMES, jacobian, step
+from rheostat.prediction.serving_law.sharing import PARAMETERS, PriorCovariance
+from rheostat.prediction.serving_law.support import outside
 
 TARGETS = ("itl_s", "energy_per_token_j")
+QUANTITIES = (*TARGETS, "power_w")
 NOISE, SCATTER = 0.02, 0.1
 """Relative error of one measurement; of the law, where no residual is learned."""
-TOGETHER = 0.5
-"""Half of a slow step's surplus is energy's too: correlation of the residuals."""
-REACH = 2.0  # batches beyond this multiple of what was measured are not answered
+EVERY = tuple(range(len(QUANTITIES)))
 STEPS, CAREFUL, LONGEST, CLOSE = 12, 3, 1.0, 1e-3
 
 
@@ -59,8 +60,8 @@ class ServingLaw:
     >>> bool((alone.mean("energy_per_token_j") > 0).all())
     True
 
-    A row with a batch beyond twice the largest or below half the smallest that was measured
-    is not answered (NaN); an unknown accelerator or weight precision is a `DataError`.
+    A row far from all that was measured, or on a type of GPU that was not, is not answered (NaN,
+    and a note: `support`); an unknown accelerator or weight precision is a `DataError`.
     """
 
     def __init__(
@@ -81,11 +82,12 @@ class ServingLaw:
         jobs.refuse_later_than(Moment.SUBMIT, NEEDED)
         kept, logs = _measured(jobs)
         self.seen_ = Configurations.of(kept)
-        self.factor_, self.weights_ = None, np.zeros(2 * len(kept))
+        self.observed_ = np.flatnonzero(np.isfinite(logs.T.ravel()))
+        self.factor_, self.weights_ = None, np.zeros(len(QUANTITIES) * len(kept))
         at = self._medians(self.seen_)
         self.slopes_ = jacobian(at, self.seen_)
         if len(kept):
-            shared = sharing.levels(self.seen_, self.seen_)
+            shared = PriorCovariance.between(self.seen_, self.seen_)
             for turn in range(STEPS):
                 self._linearised(at, logs.T.ravel(), shared)
                 move = np.clip(self._parameters(shared, self.seen_) - at, -LONGEST, LONGEST)
@@ -97,23 +99,18 @@ class ServingLaw:
         return self
 
     def predict(self, jobs: JobTable) -> Outcome:
-        """Draws of ``itl_s`` and ``energy_per_token_j``, (n_draws, n); ``power_w`` follows.
-
-        Power is the mean over decoding and the prompts, which are computed in between.
-        """
+        """Draws of ``itl_s``, ``energy_per_token_j`` and ``power_w`` (all GPUs), (n_draws, n)."""
         asked = Configurations.of(jobs)
         mean, spread = self.posterior(asked)
-        z = self._correlated(spread)
-        scale = np.sqrt(np.maximum(np.diag(spread), 0.0)).reshape(2, -1)
-        values = np.exp(mean.reshape(2, -1) + z * scale)
-        values = np.where(self._beyond(asked), np.nan, values)
-        draws = {name: values[:, i] for i, name in enumerate(TARGETS)}
-        between_s = asked.batch * prefill_s(self.log_parameters_of(asked), asked)
-        draws["power_w"] = draws["energy_per_token_j"] * asked.batch / (draws["itl_s"] + between_s)
-        return Outcome(draws)
+        values = np.exp(mean.reshape(len(QUANTITIES), -1) + self._deviations(spread))
+        beyond, notes = outside(self.seen_, asked, self.kernels or ())
+        values = np.where(beyond, np.nan, values)
+        draws = {name: values[:, i] for i, name in enumerate(QUANTITIES)}
+        draws["power_w"] = np.minimum(draws["power_w"], asked.gpus * asked.cap_w)
+        return Outcome(draws, notes=notes)
 
     def posterior(
-        self, asked: Configurations, quantities: Sequence[str] = TARGETS
+        self, asked: Configurations, quantities: Sequence[str] = QUANTITIES
     ) -> tuple[Array, Array]:
         """Mean and covariance of the logarithms, one quantity after the other.
 
@@ -122,7 +119,7 @@ class ServingLaw:
         asked
             m configurations.
         quantities
-            q of ``itl_s`` and ``energy_per_token_j``.
+            q of ``itl_s``, ``energy_per_token_j`` and ``power_w``.
 
         Returns
         -------
@@ -130,21 +127,24 @@ class ServingLaw:
         """
         if not hasattr(self, "log_parameters_"):
             raise NotFitted(self)
-        kinds = [TARGETS.index(name) for name in quantities]
-        known, among = sharing.levels(self.seen_, asked), sharing.levels(asked, asked)
+        kinds = [QUANTITIES.index(name) for name in quantities]
+        known, among = (
+            PriorCovariance.between(self.seen_, asked),
+            PriorCovariance.between(asked, asked),
+        )
         at = self._parameters(known, asked)
         rows = np.concatenate([np.arange(len(asked)) + k * len(asked) for k in kinds])
         mean, slopes = np.concatenate(step(at, asked))[rows], jacobian(at, asked)[rows]
         spread = self._covariance(among, slopes, slopes, kinds, kinds)
         if self.factor_ is None:
             return mean, spread
-        cross = self._covariance(known, self.slopes_, slopes, (0, 1), kinds)
-        left = self._residual(known, (0, 1), kinds).T @ self.weights_
+        cross = self._covariance(known, self.slopes_, slopes, EVERY, kinds)[self.observed_]
+        left = self._residuals(known, EVERY, kinds).T @ self.weights_
         return mean + left, spread - cross.T @ cho_solve(self.factor_, cross)
 
     def log_parameters_of(self, asked: Configurations) -> Array:
         """The most likely log-parameters of each configuration, (m, k)."""
-        return self._parameters(sharing.levels(self.seen_, asked), asked)
+        return self._parameters(PriorCovariance.between(self.seen_, asked), asked)
 
     @property
     def parameters_(self) -> Mapping[str, float]:
@@ -157,24 +157,26 @@ class ServingLaw:
         prior = np.diag([_every(name) for name in NAMES])
         if self.factor_ is None:
             return prior
-        common = self._common()
+        common = self._common()[self.observed_]
         return np.asarray(prior - common.T @ cho_solve(self.factor_, common))
 
     def _common(self) -> Array:
-        """Covariance (2n, k) of what was measured with what all configurations share."""
+        """Covariance (q n, k) of what was measured with what all configurations share."""
         return np.asarray(self.slopes_ * [_every(name) for name in NAMES])
 
-    def _linearised(self, at: Array, logs: Array, shared: Mapping[str, Array]) -> None:
+    def _linearised(self, at: Array, logs: Array, shared: PriorCovariance) -> None:
         """The Gaussian whose law is the tangent at the parameters ``at``, (n, k)."""
         self.slopes_ = jacobian(at, self.seen_)
         moved = np.sum(
-            self.slopes_.reshape(2, *at.shape) * (at - self._medians(self.seen_)), axis=2
+            self.slopes_.reshape(len(QUANTITIES), *at.shape) * (at - self._medians(self.seen_)),
+            axis=2,
         ).ravel()
-        spread = self._covariance(shared, self.slopes_, self.slopes_, (0, 1), (0, 1))
+        rows = self.observed_
+        spread = self._covariance(shared, self.slopes_, self.slopes_, EVERY, EVERY)
         noise = NOISE if self.residual else SCATTER
-        self.factor_ = cho_factor(spread + np.eye(len(spread)) * noise**2)
+        self.factor_ = cho_factor(spread[np.ix_(rows, rows)] + np.eye(len(rows)) * noise**2)
         left = logs - np.concatenate(step(at, self.seen_)) + moved
-        self.weights_ = cho_solve(self.factor_, left)
+        self.weights_[rows] = cho_solve(self.factor_, left[rows])
 
     def _medians(self, c: Configurations) -> Array:
         """Prior medians of the log-parameters of each configuration, (n, k)."""
@@ -185,69 +187,74 @@ class ServingLaw:
                 at[rows, NAMES.index(name)] = np.log(value)
         return at
 
-    def _parameters(self, shared: Mapping[str, Array], c: Configurations) -> Array:
+    def _parameters(self, shared: PriorCovariance, c: Configurations) -> Array:
         """Log-parameters (m, k) of rows that share so much with the measured ones, (n, m)."""
         n = len(self.seen_)
-        pull = (self.slopes_ * self.weights_[:, None]).reshape(2, n, len(NAMES)).sum(axis=0)
-        moves = [
-            sharing.covariance(shared, sharing.PARAMETERS[name]).T @ pull[:, k]
-            for k, name in enumerate(NAMES)
-        ]
+        pull = (
+            (self.slopes_ * self.weights_[:, None])
+            .reshape(len(QUANTITIES), n, len(NAMES))
+            .sum(axis=0)
+        )
+        moves = [shared.parameters[name].T @ pull[:, k] for k, name in enumerate(NAMES)]
         return np.asarray(self._medians(c) + np.stack(moves, axis=1))
 
     def _covariance(
-        self, shared: Mapping[str, Array], of_a: Array, of_b: Array,
+        self, shared: PriorCovariance, of_a: Array, of_b: Array,
         kinds_a: Sequence[int], kinds_b: Sequence[int],
     ) -> Array:  # fmt: skip
         """What the parameters do to both, and what the residuals have in common."""
-        times = (len(kinds_a), len(kinds_b))
-        total = self._residual(shared, kinds_a, kinds_b)
+        total = self._residuals(shared, kinds_a, kinds_b)
+        a, b = (
+            slopes.reshape(len(kinds), len(slopes) // len(kinds), len(NAMES))
+            for slopes, kinds in ((of_a, kinds_a), (of_b, kinds_b))
+        )
+        blocks = total.reshape(len(kinds_a), a.shape[1], len(kinds_b), b.shape[1])
         for k, name in enumerate(NAMES):
-            both = np.tile(sharing.covariance(shared, sharing.PARAMETERS[name]), times)
-            total = total + of_a[:, k, None] * both * of_b[None, :, k]
+            for i in range(len(kinds_a)):
+                moved = a[i, :, k, None] * shared.parameters[name]
+                for j in range(len(kinds_b)):
+                    blocks[i, :, j] += moved * b[j, :, k]
         return total
 
-    def _residual(
-        self, shared: Mapping[str, Array], kinds_a: Sequence[int], kinds_b: Sequence[int]
+    def _residuals(
+        self, shared: PriorCovariance, kinds_a: Sequence[int], kinds_b: Sequence[int]
     ) -> Array:
-        def block(i: int, j: int) -> Array:
-            both = {
-                k: (s * sharing.RESIDUALS[j][k]) ** 0.5 for k, s in sharing.RESIDUALS[i].items()
-            }
-            scale = float(self.residual) * (1.0 if i == j else TOGETHER)
-            return scale * sharing.covariance(shared, both)
+        part = float(self.residual)
+        rows = [[part * shared.residual(i, j) for j in kinds_b] for i in kinds_a]
+        made: Array = np.block(rows)
+        return made
 
-        return np.block([[block(i, j) for j in kinds_b] for i in kinds_a])
-
-    def _correlated(self, spread: Array) -> Array:
-        """Standard normal draws (d, 2, n): the same for all rows, correlated within each."""
-        n = len(spread) // 2
-        both, own = np.diag(spread[:n, n:]), np.diag(spread)
-        together = both / np.sqrt(np.maximum(own[:n] * own[n:], 1e-30))
-        z = np.random.default_rng(self.seed).standard_normal((self.n_draws, 2, 1))
-        rest = np.sqrt(np.maximum(1.0 - together**2, 0.0))
-        return np.concatenate(
-            [np.repeat(z[:, :1], n, axis=2), together * z[:, :1] + rest * z[:, 1:]], axis=1
-        )
-
-    def _beyond(self, asked: Configurations) -> Array:
-        if not len(self.seen_):
-            return np.zeros(len(asked), dtype=bool)
-        low, high = self.seen_.batch.min() / REACH, self.seen_.batch.max() * REACH
-        return np.asarray((asked.batch < low) | (asked.batch > high))
+    def _deviations(self, spread: Array) -> Array:
+        """Draws of the logarithms' deviations, (d, q, n): correlated within each row alone."""
+        q = len(QUANTITIES)
+        n = len(spread) // q
+        own = np.array([spread[i::n, i::n] for i in range(n)]).reshape(n, q, q)
+        root = np.linalg.cholesky(own + 1e-12 * np.eye(q))
+        z = np.random.default_rng(self.seed).standard_normal((self.n_draws, q))
+        return np.asarray(np.einsum("nij,dj->din", root, z))
 
 
 def _every(name: str) -> float:
     """Prior variance of what all configurations share of a log-parameter."""
-    return sharing.PARAMETERS[name]["every"] ** 2
+    return PARAMETERS[name]["every"] ** 2
 
 
 def _measured(jobs: JobTable) -> tuple[JobTable, Array]:
-    """Rows with both targets, and the logarithms of these, (n, 2)."""
+    """Rows with both targets, and the logarithms of these and of power (NaN: unknown), (n, q)."""
     jobs.require(*TARGETS) if len(jobs) else None
     if not len(jobs):
-        return jobs, np.zeros((0, 2))
+        return jobs, np.zeros((0, len(QUANTITIES)))
     kept, values, _ = learnable(jobs, TARGETS)
     if not (values > 0).all():
         raise DataError("serving runs", ["itl_s and energy_per_token_j must be above 0"])
-    return kept, np.log(values)
+    return kept, np.log(np.column_stack([values, _power(kept, values[:, 1])]))
+
+
+def _power(jobs: JobTable, energy: Array) -> Array:
+    """Measured watts of all GPUs; where only tokens per second are known, times their energy."""
+    power = np.full(len(jobs), np.nan)
+    for name, times in (("tokens_per_s", energy), ("power_w", np.ones(len(jobs)))):
+        if name in jobs.columns:
+            values = jobs.frame[name].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+            power = np.where(np.isfinite(values) & (values > 0), values * times, power)
+    return power

@@ -14,35 +14,41 @@ n, m  rows       k_same(x) = 1 where names agree       k_near(x, l) = exp(-(dx /
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.prediction.serving_law.configurations import Array, Configurations
 
-GPUS, PLACEMENT_BATCH, SERVICE_BATCH = 1.0, 2.0, 1.5  # length scales in doublings
+GPUS, PLACEMENT_BATCH, SERVICE_BATCH = 1.4, 2.0, 1.5  # length scales in doublings
 
 PARAMETERS: Mapping[str, Mapping[str, float]] = {
-    "host": {"every": 0.7, "placement": 0.9, "placement, batch": 0.6, "run": 0.5,
-             "run, batch": 0.3},
+    "host": {"every": 0.7, "gpu": 0.5, "placement": 0.55, "placement, batch": 0.6, "run": 0.3,
+             "run, batch": 0.2},
     "request": {"every": 0.9, "workload": 0.5, "placement": 0.5, "run": 0.5},
-    "bandwidth": {"every": 0.2, "gpu": 0.1, "app": 0.15, "app, gpu": 0.1},
-    "compute": {"every": 0.4, "gpu": 0.2, "app": 0.3},
-    "cache": {"every": 1.0, "app": 0.5, "workload": 1.0, "app, workload": 1.0},
-    "sync": {"every": 0.8, "gpu": 0.4, "app": 0.6},
+    "bandwidth": {"every": 0.15, "gpu": 0.1, "app": 0.15, "app, gpu": 0.1},
+    "compute": {"every": 0.25, "gpu": 0.3, "app": 0.3},
+    "cache": {"every": 0.6, "app": 0.3, "workload": 0.6, "app, workload": 0.6},
+    "sync": {"every": 0.5, "gpu": 0.4, "app": 0.6},
     "exchange": {"every": 0.8, "gpu": 0.4, "app": 0.5},
-    "experts": {"every": 0.3, "app": 0.3},
+    "experts": {"every": 0.3, "app": 0.5},
     "static": {"every": 0.3, "gpu": 0.15},
-    "moving": {"every": 0.3, "gpu": 0.15},
-    "computing": {"every": 0.3, "gpu": 0.15},
+    "moving": {"every": 0.2, "gpu": 0.25},
+    "computing": {"every": 0.2, "gpu": 0.15},
     "prefill": {"every": 0.7, "workload": 1.5, "app, workload": 0.7},
+    "prepare": {"every": 1.0, "workload": 2.0, "placement": 0.8, "run": 0.6},
+    "crowd": {"every": 0.7, "workload": 1.2},
 }  # fmt: skip
 """Standard deviations of the log-parameters of `law`, level by level."""
 RESIDUALS: tuple[Mapping[str, float], ...] = (
-    {"app": 0.07, "run": 0.13, "run, batch": 0.085, "itself": 0.05},
-    {"app": 0.07, "run": 0.13, "run, batch": 0.065, "itself": 0.05},
+    {"app": 0.07, "run": 0.13, "run, batch": 0.085, "itself": 0.08},
+    {"app": 0.18, "run": 0.08, "run, batch": 0.065, "itself": 0.05},
+    {"app": 0.13, "run": 0.08, "run, batch": 0.03, "itself": 0.05},
 )
-"""Of the logarithms of the time of a step and of the energy per token, beside the law."""
+"""Of the logarithms of the time of a step, the energy per token and the power, beside the law."""
+TOGETHER = np.array([[1.0, 0.5, -0.3], [0.5, 1.0, 0.2], [-0.3, 0.2, 1.0]])
+"""Their correlations: half of a slow step's surplus is energy's too, at less power."""
 
 
 def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
@@ -60,6 +66,26 @@ def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
         "run": run, "run, batch": run * _near(a.batch, b.batch, SERVICE_BATCH),
         "itself": run * np.prod(list(alike), axis=0),
     }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PriorCovariance:
+    """Prior covariances (n, m) between rows: of each parameter, and of the residuals by level."""
+
+    parameters: Mapping[str, Array]
+    by_level: Mapping[str, Array]
+
+    @staticmethod
+    def between(a: Configurations, b: Configurations) -> PriorCovariance:
+        """What rows of ``a`` have in common with rows of ``b``."""
+        by_level = levels(a, b)
+        made = {name: covariance(by_level, spreads) for name, spreads in PARAMETERS.items()}
+        return PriorCovariance(made, by_level)
+
+    def residual(self, i: int, j: int) -> Array:
+        """Covariance of the residuals of quantities ``i`` and ``j``."""
+        both = {k: (s * RESIDUALS[j][k]) ** 0.5 for k, s in RESIDUALS[i].items()}
+        return np.asarray(TOGETHER[i, j] * covariance(self.by_level, both))
 
 
 def covariance(shared: Mapping[str, Array], spreads: Mapping[str, float]) -> Array:
