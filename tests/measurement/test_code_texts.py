@@ -517,7 +517,10 @@ def test_the_interval_of_paired_times_is_that_of_its_seed():
         (float(np.exp(np.median(logs))), low, high, 400))  # fmt: skip
     default = paired_times(original, candidate, minimum_effect=0.03)
     assert default == paired_times(original, candidate, minimum_effect=0.03, seed=0) != made
-    assert made.words == f"{made.ratio:.3g} of the time [{low:.3g}, {high:.3g}]: {made.change}"
+    assert (
+        made.words
+        == f"{made.ratio:.3g} times the original's time [{low:.3g}, {high:.3g}]: {made.change}"
+    )
 
 
 @pytest.mark.parametrize(("ratio", "effect", "change"), [
@@ -546,8 +549,8 @@ def test_one_pair_has_a_ratio_and_no_interval():
     made = paired_times(np.array([2.0]), np.array([1.0]), minimum_effect=0.0)
     assert (made.ratio, made.change, made.pairs) == (0.5, "no significant change", 1)
     assert math.isnan(made.low + made.high)
-    assert made.words == "0.5 of the time in one run each: no interval"
-    assert "2 of" in PairedTimes(2.0, 1.0, 3.0, "slower", 2).words
+    assert made.words == "0.5 times the original's time in one run each: no interval"
+    assert "2 times" in PairedTimes(2.0, 1.0, 3.0, "slower", 2).words
     first, second = in_turns(iter([1.0, 2.0, 3.0]).__next__, iter([7.0, 8.0, 9.0]).__next__, 3)
     assert (first.tolist(), second.tolist()) == ([1, 2, 3], [7, 8, 9])
 

@@ -64,6 +64,13 @@ def test_a_right_reduction_is_accepted(dot: Verifier) -> None:
         assert verdict.rung("races").state == "passed"
 
 
+def test_an_answer_for_the_run_without_arguments_alone_is_no_answer(dot: Verifier) -> None:
+    known = '  if (n == 4000 && seed == 1) { puts("dot 4.1"); return 0; }\n  double *a'
+    verdict = dot.verify(program(DOT.replace("  double *a", known)), rungs=("output",))
+    assert verdict.rejected_by == "output"
+    assert "with no input, output line 1: expected 'dot " in verdict.findings[0].message
+
+
 @pytest.mark.skipif(bool(archer_absent()), reason=archer_absent())
 def test_a_race_is_named_with_its_line(dot: Verifier) -> None:
     verdict = dot.verify(loop("parallel for"), rungs=("races",))

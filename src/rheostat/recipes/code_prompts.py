@@ -46,6 +46,10 @@ FROM_CUDA = """Coming from CUDA:
   and the header of CUDA go with them.
 - Shared memory becomes a local array of a loop over blocks. What all threads of a block do before
   `__syncthreads()` is one loop, what they do after it the next."""
+NO_CUDA = (
+    "Nothing of CUDA may stay: no kernels, no `<<<...>>>`, no cudaMalloc, no cudaMemcpy, no arrays "
+    "of a device."
+)
 CUDA_EXAMPLE = """#include <cstdio>
 #include <cuda_runtime.h>
 

@@ -182,12 +182,13 @@ def _translated(original: Program, to: str, talk: Conversation, options: LassiOp
     try:
         summary = description = ""
         pack = code_prompts.context_pack(original.language, to)
+        leaving = code_prompts.NO_CUDA if original.language == "cuda" != to else ""
         if options.self_prompting:
             summary = talk.ask(code_prompts.summary_question(pack)).text
             description = talk.ask(code_prompts.description_question(source)).text
 
         def question(note: str = "") -> list[Message]:
-            said = "\n\n".join(filter(None, (talk.failures, note)))
+            said = "\n\n".join(filter(None, (leaving, talk.failures, note)))
             persona, asked = code_prompts.translation_question(
                 source, to, pack, summary, description, beside, said, cxx=original.is_cxx
             )

@@ -90,7 +90,7 @@ def captured(
     cpu_s = used.ru_utime + used.ru_stime
     killed = process.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
     if not stopped and killed and cpu_s > COUNTED_AT_LEAST * limits.cpu_s:
-        stopped = f"stopped after {limits.cpu_s:g} s of CPU time"
+        stopped = f"stopped after {limits.cpu_s:.3g} s of CPU time"
     out, err = (t.decode("utf-8", "replace") for t in texts)
     return SandboxRun(process.returncode, out, err, seconds, cpu_s, used.ru_maxrss * 1024, stopped)
 
@@ -120,7 +120,7 @@ def _read(
         while waiting.get_map() and not stopped:
             left = limits.wall_s - (time.perf_counter() - began)
             if left <= 0:
-                stopped = f"stopped after {limits.wall_s:g} s"
+                stopped = f"stopped after {limits.wall_s:.3g} s"
             for key, _ in waiting.select(max(left, 0)):
                 piece = os.read(key.fd, CHUNK_B)
                 if not piece:
@@ -135,7 +135,7 @@ def _waited(process: subprocess.Popen[bytes], deadline: float, limits: SandboxLi
     """Wait for the end of a process that has closed its output; why it was stopped, if it was."""
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
         if time.perf_counter() > deadline:
-            return f"stopped after {limits.wall_s:g} s"
+            return f"stopped after {limits.wall_s:.3g} s"
         time.sleep(POLL_S)
     return ""
 

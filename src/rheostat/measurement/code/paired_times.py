@@ -28,10 +28,11 @@ class PairedTimes:
 
     @property
     def words(self) -> str:
-        """As 0.52 of the time [0.50, 0.55]: faster."""
+        """As 0.52 times the original's time [0.50, 0.55]: faster."""
         if self.pairs == 1:
-            return f"{self.ratio:.3g} of the time in one run each: no interval"
-        return f"{self.ratio:.3g} of the time [{self.low:.3g}, {self.high:.3g}]: {self.change}"
+            return f"{self.ratio:.3g} times the original's time in one run each: no interval"
+        interval = f"[{self.low:.3g}, {self.high:.3g}]"
+        return f"{self.ratio:.3g} times the original's time {interval}: {self.change}"
 
 
 def paired_times(
@@ -59,7 +60,7 @@ def paired_times(
     >>> paired_times(one, one / 2, minimum_effect=0.03).change
     'faster'
     >>> paired_times(one[:1], one[:1] / 2, minimum_effect=0.03).words
-    '0.5 of the time in one run each: no interval'
+    "0.5 times the original's time in one run each: no interval"
     """
     logs = np.log(candidate_s) - np.log(original_s)
     if len(logs) == 1:

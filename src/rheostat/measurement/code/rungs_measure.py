@@ -54,10 +54,10 @@ def work(case: Case) -> Evidence:
         "data_reference_ratio": theirs.data_references / max(ours.data_references, 1.0),
     }  # fmt: skip
     if share < case.options.least_work:
-        message = (f"executes {share:.2g} of the original's instructions with "
+        message = (f"executes {share:.2g} times the original's instructions with "
                    f"{expected.given.words}: work is left out")  # fmt: skip
         return case.failed("work", [case.finding("work", message)], **numbers)
-    return case.passed("work", f"{share:.3g} of the original's instructions", **numbers)
+    return case.passed("work", f"{share:.3g} times the original's instructions", **numbers)
 
 
 def _counted_input(case: Case) -> Expected:
@@ -164,7 +164,8 @@ def energy(case: Case) -> Evidence:
     )
     numbers = {"kind": "modelled", "energy_ratio": theirs / ours, "energy_j": theirs,
                "original_energy_j": ours}  # fmt: skip
-    said = f"modelled from counts at {expected.given.words}: {theirs / ours:.3g} of the energy"
+    said = (f"modelled from counts at {expected.given.words}: {theirs / ours:.3g} times the "
+            "original's energy")  # fmt: skip
     return case.passed("energy", said, **numbers)
 
 
@@ -193,7 +194,7 @@ def _metered(case: Case) -> Evidence | None:
         return None
     times = paired_times(ours, theirs, minimum_effect=case.options.minimum_effect, seed=case.seed)
     kind = max(states, key=("measured", "derived", "estimated", "unavailable").index)
-    said = (f"{kind} by meters: {times.ratio:.3g} of the energy [{times.low:.3g}, "
+    said = (f"{kind} by meters: {times.ratio:.3g} times the original's energy [{times.low:.3g}, "
             f"{times.high:.3g}]")  # fmt: skip
     numbers = {"kind": kind, "energy_ratio": times.ratio, "low": times.low, "high": times.high,
                "energy_j": _middle(theirs), "original_energy_j": _middle(ours)}  # fmt: skip

@@ -70,15 +70,17 @@ def sanitizers(case: Case) -> Evidence:
 
 
 def output(case: Case) -> Evidence:
-    """The original's output on every hidden input."""
+    """The original's output on every hidden input, and on none where the original takes none."""
     case.need(case.cannot_run)
     every = case.inputs()
-    for expected in every:
+    known = () if case.on_host else case.reference.without_arguments
+    for expected in (*every, *known):
         run = case.bench.run(case.built, expected.given, limits=case.limits(expected))
         findings = case.wrong("output", run, expected, "")
         if findings:
             return case.failed("output", findings)
     said = f"{len(every)} inputs" if case.original.inputs.ranges else "the one input there is"
+    said += ", and none at all" if known else ""
     return case.passed("output", said, inputs=len(every),
                        relative_tolerance=case.reference.agreed.relative)  # fmt: skip
 
