@@ -10,7 +10,7 @@ from typing import Any
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.sandbox import Sandbox
 
-SOURCES = ("a.c", "a.cc", "a.cu", "empty.c", "empty.cc", "empty.cu", "probe.c")
+SOURCES = ("a.c", "a.cc", "a.cu", "empty.c", "empty.cc", "empty.cu", "probe.c", "parent.c")
 KINDS = {"-fsyntax-only": "syntax", "-fsanitize=address,undefined": "sanitizers",
          "-fsanitize=thread": "races", "-fopenmp-targets=x86_64-pc-linux-gnu": "device",
          "-ffast-math": "reassociated", "-O1": "work"}  # fmt: skip

@@ -94,6 +94,10 @@ def test_what_the_host_cannot_build_has_a_reason():
     said = SandboxRun(1, "", "a.cu:2:1: error: no tex\na.cu:3:1: error: x\n", 0.1, 0.1, 0)
     begun = "no CUDA device, and the host cannot build it: "
     assert not_on_host(said) == f"{begun}a.cu:2: no tex"
+    textured = "y[i] = tex1Dfetch<float>(t, i); // curandState"
+    assert (
+        not_on_host(said, textured) == f"{begun}it has no cuRAND and no textures (a.cu:2: no tex)"
+    )
     assert not_on_host(replace(said, stderr="")) == f"{begun}ended with status 1"
 
 

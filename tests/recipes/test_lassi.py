@@ -127,10 +127,15 @@ def test_cuda_that_stays_is_named_by_its_lines_and_nothing_of_it_is_run() -> Non
         how = LassiOptions(self_prompting=False)
         return lassi_steps(kernels, "openmp", Conversation(model, Sampling()), how)
 
+    whole = "```c\n__global__ void k(int *a) {}\nint main() {\n  k<<<1, 1>>>(0); }\n```"
     half = SOURCE.replace("return 0", 'puts("cudaFree(a) <<<"); // k<<<1, 1>>>\n  cudaFree(0)')
-    variants, requests = play([f"```c\n{half}```", program("a")], [GOOD], steps)
+    variants, requests = play([whole, f"```c\n{half}```", program("a")], [GOOD], steps)
     assert [v.text for v in variants] == [f"{SOURCE}// a\n"]
-    assert last_words(requests[1]).endswith("which are CUDA, may stay:\ncudaFree(0); }")
+    kernel = "__global__ void k(int *a) {}"
+    asked_again = f"which are CUDA, may stay:\n{kernel}\nk<<<1, 1>>>(0); }}"
+    assert last_words(requests[1]).endswith(asked_again)
+    assert last_words(requests[2]).startswith(f"```c\n{half}")
+    assert "still CUDA:\ncudaFree(0); }\n\nDelete those" in last_words(requests[2])
     assert "Coming from CUDA" in last_words(requests[0])
     roles = [m["role"] for m in requests[0]["messages"]]
     assert roles == ["system", "user", "assistant", "user"]

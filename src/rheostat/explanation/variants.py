@@ -94,7 +94,7 @@ def variant_grid(rows: Sequence[Row], chosen: str = "") -> Grid:
              "memory", "lines changed", "front")  # fmt: skip
     lines = tuple(
         (
-            r["variant"], r["proposer"], r["change"], f"cc {r['flags']}", _said(r),
+            r["variant"], r["proposer"], r["change"], f"cc {_built_with(r)}", _said(r),
             *(ratio(r, o) for o in RATIOS[:2]), r["figures"]["energy_kind"], ratio(r, RATIOS[2]),
             int(r["diff_lines"]), "yes" if front else "",
         )
@@ -102,6 +102,12 @@ def variant_grid(rows: Sequence[Row], chosen: str = "") -> Grid:
     )  # fmt: skip
     place = next((i for i, r in enumerate(rows) if r["variant"] == chosen), None)
     return Grid(heads, lines, marked=place)
+
+
+def _built_with(row: Row) -> str:
+    """Flags of the compiler, with the one that OpenMP needs."""
+    openmp = ("-fopenmp",) if row.get("language") in ("openmp", "target") else ()
+    return " ".join(filter(None, (row["flags"], *openmp))) or "no flags"
 
 
 def _said(row: Row) -> str:
@@ -166,7 +172,7 @@ def search_report(
 def _best_words(best: Row) -> str:
     time, energy, figures = ratio(best, "runtime_s"), ratio(best, "energy_j"), best["figures"]
     parts = [f"Taken: {best['variant']} ({best['change'] or 'no change'}), built with "
-             f"{best['flags'] or 'no flags'}"]  # fmt: skip
+             f"{_built_with(best)}"]  # fmt: skip
     if math.isfinite(time):
         low, high = (figures.get(f"runtime_ratio_{x}", NO_FIGURE) for x in ("low", "high"))
         interval = f" [{low:.3g}, {high:.3g}]" if math.isfinite(low) else ""

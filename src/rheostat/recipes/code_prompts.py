@@ -5,7 +5,7 @@ A pack says what a translator of a loop program has to know of a language, in a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rheostat.prediction.language_model.conversation import Message
 
@@ -46,10 +46,6 @@ FROM_CUDA = """Coming from CUDA:
   and the header of CUDA go with them.
 - Shared memory becomes a local array of a loop over blocks. What all threads of a block do before
   `__syncthreads()` is one loop, what they do after it the next."""
-NO_CUDA = (
-    "Nothing of CUDA may stay: no kernels, no `<<<...>>>`, no cudaMalloc, no cudaMemcpy, no arrays "
-    "of a device."
-)
 CUDA_EXAMPLE = """#include <cstdio>
 #include <cuda_runtime.h>
 
@@ -245,3 +241,17 @@ def correction_question(code: str, stage: str, errors: str) -> list[Message]:
     """The last program with what is wrong with it."""
     asked = f"```c\n{code}\n```\n\nThis program is wrong ({stage}):\n{errors}\n\nMend it."
     return [Message("system", PERSONA), Message("user", asked)]
+
+
+def rest_of_cuda_question(code: str, lines: Sequence[str], note: str = "") -> list[Message]:
+    """A program whose kernels are translated, with the lines around them that are not."""
+    said = "\n".join(lines)
+    parts = [
+        f"```c\n{code}\n```",
+        f"These lines of it are still CUDA:\n{said}",
+        "Delete those that allocate, copy and free arrays of a device, and the declarations of "
+        "these arrays. Call the function with the host's arrays instead: `f(x, n)` in place of "
+        "`f<<<blocks, threads>>>(dx, n)`.",
+        *([note] if note else []),
+    ]
+    return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]

@@ -182,13 +182,12 @@ def _translated(original: Program, to: str, talk: Conversation, options: LassiOp
     try:
         summary = description = ""
         pack = code_prompts.context_pack(original.language, to)
-        leaving = code_prompts.NO_CUDA if original.language == "cuda" != to else ""
         if options.self_prompting:
             summary = talk.ask(code_prompts.summary_question(pack)).text
             description = talk.ask(code_prompts.description_question(source)).text
 
         def question(note: str = "") -> list[Message]:
-            said = "\n\n".join(filter(None, (leaving, talk.failures, note)))
+            said = "\n\n".join(filter(None, (talk.failures, note)))
             persona, asked = code_prompts.translation_question(
                 source, to, pack, summary, description, beside, said, cxx=original.is_cxx
             )
@@ -241,7 +240,8 @@ def corrected(
     while True:
         answer = code_in(talk.ask(messages))
         again = talk.repetition(answer.text) if answer.text else ""
-        complaint = "\n".join(filter(None, (_complaint(answer, language), again)))
+        rest = [] if "cuda" in (language, _language(answer)) else _cuda_lines(answer.text)
+        complaint = "\n".join(filter(None, (*rest, _complaint(answer, language), again)))
         in_vain = in_vain + 1 if complaint else 0
         if not complaint:
             change = f"chain {talk.index}, {f'correction {made}' if made else 'first answer'}"
@@ -254,7 +254,10 @@ def corrected(
             messages = _correction(answer, result, options)
         else:
             talk.repeated += 1
-            messages = question(complaint)
+            messages = (
+                code_prompts.rest_of_cuda_question(answer.text, rest[:MOST_LINES], again)
+                if rest else question(complaint)
+            )  # fmt: skip
         made += 1
         talk.corrections += 1
         if made > options.most or in_vain == IN_VAIN or (again and talk.larger):
@@ -282,14 +285,18 @@ def _complaint(answer: CodeAnswer, language: str) -> str:
         return "The answer was cut off: give the program alone, without comments."
     if answer.state != GOOD:
         return "Answer with the whole program in one fenced block."
-    got = language_of({"answer": COMMENT.sub("", answer.text)})
-    left = [] if language == "cuda" else _cuda_lines(answer.text)
-    if left:
-        return "\n".join(["Nothing of these lines, which are CUDA, may stay:", *left[:MOST_LINES]])
-    if got != language:
-        names = [code_prompts.LANGUAGES.get(x, x) for x in (got, language)]
-        return f"The last answer was {names[0]}, not {names[1]}."
-    return ""
+    got = _language(answer)
+    if got == language:
+        return ""
+    if got == "cuda":
+        left = _cuda_lines(answer.text)[:MOST_LINES]
+        return "\n".join(["Nothing of these lines, which are CUDA, may stay:", *left])
+    names = [code_prompts.LANGUAGES.get(x, x) for x in (got, language)]
+    return f"The last answer was {names[0]}, not {names[1]}."
+
+
+def _language(answer: CodeAnswer) -> str:
+    return language_of({"answer": COMMENT.sub("", answer.text)})
 
 
 def _cuda_lines(text: str) -> list[str]:

@@ -102,7 +102,9 @@ class Case:
         if not self.on_host:
             return ""
         lacking = compiler_absent(self.candidate, self.kind.family) or parser_absent()
-        return lacking or ("" if self.built.ok else not_on_host(self.built.said))
+        return lacking or (
+            "" if self.built.ok else not_on_host(self.built.said, self.candidate.text)
+        )
 
     @property
     def cannot_time(self) -> str:

@@ -29,6 +29,15 @@ FRAME = re.compile(r"(?P<file>[\w./+-]+\.(?:c|cc|cpp|cxx|C|cu|h|hpp|cl)):(?P<lin
 RACE = re.compile(r"WARNING: ThreadSanitizer: (?P<message>[^\n(]+)")
 
 
+BEYOND_HOST = {
+    "cuRAND": r"\bcurand", "textures": r"\btex[123]D\w*\s*[<(]|\bcudaTextureObject_t\b",
+    "cooperative groups": r"\bcooperative_groups\b", "Thrust": r"\bthrust\b",
+    "CUB": r"<cub/|\bcub::", "cuBLAS": r"\bcublas", "cuFFT": r"\bcufft",
+    "cuSPARSE": r"\bcusparse", "CUDA graphs": r"\bcudaGraph", "PTX": r"\basm\s*(?:volatile)?\s*\(",
+}  # fmt: skip
+"""What CUDA programs use that the host has nothing for, by the names that show it."""
+
+
 def compiler_findings(text: str, rung: str = "compile") -> tuple[Finding, ...]:
     r"""Errors of gcc, clang, nvcc and the linker; warnings where there is no error.
 
@@ -48,11 +57,17 @@ def compiler_findings(text: str, rung: str = "compile") -> tuple[Finding, ...]:
     return tuple((errors or list(seen.values()))[:MOST])
 
 
-def not_on_host(said: SandboxRun) -> str:
-    """Why CUDA that may be right is not run on the host: what it uses is not known there."""
+def not_on_host(said: SandboxRun, text: str = "") -> str:
+    """Why CUDA that may be right is not run on the host: what it uses is not known there.
+
+    >>> not_on_host(SandboxRun(1, "", "", 0.1, 0.1, 0), "#include <curand.h>")
+    'no CUDA device, and the host cannot build it: it has no cuRAND (ended with status 1)'
+    """
     findings = compiler_findings(said.stderr)
     reason = findings[0].words if findings else said.ending
-    return f"no CUDA device, and the host cannot build it: {reason}"
+    used = [name for name, mark in BEYOND_HOST.items() if re.search(mark, text)]
+    because = f"it has no {' and no '.join(used)} ({reason})" if used else reason
+    return f"no CUDA device, and the host cannot build it: {because}"
 
 
 def sanitizer_findings(text: str, rung: str = "sanitizers") -> tuple[Finding, ...]:

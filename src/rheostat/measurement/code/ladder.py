@@ -12,6 +12,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.code import rungs_measure, rungs_run, rungs_static
 from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
 from rheostat.measurement.code.compare_output import Tolerance
+from rheostat.measurement.code.peak_memory import PARENT
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import INPUTS, Reference
@@ -96,7 +97,7 @@ class Verifier:
                 evidence.append(Evidence(name, SKIPPED, "a rung below failed"))
             else:
                 evidence.append(_timed(name, rung, case, progress))
-        kept = (reference.original.text, rungs_static.EMPTY, rungs_run.PROBE)
+        kept = (reference.original.text, rungs_static.EMPTY, rungs_run.PROBE, PARENT.text)
         reference.bench.discard(kept)
         return Verdict(
             tuple(evidence), reference.seed, self.reference.bench.sandbox.name,

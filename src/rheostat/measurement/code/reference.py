@@ -95,7 +95,7 @@ class Reference:
             raise DataError(self._name, [missing])
         made = self.bench.build(self.original, PLAIN[family])
         if not made.ok and self.original.language == "cuda" and family != "nvcc":
-            raise DataError(self._name, [not_on_host(made.said)])
+            raise DataError(self._name, [not_on_host(made.said, self.original.text)])
         if not made.ok:
             said = [f.words for f in compiler_findings(made.said.stderr)]
             raise DataError(f"{self._name}: the original does not build",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import resource
-from collections import defaultdict
 from functools import partial
 
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.modelled_energy import EnergyModel
 from rheostat.measurement.code.paired_times import FASTER, in_turns, paired_times
+from rheostat.measurement.code.peak_memory import peak_memory_b
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected
@@ -96,12 +95,14 @@ def time(case: Case) -> Evidence:
     case.need(case.cannot_time)
     expected, threads = case.reference.expected[0], case.options.timing_threads
     start_s = _start_s(case)
-    peaks_b: dict[str, list[int]] = defaultdict(list)
+
+    def peak_b(built: Built) -> float:
+        limits = expected.limits(threads)
+        return peak_memory_b(case.bench, built, expected.given, threads=threads, limits=limits)
 
     def seconds(built: Built) -> float:
         limits = expected.limits(threads)
         run = case.bench.run(built, expected.given, threads=threads, limits=limits)
-        peaks_b[built.folder.name].append(run.max_rss_b)
         return max(run.wall_s - start_s, LEAST_SHARE * run.wall_s) if run.ok else math.nan
 
     ours, theirs = in_turns(
@@ -114,9 +115,8 @@ def time(case: Case) -> Evidence:
     numbers = {"runtime_s": float(_middle(theirs)), "original_runtime_s": float(_middle(ours)),
                "runtime_ratio": times.ratio, "low": times.low, "high": times.high,
                "change": times.change, "pairs": times.pairs, "threads": threads,
-               "memory_byte": _peak_b(peaks_b[case.built.folder.name]),
-               "original_memory_byte": _peak_b(peaks_b[case.reference.built.folder.name]),
-               }  # fmt: skip
+               "memory_byte": peak_b(case.built),
+               "original_memory_byte": peak_b(case.reference.built)}  # fmt: skip
     slowest = case.options.most_slowdown
     if times.low > slowest and float(_middle(theirs) - _middle(ours)) > SPARE_S:
         message = f"takes {times.words}, more than {slowest:g} times as long"
@@ -127,13 +127,6 @@ def time(case: Case) -> Evidence:
         message = f"more than {case.options.suspicious_speedup:g} times faster: look at it"
         return case.flagged(evidence, [Finding("time", case.file, 0, message, "warning")])
     return evidence
-
-
-def _peak_b(peaks_b: list[int]) -> float:
-    """Peak memory of runs; NaN below this process's own, which a child's begins with on Linux."""
-    own_b = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak_b = _middle(peaks_b) if peaks_b else math.nan
-    return peak_b if peak_b > own_b else math.nan
 
 
 def _middle(values: object) -> float:
