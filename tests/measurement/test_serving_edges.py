@@ -482,13 +482,14 @@ def test_traffic_keeps_blocks_of_prompts_and_the_order_of_arrival(tmp_path):
     assert jobs.notes == ()
     none = "submit_s,prompt_tokens,output_tokens\n1,0,5\n"
     refused(lambda: read_traffic(written(tmp_path / "t", none)),
-            "no row has a time and lengths of 1 or more")  # fmt: skip
+            "no row has a time and lengths of 1 or more whole tokens")  # fmt: skip
     refused(lambda: read_traffic(written(tmp_path / "t", "submit_s,a\n1,0\n")),
             "found no column prompt_tokens and no output_tokens")  # fmt: skip
     own = "submit_s,prompt_tokens,output_tokens,prefix_blocks\n3,1,1,x\n5,0.5,1,x\ninf,1,1,x\n"
     jobs = read_traffic(written(tmp_path / "t", own))
     assert jobs.frame.rows() == [(0.0, 1.0, 1.0)]
-    assert jobs.notes == (Note("no time, or a length below 1", (1, 2), 2, dropped=True),)
+    said = "no time, or a length below 1 or not whole"
+    assert jobs.notes == (Note(said, (1, 2), 2, dropped=True),)
 
 
 def test_instants_are_read_to_the_microsecond(tmp_path):

@@ -392,6 +392,15 @@ def test_what_cannot_be_served_is_named_at_once():
         serve(requests(1), "cost", SMALL)
     with pytest.raises(DataError, match="batch_cap"):
         Replica(batch_cap=0)
+    with pytest.raises(DataError, match="busy_w"):
+        Replica(idle_w=500.0, busy_w=100.0)
+    with pytest.raises(DataError, match="ageing"):
+        serve(requests(1), "cost-oracle", SMALL, ageing=math.inf)
+    far = table({"submit_s": [0.0, 1e300], "prompt_tokens": [1.5, 2], "output_tokens": [1, 1]})
+    with pytest.raises(
+        DataError, match=r"(?s)prompt_tokens: row 0 is 1.5.*submit_s: expected a span"
+    ):
+        serve(far, "fcfs", SMALL)
 
 
 def test_step_times_are_found_again_from_a_recorded_run():

@@ -32,6 +32,7 @@ def compile_ahead(progress: Callable[[int, int, dict[str, Any]], None] | None = 
 
 def _runs() -> dict[str, Callable[[], object]]:
     from rheostat.recipes.policies import open_policy
+    from rheostat.simulation.serving.serve import serve
     from rheostat.simulation.simulate import simulate_run
     from rheostat.training.distill.dagger import imitate
 
@@ -43,6 +44,8 @@ def _runs() -> dict[str, Callable[[], object]]:
     runs["estimates from ended jobs"] = partial(plain, "easy", estimates="last2")
     site = Machine(PROCS, idle_w=1.0, busy_w=2.0, cap_w=Series((0.0,), (2.0 * PROCS,)))
     runs["sites and power caps"] = partial(simulate_run, jobs, "easy", site)
+    asked = table({"submit_s": [0.0, 1.0], "prompt_tokens": [9, 9], "output_tokens": [2, 2]})
+    runs["servers of language models"] = partial(serve, asked)
     runs["explanations"] = partial(imitate, "wfp3", jobs, Machine(PROCS), depth=1, rounds=1)
     if find_spec("gymnasium"):
         runs["environments"] = partial(_play, jobs)

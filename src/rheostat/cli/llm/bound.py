@@ -18,7 +18,7 @@ def bound(text: str) -> tuple[float, float]:
         return float("inf"), 0.0
     try:
         number = float(text[:-1]) if text.endswith("x") else parse_duration(text)
-    except ValueError as error:
+    except (ValueError, DataError) as error:
         raise DataError("--within", [f"expected as 90s or 1.2x, got {text!r}"]) from error
     if not 0 < number < float("inf"):
         raise DataError("--within", [f"expected above 0, as 90s or 1.2x, got {text!r}"])

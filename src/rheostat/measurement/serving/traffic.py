@@ -49,7 +49,7 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     ------
     DataError
         The columns are not there, or no row is a request.  Rows without a time or with lengths
-        below 1 are left out and noted.
+        below 1 or not whole are left out and noted.
     """
     path = ordinary_file(path)
     frame = frame_of(path, WHAT)
@@ -126,10 +126,13 @@ def _milliseconds(name: str) -> pl.Expr:
 def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     good = pl.all_horizontal(
         pl.col("submit_s").is_finite(),
-        *(pl.col(c).is_finite() & (pl.col(c) >= 1) for c in NAMES[1:]),
+        *(
+            pl.col(c).is_finite() & (pl.col(c) >= 1) & (pl.col(c) == pl.col(c).floor())
+            for c in NAMES[1:]
+        ),
     )
-    kept, notes = rows_where(frame, good, "no time, or a length below 1")
+    kept, notes = rows_where(frame, good, "no time, or a length below 1 or not whole")
     if not len(kept):
-        raise DataError(str(path), ["no row has a time and lengths of 1 or more"])
+        raise DataError(str(path), ["no row has a time and lengths of 1 or more whole tokens"])
     kept = kept.sort("submit_s", maintain_order=True)
     return table(kept.with_columns(pl.col("submit_s") - kept["submit_s"][0]), COLUMNS, notes)

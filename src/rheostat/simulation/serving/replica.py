@@ -54,6 +54,10 @@ class Replica:
             for name in ("request_s", "context_s", "prefill_s", "idle_w", "busy_w")
             if not 0 <= getattr(self, name) < np.inf
         ]
+        if self.busy_w < self.idle_w:
+            problems.append(
+                f"busy_w: expected idle_w ({self.idle_w:g}) or more, got {self.busy_w:g}"
+            )
         if problems:
             raise DataError("Replica", problems)
 

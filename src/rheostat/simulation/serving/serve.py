@@ -34,6 +34,7 @@ of answers beforehand."""
 
 RANKED = ("shortest-answer", "cost", "hrrn")
 LEAST = 1e-9
+LONGEST_S = 1e10
 BY_RATIO = ("hrrn", "hrrn-oracle")
 COLUMNS = (
     Column("start_s", "s", Moment.START, "first token of the answer"),
@@ -136,6 +137,9 @@ def serve(  # noqa: PLR0913
         requests.numpy(c).astype(float) for c in ("submit_s", "prompt_tokens", "output_tokens")
     )
     _check(submit, prompt, output, replica, policy, predicted)
+    if not (0 <= ageing < np.inf and 0 <= head_start_s < np.inf):
+        raise DataError("serve", ["ageing, head_start_s: expected finite numbers from 0, got "
+                                  f"{ageing} and {head_start_s}"])  # fmt: skip
     length = np.full(len(submit), np.nan) if predicted is None else np.asarray(predicted, float)
     key = POLICIES[policy](submit, prompt, length, output, replica)
     usual = np.full(len(output), output.mean()) if predicted is None else length
@@ -197,11 +201,15 @@ def _check(
         ("output_tokens", output),
     ):
         least = -np.inf if name == "submit_s" else 1
-        odd = np.flatnonzero(~(np.isfinite(values) & (values >= least)))
+        whole = name == "submit_s" or values == np.floor(values)
+        odd = np.flatnonzero(~(np.isfinite(values) & (values >= least) & whole))
         if len(odd):
             problems.append(
                 f"{name}: row {odd[0]} is {values[odd[0]]}, and {len(odd) - 1} more rows"
             )
+    if len(submit) and np.ptp(submit) > LONGEST_S:
+        problems.append(f"submit_s: expected a span of {LONGEST_S:g} s at most, where the times of "
+                        f"steps can still be told apart, got {np.ptp(submit):g} s")  # fmt: skip
     large = np.flatnonzero(prompt + output > r.cache_tokens)
     if len(large):
         problems.append(
