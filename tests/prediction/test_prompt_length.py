@@ -55,6 +55,16 @@ def test_intervals_hold_what_they_say():
     assert 0.8 <= np.mean((low <= truth) & (truth <= high)) <= 1.0
 
 
+def test_a_prompt_that_comes_twice_does_not_make_intervals_narrow():
+    """Lengths that no word tells, each prompt stored twice: what is predicted is not surer."""
+    rng = np.random.default_rng(0)
+    prompts = [f"w{rng.integers(10**6)} v{rng.integers(10**6)}" for _ in range(80)]
+    once = table({"prompt": prompts, "output_tokens": rng.lognormal(4, 1, 80)})
+    twice = table({c: once.frame[c].to_list() * 2 for c in once.columns})
+    assert PromptLength().fit(twice).scatter_ > 0.9
+    assert PromptLength().fit(table({"prompt": ["a"] * 12, "output_tokens": range(1, 13)})).scatter_
+
+
 def test_the_length_of_the_answer_is_not_looked_at_and_order_does_not_matter():
     seen = requests()
     model = PromptLength().fit(seen)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, hstack
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import ndtr, ndtri
@@ -73,7 +73,7 @@ class PromptLength:
         self.lengths_ = np.sort(values[:, 0])
         z = ndtri((rankdata(values[:, 0]) - 0.5) / len(prompts))
         self.weights_ = _ridge(x, z).astype(np.float32)
-        part = np.random.default_rng(self.seed).permutation(len(prompts)) % PARTS
+        part = _parts(prompts, self.seed)
         off = np.concatenate(
             [
                 z[part == k] - x[part == k] @ _ridge(x[part != k], z[part != k], 1e-3)
@@ -129,6 +129,14 @@ class PromptLength:
         rank = ndtr(score + self.scatter_ * normal[:, None])
         grid = (np.arange(len(self.lengths_)) + 0.5) / len(self.lengths_)
         return np.asarray(np.interp(rank, grid, self.lengths_))
+
+
+def _parts(prompts: Sequence[str], seed: int) -> NDArray[np.int64]:
+    """Part of each prompt, (n,); all answers to a prompt are in one, or a part would know it."""
+    first, group = np.unique(np.array(prompts, dtype=object), return_inverse=True)
+    if len(first) == 1:  # nothing is known of other prompts: its answers vary, that is all
+        group = np.arange(len(prompts))
+    return np.asarray((np.random.default_rng(seed).permutation(group.max() + 1) % PARTS)[group])
 
 
 def _texts(requests: JobTable) -> list[str]:
