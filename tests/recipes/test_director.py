@@ -137,6 +137,38 @@ def test_records_that_are_no_times_are_dropped_and_ranks_are_one_series(service)
     assert np.exp(service.clients.groups["milc"].forecaster.logs) == pytest.approx([1e-4, 2e-4])
 
 
+def test_what_all_ranks_have_reported_is_learned_before_anybody_asks():
+    clients = ClientForecasts({1: "milc", 2: "milc"})
+    clients.report(1, [1e-3] * 3)
+    assert clients.groups["milc"].learned == 0
+    clients.report(2, [1e-3] * 2)
+    assert clients.groups["milc"].learned == 2
+    clients.forecast(1, 1)  # rank 2 may have left: more than half are not there
+    assert clients.groups["milc"].learned == 2
+
+
+def test_a_model_of_one_application_is_for_terminals_without_a_place(tmp_path):
+    from rheostat.cli.network import _others
+    from rheostat.errors import DataError
+    from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
+    from rheostat.prediction.iteration_time.iteration_model import IterationModel
+
+    learned = AdaptiveForecaster()
+    for _ in range(20):
+        learned.observe(3e-3)
+    one = IterationModel({"milc": learned})
+    assert _others({}, one) == "milc"
+    assert _others({7: "milc"}, one) == ""
+    clients = ClientForecasts({}, one, "milc")
+    assert clients.forecast(5, 1) == pytest.approx([3e-3])
+    clients.report(5, [4e-3])
+    clients.report(6, [4e-3])
+    clients.learn()
+    assert clients.groups["milc"].learned == 1  # terminals 5 and 6 are one series
+    with pytest.raises(DataError, match="it has lammps, milc: expected --workload"):
+        _others({}, IterationModel({"milc": learned, "lammps": learned}))
+
+
 def test_before_anything_was_reported(service):
     failed = reply(service, request("train-model", "all"))
     assert (failed["status"], "no records" in failed["error"]) == ("failed", True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from rheostat.errors import DataError
 from rheostat.measurement.network.folder import NetworkRun, read_network_run
 from rheostat.prediction.iteration_time.noise_floor import noise_floor
+from rheostat.prediction.iteration_time.port_features import iteration_features
 from rheostat.recipes.hybrid_run import HandOver, hybrid_run
 from rheostat.recipes.smart import NetworkWatch, backtest, fitted, method, scores
 
@@ -90,6 +92,35 @@ def test_hand_over_adds_up_what_forecasts_were_off_and_simulates_for_no_fixed_nu
         assert len(set(stretches[1:])) > 2
     assert 0.25 < shares["off"] < 1 / 3 + 0.01
     assert shares["scattered"] > 0.42
+
+
+def test_a_system_of_the_published_size_is_read_and_forecast(tmp_path):
+    """1,056 terminals, 264 routers of 15 ports, in the files that CODES writes."""
+    routers, radix, windows, iterations = 264, 15, 8, 14
+    sizes = {"num_routers": 8, "num_groups": 33, "num_cns_per_router": 4, "num_global_channels": 4}
+    (tmp_path / "net.conf").write_text("".join(f'{k}="{v}";\n' for k, v in sizes.items()))
+    (tmp_path / "wl.conf").write_text("512 milc 0 0\n")
+    places = np.random.default_rng(0).permutation(1056)[:512]
+    (tmp_path / "alloc.conf").write_text(" ".join(map(str, places)) + "\n")
+    (tmp_path / "iterations.txt").write_text("".join(
+        f"ITERATION {i} node {t} job 0 rank {r} time {1e5 * (i + 1) + r}\n"
+        for i in range(iterations) for r, t in enumerate(places)))  # fmt: skip
+    head = [("lp", "<u8", 3), ("when", "<f8", 2), ("size", "<i4"), ("flag", "<i4")]
+    own = [("router", "<u8"), ("end", "<f8"), ("skip", "V56"), ("busy", "<f8", radix),
+           ("traffic", "<i8", radix), ("stalled", "<u8", radix),
+           ("bytes", "<i4", 2 * radix)]  # fmt: skip
+    records = np.zeros((windows, routers), [*head, *own])
+    records["size"], records["flag"] = 72 + 32 * radix, 3
+    records["router"], records["end"] = np.arange(routers), 2e5 * np.arange(1, windows + 1)[:, None]
+    records["traffic"] = np.arange(windows * routers * radix).reshape(windows, routers, radix)
+    (tmp_path / "ross-stats-analysis-lps.bin").write_bytes(records.tobytes())
+    run = read_network_run(tmp_path)
+    assert (run.network.terminals, run.network.ports) == (1056, 3960)
+    assert (run.ports.values[..., 1] == records["traffic"]).all()
+    assert scores(backtest(run, "milc", method("ours")), (1,))[1]["mape"] < 1e-6
+    end = np.searchsorted(run.ports.end_s, run.mark_s("milc"), side="right")
+    features = iteration_features(run.ports.values, pairwise(end.tolist()), run.network.peer)
+    assert features.shape == (iterations - 1, 3960, 45)
 
 
 def test_a_model_of_a_run_goes_on_where_the_run_stopped(changing):

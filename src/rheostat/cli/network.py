@@ -11,6 +11,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.measurement.network.folder import NetworkRun
+    from rheostat.prediction.iteration_time.iteration_model import IterationModel
 
 network = typer.Typer(
     help="Applications on a shared network: read a simulated run, forecast its iterations.",
@@ -233,10 +234,27 @@ def serve(
     from rheostat.recipes.director import serve as answer
 
     learned = None if model is None else persist.load(model, ["iteration-times"])
-    clients = ClientForecasts(_places(workload, allocation), learned)
+    places = _places(workload, allocation)
+    clients = ClientForecasts(places, learned, _others(places, learned))
     service = DirectorService(clients, models)
     answer(service, endpoint, lambda bound: tell(f"listening at {bound}"), stop_after_s=stop_after)
     tell(f"answered {service.answered} requests")
+
+
+def _others(places: dict[int, str], learned: IterationModel | None) -> str:
+    """Application of terminals without a place: that of the model, where it has but one."""
+    from rheostat.cli.output import tell
+    from rheostat.errors import DataError
+
+    known = sorted(learned.forecasters_) if learned else []
+    if places:
+        for app in (a for a in known if a not in places.values()):
+            tell(f"{app} of the model does not run here; these do: {', '.join({*places.values()})}")
+        return ""
+    if len(known) > 1:
+        expected = "expected --workload and --allocation, which say where each runs"
+        raise DataError("--model", [f"it has {', '.join(known)}: {expected}"])
+    return known[0] if known else ""
 
 
 def _places(workload: Path | None, allocation: Path | None) -> dict[int, str]:

@@ -7,6 +7,7 @@ pointers and mean nothing; records of other sizes (terminals, ranks) are skipped
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.lines import whole
 from rheostat.measurement.network.port_series import NS, PortSeries
 
+Integers = np.ndarray[Any, np.dtype[np.int64]]
 HEADER_B, SIZE_AT, FLAG = 48, 40, 3
 LEAST_RADIX, MOST_RADIX = 2, 4096
 LONGEST_B = 72 + 32 * MOST_RADIX
@@ -45,18 +47,18 @@ def read_model_statistics(path: str | Path, radix: int = 0) -> PortSeries:
         or samples are missing.
     """
     data = whole(ordinary_file(path))
-    starts = _records(data, path)
-    sizes = Counter(size for _, size in starts)
+    starts, lengths = _records(data, path)
+    sizes = Counter(lengths.tolist())
     wanted = 72 + 32 * radix if radix else _router_size(sizes)
     if wanted not in sizes:
         raise DataError(str(path), [_why_none(sizes, radix)])
-    at = np.array([start for start, size in starts if size == wanted])
+    at = starts[lengths == wanted]
     return _series(np.frombuffer(data, np.uint8), at, (wanted - 72) // 32, path)
 
 
-def _records(data: bytes, path: str | Path) -> list[tuple[int, int]]:
-    """(start of the payload, its size) of every record."""
-    starts, at = [], 0
+def _records(data: bytes, path: str | Path) -> tuple[Integers, Integers]:
+    """Start of the payload, and its size, of every record; a long run has tens of millions."""
+    starts, sizes, at = array("q"), array("q"), 0
     while at < len(data):
         if at + HEADER_B > len(data):
             raise DataError(
@@ -72,9 +74,10 @@ def _records(data: bytes, path: str | Path) -> list[tuple[int, int]]:
                 str(path),
                 [f"cut off: the record at byte {at:,} of {len(data):,} has {size} bytes"],
             )
-        starts.append((at + HEADER_B, size))
+        starts.append(at + HEADER_B)
+        sizes.append(size)
         at += HEADER_B + size
-    return starts
+    return np.array(starts, np.int64), np.array(sizes, np.int64)
 
 
 def _no_record(data: bytes, at: int) -> str:

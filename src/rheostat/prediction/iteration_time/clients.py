@@ -7,6 +7,8 @@ learned from, once, and all of them get the same answer.
 from __future__ import annotations
 
 import copy
+import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,8 +24,12 @@ UNKNOWN_S = 0.002
 
 @dataclass(eq=False)
 class ClientGroup:
-    """Clients of one application: what they reported, how far each has asked ahead."""
+    """Clients of one application: what they reported, how far each has asked ahead.
 
+    What all ``ranks`` have reported is learned at once, so that no answer waits for it.
+    """
+
+    ranks: int = 1
     forecaster: AdaptiveForecaster = field(default_factory=AdaptiveForecaster)
     records: dict[int, list[float]] = field(default_factory=dict)
     learned: int = 0
@@ -41,12 +47,16 @@ class ClientGroup:
         if not self.asked:
             self.returned.clear()
         self.records.setdefault(client, []).extend(times_s)
+        self._learn(self.ranks)
 
     def learn(self) -> None:
         """Learn every iteration that more than half of the clients have reported."""
+        self._learn(len(self.records) // 2 + 1)
+
+    def _learn(self, least: int) -> None:
         while True:
             there = [r[self.learned] for r in self.records.values() if len(r) > self.learned]
-            if 2 * len(there) <= len(self.records) or not there:
+            if len(there) < least:
                 return
             self.forecaster.observe(float(np.median(there)))
             self.learned += 1
@@ -71,9 +81,11 @@ class ClientForecasts:
     Parameters
     ----------
     apps
-        Application of each client; a client that is not there is one by itself.
+        Application of each client.
     model
         What was learned before, by application.
+    others
+        Application of all clients that are not in ``apps``; empty: each is one by itself.
 
     Examples
     --------
@@ -85,20 +97,29 @@ class ClientForecasts:
     """
 
     def __init__(
-        self, apps: Mapping[int, str] | None = None, model: IterationModel | None = None
+        self,
+        apps: Mapping[int, str] | None = None,
+        model: IterationModel | None = None,
+        others: str = "",
     ) -> None:
         self.apps, self.groups = dict(apps or {}), dict[str, ClientGroup]()
+        self.others, self.ranks = others, Counter(self.apps.values())
         self.version = 0
         if model is not None:
             self.take(model)
 
     def app_of(self, client: int) -> str:
         """The application of a client."""
-        return self.apps.get(client, f"client-{client}")
+        return self.apps.get(client, self.others or f"client-{client}")
 
     def group(self, client: int) -> ClientGroup:
         """The group of a client, begun if there is none."""
-        return self.groups.setdefault(self.app_of(client), ClientGroup())
+        app = self.app_of(client)
+        return self.groups.setdefault(app, ClientGroup(self._ranks(app)))
+
+    def _ranks(self, app: str) -> int:
+        """Clients of an application, so many that it never has where that is not known."""
+        return self.ranks[app] or (sys.maxsize if app == self.others else 1)
 
     def report(self, client: int, times_s: Sequence[float]) -> None:
         """A client's next iterations took so long, s; what is no time is dropped."""
@@ -138,5 +159,5 @@ class ClientForecasts:
     def take(self, model: IterationModel) -> None:
         """Go on with what was learned before, in place of what was learned since."""
         for app, forecaster in model.forecasters_.items():
-            self.groups[app] = ClientGroup(copy.deepcopy(forecaster))
+            self.groups[app] = ClientGroup(self._ranks(app), copy.deepcopy(forecaster))
         self.version += 1
