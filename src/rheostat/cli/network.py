@@ -260,11 +260,11 @@ def _others(places: dict[int, str], learned: IterationModel | None) -> str:
 def _places(workload: Path | None, allocation: Path | None) -> dict[int, str]:
     """Application of each terminal."""
     from rheostat.errors import DataError
-    from rheostat.measurement.network.network_jobs import read_network_jobs
+    from rheostat.measurement.network.network_jobs import jobs_by_name, read_network_jobs
 
     if workload is None and allocation is None:
         return {}
     if workload is None or allocation is None:
         raise DataError("--allocation", ["expected --workload and --allocation together"])
-    jobs = read_network_jobs(workload, allocation)
-    return {t: j.app for j in jobs for t in j.terminals}
+    jobs = jobs_by_name(read_network_jobs(workload, allocation))
+    return {t: name for name, job in jobs.items() for t in job.terminals}

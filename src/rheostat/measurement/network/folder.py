@@ -19,7 +19,7 @@ from rheostat.measurement.network.dragonfly import Dragonfly, read_dragonfly
 from rheostat.measurement.network.iteration_log import application_marks, read_iteration_log
 from rheostat.measurement.network.link_statistics import read_link_statistics
 from rheostat.measurement.network.model_statistics import read_model_statistics
-from rheostat.measurement.network.network_jobs import NetworkJob, read_network_jobs
+from rheostat.measurement.network.network_jobs import NetworkJob, jobs_by_name, read_network_jobs
 from rheostat.measurement.network.port_series import PortSeries, read_ports
 
 LOGS, LOG_PER_PROCESS = ("iterations.txt.gz", "iterations.txt"), "iteration-logs/pe=*.txt"
@@ -62,9 +62,7 @@ class NetworkRun:
     def applications(self) -> dict[str, NetworkJob]:
         """Jobs with iteration marks, by name; two of one name have their number behind it."""
         there = set(self.finished["job"].unique())
-        with_marks = [j for j in self.jobs if j.job in there]
-        names = [j.app for j in with_marks]
-        return {j.app if names.count(j.app) == 1 else f"{j.app}-{j.job}": j for j in with_marks}
+        return jobs_by_name([j for j in self.jobs if j.job in there])
 
     def mark_s(self, app: str) -> Array:
         """When the application finished its iterations, s since the start of the run.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +74,16 @@ def read_network_jobs(workload: str | Path, allocation: str | Path) -> tuple[Net
         NetworkJob(k, app, place, interval)
         for k, ((_, app, interval), place) in enumerate(zip(kinds, places, strict=True))
     )
+
+
+def jobs_by_name(jobs: Sequence[NetworkJob]) -> dict[str, NetworkJob]:
+    """Jobs by the name of their application; two of one name have their number behind it.
+
+    >>> list(jobs_by_name([NetworkJob(k, app, ()) for k, app in enumerate("aba")]))
+    ['a-0', 'b', 'a-2']
+    """
+    names = [j.app for j in jobs]
+    return {j.app if names.count(j.app) == 1 else f"{j.app}-{j.job}": j for j in jobs}
 
 
 def _lines(path: str | Path) -> list[str]:
