@@ -76,7 +76,7 @@ def asked(front, body=b"", *, path=CHAT, query=b"", pieces=1, gone=False, method
     scope = {"path": path, "method": method, "query_string": query,
              "headers": [(b"Authorization", b"key"), (b"Host", b"us"), (b"Expect", b"x"),
                          (b"Accept-Encoding", b"gzip")]}  # fmt: skip
-    asyncio.run(front(scope, receive, send))
+    asyncio.run(asyncio.wait_for(front(scope, receive, send), 60.0))
     return sent
 
 
