@@ -94,6 +94,12 @@ def test_time_falls_neither_with_fewer_nodes_nor_faster_than_their_square(
     assert not impossible(many, chosen).any()
     still = BatchFronts(Front(front.alternatives, Outcome({"runtime_s": draws["runtime_s"]}),
                               front.objectives), np.array([0]), 3)  # fmt: skip
+    tiny = {k: v if k == "runtime_s" else v / 1e4 for k, v in draws.items()}
+    faint = BatchFronts(
+        Front(front.alternatives, Outcome(tiny), front.objectives), np.array([0]), 3
+    )
+    for unsaid in (chosen, SimpleNamespace(**vars(chosen), least_w_={"gpus": 9.0})):
+        assert not impossible(faint, unsaid).any()  # nobody says what a node draws at least
     dark = SimpleNamespace(identification_=chosen.identification_, least_w_=model.least_w_)
     assert not impossible(still, dark).any()  # nobody forecasts watts
 
