@@ -141,6 +141,8 @@ def test_shares_and_times_of_text_and_json(tmp_path):
     ]
     remedy = "tells no elapsed time: add -e duration_time or -I 100, or say runtime_s=12.5"
     refused(lambda: read_perf(tmp_path / "p.json"), remedy)
+    timed = '{"event": "duration_time", "counter-value": "9", "unit": "ns"}\n'
+    refused(lambda: read_perf(written(tmp_path / "t.json", timed + line + line)), remedy)
     refused(lambda: read_perf(written(tmp_path / "q.txt", "nothing here\n")),
             "holds no event of perf stat in CSV (-x,), JSON (-j) or text")  # fmt: skip
     twice = written(tmp_path / "r.json", line + line)

@@ -123,6 +123,7 @@ def trips(
     root: str = "ROOT t = {} tuple(n, j, v)",
     more: str = "",
     end: int = 6,
+    x: int = 0,
 ) -> float:
     """How often the body of a loop runs; NaN where that is not known."""
     body = (f"body {{\n p = {TUPLE} parameter(0)\n i = s32[] get-tuple-element(p), index=0\n"
@@ -131,7 +132,7 @@ def trips(
     condition = (f"cond {{\n p = {TUPLE} parameter(0)\n i = s32[] get-tuple-element(p), index=0\n"
                  " j = s32[] get-tuple-element(p), index=1\n one = s32[] constant(1)\n"
                  f" n = s32[] constant({end})\n {test}\n}}\n")  # fmt: skip
-    text = module(start, "b = s32[] constant(4)", "x = f32[4] parameter(0)",
+    text = module(start, "b = s32[] constant(4)", f"x = f32[4] parameter({x})",
                   f"t = {TUPLE} tuple(a, b, x)",
                   f"ROOT r = {TUPLE} while(t), condition=cond, body=body{more}",
                   before=HELPERS + body + condition)  # fmt: skip
@@ -172,6 +173,7 @@ def compare(direction: str, left: str = "i", right: str = "n") -> str:
     ({"step": "n = s32[] multiply(i, i)", "start": "a = s32[] constant(2)"}, math.nan),
     ({"step": "n = s32[] divide(i, one)"}, math.nan),
     ({"start": "a = s32[] parameter(1)"}, math.nan),
+    ({"start": "a = s32[] parameter(0)", "x": 1}, math.nan),
     ({"root": "ROOT t = {} custom-call(n, j, v), custom_call_target=\"Pad\""}, math.nan),
     ({"step": "n = s32[] negate(i)"}, math.nan),
     ({"more": ', backend_config="{\\"known_trip_count\\":{\\"n\\":\\"9\\"}}"'}, 9),

@@ -136,7 +136,8 @@ def test_the_routers_are_the_largest_records_of_their_layout(tmp_path):
     assert telemetry(tmp_path / "s", small, other(72 + 32), other(80)).values.shape[2] == 2
     assert telemetry(tmp_path / "s", small, large).values.shape[2] == 3
     assert telemetry(tmp_path / "s", small, large, radix=2).values.shape[2] == 2
-    assert telemetry(tmp_path / "s", small, other(LONGEST_B - 1)).values.shape[2] == 2
+    for size in (1, LONGEST_B - 1):
+        assert telemetry(tmp_path / "s", small, other(size)).values.shape[2] == 2
     assert LONGEST_B == 72 + 32 * 4096
 
 
@@ -402,7 +403,7 @@ def test_telemetry_of_a_run_has_the_routers_of_its_network(tmp_path):
 
 def test_a_folder_that_is_none_is_named_for_what_it_is(tmp_path):
     file = written(tmp_path / "f", "word")
-    logs = "iterations.txt.gz, iterations.txt, iteration-logs/pe=0.txt"
+    logs = "iterations.txt.gz, iterations.txt, iteration-logs/pe=*.txt"
     refused(lambda: read_network_run(tmp_path), f"expected an iteration log ({logs}), got none")
     for path, what in ((file, "text that begins with 'word'"), (tmp_path / "no", "nothing there")):
         refused(lambda path=path: read_network_run(path),
