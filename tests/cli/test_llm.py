@@ -53,6 +53,13 @@ def test_no_configuration_within_the_limit_is_exit_3_and_names_the_nearest(file,
     assert "nearest" in capsys.readouterr().err
 
 
+def test_measured_tokens_per_second_and_energy_hold_a_limit_on_power(file, capsys):
+    """The watts of a measured setting are their product; the table has no column of watts."""
+    assert run(["llm", "plan", file, "--app", "m1", "--power", "1W"]) == 3
+    assert "power at most 1 W" in capsys.readouterr().err
+    assert run(["llm", "plan", file, "--app", "m1", "--power", "500W"]) == 0
+
+
 @pytest.mark.parametrize(
     ("more", "word"),
     [(["--app", "gpt-9"], "m0"), (["--app", "m1", "--itl", "soon"], "soon"),

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.front import Front
-from rheostat.core.jobs import JobTable, Schema
+from rheostat.core.jobs import Column, JobTable, Moment, Schema
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.prediction.serving_law import ServingLaw
@@ -96,9 +96,19 @@ def plan(
 ) -> Front:
     """Latency and energy of every setting of the service in ``own``: measured, else predicted."""
     rows = list(settings) if settings is not None else offered(runs, own)
+    own = _with_power(own)
     names = tuple(dict.fromkeys(k for s in rows for k in s))
     space = Space(tuple(Knob(n, sorted({s[n] for s in rows}, key=str)) for n in names))
     return all_settings.front(own.rows([0]), model, space, OBJECTIVES, settings=rows, runs=own)
+
+
+def _with_power(own: JobTable) -> JobTable:
+    """Measured settings with the watts that tokens per second at their energy draw."""
+    if "power_w" in own.columns or "tokens_per_s" not in own.columns:
+        return own
+    watts = own.numpy("energy_per_token_j") * own.numpy("tokens_per_s")
+    column = Column("power_w", "W", Moment.END, "mean power of all GPUs")
+    return JobTable(own.frame.with_columns(power_w=watts), own.schema.with_columns([column]))
 
 
 def to_measure(model: ServingLaw, runs: JobTable, number: int) -> JobTable:

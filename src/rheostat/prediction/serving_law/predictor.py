@@ -26,8 +26,8 @@ from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
 from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, NAMES, jacobian, step
+from rheostat.prediction.serving_law.measured_range import outside
 from rheostat.prediction.serving_law.sharing import PARAMETERS, PriorCovariance
-from rheostat.prediction.serving_law.support import outside
 
 TARGETS = ("itl_s", "energy_per_token_j")
 QUANTITIES = (*TARGETS, "power_w")
@@ -61,7 +61,7 @@ class ServingLaw:
     True
 
     A row far from all that was measured, or on a type of GPU that was not, is not answered (NaN,
-    and a note: `support`); an unknown accelerator or weight precision is a `DataError`.
+    and a note: `measured_range`); an unknown accelerator or weight precision is a `DataError`.
     """
 
     def __init__(
