@@ -386,6 +386,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "dnn fit RUNS": ("training.csv", "dnn fit FILE --out @made"),
     "dnn fit --map": ("training.toml", "dnn fit @training.csv --out @made --map FILE"),
     "dnn predict MODEL": ("steps.model", "dnn predict FILE --model-name lenet5 --image-px 32"),
+    "dnn front MODEL": ("steps.model", "dnn front FILE --model-name lenet5 --image-px 32"),
     "dnn predict FILE": ("training.csv", "dnn predict @steps.model FILE"),
     "dnn fit --graphs": ("", "dnn fit @training.csv --out @made --graphs FILE"),
     "dnn predict --graphs": ("", "dnn predict @steps.model @training.csv --graphs FILE"),
@@ -455,6 +456,8 @@ WRITTEN = {
     "budget slurm --out": "budget slurm @plan.json --out FILE",
     "dnn import --out": "dnn import @step.hlo --out FILE",
     "dnn fit --out": "dnn fit @training.csv --out FILE",
+    "dnn front --html": "dnn front @steps.model --model-name lenet5 --image-px 32 --html FILE",
+    "dnn front --figure": "dnn front @steps.model --model-name lenet5 --image-px 32 --figure FILE",
     "llm fit --save": "llm fit @serving.csv --save FILE",
     "llm proxy --save": "llm proxy --upstream http://127.0.0.1:9 --port 0 --stop-after 0.1 "
     "--model @ranks.model --save FILE",

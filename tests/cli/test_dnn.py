@@ -59,6 +59,31 @@ def test_the_front_turns_the_batch_and_the_device_of_a_run(model, capsys):
     assert said["choice"]["setting"]["device"] == "B"
 
 
+def test_settings_of_a_named_network_are_weighed_without_a_table(model, capsys):
+    call = ["dnn", "front", str(model), "--model-name", "resnet-18", "--image-px", "64",
+            "--classes", "10", "--samples", "5000", "--objectives", "epoch_s",
+            "--rule", "weighted=epoch_s:1", "--json"]  # fmt: skip
+    assert run(call) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["choice"]["setting"] == {"batch_size": 256, "device": "B"}
+    assert len(said["front"]) == 5 * 3
+    assert run([*call, "--knob", "batch_size=16,32", "--within", "memory=1kB"]) == 3
+    capsys.readouterr()
+    assert run([*call, "--within", "memory=50GB@0.9"]) == 0
+    assert json.loads(capsys.readouterr().out)["choice"]["setting"]["batch_size"] == 32
+    assert run([*call, "--knob", "colour=1,2"]) == 2
+    assert "colour" in capsys.readouterr().err
+
+
+def test_a_table_of_questions_needs_no_measurement_and_keeps_what_was_known(model, capsys):
+    asked = model.parent / "asked.csv"
+    asked.write_text("app,device,batch_size,samples\nResNet18,B,32,5000\n")
+    assert run(["dnn", "predict", str(model), str(asked), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["runs"]
+    steps = np.ceil(5000 / 32)
+    assert row["epoch_s"]["median"] == pytest.approx(row["runtime_s"]["median"] * steps)
+
+
 def test_what_to_measure_next_was_not_run_there_and_helps_what_is_wanted(model, capsys):
     runs = str(model.parent / "runs.csv")
     call = ["dnn", "fit", runs, "-o", str(model.parent / "again"), "--target", "runtime_s",

@@ -55,6 +55,7 @@ TAKES = {
     "dnn import SOURCES": ("graph",),
     "llm rank --model": ("prompt-length",),
     "llm proxy --model": ("prompt-length",),
+    "dnn front MODEL": ("step-cost",),
     "dnn predict MODEL": ("step-cost",),
     "counters --model": ("counters",),
     "network serve --model": ("iteration-times",),

@@ -8,6 +8,7 @@ import math
 
 import polars as pl
 import pytest
+from rheostat.measurement.training_runs.training_columns import number, training_table
 
 from rheostat.core.jobs import Column, Moment, Note
 from rheostat.core.vocabulary import table
@@ -43,7 +44,6 @@ from rheostat.measurement.training_runs import (
 from rheostat.measurement.training_runs.hlogencnn import is_hlogencnn
 from rheostat.measurement.training_runs.justus import CONVOLUTION, DENSE, NEEDED, is_justus
 from rheostat.measurement.training_runs.profet import is_profet
-from rheostat.measurement.training_runs.training_columns import number, training_table
 from tests.measurement.exactly import refused, written
 
 # --- rows that cannot be -----------------------------------------------------------------------

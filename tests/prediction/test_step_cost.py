@@ -11,13 +11,15 @@ import pytest
 from rheostat import table
 from rheostat.core.jobs import Moment
 from rheostat.errors import DataError
-from rheostat.measurement.training_runs.training_columns import COLUMNS
+from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
+from rheostat.measurement.training_columns import COLUMNS
 from rheostat.prediction.architectures import training_step
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.additive import AdditiveCost, fit_additive
 from rheostat.prediction.step_cost.next_runs import next_runs
 from rheostat.prediction.step_cost.rows import TrainingRows
-from rheostat.prediction.step_cost.terms import TERMS
+from rheostat.prediction.step_cost.stacking import chosen_weights
+from rheostat.prediction.step_cost.terms import BYTE_PER_S, FLOP_PER_S, TERMS, cost_terms
 from rheostat.prediction.step_cost.transfer import RUNS as GIVEN
 from rheostat.testing import predictors as promise
 
@@ -95,6 +97,67 @@ def test_a_run_left_out_is_what_a_fit_without_it_says():
         mean, deviation = less.predict(type(fit.known)(*(v[[i]] for v in fit.known)))
         assert error[i] == pytest.approx(fit.log_y[i] - mean[0], abs=1e-6)
         assert spread[i] == pytest.approx(deviation[0], rel=1e-6)
+
+
+def test_slopes_of_the_evidence_are_its_differences():
+    fit = StepCost().fit(RUNS.rows(np.arange(40))).fits_["runtime_s"]
+    lengths = fit.lengths * np.exp(np.random.default_rng(0).normal(0, 0.3, len(fit.lengths)))
+    at = np.log([0.05, 0.7, *lengths])
+    _, slopes = fit._unlikely(at)
+    moved = [(fit._unlikely(at + e)[0] - fit._unlikely(at - e)[0]) / 2e-5
+             for e in 1e-5 * np.eye(len(at))]  # fmt: skip
+    assert slopes == pytest.approx(np.array(moved), abs=1e-4)
+
+
+def test_a_run_that_was_disturbed_hardly_counts():
+    """Every tenth run takes three times as long: the others are predicted as without it."""
+    odd = np.arange(len(RUNS)) % 10 == 0
+    disturbed = plus(RUNS, runtime_s=RUNS.numpy("runtime_s") * np.where(odd, 3.0, 1.0))
+    model, asked = StepCost().fit(disturbed), runs(60, seed=3)
+    assert np.median(errors(model, asked)) < 0.06  # 0.073 where all count alike
+
+
+def test_a_mixture_answers_only_where_it_is_clearly_better():
+    """Two parts that err to opposite sides are mixed; parts that are much the same are not."""
+    rng = np.random.default_rng(0)
+    device, groups = np.zeros(12, dtype=int), np.arange(12)
+    against = np.array([np.full(12, 0.2), np.full(12, -0.2)]) + rng.normal(0, 0.01, (2, 12))
+    assert chosen_weights(against, device, groups, 1, 3.0)[0].tolist() == [0.5, 0.5]
+    alone = 0
+    for _ in range(40):
+        one = rng.normal(0, 0.2, 12)
+        both = np.array([one, one + rng.normal(0, 0.1, 12)])
+        alone += chosen_weights(both, device, groups, 1, 3.0).max() == 1.0
+    assert alone >= 36  # 30 where the least error decides
+
+
+def test_sizes_of_operands_tell_what_a_product_takes():
+    """4 x 8 times 8 x 2, and a 3 x 3 convolution of 5 to 7 channels at 6 x 6, inside fusions."""
+    text = """HloModule m
+f {
+  a = f32[4,8]{1,0} parameter(0)
+  b = f32[8,2]{1,0} parameter(1)
+  ROOT c = f32[4,2]{1,0} dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+g {
+  x = f32[1,6,6,5]{3,2,1,0} parameter(0)
+  w = f32[3,3,5,7]{3,2,1,0} parameter(1)
+  ROOT y = f32[1,4,4,7]{3,2,1,0} convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f
+}
+ENTRY e {
+  p = f32[4,8]{1,0} parameter(0)
+  q = f32[8,2]{1,0} parameter(1)
+  r = f32[1,6,6,5]{3,2,1,0} parameter(2)
+  s = f32[3,3,5,7]{3,2,1,0} parameter(3)
+  u = f32[4,2]{1,0} fusion(p, q), kind=kOutput, calls=f
+  v = f32[1,4,4,7]{3,2,1,0} fusion(r, s), kind=kOutput, calls=g
+  ROOT t = (f32[4,2]{1,0}, f32[1,4,4,7]{3,2,1,0}) tuple(u, v)
+}"""
+    row = dict(zip(TERMS, cost_terms(from_hlo(text)), strict=True))
+    assert row["matmul_operands_b"] * BYTE_PER_S == pytest.approx(4.0 * (32 + 16 + 8))
+    assert row["matmul_f_padded"] * FLOP_PER_S == pytest.approx(2.0 * 16 * 16 * 8)
+    assert row["convolution_patches_b"] * BYTE_PER_S == pytest.approx(4.0 * 16 * 3 * 3 * 5)
+    assert row["convolution_f_narrow"] * FLOP_PER_S == pytest.approx(2.0 * 16 * 3 * 3 * 5 * 64)
 
 
 def test_five_runs_place_a_device_that_the_others_explain():
@@ -202,7 +265,8 @@ def test_the_next_runs_leave_less_error_than_others_and_what_a_further_fit_says(
         assert error[-1] <= np.sqrt(np.diag(left)[wanted].mean()) + 1e-12
     object.__setattr__(fit, "_loadings", lambda: [np.ones(fit.law.devices)])
     more = replace(fit, **{c: np.concatenate([getattr(fit, c), [getattr(asked, c)[chosen[0]]]])
-                           for c in GIVEN if c != "log_y"},
-                   log_y=np.append(fit.log_y, 0.0), loadings=np.ones(fit.law.devices))  # fmt: skip
+                           for c in GIVEN if c not in ("log_y", "doubt")},
+                   log_y=np.append(fit.log_y, 0.0), doubt=np.append(fit.doubt, 1.0),
+                   loadings=np.ones(fit.law.devices))  # fmt: skip
     object.__setattr__(more, "_scaling", fit._scaling)
     assert np.sqrt(np.diag(more.covariance(asked))[wanted].mean()) == pytest.approx(error[1])

@@ -77,9 +77,9 @@ def front(
     try:
         choice = options.choose(chosen_by, limits)
     except Infeasible as stop:
-        _show(options, None, request, answer, json=json, html=html, figure=figure, stop=stop)
+        show(options, None, request, answer, json=json, html=html, figure=figure, stop=stop)
         raise
-    _show(options, choice, request, answer, json=json, html=html, figure=figure)
+    show(options, choice, request, answer, json=json, html=html, figure=figure)
 
 
 SCHEMA = "rheostat.front/1"
@@ -106,7 +106,7 @@ def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
     return keep[-1] if job else keep[0]
 
 
-def _show(
+def show(
     options: Front,
     choice: Assignment | None,
     request: dict[str, Any],
@@ -117,6 +117,7 @@ def _show(
     figure: Any,
     stop: Infeasible | None = None,
 ) -> None:
+    """Print the front of a job, the choice and its reasons; without one, what comes nearest."""
     from rheostat.cli.output import (
         on_terminal,
         put_json,

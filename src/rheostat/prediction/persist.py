@@ -53,7 +53,7 @@ KINDS = {
     "iteration-times": Kind("model of iteration times",
                             "prediction.iteration_time.iteration_model:IterationModel", 2,
                             "rheostat network fit --save"),
-    "step-cost": Kind("model of training steps", "prediction.step_cost.predictor:StepCost", 2,
+    "step-cost": Kind("model of training steps", "prediction.step_cost.predictor:StepCost", 3,
                       "rheostat dnn fit"),
     "caps": Kind("cap model", "prediction.completion.model:CapModel", 2, "rheostat.save"),
     "dras-agent": Kind("DRAS agent", "training.rl.agent:Agent", 2,

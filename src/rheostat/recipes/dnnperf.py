@@ -22,7 +22,7 @@ from rheostat._optional import require
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.vocabulary import table
-from rheostat.measurement.training_runs.training_columns import COLUMNS
+from rheostat.measurement.training_columns import COLUMNS
 from rheostat.prediction.architectures.named import architecture, training_step
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.additive import Codes

@@ -35,6 +35,7 @@ PLAIN = {
     "power_w": "power",
     "energy_j": "energy",
     "node_hours": "node-hours",
+    "memory_peak_b": "peak memory",
     "edp_js": "energy-delay product",
     "itl_s": "time between tokens",
     "energy_per_token_j": "energy per token",

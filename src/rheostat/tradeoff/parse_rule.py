@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from rheostat.core.units import parse_quantity
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import Deadline, EnergyBudget, Limit, MaxSlowdown, NodeHours, PowerCap
 from rheostat.tradeoff.rules import Knee, Weighted
@@ -15,6 +16,7 @@ NAMES = {
     "power": "power=15kW",
     "energy": "energy=2MJ",
     "node-hours": "node-hours=40",
+    "memory": "memory=15GB",
     "slowdown": "slowdown=1.2",
     "weighted": "weighted=runtime_s:1,energy_j:1",
 }
@@ -24,7 +26,7 @@ Choice = Knee | Limit | MaxSlowdown | Weighted
 def parse_rule(
     text: str, against: Mapping[str, Any] | Literal["requested"] | None = None
 ) -> Choice:
-    """A rule from what people type: ``knee``, ``deadline=2h``, ``power=15kW``, ``slowdown=1.2``.
+    """A rule from what people type: ``knee``, ``deadline=2h``, ``memory=15GB``, ``slowdown=1.2``.
 
     A limit may end in ``@0.9``, its confidence.  ``against`` is the setting a slowdown refers to.
 
@@ -52,6 +54,8 @@ def parse_rule(
             return Knee()
         if name in limits and value:
             return limits[name](value, sure)
+        if name == "memory" and value:
+            return Limit("memory_peak_b", parse_quantity(value, "B"), "B", sure)
         if name == "slowdown" and value:
             return MaxSlowdown(float(value), against, sure)
         if name == "weighted" and value:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rheostat.cli import options as o
+from rheostat.cli.dnn import network_options as n
 
 if TYPE_CHECKING:
     from rheostat.core.graph import Graph
@@ -120,16 +121,14 @@ def predict(
     name: Annotated[
         str, typer.Option("--model-name", help="Instead of TABLE: a network by name, as resnet50.")
     ] = "",
-    device: Annotated[str, typer.Option(help="Device of the named network.")] = "",
-    batch_size: Annotated[int, typer.Option(min=1, help="Samples of a step.")] = 32,
-    image_px: Annotated[int, typer.Option(min=1, help="Edge of the images.")] = 224,
-    classes: Annotated[int, typer.Option(min=1, help="Outputs of the network.")] = 1000,
-    optimizer: Annotated[str, typer.Option(help="sgd, momentum or adam.")] = "sgd",
-    precision_bits: Annotated[int, typer.Option(min=1, help="Bits of a number.")] = 32,
-    gpus: Annotated[int, typer.Option(min=1, help="Devices that share the batch.")] = 1,
-    samples: Annotated[
-        int | None, typer.Option(min=1, help="Samples of a pass over the data.")
-    ] = None,
+    device: n.Device = "",
+    batch_size: n.BatchSize = 32,
+    image_px: n.ImagePx = 224,
+    classes: n.Classes = 1000,
+    optimizer: n.Optimizer = "sgd",
+    precision_bits: n.PrecisionBits = 32,
+    gpus: n.Gpus = 1,
+    samples: n.Samples = None,
     epochs: Annotated[float, typer.Option(min=0.0, help="Passes over the data.")] = 1.0,
     risk: Annotated[
         float, typer.Option(min=0.0001, max=0.5, help="Probability that the request is too small.")
@@ -146,7 +145,7 @@ def predict(
     run needs more with probability --risk.  The trivial baseline stands beside: the median of runs
     on this device at the nearest batch size.
     """
-    from rheostat.cli.output import put_json, put_report, tell_notes
+    from rheostat.cli.output import put_json, put_report, tell, tell_notes
     from rheostat.core.jobs import Moment
     from rheostat.core.report import Report, Section
     from rheostat.prediction.persist import load
@@ -164,20 +163,18 @@ def predict(
                        precision_bits=precision_bits, gpus=gpus, samples=samples)  # fmt: skip
     outcome = learner.predict(jobs)
     grid = _grid(learner, jobs, outcome, request(outcome, risk, epochs=epochs))
-    said = f"{len(jobs):,} runs; requests are too small with probability {risk:g}."
+    unknown = set(jobs.frame["device"].to_list() if "device" in jobs.columns else ())
+    if unknown := unknown - set(learner.devices_):
+        names = ", ".join(sorted(map(str, unknown)))
+        tell(f"note: no run on {names} was learned from: intervals are wide")
+    tell_notes(outcome.notes)
     if json:
         rows = [dict(zip(grid.heads, map(_plain, row), strict=True)) for row in grid.rows]
         put_json("rheostat.dnn-predict/1", {"model": str(model), "level": 0.9, "risk": risk,
                                             "runs": rows})  # fmt: skip
         return
+    said = f"{len(jobs):,} runs; requests are too small with probability {risk:g}."
     put_report(Report("", [Section("predict", (said,), grid)]), grid)
-    unknown = sorted(set(jobs.frame["device"].to_list()) - set(learner.devices_)) if (
-        "device" in jobs.columns) else []  # fmt: skip
-    if unknown:
-        from rheostat.cli.output import tell
-
-        tell(f"note: no run on {', '.join(map(str, unknown))} was learned from: intervals are wide")
-    tell_notes(outcome.notes)
 
 
 def _graphs(jobs: JobTable, table: Path, folder: Path | None) -> dict[str, Graph]:

@@ -69,13 +69,17 @@ def read_graph(
     text = whole(file)
     if b"HloModule" not in text[:START_B]:
         kinds = "HLO text, ONNX (.onnx), a torch.export program (.pt2), records.jsonl#0 or a graph"
-        raise FileKindError(str(file), [f"expected {kinds}, got {describe_file(file)}"])
+        stable = [STABLE_HLO] if b"stablehlo." in text[:START_B] else []
+        raise FileKindError(str(file), [f"expected {kinds}, got {describe_file(file)}", *stable])
     try:
         return from_hlo(text.decode("utf-8-sig"), str(file))
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
         problem = f"line {line}: expected UTF-8, got byte {text[error.start]:#04x}"
         raise DataError(str(file), [problem, "the text is damaged: write it anew"]) from error
+
+
+STABLE_HLO = 'it is StableHLO: write step.lower(...).as_text(dialect="hlo") or .compile().as_text()'
 
 
 def open_graph(source: str, sizes: Mapping[str, int] | None = None) -> Graph:

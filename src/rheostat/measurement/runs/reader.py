@@ -35,11 +35,13 @@ from rheostat.measurement.runs.guess import (
 )
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.records import read_records
+from rheostat.measurement.training_columns import COLUMNS
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
 SUCCESS = ("0", "0:0", "0.0", "TRUE")
+TRAINING = frozenset({"app", "device", "batch_size"})
 FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")
 
 PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
@@ -66,6 +68,8 @@ PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
     ("Zeus training runs", frozenset({"time_per_epoch", "average_power", "power_limit"}), {
         "columns": {"runtime_s": "time_per_epoch", "power_w": "average_power",
                     "cap_w": "power_limit", "batch_size": "batch_size", "app": "network"}}),
+    ("training steps", TRAINING, {
+        "known": {c.name: c.known.name.lower() for c in COLUMNS if c.name not in VOCABULARY}}),
 )  # fmt: skip
 
 
@@ -104,7 +108,7 @@ def read_runs(
     ------
     DataError
         Mapped columns that the file has not; no runtime, power or energy in it at all, unless its
-        rows are numbered jobs that have yet to run.
+        rows are numbered jobs that have yet to run, or training steps.
 
     Notes
     -----
@@ -139,8 +143,9 @@ def read_runs(
 
 
 def _are_requests(table: pl.DataFrame) -> bool:
-    """Whether the rows are jobs that have not run: they have a number and ask for something."""
-    return "job_id" in table.columns and bool(ASKED & set(table.columns))
+    """Whether the rows have not run: jobs with a number that ask for something, training steps."""
+    there = set(table.columns)
+    return there >= TRAINING or ("job_id" in there and bool(ASKED & there))
 
 
 def _present(frame: pl.DataFrame) -> str:
@@ -169,7 +174,7 @@ def _load(path: str | Path, encoding: str) -> tuple[pl.DataFrame, list[Note]]:
 
 def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[Note]]:
     for name, columns_of_preset, spec in PRESETS:
-        if columns_of_preset <= set(columns):
+        if columns_of_preset <= {*columns, *chosen.columns}:
             return chosen.over(Mapped.of(spec, name)), [Note(f"columns mapped as {name}")]
     plain = {**device_caps(columns), **interval_names(columns)}
     return (chosen.over(Mapped.of({"columns": plain})) if plain else chosen), []

@@ -18,7 +18,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.lines import raw_lines
-from rheostat.measurement.training_runs.training_columns import training_table
+from rheostat.measurement.training_columns import training_table
 
 CONFIGURATION = {"fam": "app", "in": "input_size", "width": "width", "depth": "depth",
                  "heads": "heads", "batch": "batch_size", "opt": "optimizer"}  # fmt: skip

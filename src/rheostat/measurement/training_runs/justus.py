@@ -13,7 +13,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measurement.serving.frames import csv_frame
-from rheostat.measurement.training_runs.training_columns import number, training_table
+from rheostat.measurement.training_columns import number, training_table
 
 NEEDED = {"device", "batchsize", "precision", "timeUsed_median", "opt_None", "act_None"}
 DENSE = {"dim_input": "input_size", "dim_output": "width"}

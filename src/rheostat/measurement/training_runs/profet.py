@@ -12,7 +12,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measurement.serving.frames import csv_frame
-from rheostat.measurement.training_runs.training_columns import number, training_table
+from rheostat.measurement.training_columns import number, training_table
 
 NEEDED = {"instance_name", "dataset", "model", "optimizer", "batchsize", "batch_latency"}
 DATA_SETS = {32: (10, 50_000), 64: (100, 5_000), 128: (100, 5_000), 224: (1000, 2_000),

@@ -244,7 +244,7 @@ class Step:
         def backward(grad: int) -> Sequence[int]:
             moved = BYTES * (n + m + weights)
             made = self._node(f"{code}-weight-gradient", op_class, [weights], flops, moved,
-                              [grad, x.node])  # fmt: skip
+                              [x.node, grad])  # fmt: skip
             self._trained(weights, made)
             if first:
                 return (grad,)

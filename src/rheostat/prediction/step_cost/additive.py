@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy.optimize import minimize
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -28,6 +28,8 @@ MEDIAN, SPREAD = -1.0, 2.0
 SCALE_SPREAD, OWN_SPREAD = 1.5, 0.5
 NOISE = 0.1
 """Log error that the model is given before its residual is looked at."""
+GRADIENT = 1e-3
+"""Of half the sum of squares, at which the fit is done."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,12 @@ def fit_additive(
         share = parts / parts.sum(axis=1, keepdims=True) / NOISE
         return np.concatenate([_spread_out(share, device, devices), np.diag(1.0 / root)])
 
-    fit = least_squares(misfit, mean if start is None else start, jac=jacobian, max_nfev=100)
+    fit = minimize(
+        lambda p: 0.5 * float(np.sum(misfit(p) ** 2)), mean if start is None else start,
+        jac=lambda p: jacobian(p).T @ misfit(p),
+        hess=lambda p: np.asarray(jacobian(p).T @ jacobian(p)),  # of Gauss and Newton
+        method="trust-exact", options={"maxiter": 100, "gtol": GRADIENT},
+    )  # fmt: skip
     return AdditiveCost(np.asarray(fit.x), devices, entries)
 
 

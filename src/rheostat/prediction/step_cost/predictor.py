@@ -182,7 +182,7 @@ class StepCost:
         self.apps_ = sorted({*self.apps_, *rows.app.tolist()})
         known = self.coded(rows)
         law = fit_additive(rows.terms, log_y, known.device, len(self.devices_) + 1)
-        fit = TransferGP(law, *known, log_y).chosen(self.seed, _repeat_spread(repeats))
+        fit = TransferGP.of(law, known, log_y).chosen(self.seed, _repeat_spread(repeats))
         trees = with_trees(len(log_y))
         one = np.arange(len(log_y))
         runs = left_out(fit, one, PRIOR_RUNS, self.seed, trees=trees)

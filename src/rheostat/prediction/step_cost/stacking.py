@@ -1,13 +1,19 @@
 """How much of an answer comes from each part: weights by device, chosen on what was left out.
 
 Parts: the joint Gaussian (`transfer`), the additive model alone, and boosted trees on sizes, names
-and the graph's costs.  Every part predicts each run, or each whole network, from a fit without it;
-on each device the mixture of logarithms with the least mean relative error is taken.  So a part
-that is worse than another gets no weight, and where one is best alone it answers alone.
+and the graph's costs.  Every part predicts each run, or each whole network, from a fit without it.
+On each device the part that was most right answers alone, unless a mixture of logarithms was better
+by more than a standard error of the difference between groups (the one-standard-error rule
+[Breiman1984]_): with ten networks left out, the least error of many mixtures is luck.
 
 Notation
 --------
 n  runs      P  parts      D  devices      q  draws
+
+References
+----------
+.. [Breiman1984] Breiman, Friedman, Olshen, Stone: Classification and regression trees.
+   Wadsworth 1984, section 3.4.3.
 """
 
 from __future__ import annotations
@@ -25,8 +31,6 @@ from rheostat.prediction.step_cost.additive import Array, Codes
 from rheostat.prediction.step_cost.transfer import Known, TransferGP, coordinates
 
 FOLDS = 5
-MANY = 200
-"""Runs from which leaving one out in the linear model is as good as fitting without it."""
 FEWEST = 4
 """With fewer runs the Gaussian answers, with fewer networks the additive model for further ones."""
 STEPS = 4
@@ -60,7 +64,7 @@ class TreesOnCosts:
         """Learn from n runs."""
         self.levels_ = [np.unique(rows.device), np.unique(rows.app)]
         made = require("xgboost", extra="trees").XGBRegressor(
-            n_estimators=200, max_depth=5, learning_rate=0.08, subsample=0.8,
+            n_estimators=120, max_depth=5, learning_rate=0.12, subsample=0.8,
             colsample_bytree=0.8, random_state=self.seed, n_jobs=1,
         )  # fmt: skip
         self.regressor_ = made.fit(self._matrix(rows), log_y)
@@ -112,8 +116,6 @@ def left_out(
         if trees:
             parts.append(TreesOnCosts(seed).fit(less.known, less.log_y).predict(asked))
         errors[:, out] = log_y[out] - np.array(parts)
-    if few == len(log_y) > MANY:  # what one run of many says is known exactly
-        errors[0], spread = fit.scores(groups)
     weights = chosen_weights(errors, rows.device, groups, fit.law.devices, prior)
     return StackedErrors(weights, (weights[rows.device].T * errors).sum(axis=0), spread)
 
@@ -132,10 +134,10 @@ def _unknown(asked: Known, apps: Codes) -> Known:
 def chosen_weights(
     errors: Array, device: Codes, groups: Codes, devices: int, prior: float
 ) -> Array:
-    """The mixture with the least mean relative error on each device, (devices, P).
+    """What answers on each device: the best part, or a mixture clearly better, (devices, P).
 
-    Groups count alike, and ``prior`` groups with the mean error of all devices stand beside those
-    of each.
+    The mean relative error counts.  Groups count alike, and ``prior`` groups with the mean error of
+    all devices stand beside those of each.
 
     Examples
     --------
@@ -147,8 +149,22 @@ def chosen_weights(
     wrong = np.abs(np.expm1(-(grid @ errors)))
     share = group_shares(device, groups)
     every = prior * np.average(wrong, axis=1, weights=share)
-    own = [(wrong * share)[:, device == d].sum(axis=1) for d in range(devices)]
-    return np.array([grid[np.argmin(loss + every)] for loss in own])
+    chosen = []
+    for d in range(devices):
+        here = device == d if (device == d).any() else np.ones(len(device), dtype=bool)
+        own = (wrong * share)[:, here]
+        loss = (own.sum(axis=1) + every) / (share[here].sum() + prior)
+        best = int(np.argmin(loss))
+        alone = int(np.argmin(np.where(grid.max(axis=1) == 1.0, loss, np.inf)))
+        clear = loss[alone] - loss[best] > _standard_error(own[alone] - own[best], groups[here])
+        chosen.append(grid[best if clear else alone])
+    return np.array(chosen)
+
+
+def _standard_error(difference: Array, groups: Codes) -> float:
+    """Of the mean over groups, whose values add up; infinite for one group."""
+    sums = np.bincount(np.unique(groups, return_inverse=True)[1], difference)
+    return float(sums.std(ddof=1) / np.sqrt(len(sums))) if len(sums) > 1 else np.inf
 
 
 def group_shares(device: Codes, groups: Codes) -> Array:

@@ -12,6 +12,7 @@ J  entries of a row      f, b  arithmetic and bytes of an operation
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.graph import Graph
@@ -24,13 +25,25 @@ TERMS = (
     "convolution_launches", "depthwise_b", "matmul_f", "matmul_b", "matmul_launches",
     "elementwise_b", "elementwise_b_small", "elementwise_f", "transcendentals",
     "normalization_b", "normalization_b_small", "normalization_launches",
-    "reduction_b", "movement_b", "gather_b", "update_b", "exchange_b", "exchange_joins",
+    "reduction_b", "movement_b", "gather_b", "update_b",
+    "convolution_patches_b", "convolution_f_narrow", "matmul_operands_b", "matmul_f_padded",
+    "rearranged_b", "reduced_b", "selected_b", "divided_b", "spilled_b",
+    "exchange_b", "exchange_joins",
 )  # fmt: skip
-"""Entries, in order; the last two are those of several devices that train together."""
+"""Entries, in order; the last two are those of several devices that train together.
+
+Those from ``convolution_patches_b`` to ``spilled_b`` count inside fusions too, from sizes alone.
+"""
 FLOP_PER_S, BYTE_PER_S, LAUNCH_S, BASE_S, HOST_BYTE_PER_S = 5e12, 2e11, 1e-5, 1e-3, 1e10
 SMALL_FLOP, SMALL_BYTE = 1e9, 1e7
 SPARSE = 20.0
 """Arithmetic per byte below which a convolution waits for memory."""
+WIDE, TILE = 64.0, 16.0
+"""Channels, and rows and columns of a product, in whose multiples a device computes."""
+CACHE_BYTE = 1e6
+"""What an operation may touch before it has to go to memory."""
+WORD = 4.0
+SLOW = ("divide", "sqrt", "rsqrt", "power")
 IDLE = ("parameter_constant", "control")
 
 
@@ -83,9 +96,54 @@ def cost_terms(graph: Graph, devices: int = 1) -> Array:
         LAUNCH_S * o.sum(1.0, norm & o.runs),
         o.sum(o.bytes, o.kind == "reduction") / BYTE_PER_S, o.sum(o.bytes, moved) / BYTE_PER_S,
         o.sum(o.bytes, gather) / BYTE_PER_S, weights / BYTE_PER_S,
+        *_products(o, conv, dense),
+        WORD * o.sum(o.size, o.code == "transpose") / BYTE_PER_S,
+        WORD * o.sum(o.first, o.code == "reduce") / BYTE_PER_S,
+        WORD * o.sum(o.size, o.code == "select") / BYTE_PER_S,
+        WORD * o.sum(o.size, np.isin(o.code, SLOW)) / BYTE_PER_S,
+        o.sum(o.bytes, o.runs & (o.bytes > CACHE_BYTE)) / BYTE_PER_S,
         2.0 * weights * (devices - 1) / devices / HOST_BYTE_PER_S,
         BASE_S * np.log2(devices),
     ])  # fmt: skip
+
+
+def _products(
+    o: _Operations, conv: NDArray[np.bool_], dense: NDArray[np.bool_]
+) -> tuple[float, ...]:
+    """Patches and padded arithmetic of convolutions; operands and padded arithmetic of products.
+
+    Sizes of both operands and the result, and the arithmetic, tell rows m, columns n and depth k:
+    |out| |rhs| = n f / 2 and so on.
+    """
+    half = np.maximum(o.flops, 1.0) / 2.0
+    there = (o.first > 0) & (o.second > 0) & (o.flops > 0)
+    columns = np.maximum(o.size * o.second / half, 1.0)
+    rows = np.maximum(o.size * o.first / half, 1.0)
+    conv, dense = conv & there, dense & there
+    padded = _up(rows, TILE) / rows * _up(columns, TILE) / columns
+    return (
+        WORD * o.sum(half / columns, conv) / BYTE_PER_S,
+        o.sum(o.flops * _up(columns, WIDE) / columns, conv) / FLOP_PER_S,
+        WORD * o.sum(o.size + o.first + o.second, dense) / BYTE_PER_S,
+        o.sum(o.flops * padded, dense) / FLOP_PER_S,
+    )
+
+
+def _operands(graph: Graph, size: Array, moved: Array) -> tuple[Array, Array]:
+    """Numbers in the first two operands of each node; what is no node is told from the bytes."""
+    by_reader = np.argsort(graph.edges[1], kind="stable")
+    source, reader = graph.edges[:, by_reader]
+    place = np.arange(len(reader)) - np.searchsorted(reader, reader)
+    made = [np.zeros(len(size)), np.zeros(len(size))]
+    for which, numbers in enumerate(made):
+        here = place == which
+        numbers[reader[here]] = size[source[here]]
+    first, second = made
+    return first, np.where(second > 0, second, np.maximum(moved / WORD - first - size, 0.0))
+
+
+def _up(values: Array, step: float) -> Array:
+    return np.asarray(np.ceil(values / step - 1e-9) * step)
 
 
 class _Operations:
@@ -93,6 +151,7 @@ class _Operations:
 
     def __init__(self, graph: Graph) -> None:
         code = graph.nodes["opcode"].to_numpy().astype(np.str_)
+        self.code = code
         self.kind = graph.nodes["op_class"].to_numpy().astype(np.str_)
         self.times = np.nan_to_num(graph.numpy("times"))
         self.flops, self.bytes, self.transcendentals = (
@@ -102,6 +161,9 @@ class _Operations:
         self.update = np.char.endswith(code, "-update")
         self.depthwise = np.char.startswith(code, "depthwise")
         fused = graph.nodes["fused"].to_numpy()
+        shapes = graph.nodes["shape"].list.eval(pl.element().cast(pl.Float64).product())
+        self.size = shapes.list.first().fill_null(1.0).to_numpy()
+        self.first, self.second = _operands(graph, self.size, np.where(fused, 0.0, self.bytes))
         self.runs = (self.times > 0) & ~fused & ~np.isin(self.kind, IDLE)
 
     def sum(self, values: Array | float, where: NDArray[np.bool_]) -> float:

@@ -5,46 +5,58 @@ uncertainty of every rate is part of the covariance; the rest is a Gaussian proc
 is made of, with a part that all devices share and a part of each device alone.  A device that was
 run little may follow the others more or less: its loading is averaged over a grid by how likely it
 makes the runs at hand.  Linear correction of a pre-trained prediction, residual learning, and
-everything between are cases of it, and the data choose.
+everything between are cases of it, and the data choose: a length for each coordinate, so that what
+a device does not feel drops out, and how much each run is doubted (errors of measurement have the
+tails of Student's t [Lange1989]_: a run far from what all others say counts less).
 
 Notation
 --------
 n  rows learned from     m  rows asked about     r  loading of the device least run
-k(x, x') = w^2 exp(-|z - z'|^2 / 2 l^2),   z standardised logarithms of `cost_terms` and the batch
+c  coordinates: z, standardised logarithms of `cost_terms` and the batch
+k(x, x') = w^2 exp(-sum_c (z_c - z'_c)^2 / 2 l_c^2)
+
+References
+----------
+.. [Lange1989] Lange, Little, Taylor: Robust statistical modeling using the t distribution.
+   JASA 84, 1989.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
 
 from rheostat.prediction.step_cost.additive import AdditiveCost, Array, Codes, fit_additive
 from rheostat.prediction.step_cost.terms import TERMS
 
-ALIKE, LENGTH, ALIKE_ON_DEVICE = 0.15, 1.5, 0.07
-"""Log residual of like steps: common to all devices, its length, that of one device alone."""
-SAME_APP, APP_LENGTH, SAME_APP_ON_DEVICE = 0.1, 1.0, 0.05
-"""The same between sizes of one network."""
-NOISES = (0.02, 0.04, 0.08, 0.16, 0.32)
-"""Log spreads of one measurement, and..."""
-SCALES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
-"""...multiples of the residual's spreads, of which the runs choose."""
-REACHES = (1.0, 2.0)
-"""Multiples of both lengths, of which the runs choose as well."""
-ENOUGH = 400
+ALIKE, ALIKE_ON_DEVICE = 0.15, 0.07
+"""Log residual of like steps: common to all devices, that of one device alone."""
+SAME_APP, SAME_APP_ON_DEVICE, APP_NEARER = 0.1, 0.05, 1.5
+"""The same between sizes of one network, whose lengths are shorter by so much."""
+LENGTH, LENGTH_SPREAD = 3.0, 1.0
+"""Prior of a coordinate's length, in spreads of the runs, and the spread of its logarithm."""
+NOISES, SCALES = (0.02, 0.5), (0.125, 8.0)
+"""Least and most log spread of one measurement, and multiple of the residual's spreads."""
+TAIL = 4.0
+"""Degrees of freedom of the errors of measurement."""
+STEPS = 30
+"""Of the search for noise, scale and lengths."""
+ENOUGH = 300
 """Runs that choose them."""
 LOADINGS = (0.0, 0.4, 0.7, 0.9, 1.0)
 FEW = 100
-"""A device with fewer runs may follow the others only in part."""
+"""A device with fewer runs may follow the others only in part; fewer in all choose no lengths."""
 COORDINATES = (
     "launches", "infeed_b", "convolution_f", "convolution_b", "depthwise_b", "matmul_f", "matmul_b",
     "elementwise_b", "transcendentals", "normalization_b", "reduction_b", "movement_b", "gather_b",
+    "elementwise_f", "convolution_patches_b", "convolution_f_narrow", "matmul_operands_b",
+    "matmul_f_padded", "rearranged_b", "selected_b", "reduced_b",
 )  # fmt: skip
 
 
@@ -73,7 +85,8 @@ class TransferGP:
     """The joint Gaussian, given runs; everything computed follows from its fields.
 
     ``log_y`` (n,) are the measured logarithms of the rows ``terms``, ``device``, ``app``,
-    ``batch``; app code -1 is a network that was never run.  ``loadings`` (D + 1,) are averaged over
+    ``batch``; app code -1 is a network that was never run.  ``doubt`` (n,) multiplies a run's noise
+    variance, ``lengths`` (c,) belong to the coordinates, ``loadings`` (D + 1,) are averaged over
     where they are not given.
     """
 
@@ -83,10 +96,17 @@ class TransferGP:
     app: Codes
     batch: Array
     log_y: Array
-    noise: float = NOISES[0]
+    doubt: Array
+    lengths: Array
+    noise: float = 0.1
     scale: float = 1.0
-    reach: float = 1.0
     loadings: Array | None = None
+
+    @staticmethod
+    def of(law: AdditiveCost, known: Known, log_y: Array) -> TransferGP:
+        """Before anything was chosen."""
+        lengths = np.full(len(COORDINATES) + 1, LENGTH)
+        return TransferGP(law, *known, log_y, np.ones(len(log_y)), lengths)
 
     def refitted(self, rows: NDArray[np.bool_]) -> TransferGP:
         """The same given only some of the rows; its law is fitted anew, its loadings are kept."""
@@ -96,20 +116,60 @@ class TransferGP:
         return replace(self, **{c: getattr(self, c)[rows] for c in RUNS}, law=law, loadings=best)
 
     def chosen(self, seed: int, least_noise: float = 0.0) -> TransferGP:
-        """The same with the noise, the scale and the lengths that make the runs likeliest."""
-        noises = {max(n, least_noise) for n in NOISES}
+        """The same with the noise, scale and lengths that make the runs likeliest, and doubts.
+
+        Fewer than `FEW` runs choose noise and scale alone.
+        """
+        first = self._likeliest(seed, least_noise)
+        if len(self.log_y) < FEW:
+            return first
+        error, spread = first.scores(np.arange(len(self.log_y)))
+        doubt = (TAIL + (error / spread) ** 2) / (TAIL + 1.0)
+        return replace(first, doubt=doubt)._likeliest(seed, least_noise)
+
+    def _likeliest(self, seed: int, least_noise: float) -> TransferGP:
         every = np.random.default_rng(seed).permutation(len(self.log_y))
         few = np.sort(every[:ENOUGH])
         less = replace(self, **{c: getattr(self, c)[few] for c in RUNS})
-        grid = product(sorted(noises), SCALES, REACHES)
-        tried = [replace(less, noise=n, scale=s, reach=r) for n, s, r in grid]
-        best = max(tried, key=lambda gp: gp.evidence)
-        return replace(self, noise=best.noise, scale=best.scale, reach=best.reach)
+        free = (0.1, 100.0) if len(few) >= FEW else (1.0, 1.0)
+        bounds = [(max(NOISES[0], least_noise), max(NOISES[1], 2.0 * least_noise)), SCALES,
+                  *[(LENGTH * free[0], LENGTH * free[1])] * len(self.lengths)]  # fmt: skip
+        start = np.clip([self.noise, self.scale, *self.lengths], *np.array(bounds).T)
+        best = minimize(less._unlikely, np.log(start), jac=True, bounds=np.log(bounds),
+                        method="L-BFGS-B", options={"maxiter": STEPS})  # fmt: skip
+        noise, scale, *lengths = np.exp(best.x)
+        return replace(self, noise=float(noise), scale=float(scale), lengths=np.array(lengths))
 
-    @cached_property
-    def evidence(self) -> float:
-        """Log likelihood of the runs, less a constant, where every device follows the others."""
-        return self._given(np.ones(self.law.devices))[0]
+    def _unlikely(self, at: Array) -> tuple[float, Array]:
+        """Negative log likelihood and prior of log noise, scale and lengths; its slopes.
+
+        Every device follows the others.
+        """
+        noise, scale, *lengths = np.exp(at)
+        gp = replace(self, noise=float(noise), scale=float(scale), lengths=np.array(lengths))
+        evidence, factor, alpha = gp._given(np.ones(self.law.devices))
+        short = (at[2:] - np.log(LENGTH)) / LENGTH_SPREAD
+        inverse = cho_solve(factor, np.eye(len(alpha)))
+        pull = 0.5 * (inverse - np.outer(alpha, alpha))
+        residual, sharp = gp._residual
+        z, far = gp._z(gp.known), pull * sharp
+        slopes = 2.0 * ((z**2).T @ far.sum(axis=1) - np.einsum("ic,ij,jc->c", z, far, z,
+                                                               optimize=True))  # fmt: skip
+        return -evidence + 0.5 * float(short @ short), np.concatenate([
+            [2.0 * noise**2 * float(np.diag(pull) @ self.doubt),
+             2.0 * float((pull * residual).sum())],
+            slopes / np.array(lengths) ** 2 + short / LENGTH_SPREAD,
+        ])  # fmt: skip
+
+    @property
+    def _residual(self) -> tuple[Array, Array]:
+        """Covariance of what the law leaves over, and its slope by -|z - z'|^2 / 2 l^2, (n, n)."""
+        known = self.known
+        alike, app = self._likeness(known, known)
+        same = known.device[:, None] == known.device[None]
+        alike *= self.scale**2 * (ALIKE**2 + ALIKE_ON_DEVICE**2 * same)
+        app *= self.scale**2 * (SAME_APP**2 + SAME_APP_ON_DEVICE**2 * same)
+        return alike + app, alike + APP_NEARER**2 * app
 
     def predict(self, asked: Known) -> tuple[Array, Array]:
         """Mean and standard deviation of the logarithms, (m,) each."""
@@ -149,7 +209,9 @@ class TransferGP:
         for group in np.unique(groups):
             rows = np.flatnonzero(groups == group)
             inner = np.linalg.inv(inverse[np.ix_(rows, rows)])
-            error[rows], spread[rows] = inner @ alpha[rows], np.sqrt(np.diag(inner))
+            own = np.diag(inner) - self.noise**2 * (self.doubt[rows] - 1.0)
+            error[rows] = inner @ alpha[rows]
+            spread[rows] = np.sqrt(np.maximum(own, self.noise**2))
         return error, spread
 
     @cached_property
@@ -187,7 +249,7 @@ class TransferGP:
         shared, own = self._parts(known, known)
         same = known.device[:, None] == known.device[None]
         fixed = own * same + (slopes * self.law.prior_variance) @ slopes.T
-        fixed[np.diag_indices_from(fixed)] += self.noise**2
+        fixed[np.diag_indices_from(fixed)] += self.noise**2 * self.doubt
         return fixed, shared, same, self.log_y - self._center(known)
 
     def _loadings(self) -> list[Array]:
@@ -216,15 +278,17 @@ class TransferGP:
 
     def _parts(self, a: Known, b: Known) -> tuple[Array, Array]:
         """Covariances (n, m) that all devices share, and those within one device."""
-        x, y = self._z(a), self._z(b)
-        far = np.maximum((x**2).sum(1)[:, None] + (y**2).sum(1)[None] - 2.0 * x @ y.T, 0.0)
-        far /= self.reach**2
-        alike = np.exp(-0.5 * far / LENGTH**2)
-        app = np.exp(-0.5 * far / APP_LENGTH**2)
-        app *= (a.app[:, None] == b.app[None]) & (a.app >= 0)[:, None]
+        alike, app = self._likeness(a, b)
         wide = self.scale**2
         return (wide * (ALIKE**2 * alike + SAME_APP**2 * app),
                 wide * (ALIKE_ON_DEVICE**2 * alike + SAME_APP_ON_DEVICE**2 * app))  # fmt: skip
+
+    def _likeness(self, a: Known, b: Known) -> tuple[Array, Array]:
+        """How alike steps are, (n, m), and how alike those of one network."""
+        x, y = self._z(a) / self.lengths, self._z(b) / self.lengths
+        far = np.maximum((x**2).sum(1)[:, None] + (y**2).sum(1)[None] - 2.0 * x @ y.T, 0.0)
+        app = (a.app[:, None] == b.app[None]) & (a.app >= 0)[:, None]
+        return np.exp(-0.5 * far), np.where(app, np.exp(-0.5 * APP_NEARER**2 * far), 0.0)
 
     def _top(self, rows: Known, slopes: Array) -> Array:
         """Variance of each row before any run, noise included."""
@@ -233,7 +297,7 @@ class TransferGP:
         return np.asarray(self.scale**2 * residual + self.noise**2 + law)
 
 
-RUNS = ("terms", "device", "app", "batch", "log_y")
+RUNS = ("terms", "device", "app", "batch", "log_y", "doubt")
 _PLACES = [TERMS.index(c) for c in COORDINATES]
 
 
