@@ -137,8 +137,9 @@ def test_a_front_is_measured_where_it_was_and_the_models_elsewhere() -> None:
     assert even.alternatives.frame["nodes"].to_list() == [1, 4]
     listed = front(job, Model(), knob, wanted, settings=[{"nodes": 4}, {"nodes": 2}])
     assert listed.mean("runtime_s").tolist() == [2.0, 4.0]
-    with pytest.raises(Infeasible, match="leave no setting of the knobs"):
+    with pytest.raises(Infeasible, match="leave no setting of the knobs") as caught:
         front(job, Model(), knob, wanted, constraints=[lambda s: False])
+    assert caught.value.nearest == -1
     meant = table({"nodes": [1], "runtime_s": [1.0]})
     assert front(job, Model(), knob, wanted, runs=meant).objectives[0].meaning == (
         meant.schema["runtime_s"].meaning

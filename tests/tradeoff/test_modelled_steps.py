@@ -11,6 +11,7 @@ from rheostat import Knob, Outcome, Space, table
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import Deadline, NodeHours, PowerCap
 from rheostat.tradeoff.lookahead import plan, scaled
+from rheostat.tradeoff.propose import Sobol
 from rheostat.tradeoff.propose.improvement import ExpectedImprovement
 from rheostat.tradeoff.propose.law_guided import HORIZON, LawGuided
 from rheostat.tradeoff.propose.modelled import Modelled
@@ -73,6 +74,12 @@ def test_a_model_is_asked_after_as_many_as_there_are_knobs_and_one() -> None:
     assert search(initial=7).initial == 7
     three = search(space=Space.of([Knob("nodes", [1, 2]), Knob("a", [1, 2]), Knob("b", [1, 2])]))
     assert three.initial == 4
+
+
+def test_a_search_without_a_model_has_nothing_to_say_beforehand() -> None:
+    asker = Sobol(NODES)
+    assert asker.notes == ()
+    assert asker.forecast([{"nodes": 4}]) is None
 
 
 def test_it_learns_from_the_past_and_from_whole_results() -> None:
