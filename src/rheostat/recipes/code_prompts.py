@@ -237,10 +237,14 @@ def judge_question(source: str, candidate: str) -> list[Message]:
     return [Message("system", PLAIN_PERSONA), Message("user", asked)]
 
 
-def correction_question(code: str, stage: str, errors: str) -> list[Message]:
-    """The last program with what is wrong with it."""
-    asked = f"```c\n{code}\n```\n\nThis program is wrong ({stage}):\n{errors}\n\nMend it."
-    return [Message("system", PERSONA), Message("user", asked)]
+def correction_question(code: str, stage: str, errors: str, original: str = "") -> list[Message]:
+    """The last program with what is wrong with it, and the one that it has to agree with."""
+    parts = [
+        *([f"The original:\n```c\n{original}\n```\n\nThe program made of it:"] if original else []),
+        f"```c\n{code}\n```",
+        f"This program is wrong ({stage}):\n{errors}\n\nMend it.",
+    ]
+    return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]
 
 
 def rest_of_cuda_question(code: str, lines: Sequence[str], note: str = "") -> list[Message]:

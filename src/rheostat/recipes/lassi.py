@@ -194,7 +194,8 @@ def _translated(original: Program, to: str, talk: Conversation, options: LassiOp
             return [persona, *code_prompts.example_turns(original.language, to), asked]
 
         flags = tuple(f for f in original.flags if f != "-fopenmp")
-        return (yield from corrected(talk, question, options, flags=flags, language=to))
+        how = {"flags": flags, "language": to, "source": source}
+        return (yield from corrected(talk, question, options, **how))  # type: ignore[arg-type]
     except ModelError:
         return None  # no further answer: what was accepted before stays
 
@@ -206,6 +207,7 @@ def corrected(
     *,
     flags: tuple[str, ...],
     language: str,
+    source: str = "",
 ) -> Corrected:
     """Programs until one is accepted.
 
@@ -223,6 +225,8 @@ def corrected(
         Of the compiler.
     language : str
         Of the programs.
+    source : str
+        The original, which a correction shows again.
 
     Yields
     ------
@@ -251,7 +255,7 @@ def corrected(
             talk.results.append((variant.identity, talk.corrections, result))
             if _ends(result, options):
                 return last
-            messages = _correction(answer, result, options)
+            messages = _correction(answer, result, options, source)
         else:
             talk.repeated += 1
             messages = (
@@ -271,12 +275,14 @@ def _ends(result: VariantResult, options: LassiOptions) -> bool:
     return result.accepted or unseen
 
 
-def _correction(answer: CodeAnswer, result: VariantResult, options: LassiOptions) -> list[Message]:
+def _correction(
+    answer: CodeAnswer, result: VariantResult, options: LassiOptions, source: str
+) -> list[Message]:
     lines = [f"line {n}: {text}" if n else text for n, text in dict.fromkeys(result.findings)]
     errors = "\n".join(lines[:FINDINGS])
     if options.newlines_deleted:
         errors = errors.replace("\n", "")
-    return code_prompts.correction_question(answer.text, result.rung, errors)
+    return code_prompts.correction_question(answer.text, result.rung, errors, source)
 
 
 def _complaint(answer: CodeAnswer, language: str) -> str:

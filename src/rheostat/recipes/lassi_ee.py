@@ -82,7 +82,7 @@ def _trial(
     """The trial of one model; whether a program was accepted that is not known to save nothing."""
     source = original.files[original.sources[0]]
     beside = code_prompts.files_beside(original.files, original.sources[0])
-    how = {"flags": original.flags, "language": original.language}
+    how = {"flags": original.flags, "language": original.language, "source": source}
     least = 1.0
     gained = False
     results: list[str] = []
