@@ -140,7 +140,13 @@ def slurm(
     file: PlanFile,
     out: Annotated[
         Path,
-        typer.Option(help="Folder for prolog.sh and epilog.sh.", writable=True, file_okay=False),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for prolog.sh and epilog.sh.",
+            writable=True,
+            file_okay=False,
+        ),
     ] = Path("."),
     journals: Annotated[str, typer.Option(help="Folder on the nodes.")] = "/var/lib/rheostat",
     program: Annotated[

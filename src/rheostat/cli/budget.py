@@ -72,7 +72,8 @@ def plan(
     hysteresis: Annotated[float, typer.Option(help="Gain below which caps are left alone.")] = 0.0,
     most_changes: Annotated[int | None, typer.Option(help="Change at most so many nodes.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the plan here.", writable=True, dir_okay=False)
+        Path | None,
+        typer.Option("--out", "-o", help="Write the plan here.", writable=True, dir_okay=False),
     ] = None,
     where: o.Where = None,
     by: o.By = "",

@@ -34,6 +34,8 @@ def caps(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             help="Write what is believed as runs (CSV), for rheostat budget plan.",
             writable=True,
             dir_okay=False,

@@ -59,7 +59,13 @@ def coschedule(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the best schedule here, as CSV.", writable=True, dir_okay=False),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Write the best schedule here, as CSV.",
+            writable=True,
+            dir_okay=False,
+        ),
     ] = None,
     html: o.Html = None,
     figure: o.Figure = None,

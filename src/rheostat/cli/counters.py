@@ -57,6 +57,8 @@ def counters(
     save: Annotated[
         Path | None,
         typer.Option(
+            "--save",
+            "-o",
             help="Save the model of the last method, fitted on all runs, for --model FILE.",
             writable=True,
             dir_okay=False,

@@ -32,7 +32,11 @@ def decide(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the advice: .csv, .tsv, .parquet or .json.", writable=True, dir_okay=False
+            "--out",
+            "-o",
+            help="Write the advice: .csv, .tsv, .parquet or .json.",
+            writable=True,
+            dir_okay=False,
         ),
     ] = None,
     html: o.Html = None,

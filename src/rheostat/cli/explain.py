@@ -47,6 +47,7 @@ def explain(
     save: Annotated[
         Path | None,
         typer.Option(
+            "--save",
             help="Write the tree here, for simulate --policy tree:FILE.",
             writable=True,
             dir_okay=False,
@@ -62,7 +63,11 @@ def explain(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the source here.  [default: standard output]", writable=True, dir_okay=False
+            "--out",
+            "-o",
+            help="Write the source here.  [default: standard output]",
+            writable=True,
+            dir_okay=False,
         ),
     ] = None,
     html: o.Html = None,

@@ -17,7 +17,8 @@ Files = Annotated[
 def fit(
     files: Files,
     out: Annotated[
-        Path, typer.Option(help="Where the model goes.", writable=True, dir_okay=False)
+        Path,
+        typer.Option("--out", "-o", help="Where the model goes.", writable=True, dir_okay=False),
     ] = Path("model.rheo"),
     kind: o.Kind = "auto",
     test_fraction: o.TestFraction = 0.2,

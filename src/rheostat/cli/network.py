@@ -30,7 +30,7 @@ App = Annotated[
     list[str] | None, typer.Option(help="Only this application, as wl.conf names it. Repeatable.")
 ]
 Save = Annotated[
-    Path | None, typer.Option("--save", help="Keep the model in this file.", writable=True)
+    Path | None, typer.Option("--save", "-o", help="Keep the model in this file.", writable=True)
 ]
 Ahead = Annotated[int, typer.Option("--steps", help="Iterations ahead.", min=1, max=30)]
 

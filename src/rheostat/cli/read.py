@@ -39,7 +39,7 @@ def read(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Write the table here as parquet.", writable=True, dir_okay=False
+            "--out", "-o", help="Write the table here as parquet.", writable=True, dir_okay=False
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

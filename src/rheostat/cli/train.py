@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def train(
     trace: Trace,
     out: Annotated[
-        Path, typer.Option(help="The agent, written after each round; the same call continues.")
+        Path,
+        typer.Option(
+            "--out", "-o", help="The agent, written after each round; the same call continues."
+        ),
     ],
     agent: Annotated[str, typer.Option(help="dras-pg, dras-dql, a2c, ppo or ours.")] = "dras-pg",
     objective: Annotated[

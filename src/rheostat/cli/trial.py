@@ -36,7 +36,9 @@ def plan(
     past: Annotated[
         Path | None, typer.Option(help="Log that tells how runtimes vary.  [default: FILE]")
     ] = None,
-    out: Annotated[Path | None, typer.Option(writable=True, help="Write the plan as CSV.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", writable=True, help="Write the plan as CSV.")
+    ] = None,
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,

@@ -37,7 +37,7 @@ def fit(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("-o", "--out", help="Where the model goes.", writable=True,
+        Path, typer.Option("--out", "-o", help="Where the model goes.", writable=True,
                            dir_okay=False)
     ] = Path("dnn.rheo"),
     target: Annotated[

@@ -52,7 +52,7 @@ def fit(
         ),
     ] = "",
     save: Annotated[
-        Path | None, typer.Option("--save", help="Keep the law in this file.", writable=True)
+        Path | None, typer.Option("--save", "-o", help="Keep the law in this file.", writable=True)
     ] = None,
     kernels: Kernels = None,
     seed: o.Seed = 0,

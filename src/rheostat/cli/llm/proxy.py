@@ -58,7 +58,7 @@ def proxy(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save", help="Keep what was learned in this file.", writable=True),
+        typer.Option("--save", "-o", help="Keep what was learned in this file.", writable=True),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[

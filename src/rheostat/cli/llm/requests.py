@@ -23,7 +23,8 @@ def rank(
         Path | None, typer.Option("--model", help="Rank by this model, learn nothing.")
     ] = None,
     save: Annotated[
-        Path | None, typer.Option("--save", help="Keep the model in this file.", writable=True)
+        Path | None,
+        typer.Option("--save", "-o", help="Keep the model in this file.", writable=True),
     ] = None,
     column: o.Columns = None,
     test_fraction: Annotated[
