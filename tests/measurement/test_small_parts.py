@@ -8,7 +8,6 @@ import math
 
 import polars as pl
 import pytest
-from rheostat.measurement.training_runs.training_columns import number, training_table
 
 from rheostat.core.jobs import Column, Moment, Note
 from rheostat.core.vocabulary import table
@@ -35,6 +34,7 @@ from rheostat.measurement.repairs import (
 )
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.tables import read_table, rows_said
+from rheostat.measurement.training_columns import number, training_table
 from rheostat.measurement.training_runs import (
     read_graph_records,
     read_hlogencnn,
