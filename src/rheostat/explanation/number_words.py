@@ -42,10 +42,10 @@ _NAMES: Mapping[str, str] = {
 def unit_of(name: str) -> str:
     """The base unit that a quantity's name carries.
 
-    >>> unit_of("energy_j"), unit_of("epoch_s"), unit_of("nodes")
-    ('J', 's', '')
+    >>> unit_of("energy_j"), unit_of("memory_peak_b"), unit_of("nodes")
+    ('J', 'B', '')
     """
-    ends = {"_s": "s", "_w": "W", "_j": "J", "_js": "J s", "_hz": "Hz"}
+    ends = {"_s": "s", "_w": "W", "_j": "J", "_js": "J s", "_hz": "Hz", "_b": "B"}
     return UNITS.get(name) or next((u for e, u in ends.items() if name.endswith(e)), "")
 
 
@@ -133,8 +133,8 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
     ('19.1 h [9 33]', '6.88 min [6.87 6.89]')
     >>> spanned(733.4, 732.4, 734.4, "s")
     '12.22 min [12.21 12.24]'
-    >>> spanned(12.0, float("nan"), float("nan"), "W")
-    '12 W'
+    >>> spanned(12.0, float("nan"), float("nan"), "W"), spanned(7.02e-4, 5e-4, 9e-4, "s")
+    ('12 W', '0.702 ms [0.5 0.9]')
     """
     if not (math.isfinite(low) and math.isfinite(high)) or low == high:
         return quantity(value, unit)
@@ -148,8 +148,10 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
 def _scale(value: float, unit: str) -> tuple[float, str]:
     """(divisor, what to write after the number) so that a value reads well."""
     if unit == "s":
+        if 0 < value < 0.1:
+            return 1e-3, "ms"
         return next((s, u) for s, u in _TIMES if value >= 1.5 * s or s == 1.0)
-    if unit in ("W", "J", "J s"):
+    if unit in ("W", "J", "J s", "B"):
         prefix, size = next(((p, s) for p, s in _PREFIXES if value >= 0.9995 * s), ("", 1.0))
         return size, f"{prefix}{unit}"
     return 1.0, "" if unit == "1" else unit

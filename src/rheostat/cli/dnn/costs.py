@@ -74,7 +74,7 @@ def fit(
     from rheostat.prediction.step_cost import StepCost
     from rheostat.recipes.dnnperf import least_run, left_out_errors, to_measure
 
-    jobs = o.only(o.load(runs, form, mapped, column), where)
+    jobs = o.only(_load(runs, form, mapped, column), where)
     model = StepCost(o.names(target) or None, seed=seed).knowing(_graphs(jobs, runs, graphs))
     with working(f"learning from {len(jobs):,} runs"):
         model.fit(jobs)
@@ -155,7 +155,7 @@ def predict(
         raise typer.BadParameter("expected a TABLE or --model-name, one of the two")
     learner: StepCost = load(model, ["step-cost"])
     if file is not None:
-        jobs = o.load(file, form, mapped, column).known_at(Moment.SUBMIT)
+        jobs = _load(file, form, mapped, column).known_at(Moment.SUBMIT)
         learner.knowing(_graphs(jobs, file, graphs))
     else:
         jobs = one_run(name, device=device or learner.devices_[0], batch_size=batch_size,
@@ -175,6 +175,16 @@ def predict(
         return
     said = f"{len(jobs):,} runs; requests are too small with probability {risk:g}."
     put_report(Report("", [Section("predict", (said,), grid)]), grid)
+
+
+def _load(file: Path, form: str, mapped: Path | None, column: list[str] | None) -> JobTable:
+    """A table in our names, whatever theirs; says which it took."""
+    from rheostat.cli.output import tell_notes
+    from rheostat.measurement.training_runs.own_names import in_our_names
+
+    jobs, taken = in_our_names(o.load(file, form, mapped, column))
+    tell_notes(taken)
+    return jobs
 
 
 def _graphs(jobs: JobTable, table: Path, folder: Path | None) -> dict[str, Graph]:

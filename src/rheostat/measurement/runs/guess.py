@@ -163,13 +163,15 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
     >>> lone_quantity("power_w", ["app", "gpu_power_W"])
     'gpu_power_W'
     >>> lone_quantity("power_w", ["cpu_power_W", "gpu_power_W"])
+    >>> lone_quantity("runtime_s", ["model", "step_ms"])
+    'step_ms'
     """
-    word, suffix = {"runtime_s": ("time", "_s"), "power_w": ("power", "_w"),
+    word, suffix = {"runtime_s": ("time|step|iter|latency", "_s"), "power_w": ("power", "_w"),
                     "energy_j": ("energy", "_j")}[ours]  # fmt: skip
     fit = [
         c
         for c in columns
-        if word in c.lower()
+        if re.search(word, c.lower())
         and c not in COUNTERS
         and split_unit(c)[1] == suffix
         and not re.search(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end", c.lower())

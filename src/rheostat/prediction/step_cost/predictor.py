@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rheostat.core.graph import Graph
 from rheostat.core.jobs import JobTable, Moment, Note
-from rheostat.core.outcome import Outcome
+from rheostat.core.outcome import DERIVED, Outcome
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.step_cost.additive import Array, Codes, fit_additive
@@ -49,7 +49,8 @@ class StepCost:
     Parameters
     ----------
     targets : sequence of str, optional
-        Which to learn; by default those of `TARGETS` that the table has.
+        Which to learn; by default those of `TARGETS` that the table has, or power and runtime for
+        the energy.
     graphs : mapping of str to Graph, optional
         Graphs by what stands in column ``graph``; named networks and single layers need none.
     n_draws : int
@@ -100,7 +101,7 @@ class StepCost:
             No row has a known graph and a target.
         """
         jobs.refuse_later_than(Moment.SUBMIT, [c for c in ASKED if c in jobs.columns])
-        targets = self.targets or [t for t in TARGETS if t in jobs.columns]
+        targets = self.targets or [t for t in TARGETS if _held(jobs, t)]
         self.devices_: list[str] = []
         self.apps_: list[str] = []
         self.fits_: dict[str, TransferGP] = {}
@@ -173,7 +174,7 @@ class StepCost:
             said = "; ".join(without_graph(kept, rows))
             notes = (*notes, Note(f"rows without a graph were not learnt from: {said}",
                                   count=lost, dropped=True))  # fmt: skip
-        self.notes_ = (*self.notes_, *notes)
+        self.notes_ = tuple(dict.fromkeys((*self.notes_, *notes)))
         rows, log_y, repeats = _distinct(rows.rows(rows.known), np.log(values[rows.known, 0]))
         if len(rows) > MOST_ROWS:
             few = np.sort(np.random.default_rng(self.seed).permutation(len(rows))[:MOST_ROWS])
@@ -212,6 +213,11 @@ class StepCost:
         device = _codes(rows.device, self.devices_)
         return Known(rows.terms, np.where(device < 0, len(self.devices_), device),
                      _codes(rows.app, self.apps_), rows.batch)  # fmt: skip
+
+
+def _held(jobs: JobTable, target: str) -> bool:
+    parts = DERIVED[target][0] if target in DERIVED else (target,)
+    return target in jobs.columns or set(parts) <= set(jobs.columns)
 
 
 def _codes(names: NDArray[np.str_], known: Sequence[str]) -> Codes:

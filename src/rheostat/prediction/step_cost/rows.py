@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
-from rheostat.prediction.architectures.named import architecture, training_step
+from rheostat.prediction.architectures.named import ARCHITECTURES, architecture, training_step
 from rheostat.prediction.architectures.single import LAYERS, NEEDED, single_layer
 from rheostat.prediction.step_cost.terms import TERMS, cost_terms
 
@@ -80,11 +80,12 @@ class TrainingRows:
 
 
 def without_graph(jobs: JobTable, rows: TrainingRows) -> list[str]:
-    """What the rows without a graph are, one problem for each kind."""
+    """What the rows without a graph are, one problem for each kind, and what to do about them."""
     frame = jobs.frame.filter(pl.Series(~rows.known))
-    said = [c for c in ("app", "image_px", "batch_size", "graph") if c in frame.columns]
+    said = [c for c in ("app", "image_px", "graph") if c in frame.columns]
     kinds = frame.select(said).unique(maintain_order=True).head(5).rows(named=True)
-    return [f"no graph of {', '.join(f'{k}={v}' for k, v in kind.items())}" for kind in kinds]
+    problems = [f"no graph of {', '.join(f'{c}={v}' for c, v in kind.items())}" for kind in kinds]
+    return [*problems, f"expected a file in column graph, or one of {', '.join(ARCHITECTURES)}"]
 
 
 def _terms(row: Mapping[str, Any], graphs: Mapping[str, Array]) -> Array:
