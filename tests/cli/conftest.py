@@ -8,6 +8,7 @@ import pytest
 
 from rheostat.cli import run
 from rheostat.measurement.synthetic.world import World
+from tests.cli.telling import JOB
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +26,8 @@ def model(log: Path) -> Path:
         == 0
     )
     return path
+
+
+@pytest.fixture
+def front(log, model):
+    return ["front", log, "--job", JOB, "--model", model, "--knob", "nodes=1..64"]

@@ -1,0 +1,97 @@
+"""Search of a command's settings: journals, runs that fail, what should have been printed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.telling import told
+
+SPACE = '[knobs]\nnodes = [1, 2, 4, 8, 16, 32]\nmode = ["a", "b"]\n'
+RUN = """echo '{{"runtime_s": 2.5, "power_w": {nodes}00}}'"""
+
+
+@pytest.fixture
+def space(tmp_path):
+    path = tmp_path / "space.toml"
+    path.write_text(SPACE)
+    return path
+
+
+def test_search_measures_a_command_and_continues_its_journal(space, capsys, tmp_path):
+    ask = [
+        "search",
+        space,
+        "--measure",
+        RUN,
+        "--method",
+        "sobol",
+        "--journal",
+        tmp_path / "j.jsonl",
+    ]
+    code, out, _ = told(capsys, *ask, "--budget", "3", "--json")
+    first = json.loads(out)
+    assert code == 0
+    assert first["evaluations"] == 3
+    assert all(e["energy_j"] == pytest.approx(250 * e["nodes"]) for e in first["front"])
+    more = json.loads(told(capsys, *ask, "--budget", "5", "--json")[1])
+    assert [e["nodes"] for e in more["front"]][:3] == [e["nodes"] for e in first["front"]]
+    assert more["evaluations"] == 5
+
+
+def test_search_notes_runs_that_fail_and_goes_on(space, capsys):
+    fails = "test {nodes} -lt 8 && echo " + '\'{{"runtime_s": {nodes}, "power_w": 7}}\''
+    code, out, err = told(
+        capsys,
+        "search",
+        space,
+        "--measure",
+        fails,
+        "--method",
+        "exhaustive",
+        "--budget",
+        "12",
+        "--json",
+    )
+    value = json.loads(out)
+    assert code == 0
+    assert sum(e["runtime_s"] is None for e in value["front"]) == 6
+    assert "ended with status" in err
+    assert value["choice"]["setting"]["nodes"] == 1
+
+
+def test_search_of_runs_that_all_fail_says_so(space, capsys):
+    code, out, err = told(capsys, "search", space, "--measure", "false", "--method", "sobol",
+                          "--budget", "2", "--json")  # fmt: skip
+    assert code == 3
+    assert "false: ended with status 1" in err
+    assert json.loads(out)["choice"] is None
+
+
+def test_search_says_what_the_command_should_have_printed(space, capsys):
+    code, _, err = told(capsys, "search", space, "--measure", "echo 3", "--method", "sobol")
+    assert code == 1
+    assert "energy_j" in err
+    assert "JSON object" in err
+
+
+def test_search_without_a_meter_says_before_the_first_run_what_works(space, capsys, tmp_path):
+    ask = ["search", space, "--measure", "echo 0.{nodes}5", "--budget", "4", "--json"]
+    code, _, err = told(capsys, *ask)
+    assert code == 1
+    first, last = err.index("--objectives runtime_s,node_hours"), err.index("the command gave")
+    assert first < last
+    code, out, err = told(capsys, *ask, "--objectives", "runtime_s,node_hours")
+    assert code == 0
+    assert "nothing here reads energy" not in err
+    assert all(e["node_hours"] == pytest.approx(e["nodes"] * e["runtime_s"] / 3600)
+               for e in json.loads(out)["front"])  # fmt: skip
+    runs, model = tmp_path / "runs.csv", tmp_path / "power.rheo"
+    rows = [f"{n},{100 / n},{200 * n}" for n in (1, 2, 4, 8, 16, 32) for _ in range(5)]
+    runs.write_text("nodes,runtime_s,power_w\n" + "\n".join(rows))
+    assert told(capsys, "fit", runs, "--out", model)[0] == 0
+    code, out, err = told(capsys, *ask, "--power-model", model)
+    assert code == 0, err
+    assert "power is predicted by the model" in err
+    assert all(e["energy_j"] > 0 for e in json.loads(out)["front"])

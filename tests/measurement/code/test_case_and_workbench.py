@@ -1,0 +1,167 @@
+"""A case and the workbench: what is built and run, with which inputs, limits and threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rheostat.measurement.code import rungs_measure, rungs_run, toolchain
+from rheostat.measurement.code.capture import SandboxLimits
+from rheostat.measurement.code.case import RungOptions
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.toolchain import CLANG, GCC
+from rheostat.measurement.code.verdict import SKIPPED, Evidence, Finding
+from rheostat.measurement.code.workbench import BUILDING, Workbench, identity, roomy
+from tests.measurement.code.rung_cases import (
+    LARGE,
+    MIDDLE,
+    SMALL,
+    SMALLER,
+    given,
+    lacks,
+    of,
+    program,
+)
+from tests.measurement.scripted import done
+
+# --- the case ----------------------------------------------------------------------------------
+
+
+def test_what_a_case_is_given(case):
+    assert RungOptions() == RungOptions((1, 2, 4), 7, 0.03, 10.0, 10.0, 0.1, 2)
+    assert (case.seed, case.on_host, case.cannot_run, case.cannot_time) == (0, False, "", "")
+    assert case.inputs() == (SMALL, SMALLER, LARGE, MIDDLE)
+    assert case.limits(LARGE) == LARGE.limits(1) == SandboxLimits(wall_s=55.4, cpu_s=11.0)
+    assert case.limits(LARGE, 3).cpu_s == 33.0
+    assert (case.is_parallel, case.kind, case.file) == (False, GCC, "a.c")
+    case.reference.__dict__["expected"] = ()
+    headers = replace(case, candidate=Program({"b.h": ""}, build=("make",)))
+    assert headers.file == "b.h"
+    assert [of(case, x).is_parallel for x in ("openmp", "target", "opencl")] == [True, True, False]
+
+
+def test_cuda_without_a_device_is_run_on_the_host(case, tools, box):
+    cuda = of(case, "cuda", "cu")
+    assert (cuda.on_host, cuda.cannot_run) == (True, "")
+    assert cuda.cannot_time == "no device: the host's time tells nothing of a GPU's"
+    assert of(case, "opencl").cannot_time == cuda.cannot_time
+    assert cuda.inputs() == (SMALL, SMALLER, MIDDLE)
+    edge = replace(case.reference)
+    edge.expected, edge.small = (given(1, 0.05),), (given(2, 9.0),)
+    assert replace(cuda, reference=edge).inputs() == (given(2, 9.0),)
+    more = SandboxLimits(wall_s=LARGE.limits().wall_s + 30, cpu_s=LARGE.limits().cpu_s + 30)
+    assert cuda.limits(LARGE) == more
+    case.reference.original = program("original", "cuda", "cu")
+    assert cuda.limits(LARGE) == LARGE.limits()
+    assert case.limits(LARGE) == LARGE.limits()
+    box.says["candidate", "build gcc"] = done("", "a.cu:3:1: error: no tex\n", 1)
+    failing = replace(cuda, candidate=replace(cuda.candidate, flags=("-O3",)))
+    assert failing.cannot_run == (
+        "no CUDA device, and the host cannot build it: a.cu:3: no tex")  # fmt: skip
+    tools.add("g++")
+    assert cuda.cannot_run.startswith("clang++ not installed") is False
+    tools.add("clang++")
+    assert cuda.cannot_run.startswith("clang++ not installed: apt-get install clang-16")
+
+
+def test_a_device_takes_cuda(case, monkeypatch):
+    monkeypatch.setattr(Workbench, "gpu", True)
+    cuda = of(case, "cuda", "cu")
+    assert (cuda.on_host, cuda.kind, cuda.cannot_time) == (False, toolchain.NVCC, "")
+    assert cuda.inputs() == (SMALL, SMALLER, LARGE, MIDDLE)
+    assert rungs_run.sanitizers(cuda) == Evidence(
+        "sanitizers", SKIPPED, "the device's code has no sanitizer here")  # fmt: skip
+    lacks(lambda: rungs_run.races(cuda), rungs_run.CUDA_RACES)
+    lacks(lambda: rungs_measure.work(cuda), "valgrind counts no work of a GPU")
+    case.reference.original = program("original", "cuda", "cu")
+    assert case.reference.family == "nvcc"
+
+
+def test_a_run_that_went_wrong_is_said_in_one_line_each(case):
+    ended = done("", "note\n\nfatal ERROR here\nlast\n", 3)
+    (found,) = case.wrong("x", ended, SMALL, " and more")
+    assert found == Finding(
+        "x", "a.c", 0, "with n=5 and more: ended with status 3: fatal ERROR here"
+    )
+    (found,) = case.wrong("x", replace(ended, stderr="a\nlast\n\n"), SMALL, "")
+    assert found.message == "with n=5: ended with status 3: last"
+    (found,) = case.wrong("x", replace(ended, stderr=" \n"), SMALL, "")
+    assert found.message == "with n=5: ended with status 3"
+    assert [f.message for f in case.wrong("x", done("sum 6\nsum 7"), SMALL, "")] == [
+        "with n=5, output line 1: expected 'sum 5', got 'sum 6'",
+        "with n=5, output line 2: expected '(no further line)', got 'sum 7'"]  # fmt: skip
+    assert case.wrong("x", done("sum 5\n"), SMALL, "") == []
+
+
+def test_a_build_for_a_checker_is_made_or_said_to_be_impossible(case, tools, box):
+    assert case.build(CLANG).ok
+    box.says["candidate", "build sanitizers"] = done("", "no such library", 1)
+    lacks(lambda: case.build(toolchain.SANITIZED), "no build: ended with status 1: no such library")
+    tools.add("clang")
+    lacks(lambda: case.build(CLANG), toolchain.absent("clang"))
+    other = program("changed")
+    assert case.build(GCC, other).program == other
+
+
+# --- the workbench -----------------------------------------------------------------------------
+
+
+def test_a_build_is_made_once_and_written_below_its_folder(box, tmp_path, tools):
+    bench = Workbench(box, tmp_path)
+    one = Program({"a.c": "int candidate;", "d/e/b.h": "x", "d/c.h": "y"}, flags=("-O2",))
+    made = bench.build(one, GCC)
+    assert bench.build(replace(one), GCC) is made
+    assert (made.ok, made.command, made.kind) == (True, ("./program",), GCC)
+    assert (made.folder / "d" / "e" / "b.h").read_text() == "x"
+    assert (made.folder / "d" / "c.h").read_text() == "y"
+    (asked,) = box.log
+    assert (asked.command, asked.limits) == (("/t/gcc", "-O2", "-o", "program", "a.c"), BUILDING)
+    assert SandboxLimits(300.0, 120.0, 0, 512 * 2**20, 128, 2**22) == BUILDING
+    bench.discard({"nothing"})
+    assert (bench.builds, made.folder.exists()) == ({}, False)
+    again = bench.build(one, GCC)
+    bench.discard({one.text})
+    assert again.folder.exists()
+    assert len(identity(one, GCC)) == 20
+    assert len({identity(one, GCC), identity(one, CLANG), identity(one, GCC, ("-c",)),
+                identity(replace(one, flags=()), GCC)}) == 4  # fmt: skip
+    again.folder.rename(tmp_path / "elsewhere")
+    bench.discard(())
+    assert bench.builds == {}
+
+
+def test_a_run_has_its_threads_libraries_and_wrapper(box, tmp_path, tools):
+    bench = Workbench(box, tmp_path)
+    made = bench.build(program("candidate"), GCC)
+    bench.run(made, ProgramInput(("7",), "in"), wrapper=("time",))
+    asked = box.log[-1]
+    assert (asked.command, asked.stdin, asked.limits) == (("time", "./program", "7"), "in", None)
+    assert asked.environment == {"OMP_NUM_THREADS": "1", "OMP_DYNAMIC": "false",
+                                 "OMP_WAIT_POLICY": "passive"}  # fmt: skip
+    bench.run(bench.build(program("candidate"), CLANG), ProgramInput(), threads=3,
+              environment={"OMP_DYNAMIC": "x"}, limits=BUILDING)  # fmt: skip
+    asked = box.log[-1]
+    assert (asked.environment["OMP_NUM_THREADS"], asked.environment["OMP_DYNAMIC"]) == ("3", "x")
+    assert (asked.environment["LD_LIBRARY_PATH"], asked.limits) == ("/t/lib", BUILDING)
+    bench.run(bench.build(program("candidate", "cuda", "cu"), toolchain.NVCC), ProgramInput())
+    assert box.log[-1].environment["LD_LIBRARY_PATH"] == toolchain.cuda_libraries()
+    room = roomy(SandboxLimits(wall_s=2.0, cpu_s=3.0))
+    assert room == replace(SandboxLimits(), wall_s=20.0, cpu_s=30.0, address_space_b=0)
+    assert roomy(SandboxLimits(wall_s=2.0, cpu_s=3.0), 2.0).cpu_s == 6.0
+
+
+def test_a_device_is_used_where_there_is_one_and_the_sandbox_lets_it(box, tmp_path, monkeypatch):
+    bench = Workbench(box, tmp_path)
+    for there, name, used in ((True, "bubblewrap", True), (True, "scripted", False),
+                              (False, "bubblewrap", False)):  # fmt: skip
+        monkeypatch.setattr("os.path.exists", lambda _, there=there: there)
+        object.__setattr__(box, "name", name)
+        assert bench.gpu is used
+
+
+def test_cuda_is_built_for_the_host_by_any_compiler_but_nvcc(box, tmp_path, tools):
+    bench = Workbench(box, tmp_path)
+    cuda = program("candidate", "cuda", "cu")
+    names = [sorted(p.name for p in bench.build(cuda, k).folder.iterdir()) for k in
+             (GCC, toolchain.NVCC)]  # fmt: skip
+    assert ("cuda_on_host.h" in names[0], names[1]) == (True, ["a.cu"])

@@ -1,0 +1,250 @@
+"""Rungs that measure, scripted: counts of work, paired times, energy by meters or modelled."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from rheostat.measurement.code import rungs_measure, toolchain
+from rheostat.measurement.code.case import RungOptions
+from rheostat.measurement.code.verdict import FAILED, PASSED, Evidence, Finding
+from rheostat.measurement.code.work_counts import WorkCounts, count_work
+from rheostat.measurement.code.workbench import roomy
+from tests.measurement.code.rung_cases import (
+    LARGE,
+    MIDDLE,
+    SMALL,
+    SMALLER,
+    case_on_device,
+    counted,
+    failed,
+    given,
+    lacks,
+    of,
+    program,
+    wrong,
+)
+from tests.measurement.scripted import done
+
+
+def test_work_is_counted_without_that_of_an_empty_program(case, tools, box):
+    box.says["empty", "run work"] = counted(100_000)
+    box.says["original", "run work"] = counted(1_100_000, 500)
+    box.says["candidate", "run work"] = counted(600_000, 250)
+    numbers = {"instructions": 6e5, "original_instructions": 1.1e6, "instruction_ratio": 0.5,
+               "data_reference_ratio": 0.5}  # fmt: skip
+    assert rungs_measure.work(case) == Evidence(
+        "work", PASSED, "0.5 times the original's instructions", numbers=numbers)  # fmt: skip
+    run = box.asked("run work")[0]
+    assert (run.command[0], run.command[-1]) == ("valgrind", "700")
+    assert run.limits == roomy(MIDDLE.limits(), 100.0)
+    few = replace(case, options=RungOptions(least_work=0.51))
+    said = "executes 0.5 times the original's instructions with n=700: work is left out"
+    assert rungs_measure.work(few) == failed("work", *wrong("work", said), **numbers)
+    assert rungs_measure.work(replace(case, options=RungOptions(least_work=0.5))).state == PASSED
+    case.reference._counted.clear()
+    box.says["candidate", "run work"] = counted(50_000)
+    assert rungs_measure.work(case).numbers["instruction_ratio"] == 0.0
+    case.reference._counted.clear()
+    box.says["original", "run work"] = counted(119_999)
+    lacks(lambda: rungs_measure.work(case), "19999 instructions are too few to compare")
+    case.reference._counted.clear()
+    box.says["original", "run work"] = counted(120_000)
+    assert rungs_measure.work(replace(case, options=RungOptions(least_work=0))).numbers[
+        "data_reference_ratio"] == 0.0  # fmt: skip
+
+
+def test_work_that_cannot_be_counted_is_said(case, tools, box):
+    box.says["original", "run work"] = done("nothing")
+    lacks(lambda: rungs_measure.work(case), "cachegrind printed no counts")
+    case.reference._counted.clear()
+    box.says["candidate", "run work"] = done("", "", 3)
+    lacks(lambda: rungs_measure.work(case), "under cachegrind the program ended with status 3")
+    box.says["original", "build work"] = done("", "z" * 300, 1)
+    case.reference.original = program("original", flags=())
+    lacks(lambda: rungs_measure.work(case), "the original has no such build: " + "z" * 200)
+    tools.add("valgrind")
+    lacks(lambda: rungs_measure.work(case), toolchain.absent("valgrind"))
+    tools.update({"g++", "clang++"})
+    tools.remove("valgrind")
+    lacks(lambda: rungs_measure.work(of(case, "cuda", "cu")), toolchain.absent("g++"))
+
+
+def test_the_counted_input_is_the_longest_that_is_quick(case, box):
+    assert rungs_measure._counted_input(case) == MIDDLE
+    case.reference.expected = (LARGE, given(1, 0.05))
+    case.reference.small = (SMALLER, given(8, 0.3))
+    assert rungs_measure._counted_input(case) == given(8, 0.3)
+    case.reference.expected = (given(1, 0.03), given(2, 0.04), given(3, 0.01))
+    assert rungs_measure._counted_input(case).cpu_s == 0.04
+
+
+def test_an_empty_program_is_built_in_the_same_language(case, box):
+    box.says.update({(w, "run work"): counted(1_000_000) for w in ("original", "candidate")})
+    box.says["empty", "run work"] = counted(1000)
+    cxx = of(case, "openmp", "cc", flags=("-O3", "-lm"))
+    assert rungs_measure.work(cxx).state == PASSED
+    builds = [a.command for a in box.asked("build work") if a.whose == "empty"]
+    assert sorted(b[0] for b in builds) == ["/t/g++", "/t/gcc"]
+    own = next(b for b in builds if b[0] == "/t/g++")
+    assert own == ("/t/g++", "-O1", "-fopenmp", "-g", "-o", "program", "empty.cc", "-lm")
+
+
+def test_counts_are_kept(case, box):
+    made = case.reference.bench.build(case.candidate, toolchain.COUNTED)
+    box.says["candidate", "run work"] = counted(5)
+    assert case.reference.counts(made, SMALL) == WorkCounts(5, 0, 2, 1)
+    assert case.reference.counts(made, SMALL) is case.reference.counts(made, SMALL)
+    assert len(box.asked("run work")) == 1
+    assert count_work(case.bench, made, SMALL.given, SMALL.limits()) == WorkCounts(5, 0, 2, 1)
+
+
+def timed(box, original_s, candidate_s, start_s=0.01):
+    box.says["original", "start"] = done(wall_s=start_s)
+    for whose, seconds in (("original", original_s), ("candidate", candidate_s)):
+        box.says[whose, "run gcc"] = done("sum", wall_s=seconds)
+
+
+def test_times_are_taken_in_pairs_without_the_start(case, box):
+    timed(box, 1.01, 0.51)
+    made = rungs_measure.time(replace(case, options=RungOptions(pairs=3)))
+    assert made.reason == "0.5 times the original's time [0.5, 0.5]: faster"
+    assert made.numbers == {
+        "runtime_s": 0.5, "original_runtime_s": 1.0, "runtime_ratio": pytest.approx(0.5),
+        "low": pytest.approx(0.5), "high": pytest.approx(0.5), "change": "faster", "pairs": 3,
+        "threads": 2, "memory_byte": math.nan, "original_memory_byte": math.nan}  # fmt: skip
+    runs = box.asked("run gcc")
+    assert [a.whose[0] for a in runs] == ["o", "c", "c", "o", "o", "c"]
+    assert (runs[0].limits, runs[0].environment["OMP_NUM_THREADS"]) == (LARGE.limits(2), "2")
+    assert (len(box.asked("start")), made.findings) == (5, ())
+
+
+@pytest.mark.parametrize(("wall_s", "start_s", "runtime_s", "says"), [
+    (0.04, 0.01, 0.03, "no significant change; 0.03 s is short to time"),
+    (0.05, 0.0, 0.05, "no significant change"), (0.03, 0.029, 0.003, "0.003 s is short to time"),
+])  # fmt: skip
+def test_a_short_run_is_said_to_be_one(case, box, wall_s, start_s, runtime_s, says):
+    timed(box, wall_s, wall_s, start_s)
+    made = rungs_measure.time(case)
+    assert (made.state, made.reason.endswith(says)) == (PASSED, True)
+    assert made.numbers["runtime_s"] == pytest.approx(runtime_s)
+
+
+def test_a_candidate_that_is_ten_times_slower_is_rejected_and_a_faster_one_flagged(case, box):
+    timed(box, 0.11, 1.21)
+    (found,) = rungs_measure.time(case).findings
+    assert found == Finding("time", "a.c", 0, "takes 12 times the original's time [12, 12]: "
+                            "slower, more than 10 times as long")  # fmt: skip
+    assert rungs_measure.time(case).numbers["runtime_ratio"] == pytest.approx(12)
+    timed(box, 0.014, 0.0599)
+    assert rungs_measure.time(replace(case, options=RungOptions(most_slowdown=5))).state == PASSED
+    timed(box, 0.014, 0.0641)
+    assert rungs_measure.time(replace(case, options=RungOptions(most_slowdown=5))).state == FAILED
+    timed(box, 0.05, 0.1, start_s=0.0)
+    assert rungs_measure.time(replace(case, options=RungOptions(most_slowdown=1.5))).state == PASSED
+    timed(box, 1.01, 0.11)
+    assert rungs_measure.time(case).findings == ()
+    timed(box, 1.01, 0.1)
+    (found,) = rungs_measure.time(case).findings
+    assert found == Finding("time", "a.c", 0, "more than 10 times faster: look at it", "warning")
+    assert rungs_measure.time(case).state == PASSED
+
+
+def test_a_timed_run_that_fails_is_told(case, box):
+    timed(box, 1.0, 1.0)
+    made = rungs_measure.time(case)
+    assert (math.isnan(made.numbers["memory_byte"]), made.numbers["pairs"]) == (True, 7)
+    said = "a timed run did not end well: with n=900 and 2 threads"
+    for whose in ("candidate", "original"):
+        timed(box, 1.0, 1.0)
+        box.says[whose, "run gcc"] = done("", "", 1)
+        assert rungs_measure.time(case) == failed("time", *wrong("time", said))
+    assert rungs_measure.time(replace(case, options=RungOptions(pairs=0))).state == FAILED
+    lacks(lambda: rungs_measure.time(of(case, "opencl")), case_on_device())
+
+
+def test_energy_is_modelled_where_no_meter_is(case, tools, box):
+    box.says["original", "run gcc"], box.says["candidate", "run gcc"] = (
+        counted(10**9),
+        counted(10**8),
+    )
+    made = rungs_measure.energy(case)
+    ratio = made.numbers["energy_ratio"]
+    assert ratio == pytest.approx(0.1, rel=1e-3)
+    assert made.reason == f"modelled from counts at n=700: {ratio:.3g} times the original's energy"
+    assert made.numbers["kind"] == "modelled"
+    assert made.numbers["energy_j"] / made.numbers["original_energy_j"] == ratio
+    tools.add("valgrind")
+    lacks(lambda: rungs_measure.energy(case), toolchain.absent("valgrind"))
+    lacks(lambda: rungs_measure.energy(of(case, "opencl")), case_on_device())
+
+
+class Meter:
+    """A meter that works, or says why not."""
+
+    def __init__(self, why: str = "") -> None:
+        self._why = why
+
+    def why(self) -> str:
+        return self._why
+
+
+def metered(monkeypatch, joules, why=""):
+    """Sessions that read these joules one after the other."""
+    values = iter(joules)
+
+    class Session:
+        def __init__(self, meters):
+            self.meters = meters
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            energy_j, state = next(values)
+            self.measured = type("M", (), {"energy_j": energy_j, "state": state})
+
+    monkeypatch.setattr(rungs_measure, "Session", Session)
+    monkeypatch.setattr(rungs_measure, "meters", lambda: [Meter("broken"), Meter(why)])
+
+
+PAIRS = [(50.0, "measured"), (25.0, "derived"), (25.0, "measured"), (50.0, "estimated"),
+         (60.0, "measured"), (25.0, "measured")]  # fmt: skip
+
+
+def test_energy_is_metered_over_two_seconds_of_runs(case, box, monkeypatch):
+    metered(monkeypatch, PAIRS)
+    case.reference.expected = (given(900, 0.5, 0.3),)
+    made = rungs_measure.energy(case)
+    assert len(box.asked("run gcc")) == 6 * 7
+    run = box.asked("run gcc")[0]
+    assert (run.limits, run.environment["OMP_NUM_THREADS"]) == (
+        case.reference.expected[0].limits(2), "2")  # fmt: skip
+    assert {k: made.numbers[k] for k in ("kind", "energy_j", "original_energy_j")} == {
+        "kind": "estimated", "energy_j": pytest.approx(25 / 7),
+        "original_energy_j": pytest.approx(50 / 7)}  # fmt: skip
+    assert made.numbers["energy_ratio"] == pytest.approx(0.5)
+    assert made.reason == "estimated by meters: 0.5 times the original's energy [0.417, 0.5]"
+    assert (made.numbers["low"], made.numbers["high"]) == pytest.approx((25 / 60, 0.5))
+
+
+@pytest.mark.parametrize(("wall_s", "runs"), [(0.01, 50), (1e-9, 50), (3.0, 1), (2.0, 1), (1.9, 2)])
+def test_runs_are_repeated_for_two_seconds_but_fifty_times_at_most(
+    case, box, monkeypatch, wall_s, runs
+):
+    metered(monkeypatch, PAIRS)
+    case.reference.expected = (given(900, 0.5, wall_s),)
+    rungs_measure.energy(case)
+    assert len(box.asked("run gcc")) == 6 * runs
+
+
+@pytest.mark.parametrize("odd", [math.nan, 0.0, math.inf])
+@pytest.mark.parametrize("place", [0, 1])
+def test_meters_that_cannot_tell_leave_the_model(case, box, monkeypatch, odd, place):
+    metered(monkeypatch, [*PAIRS[:place], (odd, "measured"), *PAIRS[place + 1 :]])
+    box.says["original", "run gcc"] = box.says["candidate", "run gcc"] = counted(10**9)
+    assert rungs_measure.energy(case).numbers["kind"] == "modelled"
+    metered(monkeypatch, [], why="none here")
+    assert rungs_measure.energy(case).numbers["kind"] == "modelled"

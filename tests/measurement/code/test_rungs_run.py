@@ -1,0 +1,216 @@
+"""Rungs that run the candidate, scripted: sanitizers, output, races, threads, mapping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rheostat.measurement.code import rungs_run, toolchain
+from rheostat.measurement.code.program_inputs import ProgramInputs
+from rheostat.measurement.code.reference import SANITIZER_OPTIONS
+from rheostat.measurement.code.verdict import PASSED, SKIPPED, Evidence, Finding
+from rheostat.measurement.code.workbench import roomy
+from tests.measurement.code.rung_cases import (
+    LARGE,
+    MIDDLE,
+    SMALL,
+    SMALLER,
+    failed,
+    given,
+    lacks,
+    of,
+    program,
+    wrong,
+)
+from tests.measurement.scripted import done
+
+
+def test_sanitizers_watch_a_small_and_the_largest_input(case, tools, box):
+    made = rungs_run.sanitizers(case)
+    assert made == Evidence("sanitizers", PASSED, "address, undefined behaviour")
+    runs = box.asked("run sanitizers")
+    assert [a.command[-1] for a in runs] == ["5", "900"]
+    assert runs[1].limits == roomy(LARGE.limits(1), 3.0)
+    assert SANITIZER_OPTIONS.items() <= runs[0].environment.items()
+    (plain,) = box.asked("run gcc")
+    assert (plain.command[-1], plain.limits) == ("5", SMALL.limits(1))
+    box.log.clear()
+    rungs_run.sanitizers(of(case, "openmp"))
+    assert {a.environment["OMP_NUM_THREADS"] for a in box.log if "run" in a.what} == {"2"}
+    assert box.asked("run gcc")[0].limits == SMALL.limits(2)
+    box.log.clear()
+    rungs_run.sanitizers(of(case, "cuda", "cu"))
+    assert [a.command[-1] for a in box.asked("run sanitizers")] == ["5"]
+    tools.add("clang")
+    lacks(lambda: rungs_run.sanitizers(case), toolchain.absent("clang"))
+    tools.update({"g++", "clang++"})
+    lacks(lambda: rungs_run.sanitizers(of(case, "cuda", "cu")), toolchain.absent("g++"))
+
+
+def test_what_sanitizers_say_is_told(case, box):
+    box.says["candidate", "run sanitizers"] = done("", "a.c:7:3: runtime error: shift\n", 1)
+    assert rungs_run.sanitizers(case) == failed(
+        "sanitizers", Finding("sanitizers", "a.c", 7, "shift")
+    )
+    box.says["candidate", "run sanitizers"] = done("", "", 4)
+    assert rungs_run.sanitizers(case) == Evidence(
+        "sanitizers", PASSED, "no report, but ended with status 4")  # fmt: skip
+    box.says["candidate", "run gcc"] = done(stopped="stopped after 2 s")
+    assert rungs_run.sanitizers(case) == Evidence(
+        "sanitizers", SKIPPED, "without them it was stopped after 2 s: see output")  # fmt: skip
+    case.reference.clean = False
+    lacks(lambda: rungs_run.sanitizers(case), "the original itself does not pass them")
+
+
+def test_the_output_is_compared_on_every_input(case, tools, box):
+    made = rungs_run.output(case)
+    assert made == Evidence("output", PASSED, "4 inputs, and none at all",
+                            numbers={"inputs": 4, "relative_tolerance": 1e-6})  # fmt: skip
+    known = case.reference.without_arguments
+    assert len(known) == 1
+    assert [a.limits for a in box.asked("run gcc") if a.whose == "candidate"] == [
+        e.limits() for e in (SMALL, SMALLER, LARGE, MIDDLE, *known)]  # fmt: skip
+    del case.reference.without_arguments
+    case.reference.original = program("original", inputs=ProgramInputs())
+    assert rungs_run.output(case).reason == "the one input there is"
+    box.says["candidate", "run gcc"] = lambda a: done(f"sum {min(int(a.command[-1]), 5)}")
+    assert rungs_run.output(case) == failed(
+        "output", *wrong("output", "with n=900, output line 1: expected 'sum 900', got 'sum 5'")
+    )
+    tools.update({"g++", "clang++"})
+    lacks(lambda: rungs_run.output(of(case, "cuda", "cu")), toolchain.absent("g++"))
+
+
+def test_the_output_is_compared_with_each_count_of_threads(case, box):
+    openmp = of(case, "openmp")
+    assert rungs_run.threads(openmp) == Evidence("threads", PASSED, "2, 4 threads")
+    asked = [
+        (a.command[-1], a.environment["OMP_NUM_THREADS"], a.limits) for a in box.asked("run gcc")
+    ]
+    assert asked == [(e.given.arguments[0], str(k), e.limits(k))
+                     for e in (LARGE, SMALLER) for k in (2, 4)]  # fmt: skip
+    assert rungs_run.threads(case) == Evidence(
+        "threads", SKIPPED, "serial code makes no OpenMP threads")  # fmt: skip
+    box.says["candidate", "run gcc"] = lambda a: done(
+        f"sum {int(a.command[-1]) + (a.environment['OMP_NUM_THREADS'] == '4')}")  # fmt: skip
+    assert rungs_run.threads(openmp) == failed(
+        "threads",
+        *wrong(
+            "threads", "with n=900 and 4 threads, output line 1: expected 'sum 900', got 'sum 901'"
+        ),
+    )
+
+
+def test_cuda_on_the_host_runs_in_other_orders(case, tools, box):
+    cuda = of(case, "cuda", "cu")
+    orders = "threads backward, shuffled, shuffled again, on the host"
+    assert rungs_run.threads(cuda) == Evidence("threads", PASSED, orders)
+    asked = [(a.environment["CUDA_ORDER"], a.command[-1]) for a in box.asked("run gcc")]
+    assert asked == [(str(k), n) for k in (1, 2, 3) for n in ("5", "3")]
+    assert box.asked("run gcc")[0].limits == cuda.limits(SMALL)
+    box.says["candidate", "run gcc"] = lambda a: done(f"sum {a.environment['CUDA_ORDER']}")
+    (found,) = rungs_run.threads(cuda).findings
+    assert found.message == (
+        "with n=5 and threads backward, output line 1: expected 'sum 5', got 'sum 1'")  # fmt: skip
+    tools.update({"g++", "clang++"})
+    lacks(lambda: rungs_run.threads(cuda), toolchain.absent("g++"))
+
+
+RACE = "WARNING: ThreadSanitizer: data race (pid=1)\n  Write of size 8:\n    #0 f a.c:9:1\n"
+RACED = Finding("races", "a.c", 9, "data race")
+NO_ROOM = "FATAL: ThreadSanitizer: unexpected memory mapping 0x1\n"
+
+
+def test_archer_watches_the_small_inputs_and_a_quick_large_one(case, box, monkeypatch):
+    openmp = of(case, "openmp")
+    assert rungs_run.races(openmp) == Evidence("races", PASSED, "Archer, 4 threads")
+    runs = box.asked("run races")
+    assert [a.command[-1] for a in runs] == ["5", "3"]
+    assert runs[0].limits == roomy(SMALL.limits(4), 5.0)
+    more = {"OMP_NUM_THREADS": "4", "OMP_NUM_TEAMS": "1",
+            "OMP_TOOL_LIBRARIES": "/t/lib/libarcher.so", "TSAN_OPTIONS":
+            "ignore_noninstrumented_modules=1:exitcode=66:hard_rss_limit_mb=2048:report_bugs=1:"
+            "history_size=4"}  # fmt: skip
+    assert more.items() <= runs[0].environment.items()
+    box.log.clear()
+    case.reference.expected = (given(800, 0.49),)
+    tasks = replace(openmp, candidate=replace(openmp.candidate, files={
+        "a.c": "int candidate;\n#pragma omp parallel\n#pragma omp single\n"}))  # fmt: skip
+    assert rungs_run.races(tasks).state == PASSED
+    assert [a.command[-1] for a in box.asked("run races")] == ["5", "3", "800"] * 3
+    assert rungs_run.races(case) == Evidence(
+        "races", SKIPPED, "serial code makes no OpenMP threads")  # fmt: skip
+    monkeypatch.setattr(toolchain, "archer_absent", lambda: "no archer")
+    lacks(lambda: rungs_run.races(openmp), "no archer")
+
+
+def test_what_archer_says_is_told(case, box):
+    openmp = of(case, "openmp")
+    box.says["candidate", "run races"] = done("", RACE, 66)
+    assert rungs_run.races(openmp) == failed("races", RACED)
+    box.says["candidate", "run races"] = done("", NO_ROOM, 1)
+    lacks(lambda: rungs_run.races(openmp), rungs_run.ADDRESSES)
+    box.says["candidate", "run races"] = done("", "", 5)
+    lacks(lambda: rungs_run.races(openmp), "the checked run ended with status 5")
+
+
+def test_threads_of_cuda_are_watched_as_fibres(case, tools, box):
+    cuda = of(case, "cuda", "cu")
+    reason = "ThreadSanitizer, CUDA's threads as fibres of the host"
+    assert rungs_run.races(cuda) == Evidence("races", PASSED, reason)
+    runs = box.asked("run races")
+    assert [a.command[-1] for a in runs] == ["5", "3", "700"]
+    assert runs[0].limits == roomy(cuda.limits(SMALL), 5.0)
+    assert runs[0].environment["TSAN_OPTIONS"] == rungs_run.TSAN_OPTIONS
+    box.says["candidate", "run races"] = done("", RACE, 66)
+    assert rungs_run.races(cuda) == failed("races", RACED)
+    case.reference.original = program("original", "cuda", "cu")
+    assert rungs_run.races(cuda) == failed("races", RACED)
+    box.says["original", "run races"] = done("", RACE, 66)
+    lacks(lambda: rungs_run.races(cuda), "the original itself: a.c:9: data race")
+    box.says["candidate", "run races"] = done("", NO_ROOM, 1)
+    lacks(lambda: rungs_run.races(cuda), rungs_run.ADDRESSES)
+    box.says["candidate", "run races"] = done("", "", 5)
+    lacks(lambda: rungs_run.races(cuda), "the checked run ended with status 5")
+    tools.add("clang")
+    lacks(lambda: rungs_run.races(cuda), toolchain.absent("clang"))
+    tools.update({"g++", "clang++"})
+    lacks(lambda: rungs_run.races(cuda), toolchain.absent("clang++"))
+
+
+def test_oclgrind_watches_opencl(case, tools, box):
+    opencl = of(case, "opencl")
+    assert rungs_run.races(opencl) == Evidence("races", PASSED, "oclgrind")
+    (run,) = box.asked("run gcc")
+    assert run.command == ("oclgrind", "--data-races", "--uniform-writes", "./program", "5")
+    assert run.limits == replace(roomy(SMALL.limits()), wall_s=120.0, cpu_s=120.0)
+    said = "Read-write data race at global memory address 0x1\n\tAt line 4 of input.cl:\n"
+    for stdout, stderr in ((said, ""), ("", said)):
+        box.says["candidate", "run gcc"] = done(stdout, stderr)
+        (found,) = rungs_run.races(opencl).findings
+        assert found == Finding("races", "input.cl", 4, "Read-write data race")
+    box.says["candidate", "run gcc"] = done("", "y" * 300, 2)
+    lacks(lambda: rungs_run.races(opencl), "oclgrind ended with status 2: " + "y" * 200)
+    tools.add("oclgrind")
+    lacks(lambda: rungs_run.races(opencl), toolchain.absent("oclgrind"))
+
+
+def test_a_device_with_memory_of_its_own_shows_what_is_not_mapped(case, box, monkeypatch):
+    target = of(case, "target")
+    reason = "x86_64 device with separate memory"
+    assert rungs_run.mapping(target) == Evidence("mapping", PASSED, reason)
+    own = [a for a in box.asked("run device") if a.whose == "candidate"]
+    assert [a.command[-1] for a in own] == ["5", "3"]
+    assert own[0].limits == roomy(SMALL.limits(2), 5.0)
+    assert (own[0].environment["OMP_NUM_THREADS"], own[0].environment["OMP_TARGET_OFFLOAD"]) == (
+        "2", "MANDATORY")  # fmt: skip
+    box.says["candidate", "run device"] = done("sum 0")
+    (found,) = rungs_run.mapping(target).findings
+    assert found.message == ("with n=5 on a device with memory of its own, output line 1: "
+                             "expected 'sum 5', got 'sum 0'")  # fmt: skip
+    box.says["changed", "run device"] = done("", "", 1)
+    lacks(lambda: rungs_run.mapping(target),
+          "no device with memory of its own takes a target region here")  # fmt: skip
+    assert rungs_run.mapping(case) == Evidence(
+        "mapping", SKIPPED, "serial code has no target regions")  # fmt: skip
+    monkeypatch.setattr(toolchain, "offload_absent", lambda: "no plugin")
+    lacks(lambda: rungs_run.mapping(target), "no plugin")

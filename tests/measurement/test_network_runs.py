@@ -1,0 +1,204 @@
+"""Simulated runs, read and generated: all of a small one, what has ended, what is missing."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from rheostat.core.jobs import Note
+from rheostat.errors import DataError, RheostatError
+from rheostat.measurement.network import generate
+from rheostat.measurement.network.dragonfly import Dragonfly
+from rheostat.measurement.network.folder import NetworkRun, read_network_run
+from rheostat.measurement.network.network_jobs import NetworkJob
+from rheostat.measurement.network.port_series import read_ports, write_ports
+from tests.measurement.exactly import refused, written
+from tests.measurement.small_network import CONF, mark, record, series
+
+# --- a run -------------------------------------------------------------------------------------
+
+
+def run_of(folder, *lines, **texts):
+    written(folder / "iterations.txt", "\n".join(lines))
+    for name, text in texts.items():
+        written(folder / f"{name}.conf", text)
+    return read_network_run(folder)
+
+
+def test_a_run_without_configuration_names_jobs_by_number(tmp_path):
+    lines = [mark(i, r, 1e6 * (i + 1), job) for job in (0, 2) for r in (1, 0) for i in (0, 1, 2)]
+    run = run_of(tmp_path, *lines, *[mark(i, 0, 1e6 * (i + 1), 2) for i in range(3, 7)])
+    assert run.jobs == (NetworkJob(0, "job-0", (10, 11)), NetworkJob(2, "job-2", (10, 11)))
+    assert (run.network, run.ports, run.links, run.notes) == (None, None, None, ())
+    assert run.summary() == {
+        "run": tmp_path.name, "end_s": 7e-3, "network": None, "windows": None, "links": None,
+        "background": [],
+        "applications": {
+            name: {"ranks": 2, "iterations": 3, "median_iteration_s": pytest.approx(1e-3),
+                   "ended_s": 3e-3} for name in ("job-0", "job-2")},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("last", "ended"), [(6.0, np.inf), (6.001, 3e-3), (5.0, np.inf)])
+def test_an_application_has_ended_once_three_of_its_iterations_are_missing(tmp_path, last, ended):
+    lines = [mark(i, 0, 1e6 * (i + 1)) for i in range(3)] + [mark(0, 1, 1e6 * last, 1)]
+    run = run_of(tmp_path, *lines)
+    assert run.ended_s("job-0") == ended
+    assert run.ended_s("job-1") == np.inf
+    assert run.iteration_s("job-1").tolist() == []
+
+
+def test_an_application_of_one_mark_has_ended_if_another_goes_on(tmp_path):
+    run = run_of(tmp_path, mark(4, 0, 1e6), mark(0, 0, 2e6, 1))
+    assert (run.ended_s("job-0"), run.ended_s("job-1")) == (1e-3, np.inf)
+    facts = run.summary()["applications"]["job-0"]
+    assert (facts["median_iteration_s"], facts["ended_s"], facts["iterations"]) == (None, 1e-3, 1)
+
+
+def test_a_gap_leaves_the_longest_stretch_and_no_whole_iteration_leaves_none(tmp_path):
+    lines = [mark(i, 0, 1e6 * i) for i in (0, 1, 3, 5, 6, 7)]
+    assert run_of(tmp_path, *lines).mark_s("job-0") == pytest.approx([5e-3, 6e-3, 7e-3])
+    run = run_of(tmp_path, mark(0, 0, 1e6), mark(1, 1, 2e6))
+    assert (run.mark_s("job-0").tolist(), run.ended_s("job-0")) == ([], np.inf)
+
+
+WORK = "1 a 0 0\n1 a 0 0\n1 b 0 0\n1 noise 0 5\n"
+
+
+def test_two_jobs_of_one_name_are_told_apart_and_noise_has_no_marks(tmp_path):
+    lines = [mark(0, 0, 1e6, job) for job in (0, 1, 2)]
+    conf = CONF.replace('cn_bandwidth="0.5"', 'routing="minimal"')
+    run = run_of(tmp_path, *lines, wl=WORK, alloc="0\n1\n2\n5\n", net=conf)
+    assert list(run.applications) == ["a-0", "a-1", "b"]
+    facts = run.summary()
+    assert facts["background"] == [{"app": "noise", "ranks": 1, "interval_s": 5e-9}]
+    assert facts["network"] == {"groups": 3, "routers": 6, "terminals": 6, "ports": 18, "edges": 48,
+                                "routing": "minimal"}  # fmt: skip
+    terminals = f"alloc.conf names terminals beyond the {6} of net.conf"
+    with pytest.raises(DataError, match=terminals):
+        run_of(tmp_path, *lines, alloc="0\n6\n2\n5\n")
+    both = "the iteration log names jobs [4, 5, 6, 7, 8], wl.conf has 4"
+    refused(lambda: run_of(tmp_path, *[mark(0, 0, 1, j) for j in range(4, 10)]), both, terminals)
+
+
+def test_telemetry_of_a_run_has_the_routers_of_its_network(tmp_path):
+    conf = {"net": CONF, "wl": "1 a 0 0\n", "alloc": "3\n"}
+    run = run_of(tmp_path, mark(0, 0, 1e6), **conf)
+    whole = series([0.5], np.ones((1, 6, 3, 5)))
+    write_ports(tmp_path / "ports.npz", whole)
+    written(tmp_path / "dragonfly-link-stats", "0 T 1 R CN 5 2 3\nodd\n")
+    run = read_network_run(tmp_path)
+    assert run.notes == (Note("the line is no link", (1,), 1, dropped=True),)
+    facts = run.summary()
+    assert (facts["windows"], facts["links"]) == (
+        {"count": 1, "window_s": pytest.approx(0.5), "traffic_b": 18.0, "stalled_chunks": 18.0},
+        1,
+    )
+    assert read_network_run(tmp_path, ports=False).ports is None
+    for shape, got in (((5, 3), "5 of 3"), ((6, 4), "6 of 4")):
+        write_ports(tmp_path / "ports.npz", series([0.5], np.ones((1, *shape, 5))))
+        refused(lambda: read_network_run(tmp_path),
+                f"expected 6 routers of 3 ports as in net.conf, got {got}")  # fmt: skip
+    (tmp_path / "ports.npz").unlink()
+    small, routers = record(0, 1e6, 4), [record(r, 1e6, 3) for r in range(6)]
+    (tmp_path / "ross-stats-analysis-lps.bin").write_bytes(b"".join([small, *routers]))
+    assert read_network_run(tmp_path).ports.values.shape == (1, 6, 3, 5)
+    (tmp_path / "net.conf").unlink()
+    assert read_network_run(tmp_path).ports.values.shape == (1, 1, 4, 5)
+
+
+def test_a_folder_that_is_none_is_named_for_what_it_is(tmp_path):
+    file = written(tmp_path / "f", "word")
+    logs = "iterations.txt.gz, iterations.txt, iteration-logs/pe=*.txt"
+    refused(lambda: read_network_run(tmp_path), f"expected an iteration log ({logs}), got none")
+    for path, what in ((file, "text that begins with 'word'"), (tmp_path / "no", "nothing there")):
+        refused(lambda path=path: read_network_run(path),
+                "expected a folder of a simulated run, got " + what)  # fmt: skip
+
+
+# --- generated runs ----------------------------------------------------------------------------
+
+
+def test_without_simgrid_nothing_is_generated(tmp_path, monkeypatch):
+    network = Dragonfly(3, 2, 2, 1)
+    monkeypatch.setattr(generate, "PYTHON", "/no/python")
+    assert generate.without_simgrid() == "/no/python is not there"
+    with pytest.raises(RheostatError, match="/no/python is not there"):
+        generate.generate_network_run(tmp_path, network)
+    monkeypatch.setattr(generate, "PYTHON", "/bin/false")
+    assert generate.without_simgrid() == "SimGrid is missing: apt install python3-simgrid"
+    monkeypatch.setattr(generate, "PYTHON", "/bin/true")
+    assert generate.without_simgrid() == ""
+    refused(lambda: generate.generate_network_run(tmp_path, Dragonfly(3, 2, 9, 2)),
+            "expected one global link between two groups")  # fmt: skip
+    refused(lambda: generate.generate_network_run(tmp_path, Dragonfly(2, 1, 5, 1)),
+            "expected 12 terminals or more")  # fmt: skip
+
+
+SCRIPT = """import sys
+from pathlib import Path
+folder = Path(sys.argv[1])
+for name in ("wl.conf", "alloc.conf", "net.conf"):
+    (folder / name).write_text(name)
+(folder / "iterations.txt").write_text(" ".join(sys.argv[2:]))
+(folder / "links.csv").write_text("1.2,0.0\\n5,6\\n7,8\\n")
+sys.exit("a sad end" if sys.argv[7] == "9" else 0)
+"""
+
+
+def test_what_the_simulator_writes_becomes_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(generate, "PYTHON", sys.executable)
+    monkeypatch.setattr(generate, "without_simgrid", lambda: "")
+    monkeypatch.setattr(generate, "SCRIPT", written(tmp_path / "s.py", SCRIPT))
+    network = Dragonfly(3, 2, 2, 1)
+    folder = generate.generate_network_run(str(tmp_path / "out"), network)
+    assert folder == tmp_path / "out"
+    assert (folder / "iterations.txt").read_text() == "3 2 2 1 60 0 0.1"
+    assert (folder / "alloc.conf").read_text() == "alloc.conf"
+    ports = read_ports(folder / "ports.npz")
+    assert ports.end_s == pytest.approx([250e-6, 500e-6])
+    expected = np.zeros((2, 6, 4, 5))
+    expected[:, 1, 2, 1], expected[:, 0, 0, 1] = (5, 7), (6, 8)
+    assert np.array_equal(ports.values, expected)
+    generate.generate_network_run(folder, Dragonfly(2, 1, 6, 1), iterations=7, seed=3, load=0.5)
+    assert (folder / "iterations.txt").read_text() == "2 1 6 1 7 3 0.5"
+    with pytest.raises(RheostatError, match="SimGrid ended with 1: a sad end"):
+        generate.generate_network_run(folder, network, seed=9)
+
+
+def sums(run: NetworkRun) -> list[float]:
+    """What every mark, and every port in every window, changes."""
+    time_s = run.finished["time_s"].to_numpy()
+    traffic = run.ports.values[..., 1].reshape(len(run.ports.end_s), -1)
+    by_place = traffic @ np.arange(traffic.shape[1])
+    by_window = np.arange(len(traffic)) @ traffic
+    return [time_s.sum(), time_s @ np.arange(len(time_s)), traffic.sum(), by_place.sum(),
+            by_window.sum()]  # fmt: skip
+
+
+ALLOCATED = ("2 9 1 4 10 3\n6 5 8 0\n11 7\n",
+             "7 9 3 12 15 2 1 13 0 6\n8 4 11 16 18 5 14 10\n19 17\n")  # fmt: skip
+SPEEDS = ('local_bandwidth="5.25";\nglobal_bandwidth="4.7";\ncn_bandwidth="5.25";\n'
+          'routing="minimal";\n')  # fmt: skip
+
+
+@pytest.mark.parametrize(("sizes", "more", "work", "places", "expected"), [
+    ((3, 2, 2, 1), (12, 0.1, 1), "6 halo 0 0\n4 allreduce 0 0\n2 synthetic 0 116257\n", 0,
+     [0.476571072694226, 32.225381005220804, 395233559.0, 4359906870.0, 5984153183.0]),
+    ((5, 2, 2, 2), (11, 0.2, 4), "10 halo 0 0\n8 allreduce 0 0\n2 synthetic 0 58129\n", 1,
+     [0.880433473061865, 93.01819689885043, 647025193.0, 12496973908.0, 11875877950.0]),
+])  # fmt: skip
+def test_a_generated_run_is_what_it_was(tmp_path, sizes, more, work, places, expected):
+    """All of a run of SimGrid 3.32 in a few sums: figures of a page stand on such runs."""
+    if why := generate.without_simgrid():
+        pytest.skip(why)
+    options = dict(zip(("iterations", "load", "seed"), more, strict=True))
+    generate.generate_network_run(tmp_path, Dragonfly(*sizes), **options)
+    assert (tmp_path / "wl.conf").read_text() == work
+    assert (tmp_path / "alloc.conf").read_text() == ALLOCATED[places]
+    names = ("groups", "routers", "cns_per_router", "global_channels")
+    head = "".join(f'num_{n}="{k}";\n' for n, k in zip(names, sizes, strict=True))
+    assert (tmp_path / "net.conf").read_text() == head + SPEEDS
+    assert sums(read_network_run(tmp_path)) == pytest.approx(expected, rel=1e-9)

@@ -1,0 +1,103 @@
+"""Requests and traffic to the last field: texts, lengths, times, rows at the edge."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from rheostat.core.jobs import Note
+from rheostat.measurement.serving.requests import LONGEST as LONGEST_PROMPT
+from rheostat.measurement.serving.requests import prompt_text, read_requests
+from rheostat.measurement.serving.traffic import read_recorded, read_traffic
+from tests.measurement.exactly import refused, written
+
+
+@pytest.mark.parametrize(("given", "text"), [
+    ({"prompt": "a"}, "a"), ({"instruction": "a", "input": "b"}, "a\nb"), ({}, None),
+    ({"messages": [{"content": [{"text": "a"}, "b", 3, {"i": 1}]}, "x", {"content": 4}]}, "a\nb"),
+    ({"messages": "no list", "prompt": "a"}, "a"), ({"messages": []}, None),
+])  # fmt: skip
+def test_the_text_of_a_request(given, text):
+    assert prompt_text(given) == text
+
+
+@pytest.mark.parametrize(("given", "length", "when"), [
+    ({"output_tokens": 0.5}, 0.5, None), ({"usage": {"output_tokens": 2}}, 2.0, None),
+    ({"usage": {"completion_tokens": 3, "output_tokens": 2}, "timestamp": 4}, 3.0, 4.0),
+    ({"output_tokens": 7, "usage": {"completion_tokens": 3}, "submit_s": 2, "created": 5},
+     7.0, 2.0),
+    ({"output_tokens": True, "answer": "a b"}, 2.0, None),
+    ({"output_tokens": "7", "completion": "a b c", "created": "x"}, 3.0, None),
+    ({"usage": 5, "output": "a"}, 1.0, None),
+])  # fmt: skip
+def test_the_length_and_the_time_of_a_request(tmp_path, given, length, when):
+    jobs = read_requests(written(tmp_path / "r", json.dumps({"prompt": "p", **given})))
+    row = jobs.frame.row(0, named=True)
+    assert (row["prompt"], row["output_tokens"], row.get("submit_s")) == ("p", length, when)
+
+
+def test_a_table_of_requests_keeps_tokens_and_times_and_notes_rows(tmp_path):
+    head = "prompt,prompt_tokens,output_tokens,submit_s,more\n"
+    rows = [
+        f"{'p' * n},3,{length},1.5,x"
+        for n, length in (
+            (1, 0.5),
+            (LONGEST_PROMPT, 1),
+            (LONGEST_PROMPT + 1, 1),
+            (1, 0),
+            (1, "inf"),
+            (1, "y"),
+        )
+    ]
+    jobs = read_requests(written(tmp_path / "r", head + "\n".join(rows) + "\n"))
+    assert jobs.columns == ("prompt", "prompt_tokens", "output_tokens", "submit_s")
+    assert jobs.frame["output_tokens"].to_list() == [0.5, 1.0]
+    said = "no prompt of 1 to 1,000,000 characters, or no length of an answer above 0"
+    assert jobs.notes == (Note(said, (2, 3, 4, 5), 4, dropped=True),)
+    refused(lambda: read_requests(written(tmp_path / "r", "a,b\n1,2\n")),
+            "found no column prompt and no output_tokens")  # fmt: skip
+    refused(lambda: read_requests(written(tmp_path / "r", "prompt,output_tokens\np,0\n")),
+            "no row has a prompt and a length of its answer above 0")  # fmt: skip
+
+
+def test_traffic_keeps_blocks_of_prompts_and_the_order_of_arrival(tmp_path):
+    rows = [(2500, 7, 1, [1, 2]), (500, 1, 9, [3]), (2500, 8, 2, [])]
+    frame = pl.DataFrame(rows, schema=["timestamp", "input_length", "output_length", "hash_ids"],
+                         orient="row")  # fmt: skip
+    frame.write_ndjson(tmp_path / "m.jsonl")
+    jobs = read_traffic(tmp_path / "m.jsonl")
+    names = ("submit_s", "prompt_tokens", "output_tokens", "prefix_blocks")
+    assert jobs.frame.select(names).rows() == [
+        (0.0, 1.0, 9.0, [3]), (2.0, 7.0, 1.0, [1, 2]), (2.0, 8.0, 2.0, [])]  # fmt: skip
+    assert jobs.notes == ()
+    none = "submit_s,prompt_tokens,output_tokens\n1,0,5\n"
+    refused(lambda: read_traffic(written(tmp_path / "t", none)),
+            "no row has a time and lengths of 1 or more whole tokens")  # fmt: skip
+    refused(lambda: read_traffic(written(tmp_path / "t", "submit_s,a\n1,0\n")),
+            "found no column prompt_tokens and no output_tokens")  # fmt: skip
+    own = "submit_s,prompt_tokens,output_tokens,prefix_blocks\n3,1,1,x\n5,0.5,1,x\ninf,1,1,x\n"
+    jobs = read_traffic(written(tmp_path / "t", own))
+    assert jobs.frame.rows() == [(0.0, 1.0, 1.0)]
+    said = "no time, or a length below 1 or not whole"
+    assert jobs.notes == (Note(said, (1, 2), 2, dropped=True),)
+
+
+def test_instants_are_read_to_the_microsecond(tmp_path):
+    head = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+    times = ("2024-05-10 00:00:00.0000010+00:00", "2024-05-10 00:00:01.5000029")
+    file = written(tmp_path / "a.csv", head + "".join(f"{t},3,4\n" for t in times))
+    gap = read_traffic(file).frame["submit_s"][1]
+    assert gap == pytest.approx(1.500001, abs=4e-7)
+
+
+def test_a_record_of_requests_counts_from_the_first_and_notes_rows(tmp_path):
+    head = "t,start_s,end_s,prompt_tokens,output_tokens\n"
+    file = written(tmp_path / "r.csv", head + "9,9,9,1,1\n8,7,9,1,1\n5,6,8,2,3\n")
+    jobs = read_recorded(file, columns={"submit_s": "t"})
+    assert jobs.frame.rows() == [(0.0, 2.0, 3.0, 1.0, 3.0), (4.0, 1.0, 1.0, 4.0, 4.0)]
+    said = "not answered after it came, or lengths below 1"
+    assert jobs.notes == (Note(said, (1,), 1, dropped=True),)
+    refused(lambda: read_recorded(written(tmp_path / "u", "start_s,end_s\n1,2\n")),
+            "found no column submit_s and no prompt_tokens and no output_tokens")  # fmt: skip

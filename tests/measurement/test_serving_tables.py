@@ -1,0 +1,232 @@
+"""Published tables of serving to the last field: ML.ENERGY, InferenceX, products of kernels."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from rheostat.core.jobs import Note
+from rheostat.errors import FileKindError
+from rheostat.measurement.checks import rows_where
+from rheostat.measurement.serving.frames import LONGEST, csv_frame, frame_of, unreadable
+from rheostat.measurement.serving.inferencex import NAMES, is_inferencex, read_inferencex
+from rheostat.measurement.serving.kernel_tables import read_kernels
+from rheostat.measurement.serving.mlenergy import V2, V3, is_mlenergy, read_mlenergy
+from rheostat.measurement.serving.model_size import params_of, with_params
+from tests.measurement.exactly import refused, written
+
+# --- rows and frames ---------------------------------------------------------------------------
+
+
+def test_rows_that_do_not_hold_are_counted_and_null_does_not_hold():
+    frame = pl.DataFrame({"a": [1.0, None, -1.0, 2.0]})
+    kept, notes = rows_where(frame, pl.col("a") > 0, "odd")
+    assert (kept["a"].to_list(), notes) == ([1.0, 2.0], [Note("odd", (1, 2), 2, dropped=True)])
+    kept, notes = rows_where(frame, pl.col("a").is_null() | pl.col("a").is_not_null(), "odd")
+    assert (len(kept), notes) == (4, [])
+
+
+def test_a_frame_is_told_by_its_first_bytes(tmp_path):
+    frame = pl.DataFrame({"a": [1, 2]})
+    frame.write_parquet(tmp_path / "p")
+    frame.write_ndjson(tmp_path / "j")
+    frame.write_csv(tmp_path / "c")
+    for name in "pjc":
+        assert frame_of(tmp_path / name, "table").equals(frame)
+    spaced = written(tmp_path / "s", "  \n" + (tmp_path / "j").read_text())
+    assert frame_of(spaced, "table").equals(frame)
+    for start in (b"PAR1abc", b"{abc"):
+        (tmp_path / "x").write_bytes(start)
+        with pytest.raises(FileKindError, match="expected a table, got "):
+            frame_of(tmp_path / "x", "table")
+    (tmp_path / "x").write_bytes(b"a,b\n1,2\n1,2,3\n")
+    with pytest.raises(FileKindError, match="expected a table, got text that begins with 'a,b'"):
+        csv_frame(tmp_path / "x", "table")
+
+
+def test_of_what_a_library_says_the_first_line_counts(tmp_path):
+    file = written(tmp_path / "x", "word")
+    begun = "expected a table, got text that begins with 'word': "
+    said = [
+        unreadable(file, "table", ValueError(text)).problems[0] for text in ("a\nb", "", "y" * 999)
+    ]
+    assert said == [begun + "a", begun, begun + "y" * LONGEST]
+    assert LONGEST == 200
+
+
+# --- names of models ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "params"), [
+    ("Qwen3-30B-A3B", (30e9, 3e9)), ("Qwen3_1.7B", (1.7e9, 1.7e9)), ("Mixtral-8x7B", (None, None)),
+    ("DeepSeek-R1", (None, None)), ("gpt-oss-20b", (20e9, 20e9)),
+])  # fmt: skip
+def test_the_size_of_a_model_is_in_its_name(name, params):
+    assert params_of(name) == params
+
+
+def test_a_size_that_is_given_goes_before_the_name():
+    frame = pl.DataFrame({"app": ["m-7B", "m-7B"], "params": [9, None]})
+    made = with_params(frame)
+    assert made["params"].to_list() == [9.0, 7e9]
+    assert made["active_params"].to_list() == [7e9, 7e9]
+
+
+# --- ML.ENERGY ---------------------------------------------------------------------------------
+
+
+def test_columns_of_either_version_make_a_table_of_mlenergy(tmp_path):
+    assert [is_mlenergy(set(v)) for v in (V3, V2)] == [True, True]
+    assert [is_mlenergy({*v, "more"}) for v in (V3, V2)] == [True, True]
+    assert not is_mlenergy(set(list(V3)[1:]) | set(list(V2)[1:]))
+    missing = ", ".join(sorted(set(V3) - {"task"}))
+    refused(lambda: read_mlenergy(written(tmp_path / "t.csv", "task,a\n1,2\n")),
+            f"no ML.ENERGY table: {missing} missing")  # fmt: skip
+
+
+def test_a_row_of_version_two_in_full(tmp_path):
+    given = {c: "4" for c in V2} | {"Model": "x/Mixtral-8x22B", "task": "chat", "GPU": "A100",
+             "TP": "3", "PP": "2", "Energy/req (J)": "50", "Avg Output Tokens": "100",
+             "Token tput (tok/s)": "20"}  # fmt: skip
+    text = ",".join([*given, "params_B"]) + "\n" + ",".join([*given.values(), "7"]) + "\n"
+    jobs = read_mlenergy(written(tmp_path / "t.csv", text + text.splitlines()[1].replace(
+        "Mixtral-8x22B", "other") + "\n"))  # fmt: skip
+    first, other = jobs.frame.rows(named=True)
+    sizes = {"params": 141e9, "active_params": 39e9}
+    costs = {"gpus": 6, "energy_per_token_j": 0.5, "power_w": 10.0, "tokens_per_s": 20}
+    assert {k: first[k] for k in (*sizes, *costs)} == sizes | costs
+    assert (other["params"], other["active_params"], jobs.notes) == (7e9, 7e9, ())
+    small = text.replace("8x22B", "8x7B")
+    row = read_mlenergy(written(tmp_path / "s.csv", small)).frame.row(0, named=True)
+    assert (row["params"], row["active_params"]) == (46.7e9, 12.9e9)
+
+
+# --- InferenceX --------------------------------------------------------------------------------
+
+
+HEAD = "model,hw,tp,conc,median_tpot (ms),output_tput_per_gpu"
+
+
+def test_columns_of_inferencex_have_to_be_there(tmp_path):
+    assert is_inferencex({"model", "hw", "tp", "conc", "tpot", "output_tput_per_gpu"})
+    assert not is_inferencex({"model", "hw", "tp", "conc", "tpot"})
+    known = {"batch_cap": "conc, concurrency", "tp": "tp, decode_tp",
+             "itl_s": "median_tpot, median_itl, tpot, itl",
+             "tokens_per_s_gpu": "output_tput_per_gpu"}  # fmt: skip
+    missing = ", ".join(f"{k} ({v})" for k, v in known.items())
+    refused(lambda: read_inferencex(written(tmp_path / "t.csv", "model,hw\nm,h\n")),
+            f"no table of InferenceX: {missing} missing")  # fmt: skip
+    refused(lambda: read_inferencex(written(tmp_path / "t.csv", f"{HEAD}\nm,h,1,0,9,9\n")),
+            "no row has a load, a split, a speed and a time above 0")  # fmt: skip
+
+
+def test_a_row_of_inferencex_in_full(tmp_path):
+    head = f"{HEAD.replace('(ms)', '(sec)')},num_gpus,precision,power_per_gpu,osl,hw2"
+    rows = "m-7B,H100,1,0.5,2.0,0.25,8,FP8,300,512,x\nm-7B,H100,1,0,2.0,0.25,8,FP8,300,512,x\n"
+    jobs = read_inferencex(written(tmp_path / "t.csv", f"{head}\n{rows}"))
+    assert jobs.frame.row(0, named=True) == {
+        "gpu_model": "H100", "app": "m-7B", "batch_cap": 0.5, "tp": 1.0, "gpus": 8.0,
+        "weight_precision": "fp8", "output_tokens": 512.0, "itl_s": 2.0, "tokens_per_s": 2.0,
+        "power_w": 2400.0, "energy_per_token_j": 1200.0, "params": 7e9, "active_params": 7e9,
+    }  # fmt: skip
+    assert jobs.notes == (Note("a number is missing or not above 0", (1,), 1, dropped=True),)
+
+
+def test_energy_that_a_table_of_inferencex_states_is_kept_and_its_lack_is_said(tmp_path):
+    stated = f"{HEAD},power_per_gpu,J/output_token\nm,h,2,8,9,10,300,7\nm,h,2,8,9,10,0.5,7\n"
+    frame = read_inferencex(written(tmp_path / "t.csv", stated)).frame
+    assert frame["energy_per_token_j"].to_list() == [7.0, 7.0]
+    assert frame["power_w"].to_list() == [600.0, 1.0]
+    jobs = read_inferencex(written(tmp_path / "t.csv", f"{HEAD}\nm,h,2,8,9,10\n"))
+    assert jobs.frame["itl_s"][0] == pytest.approx(0.009)
+    assert [n.message for n in jobs.notes] == [
+        "the number of GPUs is not said: taken to be tp",
+        "no power and no energy per token: the energy law cannot learn from it",
+    ]
+    seconds = f"{HEAD.replace('(ms)', '(s)')},num_gpus,itl\nm,h,2,8,9,10,4,1\n"
+    jobs = read_inferencex(written(tmp_path / "t.csv", seconds))
+    assert (jobs.frame["itl_s"][0], jobs.frame["tokens_per_s"][0], len(jobs.notes)) == (
+        9.0,
+        40.0,
+        1,
+    )
+    assert NAMES["itl_s"][0] == "median_tpot"
+
+
+# --- kernel tables -----------------------------------------------------------------------------
+
+
+def kernels(folder, *rows, power=True):
+    """(m, n, k, ms, watts) of products in 16 bits."""
+    folder.mkdir(exist_ok=True)
+    frame = pl.DataFrame(
+        [("G", "bfloat16", *map(float, row)) for row in rows],
+        schema=["device", "gemm_dtype", "m", "n", "k", "latency", "power"],
+        orient="row",
+    )
+    frame = frame if power else frame.drop("power")
+    frame.write_parquet(folder / "a_gemm_perf.parquet")
+    return folder
+
+
+LARGE = (16, 5000, 5000, 0.5, 300)  # exactly 50 MB of weights
+HUGE = (4096, 20000, 20000, 8.0, 700)  # exactly 800 MB
+
+
+def test_rates_of_a_gpu_from_its_products(tmp_path):
+    rows = [
+        LARGE,
+        HUGE,
+        (16, 999, 1000, 0.01, 90),
+        (16, 1000, 1000, 0.01, 9),
+        (17, 10, 10, 1, 1),
+        (16, 5000, 5001, 0.0, 1),
+        (17, 5000, 5000, 9.0, 1),
+        (4095, 5000, 5000, 9.0, 1),
+    ]
+    (made,) = read_kernels(kernels(tmp_path / "k", *rows))
+    assert made.device == "G"
+    assert made.memory_b_per_s == pytest.approx(2 * 25e6 / 0.5e-3)
+    assert made.flop_per_s == pytest.approx(2 * 4096 * 4e8 / 8e-3)
+    assert (made.idle_w, made.moving_w, made.computing_w) == (90.0, 300.0, 700.0)
+    (made,) = read_kernels(kernels(tmp_path / "k", LARGE, HUGE, power=False))
+    assert str((made.idle_w, made.moving_w, made.computing_w)) == "(nan, nan, nan)"
+
+
+def test_power_without_load_is_what_few_short_kernels_draw(tmp_path):
+    tiny = [(16, 10, 10, 0.01, float(w)) for w in range(100, 121)]
+    (made,) = read_kernels(kernels(tmp_path / "k", LARGE, HUGE, *tiny))
+    assert made.idle_w == 102.0
+
+
+def test_products_of_other_formats_or_sizes_are_no_rates(tmp_path):
+    none = tmp_path / "none"
+    refused(lambda: read_kernels(none), "expected a folder of kernel tables, got nothing there")
+    file = written(tmp_path / "f", "word")
+    refused(lambda: read_kernels(file),
+            "expected a folder of kernel tables, got text that begins with 'word'")  # fmt: skip
+    none.mkdir()
+    refused(lambda: read_kernels(none), "no kernel table: expected files *gemm_perf.parquet")
+    said = ("kernel tables have no 16-bit products of 50 to 800 MB of weights "
+            "with m <= 16 and m >= 4096")  # fmt: skip
+    for rows in (
+        [LARGE],
+        [HUGE],
+        [LARGE, (4096, 2e4, 20001, 1.0, 1)],
+        [(16, 4999, 5e3, 1, 1), HUGE],
+    ):
+        refused(lambda rows=rows: read_kernels(kernels(none, *rows)), said)
+    pl.read_parquet(none / "a_gemm_perf.parquet").with_columns(
+        gemm_dtype=pl.lit("fp8")).write_parquet(none / "a_gemm_perf.parquet")  # fmt: skip
+    refused(lambda: read_kernels(none), "kernel tables have no 16-bit products (bfloat16)")
+    pl.DataFrame({"device": ["G"], "m": [1]}).write_parquet(none / "a_gemm_perf.parquet")
+    refused(lambda: read_kernels(none), "no kernel table: gemm_dtype, n, k, latency missing")
+
+
+def test_devices_come_in_the_order_of_their_files(tmp_path):
+    folder = kernels(tmp_path / "k", LARGE, HUGE)
+    own = pl.read_parquet(folder / "a_gemm_perf.parquet")
+    names = [f"D{k}" for k in range(9, 0, -1)]
+    pl.concat([own.with_columns(device=pl.lit(n)) for n in names]).write_parquet(
+        folder / "a_gemm_perf.parquet")  # fmt: skip
+    assert [r.device for r in read_kernels(folder)] == names

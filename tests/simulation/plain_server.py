@@ -1,0 +1,150 @@
+"""Plain servers and routers, a step and a request at a time, to compare the engine with."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from itertools import takewhile
+
+import numpy as np
+
+from rheostat import table
+from rheostat.decision.serving.waiting_line import COSTLY, GIVEN_UP
+from rheostat.simulation.serving.replica import Replica
+from rheostat.simulation.serving.routing import BLOCK
+
+SMALL = Replica(batch_cap=3, cache_tokens=60, chunk=8, base_s=1.0, request_s=0.25,
+                context_s=0.03125, prefill_s=0.125, idle_w=1.0, busy_w=3.0)  # fmt: skip
+
+
+def plain(  # noqa: PLR0912, PLR0917
+    submit,
+    prompt,
+    output,
+    key,
+    r,
+    known=None,
+    patience=math.inf,
+    by_ratio=False,
+    latest=None,
+    keeps=True,
+):
+    """One step at a time, lists searched anew each time; as the engine's page says."""
+    known = [0] * len(submit) if known is None else list(known)
+    now, waiting, line, running = 0.0, [], [], []
+    left, first, end = list(output), {}, {}
+    todo, coming, n = {}, 0, len(submit)
+    given_up, lost, costliest = set(), 0, []
+    has = lambda i: prompt[i] + output[i] - left[i]  # noqa: E731
+
+    def in_time(begin_s, lost):
+        """The cheapest that makes nobody late; how many are given up."""
+        head = cheapest = min(waiting, key=lambda i: (key[i], i))
+        while True:
+            order = sorted(set(waiting) - given_up, key=lambda i: (latest[i], i))
+            before, ahead = 0.0, []
+            for i in order:
+                ahead.append(i)
+                if latest[i] - before < begin_s + key[head]:
+                    break
+                before += key[i]
+            else:
+                return head, lost
+            if head not in given_up and order.index(head) < len(ahead):
+                return head, lost
+            dear = max(ahead, key=key.__getitem__)
+            if lost < GIVEN_UP * coming and key[dear] >= min(costliest)[0]:
+                given_up.add(dear)
+                lost, head = lost + 1, cheapest
+            else:
+                head = min(ahead, key=key.__getitem__)
+
+    while len(end) < n:
+        while coming < n and submit[coming] <= now:
+            waiting.append(coming)
+            costliest.append((key[coming], coming))
+            if len(costliest) > 1 + COSTLY * coming:
+                costliest.remove(min(costliest))
+            coming += 1
+        while waiting and len(running) + len(line) < r.batch_cap:
+            head = min(waiting, key=lambda i: (key[i], i))
+            if by_ratio:
+                head = max(waiting, key=lambda i: ((now - submit[i]) / key[i], -i))
+            elif latest is not None:
+                full = r.base_s + r.request_s * len(running) + r.prefill_s * r.chunk
+                full += r.context_s * sum(map(has, running))
+                begin_s = now + full * sum(map(has, line)) / r.chunk
+                head, lost = in_time(begin_s, lost)
+            elif now - submit[min(waiting)] > patience:
+                head = min(waiting)
+            held = sum(has(i) for i in running) + sum(has(i) for i in line) + len(running)
+            if held + has(head) > r.cache_tokens and running + line:
+                break
+            lost -= head in given_up and begin_s <= latest[head]
+            waiting.remove(head)
+            line.append(head)
+            todo[head] = has(head) - known[head]
+        if not running and not line:
+            now = max(now, submit[coming])
+            continue
+        while running and len(running) + len(line) > 1:
+            held = sum(has(i) for i in running) + sum(has(i) for i in line)
+            if held + len(running) <= r.cache_tokens:
+                break
+            worst = max(running, key=lambda i: (key[i], i))
+            running.remove(worst)
+            waiting.append(worst)
+            known[worst] = known[worst] if keeps else 0
+        budget = r.chunk
+        for i in line:
+            part = min(budget, todo[i])
+            todo[i] -= part
+            budget -= part
+        now += r.base_s + r.request_s * len(running) + r.context_s * sum(map(has, running))
+        now += r.prefill_s * (r.chunk - budget)
+        for i in running:
+            left[i] -= 1
+        for i in [i for i in running if left[i] == 0]:
+            running.remove(i)
+            end[i] = now
+        while line and todo[line[0]] == 0:
+            i = line.pop(0)
+            left[i] -= 1
+            first.setdefault(i, now)
+            if left[i] == 0:
+                end[i] = now
+            else:
+                running.append(i)
+    return np.array([first[i] for i in range(n)]), np.array([end[i] for i in range(n)])
+
+
+def requests(seed, n=12, gap=4.0):
+    rng = np.random.default_rng(seed)
+    submit = np.cumsum(np.round(rng.exponential(gap, n) * 8) / 8)
+    return table({"submit_s": submit - submit[0], "prompt_tokens": rng.integers(1, 25, n),
+                  "output_tokens": rng.integers(1, 25, n)})  # fmt: skip
+
+
+def plain_routes(submit, prompt, expected, blocks, count, routing, tokens, prefill_s):
+    """Requests one by one, a cache as a dictionary in order of use, all replicas asked."""
+    size, n = tokens // BLOCK, len(submit)
+    caches, where, known = [OrderedDict() for _ in range(count)], [0] * n, [0] * n
+    backlog, sent, last = [0.0] * count, [0.0] * count, 0.0
+    for k, i in enumerate(sorted(range(n), key=lambda i: submit[i])):
+        backlog = [max(b - (submit[i] - last), 0.0) for b in backlog]
+        last = submit[i]
+        held = [sum(1 for _ in takewhile(c.__contains__, blocks[i])) for c in caches]
+        saved = [min(BLOCK * h, prompt[i] - 1) for h in held]
+        gain = [s * prefill_s * (routing == "prefix") for s in saved]
+        place = min(range(count), key=lambda p: (backlog[p] - gain[p], sent[p], p))
+        place = k % count if routing == "round-robin" else place
+        where[i], known[i] = place, saved[place]
+        work = max(0.0, expected[i] - saved[place] * prefill_s)
+        backlog[place] += work
+        sent[place] += work
+        for block in reversed(blocks[i]):
+            caches[place][block] = None
+            caches[place].move_to_end(block)
+        while len(caches[place]) > size:
+            caches[place].popitem(last=False)
+    return where, known
