@@ -184,8 +184,8 @@ def test_a_cap_slows_the_simulator_as_it_slows_the_serving_law():
     at = table({"gpu_model": ["H100"] * 2, "gpus": [1.0] * 2, "params": [8e9] * 2,
                 "app": ["llama"] * 2, "batch_cap": [64.0] * 2,
                 "power_cap_w": [700.0, 220.0]})  # fmt: skip
-    log = np.where([n == "prefill" for n in NAMES], -60.0, MEDIAN)
-    time_s, energy_j = (np.exp(v) for v in step(log, Configurations.of(at)))
+    log = np.where([n in ("prefill", "prepare") for n in NAMES], -60.0, MEDIAN)
+    time_s, energy_j, _ = (np.exp(v) for v in step(log, Configurations.of(at)))
     assert time_s[1] > 1.2 * time_s[0]
     busy_w, static_w = 64 * energy_j[0] / time_s[0], 700 * np.exp(log[NAMES.index("static")])
     capped = Replica(base_s=time_s[0], idle_w=static_w, busy_w=busy_w).capped(220.0)
