@@ -161,7 +161,12 @@ def test_what_vllm_bench_does_not_say_is_noted_once(tmp_path):
     assert [(n.message, n.rows, n.count, n.dropped) for n in jobs.notes] == [
         ("no request was answered, or a number is missing", (2, 3), 2, True),
         ("no --max-concurrency: the batch cap is not known", (), 0, False),
-        ("no power_w or energy_j in the metadata: energy per token not known", (), 0, False),
+        (
+            "no power_w or energy_j in the --metadata of vllm: energy per token not known",
+            (),
+            0,
+            False,
+        ),
     ]
     assert not {"power_w", "energy_per_token_j", "batch_cap", "tp"} & set(jobs.columns)
     refused(lambda: bench(tmp_path / "r", RUN | {"completed": True}),

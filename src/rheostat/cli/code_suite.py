@@ -105,12 +105,14 @@ def _programs(
     """Name, program, and why it cannot be read."""
     import shlex
 
+    from rheostat.core.file_kinds import describe_file
     from rheostat.errors import DataError
     from rheostat.measurement.code.hecbench import hecbench_names, read_hecbench
 
     known = hecbench_names(checkout, version)
     if not known:
-        got = "one without" if checkout.is_dir() else "no folder"
+        got = "no such path" if not checkout.exists() else "a folder without"
+        got = describe_file(checkout) if checkout.is_file() else got
         problem = f"expected a checkout of HeCBench, a folder with src/NAME-{version}, got {got}"
         raise DataError(str(checkout), [problem])
     _are_there(names, known, str(checkout))

@@ -108,7 +108,9 @@ def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
         power = energy / span
     row |= {"power_w": power, "energy_per_token_j": power / rate if power else None}
     if power is None:
-        row["notes"].append("no power_w or energy_j in the metadata: energy per token not known")
+        row["notes"].append(
+            "no power_w or energy_j in the --metadata of vllm: energy per token not known"
+        )
     return row
 
 
