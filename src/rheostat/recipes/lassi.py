@@ -282,7 +282,8 @@ def _correction(
     errors = "\n".join(lines[:FINDINGS])
     if options.newlines_deleted:
         errors = errors.replace("\n", "")
-    return code_prompts.correction_question(answer.text, result.rung, errors, source)
+    shown = "" if result.rung in ENDED_BADLY else source  # it would be copied, not mended
+    return code_prompts.correction_question(answer.text, result.rung, errors, shown)
 
 
 def _complaint(answer: CodeAnswer, language: str) -> str:
