@@ -47,7 +47,8 @@ class GraphNet:
     hidden, layers : int
         Values of a node, and rounds of exchange.
     steps, batch : int
-        Updates, and graphs of an update.
+        Updates, and graphs of an update.  Of 8,000 graphs in all, many small updates learn more
+        than 250 of 32 graphs.
     rate : float
         Learning rate of Adam.
     seed : int
@@ -55,7 +56,7 @@ class GraphNet:
     """
 
     def __init__(
-        self, hidden: int = 32, layers: int = 2, *, steps: int = 250, batch: int = 32,
+        self, hidden: int = 32, layers: int = 2, *, steps: int = 2000, batch: int = 4,
         rate: float = 5e-3, seed: int = 0,
     ) -> None:  # fmt: skip
         self.hidden, self.layers = hidden, layers
