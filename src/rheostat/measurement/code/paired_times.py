@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 DRAWS = 2000
 LEVEL = 0.95
+LEAST_SHARE = 0.1
+"""Of a run that is the program's at the least: a start may take longer than the usual one."""
 FASTER, SLOWER, SAME = "faster", "slower", "no significant change"
 
 
@@ -70,12 +72,66 @@ def paired_times(
     tail = (1 - LEVEL) / 2
     low, ratio, high = np.exp([np.quantile(draws, tail), np.median(logs),
                                np.quantile(draws, 1 - tail)])  # fmt: skip
-    change = SAME
-    if high < 1 and ratio < 1 - minimum_effect:
-        change = FASTER
-    elif low > 1 and ratio > 1 + minimum_effect:
-        change = SLOWER
+    change = _change(ratio, low, high, minimum_effect)
     return PairedTimes(float(ratio), float(low), float(high), change, len(logs))
+
+
+def net_times(
+    original_s: np.ndarray, candidate_s: np.ndarray, start_s: np.ndarray, *,
+    minimum_effect: float, seed: int = 0,
+) -> PairedTimes:  # fmt: skip
+    """The ratio of times that hold the start of a sandbox, which is known by a few runs of nothing.
+
+    Parameters
+    ----------
+    original_s, candidate_s : array
+        Seconds of each pair, start included.
+    start_s : array
+        Seconds of runs of nothing: their median is taken off, their quartiles widen the interval.
+    minimum_effect : float
+        Smallest change that is called one, as a share.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    PairedTimes
+        Of what is left; a run has at least `LEAST_SHARE` of its time.
+
+    Examples
+    --------
+    >>> walls = np.full(4, 0.030)
+    >>> calm, loaded = np.array([0.01, 0.01, 0.01]), np.array([0.01, 0.015, 0.02])
+    >>> net_times(walls, walls - 0.005, calm, minimum_effect=0.03).words
+    "0.75 times the original's time [0.75, 0.75]: faster"
+    >>> net_times(walls, walls - 0.005, loaded, minimum_effect=0.03).words
+    "0.667 times the original's time [0.6, 0.714]: faster"
+    """
+    left = [
+        paired_times(
+            without_start(original_s, s), without_start(candidate_s, s),
+            minimum_effect=minimum_effect, seed=seed,
+        )
+        for s in np.quantile(start_s, [0.5, 0.25, 0.75])
+    ]  # fmt: skip
+    low, high = min(t.low for t in left), max(t.high for t in left)
+    change = _change(left[0].ratio, low, high, minimum_effect)
+    return replace(left[0], low=low, high=high, change=change)
+
+
+def without_start(seconds: np.ndarray, start_s: float) -> np.ndarray:
+    """What a run takes beyond its start, `LEAST_SHARE` of it at the least.
+
+    >>> without_start(np.array([0.5, 0.02]), 0.1).tolist()
+    [0.4, 0.002]
+    """
+    return np.maximum(seconds - start_s, LEAST_SHARE * seconds)
+
+
+def _change(ratio: float, low: float, high: float, minimum_effect: float) -> str:
+    if high < 1 and ratio < 1 - minimum_effect:
+        return FASTER
+    return SLOWER if low > 1 and ratio > 1 + minimum_effect else SAME
 
 
 def in_turns(

@@ -15,6 +15,7 @@ from rheostat.measurement.code.program_inputs import ProgramInputs, inputs_of
 LANGUAGES = ("serial", "openmp", "target", "cuda", "opencl")
 C, CXX, CUDA = (".c",), (".cc", ".cpp", ".cxx", ".C"), (".cu",)
 SOURCES = (*C, *CXX, *CUDA)
+PRAGMA = r"""(?:#\s*pragma\s+|\b_Pragma\s*\(\s*")omp"""
 
 
 @dataclass(frozen=True)
@@ -107,15 +108,17 @@ def language_of(files: Mapping[str, str]) -> str:
     ('openmp', 'cuda')
     >>> language_of({"a.c": "#pragma omp target map(a)"}), language_of({"a.c": "int a;"})
     ('target', 'serial')
+    >>> language_of({"a.c": '_Pragma("omp parallel for")'})
+    'openmp'
     """
     text = "\n".join(files.values())
     if any(PurePosixPath(p).suffix in CUDA for p in files) or re.search(r"\b__global__\b", text):
         return "cuda"
     if re.search(r"CL/(cl|opencl)\.h|\bclCreateContext", text):
         return "opencl"
-    if re.search(r"#\s*pragma\s+omp\s+(\w+\s+)*target\b", text):
+    if re.search(rf"{PRAGMA}\s+(\w+\s+)*target\b", text):
         return "target"
-    return "openmp" if re.search(r"#\s*pragma\s+omp\b|\bomp_\w+\s*\(", text) else "serial"
+    return "openmp" if re.search(rf"{PRAGMA}\b|\bomp_\w+\s*\(", text) else "serial"
 
 
 def flags_of(text: str) -> tuple[str, ...]:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.modelled_energy import EnergyModel
-from rheostat.measurement.code.paired_times import FASTER, in_turns, paired_times
+from rheostat.measurement.code.paired_times import (
+    FASTER,
+    in_turns,
+    net_times,
+    paired_times,
+    without_start,
+)
 from rheostat.measurement.code.peak_memory import peak_memory_b
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
@@ -22,8 +31,6 @@ from rheostat.measurement.meters import Session, meters
 SPARE_S = 0.05
 """A start in the sandbox takes about this long and differs by as much."""
 
-LEAST_SHARE = 0.1
-"""Of a run that is the program's at the least: a start may take longer than the usual one."""
 LEAST_INSTRUCTIONS = 20_000
 QUICK_S = 0.05
 """CPU seconds of a run that is counted: fifty times as long under the tool."""
@@ -103,15 +110,16 @@ def time(case: Case) -> Evidence:
     def seconds(built: Built) -> float:
         limits = expected.limits(threads)
         run = case.bench.run(built, expected.given, threads=threads, limits=limits)
-        return max(run.wall_s - start_s, LEAST_SHARE * run.wall_s) if run.ok else math.nan
+        return run.wall_s if run.ok else math.nan
 
-    ours, theirs = in_turns(
+    walls = in_turns(
         partial(seconds, case.reference.built), partial(seconds, case.built), case.options.pairs
     )
-    if not (ours.size and math.isfinite(float(ours.sum() + theirs.sum()))):
+    if not (walls[0].size and math.isfinite(float(walls[0].sum() + walls[1].sum()))):
         return case.failed("time", [case.finding("time", "a timed run did not end well: with "
                                     f"{expected.given.words} and {threads} threads")])  # fmt: skip
-    times = paired_times(ours, theirs, minimum_effect=case.options.minimum_effect, seed=case.seed)
+    times = net_times(*walls, start_s, minimum_effect=case.options.minimum_effect, seed=case.seed)
+    ours, theirs = (without_start(w, _middle(start_s)) for w in walls)
     numbers = {"runtime_s": float(_middle(theirs)), "original_runtime_s": float(_middle(ours)),
                "runtime_ratio": times.ratio, "low": times.low, "high": times.high,
                "change": times.change, "pairs": times.pairs, "threads": threads,
@@ -130,15 +138,13 @@ def time(case: Case) -> Evidence:
 
 
 def _middle(values: object) -> float:
-    import numpy as np
-
     return float(np.median(np.asarray(values)))
 
 
-def _start_s(case: Case) -> float:
-    """Seconds that the sandbox takes to run nothing."""
+def _start_s(case: Case) -> NDArray[np.float64]:
+    """Seconds that the sandbox takes to run nothing, five times."""
     folder = case.reference.built.folder
-    return _middle([case.bench.sandbox.run(["true"], folder).wall_s for _ in range(5)])
+    return np.array([case.bench.sandbox.run(["true"], folder).wall_s for _ in range(5)])
 
 
 def energy(case: Case) -> Evidence:

@@ -14,7 +14,7 @@ from rheostat.measurement.code.diagnostics import (
     race_findings,
     sanitizer_findings,
 )
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program import PRAGMA, Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import MEMORY_MB, SANITIZER_OPTIONS, Expected
 from rheostat.measurement.code.toolchain import DEVICE, RACES, SANITIZED
@@ -23,7 +23,7 @@ from rheostat.measurement.code.workbench import Built, roomy
 
 DEALT = re.compile(r"\bschedule\s*\(\s*(?:\w+\s*:\s*)?(?:dynamic|guided|auto|runtime)\b[^)]*\)")
 LEAGUE = re.compile(r"(?<=\s)distribute\b(?!\s+parallel\b)(?=[\s(]|$)")
-TASKS = re.compile(r"#\s*pragma\s+omp\b.*\b(?:task|taskloop|sections|single)\b")
+TASKS = re.compile(PRAGMA + r"\b.*\b(?:task|taskloop|sections|single)\b")
 TASK_RUNS = 3
 """Which thread takes a task is chance, so such programs are run again."""
 RACE_EXIT = 66
