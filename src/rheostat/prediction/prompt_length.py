@@ -134,7 +134,7 @@ class PromptLength:
 def _parts(prompts: Sequence[str], seed: int) -> NDArray[np.int64]:
     """Part of each prompt, (n,); all answers to a prompt are in one, or a part would know it."""
     first, group = np.unique(np.array(prompts, dtype=object), return_inverse=True)
-    if len(first) == 1:  # nothing is known of other prompts: its answers vary, that is all
+    if len(first) < 2 * PARTS:  # too few to say anything of others: their own answers vary
         group = np.arange(len(prompts))
     return np.asarray((np.random.default_rng(seed).permutation(group.max() + 1) % PARTS)[group])
 
