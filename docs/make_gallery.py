@@ -17,9 +17,13 @@ from pathlib import Path
 
 import polars as pl
 
+from rheostat.measurement.read import read
 from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.counter_runs import write_pcm
+from rheostat.measurement.training_runs.own_names import in_our_names
+from rheostat.prediction.persist import save
+from rheostat.prediction.step_cost import StepCost
 
 DOCS = Path(__file__).parent
 INTO = DOCS / "gallery"
@@ -91,6 +95,9 @@ GALLERY = (
     Entry("A shared network", "network forecast run --app lammps --steps 10", {
         "network": "Iteration times, forecasts one iteration ahead, and where the load changed.",
     }),
+    Entry("Training steps", "dnn front steps.rheo --model-name vgg11", {
+        "steps": "Time of a sample against memory, for each batch size and device, with intervals.",
+    }),
     Entry("Jobs that share a node", "coschedule profiles.csv "
           "--queue 'lbm*3,resnet50*2,minife*3,gpt2'", {
         "coschedule": "Which job runs on which GPUs, and when.",
@@ -146,6 +153,8 @@ def write_data(folder: Path) -> None:
     (folder / "program.py").write_text(PROGRAM)
     (folder / "training.csv").write_text("\n".join(_training()) + "\n")
     (folder / "served.csv").write_text("\n".join(_served()) + "\n")
+    (folder / "steps.csv").write_text("\n".join(_steps()) + "\n")
+    save(StepCost().fit(in_our_names(read(folder / "steps.csv"))[0]), folder / "steps.rheo")
     (folder / "profiles.csv").write_text("\n".join(_profiles()) + "\n")
     (folder / "requests.csv").write_text("\n".join(_requests()) + "\n")
     (folder / "run").mkdir()
@@ -164,6 +173,18 @@ def _training() -> list[str]:
                 runtime_s = 3600 * scale * epochs * max(1.0, full_w / cap_w) ** 0.7
                 power_w = 70 + min(cap_w, full_w) * (0.75 + 0.25 * min(1.0, batch / best))
                 lines.append(f"{name},{batch},{cap_w},{runtime_s:.1f},{runtime_s * power_w:.0f}")
+    return lines
+
+
+def _steps() -> list[str]:
+    """Time and memory of a training step of three networks on two devices."""
+    lines = ["model,device,batch_size,step_ms,mem_GB"]
+    for model, gflop, mparam in (("vgg11", 7.6, 133), ("resnet18", 1.8, 12), ("alexnet", 0.7, 61)):
+        for device, tflop_per_s, gb_per_s in (("A", 8.0, 300), ("B", 19.0, 1500)):
+            for batch in (8, 16, 32, 64, 128):
+                step_ms = 3 + 3 * gflop * batch / tflop_per_s + 24 * mparam / gb_per_s
+                gigabytes = 0.5 + 0.016 * mparam + 0.012 * batch * gflop**0.7
+                lines.append(f"{model},{device},{batch},{step_ms:.2f},{gigabytes:.2f}")
     return lines
 
 
