@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tree_sitter_c")
@@ -145,8 +146,6 @@ def test_the_ratio_is_the_time_of_the_reference_over_the_translations(
     (tmp_path / "ref.c").write_text(slow)
 
     def seconds(first, second, pairs):
-        import numpy as np
-
         def one(run) -> float:
             program: Program = run.args[0].program
             return 3.0 if "slow" in program.text else 1.5 if "omp" in program.text else 6.0
@@ -155,6 +154,7 @@ def test_the_ratio_is_the_time_of_the_reference_over_the_translations(
         return np.full(pairs, one(first)), np.full(pairs, one(second))
 
     monkeypatch.setattr(rungs_measure, "in_turns", seconds)
+    monkeypatch.setattr(rungs_measure, "_start_s", lambda case: np.zeros(5))
     with scripted.serving(f"```c\n{RIGHT}```") as script:
         call = translate_call(source, script, "--reference", str(tmp_path / "ref.c"), "--one-run")
         call[call.index("compile,output,threads")] = "compile,output,time"
