@@ -28,8 +28,8 @@ from rheostat.prediction.completion.evaluate import (
     CapProtocol,
     fills,
     marked,
+    run_baseline,
     run_ours,
-    run_rival,
     spaced,
     summary,
 )
@@ -106,7 +106,7 @@ def rulers(tries: int = 4) -> list[dict[str, Any]]:
             model, how = CapModel().fit(known), CapProtocol()
             same = {"how": how, "choose": spaced}
             for method, found in (
-                ("line, evenly spaced runs", run_rival(Line, known, new, tries, **same)),
+                ("line, evenly spaced runs", run_baseline(Line, known, new, tries, **same)),
                 ("ours, the same runs", run_ours(model, new, tries, **same)),
                 ("ours, the runs it asks for", run_ours(model, new, tries, how=how)),
             ):
@@ -140,10 +140,13 @@ def others(
     for n in tries:
         methods = {**ALONE, **baselines(deep=n in deep)}
         rows += [
-            line(name, n, run_rival(make, known, new, n, how=how)) for name, make in methods.items()
+            line(name, n, run_baseline(make, known, new, n, how=how))
+            for name, make in methods.items()
         ]
     four = {"how": how, "choose": lambda table, truth, n: corners(table)}
-    rows.append(line("bilinear through the corners", 4, run_rival(Corners, known, new, 4, **four)))
+    rows.append(
+        line("bilinear through the corners", 4, run_baseline(Corners, known, new, 4, **four))
+    )
     return rows
 
 

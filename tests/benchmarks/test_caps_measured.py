@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from caps_lib.classic import TrainMean
 
-from rheostat.prediction.completion.evaluate import CapProtocol, run_ours, run_rival, summary
+from rheostat.prediction.completion.evaluate import CapProtocol, run_baseline, run_ours, summary
 from rheostat.prediction.completion.model import CapModel
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -41,7 +41,7 @@ def marks(known, new, n, how):
 def test_the_trivial_mean_is_as_good_as_reported(tables) -> None:
     known, new = tables
     how = CapProtocol(sweep_normalised=True, judged_on_tried=True)
-    found = summary(run_rival(TrainMean, how.table(known), how.table(new), 4, how=how))
+    found = summary(run_baseline(TrainMean, how.table(known), how.table(new), 4, how=how))
     assert found["accuracy"][0] == pytest.approx(93.41, abs=0.01)
     assert found["r2"][0] < 0
 
@@ -74,5 +74,5 @@ def test_the_answer_key_hides_every_violation(tables) -> None:
     honest = CapProtocol(sweep_normalised=True)
     told = CapProtocol(sweep_normalised=True, answer_key=True)
     a, b = honest.table(known), honest.table(new)
-    assert summary(run_rival(TrainMean, a, b, 4, how=honest))["violated"][0] >= 0.2
-    assert summary(run_rival(TrainMean, a, b, 4, how=told))["violated"][0] == 0.0
+    assert summary(run_baseline(TrainMean, a, b, 4, how=honest))["violated"][0] >= 0.2
+    assert summary(run_baseline(TrainMean, a, b, 4, how=told))["violated"][0] == 0.0

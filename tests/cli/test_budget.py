@@ -39,7 +39,7 @@ def test_a_plan_is_one_document_with_price_and_certificate(desk, capsys) -> None
     watt = plan["watt"]["gain_per_w"]
     assert watt["low"] <= watt["value"] <= watt["high"]
     assert {n["node"] for n in plan["nodes"]} == {"n1", "n2", "n3", "n4"}
-    assert plan["mean_gain"]["value"] >= max(v for v in plan["rivals"].values() if v is not None)
+    assert plan["mean_gain"]["value"] >= max(v for v in plan["baselines"].values() if v is not None)
     again = told(capsys, "plan", desk / RUNS, "--budget", "1.4kW", "--json")[1]
     assert again == out  # same seed, same bytes
 

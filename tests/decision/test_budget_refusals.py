@@ -166,9 +166,9 @@ def test_a_plan_as_values_names_idle_unknown_and_kept_nodes() -> None:
     assert plan["caps_w"]["before"] == 470.0
     assert unknown["watts_after"] == 170.0
     assert idle["watts_after"] == 100.0
-    assert plan["rivals"]["fair share, even"] is not None
-    assert "rivals" not in facts(allocate_power(f, 600.0), baselines=False)
-    assert set(facts(allocate_power(f, 470.0))["rivals"].values()) != {None}
+    assert plan["baselines"]["fair share, even"] is not None
+    assert "baselines" not in facts(allocate_power(f, 600.0), baselines=False)
+    assert set(facts(allocate_power(f, 470.0))["baselines"].values()) != {None}
 
 
 @pytest.mark.parametrize(("nodes", "said"), [

@@ -122,8 +122,7 @@ def _sentences(jobs: JobTable) -> tuple[str, ...]:
     dropped = sum(n.count for n in jobs.notes if n.dropped)
     if "censored" not in jobs.schema:
         return (f"{dropped:,} rows left out",)
-    cut = int(jobs.frame["censored"].sum() or 0)
-    return (f"{dropped:,} rows left out, {cut:,} runs cut off (censored)",)
+    return (f"{dropped:,} rows left out, {jobs.cut_off.sum():,} runs cut off (censored)",)
 
 
 def _facts(file: Path, name: str, jobs: JobTable) -> dict[str, Any]:

@@ -25,9 +25,9 @@ def budget_report(facts: Mapping[str, Any], *, full: bool = False) -> Report:
         Section("The plan", _sentences(facts), None, _chart(facts)),
         Section("Nodes", grid=grid),
     ]
-    if facts.get("rivals"):
+    if facts.get("baselines"):
         rows = [("this plan", _percent(facts["mean_gain"]["value"]))]
-        rows += [(k, _percent(v)) for k, v in facts["rivals"].items()]
+        rows += [(k, _percent(v)) for k, v in facts["baselines"].items()]
         sections.insert(1, Section("The same watts, shared otherwise", grid=Grid(
             ("rule", "mean gain in speed"), tuple(rows), marked=0)))  # fmt: skip
     return Report("A plan of a power budget", sections, facts)

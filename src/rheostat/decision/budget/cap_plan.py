@@ -82,7 +82,7 @@ def facts(spent: BudgetPlan, *, baselines: bool = True) -> dict[str, Any]:
         "notes": [note.message for note in spent.notes],
     }
     if baselines:
-        plan["rivals"] = baseline_gains(spent)
+        plan["baselines"] = baseline_gains(spent)
     return plan
 
 

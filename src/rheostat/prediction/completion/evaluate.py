@@ -180,7 +180,7 @@ def marked(filled: list[Fill], new: CapTable, how: CapProtocol) -> list[CapCase]
     ]  # fmt: skip
 
 
-def run_rival(
+def run_baseline(
     make: Callable[[], Any], known: CapTable, new: CapTable, n: int, **how: Any
 ) -> list[CapCase]:
     """`fills`, then `marked`; ``how`` and the other arguments as there."""
