@@ -26,34 +26,34 @@ class Records:
 
     Blank lines do not count; ``header`` lines at the top have row numbers below 0.  Lines that
     begin with ``comment`` are kept apart, undecodable bytes in them replaced: names in headers are
-    often in another encoding.
+    often in another encoding.  ``row`` is that of the last line so far, and ``ended`` says whether
+    it had a line end.
     """
 
     def __init__(
         self, path: str | Path, *, comment: str = "", encoding: str = "utf-8", header: int = 0
     ) -> None:
         self.path, self.comment, self.encoding = ordinary_file(path), comment.encode(), encoding
-        self._header = header
         self.comments: list[str] = []
+        self.row, self.ended = -1 - header, True
         self._bad: dict[str, list[int]] = {}
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        row = -1 - self._header
         for raw in raw_lines(self.path):
-            line = raw.strip(b"\r\n")
+            line, self.ended = raw.strip(b"\r\n"), raw.endswith(b"\n")
             if not line.strip():
                 continue
             if self.comment and line.lstrip().startswith(self.comment):
                 self.comments.append(line.decode(self.encoding, errors="replace").strip())
                 continue
-            row += 1
+            self.row += 1
             if len(line) > LONGEST:
-                self._note(f"line longer than {LONGEST:,} bytes", row)
+                self._note(f"line longer than {LONGEST:,} bytes", self.row)
                 continue
             try:
-                yield row, line.decode(self.encoding)
+                yield self.row, line.decode(self.encoding)
             except UnicodeDecodeError:
-                self._note(f"line is not {self.encoding}; pass encoding= if you know it", row)
+                self._note(f"line is not {self.encoding}; pass encoding= if you know it", self.row)
 
     def _note(self, why: str, row: int) -> None:
         self._bad.setdefault(why, []).append(row)

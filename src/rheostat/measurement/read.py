@@ -95,8 +95,14 @@ def _semicolons_separate(lines: list[str]) -> bool:
 
 
 def _sacct(head: Head) -> bool:
-    return bool(head.types is None and head.lines and re.search(r"(^|\|)JobID(Raw)?(\||$)",
-                                                                head.lines[0]))  # fmt: skip
+    """By its header: names between bars, another --delimiter, or the blanks of a printed table."""
+    if head.types is not None or not head.lines:
+        return False
+    first = head.lines[0]
+    if re.search(r"(^|\|)JobID(Raw)?(\||$)", first) or re.match(r"\s*JobID\s{2,}\w", first):
+        return True
+    names = set(re.split("[,;\t]", first))
+    return {"State", "Submit"} <= names and bool({"JobID", "JobIDRaw"} & names)
 
 
 def _json(head: Head) -> bool:

@@ -1,20 +1,18 @@
 """Read `sacct --parsable2`: one line per job and per step, any choice of fields.
 
-Step lines (``123.batch``, ``123.extern``, ``123.0``) are folded into their job: they carry its
-energy.  Slurm does not escape the delimiter, so a job name that contains one shifts its whole line;
-such a line is left out and noted, unless ``rejoin`` names the fields that hold free text.
-
-Notation
---------
-a line is (row, cells); cells maps a field of the header to its text
+Step lines (``123.batch``, ``123.extern``, ``123.0``) are folded into the job line above them: they
+carry its energy.  Of a job that was requeued (``sacct -D``), or stands in two exports, the latest
+run is kept, as sacct itself does; the others are noted.  Slurm does not escape the delimiter, so a
+job name that contains one shifts its whole line; such a line is left out and noted, unless
+``rejoin`` names the fields that hold free text.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import combinations_with_replacement, pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -26,16 +24,23 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
 from rheostat.measurement.lines import Records
 from rheostat.measurement.slurm import spelling as slurm
+from rheostat.measurement.slurm.sacct_lines import (
+    CUT,
+    SHIFTED,
+    UNENDED,
+    Cells,
+    JobRun,
+    check_header,
+    delimiter_of,
+    elapsed_s,
+    fold,
+    job_id,
+    number,
+)
 
-Cells = Mapping[str, str]
-ID = re.compile(r"\d+(_(\d+|\[.*\]))?(\+\d+)?(\..+)?")
-STATE = re.compile(r"[A-Z_]+\+?( by \d+)?")
-WHEN = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+|\d+|Unknown|None")
-SHIFTED = "field count differs from the header: a delimiter inside a field? (rejoin= names it)"
-NO_ID = "has no job id such as 123, 123_4 or 123.batch"
-FOLDED = "step line, folded into its job"
-HEADER = "the header again: outputs of sacct one after the other"
-TWICE = "the job is there already (requeued, or listed twice)"
+TWICE = "the job is there already (requeued, or listed twice): its latest run stands"
+CLOCK = {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start", "end_s": "End"}
+ROUGH = 0.01
 CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
 TYPES: dict[str, Any] = {
     ROW: pl.Int64, "job_id": pl.String, "user": pl.String, "group": pl.String,
@@ -56,7 +61,7 @@ SHARED = Note(
 def read_sacct(
     path: str | Path,
     *,
-    delimiter: str = "|",
+    delimiter: str = "",
     zone: str = "UTC",
     rejoin: str | Sequence[str] = (),
     encoding: str = "utf-8",
@@ -71,7 +76,7 @@ def read_sacct(
     path : path
         The file.
     delimiter : str
-        Between fields.
+        Between fields; what the first line has there if not given.
     zone : str
         Time zone of the site.
     rejoin : str or sequence of str
@@ -91,70 +96,83 @@ def read_sacct(
     """
     records = Records(path, encoding=encoding, header=1)
     lines = iter(records)
-    header = next((text.split(delimiter) for _, text in lines), [])
-    _check_header(path, header, delimiter)
+    first = next((text for _, text in lines), "")
+    delimiter = delimiter or delimiter_of(first)
+    header = first.split(delimiter)
+    check_header(path, header, delimiter)
     stand = _zone(zone)
     names = (rejoin,) if isinstance(rejoin, str) else tuple(rejoin)
     try:
-        jobs, steps, notes = _fold(lines, header, names, delimiter)
+        runs, orphans, gone = fold(lines, header, names, delimiter)
     except DataError as error:
         raise DataError(str(path), error.problems) from error
-    notes = [*records.notes, *notes, Note(f"times read as {zone}")]
-    if not jobs:
+    cut = [] if records.ended else [gone[SHIFTED].pop()] if records.row in gone[SHIFTED] else []
+    notes = [*records.notes, *(note_rows(w, r, dropped=True) for w, r in gone.items() if r)]
+    notes += [note_rows(CUT, cut, dropped=True)] if cut else []
+    if not runs:
         raise DataError(
             str(path),
-            ["has a header but no job line", *(f"{n.count} x {n.message}" for n in notes[:-1])],
+            ["has a header but no job line", *(f"{n.count} x {n.message}" for n in notes)],
         )
-    orphans = sorted(set(steps) - set(jobs))
+    if not records.ended and not cut:
+        notes.append(note_rows(UNENDED, [records.row]))
+    elsewhere = "; pass the zone of the site's clock if it is another" * (zone == "UTC")
+    notes.append(Note(f"times read as {zone}{elsewhere}"))
     if orphans:
         notes.append(Note(f"steps without their job line: {', '.join(orphans[:10])}"))
-    rows = [_job(row, key, c, steps.get(key, []), stand) for key, (row, c) in jobs.items()]
-    return sacct_table(rows, notes)
+    return sacct_table([_job(run, stand) for run in runs], [*notes, *_rounded(runs)])
 
 
-def _fold(
-    lines: Iterator[tuple[int, str]], header: list[str], rejoin: tuple[str, ...], delimiter: str
-) -> tuple[dict[str, tuple[int, Cells]], dict[str, list[Cells]], list[Note]]:
-    """Job lines by id, their step lines, and notes on the lines that are not rows of their own."""
-    jobs: dict[str, tuple[int, Cells]] = {}
-    steps: dict[str, list[Cells]] = {}
-    gone: dict[str, list[int]] = {}
-    for row, text in lines:
-        split = text.split(delimiter)
-        if {"JobID", "JobIDRaw"} & set(split) and "State" in split:
-            if split != header:
-                message = f"row {row} is another header: read outputs of other fields one by one"
-                raise DataError("sacct", [message, f"it reads: {text[:200]}"])
-            gone.setdefault(HEADER, []).append(row)
-            continue
-        parts = _fit(split, header, rejoin, delimiter)
-        if parts is None:
-            gone.setdefault(SHIFTED, []).append(row)
-            continue
-        cells = dict(zip(header, parts, strict=True))
-        key, _, step = _id(cells).partition(".")
-        if not ID.fullmatch(_id(cells)):
-            gone.setdefault(NO_ID, []).append(row)
-        elif step:
-            steps.setdefault(key, []).append(cells | {"step": step})
-            gone.setdefault(FOLDED, []).append(row)
-        elif key in jobs:
-            gone.setdefault(TWICE, []).append(row)
-        else:
-            jobs[key] = (row, cells)
-    return jobs, steps, [note_rows(why, rows, dropped=True) for why, rows in gone.items()]
+def _rounded(runs: Sequence[JobRun]) -> list[Note]:
+    """A note where joules were written with so few digits that they are off by more than 1 %."""
+    off = {run.row: share for run in runs if (share := _rounding(run)) > ROUGH}
+    if not off:
+        return []
+    most = "all of it" if max(off.values()) >= 1 else f"{100 * max(off.values()):.0f} %"
+    said = f"energy_j is off by up to {most}: ConsumedEnergy is rounded, ConsumedEnergyRaw is not"
+    return [note_rows(said, off)]
+
+
+def _rounding(run: JobRun) -> float:
+    """By what share the joules of a run may be off; infinite where all are rounded to nothing."""
+    lines = [run.cells, *run.steps]
+    if any(number(c.get("ConsumedEnergyRaw")) is not None for c in lines):
+        return 0.0
+    shares = [slurm.rounding(c.get("ConsumedEnergy", "")) for c in lines]
+    return max((s for s in shares if s < math.inf), default=0.0) or max(shares)
 
 
 def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
     """The table from one mapping per job; shared with the JSON reader."""
     types = {k: v for k, v in TYPES.items() if k in rows[0]}
+    rows, twice = _latest(rows)
     try:
         frame = pl.DataFrame(rows, schema=types)
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         raise DataError("sacct", [f"a value is of another type than its field: {error}"]) from error
     if frame["energy_j"].is_not_null().any():
-        notes = [*notes, SHARED]
-    return as_jobs(frame, [CLUSTER], notes)
+        twice.append(SHARED)
+    return as_jobs(frame, [CLUSTER], [*notes, *twice])
+
+
+def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Note]]:
+    """The latest run of each job of a cluster, and a note on the others."""
+    runs: dict[tuple[Any, ...], dict[str, Any]] = {}
+    gone = []
+    for row in rows:
+        held = runs.setdefault((row["cluster"], row["job_id"]), row)
+        if row is held:
+            continue
+        older, newer = (held, row) if _recency(row) > _recency(held) else (row, held)
+        gone.append(older[ROW])
+        runs[row["cluster"], row["job_id"]] = newer
+    latest = sorted(runs.values(), key=lambda run: run[ROW])
+    return latest, [note_rows(TWICE, sorted(gone), dropped=True)] if gone else []
+
+
+def _recency(row: Mapping[str, Any]) -> tuple[float, ...]:
+    """Of two runs of a job the later one has more; so has the later export of a running job."""
+    return tuple(row[name] or 0.0 for name in ("submit_s", "start_s", "runtime_s"))
 
 
 def finish(job: dict[str, Any]) -> dict[str, Any]:
@@ -165,31 +183,28 @@ def finish(job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
-def _job(row: int, key: str, cells: Cells, steps: list[Cells], zone: ZoneInfo) -> dict[str, Any]:
-    get = cells.get
+def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
+    cells, get = run.cells, run.cells.get
     asked, given = slurm.tres(get("ReqTRES", "")), slurm.tres(get("AllocTRES", ""))
     nodes = _int(get("ReqNodes")) or _int(asked.get("node")) or _int(get("NNodes"))
     cores = _int(get("ReqCPUS")) or _int(asked.get("cpu")) or _int(get("NCPUS"))
     memory = slurm.amount(asked["mem"]) if "mem" in asked else None
-    clock = {
-        name: _instant(get(field, ""), zone)
-        for name, field in {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start",
-                            "end_s": "End"}.items()
-    }  # fmt: skip
     khz = slurm.amount(get("ReqCPUFreqMax", ""), base=1000)
     return finish({
-        ROW: row, "job_id": key, "user": get("User") or None, "group": get("Group") or None,
-        "account": get("Account") or None, "app": get("JobName") or None,
+        ROW: run.row, "job_id": job_id(cells), "user": get("User") or None,
+        "group": get("Group") or None, "account": get("Account") or None,
+        "app": get("JobName") or None,
         "partition": get("Partition") or None, "qos": get("QOS") or None,
-        "cluster": get("Cluster") or None, "priority": _float(get("Priority")), **clock,
+        "cluster": get("Cluster") or None, "priority": number(get("Priority")),
+        **_clock(cells, zone),
         "nodes": nodes, "nodes_alloc": _int(get("AllocNodes")) or _int(given.get("node")),
         "cores": cores, "cores_alloc": _int(get("AllocCPUS")) or _int(given.get("cpu")),
         "gpus": slurm.gpus(asked), "gpus_alloc": slurm.gpus(given),
         "memory_b": memory or slurm.memory_b(get("ReqMem", ""), cores, nodes),
         "frequency_hz": khz * 1e3 if khz else None,
-        "time_limit_s": _limit(cells), "runtime_s": _elapsed(cells),
+        "time_limit_s": _limit(cells), "runtime_s": elapsed_s(cells),
         "state": slurm.state(get("State", "")), "exit_code": get("ExitCode") or None,
-        "energy_j": _energy(cells, steps),
+        "energy_j": _energy(cells, run.steps),
     })  # fmt: skip
 
 
@@ -202,7 +217,7 @@ def _energy(cells: Cells, steps: list[Cells]) -> float | None:
 
 
 def _joules(cells: Cells) -> float | None:
-    raw = _float(cells.get("ConsumedEnergyRaw"))
+    raw = number(cells.get("ConsumedEnergyRaw"))
     if raw is None:
         raw = slurm.amount(cells.get("ConsumedEnergy", ""), base=1000)
     if raw is None:
@@ -210,73 +225,38 @@ def _joules(cells: Cells) -> float | None:
     return raw
 
 
-def _elapsed(cells: Cells) -> float | None:
-    raw = _float(cells.get("ElapsedRaw"))
-    return raw if raw is not None else slurm.seconds(cells.get("Elapsed", ""))
-
-
 def _limit(cells: Cells) -> float | None:
-    raw = _float(cells.get("TimelimitRaw"))
+    raw = number(cells.get("TimelimitRaw"))
     return raw * 60 if raw is not None else slurm.seconds(cells.get("Timelimit", ""))
 
 
-def _instant(text: str, zone: ZoneInfo) -> float | None:
+def _clock(cells: Cells, zone: ZoneInfo) -> dict[str, float | None]:
+    """The instants of a job; in the hour that a clock repeats, those that fit each other."""
+    readings = [_readings(cells.get(theirs, ""), zone) for theirs in CLOCK.values()]
+    runtime = elapsed_s(cells)
+
+    def misfit(times: tuple[float | None, ...]) -> tuple[int, float]:
+        known = [t for t in times if t is not None]
+        start, end = times[2:]
+        there = start is not None and end is not None and runtime is not None
+        off = abs(end - start - runtime) if there else 0.0
+        return sum(b < a for a, b in pairwise(known)), off
+
+    return dict(zip(CLOCK, min(product(*readings), key=misfit), strict=True))
+
+
+def _readings(text: str, zone: ZoneInfo) -> tuple[float | None, ...]:
+    """Seconds since 1970: one value, or two where a clock that was put back shows it twice."""
     if text.isdigit():
-        return float(text)
+        return (float(text),)
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        return None
-    return (when if when.tzinfo else when.replace(tzinfo=zone)).timestamp()
-
-
-def _fit(
-    parts: list[str], header: list[str], rejoin: tuple[str, ...], delimiter: str
-) -> list[str] | None:
-    """The line's cells; None where their number differs and ``rejoin`` cannot mend it.
-
-    All ways to give the extra pieces to the ``rejoin`` fields are tried; the line is mended only if
-    exactly one of them leaves an id, a state and times where the header says they are.
-    """
-    extra = len(parts) - len(header)
-    places = sorted(header.index(f) for f in rejoin if f in header)
-    if extra <= 0 or not places:
-        return parts if extra == 0 else None
-    splits = []
-    for cuts in combinations_with_replacement(range(extra + 1), len(places) - 1):
-        shares = [b - a for a, b in pairwise((0, *cuts, extra))]
-        cells = _joined(parts, dict(zip(places, shares, strict=True)), len(header), delimiter)
-        if _sane(dict(zip(header, cells, strict=True))):
-            splits.append(cells)
-    return splits[0] if len(splits) == 1 else None
-
-
-def _joined(parts: list[str], shares: dict[int, int], width: int, delimiter: str) -> list[str]:
-    """``width`` cells: cell i takes ``shares[i]`` pieces more than one."""
-    cells, at = [], 0
-    for i in range(width):
-        take = 1 + shares.get(i, 0)
-        cells.append(delimiter.join(parts[at : at + take]))
-        at += take
-    return cells
-
-
-def _sane(cells: Cells) -> bool:
-    """Whether the cells of fixed shape have it: ids, states, instants."""
-    shapes = {"JobID": ID, "JobIDRaw": ID, "State": STATE, "Submit": WHEN, "End": WHEN}
-    return all(shape.fullmatch(cells[k]) for k, shape in shapes.items() if k in cells)
-
-
-def _check_header(path: str | Path, header: list[str], delimiter: str) -> None:
-    have, problems = set(header), []
-    for choice in (("JobID", "JobIDRaw"), ("State",), ("Submit",), ("Elapsed", "ElapsedRaw")):
-        if not have & set(choice):
-            problems.append(f"field {' or '.join(choice)} is missing")
-    if problems:
-        shown = ", ".join(header)[:200]
-        raise DataError(
-            str(path), [*problems, f"the first line, split at {delimiter!r}, reads: {shown}"]
-        )
+        return (None,)
+    if when.tzinfo:
+        return (when.timestamp(),)
+    both = (when.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
+    return tuple(dict.fromkeys(both))
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -284,17 +264,6 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise DataError("zone", [f"expected a name like Europe/Paris, got {name!r}"]) from error
-
-
-def _id(cells: Cells) -> str:
-    return cells.get("JobID") or cells.get("JobIDRaw", "")
-
-
-def _float(text: str | None) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return None
 
 
 def _int(text: str | None) -> int | None:

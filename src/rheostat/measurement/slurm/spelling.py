@@ -7,12 +7,16 @@ a number is not known.
 
 from __future__ import annotations
 
+import math
 import re
 
 _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGTPE]?)")
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 COMPLETED = "COMPLETED"
+NO_VALUE = (2.0**32 - 2, 2.0**32 - 1)
+NO_VALUE_64 = 1e19
+"""Slurm writes 2^64 - 2, also as 18.45E, where a 64-bit number has no value; no job takes more."""
 
 
 def seconds(text: str) -> float | None:
@@ -55,6 +59,19 @@ def amount(text: str, base: int = 1024) -> float | None:
     """
     match = _AMOUNT.fullmatch(text.strip())
     return float(match[1]) * float(base) ** _POWER[match[2]] if match else None
+
+
+def rounding(text: str) -> float:
+    """By what share a number may be off that is written with a suffix: half of its last digit.
+
+    >>> round(rounding("0.03G"), 3), rounding("6181"), rounding("0.00G")
+    (0.167, 0.0, inf)
+    """
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None or not match[2]:
+        return 0.0
+    value, digits = float(match[1]), len(match[1].partition(".")[2])
+    return 0.5 * 10.0**-digits / value if value else math.inf
 
 
 def tres(text: str) -> dict[str, str]:
@@ -100,11 +117,22 @@ def energy_j(job: float | None, batch: float | None, numbered: list[float]) -> f
 
     The job row is the sum of the numbered steps, and empty where there is only a batch script; with
     numbered steps the batch step repeats the first node's joules, so it is never added.  Zero means
-    that no energy plugin counted, and a negative number is Slurm's sign for "no value".
+    that no energy plugin counted.  Slurm's signs for "no value" (`NO_VALUE`, 2^64 - 2, or a
+    negative number) are no joules; of a numbered step they leave the sum unknown.
 
     >>> energy_j(None, 6181.0, []), energy_j(14287.0, 7758.0, [14000.0, 287.0])
     (6181.0, 14287.0)
     >>> energy_j(0.0, 0.0, [])
+    >>> energy_j(2.0**64, 6181.0, []), energy_j(None, 6181.0, [14000.0, 2.0**64])
+    (6181.0, None)
     """
-    steps = sum(numbered) if numbered else 0.0
-    return next((e for e in (job, steps, batch) if e is not None and e > 0), None)
+    if job is not None and _counted(job):
+        return job
+    if any(e > 0 and not _counted(e) for e in numbered):
+        return None
+    return next((e for e in (sum(numbered), batch) if e is not None and _counted(e)), None)
+
+
+def _counted(joules: float) -> bool:
+    """Whether a number of joules is one, and not zero."""
+    return 0 < joules < NO_VALUE_64 and joules not in NO_VALUE
