@@ -256,3 +256,28 @@ def test_a_text_that_is_no_time_is_named_and_a_column_of_them_is_refused(csv):
 ])  # fmt: skip
 def test_a_unit_in_a_name_is_its_factor(name, ours) -> None:
     assert split_unit(name) == ours
+
+
+GERMAN = "Knoten;Laufzeit (min);Leistung (kW);Energie (kWh)\n1;60,5;0,4;0,4033\n2;31,5;0,8;0,42\n"
+
+
+def test_minutes_in_brackets_are_minutes_in_any_language(csv):
+    """``Laufzeit (min)`` was taken for a minimum, so that a minute counted as a second."""
+    columns = {"nodes": "Knoten", "runtime_s": "Laufzeit (min)", "power_w": "Leistung (kW)",
+               "energy_j": "Energie (kWh)"}  # fmt: skip
+    jobs = read_runs(csv(GERMAN), columns=columns)
+    assert jobs.frame["runtime_s"].to_list() == [3630.0, 1890.0]
+    assert jobs.frame["energy_j"].to_list() == pytest.approx([1451880.0, 1512000.0])
+    assert "is the unit of one of them another" not in str(jobs.notes)
+
+
+def test_energy_that_is_not_power_times_runtime_is_noted(csv):
+    jobs = read_runs(csv("nodes,runtime_s,power_w,energy_j\n1,60,100,360000\n2,30,200,360000\n"))
+    assert "energy_j is 60 times power_w x runtime_s in the median row" in str(jobs.notes)
+
+
+def test_a_table_of_another_language_is_told_how_to_name_its_columns(csv):
+    with pytest.raises(DataError, match=r"--column runtime_s=THEIRS.*in Python"):
+        read_runs(csv(GERMAN))
+    with pytest.raises(DataError, match="as encoding=cp1252"):
+        read_runs(csv("Länge;Zeit\n1;2\n".encode("cp1252")))

@@ -86,7 +86,9 @@ def _decode(path: Path, encoding: str) -> list[str]:
             lines.append(raw.decode(encoding))
         except UnicodeDecodeError as error:
             hint = f"byte {raw[error.start]:#04x}"
-            problems.append(f"line {i + 1} is not {encoding} ({hint}); pass its encoding")
+            problems.append(
+                f"line {i + 1} is not {encoding} ({hint}); pass its encoding, as encoding=cp1252"
+            )
     if problems:
         more = [f"and {len(problems) - 5} more lines"] if len(problems) > 5 else []
         raise DataError(str(path), [*problems[:5], *more])

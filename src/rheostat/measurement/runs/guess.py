@@ -81,8 +81,10 @@ class Guess:
     known: Moment = Moment.SUBMIT
 
 
-def split_unit(name: str) -> tuple[str, str, str, float]:
+def split_unit(name: str, *, timed: bool = False) -> tuple[str, str, str, float]:
     """(stem, our suffix, unit, factor) of a column name; the factor is 1 without a known unit.
+
+    ``min`` is a minimum where the name does not speak of time, unless the column is ``timed``.
 
     >>> split_unit("core_freq_GHz"), split_unit("wall_s"), split_unit("nodes")
     (('core_freq', '_hz', 'Hz', 1000000000.0), ('wall', '_s', 's', 1.0), ('nodes', '', '', 1.0))
@@ -96,7 +98,7 @@ def split_unit(name: str) -> tuple[str, str, str, float]:
     stem, _, last = name.rpartition("_")
     if stem and last == "mW":  # milliwatt or megawatt: the capital decides
         return stem, "_w", "W", 1e-3
-    if last.lower() == "min" and not TIMES.search(stem.lower()):
+    if last.lower() == "min" and not timed and not TIMES.search(stem.lower()):
         return name, "", "", 1.0  # a minimum, not minutes
     if stem and last.lower() in SUFFIXES:
         return stem, *SUFFIXES[last.lower()]

@@ -110,7 +110,8 @@ def load_mapping(path: str | Path) -> Mapped:
 def _scale(ours: str, theirs: tuple[str, ...]) -> float:
     """The scale that the unit in their names asks for, 1 where there is none."""
     _, ours_suffix, _, _ = split_unit(ours)
-    scales = {split_unit(t)[3] for t in theirs if split_unit(t)[1] == ours_suffix and ours_suffix}
+    units = [split_unit(t, timed=ours_suffix == "_s") for t in theirs]
+    scales = {scale for _, suffix, _, scale in units if suffix == ours_suffix and ours_suffix}
     if len(scales) > 1:
         problem = f"{ours}: expected columns of one unit in a sum, got {', '.join(theirs)}"
         raise DataError("mapping", [f"{problem}: convert one of them, or state a scale"])

@@ -40,6 +40,7 @@ from rheostat.measurement.training_columns import COLUMNS
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
+FAR = 2.0
 SUCCESS = ("0", "0:0", "0.0", "TRUE")
 TRAINING = frozenset({"app", "device", "batch_size"})
 FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")
@@ -134,12 +135,26 @@ def read_runs(
     words += _not_understood(path, frame, {**taken, **rest}, table)
     table, unfinished = _censor(table)
     if not MEASURED & set(table.columns) and not _are_requests(table):
-        hint = "map them: columns={'runtime_s': '<their name>'}"
+        hint = "map them: --column runtime_s=THEIRS, columns={'runtime_s': THEIRS} in Python"
         raise DataError(
             str(path),
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
-    return as_jobs(table, [*described, *guessed], [*notes, *said, *words, *unfinished])
+    words += [*unfinished, *_disagreement(table)]
+    return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
+
+
+def _disagreement(table: pl.DataFrame) -> list[Note]:
+    """A note where energy is not power times runtime: one of the units is likely another."""
+    if not set(QUANTITIES) <= set(table.columns):
+        return []
+    product = pl.col("power_w") * pl.col("runtime_s")
+    ratio = table.select(pl.col("energy_j") / pl.when(product > 0).then(product)).to_series()
+    middle = ratio.median()
+    if not isinstance(middle, float) or 1 / FAR < middle < FAR:
+        return []
+    said = f"energy_j is {middle:.3g} times power_w x runtime_s in the median row"
+    return [Note(f"{said}: is the unit of one of them another?")]
 
 
 def _are_requests(table: pl.DataFrame) -> bool:

@@ -233,16 +233,18 @@ def _limit(cells: Cells) -> float | None:
 def _clock(cells: Cells, zone: ZoneInfo) -> dict[str, float | None]:
     """The instants of a job; in the hour that a clock repeats, those that fit each other."""
     readings = [_readings(cells.get(theirs, ""), zone) for theirs in CLOCK.values()]
-    runtime = elapsed_s(cells)
+    fitting = min(product(*readings), key=lambda times: _misfit(times, elapsed_s(cells)))
+    return dict(zip(CLOCK, fitting, strict=True))
 
-    def misfit(times: tuple[float | None, ...]) -> tuple[int, float]:
-        known = [t for t in times if t is not None]
-        start, end = times[2:]
-        there = start is not None and end is not None and runtime is not None
-        off = abs(end - start - runtime) if there else 0.0
-        return sum(b < a for a, b in pairwise(known)), off
 
-    return dict(zip(CLOCK, min(product(*readings), key=misfit), strict=True))
+def _misfit(times: Sequence[float | None], runtime: float | None) -> tuple[int, float]:
+    """How often time runs backwards, and by how much the run's length is not the one stated."""
+    known = [t for t in times if t is not None]
+    backwards = sum(b < a for a, b in pairwise(known))
+    start, end = times[2:]
+    if start is None or end is None or runtime is None:
+        return backwards, 0.0
+    return backwards, abs(end - start - runtime)
 
 
 def _readings(text: str, zone: ZoneInfo) -> tuple[float | None, ...]:
