@@ -84,6 +84,26 @@ def test_a_ranking_is_learned_saved_and_used_again(tmp_path, capsys):
     assert run(["llm", "rank", str(tmp_path / "r.csv"), "--model", str(tmp_path / "r.csv")]) == 1
 
 
+def test_the_parts_of_a_file_say_what_the_whole_says(file, tmp_path, capsys):
+    from tests.prediction.test_prompt_length import requests
+
+    for command, whole in (("fit", runs(36, seed=1).frame), ("rank", requests(120).frame)):
+        paths = [tmp_path / f"{command}{i}.csv" for i in range(3)]
+        half = len(whole) // 2
+        for path, rows in zip(paths, (whole, whole[:half], whole[half:]), strict=True):
+            rows.write_csv(path)
+        said = []
+        for files in (paths[:1], paths[1:]):
+            assert run(["llm", command, *map(str, files), "--json"]) == 0
+            said.append(capsys.readouterr().out)
+        assert said[0] == said[1]
+    assert run(["llm", "rank", *map(str, [*paths, paths[0]])]) == 1
+    assert "is there twice" in capsys.readouterr().err
+    paths[2].write_text(paths[2].read_text() + "no length,\n")
+    assert run(["llm", "rank", *map(str, paths[1:])]) == 0
+    assert f"note: {paths[2]}: no prompt" in capsys.readouterr().err
+
+
 def test_a_trace_is_served_and_whether_an_order_helps_is_said(tmp_path, capsys):
     path = tmp_path / "t.csv"
     rows = ["TIMESTAMP,ContextTokens,GeneratedTokens"]

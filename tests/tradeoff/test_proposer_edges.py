@@ -9,12 +9,13 @@ import pytest
 
 from rheostat import Knob, Outcome, Space, table
 from rheostat.core.front import Objective
+from rheostat.core.jobs import concat
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import Deadline, PowerCap
 from rheostat.tradeoff.propose import NSGA2, Exhaustive, Sobol
 from rheostat.tradeoff.propose.candidate_view import look
 from rheostat.tradeoff.propose.law_guided import LawGuided, past_jobs
-from rheostat.tradeoff.propose.observations import Observations, concat, stack
+from rheostat.tradeoff.propose.observations import Observations, stack
 from rheostat.tradeoff.search import search
 from tests.tradeoff.small_fronts import GRID, NAN, Law, Told, costs, front
 

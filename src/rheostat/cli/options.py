@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -152,8 +152,27 @@ def pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
     return values
 
 
+def together(files: Sequence[Path], read: Callable[[Path], JobTable]) -> JobTable:
+    """One table of all files; with several, a note says of which file it is."""
+    from dataclasses import replace
+
+    from rheostat.core.jobs import concat
+    from rheostat.errors import DataError
+
+    places = [f.resolve() for f in files]
+    if twice := [f for f, p in zip(files, places, strict=True) if places.count(p) > 1]:
+        raise DataError(str(twice[0]), ["is there twice: its rows would count twice"])
+    tables = [read(f) for f in files]
+    if len(tables) == 1:
+        return tables[0]
+    for i, (file, table) in enumerate(zip(files, tables, strict=True)):
+        notes = (replace(n, message=f"{file}: {n.message}") for n in table.notes)
+        tables[i] = replace(table, notes=tuple(notes))
+    return concat(tables)
+
+
 def load(
-    file: Path,
+    file: Path | Sequence[Path],
     form: str = "",
     mapped: Path | None = None,
     columns: list[str] | None = None,
@@ -161,7 +180,7 @@ def load(
     knobs: Sequence[str] = (),
     units: list[str] | None = None,
 ) -> JobTable:
-    """Read a file; what was odd goes to stderr.
+    """Read a file, or several into one table; what was odd goes to stderr.
 
     In a table of runs, columns that ``knobs`` names stay as they are in the file.
     """
@@ -172,10 +191,11 @@ def load(
     options: dict[str, Any] = {"map": mapped} if mapped else {}
     options |= {"columns": pairs(columns, "--column")} if columns else {}
     options |= {"units": pairs(units, "--unit")} if units else {}
-    if knobs and (form or guess_format(file)) == "runs":
+    files = [file] if isinstance(file, Path) else file
+    if knobs and (form or guess_format(files[0])) == "runs":
         options["keep"] = knobs
-    with working(f"reading {file}"):
-        jobs = read(file, form or None, options=options)
+    with working(f"reading {', '.join(map(str, files))}"):
+        jobs = together(files, lambda f: read(f, form or None, options=options))
     tell_notes(jobs.notes)
     return prepared(jobs)
 

@@ -269,6 +269,40 @@ class JobTable:
         return cls(pl.read_parquet(path), schema, notes)
 
 
+def concat(tables: Sequence[JobTable]) -> JobTable:
+    """Tables one under the other; a column absent from one of them is null there.
+
+    Parameters
+    ----------
+    tables
+        Of any columns.
+
+    Returns
+    -------
+    JobTable
+        All rows and all notes, in order.
+
+    Raises
+    ------
+    DataError
+        A column holds text in one table and numbers in another.
+
+    Examples
+    --------
+    >>> from rheostat.core.vocabulary import table
+    >>> concat([table({"nodes": [1]}), table({"nodes": [2], "user": ["a"]})]).frame.rows()
+    [(1, None), (2, 'a')]
+    """
+    if not tables:
+        return JobTable(pl.DataFrame(), Schema())
+    try:
+        frame = pl.concat([t.frame for t in tables], how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise DataError("tables", [f"do not fit together: {error}".splitlines()[0]]) from error
+    schema = Schema(c for t in reversed(tables) for c in t.schema.values()).only(frame.columns)
+    return JobTable(frame, schema, tuple(n for t in tables for n in t.notes))
+
+
 def _literal(value: Any) -> pl.Expr | pl.Series:
     """A scalar as a literal, anything with a length as a series."""
     if isinstance(value, str) or np.ndim(value) == 0:

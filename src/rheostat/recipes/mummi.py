@@ -18,9 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, concat
 from rheostat.errors import DataError
 from rheostat.measurement.read import read
 from rheostat.prediction.counters.counter_columns import (
@@ -48,14 +46,7 @@ DEFAULT = ("mummi", "law")
 
 def recording(files: Sequence[str | Path], form: str = "") -> JobTable:
     """One table of all files; columns that a file lacks are null there."""
-    tables = [read(f, form or None) for f in files]
-    if len(tables) == 1:
-        return tables[0]
-    schema, notes = tables[0].schema, tables[0].notes
-    for t in tables[1:]:
-        schema, notes = schema.with_columns(t.schema.values()), (*notes, *t.notes)
-    frame = pl.concat([t.frame for t in tables], how="diagonal_relaxed")
-    return JobTable(frame.select(list(schema)), schema, notes)
+    return concat([read(f, form or None) for f in files])
 
 
 def targets_in(jobs: JobTable) -> tuple[str, ...]:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.core.front import Front
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, concat
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
 from rheostat.tradeoff.propose.base import Proposer
-from rheostat.tradeoff.propose.observations import concat, merged, stack
+from rheostat.tradeoff.propose.observations import merged, stack
 from rheostat.tradeoff.search_journal import SearchJournal
 
 Measure = Callable[[JobTable], Outcome]

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 WORDS = {"energy_per_token_j": "energy", "cost_per_mtoken": "cost", "carbon_g_per_mtoken": "carbon"}
 
 Runs = Annotated[
-    Path,
+    list[Path],
     typer.Argument(
-        help="Measured configurations: an ML.ENERGY table, or any table of runs with gpu_model, "
-        "gpus, batch_cap, app, params, itl_s and energy_per_token_j (--map, --column).",
-        metavar="RUNS",
+        help="Measured configurations, one or more files: an ML.ENERGY table, or any table of runs "
+        "with gpu_model, gpus, batch_cap, app, params, itl_s and energy_per_token_j (--map).",
+        metavar="RUNS...",
     ),
 ]
 

@@ -12,11 +12,11 @@ from rheostat.cli import options as o
 
 def rank(
     requests: Annotated[
-        Path,
+        list[Path],
         typer.Argument(
-            help="Answered requests: JSON lines with prompt or messages and the answer or its "
-            "tokens, or a table with prompt and output_tokens.",
-            metavar="REQUESTS",
+            help="Answered requests, one or more files: JSON lines with prompt or messages and the "
+            "answer or its tokens, or a table with prompt and output_tokens.",
+            metavar="REQUESTS...",
         ),
     ],
     model: Annotated[
@@ -64,7 +64,8 @@ def rank(
     from rheostat.prediction import persist
     from rheostat.recipes.pars import KNOWN_CEILING, evaluated, label_noise, ranked
 
-    jobs = read_requests(requests, columns=o.pairs(column, "--column") if column else None)
+    columns = o.pairs(column, "--column")
+    jobs = o.together(requests, lambda f: read_requests(f, columns=columns))
     tell_notes(jobs.notes)
     if model is not None:
         scores = ranked(persist.load(model, ["prompt-length"]), jobs, seed)

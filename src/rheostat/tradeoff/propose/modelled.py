@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.front import Front, Objective
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, concat
 from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
@@ -24,7 +24,6 @@ from rheostat.prediction.gp import GaussianProcess
 from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.candidate_view import CandidateView, look
-from rheostat.tradeoff.propose.observations import concat
 from rheostat.tradeoff.propose.spacefill import spread
 
 POOL = 512  # even sample of an endless space

@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 
 from rheostat.core.front import Front, Objective
-from rheostat.core.jobs import JobTable, Moment, Schema
+from rheostat.core.jobs import JobTable, Moment, concat
 from rheostat.core.outcome import Outcome
 from rheostat.core.space import Space
 from rheostat.core.vocabulary import column
@@ -93,15 +92,6 @@ def misfits(space: Space, jobs: JobTable) -> list[str]:
 def keys(space: Space, jobs: JobTable) -> list[Key]:
     """The knob values of each row, hashable."""
     return list(jobs.select(space.names).frame.rows())
-
-
-def concat(tables: Sequence[JobTable]) -> JobTable:
-    """Tables one under the other; a column absent from one of them is null there."""
-    if not tables:
-        return JobTable(pl.DataFrame(), Schema())
-    frame = pl.concat([t.frame for t in tables], how="diagonal_relaxed")
-    schema = Schema(c for t in reversed(tables) for c in t.schema.values()).only(frame.columns)
-    return JobTable(frame, schema, tuple(n for t in tables for n in t.notes))
 
 
 def stack(outcomes: Sequence[Outcome]) -> Outcome:
