@@ -31,11 +31,12 @@ PURPOSE = {
     "proxy": "`llm proxy`: ranked prompts in front of a server",
     "models": "`code` with a language model behind an OpenAI-compatible address",
     "code": "`code search`: loops of a C program (tree-sitter)",
+    "encoder": "`llm rank --encoder int8`: MiniLM in ONNX; not part of `all`",
     "gguf": "`code` with a small model in this process; not part of `all`",
     "symbolic": "`llm fit --symbolic`: the form of the law searched anew (Operon)",
     "zeus": "energy by Zeus in `measure`; not part of `all`",
     "lm": "SMART and `llm rank` with a model from a local path; not part of `all`",
-    "all": "all of these but `zeus`, `lm` and `gguf`",
+    "all": "all of these but `zeus`, `lm`, `encoder` and `gguf`",
 }
 BEGIN, END = "<!-- extras -->", "<!-- /extras -->"
 

@@ -29,7 +29,7 @@ def test_the_page_lists_every_extra_with_what_it_brings(made):
     assert brought == {n: "" if n == "all" else ", ".join(x) for n, x in own.items()}
     assert set(made["PURPOSE"]) == set(own)
     whole = {e for n in made["EXTRAS"]["all"] for e in Requirement(n).extras}
-    assert whole == set(own) - {"all", "zeus", "gguf", "lm"}
+    assert whole == set(own) - {"all", "zeus", "encoder", "gguf", "lm"}
 
 
 def test_a_missing_library_is_hinted_at_by_an_extra_that_brings_it(made):

@@ -12,6 +12,7 @@ from rheostat.errors import FileKindError
 
 FORMAT, HEADER = "rheostat", "header.json"
 LOOKED_AT_B = 2**20
+MARKS = ((b"PAR1", "a parquet table"), (b"PK", "a zip"), (b"\x1f\x8b", "gzip"))
 UNREADABLE = (
     OSError, ValueError, KeyError, RecursionError, RuntimeError, NotImplementedError, EOFError,
     zipfile.BadZipFile, zlib.error,
@@ -60,14 +61,19 @@ def describe_file(path: str | Path) -> str:
     >>> _ = file.write_text("app,nodes")
     >>> describe_file(file)
     "text that begins with 'app,nodes'"
+    >>> describe_file(file.parent), describe_file(file.parent / "y")
+    ('a folder with x', 'nothing there')
     """
+    if not Path(path).is_file():
+        return _no_file(Path(path))
     if (kind := kind_in(path)) is not None:
         return f"a saved model of kind {kind}"
     with Path(path).open("rb") as file:
         start = file.read(LOOKED_AT_B)
-    for mark, words in ((b"PAR1", "a parquet table"), (b"PK", "a zip"), (b"\x1f\x8b", "gzip")):
-        if start.startswith(mark):
-            return words
+    return next((words for mark, words in MARKS if start.startswith(mark)), "") or _text(start)
+
+
+def _text(start: bytes) -> str:
     try:
         text = start.decode(errors="strict" if len(start) < LOOKED_AT_B else "ignore").lstrip()
     except UnicodeDecodeError:
@@ -78,6 +84,13 @@ def describe_file(path: str | Path) -> str:
     if line[:1] == "<" and "html" in line[:200].lower():
         return "an HTML page"
     return f"text that begins with {line[:40]!r}" if "\0" not in text else "binary data"
+
+
+def _no_file(path: Path) -> str:
+    if not path.is_dir():
+        return "a pipe or a device" if path.exists() else "nothing there"
+    names = sorted(p.name for p in path.iterdir())
+    return f"a folder with {', '.join(names[:3]) or 'nothing in it'}"
 
 
 def _json(text: str) -> str:

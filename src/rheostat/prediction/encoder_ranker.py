@@ -19,6 +19,7 @@ import numpy as np
 
 from rheostat._optional import require
 from rheostat._threads import one_thread
+from rheostat.core.file_kinds import describe_file
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError, NotFitted
@@ -56,8 +57,9 @@ class EncoderRanker:
         if loss not in LOSSES:
             raise DataError("loss", [f"expected one of {', '.join(LOSSES)}, got {loss!r}"])
         if not (Path(encoder) / "config.json").is_file():
-            problem = f"expected a folder with config.json, weights and tokeniser, got {encoder}"
-            raise DataError("encoder", [problem])
+            problem = ("expected a folder with model.onnx and tokenizer.json, or with config.json, "
+                       f"weights and tokeniser, got {describe_file(encoder)}")  # fmt: skip
+            raise DataError(str(encoder), [problem])
         self.encoder, self.loss = str(encoder), loss
         self.rate, self.epochs, self.seed = rate, epochs, seed
 

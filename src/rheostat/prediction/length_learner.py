@@ -93,5 +93,6 @@ class LengthLearner:
         """Learn from the answers kept; takes seconds where they are thousands."""
         self._since, self._fitted = 0, len(self._texts)
         prompts, lengths = zip(*list(self._texts), strict=True)
-        self.model = PromptLength().fit(table({"prompt": prompts, TARGET: lengths}))
+        encoder = self.model.encoder if self.model else ""
+        self.model = PromptLength(encoder=encoder).fit(table({"prompt": prompts, TARGET: lengths}))
         self._squares.clear()

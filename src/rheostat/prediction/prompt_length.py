@@ -1,8 +1,10 @@
 """`PromptLength`: how long will the answer to a prompt be?
 
 A ridge regression on hashed words, word pairs and pieces of words of the prompt and of its opening,
-and on its sizes.  What is learned are normal scores of the ranks, since only the order of requests
-decides who goes first; scores are turned back into tokens by the lengths seen.
+and on its sizes; on request also on the vector that a pretrained encoder has for the prompt
+(`rheostat.prediction.text_encoder`).  What is learned are normal scores of the ranks, since only
+the order of requests decides who goes first; scores are turned back into tokens by the lengths
+seen.
 
 Notation
 --------
@@ -24,6 +26,7 @@ from scipy.stats import rankdata
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import DataError, NotFitted
+from rheostat.prediction import text_encoder
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.prompt_terms import TERMS, added, counted_terms, weigh
 
@@ -40,6 +43,8 @@ class PromptLength:
     ----------
     n_draws : int
         Draws of a prediction.
+    encoder : str
+        ``int8`` or a folder with ``model.onnx`` and ``tokenizer.json``; empty: words alone.
     seed : int
 
     Examples
@@ -54,8 +59,11 @@ class PromptLength:
     True
     """
 
-    def __init__(self, *, n_draws: int = 100, seed: int = 0) -> None:
+    encoder = ""  # of models saved before there were encoders
+
+    def __init__(self, *, n_draws: int = 100, encoder: str = "", seed: int = 0) -> None:
         self.n_draws = n_draws
+        self.encoder = encoder
         self.seed = seed
 
     def fit(self, requests: JobTable) -> PromptLength:
@@ -64,6 +72,7 @@ class PromptLength:
         if len(kept) < 2 * PARTS:
             raise DataError("prompts", [f"expected at least {2 * PARTS} answers, got {len(kept)}"])
         prompts = _texts(kept)
+        self.digest_ = text_encoder.digest(self.encoder) if self.encoder else ""
         slots, _, _, sizes = counted_terms(prompts)
         logs = np.log1p(sizes)
         self.center_, self.scale_ = logs.mean(axis=0), logs.std(axis=0) + 1e-9
@@ -88,24 +97,31 @@ class PromptLength:
         return self.score_prompts(_texts(requests))
 
     def score_prompts(self, prompts: Sequence[str]) -> Array:
-        """As `score`, of texts, (n,); some 50 microseconds each."""
+        """As `score`, of texts, (n,); some 50 microseconds each, with an encoder milliseconds."""
         if not hasattr(self, "weights_"):
             raise NotFitted(self)
         slots, values, starts, sizes = counted_terms(prompts)
         weigh(slots, values, starts, self.rarity_)
-        of_sizes = self._standard(sizes) @ self.weights_[TERMS:]
-        return np.asarray(added(slots, values, starts, self.weights_) + of_sizes)
+        of_numbers = self._numbers(prompts, sizes) @ self.weights_[TERMS:]
+        return np.asarray(added(slots, values, starts, self.weights_) + of_numbers)
 
     def features(self, prompts: Sequence[str]) -> csr_matrix:
-        """Weighted terms and sizes of texts, (n, F)."""
+        """Weighted terms, sizes and, with an encoder, vectors of texts, (n, F)."""
         slots, values, starts, sizes = counted_terms(prompts)
         weigh(slots, values, starts, self.rarity_)
         terms = csr_matrix((values, slots, starts), shape=(len(prompts), TERMS))
-        return hstack([terms, csr_matrix(self._standard(sizes))]).tocsr()
+        return hstack([terms, csr_matrix(self._numbers(prompts, sizes))]).tocsr()
 
-    def _standard(self, sizes: Array) -> Array:
+    def _numbers(self, prompts: Sequence[str], sizes: Array) -> Array:
+        """Standardised sizes, and the vector of the prompt."""
         deviations = (np.log1p(sizes) - self.center_) / self.scale_
-        return np.asarray(COUNTS * np.clip(deviations, -4, 4))
+        standard = COUNTS * np.clip(deviations, -4, 4)
+        if not self.encoder:
+            return np.asarray(standard)
+        if text_encoder.digest(self.encoder) != self.digest_:
+            said = f"expected the encoder that was learned with, of SHA-256 {self.digest_}"
+            raise DataError(f"encoder {self.encoder}", [said])
+        return np.hstack([standard, text_encoder.vectors(self.encoder, prompts)])
 
     def predict(self, requests: JobTable) -> Outcome:
         """Draws of ``output_tokens``, (n_draws, n)."""

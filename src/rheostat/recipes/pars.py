@@ -1,7 +1,8 @@
 """Which prompts will be answered soonest?  PARS's question, with a predictor of ours.
 
 PARS trains a BERT-class encoder on pairs of prompts: `rheostat.prediction.encoder_ranker` does so
-with one from a folder, none is part of this library.  Its losses can be had on a small network of
+with one from a folder, none is part of this library.  Ours takes the vectors of one in ONNX as they
+are (`rheostat.prediction.text_encoder`).  Its losses can be had on a small network of
 our own, too (`rheostat.prediction.prompt_ranker`).  Scores are Kendall's tau over all pairs, and
 the share of pairs ordered rightly among those whose lengths differ by a fifth or more, as PARS
 filters them.
@@ -14,7 +15,6 @@ Tao, Zhang, Dearing, Wang, Fan, Papka, Lan: PARS, arXiv 2510.03243.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from rheostat.errors import DataError
 from rheostat.prediction.encoder_ranker import EncoderRanker
 from rheostat.prediction.prompt_length import TARGET, PromptLength
 from rheostat.prediction.prompt_ranker import PromptRanker
+from rheostat.prediction.text_encoder import is_onnx
 
 Rows = NDArray[np.int64]
 FILTER = 0.2
@@ -42,7 +43,7 @@ def evaluated(
     test_fraction: float,
     seed: int,
     losses: Sequence[str] = (),
-    encoder: str | Path | None = None,
+    encoder: str = "",
 ) -> tuple[PromptLength, Mapping[str, Mapping[str, float]]]:
     """A model of a random part of the requests, and scores of rankings of the others.
 
@@ -56,10 +57,10 @@ def evaluated(
         Of the division and of the pairs.
     losses
         Of networks to train and score besides, names of `rheostat.prediction.prompt_ranker.LOSSES`.
-
     encoder
-        Folder of a pretrained encoder to train by the first of the losses (margin, as PARS, if none
-        is given) and score besides.
+        ``int8`` or a folder with ``model.onnx``: our model learns from its vectors, too; the words
+        alone are then scored besides.  Another folder of a pretrained encoder: trained by the first
+        of the losses (margin, as PARS, if none is given) and scored besides.
 
     Returns
     -------
@@ -70,12 +71,16 @@ def evaluated(
     networks: dict[str, PromptRanker | EncoderRanker] = {
         f"network, {name}": PromptRanker(name, seed=seed) for name in losses
     }
-    if encoder is not None:
+    features = encoder if is_onnx(encoder) else ""
+    if encoder and not features:
         name = [*losses, "margin"][0]
         networks[f"encoder, {name}"] = EncoderRanker(encoder, name, seed=seed)
     known, asked = divided(requests, test_fraction, seed)
-    model = PromptLength(seed=seed).fit(known)
+    model = PromptLength(encoder=features, seed=seed).fit(known)
     every = dict(ranked(model, asked, seed))
+    if features:
+        alone = PromptLength(seed=seed).fit(known).score(asked)
+        every["words alone"] = scores(alone, asked.numpy(TARGET), seed)
     for name, network in networks.items():
         every[name] = scores(network.fit(known).score(asked), asked.numpy(TARGET), seed)
     return model, every

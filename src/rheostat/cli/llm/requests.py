@@ -38,15 +38,16 @@ def rank(
         ),
     ] = "",
     encoder: Annotated[
-        Path | None,
+        str,
         typer.Option(
             "--encoder",
-            exists=True,
-            file_okay=False,  # a folder
-            help="Also train and score this pretrained encoder (PARS): a folder with config.json, "
-            "weights and tokeniser; nothing is fetched (extras neural and lm).",
+            metavar="int8|FOLDER",
+            help="int8: learn from the vectors of MiniLM, too (extra encoder, 10 ms a prompt), or "
+            "from those of a folder with model.onnx and tokenizer.json. A folder with "
+            "config.json, weights and tokeniser: also train that and score it, as PARS (extras "
+            "neural and lm). Nothing is fetched.",
         ),
-    ] = None,
+    ] = "",
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> None:
@@ -59,18 +60,23 @@ def rank(
     """
     import math
 
-    from rheostat.cli.output import put_json, tell, tell_notes
+    from rheostat.cli.output import put_json, tell, tell_notes, working
+    from rheostat.errors import DataError
     from rheostat.measurement.serving.requests import read_requests
     from rheostat.prediction import persist
     from rheostat.recipes.pars import KNOWN_CEILING, evaluated, label_noise, ranked
 
+    if model is not None and (save or networks or encoder):
+        said = "learns nothing: expected no --save, --networks or --encoder beside it"
+        raise DataError("--model", [said])
     columns = o.pairs(column, "--column")
     jobs = o.together(requests, lambda f: read_requests(f, columns=columns))
     tell_notes(jobs.notes)
     if model is not None:
         scores = ranked(persist.load(model, ["prompt-length"]), jobs, seed)
     else:
-        fitted, scores = evaluated(jobs, test_fraction, seed, o.names(networks), encoder)
+        with working(f"learning from {len(jobs)} requests"):
+            fitted, scores = evaluated(jobs, test_fraction, seed, o.names(networks), encoder)
         if save is not None:
             persist.save(fitted, save)
             tell(f"wrote {save}")

@@ -174,8 +174,8 @@ def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        what = describe_file(folder) if folder.is_file() else "nothing there"
-        raise DataError(str(folder), [f"expected a folder of a simulated run, got {what}"])
+        what = f"expected a folder of a simulated run, got {describe_file(folder)}"
+        raise DataError(str(folder), [what])
     if not (logs := iteration_logs(folder)):
         expected = ", ".join((*LOGS, LOG_PER_PROCESS))
         raise DataError(str(folder), [f"expected an iteration log ({expected}), got none"])

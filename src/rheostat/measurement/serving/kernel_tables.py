@@ -57,8 +57,8 @@ def read_kernels(directory: str | Path) -> list[KernelRates]:
     """
     folder = Path(directory)
     if not folder.is_dir():
-        what = describe_file(folder) if folder.is_file() else "nothing there"
-        raise DataError(str(directory), [f"expected a folder of kernel tables, got {what}"])
+        what = f"expected a folder of kernel tables, got {describe_file(folder)}"
+        raise DataError(str(directory), [what])
     files = sorted(folder.rglob("*gemm_perf.parquet"))
     if not files:
         raise DataError(str(directory), ["no kernel table: expected files *gemm_perf.parquet"])
