@@ -65,7 +65,7 @@ def test_one_gpu_pays_for_no_exchange_and_the_terms_add_up():
     t = p["host"] + p["request"] + math.hypot(t_w, t_c) + t_k
     busy = p["moving"] * (t_w * p["bandwidth"] + t_k) + p["computing"] * t_c * p["compute"]
     prompts = p["prefill"] * t_c
-    each = t + prompts + p["prepare"] / (1 + 1 / p["crowd"])
+    each = t + prompts + p["prepare"] * (0.3 + 0.7 / (1 + 1 / p["crowd"]))
     work = p["static"] * each + busy + p["computing"] * p["compute"] * prompts
     time, energy, power = step(MEDIAN, one)
     assert math.exp(time[0]) == pytest.approx(t)
@@ -173,6 +173,37 @@ def test_a_slow_host_of_one_placement_is_learned_and_stays_there():
     host = np.exp(law.log_parameters_of(Configurations.of(table(asked))))[:, NAMES.index("host")]
     assert host[0] > 2.5 * host[1]
     assert host[0] > 1.5 * host[2]
+
+
+def test_what_one_hybrid_keeps_per_request_is_expected_of_another_and_not_of_a_dense_model():
+    """A Mamba hybrid reads a state of its own for every request: a trait of its kind."""
+    n = 6
+    made = {"app": ["hybrid-9b"] * n, "architecture": ["hybrid"] * n, "params": [9e9] * n,
+            "gpu_model": ["H100"] * n, "gpus": [1] * n,
+            "batch_cap": [8, 16, 32, 64, 128, 256]}  # fmt: skip
+    heavy = MEDIAN.copy()
+    heavy[NAMES.index("cache")] += 2.0
+    y = np.exp(np.stack(step(heavy, Configurations.of(table(made))), axis=1))
+    law = ServingLaw().fit(
+        table({**made, "itl_s": y[:, 0], "energy_per_token_j": y[:, 1], "power_w": y[:, 2]})
+    )
+    asked = {"app": ["a", "b", "c"], "architecture": ["hybrid", "dense", "hybrid"],
+             "params": [3e10] * 3, "active_params": [3e10, 3e10, 3e9], "gpu_model": ["H100"] * 3,
+             "gpus": [1] * 3, "batch_cap": [64] * 3}  # fmt: skip
+    cache = np.exp(law.log_parameters_of(Configurations.of(table(asked))))[:, NAMES.index("cache")]
+    assert cache[0] > 1.15 * cache[1]
+    assert cache[2] == pytest.approx(cache[1])
+
+
+def test_a_crowd_hides_most_of_the_time_to_prepare_requests_and_never_all():
+    """Videos are decoded by a host that has so many cores: a share stays however many run."""
+    numbers = MEDIAN.copy()
+    numbers[NAMES.index("prepare")] = np.log(1e-2)
+    made = {"app": ["m"] * 2, "params": [8e9] * 2, "gpu_model": ["H100"] * 2, "gpus": [1] * 2,
+            "batch_cap": [300, 10**9]}  # fmt: skip
+    time, energy, power = np.exp(step(numbers, Configurations.of(table(made))))
+    left = energy / power - time / np.array([300, 10**9])
+    assert left == pytest.approx([0.65e-2, 0.3e-2], rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,10 @@ BYTES = {"bfloat16": 2.0, "float16": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, 
 
 @dataclass(frozen=True)
 class Configurations:
-    """Rows of a table of serving runs; every array is (n,); ``prompt`` is NaN where not said."""
+    """Rows of a table of serving runs; every array is (n,); ``prompt`` is NaN where not said.
+
+    ``kind`` is the architecture, told apart by whether a token uses a part of the parameters.
+    """
 
     gpus: Array
     pp: Array
@@ -41,6 +44,7 @@ class Configurations:
     gpu: NDArray[np.str_]
     app: NDArray[np.str_]
     workload: NDArray[np.str_]
+    kind: NDArray[np.str_]
 
     def __len__(self) -> int:
         return len(self.gpus)
@@ -69,10 +73,12 @@ class Configurations:
             return np.array(values if values is not None else [""] * len(frame), dtype=np.str_)
 
         rates = {f: np.array([getattr(d, f) for d in devices], dtype=float) for f in RATES}
+        mixture = np.where(active < numbers["params"], "mixture", "")
         return Configurations(
             numbers["gpus"], pp, ep, numbers["batch_cap"], cap_w, prompt, numbers["params"],
             np.minimum(active, numbers["params"]), width, **rates,
             gpu=names("gpu_model"), app=names("app"), workload=names("workload"),
+            kind=np.strings.add(names("architecture"), mixture),
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ TEXT = """t = host + request B + sqrt(t_w^2 + t_c^2) + t_k
     + (log2 T + N - 1) (sync + exchange B / N a / L)
 t = D busy / (C - D static), where that is longer
 busy = moving (bandwidth t_w + t_k) + computing compute t_c
-e = t / B + t_p + prepare / (1 + B / crowd)
+e = t / B + t_p + prepare (0.3 + 0.7 / (1 + B / crowd))
 E = G D (static e + busy / B + computing compute t_p)    power = E / e
 t_w = W / (T M bandwidth)    t_c = 2 A B / (G F compute)    t_k = B cache a / (G M)
 W = bytes (A + (P - A) (1 - exp(-experts B A / P)))         a = sqrt(A / 1e9)
@@ -27,7 +27,8 @@ t &= \max\Bigl(h + q B + \sqrt{t_w^2 + t_c^2} + t_k + (\log_2 T + N - 1)\,(s + x
      \frac{D u}{C - D p_0}\Bigr) \\
 u &= p_m (\beta t_w + t_k) + p_c \gamma t_c \\
 E &= G D \left(p_0 e + \frac{u}{B} + p_c \gamma\, t_p\right),\quad
-     e = \frac{t}{B} + t_p + \frac{w}{1 + B / n},\quad t_p = \frac{2 A r}{G F \gamma} \\
+     e = \frac{t}{B} + t_p + w\Bigl(0.3 + \frac{0.7}{1 + B / n}\Bigr),\quad
+     t_p = \frac{2 A r}{G F \gamma} \\
 t_w &= \frac{W}{T M \beta},\quad t_c = \frac{2 A B}{G F \gamma},\quad t_k = \frac{B k a}{G M} \\
 W &= b\,\bigl(A + (P - A)(1 - e^{-\eta B A / P})\bigr),\quad a = \sqrt{A / 10^9}
 \end{align}"""
@@ -47,7 +48,7 @@ PYTHON = '''def step(batch, gpus, active, params, weight_bytes, memory, flops, l
     busy = moving * (t_w * bandwidth + t_k) + computing * t_c * compute
     t = max(t, busy / max((cap or watts) / watts - static, 0.05))
     t_p = 2 * active * prefill / (gpus * flops * compute)
-    each = t / batch + t_p + prepare / (1 + batch / crowd)
+    each = t / batch + t_p + prepare * (0.3 + 0.7 / (1 + batch / crowd))
     energy = gpus * watts * (static * each + busy / batch + computing * compute * t_p)
     return t, energy, energy / each
 '''

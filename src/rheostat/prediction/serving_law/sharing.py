@@ -3,8 +3,9 @@
 A step may be slow on one type of server for reasons no law holds: its host runs without captured
 graphs, a kernel of one weight format is missing.  A measurement therefore says most about the same
 model on the same GPU under the same workload, less about its neighbours, least about the rest.
-Each parameter of the law, and the logarithm of what it leaves over, is a sum of independent normal
-deviations, one for each level below; two rows share a level as far as its covariance says.
+A hybrid's state is read as no cache is; models of one kind and size may be one network, tuned
+twice.  Each parameter of the law, and the logarithm of what it leaves over, is a sum of independent
+normal deviations, one for each level below; two rows share a level as far as its covariance says.
 
 Notation
 --------
@@ -21,15 +22,15 @@ from numpy.typing import NDArray
 
 from rheostat.prediction.serving_law.configurations import Array, Configurations
 
-GPUS, PLACEMENT_BATCH, SERVICE_BATCH = 1.4, 2.0, 1.5  # length scales in doublings
+GPUS, PLACEMENT_BATCH, SERVICE_BATCH, SIZE = 1.4, 2.0, 1.5, 0.5  # length scales in doublings
 
 PARAMETERS: Mapping[str, Mapping[str, float]] = {
-    "host": {"every": 0.7, "gpu": 0.5, "placement": 0.55, "placement, batch": 0.6, "run": 0.3,
-             "run, batch": 0.2},
-    "request": {"every": 0.9, "workload": 0.5, "placement": 0.5, "run": 0.5},
+    "host": {"every": 0.7, "gpu": 0.5, "placement": 0.55, "kind, placement": 0.3,
+             "placement, batch": 0.6, "run": 0.3, "run, batch": 0.2},
+    "request": {"every": 0.9, "kind": 0.5, "workload": 0.5, "placement": 0.5, "run": 0.5},
     "bandwidth": {"every": 0.15, "gpu": 0.1, "app": 0.15, "app, gpu": 0.1},
     "compute": {"every": 0.25, "gpu": 0.3, "app": 0.3},
-    "cache": {"every": 0.6, "app": 0.3, "workload": 0.6, "app, workload": 0.6},
+    "cache": {"every": 0.6, "kind": 0.6, "app": 0.3, "workload": 0.6, "app, workload": 0.6},
     "sync": {"every": 0.5, "gpu": 0.4, "app": 0.6},
     "exchange": {"every": 0.8, "gpu": 0.4, "app": 0.5},
     "experts": {"every": 0.3, "app": 0.5},
@@ -42,9 +43,9 @@ PARAMETERS: Mapping[str, Mapping[str, float]] = {
 }  # fmt: skip
 """Standard deviations of the log-parameters of `law`, level by level."""
 RESIDUALS: tuple[Mapping[str, float], ...] = (
-    {"app": 0.07, "run": 0.13, "run, batch": 0.085, "itself": 0.08},
-    {"app": 0.18, "run": 0.08, "run, batch": 0.065, "itself": 0.05},
-    {"app": 0.13, "run": 0.08, "run, batch": 0.03, "itself": 0.05},
+    {"size": 0.1, "app": 0.03, "run": 0.13, "run, batch": 0.085, "itself": 0.08},
+    {"size": 0.12, "app": 0.08, "run": 0.08, "run, batch": 0.065, "itself": 0.05},
+    {"size": 0.1, "app": 0.06, "run": 0.08, "run, batch": 0.03, "itself": 0.05},
 )
 """Of the logarithms of the time of a step, the energy per token and the power, beside the law."""
 TOGETHER = np.array([[1.0, 0.5, -0.3], [0.5, 1.0, 0.2], [-0.3, 0.2, 1.0]])
@@ -57,11 +58,15 @@ def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
     gpus = _near(a.gpus, b.gpus, GPUS) * _near(a.pp, b.pp, GPUS)
     # the format of the weights decides which kernels run, and how much the host has to do
     placement = gpu * workload * gpus * _same(a.weight_b, b.weight_b)
+    kind = _same(a.kind, b.kind)
+    size = kind * _near(a.params, b.params, SIZE) * _near(a.active, b.active, SIZE)
     run = app * gpu * workload * gpus
     alike = (_same(getattr(a, f), getattr(b, f)) for f in ("gpus", "pp", "ep", "batch", "cap_w"))
     return {
-        "every": np.ones((len(a), len(b))), "app": app, "gpu": gpu, "workload": workload,
+        "every": np.ones((len(a), len(b))), "kind": kind, "size": size, "app": app, "gpu": gpu,
+        "workload": workload,
         "app, gpu": app * gpu, "app, workload": app * workload, "placement": placement,
+        "kind, placement": kind * placement,
         "placement, batch": placement * _near(a.batch, b.batch, PLACEMENT_BATCH),
         "run": run, "run, batch": run * _near(a.batch, b.batch, SERVICE_BATCH),
         "itself": run * np.prod(list(alike), axis=0),
