@@ -20,11 +20,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from caps_lib.published import PUBLISHED, baselines
-
-from rheostat.core.vocabulary import table
-from rheostat.prediction.completion.alone import Corners, Line, Process, corners
-from rheostat.prediction.completion.evaluate import (
+from caps_lib.protocol import (
     CapProtocol,
     fills,
     marked,
@@ -33,6 +29,10 @@ from rheostat.prediction.completion.evaluate import (
     spaced,
     summary,
 )
+from caps_lib.published import PUBLISHED, baselines
+
+from rheostat.core.vocabulary import table
+from rheostat.prediction.completion.alone import Corners, Line, Process, corners
 from rheostat.prediction.completion.model import CapModel
 from rheostat.prediction.completion.table import CapTable, cap_table
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from coschedule_lib.ecosched_logs import measured_runs, queue_in_log, recorded_rows
+from coschedule_lib.learn_truth import learn_truth
 from coschedule_lib.log_replay import Recorded
 from nodecount_lib.section import replace_section
 
@@ -32,7 +33,6 @@ from rheostat.decision.coschedule.many_nodes import Matched
 from rheostat.decision.coschedule.queue_files import read_profiles
 from rheostat.decision.coschedule.shared_node import Node, NodeState, Tenant, Waiting
 from rheostat.recipes.ecosched import ANCHOR, IDLE_W, TOLERANCE, gain, make_policy
-from rheostat.simulation.coschedule.interference import learn_truth
 from rheostat.simulation.coschedule.node_simulation import run_queue
 
 ROOT = Path(__file__).parents[1]

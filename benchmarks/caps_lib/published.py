@@ -3,7 +3,7 @@
 The published system learns on known applications, profiles a new one at a few settings for seconds,
 infers speeds there from counters and fills in the others by neural collaborative filtering.  Here
 are its networks and its simpler baselines by name, and the protocol of its public notebooks
-(`PUBLISHED`), whose leaks `rheostat.prediction.completion.evaluate` closes one by one.  Ours is
+(`PUBLISHED`), whose leaks `caps_lib.protocol` closes one by one.  Ours is
 `rheostat.prediction.completion.mixture`, put to use by `rheostat.decision.caps`.
 
 References
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from caps_lib.classic import LowRank, Neighbours, TrainMean
-from rheostat.prediction.completion.evaluate import CapProtocol
+from caps_lib.protocol import CapProtocol
 
 PUBLISHED = CapProtocol(sweep_normalised=True, judged_on_tried=True, answer_key=True)
 

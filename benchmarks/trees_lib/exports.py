@@ -18,7 +18,7 @@ from rheostat.decision.policies.priority_functions import priority_function
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE
 from rheostat.training.distill.decision_states import DistillTrace, of_order, watched
-from rheostat.training.distill.fit_tree import rank_tree
+from rheostat.training.distill.fit_tree import SLOPES, grown, polishes, stakes_of
 from trees_lib.common import CANON, trace
 
 QUEUE, STATES, DECISIONS = 50, 100_000, 20_000
@@ -30,7 +30,9 @@ def exports(*, quick: bool = False) -> dict[str, Any]:
     trial, teacher = DistillTrace.of(jobs, CANON["KTH-SP2"][1]), priority_function("wfp3")
     start = trial.starts(batch_policy("wfp3+easy"))
     # six questions deep whatever that is good for: the most a decision can cost
-    tree = rank_tree(watched(trial, start, of_order(teacher), features=SITE, most=1000), 6)
+    states = watched(trial, start, of_order(teacher), features=SITE, most=1000)
+    matter = stakes_of(states)
+    tree = polishes(grown(states, 6, matter), states, matter, SLOPES)[-1]
     rng = np.random.default_rng(0)
     wait, request = (np.exp(rng.normal(8, 2, STATES)) for _ in range(2))
     procs = rng.integers(1, 101, STATES).astype(float)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from caps_lib.classic import TrainMean
+from caps_lib.protocol import CapProtocol, run_baseline, run_ours, summary
 
-from rheostat.prediction.completion.evaluate import CapProtocol, run_baseline, run_ours, summary
 from rheostat.prediction.completion.model import CapModel
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -11,8 +11,8 @@ from rheostat.decision.actuate.actuators import DeviceAddress
 from rheostat.decision.actuate.apply import CapChange, put_back
 from rheostat.decision.actuate.cap_files import AmdGpus, Powercap
 from rheostat.decision.actuate.cap_journal import CapEntry, CapJournal
-from rheostat.decision.actuate.emulated_nodes import rehearsal
 from rheostat.errors import DataError, MeterUnavailable
+from tests.decision.emulated_nodes import rehearsal
 
 
 def package(root, number, *, long="200000000", short="250000000", most="300000000"):

@@ -9,11 +9,11 @@ import pytest
 
 from rheostat.decision.actuate.apply import CapChange, CapChanges, apply, put_back, restore, steps
 from rheostat.decision.actuate.cap_journal import CapEntry, CapJournal
-from rheostat.decision.actuate.emulated_nodes import rehearsal
 from rheostat.decision.budget.cap_plan import CapPlan
 from rheostat.decision.coschedule.ecosched import EcoSched
 from rheostat.decision.coschedule.gpu_profiles import Mode
 from rheostat.decision.coschedule.shared_node import Node, NodeState, Tenant, Waiting
+from tests.decision.emulated_nodes import rehearsal
 
 NODE = Node(idle_w=50.0)
 

@@ -12,7 +12,6 @@ import pytest
 
 from rheostat.core.outcome import Outcome
 from rheostat.decision.actuate.actuators import DeviceAddress
-from rheostat.decision.actuate.emulated_nodes import rehearsal
 from rheostat.decision.actuate.prolog import scripts
 from rheostat.decision.actuate.watchdog import watch
 from rheostat.decision.budget.allocate import whole
@@ -29,6 +28,7 @@ from rheostat.decision.budget.standing import with_setting
 from rheostat.decision.coschedule.gpu_profiles import Mode, PredictedProfile
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.prediction.surface import Surface
+from tests.decision.emulated_nodes import rehearsal
 
 CAPS = np.array([[100.0], [200.0], [300.0]])
 

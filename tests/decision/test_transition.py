@@ -15,12 +15,12 @@ from rheostat.core.outcome import Outcome
 from rheostat.core.series import Series
 from rheostat.decision.actuate.apply import apply, restore, steps
 from rheostat.decision.actuate.cap_journal import CapJournal
-from rheostat.decision.actuate.emulated_nodes import EmulatedNodes, rehearsal
 from rheostat.decision.budget.cap_plan import CapPlan
 from rheostat.decision.budget.changing_budget import follow
 from rheostat.decision.budget.node_options import BudgetObjective
 from rheostat.decision.budget.nodes import fleet
 from rheostat.prediction.surface import Surface
+from tests.decision.emulated_nodes import EmulatedNodes, rehearsal
 
 LAG = 1.0
 watts = st.integers(5, 30).map(lambda w: 10.0 * w)

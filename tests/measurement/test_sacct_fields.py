@@ -29,8 +29,7 @@ def test_an_amount_is_a_number_with_a_power_of_its_base(text, base, value) -> No
     [(0, "00:00:00"), (59, "00:00:59"), (3661, "01:01:01"), (DAY, "1-00:00:00"),
      (DAY - 1, "23:59:59"), (0.5, "00:00:00.500000"), (2 * DAY + 7325, "2-02:02:05")],
 )  # fmt: skip
-def test_a_duration_is_spelled_as_slurm_does(value, text) -> None:
-    assert slurm.spell_seconds(value) == text
+def test_a_duration_is_read_as_slurm_spells_it(value, text) -> None:
     assert slurm.seconds(text) == value
 
 

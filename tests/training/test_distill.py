@@ -27,7 +27,7 @@ from rheostat.training.distill.decision_states import (
     watched,
 )
 from rheostat.training.distill.fidelity import certificate, loss
-from rheostat.training.distill.fit_tree import OUTER, places, polished, rank_tree, value_tree
+from rheostat.training.distill.fit_tree import OUTER, grown, places, polishes, stakes_of, value_tree
 from rheostat.training.distill.grow_tree import bent, cut, grow
 from rheostat.training.distill.slurm_weights import slurm_lines, weights_of
 from tests.simulation.conftest import trace
@@ -155,10 +155,10 @@ def test_two_slopes_tell_an_order_that_one_cannot():
     stub = cut(grow(states.features, states.x, states.value, np.ones(len(states.x)), 0), 0)
     alike = []
     for slopes in (1, 2):
-        tree = polished(stub, states, np.ones(len(states)), slopes=slopes)
+        tree = polishes(stub, states, np.ones(len(states)), slopes)[-1]
         alike.append(certificate(tree, test)["agreement"]["mean"])
     assert alike[1] > max(0.93, alike[0])
-    assert polished(stub, states, np.ones(len(states))).slope.shape == (1, 2)
+    assert polishes(stub, states, np.ones(len(states)), 2)[-1].slope.shape == (1, 2)
 
 
 def test_slopes_of_several_scales_add_up_to_a_quotient(monkeypatch):
@@ -176,7 +176,7 @@ def test_slopes_of_several_scales_add_up_to_a_quotient(monkeypatch):
     alike = []
     for outer in ((), OUTER):
         monkeypatch.setattr(fit, "OUTER", outer)
-        tree = polished(stub, states, np.ones(len(states)), slopes=6)
+        tree = polishes(stub, states, np.ones(len(states)), 6)[-1]
         alike.append(certificate(tree, test)["agreement"]["mean"])
     assert alike[1] > 0.95 > alike[0]
 
@@ -188,7 +188,10 @@ def test_a_decision_counts_as_much_as_is_at_stake():
     sign = np.repeat(np.where(np.arange(200) < 80, 9.0, -1.0), 2)
     two = np.arange(0, 400, 2)
     states = States((TreeFeature("a"),), x, two, np.full(200, 2), sign * x[:, 0], np.full(200, 2))
-    towards = [rank_tree(states, 0, stakes=s).predict([[1.0], [9.0]]) for s in (True, False)]
+    towards = [
+        polishes(grown(states, 0, matter), states, matter, 2)[-1].predict([[1.0], [9.0]])
+        for matter in (stakes_of(states), np.ones(len(states)))
+    ]
     assert towards[0][1] > towards[0][0]
     assert towards[1][1] < towards[1][0]
 

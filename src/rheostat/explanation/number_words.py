@@ -190,17 +190,6 @@ def share(ratio: float, digits: int = 0) -> str:
     return f"{100 * ratio:.{digits}f} %".replace("-", MINUS) if math.isfinite(ratio) else "-"
 
 
-def more_or_less(ratio: float, what: str) -> str:
-    """A relative change in words.
-
-    >>> more_or_less(0.27, "time"), more_or_less(-0.29, "energy"), more_or_less(0.001, "time")
-    ('27 % more time', '29 % less energy', 'the same time')
-    """
-    if abs(ratio) < 0.005:
-        return f"the same {what}"
-    return f"{abs(100 * ratio):.0f} % {'more' if ratio > 0 else 'less'} {what}"
-
-
 def setting_words(setting: Mapping[str, Any]) -> str:
     """A setting as people say it.
 
@@ -220,7 +209,7 @@ def setting_words(setting: Mapping[str, Any]) -> str:
     return ", ".join(said)
 
 
-def listed(names: Sequence[str], joiner: str = "and") -> str:
+def listed(names: Sequence[str]) -> str:
     """A list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed([])
@@ -230,4 +219,4 @@ def listed(names: Sequence[str], joiner: str = "and") -> str:
         return "nothing"
     if len(names) == 1:
         return names[0]
-    return f"{', '.join(names[:-1])} {joiner} {names[-1]}"
+    return f"{', '.join(names[:-1])} and {names[-1]}"

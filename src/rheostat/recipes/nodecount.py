@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -164,15 +163,3 @@ def model(
     if kind == "attention":
         return Surrogate("xgboost", embedding="attention", targets=targets, group_by=by, seed=seed)
     return Surrogate(kind, targets=targets, group_by=by, seed=seed)
-
-
-def reconstruction(
-    kind: str = "xgboost", *, embedding: str | None = "tabnet", seed: int = 0
-) -> Any:
-    """The paper's surrogate as far as it is public: embedding into a regressor, hard samples."""
-    from rheostat.prediction.loss_sampling import LossProportional
-    from rheostat.prediction.surrogate import Surrogate
-
-    return Surrogate(
-        kind, embedding=embedding, sample=LossProportional(), targets=TARGETS, seed=seed
-    )

@@ -38,19 +38,6 @@ def seconds(text: str) -> float | None:
     return float(days or 0) * 86400 + values[0] * 3600 + values[1] * 60 + values[2]
 
 
-def spell_seconds(value: float) -> str:
-    """``[D-]HH:MM:SS[.ffffff]``: the inverse of `seconds`.
-
-    >>> spell_seconds(93784.0), spell_seconds(1.5)
-    ('1-02:03:04', '00:00:01.500000')
-    """
-    micros = round(value * 1e6)
-    whole, fraction = divmod(micros, 1_000_000)
-    days, rest = divmod(whole, 86400)
-    clock = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
-    return (f"{days}-" if days else "") + clock + (f".{fraction:06d}" if fraction else "")
-
-
 def amount(text: str, base: int = 1024) -> float | None:
     """A number with a K, M, G, T suffix; None where it is not one.
 

@@ -46,19 +46,6 @@ def value_tree(states: States, depth: int, *, seed: int = 0) -> PriorityTree:
     return _converted(states, _grown(states.x, states.value, None, depth, 1, seed))
 
 
-def rank_tree(
-    states: States, depth: int, *, stakes: bool = True, polish: bool = True, most: int = GROWN_ON
-) -> PriorityTree:
-    """A sloped tree that puts first whom the teacher puts first.
-
-    ``stakes=False`` counts decisions alike, ``polish=False`` leaves the leaves as they grew;
-    ``most`` rows are grown on.
-    """
-    matter = stakes_of(states) if stakes else np.ones(len(states))
-    tree = grown(states, depth, matter, most=most)
-    return polished(tree, states, matter) if polish else tree
-
-
 def best_tree(
     states: States,
     held: States,
@@ -125,20 +112,14 @@ def _levelled(value: Array) -> Array:
     return result
 
 
-def polished(
-    tree: PriorityTree, states: States, matter: Array, *, slopes: int = SLOPES
-) -> PriorityTree:
+def polishes(tree: PriorityTree, states: States, matter: Array, slopes: int) -> list[PriorityTree]:
     """The same questions; values and slopes for which the teacher's order is likeliest.
 
     In each decision the first job is drawn with odds exp(value), then the second of those left
     (Plackett-Luce): a convex problem, as a job's value is linear in those of the leaves and their
-    slopes.  Then each leaf gets the slope along which that grows most, until it has ``slopes``.
+    slopes.  Then each leaf gets the slope along which that grows most, until it has ``slopes``: the
+    trees with one slope to a leaf, two, four, ...
     """
-    return polishes(tree, states, matter, slopes)[-1]
-
-
-def polishes(tree: PriorityTree, states: States, matter: Array, slopes: int) -> list[PriorityTree]:
-    """The same with one slope to a leaf, two, ... ``slopes``; from the second on, every second."""
     some = np.arange(0, len(states), -(-len(states.x) // POLISHED_ON))
     states, matter = states.only(some), matter[some]
     fit = Likelihood(states, matter)

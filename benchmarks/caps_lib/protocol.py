@@ -20,12 +20,10 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.outcome import Array
+from rheostat.decision.caps import LOSS, RISK
 from rheostat.prediction.completion.cap_choice import keep, next_try
 from rheostat.prediction.completion.model import CapModel
 from rheostat.prediction.completion.table import CapTable
-
-LOSS = 0.05
-RISK = 0.9
 
 
 @dataclass(frozen=True)
