@@ -21,11 +21,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from confounding_lib.confounded_site import PROXIES
 from confounding_lib.site import LIMIT, MENU, Case, Dials, scored
 from confounding_lib.targets import table, targets
 
 from rheostat.decision.decide import CONFIDENCE, Advice, decide
-from rheostat.measurement.synthetic.confounded import PROXIES
 from rheostat.prediction.effects import WithinApplication
 from rheostat.recipes.nodecount import model
 from rheostat.tradeoff.limits import MaxSlowdown

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # compiled engines are cached under XDG_CACHE_HOME, which every test replaces: compile once instead
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "rheostat-tests"))
+
+sys.path.append(str(Path(__file__).parents[1]))  # sites with known truth stand with the benchmarks
 
 import pytest
 from hypothesis import settings

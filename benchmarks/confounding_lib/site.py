@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
+from confounding_lib.confounded_site import ConfoundedSite, Month
 from rheostat.core.jobs import JobTable
 from rheostat.core.space import Knob, powers_of_two
 from rheostat.decision.decide import Advice
 from rheostat.decision.trial import plan_trial
-from rheostat.measurement.synthetic.confounded import ConfoundedSite, Month
 
 LIMIT = 1.25
 JOBS = 3000

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks.confounding_lib.confounded_site import ConfoundedSite
 from rheostat.cli import run
 from rheostat.decision.decide import decide
 from rheostat.decision.evidence import e_value, variation
@@ -13,7 +14,6 @@ from rheostat.decision.trial import plan_trial
 from rheostat.decision.trial_size import trial_size
 from rheostat.explanation.advice import explain_advice
 from rheostat.explanation.identification import identification_words
-from rheostat.measurement.synthetic.confounded import ConfoundedSite
 from rheostat.prediction.effects import WithinApplication
 from rheostat.tradeoff.limits import MaxSlowdown
 from rheostat.tradeoff.rules import Weighted

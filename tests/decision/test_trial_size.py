@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.confounding_lib.confounded_site import ConfoundedSite
 from rheostat.cli import run
 from rheostat.decision.trial import plan_trial
 from rheostat.decision.trial_size import trial_result, trial_size, with_trial
 from rheostat.errors import DataError
-from rheostat.measurement.synthetic.confounded import ConfoundedSite
 
 from rheostat import table  # isort: skip
 

@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.confounding_lib.confounded_site import PROXIES, ConfoundedSite
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import column
 from rheostat.measurement.synthetic.capped_runs import capped_runs
-from rheostat.measurement.synthetic.confounded import PROXIES, ConfoundedSite
 from rheostat.measurement.synthetic.counter_runs import apps, clocks, write_pcm
 from rheostat.measurement.synthetic.world import World
 from tests.measurement.exactly import refused

@@ -12,7 +12,7 @@ from rheostat.errors import FileKindError
 
 FORMAT, HEADER = "rheostat", "header.json"
 LOOKED_AT_B = 2**20
-MARKS = ((b"PAR1", "a parquet table"), (b"PK", "a zip"), (b"\x1f\x8b", "gzip"))
+BEGINNINGS = ((b"PAR1", "a parquet table"), (b"PK", "a zip"), (b"\x1f\x8b", "gzip"))
 UNREADABLE = (
     OSError, ValueError, KeyError, RecursionError, RuntimeError, NotImplementedError, EOFError,
     zipfile.BadZipFile, zlib.error,
@@ -70,7 +70,9 @@ def describe_file(path: str | Path) -> str:
         return f"a saved model of kind {kind}"
     with Path(path).open("rb") as file:
         start = file.read(LOOKED_AT_B)
-    return next((words for mark, words in MARKS if start.startswith(mark)), "") or _text(start)
+    return next((words for begin, words in BEGINNINGS if start.startswith(begin)), "") or _text(
+        start
+    )
 
 
 def _text(start: bytes) -> str:

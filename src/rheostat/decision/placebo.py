@@ -86,13 +86,6 @@ def placebos(
     -------
     tuple of Placebo
         Empty where the log has too few runs that follow one another.
-
-    Examples
-    --------
-    >>> from rheostat.measurement.synthetic.confounded import ConfoundedSite
-    >>> hidden = ConfoundedSite(seed=1, within=1.0).month(2000).run()
-    >>> [p.passes for p in placebos(hidden, "nodes", ["runtime_s"])]
-    [False]
     """
     frame = None if "submit_s" not in jobs.columns else numbered(jobs, knob)
     if frame is None:
