@@ -20,15 +20,41 @@ from rheostat.prediction.iteration_time.forecast import (
     IterationForecast,
     Surroundings,
 )
-from rheostat.prediction.iteration_time.interval import AdaptiveIntervals
+from rheostat.prediction.iteration_time.interval import OVERLAP, AdaptiveIntervals
 from rheostat.prediction.iteration_time.response import NeighbourResponse
 
 EXPERTS = ("last", "mean-10", "recent-median", "regime-median", "ewma", "pattern", "neighbours",
            "ports")  # fmt: skip
-RATE, SHARE = 0.5, 0.01
-"""Of the exponential weights; share that all experts get alike."""
+RATE, SHARE = 1.0, 0.01
+"""Of the exponential weights one step ahead, further ahead less as `OVERLAP` says; share that all
+experts get alike."""
 WORST = 4.0
 """Errors count at most so many scales, so that one change does not decide between experts."""
+
+
+BLUR = 1.0
+"""Width of what an expert stands for, in scales."""
+HALVINGS = 14
+
+
+def mixture_median(centres: Array, weights: Array, width: float) -> Array:
+    """Median of each row of a mixture of logistic distributions.
+
+    The mean where centres lie close together; where they do not, the side with more of the weight
+    decides, so a pattern is not answered half, and a strange answer of little weight moves nothing.
+
+    Examples
+    --------
+    >>> answers = np.array([[1.0, 1.0, 5.0], [1.0, 1.1, 1.2]])
+    >>> mixture_median(answers, np.array([[0.3, 0.3, 0.4]] * 2), 0.2).round(2).tolist()
+    [1.16, 1.11]
+    """
+    low, high = centres.min(axis=1), centres.max(axis=1)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        above = (weights * np.tanh((centres - middle[:, None]) / width)).sum(axis=1) > 0
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray(0.5 * (low + high))
 
 
 class AdaptiveForecaster:
@@ -131,7 +157,7 @@ class AdaptiveForecaster:
         """Weighted; the last iteration says nothing of a phase when some were not seen since."""
         weights = self.weights.copy()
         weights[:, 0] *= not self.skipped
-        return np.asarray((weights * said).sum(axis=1) / weights.sum(axis=1))
+        return mixture_median(said, weights, BLUR * self.scale)
 
     def _weigh(self, said: Array, z: float) -> None:
         """Each step ahead by its own errors; what was said h + 1 iterations ago is due now."""
@@ -141,6 +167,7 @@ class AdaptiveForecaster:
         due = np.array([self.asked[-1 - h][h] for h in range(n)])
         loss = np.abs(z - due) / self.scale
         loss = np.minimum(loss - loss.min(axis=1, keepdims=True), WORST)
-        moved = self.weights[:n] * np.exp(-RATE * loss)
+        rate = RATE / np.arange(1.0, n + 1.0)[:, None] ** OVERLAP
+        moved = self.weights[:n] * np.exp(-rate * loss)
         moved /= moved.sum(axis=1, keepdims=True)
         self.weights[:n] = (1.0 - SHARE) * moved + SHARE / len(EXPERTS)

@@ -20,7 +20,7 @@ counts for while it is learned."""
 DEGREES = 4.0
 """Of the Student t by which observations are weighed: one odd iteration moves little."""
 POWER = -(DEGREES + 1.0) / 2.0
-PRIOR = (0.3, 4.0)
+PRIOR = (0.03, 4.0)
 """Iterations of a phase that count for half its deviation: few where phases differ by much more
 than the noise (empirical Bayes, Efron and Morris 1973), worked out anew at every iteration, so that
 a pattern once recognised is used in full."""
@@ -28,6 +28,10 @@ MEMORY = 40.0
 """Iterations over which levels and phases forget."""
 FORGET = 0.99
 """Of the likelihoods by which periods are compared."""
+
+
+PENALTY = 0.1
+"""Log likelihood that a period must be ahead, for each phase that it has."""
 
 
 class CycleBank:
@@ -50,13 +54,13 @@ class CycleBank:
         self.unshrunk = np.zeros(shape)
         self.level = np.zeros(longest)
         self.scale = np.full(longest, 0.1)
-        self.score = np.log(0.9) * np.arange(longest)
+        self.score = np.zeros(longest)
         self.seen = self.total = 0
 
     @property
     def best(self) -> int:
         """Index of the period that is used."""
-        return int(np.argmax(self.score))
+        return int(np.argmax(self.score - PENALTY * self.periods))
 
     def deviation(self, steps: int, k: int) -> Array:
         """Medians of the deviation from the level for the next ``steps`` iterations, period k."""

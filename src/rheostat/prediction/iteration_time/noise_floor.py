@@ -72,6 +72,7 @@ def noise_floor(times: Array) -> Array:
     """
     z, parts = np.log(times), regimes(times)
     rules = [_around(z, parts, window, 1) for window in WINDOWS]
+    rules.append(_around(z, [slice(0, len(z))], 0, 1))  # single long iterations may look like cuts
     rules += [_around(z, parts, 5 * p, p) for p in range(2, min(LONGEST, len(z) // 3) + 1)]
     errors = np.array([np.mean(np.abs(np.exp(r) / times - 1.0)) for r in rules])
     errors[1:] /= CLEARLY

@@ -1,0 +1,117 @@
+"""Iteration times under changes of stated kinds: ours beside the last one, the median and the mean.
+
+    python benchmarks/network_changes.py [--json] [--seeds N] [--first SEED]
+
+Each scenario is a law from which 200 iteration times are drawn, with noise of 4 % on each.  Of a
+neighbour there are marks, as in a log, and no telemetry.  Rows are those of `network.py`, with the
+scenario as run.  Whatever of ours was chosen on such series was chosen on seeds from 100 on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+from network import every, show
+
+from rheostat.core.outcome import Array
+from rheostat.measurement.network.folder import NetworkRun
+from rheostat.measurement.network.network_jobs import NetworkJob
+
+ITERATIONS, USUAL_S, NOISE = 200, 3e-3, 0.04
+CHANGE = (60, 140)
+"""Iterations between which a neighbour begins or ends."""
+Law = Callable[[np.random.Generator, Array], tuple[Array, tuple[int, int] | None]]
+"""From iteration numbers to what each takes, and the iterations within which a neighbour runs."""
+
+
+def neighbour_starts(rng: np.random.Generator, at: Array) -> tuple[Array, tuple[int, int]]:
+    """From a drawn iteration on all take 1.2 to 2 times as long."""
+    begin = int(rng.integers(*CHANGE))
+    return np.where(at < begin, 1.0, rng.uniform(1.2, 2.0)), (begin, len(at))
+
+
+def neighbour_ends(rng: np.random.Generator, at: Array) -> tuple[Array, tuple[int, int]]:
+    """Until a drawn iteration all take 1.2 to 2 times as long."""
+    end = int(rng.integers(*CHANGE))
+    return np.where(at < end, rng.uniform(1.2, 2.0), 1.0), (0, end)
+
+
+def autocorrelated(rng: np.random.Generator, at: Array) -> Array:
+    """The logarithm is 0.7 of the one before and noise of 4 %."""
+    z = np.zeros(len(at))
+    for i in range(1, len(at)):
+        z[i] = 0.7 * z[i - 1] + rng.normal(0.0, 0.04)
+    return np.exp(z)
+
+
+def pattern(rng: np.random.Generator, at: Array) -> Array:
+    """Each 5th to 15th iteration takes 1.2 to 1.8 times as long."""
+    period = int(rng.integers(5, 16))
+    return np.where(at % period == period - 1, rng.uniform(1.2, 1.8), 1.0)
+
+
+def spikes(rng: np.random.Generator, at: Array) -> Array:
+    """3 % of the iterations take 1.5 to 4 times as long."""
+    return np.where(rng.random(len(at)) < 0.03, rng.uniform(1.5, 4.0, len(at)), 1.0)
+
+
+LAWS: dict[str, Law] = {
+    "steady": lambda rng, at: (np.ones(len(at)), None),
+    "neighbour-starts": neighbour_starts,
+    "neighbour-ends": neighbour_ends,
+    "unseen-start": lambda rng, at: (neighbour_starts(rng, at)[0], None),
+    "drift": lambda rng, at: (
+        np.exp(rng.choice([-1.0, 1.0]) * rng.uniform(0.3, 0.7) * at / len(at)), None),
+    "periodic-noise": lambda rng, at: (
+        1.0 + rng.uniform(0.1, 0.3) * np.sin(2 * np.pi * (at / rng.uniform(12.0, 60.0))), None),
+    "bursts-of-noise": lambda rng, at: (
+        1.0 + rng.uniform(0.2, 0.5) * (np.cumsum(rng.random(len(at)) < 1 / 25) % 2), None),
+    "rare-spikes": lambda rng, at: (spikes(rng, at), None),
+    "heavy-tails": lambda rng, at: (np.exp(0.03 * rng.standard_t(3, len(at))), None),
+    "pattern": lambda rng, at: (pattern(rng, at), None),
+    "random-walk": lambda rng, at: (np.exp(np.cumsum(rng.normal(0.0, 0.02, len(at)))), None),
+    "autocorrelated": lambda rng, at: (autocorrelated(rng, at), None),
+}  # fmt: skip
+
+
+def changing_run(name: str, seed: int) -> NetworkRun:
+    """A run of one rank, and of its neighbour's where the law has one."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    level, beside = LAWS[name](rng, np.arange(float(ITERATIONS)))
+    times = USUAL_S * level * np.exp(rng.normal(0.0, NOISE, ITERATIONS))
+    marks = USUAL_S + np.concatenate([[0.0], np.cumsum(times)])
+    rows = [(i, 0, 0, 0, t) for i, t in enumerate(marks.tolist())]
+    jobs = [NetworkJob(0, "app", (0,))]
+    if beside is not None:
+        step = USUAL_S * rng.uniform(0.5, 2.0)
+        ran = np.arange(marks[beside[0]], marks[beside[1]], step).tolist()
+        rows += [(i, 1, 1, 0, t) for i, t in enumerate(ran)]
+        jobs.append(NetworkJob(1, "neighbour", (1,)))
+    names = ("iteration", "terminal", "job", "rank", "time_s")
+    return NetworkRun(name, pl.DataFrame(rows, schema=names, orient="row"), tuple(jobs))
+
+
+def main() -> None:
+    """Rows of all laws and seeds."""
+    args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    args.add_argument("--json", action="store_true", help="one JSON document")
+    args.add_argument("--seeds", type=int, default=5, help="runs of each law")
+    args.add_argument("--first", type=int, default=0, help="the first seed")
+    given = args.parse_args()
+    rows: list[dict[str, Any]] = []
+    for name in LAWS:
+        for seed in range(given.first, given.first + given.seeds):
+            rows += every(changing_run(name, seed), seed, quick=True, only="app")
+    if given.json:
+        print(json.dumps({"rows": rows}))
+    else:
+        show(rows, [])
+
+
+if __name__ == "__main__":
+    main()
