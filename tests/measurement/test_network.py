@@ -140,7 +140,7 @@ DAMAGED = {
     "expected router records": header(104) + b"\0" * 104,
     "got 1 in 2": ONE + ONE,
     "expected routers 0 to 0": TWO,
-    "a negative one": router_record(0, 1e5, 7, -1),
+    "busy_s": router_record(0, 1e5, 7, -1),
 }
 
 
@@ -185,7 +185,7 @@ def test_marks_that_are_none_are_noted_and_the_median_of_the_ranks_is_the_applic
     finished, notes = read_iteration_log(tmp_path / "log")
     assert finished.height == 8
     assert [(n.count, n.rows) for n in notes] == [(2, (8, 10)), (1, (9,))]
-    iteration, when = application_marks(finished, 1)
+    iteration, when, _ = application_marks(finished, 1)
     assert iteration.tolist() == [0, 1]  # rank 2 had not finished the last one
     assert when == pytest.approx([1.000001e-3, 2.000001e-3])
 

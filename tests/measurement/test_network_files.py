@@ -143,7 +143,8 @@ SAMPLES = ("expected a sample of each of {} routers in each of {} windows, got {
     ((ROUTER, record(1, 2.0, 2)), SAMPLES.format(2, 2, 2, 2)),
     ((ROUTER, record(1, 1.0, 2), record(0, 2.0, 2)), SAMPLES.format(2, 2, 3, 3)),
     ((record(0, 1.0, 2), record(2, 1.0, 2)), "expected routers 0 to 1, got 2"),
-    ((record(0, 1.0, 2, seed=-1),), "expected numbers from 0, got a negative one or none"),
+    ((record(0, 1.0, 2, seed=-1),), "expected numbers from 0, got -1e-06 in window 0, router 0, "
+     "port 0 (busy_s), and 7 more; windows may be left out"),
 ])  # fmt: skip
 def test_what_is_wrong_with_telemetry_is_said_with_its_byte(tmp_path, parts, said):
     refused(lambda: telemetry(tmp_path / "s", *parts), said)
@@ -170,7 +171,8 @@ def test_without_routers_the_records_that_there_are_are_named(tmp_path, sizes, r
 
 
 FOUR = np.zeros((2, 1, 1, 5))
-NEGATIVE = "expected numbers from 0, got a negative one or none"
+ODD = ("expected numbers from 0, got {} in window 0, router 0, port 0 ({}), and 1 more; windows "
+       "may be left out")  # fmt: skip
 
 
 @pytest.mark.parametrize(("end_s", "values", "said"), [
@@ -183,8 +185,8 @@ NEGATIVE = "expected numbers from 0, got a negative one or none"
     ([1, np.nan], FOUR, "expected windows in ascending order of time"),
     ([1, np.inf], FOUR, "expected windows in ascending order of time"),
     ([3, 4, 1], np.zeros((3, 1, 1, 5)), "expected windows in ascending order of time"),
-    ([1, 2], FOUR - np.array([0, 0, 1e-9, 0, 0]), NEGATIVE),
-    ([1, 2], FOUR + np.array([0, np.nan, 0, 0, 0]), NEGATIVE),
+    ([1, 2], FOUR - np.array([0, 0, 1e-9, 0, 0]), ODD.format(-1e-09, "stalled_chunks")),
+    ([1, 2], FOUR + np.array([0, np.nan, 0, 0, 0]), ODD.format("nan", "traffic_b")),
 ])  # fmt: skip
 def test_series_that_are_none_are_refused(end_s, values, said):
     refused(lambda: series(end_s, values), said)
@@ -233,14 +235,14 @@ def test_marks_are_kept_once_and_every_odd_line_is_noted(tmp_path):
                                (1, 11, 0, 1, 4e-3), (0, 12, 1, 2, 3e-3)]  # fmt: skip
     assert notes == [Note("the line is no iteration mark", (3, 4, 5), 3, dropped=True),
                      Note("the mark is there before", (2,), 1, dropped=True)]  # fmt: skip
-    iteration, when = application_marks(finished, 0)
+    iteration, when, _ = application_marks(finished, 0)
     assert (iteration.tolist(), when.tolist()) == ([0, 1], [0.5e-3, 3e-3])
     _, notes = read_iteration_log(written(tmp_path / "log", mark(0, 0, 1)))
     assert notes == []
     refused(
         lambda: read_iteration_log(written(tmp_path / "log", "a\nb\n")),
-        "expected lines ITERATION i node n job j rank r time ns",
-        "got none in 2 lines",
+        "expected lines ITERATION i node n job j rank r time ns, got none in 2 lines of text that "
+        "begins with 'a'; a table is named iterations.csv",
     )
 
 

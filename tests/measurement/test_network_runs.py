@@ -64,6 +64,75 @@ def test_a_gap_leaves_the_longest_stretch_and_no_whole_iteration_leaves_none(tmp
     assert (run.mark_s("job-0").tolist(), run.ended_s("job-0")) == ([], np.inf)
 
 
+def test_marks_of_single_ranks_may_be_missing_but_not_those_of_most(tmp_path):
+    """Rank 3 falls silent for good, rank 1 has two holes, rank 2 has not come to the last one."""
+    gone = {(i, 3) for i in range(4, 12)} | {(2, 1), (6, 1), (11, 2)}
+    lines = [mark(i, r, 1e6 * (i + 1) + r) for i in range(12) for r in range(5)
+             if (i, r) not in gone]  # fmt: skip
+    run = run_of(tmp_path, *lines)
+    assert run.mark_s("job-0") == pytest.approx(1e-3 * np.arange(1, 12), rel=1e-4)
+    (note,) = run.notes
+    assert note == Note("job-0: marks of single ranks are missing, the median of the others is "
+                        "used", (), 9)  # fmt: skip
+    assert run.ended_s("job-0") == np.inf
+
+
+def test_a_clock_in_seconds_is_refused_and_one_beside_other_telemetry_noted(tmp_path):
+    refused(lambda: run_of(tmp_path, *[mark(i, 0, 0.003 * (i + 1)) for i in range(4)]),
+            "job-0: expected marks in ns, got a median iteration of 0.003 ns; a table may have "
+            "another unit (time_s)")  # fmt: skip
+    conf = {"net": CONF, "wl": "1 a 0 0\n", "alloc": "3\n"}
+    lines = [mark(i, 0, 1e6 * (i + 1)) for i in range(4)]
+    run_of(tmp_path, *lines, **conf)
+    for end_s, said in ((2e-3, "telemetry ends at 0.002 s, marks at 0.004 s"), (4e-3, None),
+                        (0.5, "telemetry goes on to 0.5 s, marks end at 0.004 s")):  # fmt: skip
+        whole = series([end_s / 2, end_s], np.ones((2, 6, 3, 5)))
+        write_ports(tmp_path / "ports.npz", whole)
+        notes = read_network_run(tmp_path).notes
+        assert [n.message.split(":")[0] for n in notes] == ([said] if said else [])
+
+
+TABLES = {
+    "iteration,app,runtime_ms\n0,a,1\n1,a,2\n0,b,4\n2,a,3\n": {"a": [1, 2, 3], "b": [4]},
+    "time_us;job\n1000;1\n3000;1\n3500;1\n": {"job-1": [2, 0.5]},
+    "rank,duration_s\n0,0.001\n1,0.001\n0,0.002\n1,0.002\n": {"job-0": [1, 2]},
+}
+
+
+@pytest.mark.parametrize("text", TABLES)
+def test_a_table_alone_is_a_run_in_its_own_unit(tmp_path, text):
+    table = written(tmp_path / "iterations.csv", text)
+    for run in (read_network_run(table), read_network_run(tmp_path)):
+        assert {a: run.iteration_s(a) for a in run.applications} == {
+            a: pytest.approx(1e-3 * np.array(ms)) for a, ms in TABLES[text].items()}  # fmt: skip
+    assert read_network_run(table).name == "iterations"
+
+
+def test_what_a_table_lacks_is_said(tmp_path):
+    def table(text):
+        return lambda: read_network_run(written(tmp_path / "iterations.csv", text))
+
+    columns = ("expected one column time_s (when an iteration ended) or runtime_s (how long it "
+               "took), or with _ms, _us, _ns, got ")  # fmt: skip
+    refused(table("rank,time\n0,5\n"), columns + "rank, time in text that begins with 'rank,time'")
+    refused(table("time_s,runtime_s\n1,5\n"), columns + "time_s, runtime_s")
+    refused(table("rank,time_s\n-1,5\n"), "rank: expected counts from 0, got others, too")
+    refused(table("time_s\nnan\n"), "expected numbers from 0 in time_s, got none")
+    refused(table("time_s\n3\n2\n"), "time_s: expected when each iteration ended, ascending, got "
+            "times that go back; how long each took belongs into runtime_s")  # fmt: skip
+    run = table("iteration,time_s\n0,1\n0,2\n1,nan\n2,3\n")()
+    assert [(n.message, n.count) for n in run.notes[:2]] == [
+        ("the row has no time", 1), ("the iteration is there before", 1)]  # fmt: skip
+    written(tmp_path / "net.conf", CONF)
+    refused(lambda: read_network_run(tmp_path), "expected the terminal of each rank (a column "
+            "terminal, or wl.conf and alloc.conf) beside net.conf")  # fmt: skip
+    written(tmp_path / "iterations.csv", "app,time_s\na,1\n")
+    for name, text in (("wl.conf", "1 a 0 0\n"), ("alloc.conf", "3\n")):
+        written(tmp_path / name, text)
+    refused(lambda: read_network_run(tmp_path), "expected the column job in the table of "
+            "iterations, as wl.conf names applications, got app")  # fmt: skip
+
+
 WORK = "1 a 0 0\n1 a 0 0\n1 b 0 0\n1 noise 0 5\n"
 
 
@@ -86,14 +155,14 @@ def test_two_jobs_of_one_name_are_told_apart_and_noise_has_no_marks(tmp_path):
 def test_telemetry_of_a_run_has_the_routers_of_its_network(tmp_path):
     conf = {"net": CONF, "wl": "1 a 0 0\n", "alloc": "3\n"}
     run = run_of(tmp_path, mark(0, 0, 1e6), **conf)
-    whole = series([0.5], np.ones((1, 6, 3, 5)))
+    whole = series([0.05], np.ones((1, 6, 3, 5)))
     write_ports(tmp_path / "ports.npz", whole)
     written(tmp_path / "dragonfly-link-stats", "0 T 1 R CN 5 2 3\nodd\n")
     run = read_network_run(tmp_path)
     assert run.notes == (Note("the line is no link", (1,), 1, dropped=True),)
     facts = run.summary()
     assert (facts["windows"], facts["links"]) == (
-        {"count": 1, "window_s": pytest.approx(0.5), "traffic_b": 18.0, "stalled_chunks": 18.0},
+        {"count": 1, "window_s": pytest.approx(0.05), "traffic_b": 18.0, "stalled_chunks": 18.0},
         1,
     )
     assert read_network_run(tmp_path, ports=False).ports is None
@@ -111,11 +180,24 @@ def test_telemetry_of_a_run_has_the_routers_of_its_network(tmp_path):
 
 def test_a_folder_that_is_none_is_named_for_what_it_is(tmp_path):
     file = written(tmp_path / "f", "word")
-    logs = "iterations.txt.gz, iterations.txt, iteration-logs/pe=*.txt"
+    logs = ("iterations.txt.gz, iterations.txt, iterations.csv, iterations.csv.gz, "
+            "iterations.parquet, iteration-logs/pe=*.txt")  # fmt: skip
     refused(lambda: read_network_run(tmp_path), f"expected an iteration log ({logs}), got none")
-    for path, what in ((file, "text that begins with 'word'"), (tmp_path / "no", "nothing there")):
-        refused(lambda path=path: read_network_run(path),
-                "expected a folder of a simulated run, got " + what)  # fmt: skip
+    kinds = "a folder of a simulated run, an iteration log of CODES, or a table (.csv, .parquet)"
+    refused(lambda: read_network_run(file), f"expected {kinds}, got text that begins with 'word'")
+    refused(lambda: read_network_run(tmp_path / "no"),
+            "expected a folder of a simulated run, got nothing there")  # fmt: skip
+
+
+def test_a_log_alone_is_a_run_and_a_folder_has_its_name_wherever_one_stands(tmp_path, monkeypatch):
+    lines = "\n".join(["odd", *[mark(i, 0, 1e6 * (i + 1)) for i in range(3)]])
+    run = read_network_run(written(tmp_path / "iterations.txt", lines))
+    assert (run.name, run.iteration_s("job-0").tolist()) == (
+        "iterations",
+        pytest.approx([1e-3] * 2),
+    )
+    monkeypatch.chdir(tmp_path)
+    assert read_network_run(".").name == tmp_path.name
 
 
 # --- generated runs ----------------------------------------------------------------------------

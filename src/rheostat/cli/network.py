@@ -22,7 +22,7 @@ Folder = Annotated[
     Path,
     typer.Argument(
         help="Folder of a simulated run: an iteration log, and what there is of net.conf, wl.conf, "
-        "alloc.conf and port telemetry.",
+        "alloc.conf and port telemetry. Or a file: a log or a CSV of iteration times alone.",
         metavar="FOLDER",
     ),
 ]
@@ -182,8 +182,10 @@ def _apps(run: NetworkRun, wanted: list[str] | None) -> list[str]:
     if odd := [a for a in wanted or [] if a not in known]:
         raise DataError("--app", [f"expected {', '.join(known)}, got {a}" for a in odd])
     long = [a for a in known if len(run.iteration_s(a)) >= LEAST]
-    if not (apps := wanted or long):
-        raise DataError(run.name, [f"no application has {LEAST} iterations or more"])
+    if not (apps := list(dict.fromkeys(wanted or long))):
+        counts = ", ".join(f"{a} with {len(run.iteration_s(a))}" for a in known)
+        raise DataError(run.name, [
+            f"expected an application of {LEAST} iterations or more, got {counts}"])  # fmt: skip
     for app in () if wanted else (a for a in known if a not in long):
         tell(f"{app} is left out: expected {LEAST} iterations, got {len(run.iteration_s(app))}")
     return apps

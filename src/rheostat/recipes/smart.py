@@ -85,9 +85,9 @@ class NetworkWatch:
 
     def at(self, moment_s: float) -> Surroundings:
         """What was known then."""
-        windows = 0
-        if self.run.ports is not None:
-            windows = int(np.searchsorted(self.run.ports.end_s, moment_s, side="right"))
+        windows, ports = 0, self.run.ports
+        if ports is not None and moment_s < ports.end_s[-1] + WINDOWS * ports.window_s:
+            windows = int(np.searchsorted(ports.end_s, moment_s, side="right"))
         shares = self._shares(windows)
         neighbours = tuple(
             _neighbour(o, finished, self.ended[o], moment_s, shares.get(o, np.nan))

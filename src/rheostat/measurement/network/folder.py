@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.file_kinds import describe_file
+from rheostat.core.file_kinds import describe_file, other_kind
 from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.measurement.network.dragonfly import Dragonfly, read_dragonfly
-from rheostat.measurement.network.iteration_log import application_marks, read_iteration_log
+from rheostat.measurement.network.iteration_log import (
+    application_marks,
+    looks_like_log,
+    read_iteration_log,
+)
+from rheostat.measurement.network.iteration_table import NOWHERE, is_table, read_iteration_table
 from rheostat.measurement.network.link_statistics import read_link_statistics
 from rheostat.measurement.network.model_statistics import read_model_statistics
 from rheostat.measurement.network.network_jobs import NetworkJob, jobs_by_name, read_network_jobs
-from rheostat.measurement.network.port_series import PortSeries, read_ports
+from rheostat.measurement.network.port_series import NS, PortSeries, read_ports
 
-LOGS, LOG_PER_PROCESS = ("iterations.txt.gz", "iterations.txt"), "iteration-logs/pe=*.txt"
+LOGS = ("iterations.txt.gz", "iterations.txt", "iterations.csv", "iterations.csv.gz",
+        "iterations.parquet")  # fmt: skip
+LOG_PER_PROCESS = "iteration-logs/pe=*.txt"
 PORTS = ("ports.npz",)
 BINARIES = ("ross-stats-analysis-lps.bin.gz", "ross-stats-analysis-lps.bin",
             "st/ross-stats-analysis-lps.bin")  # fmt: skip
@@ -30,6 +38,9 @@ LINKS = ("dragonfly-link-stats", "dragonfly-link-stats.csv")
 ENDED_EARLY = 3
 """An application ended, rather than was cut off with the run, if the run went on for so many of its
 iterations."""
+
+OTHER_UNIT = 100.0
+"""Times that telemetry goes on after the last mark, from which the two may differ in their unit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,23 +83,43 @@ class NetworkRun:
         """
         return max(self._stretches(app), key=len)
 
+    @cached_property
+    def _of_ranks(self) -> dict[str, tuple[Array, Array, int]]:
+        """`application_marks` by application."""
+        return {a: application_marks(self.finished, j.job) for a, j in self.applications.items()}
+
     def _stretches(self, app: str) -> list[Array]:
         """Marks of an application, cut where some are missing."""
-        iteration, when = application_marks(self.finished, self.applications[app].job)
+        iteration, when, _ = self._of_ranks[app]
         return np.split(when, np.flatnonzero(np.diff(iteration) != 1) + 1)
 
     def checked(self) -> NetworkRun:
-        """With a note where marks are missing.
+        """With notes where marks, or telemetry of the time of some, are missing.
 
         Raises
         ------
         DataError
-            An iteration ended no later than the one before it.
+            An iteration ended no later than the one before it, or iterations take less than a
+            nanosecond: the clock has another unit.
         """
-        notes, problems = [], []
+        notes, problems = [*self._without_telemetry()], []
         for app in self.applications:
             stretches = self._stretches(app)
             when = np.concatenate(stretches)
+            if 0.0 < (usual := _median(np.diff(when)) or 0.0) < NS:
+                problems.append(
+                    f"{app}: expected marks in ns, got a median iteration of "
+                    f"{usual / NS:.2g} ns; a table may have another unit (time_s)"
+                )
+            if missing := self._of_ranks[app][2]:
+                notes.append(
+                    Note(
+                        f"{app}: marks of single ranks are missing, the median of the "
+                        "others is used",
+                        (),
+                        missing,
+                    )
+                )
             problems += [f"{app}: expected iterations one after the other, got one that ended at "
                          f"{b:.9g} s, after one at {a:.9g} s" for a, b in pairwise(when.tolist())
                          if b <= a][:1]  # fmt: skip
@@ -99,6 +130,18 @@ class NetworkRun:
         if problems:
             raise DataError(self.name, problems)
         return replace(self, notes=(*self.notes, *notes))
+
+    def _without_telemetry(self) -> Iterator[Note]:
+        """A note where telemetry and marks are not of the same time."""
+        if self.ports is None:
+            return
+        end = float(self.ports.end_s[-1])
+        if end + self.ports.window_s < self.end_s:
+            yield Note(f"telemetry ends at {end:.6g} s, marks at {self.end_s:.6g} s: nothing is "
+                       "known of the ports after it", (), 0)  # fmt: skip
+        if end > OTHER_UNIT * self.end_s:
+            yield Note(f"telemetry goes on to {end:.6g} s, marks end at {self.end_s:.6g} s: are "
+                       "both in ns?", (), 0)  # fmt: skip
 
     def iteration_s(self, app: str) -> Array:
         """Seconds between the marks of an application."""
@@ -161,7 +204,8 @@ def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
     ----------
     folder
         Holds an iteration log (``iterations.txt.gz``, or ``iteration-logs/pe=0.txt`` and those of
-        the other processes of a parallel simulation), and what there is of ``net.conf``,
+        the other processes of a parallel simulation, or a table, see `read_iteration_table`), or is
+        a table or a log itself; and what there is of ``net.conf``,
         ``wl.conf`` with ``alloc.conf``, port telemetry (``ports.npz`` or
         ``ross-stats-analysis-lps.bin``) and ``dragonfly-link-stats``.
     ports
@@ -173,20 +217,38 @@ def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
         There is no iteration log, or a file is damaged or does not agree with another.
     """
     folder = Path(folder)
+    if folder.is_file():
+        return _log_alone(folder)
     if not folder.is_dir():
         what = f"expected a folder of a simulated run, got {describe_file(folder)}"
         raise DataError(str(folder), [what])
     if not (logs := iteration_logs(folder)):
         expected = ", ".join((*LOGS, LOG_PER_PROCESS))
         raise DataError(str(folder), [f"expected an iteration log ({expected}), got none"])
-    finished, notes = read_iteration_log(*logs)
+    finished, notes = _marked(logs)
     network = read_dragonfly(folder / "net.conf") if (folder / "net.conf").exists() else None
     jobs = _jobs(folder, finished, network)
     links = _first(folder, LINKS)
     frame, more = read_link_statistics(links) if links is not None else (None, [])
     series = _ports(folder, network) if ports else None
-    run = NetworkRun(folder.name, finished, jobs, network, series, frame, (*notes, *more))
+    run = NetworkRun(folder.resolve().name, finished, jobs, network, series, frame, (*notes, *more))
     return run.checked()
+
+
+def _log_alone(path: Path) -> NetworkRun:
+    """A run of which nothing but its iteration log or table is there."""
+    if not is_table(path) and not looks_like_log(path):
+        kinds = (
+            "a folder of a simulated run, an iteration log of CODES, or a table (.csv, .parquet)"
+        )
+        raise other_kind(path, kinds)
+    finished, notes = _marked([path])
+    jobs = _jobs(path, finished, None)
+    return NetworkRun(path.name.partition(".")[0], finished, jobs, notes=tuple(notes)).checked()
+
+
+def _marked(logs: Sequence[Path]) -> tuple[pl.DataFrame, list[Note]]:
+    return read_iteration_table(logs[0]) if is_table(logs[0]) else read_iteration_log(*logs)
 
 
 def iteration_logs(folder: Path) -> list[Path]:
@@ -208,21 +270,37 @@ def _jobs(
 ) -> tuple[NetworkJob, ...]:
     files = [folder / "wl.conf", folder / "alloc.conf"]
     if all(f.exists() for f in files):
+        if "app" in finished.columns:
+            raise DataError(
+                str(folder),
+                [
+                    "expected the column job in the table of iterations, as "
+                    "wl.conf names applications, got app"
+                ],
+            )
         jobs = read_network_jobs(*files)
     else:
         own = finished.unique(["job", "rank"]).sort("job", "rank")
         jobs = tuple(
-            NetworkJob(int(str(k[0])), f"job-{k[0]}", tuple(g["terminal"]))
+            NetworkJob(int(str(k[0])), _app(k[0], g), tuple(g["terminal"]))
             for k, g in own.group_by("job", maintain_order=True)
         )
     problems = []
     if odd := sorted(set(finished["job"].unique()) - {j.job for j in jobs}):
         problems.append(f"the iteration log names jobs {odd[:5]}, wl.conf has {len(jobs)}")
-    if network is not None and max(t for j in jobs for t in j.terminals) >= network.terminals:
+    terminals = [t for j in jobs for t in j.terminals]
+    if network is not None and min(terminals) == NOWHERE:
+        problems.append("expected the terminal of each rank (a column terminal, or wl.conf and "
+                        "alloc.conf) beside net.conf")  # fmt: skip
+    if network is not None and max(terminals) >= network.terminals:
         problems.append(f"alloc.conf names terminals beyond the {network.terminals} of net.conf")
     if problems:
         raise DataError(str(folder), problems)
     return jobs
+
+
+def _app(job: object, own: pl.DataFrame) -> str:
+    return str(own["app"][0]) if "app" in own.columns else f"job-{job}"
 
 
 def _ports(folder: Path, network: Dragonfly | None) -> PortSeries | None:

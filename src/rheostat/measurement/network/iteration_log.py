@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from rheostat.core.file_kinds import describe_file
 from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
@@ -18,6 +22,17 @@ LINE = (
 )
 NAMES = ("iteration", "terminal", "job", "rank", "time_s")
 NS = 1e-9
+LOOKED_AT = 1000
+"""Lines of a file among which there must be a mark, for it to be a log."""
+SILENT = 3
+"""Iterations at the end of a run that a rank may be behind because the run was stopped."""
+
+
+def looks_like_log(path: Path) -> bool:
+    """Whether a file, plain or gzip, has a mark among its first lines."""
+    with suppress(DataError):
+        return any(re.match(LINE, text) for _, text in islice(Records(path), LOOKED_AT))
+    return False
 
 
 def read_iteration_log(*paths: str | Path) -> tuple[pl.DataFrame, list[Note]]:
@@ -66,8 +81,9 @@ def read_iteration_log(*paths: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     )
     good = frame.filter(pl.col("time_s").is_finite() & (pl.col("time_s") >= 0))
     if not good.height:
-        raise DataError(str(paths[0]), ["expected lines ITERATION i node n job j rank r time ns",
-                                    f"got none in {frame.height} lines"])  # fmt: skip
+        got = f"{frame.height} lines of {describe_file(paths[0])}; a table is named iterations.csv"
+        expected = "lines ITERATION i node n job j rank r time ns"
+        raise DataError(str(paths[0]), [f"expected {expected}, got none in {got}"])
     notes = [n for lines in records for n in lines.notes]
     if odd := sorted(set(frame["row"]) - set(good["row"])):
         notes.append(note_rows("the line is no iteration mark", odd, dropped=True))
@@ -78,11 +94,12 @@ def read_iteration_log(*paths: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     return ordered, notes
 
 
-def application_marks(finished: pl.DataFrame, job: int) -> tuple[Array, Array]:
+def application_marks(finished: pl.DataFrame, job: int) -> tuple[Array, Array, int]:
     """When an application finished each iteration: the median over its ranks.
 
     Ranks of one application differ by 0.1 to 1 % within an iteration, so one series per
-    application holds what can be known of all of them.
+    application holds what can be known of all of them, and those that are there stand for a few
+    whose marks are not.
 
     Parameters
     ----------
@@ -94,15 +111,20 @@ def application_marks(finished: pl.DataFrame, job: int) -> tuple[Array, Array]:
     Returns
     -------
     iteration, time_s
-        Iterations that every rank finished, ascending; one that only some ranks had finished when
-        the run was stopped is left out.
+        Iterations that more than half of the ranks finished, ascending, up to the last that all
+        ranks finished which had not fallen silent more than `SILENT` iterations before the end.
+    missing
+        Marks of single ranks that are not there in these iterations.
     """
     own = finished.filter(pl.col("job") == job)
-    ranks = own["rank"].n_unique()
+    last = own.group_by("rank").agg(pl.col("iteration").max())["iteration"].to_numpy()
+    end = int(last[last >= last.max() - SILENT].min())
     done = (
-        own.group_by("iteration")
+        own.filter(pl.col("iteration") <= end)
+        .group_by("iteration")
         .agg(pl.col("time_s").median(), pl.len().alias("ranks"))
-        .filter(pl.col("ranks") == ranks)
+        .filter(2 * pl.col("ranks") > len(last))
         .sort("iteration")
     )
-    return done["iteration"].to_numpy(), np.asarray(done["time_s"].to_numpy(), float)
+    missing = done.height * len(last) - int(done["ranks"].sum())
+    return done["iteration"].to_numpy(), np.asarray(done["time_s"].to_numpy(), float), missing

@@ -48,8 +48,13 @@ class PortSeries:
             )
         elif not np.isfinite(self.end_s).all() or not (np.diff(self.end_s) > 0).all():
             problems.append("expected windows in ascending order of time")
-        elif not np.isfinite(self.values).all() or (self.values < 0).any():
-            problems.append("expected numbers from 0, got a negative one or none")
+        elif (odd := ~(np.isfinite(self.values) & (self.values >= 0))).any():
+            window, router, port, quantity = np.argwhere(odd)[0]
+            problems.append(
+                f"expected numbers from 0, got {self.values[window, router, port, quantity]:g} in "
+                f"window {window}, router {router}, port {port} ({QUANTITIES[quantity]}), and "
+                f"{odd.sum() - 1:,} more; windows may be left out"
+            )
         if problems:
             raise DataError("port series", problems)
 

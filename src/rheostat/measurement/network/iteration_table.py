@@ -1,0 +1,129 @@
+"""Iteration times as a table: a CSV of one's own instead of a log of CODES.
+
+One column says either when an iteration ended (``time_s``) or how long it took (``runtime_s``,
+``iteration_time_s``, ``duration_s``); ``_ms``, ``_us`` and ``_ns`` are other units.  There may also
+be ``iteration``, ``app`` or ``job``, ``rank``, and ``terminal`` (or ``node``, as CODES names it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from rheostat.core.file_kinds import describe_file
+from rheostat.core.jobs import Note
+from rheostat.errors import DataError
+from rheostat.measurement.checks import note_rows
+from rheostat.measurement.tables import read_table
+
+TABLES = (".csv", ".csv.gz", ".parquet")
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+ENDED = {f"time_{u}": f for u, f in UNITS.items()}
+TOOK = {f"{n}_{u}": f for n in ("runtime", "iteration_time", "duration") for u, f in UNITS.items()}
+COUNTS = {"iteration": ("iteration",), "job": ("job",), "rank": ("rank",),
+          "terminal": ("terminal", "node")}  # fmt: skip
+NOWHERE = -1
+"""Terminal of a rank of which none is named."""
+
+
+def is_table(path: Path) -> bool:
+    """Whether the name says that a file is a table."""
+    return path.name.lower().endswith(TABLES)
+
+
+def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
+    r"""Marks from a table.
+
+    Parameters
+    ----------
+    path
+        CSV, plain or gzip, or parquet.
+
+    Returns
+    -------
+    frame
+        As `read_iteration_log` returns it, with ``app`` where the table names applications.  Where
+        rows say how long iterations took, the first began at 0, which is a mark of its own.
+    notes
+        Rows without a time, and rows of an iteration that is there before, left out.
+
+    Raises
+    ------
+    DataError
+        No column, or several, say when an iteration ended or how long it took, or counts are none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "iterations.csv"
+    >>> _ = file.write_text("iteration,runtime_ms\n0,2\n1,3\n")
+    >>> read_iteration_table(file)[0]["time_s"].to_list()
+    [0.0, 0.002, 0.005]
+    """
+    raw = read_table(path)
+    raw = raw.rename({n: n.strip().lower() for n in raw.columns})
+    timed = [n for n in raw.columns if n in ENDED or n in TOOK]
+    if len(timed) != 1:
+        got = ", ".join(timed) or f"{', '.join(raw.columns[:8])} in {describe_file(path)}"
+        raise DataError(str(path), [
+            "expected one column time_s (when an iteration ended) or runtime_s (how long it took), "
+            f"or with _ms, _us, _ns, got {got[:300]}"])  # fmt: skip
+    frame = _typed(path, raw, timed[0]).with_row_index("row")
+    good = frame.filter(pl.col("time_s").is_finite() & (pl.col("time_s") >= 0))
+    notes = []
+    if odd := sorted(set(frame["row"]) - set(good["row"])):
+        notes.append(note_rows("the row has no time", odd, dropped=True))
+    once = good.unique(["job", "iteration", "rank"], keep="first", maintain_order=True)
+    if twice := sorted(set(good["row"]) - set(once["row"])):
+        notes.append(note_rows("the iteration is there before", twice, dropped=True))
+    if not once.height:
+        raise DataError(str(path), [f"expected numbers from 0 in {timed[0]}, got none"])
+    ordered = once.drop("row").sort("job", "iteration", "rank")
+    back = pl.col("time_s").diff().over("job", "rank") < 0
+    if timed[0] in ENDED and ordered.select(back.any()).item():
+        raise DataError(str(path), [
+            f"{timed[0]}: expected when each iteration ended, ascending, got times that go back; "
+            "how long each took belongs into runtime_s"])  # fmt: skip
+    return (_ended(ordered) if timed[0] in TOOK else ordered), notes
+
+
+def _typed(path: str | Path, raw: pl.DataFrame, timed: str) -> pl.DataFrame:
+    """Our columns; iterations are counted in order of rows where the table does not."""
+    columns = {"time_s": raw[timed].cast(pl.Float64, strict=False) * {**ENDED, **TOOK}[timed]}
+    problems = []
+    for name, names in COUNTS.items():
+        if (given := _first(names, raw.columns)) is None:
+            continue
+        counts = raw[given].cast(pl.Int64, strict=False)
+        if counts.null_count() or (counts < 0).any():
+            problems.append(f"{given}: expected counts from 0, got others, too")
+        columns[name] = counts
+    if "app" in raw.columns and "job" not in columns:
+        apps = raw["app"].cast(pl.String).fill_null("")
+        columns |= {"app": apps, "job": apps.rank("dense").cast(pl.Int64) - 1}
+    if problems:
+        raise DataError(str(path), problems)
+    frame = pl.DataFrame(columns)
+    for name, value in (("job", 0), ("rank", 0), ("terminal", NOWHERE)):
+        if name not in frame.columns:
+            frame = frame.with_columns(pl.lit(value, pl.Int64).alias(name))
+    if "iteration" not in frame.columns:
+        row = pl.int_range(pl.len(), dtype=pl.Int64).over("job", "rank")
+        frame = frame.with_columns(row.alias("iteration"))
+    own = ["app"] if "app" in frame.columns else []
+    return frame.select("iteration", "terminal", "job", "rank", "time_s", *own)
+
+
+def _first(names: Sequence[str], there: Sequence[str]) -> str | None:
+    return next((n for n in names if n in there), None)
+
+
+def _ended(frame: pl.DataFrame) -> pl.DataFrame:
+    """Marks from durations: one at 0 before the first iteration of each rank, then their sums."""
+    began = frame.group_by("job", "rank", maintain_order=True).first()
+    began = began.with_columns(pl.col("iteration") - 1, time_s=pl.lit(0.0)).select(frame.columns)
+    both = pl.concat([began, frame]).sort("job", "rank", "iteration")
+    summed = both.with_columns(pl.col("time_s").cum_sum().over("job", "rank"))
+    return summed.sort("job", "iteration", "rank")
