@@ -3,12 +3,13 @@
     python benchmarks/code.py [--quick] [--json] [--only heat,dot]
     python benchmarks/code.py --quick --proposers search,model,model+search --gguf model.gguf
 
-For each kernel two tasks.  `serial->openmp`: a search from the serial program; ``ratio`` is the
-time of the OpenMP written by hand over that of the search's, at 2 threads, above 1 where the search
-is faster (identical machine code: 1).  `serial->serial`: a search from the naive version, where
-there is one; ``energy_reduction`` is the share of the original's energy that the variant saves,
-which is energy-reduction@1 of a search that gives one answer.  A task without an accepted variant
-has verified false, no ratio and an energy reduction of 0.
+For each kernel up to three tasks.  `serial->openmp`: a search from the serial program; ``ratio`` is
+the time of the OpenMP written by hand over that of the search's, at 2 threads, above 1 where the
+search is faster (identical machine code: 1).  `cuda->openmp`: the same from the program in CUDA,
+where there is one, by rule; not with --quick.  `serial->serial`: a search from the naive version,
+where there is one; ``energy_reduction`` is the share of the original's energy that the variant
+saves, which is energy-reduction@1 of a search that gives one answer.  A task without an accepted
+variant has verified false, no ratio and an energy reduction of 0.
 
 A model translates as LASSI does and refactors as LASSI-EE does, in one chain, without context and
 description before; `model+search` has the variants of both.  Rates of what was verified have Wilson
@@ -165,7 +166,10 @@ def every(
     for kernel in kernels:
         kernel = shorter(kernel) if quick else kernel  # noqa: PLW2901
         for proposer in proposers:
-            yield translated(kernel, seed, chain.begins(proposer, seed), budget, pairs)
+            for language in ("serial", "cuda"):
+                if language in kernel.versions and (language == "serial" or not quick):
+                    began = chain.begins(proposer, seed)
+                    yield translated(kernel, language, seed, began, budget, pairs)
             if "naive" in kernel.versions and energy:
                 yield refactored(kernel, seed, chain.begins(proposer, seed), budget + 1)
 
@@ -194,14 +198,14 @@ def searched(
 
 
 def translated(
-    kernel: SuiteKernel, seed: int, chain: Chain, budget: int, pairs: int
+    kernel: SuiteKernel, language: str, seed: int, chain: Chain, budget: int, pairs: int
 ) -> dict[str, Any]:
-    """serial->openmp against the OpenMP written by hand."""
+    """From serial or CUDA to OpenMP, against the OpenMP written by hand."""
     (rows, best, program), seconds = searched(
-        kernel.program("serial"), "openmp", "runtime_s", seed, chain, budget, pairs
+        kernel.program(language), "openmp", "runtime_s", seed, chain, budget, pairs
     )
     ratio = math.nan if best is None else hand_over(kernel, program, seed, pairs)
-    return row(kernel, "serial->openmp", seed, chain, rows, best, ratio, seconds)
+    return row(kernel, f"{language}->openmp", seed, chain, rows, best, ratio, seconds)
 
 
 def refactored(kernel: SuiteKernel, seed: int, chain: Chain, budget: int) -> dict[str, Any]:
@@ -304,7 +308,7 @@ def show(rows: list[dict[str, Any]], rates: list[dict[str, Any]]) -> None:
                 (rate["direction"], rate["proposer"])]  # fmt: skip
         said = (f"{rate['direction']} by {rate['proposer']}: {rate['verified']} of "
                 f"{rate['tasks']} verified [{rate['low']:.2f}, {rate['high']:.2f}]")  # fmt: skip
-        if rate["direction"] == "serial->openmp":
+        if rate["direction"].endswith("->openmp"):
             good = [r for r in some if r["verified"] and (r["ratio"] or 0) >= NO_SLOWER]
             said += f", {len(good)} of them no more than 10 % slower than by hand"
         else:

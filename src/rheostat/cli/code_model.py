@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from rheostat.cli import code_search as c
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
+    from rheostat.measurement.code.program import Program
     from rheostat.recipes.code_search import CodeSearch, SearchSettings
     from rheostat.recipes.lassi import Conversation
     from rheostat.recipes.target_baseline import TargetBaseline
@@ -96,7 +97,7 @@ def translate(
     from rheostat.cli.output import tell
     from rheostat.measurement.code.program import read_program
     from rheostat.prediction.language_model.conversation import Sampling
-    from rheostat.recipes.code_search import search_code, searched_chains
+    from rheostat.recipes.code_search import search_code
     from rheostat.recipes.lassi import LassiOptions, lassi_steps
     from rheostat.recipes.target_baseline import target_baseline
 
@@ -125,11 +126,11 @@ def translate(
                              (rungs, require), one_run=one_run,
                              unsafe=unsafe_no_sandbox)  # fmt: skip
         talks = asked.talks(how.sampling, samples)
+        without_model = _searched(original, to) if search else lambda _: []
 
         def chains(store: VariantStore) -> Sequence[Steps]:
             own = [lassi_steps(original, to, talk, how) for talk in talks]
-            also = search and to == "openmp" and original.language == "serial"
-            return [*own, *(searched_chains(original, to, "runtime_s")(store) if also else ())]
+            return [*own, *without_model(store)]
 
         first = target_baseline(compared, original, settings) if compared else nullcontext()
         with first as baseline:
@@ -218,6 +219,19 @@ def refactor(
         wanted = c.Written(output, patch, sarif, junit, html)
         c.show(asked.with_cost(result), "energy_j", "rheostat.code-refactor/1", wanted,
                json=json, facts=_refactoring_facts(talks))  # fmt: skip
+
+
+def _searched(original: Program, to: str) -> Callable[[VariantStore], Sequence[Steps]]:
+    """The chains that need no model, none where there is no rule; which is said."""
+    from rheostat.cli.output import tell
+    from rheostat.errors import DataError
+    from rheostat.recipes.code_search import searched_chains
+
+    try:
+        return searched_chains(original, to, "runtime_s")
+    except DataError as e:
+        tell(f"note: the model alone translates: {'; '.join(e.problems)}")
+        return lambda _: []
 
 
 def _settings(

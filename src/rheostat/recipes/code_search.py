@@ -33,6 +33,7 @@ from rheostat.measurement.code.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
 from rheostat.recipes.variant_store import VariantStore, figures_of, relative
 from rheostat.tradeoff.search import search
+from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
 from rheostat.tradeoff.variants.islands import one_after_another
 from rheostat.tradeoff.variants.placement import PragmaPlacement
 from rheostat.tradeoff.variants.tuning import Tuning
@@ -41,6 +42,7 @@ from rheostat.tradeoff.variants.variant import (
     Steps,
     StepwiseProposer,
     diff_lines,
+    only,
 )
 
 
@@ -250,9 +252,9 @@ def searched_chains(
     Parameters
     ----------
     original : Program
-        A serial program to share among threads, or any to make cheaper.
+        A serial program to share among threads, one in CUDA to translate, or any to make cheaper.
     to : str
-        openmp, or empty for the same language.
+        openmp, from CUDA also serial, or empty for the same language.
     objective : str
         runtime_s or energy_j.
 
@@ -264,18 +266,22 @@ def searched_chains(
     Raises
     ------
     DataError
-        Another language.
+        Another language, or CUDA that no rule knows.
     """
     problems = []
-    if to not in ("", "openmp"):
+    in_cuda = original.language == "cuda" and to in TARGETS
+    if to not in ("", "openmp") and not in_cuda:
         problems.append(f"--to: expected openmp or nothing without a model, got {to!r}")
-    if to and original.language != "serial":
-        problems.append(f"expected a serial program, got {original.language}")
+    if to and original.language != "serial" and not in_cuda:
+        problems.append(f"expected a serial program or one in CUDA, got {original.language}")
     if objective not in OBJECTIVES[:2]:
         problems.append(f"--objective: expected {' or '.join(OBJECTIVES[:2])}, got {objective!r}")
     if problems:
         raise DataError(original.name or "program", problems)
     text = original.files[original.sources[0]]
+    if in_cuda:
+        variant = from_cuda(text, to, original.flags)
+        return lambda store: [only(variant)]
 
     def chains(store: VariantStore) -> list[Steps]:
         first = (

@@ -18,6 +18,7 @@ Node = Any  # tree_sitter.Node; the library is optional
 Edit = tuple[int, int, str]
 
 LOOPS = ("for_statement", "while_statement", "do_statement")
+ASSIGNMENTS = ("assignment_expression", "update_expression")
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class CSource:
     ----------
     text : str
         The file.
+    grammar : str
+        Package that parses it, of the extra `code`.
 
     Examples
     --------
@@ -72,12 +75,12 @@ class CSource:
     [('i', 'n', 'f')]
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, grammar: str = "tree_sitter_c") -> None:
         parsers = require("tree_sitter", extra="code")
-        grammar = require("tree_sitter_c", extra="code")
+        language = parsers.Language(require(grammar, extra="code").language())
         self.text = text
         self.bytes = text.encode()
-        self.tree = parsers.Parser(parsers.Language(grammar.language())).parse(self.bytes)
+        self.tree = parsers.Parser(language).parse(self.bytes)
 
     def text_of(self, node: Node) -> str:
         """The text of a node."""

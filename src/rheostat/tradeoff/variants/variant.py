@@ -91,6 +91,22 @@ class VariantResult:
 Steps = Generator[Variant, VariantResult, None]
 
 
+def only(variant: Variant) -> Steps:
+    """A chain of one variant.
+
+    Parameters
+    ----------
+    variant : Variant
+        What is asked.
+
+    Yields
+    ------
+    Variant
+        It.
+    """
+    yield variant
+
+
 @dataclass
 class StepwiseProposer:
     """Proposers that wait for each answer, asked in turn; no variant is asked for twice.

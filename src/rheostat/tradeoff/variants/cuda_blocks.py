@@ -1,0 +1,263 @@
+"""CUDA kernels whose threads share memory and wait for each other, as loops over blocks.
+
+A *phase* is what the threads of a block do between two barriers: one loop over them.  A variable
+that a thread keeps from one phase to the next becomes an array with a place for each thread, or is
+*recomputed* where it hangs on the thread's index alone.  One that is the same in all threads of a
+block, *uniform*, is computed once per block; so is the condition of a loop or branch around a
+barrier, which CUDA wants uniform, too.
+
+References
+----------
+Stratton, J. A., Stone, S. S., Hwu, W. W.: MCUDA: an efficient implementation of CUDA kernels for
+multi-core CPUs.  LCPC 2008, which splits threads' loops at barriers in this way.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from functools import cached_property
+
+from rheostat.tradeoff.variants.c_source import LOOPS, Node, walk
+from rheostat.tradeoff.variants.cuda_kernels import (
+    DYNAMIC_SHARED,
+    INDENT,
+    CudaKernel,
+    UnsupportedKernelError,
+    continued,
+    dedented,
+    inner_text,
+    nested,
+    pragma_line,
+)
+from rheostat.tradeoff.variants.cuda_variables import BARRIER, BlockVariables, declared_name
+
+WITHIN_WARP = re.compile(r"\b__(?:shfl|ballot|any|all|syncwarp|activemask|match)\w*|\bthis_grid\b")
+AROUND = (*LOOPS, "if_statement", "compound_statement")
+
+
+def block_loop(kernel: CudaKernel, pragma: str) -> list[str]:
+    """Lines of a kernel as a loop over its blocks.
+
+    Parameters
+    ----------
+    kernel : CudaKernel
+        Any.
+    pragma : str
+        Of the loop over blocks, as ``omp parallel for``; empty for none.
+
+    Returns
+    -------
+    list of str
+        Lines of the function's body.
+
+    Raises
+    ------
+    UnsupportedKernelError
+        Where threads of a warp talk to each other, or a barrier stands where not all of a block
+        may come.
+    """
+    axes = kernel.axes[::-1]
+    index = ", ".join(f"block_{a}" if a in axes else "0" for a in "xyz")
+    heads = [f"for (unsigned block_{a} = 0; block_{a} < gridDim.{a}; block_{a}++)" for a in axes]
+    lines = [f"const dim3 blockIdx({index});", *Phases(kernel).lines]
+    return [*pragma_line(pragma, len(axes)), *nested(heads, "\n".join(lines))]
+
+
+class Phases:
+    """The phases of a kernel.
+
+    Parameters
+    ----------
+    kernel : CudaKernel
+        With or without barriers.
+    """
+
+    def __init__(self, kernel: CudaKernel) -> None:
+        self.kernel = kernel
+        self.text = kernel.source.text_of
+        self.variables = BlockVariables(kernel)
+        warp = next((n for n in walk(kernel.body) if n.type == "identifier"
+                     and WITHIN_WARP.fullmatch(self.text(n))), None)  # fmt: skip
+        if warp is not None:
+            raise UnsupportedKernelError(warp, f"{self.text(warp)} is of a warp, which a CPU lacks")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Of the body of the loop over blocks."""
+        if not BARRIER.search(self.kernel.text):
+            shared = [s for s in self.kernel.statements if self.variables.is_shared(s)]
+            rest = self._without(shared)
+            return [*map(self._shared, shared), *self._threads(continued(self.kernel, rest))]
+        if changed := self.kernel.changed_parameters:
+            raise UnsupportedKernelError(
+                self.kernel.node, f"{changed[0]} is a parameter that threads change beside barriers"
+            )
+        kept = [f"std::vector<{kind}> {name}({self._threads_of_block});"
+                for name, kind in self.variables.kept.items()]  # fmt: skip
+        return [*kept, *self._of(self.kernel.statements)]
+
+    @property
+    def _threads_of_block(self) -> str:
+        return " * ".join(f"blockDim.{a}" for a in self.kernel.axes)
+
+    def _of(self, statements: list[Node], *, last: bool = True) -> list[str]:
+        lines: list[str] = []
+        run: list[Node] = []
+        for node in statements:
+            if self.variables.is_shared(node):
+                lines.append(self._shared(node))
+            elif self.variables.ends_phase(node):
+                lines += self._phase(run, last=False)
+                run = []
+                lines += self._wide(node)
+            else:
+                lines += self._uniform(node)  # what stands before in the phase cannot name it
+                run += [] if self.variables.is_block_wide(node) else [node]
+        return [*lines, *self._phase(run, last=last)]
+
+    def _uniform(self, node: Node) -> list[str]:
+        """Of a declaration, what is the same in all threads of a block."""
+        if node.type != "declaration":
+            return []
+        every = node.children_by_field_name("declarator")
+        uniform = [self.text(d) for d in every
+                   if self.text(declared_name(d)) in self.variables.uniform]  # fmt: skip
+        return [f"{self.variables.kind(node)} {', '.join(uniform)};"] if uniform else []
+
+    def _wide(self, node: Node) -> list[str]:
+        """What happens once per block."""
+        if self.variables.is_barrier(node):
+            return []
+        if self.variables.is_block_wide(node):
+            return [self.text(node)]
+        if node.type not in AROUND:
+            raise UnsupportedKernelError(node, "a barrier within this statement")
+        head = self._head(node)
+        made = [self._of(part, last=False) for part in self.variables.branches(node)]
+        lines = [f"{head}{{", *self._indented(made[0]), "}"]
+        if len(made) > 1:
+            lines[-1] += " else {"
+            lines += [*self._indented(made[1]), "}"]
+        return lines
+
+    def _head(self, node: Node) -> str:
+        """Loop or branch up to its body, which all threads of the block take alike."""
+        if node.type == "compound_statement":
+            return ""
+        if node.type == "do_statement":
+            raise UnsupportedKernelError(node, "a barrier in do ... while")
+        body = node.child_by_field_name("body") or node.child_by_field_name("consequence")
+        parts = [c for c in node.named_children if c.end_byte <= body.start_byte]
+        for part in parts:
+            for each in [part] if part.type != "declaration" else []:
+                if not self.variables.is_uniform(each, self.variables.uniform):
+                    raise UnsupportedKernelError(node, "a barrier that not all threads of a block "
+                                                 "may reach, as far as the text tells")  # fmt: skip
+        start, end = node.start_byte, body.start_byte
+        return self.kernel.source.bytes[start:end].decode()
+
+    def _phase(self, run: list[Node], *, last: bool) -> list[str]:
+        if not run:
+            return []
+        for node in (n for s in run for n in walk(s)):
+            if node.type == "return_statement" and not last:
+                raise UnsupportedKernelError(node, "a thread ends before a barrier of its block")
+            if node.type in ("break_statement", "continue_statement") and not self._own(node, run):
+                raise UnsupportedKernelError(node, "a thread leaves a loop around a barrier")
+        parts = [x for s in run if (x := dedented(self._text_of_phase(s)))]
+        body = "\n".join([*self._again(parts), *parts])
+        return self._threads(re.sub(r"\breturn\s*;", "continue;", body)) if parts else []
+
+    def _again(self, parts: list[str]) -> list[str]:
+        """Declarations of what is recomputed in a phase and in others."""
+        text = "\n".join(parts)
+        lines: list[str] = []
+        for name, declaration in reversed(self.variables.recomputed.items()):
+            if self.variables.phases[name] > 1 and re.search(rf"\b{name}\b", text):
+                lines.insert(0, declaration)
+                text += declaration
+        return lines
+
+    def _own(self, node: Node, run: list[Node]) -> bool:
+        """Whether the loop that is left lies within the phase."""
+        above = node.parent
+        while above is not None and not any(above == s.parent for s in run):
+            if above.type in (*LOOPS, "switch_statement"):
+                return True
+            above = above.parent
+        return False
+
+    def _text_of_phase(self, statement: Node) -> str:
+        """A statement with its thread's place in what is kept."""
+        place, kept = self._place, self.variables.kept
+        low, edits = statement.start_byte, []
+        if statement.type == "declaration" and self._elsewhere & set(
+            self.variables.names(statement)
+        ):
+            return self._assignments(statement)
+        for node in walk(statement):
+            if node.type == "identifier" and self.text(node) in kept:
+                edits.append((node.start_byte, node.end_byte, f"{self.text(node)}[{place}]"))
+        data, last, parts = self.kernel.source.bytes, low, []
+        for a, b, new in edits:
+            parts += [data[last:a].decode(), new]
+            last = b
+        return "".join([*parts, data[last : statement.end_byte].decode()])
+
+    @cached_property
+    def _elsewhere(self) -> set[str]:
+        """Variables that are not declared where the kernel declares them."""
+        v = self.variables
+        return {*v.kept, *v.uniform, *(n for n in v.recomputed if v.phases[n] > 1)}
+
+    def _assignments(self, declaration: Node) -> str:
+        """A declaration of what is kept as assignments; others of it stay declared."""
+        kind = self.variables.kind(declaration)
+        lines: list[str] = []
+        for d in declaration.children_by_field_name("declarator"):
+            name = self.text(declared_name(d))
+            value = d.child_by_field_name("value")
+            given = "" if value is None else self._text_of_phase(value)
+            if name in self.variables.kept:
+                lines += [f"{name}[{self._place}] = {given};"] if given else []
+            elif name not in self._elsewhere:
+                lines.append(f"{kind} {self._text_of_phase(d)};")
+        return "\n".join(lines)
+
+    @property
+    def _place(self) -> str:
+        """Number of a thread in its block."""
+        place, before = "thread_x", "blockDim.x"
+        for axis in self.kernel.axes[1:]:
+            place += f" + {before} * thread_{axis}"
+            before += f" * blockDim.{axis}"
+        return place
+
+    def _threads(self, body: str) -> list[str]:
+        axes = self.kernel.axes[::-1]
+        index = ", ".join(f"thread_{a}" if a in axes else "0" for a in "xyz")
+        heads = [f"for (unsigned thread_{a} = 0; thread_{a} < blockDim.{a}; thread_{a}++)"
+                 for a in axes]  # fmt: skip
+        named = [f"const dim3 threadIdx({index});"] * bool(re.search(r"\bthreadIdx\b", body))
+        return nested(heads, "\n".join([*named, body]))
+
+    def _without(self, shared: list[Node]) -> str:
+        text, start = self.kernel.source.bytes, self.kernel.body.start_byte
+        parts, last = [], start
+        for s in shared:
+            parts.append(text[last : s.start_byte])
+            last = s.end_byte
+        return inner_text(b"".join([*parts, text[last : self.kernel.body.end_byte]]).decode())
+
+    def _shared(self, node: Node) -> str:
+        """Shared memory as variables of the loop over blocks."""
+        text = self.text(node)
+        if match := DYNAMIC_SHARED.search(text):
+            kind, name = match[1], match[2]
+            return (f"std::vector<{kind}> {name}_memory(shared_bytes / sizeof({kind}));\n"
+                    f"{kind} *{name} = {name}_memory.data();")  # fmt: skip
+        return re.sub(r"\b__shared__\s*", "", text)
+
+    def _indented(self, lines: list[str]) -> list[str]:
+        return [textwrap.indent(x, INDENT) for x in lines]

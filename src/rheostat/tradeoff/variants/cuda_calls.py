@@ -1,0 +1,162 @@
+"""CUDA's runtime in a program of the host: memory of the device is memory, waiting is nothing.
+
+Each call becomes an expression of value 0, which is success, or where it stands alone, or within a
+macro or function that only checks it, a statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from rheostat.tradeoff.variants.c_source import CSource, Edit, Node, walk
+
+NOTHING = ("cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError",
+           "cudaPeekAtLastError", "cudaDeviceReset", "cudaSetDevice", "cudaStreamCreate",
+           "cudaStreamDestroy", "cudaStreamSynchronize", "cudaEventCreate", "cudaEventDestroy",
+           "cudaEventSynchronize", "cudaFuncSetCacheConfig", "cudaDeviceSetCacheConfig",
+           "cudaMemPrefetchAsync", "cudaMemAdvise")  # fmt: skip
+TYPES = {"cudaError_t": "int", "cudaStream_t": "int", "cudaEvent_t": "double"}
+VALUES = {"cudaSuccess": "0"}
+NVIDIA_HEADER = re.compile(
+    r"^[ \t]*#\s*include\s*<(?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters)\.h>"
+    r"[^\n]*\n", re.MULTILINE
+)  # fmt: skip
+
+
+def call_edits(source: CSource) -> Iterator[Edit]:
+    """Edits that put the host's own calls in place of the runtime's.
+
+    Parameters
+    ----------
+    source : CSource
+        Parsed as CUDA.
+
+    Yields
+    ------
+    Edit
+        In bytes of the source.
+
+    Examples
+    --------
+    >>> text = "void f(float *d, float *h) { cudaMemcpy(d, h, 8, cudaMemcpyHostToDevice); }"
+    >>> source = CSource(text, "tree_sitter_cuda")
+    >>> source.edited(call_edits(source))
+    'void f(float *d, float *h) { memcpy(d, h, 8); }'
+    """
+    checks = checking_functions(source)
+    for node in walk(source.tree.root_node):
+        if node.type == "call_expression":
+            yield from _call(source, node, checks)
+        elif node.type in ("type_identifier", "identifier"):
+            new = (TYPES | VALUES).get(source.text_of(node))
+            if new:
+                yield node.start_byte, node.end_byte, new
+
+
+def checking_functions(source: CSource) -> dict[str, Node]:
+    """Functions of an error, and macros of one or of such a function, by name.
+
+    Parameters
+    ----------
+    source : CSource
+        Parsed as CUDA.
+
+    Returns
+    -------
+    dict of str to tree_sitter.Node
+        Definitions.
+    """
+    checks = {
+        name: node for name, node in source.functions.items()
+        if "cudaError" in source.text_of(node.child_by_field_name("declarator"))
+    }  # fmt: skip
+    for node in walk(source.tree.root_node):
+        if node.type == "preproc_function_def":
+            text = source.text_of(node)
+            if re.search(
+                rf"\bcuda(?:Success|GetErrorString)\b|{'|'.join([r'(?!)', *checks])}", text
+            ):
+                checks[source.text_of(node.child_by_field_name("name"))] = node
+    return checks
+
+
+def _call(source: CSource, node: Node, checks: Collection[str]) -> Iterator[Edit]:
+    name = source.text_of(node.child_by_field_name("function"))
+    arguments = _arguments(source, node)
+    if name == "cudaGetErrorString":
+        yield node.start_byte, node.end_byte, '"no error"'
+        return
+    made = _made(name, arguments)
+    if made is None:
+        return
+    whole = _statement(source, node, checks)
+    if whole is None:
+        new = f"({made}, 0)" if made else "0"
+        yield node.start_byte, node.end_byte, new
+    elif made:
+        yield whole.start_byte, whole.end_byte, made + ";"
+    else:
+        yield _line_of(source, whole)
+
+
+def _arguments(source: CSource, call: Node) -> list[str]:
+    return [source.text_of(a) for a in call.child_by_field_name("arguments").named_children]
+
+
+def _made(name: str, given: list[str]) -> str | None:
+    """What stands for a call: empty where nothing is to be done, None where it is not known."""
+    base = re.sub(r"Async$", "", name)
+    if name in NOTHING or base in NOTHING:
+        return ""
+    rule = RULES.get(base)
+    return None if rule is None else rule(given)
+
+
+def _pointed(argument: str) -> str:
+    """The variable behind ``&p`` or ``(void **)&p``."""
+    plain = re.sub(r"^\(\s*void\s*\*\s*\*\s*\)\s*", "", argument.strip())
+    match = re.fullmatch(r"&\s*\(?([\w.\->\[\]]+)\)?", plain)
+    return match[1] if match else f"*({plain})"
+
+
+def _allocated(given: list[str]) -> str:
+    pointer = _pointed(given[0])
+    return f"{pointer} = (decltype({pointer}))malloc({given[1]})"
+
+
+RULES: dict[str, Callable[[list[str]], str]] = {
+    "cudaMalloc": _allocated,
+    "cudaMallocManaged": _allocated,
+    "cudaMallocHost": _allocated,
+    "cudaHostAlloc": _allocated,
+    "cudaMemcpy": lambda g: f"memcpy({g[0]}, {g[1]}, {g[2]})",
+    "cudaMemset": lambda g: f"memset({g[0]}, {g[1]}, {g[2]})",
+    "cudaMemcpyToSymbol": lambda g: f"memcpy(&{g[0]}, {g[1]}, {g[2]})",
+    "cudaMemcpyFromSymbol": lambda g: f"memcpy({g[0]}, &{g[1]}, {g[2]})",
+    "cudaFree": lambda g: f"free({g[0]})",
+    "cudaFreeHost": lambda g: f"free({g[0]})",
+    "cudaEventRecord": lambda g: f"{g[0]} = omp_get_wtime()",
+    "cudaEventElapsedTime": lambda g: f"{_pointed(g[0])} = 1e3 * ({g[2]} - {g[1]})",
+}
+
+
+def _statement(source: CSource, node: Node, checks: Collection[str]) -> Node | None:
+    """The statement that a call is, alone or within a check of it; None where its value is used."""
+    above = node.parent
+    if above.type == "argument_list" and above.parent.type == "call_expression":
+        function = above.parent.child_by_field_name("function")
+        if source.text_of(function) in checks:
+            above = above.parent.parent
+    return above if above.type == "expression_statement" else None
+
+
+def _line_of(source: CSource, statement: Node) -> Edit:
+    """The statement's line, where it has one for itself."""
+    start, end, data = statement.start_byte, statement.end_byte, source.bytes
+    low = data.rfind(b"\n", 0, start) + 1
+    high = data.find(b"\n", end)
+    in_block = statement.parent.type == "compound_statement"
+    if not data[low:start].strip() and high >= 0 and not data[end:high].strip() and in_block:
+        return low, high + 1, ""
+    return start, end, "" if in_block else ";"

@@ -1,0 +1,195 @@
+"""CUDA to OpenMP by rule: what it prints is what the serial program prints; the rest is refused."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.measurement.code.kernel_suite import suite_kernels
+from rheostat.tradeoff.variants.from_cuda import from_cuda
+
+pytest.importorskip("tree_sitter_cuda", reason="pip install 'rheostat[code]'")
+compiles = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+
+ADD = """#include <cuda_runtime.h>
+#define OK(x) do { cudaError_t e = (x); if (e != cudaSuccess) return 1; } while (0)
+__global__ void add(const float *a, float *b, int n) {
+  int i = threadIdx.x + blockIdx.x * blockDim.x;
+  if (i >= n) return;
+  b[i] += a[i];
+}
+int main() {
+  float *da, *db, h[3] = {0};
+  OK(cudaMalloc((void **)&da, 12));
+  if (cudaMalloc(&db, 12) != cudaSuccess) return 2;
+  OK(cudaMemcpy(da, h, 12, cudaMemcpyHostToDevice));
+  add<<<1, 32, 0, 0>>>(da, db, 3);
+  OK(cudaDeviceSynchronize());
+  OK(cudaFree(da));
+}
+"""
+WIDE = r"""
+#include <cstdio>
+__constant__ float taps[3];
+__device__ __forceinline__ float square(float v) { return v * v; }
+__global__ void smooth(const float *in, float *out, int n) {
+  __shared__ float tile[34];
+  int g = blockIdx.x * blockDim.x + threadIdx.x, l = threadIdx.x + 1;
+  float own = g < n ? in[g] : 0.f;
+  tile[l] = own;
+  if (threadIdx.x == 0) {
+    tile[0] = g > 0 ? in[g - 1] : 0.f;
+    tile[33] = g + 32 < n ? in[g + 32] : 0.f;
+  }
+  __syncthreads();
+  if (g < n) out[g] = square(taps[0] * tile[l - 1] + taps[1] * own + taps[2] * tile[l + 1]);
+}
+__global__ void scan(float *data) {  // exclusive, of Blelloch
+  extern __shared__ float temp[];
+  int t = threadIdx.x, offset = 1, size = 2 * blockDim.x;
+  temp[2 * t] = data[2 * t];
+  temp[2 * t + 1] = data[2 * t + 1];
+  for (int d = size >> 1; d > 0; d >>= 1) {
+    __syncthreads();
+    if (t < d) temp[offset * (2 * t + 2) - 1] += temp[offset * (2 * t + 1) - 1];
+    offset *= 2;
+  }
+  if (t == 0) temp[size - 1] = 0;
+  for (int d = 1; d < size; d *= 2) {
+    offset >>= 1;
+    __syncthreads();
+    if (t < d) {
+      int low = offset * (2 * t + 1) - 1, high = offset * (2 * t + 2) - 1;
+      float before = temp[low];
+      temp[low] = temp[high];
+      temp[high] += before;
+    }
+  }
+  __syncthreads();
+  data[2 * t] = temp[2 * t];
+  data[2 * t + 1] = temp[2 * t + 1];
+}
+template <typename T>
+__global__ void largest(const T *x, int *top, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+    if (x[i] < 0) return;
+    atomicMax(top, (int)x[i]);
+  }
+}
+__global__ void scale(float *x, float by, int n) {
+  int stride = blockDim.x * gridDim.x;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) x[i] *= by;
+}
+int main() {
+  const int n = 64;
+  float h[n], t[3] = {0.25f, 0.5f, 0.25f}, *x, *y;
+  for (int i = 0; i < n; i++) h[i] = i % 9;
+  int *top, highest;
+  cudaMemcpyToSymbol(taps, t, sizeof t);
+  cudaMalloc(&x, sizeof h); cudaMalloc(&y, sizeof h); cudaMalloc(&top, 4);
+  cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
+  cudaMemset(top, 0, 4);
+  dim3 grid(2), block(32);
+  smooth<<<grid, block>>>(x, y, n);
+  scan<<<1, n / 2, n * sizeof(float)>>>(y);
+  scale<<<3, 5>>>(y, 2.0f, n);
+  largest<float><<<2, 16>>>(y, top, n);
+  cudaMemcpy(h, y, sizeof h, cudaMemcpyDeviceToHost);
+  cudaMemcpy(&highest, top, 4, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < n; i++) printf("%g ", h[i]);
+  printf("%d\n", highest);
+}
+"""
+
+
+def kernel(body: str) -> str:
+    return f"__global__ void k(int *a, int n) {{\n  int t = threadIdx.x;\n  {body}\n}}\n"
+
+
+def printed(text: str, folder, *arguments: str, suffix: str = ".cc") -> str:
+    source = folder / f"a{suffix}"
+    source.write_text(text)
+    compiler = "g++" if suffix == ".cc" else "gcc"
+    build = [compiler, "-O1", "-fopenmp", source, "-o", folder / "a", "-lm"]
+    subprocess.run(build, check=True, capture_output=True)
+    return subprocess.run(
+        [folder / "a", *arguments], check=True, capture_output=True, text=True,
+        env={"OMP_NUM_THREADS": "3"},
+    ).stdout  # fmt: skip
+
+
+@compiles
+@pytest.mark.parametrize("name", [n for n, k in suite_kernels().items() if "cuda" in k.versions])
+def test_each_program_of_the_suite_prints_what_the_serial_one_does(name, tmp_path):
+    versions = suite_kernels()[name]
+    (cuda,), (serial,) = (versions.program(v).files.values() for v in ("cuda", "serial"))
+    made = from_cuda(cuda, "openmp").text
+    assert "pragma omp parallel for" in made
+    got = printed(made, tmp_path, "137", "3", "5").split()
+    want = printed(serial, tmp_path, "137", "3", "5", suffix=".c").split()
+    assert [float(x) for x in got] == pytest.approx([float(x) for x in want], rel=1e-7)
+
+
+@compiles
+def test_barriers_shared_memory_and_symbols_against_plain_loops(tmp_path):
+    h = [i % 9 for i in range(64)]
+    padded = [0, *h, 0]
+    smooth = [(0.25 * padded[i] + 0.5 * padded[i + 1] + 0.25 * padded[i + 2]) ** 2
+              for i in range(64)]  # fmt: skip
+    sums = [2 * sum(smooth[:i]) for i in range(64)]
+    for to in ("openmp", "serial"):
+        *values, top = printed(from_cuda(WIDE, to).text, tmp_path).split()
+        assert [float(v) for v in values] == pytest.approx(sums, rel=1e-5)
+        assert int(top) == int(max(sums))
+
+
+def test_the_runtime_becomes_the_hosts_and_checks_go():
+    text = from_cuda(ADD, "openmp").text
+    assert "OK(" not in text.replace("#define", "")
+    assert "da = (decltype(da))malloc(12);" in text
+    assert "if ((db = (decltype(db))malloc(12), 0) != 0) return 2;" in text
+    assert "add(1, 32, da, db, 3);" in text
+    assert "if (i >= n) continue;" in text
+    assert not re.search(r"cuda|<<<|__global__", text)
+
+
+def test_a_loop_over_a_share_of_the_elements_is_one_loop():
+    text = from_cuda(WIDE, "openmp").text
+    assert "for (int i = 0; i < n; i++) x[i] *= by;" in text
+
+
+def test_what_hangs_on_the_index_is_recomputed_and_the_rest_kept():
+    text = from_cuda(WIDE, "openmp").text
+    smooth = text[text.index("void smooth") : text.index("void scan")]
+    assert smooth.count("const int l = threadIdx.x + 1;") == 2
+    assert "std::vector<float> own(blockDim.x);" in smooth
+    assert "own[thread_x] = g < n ? in[g] : 0.f;" in smooth
+
+
+def test_serial_has_no_pragma():
+    assert "#pragma" not in from_cuda(ADD, "serial").text
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("a[t] = __shfl_down_sync(~0u, t, 1);", "line 3: __shfl_down_sync is of a warp"),
+        ("if (t < 4) { __syncthreads(); }", "line 3: a barrier that not all threads"),
+        ("while (a[0] > t) { __syncthreads(); }", "line 3: a barrier that not all threads"),
+        ("int s = a[0]; while (s) { __syncthreads(); s--; }", "line 3: a barrier that not all"),
+        ("if (t >= n) return;\n  __syncthreads();", "line 3: a thread ends before a barrier"),
+        ("for (int i = t; i < n; i++) { __syncthreads(); }", "line 3: i counts a loop around"),
+        ("for (int i = 0; i < n; i++) { if (a[t]) break; __syncthreads(); }", "leaves a loop"),
+        ("int v[4]; v[0] = t; __syncthreads(); a[t] = v[0];", "v is kept over a barrier and is no"),
+        ("n -= t; __syncthreads(); a[t] = n;", "n is a parameter that threads change"),
+        ("do { __syncthreads(); } while (--a[0]);", "a barrier in do ... while"),
+        ("switch (n) { case 1: __syncthreads(); }", "a barrier within this statement"),
+        ("for (int i = 0; i < 3; i++) { int t = i; a[t] = 1; } __syncthreads();", "t hides"),
+        ("cudaGridSync(); a[t] = 1;", "cudaGridSync: no rule for it"),
+    ],
+)
+def test_what_no_rule_knows_is_refused_with_its_line(body, reason):
+    with pytest.raises(DataError, match=re.escape(reason)):
+        from_cuda(kernel(body), "openmp")
