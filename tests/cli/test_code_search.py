@@ -84,6 +84,37 @@ def test_nothing_to_share_is_no_feasible_variant(tmp_path, capsys) -> None:
     assert "the original stays" in capsys.readouterr().err
 
 
+CUDA = """#include <stdio.h>
+#include <stdlib.h>
+__global__ void half(double *a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) a[i] = 0.5 * i;
+}
+int main(int argc, char **argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 100;
+  double *a = (double *)malloc(n * sizeof *a), *da;
+  cudaMalloc(&da, n * sizeof *a);
+  half<<<(n + 31) / 32, 32>>>(da, n);
+  cudaMemcpy(a, da, n * sizeof *a, cudaMemcpyDeviceToHost);
+  printf("%g\\n", a[n - 1]);
+}
+"""
+
+
+def test_cuda_is_translated_by_rule_and_refused_by_its_line(tmp_path, capsys) -> None:
+    pytest.importorskip("tree_sitter_cuda", reason="pip install 'rheostat[code]'")
+    source = tmp_path / "half.cu"
+    source.write_text(CUDA)
+    call = ["code", "search", str(source), "--to", "openmp", "--json", *QUICK]
+    assert run([*call, "--input", "n=40..90"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["best"]["proposer"] == "rules"
+    assert "#pragma omp parallel for" in made["text"]
+    source.write_text(CUDA.replace("a[i] = 0.5 * i", "a[i] = __shfl_down_sync(~0u, i, 1)"))
+    assert run(call) == 1
+    assert "line 5: __shfl_down_sync is of a warp" in capsys.readouterr().err
+
+
 def test_a_model_is_corrected_until_it_is_right(source, capsys, tmp_path) -> None:
     pytest.importorskip("openai")
     replies = ["in short", "it adds", f"```c\n{WRONG}```", f"```c\n{RIGHT}```"]

@@ -84,7 +84,7 @@ class Written(NamedTuple):
 def search(
     program: ProgramFile,
     to: Annotated[
-        str, typer.Option(help="openmp, or empty for less time or energy in the same language.")
+        str, typer.Option(help="openmp; from CUDA also serial; empty: the same language.")
     ] = "",
     objective: Annotated[str, typer.Option(help="runtime_s or energy_j.")] = "",
     budget: Annotated[int, typer.Option(min=1, help="Variants that are run.")] = 8,
@@ -125,7 +125,7 @@ def search(
     html: o.Html = None,
     json: o.Json = False,
 ) -> None:
-    """Search variants of PROGRAM without a model: OpenMP pragmas, or flags and rewritten loops.
+    """Search variants of PROGRAM without a model: OpenMP pragmas, flags and loops, CUDA by rule.
 
     A variant counts only if every rung of rheostat code verify that can run here accepts it.  With
     --model a language model is asked where half of the budget brought nothing that is accepted,

@@ -22,6 +22,7 @@ from rheostat.tradeoff.variants.c_source import LOOPS, Node, walk
 from rheostat.tradeoff.variants.cuda_kernels import (
     DYNAMIC_SHARED,
     INDENT,
+    WITHIN_WARP,
     CudaKernel,
     UnsupportedKernelError,
     continued,
@@ -32,7 +33,6 @@ from rheostat.tradeoff.variants.cuda_kernels import (
 )
 from rheostat.tradeoff.variants.cuda_variables import BARRIER, BlockVariables, declared_name
 
-WITHIN_WARP = re.compile(r"\b__(?:shfl|ballot|any|all|syncwarp|activemask|match)\w*|\bthis_grid\b")
 AROUND = (*LOOPS, "if_statement", "compound_statement")
 
 

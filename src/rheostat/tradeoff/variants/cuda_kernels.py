@@ -20,6 +20,7 @@ AXES = "xyz"
 INDENT = "  "
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\s+([\w\s:]+?)\s*(\w+)\s*\[\s*\]\s*;")
 THREAD = re.compile(r"\b(?:threadIdx|blockIdx)\b")
+WITHIN_WARP = re.compile(r"\b__(?:shfl|ballot|any|all|syncwarp|activemask|match)\w*|\bthis_grid\b")
 LEAVES = re.compile(r"\b(?:return|break)\b")
 CAST = r"(?:\(\s*[a-z_][\w\s]*\)\s*)?"
 LOOPS_WITHIN = ("for_statement", "while_statement", "do_statement", "switch_statement",
@@ -115,7 +116,7 @@ def strided_loop(kernel: CudaKernel, pragma: str) -> list[str]:
         if declared is None:
             return []
         values[declared[1]] = declared[2]
-    if loop.type != "for_statement" or kernel.axes != "x":
+    if loop.type != "for_statement" or kernel.axes != "x" or needs_frame(kernel):
         return []
     parts = [loop.child_by_field_name(n) for n in ("initializer", "condition", "update", "body")]
     if None in parts or (begun := first_value(kernel.source, parts[0])) is None:
@@ -208,8 +209,8 @@ def dedented(text: str) -> str:
 
 
 def needs_frame(kernel: CudaKernel) -> bool:
-    """Whether threads of a block share or wait, so that blocks must stay blocks."""
-    return bool(re.search(r"__shared__|__sync\w+", kernel.text))
+    """Whether threads of a block share, wait or talk, so that blocks must stay blocks."""
+    return bool(re.search(r"__shared__|__sync\w+", kernel.text) or WITHIN_WARP.search(kernel.text))
 
 
 def continued(kernel: CudaKernel, body: str) -> str:
