@@ -69,6 +69,9 @@ PIECE, END = {"delta": {"content": "x"}}, {"delta": {}, "finish_reason": "stop"}
 @pytest.mark.parametrize(("parts", "tokens"), [
     ([event(PIECE), event(PIECE), event(END)], (2.0, None)),
     ([event({"text": "x"}), event({"text": ""})], (1.0, None)),
+    ([event({"delta": {"reasoning_content": "hm", "content": None}}),
+      event({"delta": {"tool_calls": [{"function": {"arguments": "{"}}]}}),
+      event({"delta": {"role": "assistant", "content": ""}})], (2.0, None)),
     ([event(PIECE), event(END, usage={"completion_tokens": 9, "prompt_tokens": 4})], (9.0, 4.0)),
     ([event(PIECE), event(END, usage={"completion_tokens": True, "prompt_tokens": 0})],
      (1.0, None)),

@@ -359,6 +359,46 @@ def test_what_cannot_be_asked_is_refused_with_a_reason():
     asyncio.run(run())
 
 
+def test_what_takes_no_place_is_passed_on_as_it_came_to_a_server_that_is_there():
+    """A list of models, a browser's question before a POST, names with a slash in them."""
+    seen = []
+
+    async def app(scope, receive, send):
+        seen.append((scope["method"], scope["raw_path"], scope["query_string"]))
+        await Script().reply(send, 200, b"{}")
+
+    async def run():
+        async with listening(app) as url, front("http://127.0.0.1:9", url) as (_, client):
+            for method, path in (("GET", "/v1/models/a%2Fb%3Fc?x=%20"), ("OPTIONS", CHAT)):
+                assert (await client.request(method, path)).status_code == 200
+        async with front("http://127.0.0.1:9") as (p, client):
+            lost = await client.get("/v1/models")
+            assert (lost.status_code, lost.headers["retry-after"]) == (503, "2")
+            assert "ConnectError" in lost.json()["error"]["message"]
+            assert p.counters.outcomes["failed"] == 1
+
+    asyncio.run(run())
+    assert seen == [("GET", b"/v1/models/a%2Fb%3Fc", b"x=%20"), ("OPTIONS", CHAT.encode(), b"")]
+
+
+def test_a_server_that_does_not_take_the_connection_is_no_silent_one():
+    class Deaf(httpx.AsyncHTTPTransport):
+        async def handle_async_request(self, request):
+            if request.url.port == 9:
+                raise httpx.ConnectTimeout("nobody there")
+            return await super().handle_async_request(request)
+
+    async def run():
+        async with (
+            listening(Script()) as url, httpx.AsyncClient(transport=Deaf()) as out,
+            front("http://127.0.0.1:9", url) as (proxy, client),
+        ):  # fmt: skip
+            proxy.client = out
+            return await ask(client, "answer 1")
+
+    assert asyncio.run(run()).status_code == 200
+
+
 def test_who_leaves_while_waiting_is_not_asked_for():
     async def run():
         script = Script()

@@ -18,6 +18,10 @@ from tests.measurement.exactly import refused, written
     ({"prompt": "a"}, "a"), ({"instruction": "a", "input": "b"}, "a\nb"), ({}, None),
     ({"messages": [{"content": [{"text": "a"}, "b", 3, {"i": 1}]}, "x", {"content": 4}]}, "a\nb"),
     ({"messages": "no list", "prompt": "a"}, "a"), ({"messages": []}, None),
+    ({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"},
+                   {"role": "user", "content": "b"}, {"role": "tool", "content": "t"}]},
+     "b\ns\na\nt"),
+    ({"prompt": "cut \ud83d off"}, "cut ? off"),
 ])  # fmt: skip
 def test_the_text_of_a_request(given, text):
     assert prompt_text(given) == text
@@ -30,12 +34,23 @@ def test_the_text_of_a_request(given, text):
      7.0, 2.0),
     ({"output_tokens": True, "answer": "a b"}, 2.0, None),
     ({"output_tokens": "7", "completion": "a b c", "created": "x"}, 3.0, None),
-    ({"usage": 5, "output": "a"}, 1.0, None),
+    ({"usage": 5, "output": "a"}, 1.0, None), ({"answer": "明日 Tokyo は"}, 4.0, None),
+    ({"choices": [{"text": "a b"}]}, 2.0, None),
+    ({"choices": [{"message": {"content": None, "tool_calls": [
+        {"function": {"arguments": '{"city": "Rome"}'}}, {}]}}]}, 2.0, None),
 ])  # fmt: skip
 def test_the_length_and_the_time_of_a_request(tmp_path, given, length, when):
     jobs = read_requests(written(tmp_path / "r", json.dumps({"prompt": "p", **given})))
     row = jobs.frame.row(0, named=True)
     assert (row["prompt"], row["output_tokens"], row.get("submit_s")) == ("p", length, when)
+
+
+def test_lengths_that_are_counted_here_are_noted(tmp_path):
+    rows = [{"prompt": "p", "answer": "a b"}, {"prompt": "q\ud83d", "output_tokens": 3}]
+    jobs = read_requests(written(tmp_path / "r", "\n".join(map(json.dumps, rows))))
+    said = "the length of the answer is not stated: its words are counted"
+    assert jobs.notes == (Note(said, count=1),)
+    assert jobs.frame["prompt"].to_list() == ["p", "q?"]
 
 
 def test_a_table_of_requests_keeps_tokens_and_times_and_notes_rows(tmp_path):

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 LONGEST = 4_000_000
+WRITTEN = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls")
+"""What a model writes: thoughts and calls of tools take as long as the answer itself."""
 
 
 class AnswerLength:
@@ -73,4 +75,6 @@ def _count(value: Any) -> float | None:
 
 def _said(choice: dict[str, Any]) -> bool:
     delta = choice.get("delta")
-    return bool(delta.get("content") if isinstance(delta, dict) else choice.get("text"))
+    if not isinstance(delta, dict):
+        return bool(choice.get("text"))
+    return any(delta.get(k) for k in WRITTEN)

@@ -132,10 +132,10 @@ class ServingProxy:
 
     async def _served(self, scope: dict[str, Any], body: bytes, send: Send) -> str:
         """Wait for a place, ask, pass the answer on; what became of it."""
-        prompt, most, given = _parsed(body) if scope["path"] in ORDERED else ("", None, None)
+        if scope["method"] != "POST" or scope["path"] not in ORDERED:
+            return await self._passed(scope, body, send)
+        prompt, most, given = _parsed(body)
         began = monotonic()
-        if given is None:
-            return await self._asked(0, scope, body, send, "")
         key = self.order.cost(prompt, most) if self.by_cost else self.order.key(prompt, began, most)
         if self.priority:
             given["priority"] = round(PRIORITY[self.priority] * key)
@@ -154,12 +154,23 @@ class ServingProxy:
                 if len(unreachable) == len(self.upstreams) or not self.queue.awake():
                     raise RefusedError(503, "no_server", str(error), "failed") from error
 
+    async def _passed(self, scope: dict[str, Any], body: bytes, send: Send) -> str:
+        """Ask what takes no place, such as a list of models, of the first server that is there."""
+        said = ""
+        for server in range(len(self.upstreams)):
+            try:
+                return await self._asked(server, scope, body, send, "")
+            except UnreachableError as error:
+                said = str(error)
+        raise RefusedError(503, "no_server", said, "failed")
+
     async def _asked(
         self, server: int, scope: dict[str, Any], body: bytes, send: Send, prompt: str
     ) -> str:
         httpx = require("httpx2", extra="proxy")
         query = scope.get("query_string", b"").decode("latin-1")
-        url = self.upstreams[server].rstrip("/") + scope["path"] + (f"?{query}" if query else "")
+        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
+        url = self.upstreams[server].rstrip("/") + path + (f"?{query}" if query else "")
         headers = [(k, v) for k, v in scope["headers"] if k.lower() not in HOP]
         headers.append((b"accept-encoding", b"identity"))
         started = False
@@ -181,9 +192,9 @@ class ServingProxy:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             finally:
                 await answer.aclose()
-        except httpx.ConnectError as error:
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             self.queue.rest(server, REST_S)
-            raise UnreachableError(f"{self.upstreams[server]}: {error}") from error
+            raise UnreachableError(f"{self.upstreams[server]}: {error!r}") from error
         except httpx.TransportError as error:
             return await self._broken(server, error, send, started=started)
         if prompt and answer.status_code == 200:
@@ -252,7 +263,7 @@ def _parsed(body: bytes) -> tuple[str, float | None, dict[str, Any]]:
         raise RefusedError(400, "invalid_request_error", f"no JSON: {error}") from error
     if not isinstance(given, dict):
         raise RefusedError(400, "invalid_request_error", "expected a JSON object")
-    most = given.get("max_completion_tokens", given.get("max_tokens"))
+    most = given.get("max_completion_tokens") or given.get("max_tokens")
     if isinstance(most, bool) or not isinstance(most, (int, float)) or not 0 < most < sys.maxsize:
         most = None  # what is no length, or longer than any answer, cuts nothing off
     return prompt_text(given) or "", most, given

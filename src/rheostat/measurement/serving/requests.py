@@ -1,14 +1,16 @@
 """Requests to a language model, with how long the answers were: JSON lines, parquet or CSV.
 
-JSON lines are read as OpenAI-style logs: ``prompt``, or ``messages`` whose contents are joined, or
-``instruction`` with ``input``; the answer's length from ``output_tokens``, ``usage`` or the answer
-itself, whose words are counted.  What stands under ``request`` and ``response`` (and their
+JSON lines are read as OpenAI-style logs: ``prompt``, or ``messages`` whose contents are joined, the
+last of the user first, or ``instruction`` with ``input``; the answer's length from
+``output_tokens``, ``usage`` or the answer itself, whose words are counted, and each character of
+scripts that put no spaces between words.  What stands under ``request`` and ``response`` (and their
 ``body``) counts as if it stood outside.  Tables need a column ``prompt``.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.files import ordinary_file
-from rheostat.core.jobs import Column, JobTable, Moment
+from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
@@ -28,6 +30,11 @@ COLUMNS = (
     Column("output_tokens", "", Moment.END, "tokens of the answer"),
     Column("prefix_blocks", "", Moment.SUBMIT, "blocks of the prompt, alike where prompts are"),
 )
+WORD = re.compile(
+    r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+"
+)
+"""A word, or a character of Thai, Lao, Japanese or Chinese."""
+COUNTED = "__counted"
 ANSWERS = ("response", "output", "completion", "answer")
 LONGEST = 1_000_000
 """Characters of a prompt; a longer one is no prompt but a file in the wrong place."""
@@ -85,6 +92,9 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     kept, notes = rows_where(frame, good, said)
     if not len(kept):
         raise DataError(str(path), ["no row has a prompt and a length of its answer above 0"])
+    if COUNTED in kept.columns and (words := int(kept[COUNTED].sum())):
+        notes.append(Note("the length of the answer is not stated: its words are counted",
+                          count=words))  # fmt: skip
     wanted = ("prompt", "prompt_tokens", "output_tokens", "submit_s")
     names = [c for c in wanted if c in kept.columns and kept[c].null_count() < len(kept)]
     return table(kept.select(names), COLUMNS, notes)
@@ -93,7 +103,7 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
 def _lines(path: Path) -> pl.DataFrame:
     rows = [_row(line) for line in path.read_bytes().splitlines() if line.strip()]
     numbers = dict.fromkeys(("prompt_tokens", "output_tokens", "submit_s"), pl.Float64)
-    return pl.DataFrame(rows, schema={"prompt": pl.String, **numbers})
+    return pl.DataFrame(rows, schema={"prompt": pl.String, **numbers, COUNTED: pl.Boolean})
 
 
 def _row(line: bytes) -> dict[str, Any]:
@@ -106,11 +116,13 @@ def _row(line: bytes) -> dict[str, Any]:
         return {}
     given = _opened(given)
     usage = given["usage"] if isinstance(given.get("usage"), dict) else {}
+    length, counted = _length(given, usage)
     asked = given.get("prompt_tokens", usage.get("prompt_tokens", usage.get("input_tokens")))
     return {
         "prompt": prompt_text(given),
         "prompt_tokens": _number(asked),
-        "output_tokens": _length(given, usage),
+        "output_tokens": length,
+        COUNTED: counted,
         "submit_s": _number(given.get("submit_s", given.get("created", given.get("timestamp")))),
     }
 
@@ -131,29 +143,55 @@ def _number(value: Any) -> float | None:
 
 
 def prompt_text(given: Mapping[str, Any]) -> str | None:
-    """The text of an OpenAI-style request: its messages, or ``prompt``, or an instruction."""
+    r"""The text of an OpenAI-style request: its messages, or ``prompt``, or an instruction.
+
+    The last message of the user comes first: what is asked decides how long the answer will be,
+    and what stands before it is often the same in all requests.
+
+    Examples
+    --------
+    >>> said = [("system", "Be kind."), ("user", "Hello"), ("assistant", "Hi"), ("user", "Bye")]
+    >>> prompt_text({"messages": [{"role": r, "content": c} for r, c in said]})
+    'Bye\nBe kind.\nHello\nHi'
+    """
     if isinstance(given.get("messages"), list):
-        parts = [m.get("content") for m in given["messages"] if isinstance(m, dict)]
-        return "\n".join(filter(None, map(_text, parts))) or None
-    parts = [given.get(k) for k in ("prompt", "instruction", "input")]
-    return "\n".join(filter(None, map(_text, parts))) or None
+        said = [(m.get("role"), _text(m.get("content"))) for m in given["messages"]
+                if isinstance(m, dict)]  # fmt: skip
+        last = max((i for i, (role, text) in enumerate(said) if role == "user" and text), default=0)
+        parts = [text for _, text in [*said[last : last + 1], *said[:last], *said[last + 1 :]]]
+    else:
+        parts = [_text(given.get(k)) for k in ("prompt", "instruction", "input")]
+    return "\n".join(filter(None, parts)) or None
 
 
 def _text(content: Any) -> str:
-    """Text, or the texts of a list of parts; images and the like have none."""
-    if isinstance(content, list):
-        texts = [c.get("text") if isinstance(c, dict) else c for c in content]
-        return "\n".join(t for t in texts if isinstance(t, str))
-    return content if isinstance(content, str) else ""
+    """Text, or the texts of a list of parts; images and the like have none.
+
+    Half of a pair of code units, as logs that cut texts off leave it, becomes ``?``.
+    """
+    parts = content if isinstance(content, list) else [content]
+    texts = (c.get("text") if isinstance(c, dict) else c for c in parts)
+    joined = "\n".join(t for t in texts if isinstance(t, str) and t)
+    return joined.encode("utf-8", "replace").decode()
 
 
-def _length(given: Mapping[str, Any], usage: Mapping[str, Any]) -> float | None:
+def _length(given: Mapping[str, Any], usage: Mapping[str, Any]) -> tuple[float | None, bool]:
+    """Tokens of the answer where they are stated, else its words; whether they were counted."""
     said = given.get("output_tokens", usage.get("completion_tokens", usage.get("output_tokens")))
     if _number(said) is not None:
-        return _number(said)
+        return _number(said), False
     answer = next((given[k] for k in ANSWERS if isinstance(given.get(k), str)), None)
     if answer is None and isinstance(given.get("choices"), list):
-        first = next(iter(given["choices"]), None)
-        message = first.get("message") if isinstance(first, dict) else None
-        answer = _text(message.get("content")) if isinstance(message, dict) else None
-    return None if answer is None else float(len(answer.split()))
+        answer = _chosen(next(iter(given["choices"]), None))
+    return (None, False) if answer is None else (float(len(WORD.findall(answer))), True)
+
+
+def _chosen(choice: Any) -> str | None:
+    """The text of a choice, with what it calls tools with."""
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
+        return _text(choice.get("text")) if isinstance(choice, dict) else None
+    calls = message.get("tool_calls")
+    called = [c["function"] for c in calls if isinstance(c, dict) and isinstance(
+        c.get("function"), dict)] if isinstance(calls, list) else []  # fmt: skip
+    return "\n".join([_text(message.get("content")), *(_text(f.get("arguments")) for f in called)])
