@@ -10,7 +10,7 @@ from rheostat.core.report import Report
 from rheostat.decision.decide import decide
 from rheostat.errors import DataError
 from rheostat.explanation.text import render
-from rheostat.recipes.advised_month import advised_month, largest_use, month_section
+from rheostat.recipes.advised_month import _ratios, advised_month, largest_use, month_section
 
 JOBS = table(
     {
@@ -98,3 +98,21 @@ def test_jobs_that_outlive_their_limit_as_advised_are_counted() -> None:
 def test_the_machine_is_as_large_as_was_ever_in_use() -> None:
     assert largest_use(JOBS) == 5
     assert largest_use(JOBS.select(["nodes", "submit_s"])) is None
+
+
+class Apart:
+    """Knows each setting's runtime within a factor of three, and nothing in common of two."""
+
+    def predict(self, jobs):
+        n = jobs.numpy("nodes")[None]
+        rng = np.random.default_rng(int(n[0, 0]))
+        return Outcome({"runtime_s": 200.0 / n * np.exp(rng.normal(0.0, 1.0, (400, n.shape[1])))})
+
+
+def test_a_forecast_unsure_at_both_settings_is_not_doubly_so_in_the_month():
+    """The mean of the ratio of two such draws is e times the ratio of their means."""
+    two, four = (table({"nodes": [n] * 3}) for n in (2, 4))
+    drawn = _ratios(Apart(), two, four, 400)["runtime_s"]
+    means = Apart().predict(four).mean("runtime_s") / Apart().predict(two).mean("runtime_s")
+    assert drawn.mean(axis=0) == pytest.approx(means)
+    assert np.log(drawn).std(axis=0) == pytest.approx(1.0, abs=0.1)  # of their ratio: 1.41

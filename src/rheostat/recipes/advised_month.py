@@ -2,8 +2,8 @@
 
 Sums over jobs do not say what a site gets: a job on more nodes makes others wait, and watts of jobs
 that never ran together do not add up.  So the recent jobs are simulated twice, as they ran and as
-advised.  A job that the advice changes takes its measured runtime times the predicted ratio, draw
-by draw, so that a draw is one way the month might have been; the difference to the month as it ran
+advised.  A job that the advice changes takes its measured runtime times a draw of the predicted
+ratio, so that a draw is one way the month might have been; the difference to the month as it ran
 is paired, job for job, and its interval is that over draws.
 
 Notation
@@ -178,9 +178,31 @@ def _ratios(model: Predictor, asked: JobTable, advised: JobTable, draws: int) ->
     """Advised over requested, (draws, n), of runtime and, where predicted, power."""
     before, after = model.predict(asked), model.predict(advised)
     names = [q for q in ("runtime_s", "power_w") if q in before]
-    ratios = {q: after[q] / before[q] for q in names}
+    ratios = {q: ratio_draws(after[q], before[q]) for q in names}
     at = np.arange(draws) % len(ratios["runtime_s"])
     return {q: r[at] for q, r in ratios.items()}
+
+
+def ratio_draws(after: Array, before: Array) -> Array:
+    """Draws of after / before, (d, n), without what the two have in common; its mean: of the means.
+
+    The job ran, so how its forecast at the setting it had varies is of no account but for what goes
+    along with the forecast at the other: ``after`` is freed of its regression on ``before`` in
+    logarithms.  Where both vary alike, this is their ratio draw by draw; where they vary apart that
+    ratio would be doubly uncertain, and its mean too large.
+
+    >>> before = np.array([[1.0], [2.0], [4.0]])
+    >>> ratio_draws(3.0 * before, before).round(9).ravel().tolist()
+    [3.0, 3.0, 3.0]
+    """
+    if len(before) < 2:
+        return np.asarray(after / before)
+    x, y = np.log(before), np.log(after)
+    x = x - x.mean(axis=0)
+    spread = (x * x).sum(axis=0)
+    slope = np.clip((x * y).sum(axis=0) / np.where(spread > 0, spread, 1.0), 0.0, 1.0)
+    own = np.exp(y - slope * x)
+    return np.asarray(own * (after.mean(axis=0) / before.mean(axis=0) / own.mean(axis=0)))
 
 
 def _power(recent: JobTable) -> Array:
