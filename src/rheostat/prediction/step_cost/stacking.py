@@ -2,9 +2,10 @@
 
 Parts: the joint Gaussian (`transfer`), the additive model alone, and boosted trees on sizes, names
 and the graph's costs.  Every part predicts each run, or each whole network, from a fit without it.
-On each device the part that was most right answers alone, unless a mixture of logarithms was better
-by more than a standard error of the difference between groups (the one-standard-error rule
-[Breiman1984]_): with ten networks left out, the least error of many mixtures is luck.
+On each device the part that was most right answers, and with it in equal shares those that were
+wrong by no more than a standard error of the difference between groups (the one-standard-error
+rule [Breiman1984]_).  Ten networks left out cannot tell near parts apart: to take the best of them
+is luck, and fitted weights lose to a plain mean [Bates1969]_ [Smith2009]_.
 
 Notation
 --------
@@ -14,13 +15,16 @@ References
 ----------
 .. [Breiman1984] Breiman, Friedman, Olshen, Stone: Classification and regression trees.
    Wadsworth 1984, section 3.4.3.
+.. [Bates1969] Bates, Granger: The combination of forecasts. Operational Research Quarterly 20,
+   1969.
+.. [Smith2009] Smith, Wallis: A simple explanation of the forecast combination puzzle. Oxford
+   Bulletin of Economics and Statistics 71, 2009.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +37,6 @@ from rheostat.prediction.step_cost.transfer import Known, TransferGP, coordinate
 FOLDS = 5
 FEWEST = 4
 """With fewer runs the Gaussian answers, with fewer networks the additive model for further ones."""
-STEPS = 4
-"""Weights are multiples of a quarter."""
 PRIOR_RUNS, PRIOR_NETWORKS = 10.0, 3.0
 """Of all devices, that stand beside those of one device where its weights and errors are learned.
 """
@@ -134,7 +136,7 @@ def _unknown(asked: Known, apps: Codes) -> Known:
 def chosen_weights(
     errors: Array, device: Codes, groups: Codes, devices: int, prior: float
 ) -> Array:
-    """What answers on each device: the best part, or a mixture clearly better, (devices, P).
+    """What answers on each device: the best part and those near it, in equal shares, (devices, P).
 
     The mean relative error counts.  Groups count alike, and ``prior`` groups with the mean error of
     all devices stand beside those of each.
@@ -145,8 +147,7 @@ def chosen_weights(
     >>> chosen_weights(np.tile(e, 9), np.tile([0, 0, 1, 1], 9), np.arange(36), 2, 1.0).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    grid = _grid(len(errors))
-    wrong = np.abs(np.expm1(-(grid @ errors)))
+    wrong = np.abs(np.expm1(-errors))
     share = group_shares(device, groups)
     every = prior * np.average(wrong, axis=1, weights=share)
     chosen = []
@@ -154,11 +155,11 @@ def chosen_weights(
         here = device == d if (device == d).any() else np.ones(len(device), dtype=bool)
         own = (wrong * share)[:, here]
         loss = (own.sum(axis=1) + every) / (share[here].sum() + prior)
-        best = int(np.argmin(loss))
-        alone = int(np.argmin(np.where(grid.max(axis=1) == 1.0, loss, np.inf)))
-        clear = loss[alone] - loss[best] > _standard_error(own[alone] - own[best], groups[here])
-        chosen.append(grid[best if clear else alone])
-    return np.array(chosen)
+        best = own[np.argmin(loss)]
+        luck = np.array([_standard_error(part - best, groups[here]) for part in own])
+        chosen.append(loss - loss.min() <= luck)
+    near = np.array(chosen, dtype=float)
+    return near / near.sum(axis=1, keepdims=True)
 
 
 def _standard_error(difference: Array, groups: Codes) -> float:
@@ -171,12 +172,6 @@ def group_shares(device: Codes, groups: Codes) -> Array:
     """One over the number of runs of the same group on the same device, (n,)."""
     _, pair = np.unique(np.stack([device, groups]), axis=1, return_inverse=True)
     return np.asarray(1.0 / np.bincount(pair.reshape(-1))[pair.reshape(-1)])
-
-
-def _grid(parts: int) -> Array:
-    """All weights in quarters, those of the first parts first among equals."""
-    steps = product(range(STEPS, -1, -1), repeat=parts)
-    return np.array([s for s in steps if sum(s) == STEPS]) / STEPS
 
 
 class Repeats(NamedTuple):
