@@ -21,7 +21,6 @@ from rheostat.measurement.read import read
 from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.counter_runs import write_pcm
-from rheostat.measurement.training_runs.own_names import in_our_names
 from rheostat.prediction.persist import save
 from rheostat.prediction.step_cost import StepCost
 
@@ -154,7 +153,7 @@ def write_data(folder: Path) -> None:
     (folder / "training.csv").write_text("\n".join(_training()) + "\n")
     (folder / "served.csv").write_text("\n".join(_served()) + "\n")
     (folder / "steps.csv").write_text("\n".join(_steps()) + "\n")
-    save(StepCost().fit(in_our_names(read(folder / "steps.csv"))[0]), folder / "steps.rheo")
+    save(StepCost().fit(read(folder / "steps.csv", "training")), folder / "steps.rheo")
     (folder / "profiles.csv").write_text("\n".join(_profiles()) + "\n")
     (folder / "requests.csv").write_text("\n".join(_requests()) + "\n")
     (folder / "run").mkdir()

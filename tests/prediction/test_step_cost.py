@@ -240,6 +240,36 @@ def test_energy_and_memory_are_learned_where_they_were_measured():
     assert "memory_peak_b" in outcome
 
 
+def test_energy_and_memory_of_a_device_never_run_are_near_those_of_others():
+    """A prior in seconds would say some MB, and intervals from kB to GB."""
+    jobs = plus(RUNS.rows(rows_where(RUNS, device="A")), power_w=200.0)
+    batch = jobs.numpy("batch_size")
+    jobs = plus(jobs, memory_peak_b=4e9 + 5e7 * batch)
+    model = StepCost().fit(jobs)
+    outcome = model.predict(jobs.with_columns([], device="Z"))
+    for quantity, truth in (("memory_peak_b", jobs.numpy("memory_peak_b")), ("power_w", 200.0)):
+        off = np.log(outcome.quantile(quantity, 0.5) / truth)
+        assert np.abs(np.median(off)) < np.log(10)
+
+
+def test_bits_stand_in_a_column_or_in_the_name_of_the_device():
+    asked = {"app": ["LeNet5"] * 3, "batch_size": [8] * 3, "gpus": [0, 1, 1]}
+    rows = TrainingRows.of(table({**asked, "device": ["T4", "T4 16 bit", "T4 16 bit"],
+                                  "precision_bits": [16, None, 16]}, COLUMNS))  # fmt: skip
+    assert set(rows.device.tolist()) == {"T4 16 bit"}
+    assert np.ptp(rows.terms, axis=0).max() == 0.0
+    plain = TrainingRows.of(table({**asked, "device": ["T4"] * 3}, COLUMNS))
+    assert (plain.terms >= rows.terms).all()
+    assert (plain.terms > rows.terms).any()
+
+
+def test_a_network_without_its_batch_is_abstained_on():
+    asked = table({"app": ["LeNet5"] * 2, "device": ["A"] * 2, "batch_size": [None, 16]})
+    outcome = StepCost().fit(RUNS.rows(np.arange(20))).predict(asked)
+    assert outcome.abstained.tolist() == [True, False]
+    assert "batch_size=None" in outcome.notes[0].message
+
+
 def test_a_pass_takes_its_steps_and_what_was_seen_besides():
     jobs = plus(RUNS, samples=1000)
     steps = np.ceil(1000 / jobs.numpy("batch_size"))

@@ -43,6 +43,7 @@ from rheostat.measurement.training_runs import (
 )
 from rheostat.measurement.training_runs.hlogencnn import is_hlogencnn
 from rheostat.measurement.training_runs.justus import is_justus
+from rheostat.measurement.training_runs.own_names import read_training
 from rheostat.measurement.training_runs.profet import is_profet
 
 
@@ -256,6 +257,8 @@ BUILT_IN = (
     Reader("justus", lambda h: is_justus(_names(h)), read_justus, "Justus et al.: layers, CSV"),
     Reader("hlogencnn", lambda h: is_hlogencnn(_names(h)), read_hlogencnn,
            "ICICLE HLOGenCNN: CNN fits with graphs, CSV"),
+    Reader("training", lambda h: False, read_training,
+           "training runs in names of others, as rheostat dnn takes them: CSV, parquet, JSON rows"),
     Reader("runs", _table, read_runs, "CSV, parquet or JSON rows of measured runs, columns mapped"),
 )  # fmt: skip
 READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}

@@ -129,11 +129,11 @@ def to_measure(
     frame = pl.concat([left, asked]).with_columns(device=pl.lit(device))
     rows = TrainingRows.of(table(frame, COLUMNS), model.terms)
     candidate = np.arange(len(rows)) < len(left)
-    fit = next(iter(model.fits_.values()))
+    target, fit = next(iter(model.fits_.items()))
     there = np.flatnonzero(rows.known)
     if not candidate[there].any() or candidate[there].all():
         return [], np.zeros(0)
-    covariance = fit.covariance(model.coded(rows.rows(there)))
+    covariance = fit.covariance(model.coded(rows.rows(there), target))
     chosen, error = next_runs(covariance, ~candidate[there], fit.noise, count,
                               may=candidate[there])  # fmt: skip
     return frame[there[chosen]].rows(named=True), error

@@ -98,7 +98,11 @@ def fit(
     if json:
         put_json("rheostat.dnn-fit/1", facts)
         return
-    said = [f"{len(jobs):,} runs of {len(model.apps_)} networks on {', '.join(model.devices_)}."]
+    learned = max(len(fit.log_y) for fit in model.fits_.values())
+    said = [
+        f"{learned:,} configurations from {len(jobs):,} runs; {len(model.apps_)} networks on "
+        f"{', '.join(model.devices_)}."
+    ]
     said += [
         f"{name}: median error {100 * e['run']:.1f} % on a run left out, {100 * e['network']:.1f} %"
         f" on a network left out, {100 * e['baseline']:.0f} % of the trivial baseline."
@@ -126,7 +130,7 @@ def predict(
     image_px: n.ImagePx = 224,
     classes: n.Classes = 1000,
     optimizer: n.Optimizer = "sgd",
-    precision_bits: n.PrecisionBits = 32,
+    precision_bits: n.PrecisionBits = None,
     gpus: n.Gpus = 1,
     samples: n.Samples = None,
     epochs: Annotated[float, typer.Option(min=0.0, help="Passes over the data.")] = 1.0,
@@ -149,6 +153,7 @@ def predict(
     from rheostat.core.jobs import Moment
     from rheostat.core.report import Report, Section
     from rheostat.prediction.persist import load
+    from rheostat.prediction.step_cost.rows import TrainingRows
     from rheostat.recipes.dnnperf import one_run, request
 
     if bool(name) == (file is not None):
@@ -163,10 +168,11 @@ def predict(
                        precision_bits=precision_bits, gpus=gpus, samples=samples)  # fmt: skip
     outcome = learner.predict(jobs)
     grid = _grid(learner, jobs, outcome, request(outcome, risk, epochs=epochs))
-    unknown = set(jobs.frame["device"].to_list() if "device" in jobs.columns else ())
-    if unknown := unknown - set(learner.devices_):
-        names = ", ".join(sorted(map(str, unknown)))
-        tell(f"note: no run on {names} was learned from: intervals are wide")
+    if unknown := set(TrainingRows.of(jobs, learner.terms).device) - set(learner.devices_):
+        tell(
+            f"note: no run on {', '.join(sorted(unknown))} was learned from, only on "
+            f"{', '.join(learner.devices_)}: intervals are wide"
+        )
     tell_notes(outcome.notes)
     if json:
         rows = [dict(zip(grid.heads, map(_plain, row), strict=True)) for row in grid.rows]
@@ -178,13 +184,11 @@ def predict(
 
 
 def _load(file: Path, form: str, mapped: Path | None, column: list[str] | None) -> JobTable:
-    """A table in our names, whatever theirs; says which it took."""
-    from rheostat.cli.output import tell_notes
-    from rheostat.measurement.training_runs.own_names import in_our_names
+    """A table in our names, whatever theirs."""
+    from rheostat.measurement.read import guess_format
 
-    jobs, taken = in_our_names(o.load(file, form, mapped, column))
-    tell_notes(taken)
-    return jobs
+    form = form or guess_format(file)
+    return o.load(file, "training" if form == "runs" else form, mapped, column)
 
 
 def _graphs(jobs: JobTable, table: Path, folder: Path | None) -> dict[str, Graph]:

@@ -34,7 +34,7 @@ def front(
     image_px: n.ImagePx = 224,
     classes: n.Classes = 1000,
     optimizer: n.Optimizer = "sgd",
-    precision_bits: n.PrecisionBits = 32,
+    precision_bits: n.PrecisionBits = None,
     gpus: n.Gpus = 1,
     samples: n.Samples = None,
     objectives: Annotated[

@@ -11,6 +11,9 @@ BatchSize = Annotated[int, typer.Option(min=1, help="Samples of a step.")]
 ImagePx = Annotated[int, typer.Option(min=1, help="Edge of the images.")]
 Classes = Annotated[int, typer.Option(min=1, help="Outputs of the network.")]
 Optimizer = Annotated[str, typer.Option(help="sgd, momentum or adam.")]
-PrecisionBits = Annotated[int, typer.Option(min=1, help="Bits of a number.")]
+PrecisionBits = Annotated[
+    int | None,
+    typer.Option(min=1, help="Bits of a number.  [default: those in the device's name, else 32]"),
+]
 Gpus = Annotated[int, typer.Option(min=1, help="Devices that share the batch.")]
 Samples = Annotated[int | None, typer.Option(min=1, help="Samples of a pass over the data.")]

@@ -115,7 +115,7 @@ def read_runs(
     -----
     A row whose runtime, energy or power is missing stays, with null.
     """
-    frame, notes = _load(path, encoding)
+    frame, notes = table_frame(path, encoding)
     chosen = Mapped.of({"columns": dict(columns or {}), "known": dict(known or {})})
     chosen = chosen.over(
         load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
@@ -167,7 +167,8 @@ def _present(frame: pl.DataFrame) -> str:
     return f"present: {', '.join(c for c in frame.columns if c != ROW)}"
 
 
-def _load(path: str | Path, encoding: str) -> tuple[pl.DataFrame, list[Note]]:
+def table_frame(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
+    """A table as it stands, in the file's names, with the row number in `ROW`; and notes."""
     path = ordinary_file(path)
     with path.open("rb") as file:
         packed = file.read(4) == MAGIC
@@ -224,7 +225,9 @@ def _expr(frame: pl.DataFrame, source: ColumnSource, ours: str) -> pl.Expr:
         return pl.when(plain > 0).then(1.0 / plain)
     first = frame[source.columns[0]].dtype
     if first == pl.String and ours in ("runtime_s", "time_limit_s", "wait_s"):
-        return pl.col(source.columns[0]).map_elements(seconds_of_cell, return_dtype=pl.Float64)
+        cells = pl.col(source.columns[0])
+        with_unit = cells.map_elements(seconds_of_cell, return_dtype=pl.Float64)
+        return pl.coalesce(with_unit, cells.cast(pl.Float64, strict=False) * source.scale)
     if isinstance(first, pl.Datetime):
         return pl.col(source.columns[0]).dt.epoch("us").cast(pl.Float64) / 1e6
     if first == pl.String and ours.endswith("_s") and not ours.endswith("_per_s"):
@@ -233,7 +236,7 @@ def _expr(frame: pl.DataFrame, source: ColumnSource, ours: str) -> pl.Expr:
     total = pl.col(source.columns[0])
     for extra in source.columns[1:]:
         total = total + pl.col(extra)
-    return total if source.scale == 1.0 else total.cast(pl.Float64) * source.scale
+    return total if source.scale == 1.0 else total.cast(pl.Float64, strict=False) * source.scale
 
 
 def _guess_rest(
@@ -307,7 +310,8 @@ def _not_understood(
         lost = frame.select(ROW, theirs).filter(frame[theirs].is_not_null() & table[name].is_null())
         if not lost.height:
             continue
-        said = f"{name}: {lost[theirs][0]!r} in {theirs} is no time"
+        kind = "time" if name.endswith("_s") else "number"
+        said = f"{name}: {lost[theirs][0]!r} in {theirs} is no {kind}"
         if name in QUANTITIES and table[name].null_count() == table.height:
             problems.append(f"{said}, nor is any other; expected seconds, hh:mm:ss or 1h30m")
         notes.append(note_rows(f"{said}, null", lost[ROW].to_list()))

@@ -1,6 +1,7 @@
-"""A table of runs as JSON: a list of flat objects, or one object a line (as pandas writes both).
+"""A table of runs as JSON: a list of objects, or one object a line (as pandas writes both).
 
-Values that are objects or lists are not read and noted; rows that are no object are left out.
+Objects inside a row, as ``{"config": {...}, "result": {...}}``, are columns too; lists are not read
+and noted; rows that are no object are left out.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ def first_record(start: bytes) -> dict[str, Any] | None:
 
 
 def is_records(start: bytes) -> bool:
-    """Whether a file that begins so holds runs as flat objects: most values are plain."""
-    record = first_record(start) or {}
-    plain = [v for v in record.values() if not isinstance(v, (dict, list))]
+    """Whether a file that begins so holds runs as objects: most values in them are plain."""
+    record = _flat(first_record(start) or {})
+    plain = [v for v in record.values() if not isinstance(v, list)]
     ours = str(record.get("schema", record.get("format", ""))).startswith("rheostat")
     return bool(plain) and len(plain) > len(record) / 2 and not ours
 
@@ -56,15 +57,31 @@ def read_records(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFram
     good = [i for i, row in enumerate(rows) if isinstance(row, dict)]
     if not good:
         raise DataError(str(path), ["has no row that is a JSON object"])
-    names = dict.fromkeys(str(k) for i in good for k in rows[i])
-    nested = [n for n in names if any(isinstance(rows[i].get(n), (dict, list)) for i in good)]
-    cells = {n: [_cell(rows[i].get(n)) for i in good] for n in names if n not in nested}
+    flat = [_flat(rows[i]) for i in good]
+    paths = dict.fromkeys(k for row in flat for k in row)
+    nested = [p for p in paths if any(isinstance(row.get(p), (dict, list)) for row in flat)]
+    ends = [p.rpartition(".")[2] for p in paths]
+    names = {p: end if ends.count(end) == 1 else p for p, end in zip(paths, ends, strict=True)}
+    cells = {names[p]: [_cell(row.get(p)) for row in flat] for p in paths if p not in nested}
     frame, notes = typed_frame(cells, good)
     if odd:
         notes.append(note_rows("row is no JSON object", odd, dropped=True))
     if nested:
-        notes.append(Note(f"not read (lists and structures): {', '.join(nested)}"))
+        notes.append(Note(f"not read (lists): {', '.join(nested)}"))
     return frame, notes
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Values by their path, as ``config.model``.
+
+    >>> _flat({"config": {"model": "vgg16", "gpu": {"name": "T4"}}, "ms": 8})
+    {'config.model': 'vgg16', 'config.gpu.name': 'T4', 'ms': 8}
+    """
+    made: dict[str, Any] = {}
+    for key, value in row.items():
+        inner = _flat(value) if isinstance(value, dict) else {}
+        made |= {f"{key}.{k}": v for k, v in inner.items()} or {str(key): value}
+    return made
 
 
 def _line(text: str) -> Any:

@@ -1,85 +1,137 @@
 """Tables of training runs in the names of whoever wrote them, given ours.
 
-`read_runs` has brought units to SI before; here ``model``, ``gpu``, ``step_ms``, ``mem_GB`` or
-``dtype`` become ``app``, ``device``, ``runtime_s``, ``memory_peak_b`` and ``precision_bits``.
+``Network``, ``GPU type``, ``step_ms`` or ``mem_GB`` are ``app``, ``device``, ``runtime_s`` and
+``memory_peak_b``: names are matched without their unit, which `read_runs` brings to SI.  What one
+step took may be stated otherwise, as images per second or by the pass over the data; `completed`
+makes it from that.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
+from rheostat.measurement.runs.guess import split_unit
+from rheostat.measurement.runs.mapping import load_mapping
+from rheostat.measurement.runs.reader import read_runs, table_frame
 from rheostat.measurement.training_columns import COLUMNS
+from rheostat.measurement.training_runs.complete import BATCH_HERE, FIT, RATE, completed
 
 OURS = {c.name: c for c in COLUMNS}
+_STEP = "(train(ing)?_)?(step|iter|iteration|batch|minibatch|update)"
+_COUNT = "(num(ber)?_|n_|no_|count_)*(of_)?"
 THEIRS = {
-    "app": r"(model|net|network|architecture|arch)(_?name)?",
-    "device": r"(gpu|accelerator|hardware|chip|device)(_?(type|model|name))?",
-    "runtime_s": r"((train|training)_?)?(step|iter|iteration|batch|minibatch)(_?(time|duration))?_s"
-                 r"|(s|sec|time|duration)_per_(step|iter|iteration|batch)(_s)?|latency_s",
-    "precision_bits": r"precision|dtype|bits|data_?type",
-    "memory_peak_b": r"((peak|max)_?)?((gpu|device)_?)?mem(ory)?(_?(peak|used|usage|max))?"
-                     r"_?(?P<unit>b|bytes|mb|mib|gb|gib)",
+    "app": r"(model|net|network|architecture|arch|dnn|cnn)(_?name)?",
+    "device": r"(gpu|accelerator|hardware|chip|device|card)(_?(type|model|name))?",
+    "batch_size": r"(global_|total_|effective_|train_)?(batch|batch_?size|bs)",
+    BATCH_HERE: r"(batch|batch_?size|bs)_per_(gpu|device|worker|rank)"
+                r"|(per_(gpu|device|worker|rank)|local)_(batch|batch_?size|bs)",
+    "gpus": rf"{_COUNT}(gpus?|devices|accelerators|workers|cards)(_count)?|gpu_count|world_size",
+    "image_px": r"(img|image|input)_?(size|px|res|resolution|dim)|resolution",
+    "classes": rf"{_COUNT}class(es)?",
+    "optimizer": r"optimi[sz]er(_name)?|optim",
+    "precision_bits": r"precision|dtype|bits|data_?type|amp|mixed_precision",
+    "samples": r"(data_?set|train(ing)?_?set)_?(size|samples|images)?"
+               rf"|{_COUNT}(train(ing)?_)?(samples|images|examples)|(samples|images)_per_epoch",
+    "runtime_s": rf"{_STEP}(_?(time|duration|latency))?_s|{_STEP}_?(time|duration|latency)"
+                 rf"|(time|duration)_per_{_STEP}(_s)?|latency_s"
+                 rf"|(?P<each>s|secs?|seconds?|ms|msecs?|milliseconds?|us)_per_{_STEP}"
+                 rf"|(?P<rate>(steps?|its?|iters?|iterations?|batches)_per_(s|sec|second))",
+    RATE: r"(throughput_)?(images?|imgs?|samples?|examples?)(_per)?_(s|sec|secs|second)"
+          r"(_throughput)?|throughput",
+    "epoch_s": r"(train(ing)?_)?epoch_?(time|duration)?_s|(train(ing)?_)?epoch_?(time|duration)"
+               r"|time_per_epoch(_s)?|(s|sec|seconds)_per_epoch",
+    FIT: r"(total_|whole_)?(train(ing)?|fit)_?(time|duration)(_s)?|time_to_train(_s)?",
+    "memory_peak_b": r"((peak|max)_?)?((gpu|device|cuda)_?)?(v?ram|mem(ory)?)"
+                     r"(_?(peak|used|usage|max|allocated|reserved))?"
+                     r"(_?(?P<unit>b|bytes|mb|mib|gb|gib))?",
 }  # fmt: skip
 BYTES = {"b": 1.0, "bytes": 1.0, "mb": 1e6, "mib": 2.0**20, "gb": 1e9, "gib": 2.0**30}
-MIXED = r"(?i)^(amp|mixed|half)$"
+INSTEAD = {BATCH_HERE: "batch_size", RATE: "runtime_s", FIT: "runtime_s"}
+"""What is looked for only where there is no column of the other."""
+TEXT = ("app", "device", "optimizer")
+ANY = ("precision_bits", "memory_peak_b", "image_px", "runtime_s", "epoch_s", FIT)
+"""Columns that may be text or numbers; what is in neither is numbers alone."""
 
 
-def in_our_names(jobs: JobTable) -> tuple[JobTable, list[Note]]:
-    """A table of training runs under our names where theirs are plain, and a note of which.
-
-    A column that is there already is kept; a number is no name of a device.
+def read_training(
+    path: str | Path, *, map: str | Path | Mapping[str, Any] | None = None,
+    columns: Mapping[str, Any] | None = None,
+) -> JobTable:  # fmt: skip
+    """Training runs under our names where theirs are plain; a note says which were taken.
 
     Parameters
     ----------
-    jobs : JobTable
-        As read.
+    path : path
+        CSV, parquet or JSON rows.
+    map, columns
+        As `read_runs` takes them; they go before what the names say.
 
     Returns
     -------
-    JobTable, list of Note
-        The table, and what was renamed.
+    JobTable
+        A row per run: ``runtime_s`` is one step, ``memory_peak_b`` its memory where it is there.
 
-    Examples
-    --------
-    >>> from rheostat import table
-    >>> runs = table({"model": ["vgg16"], "gpu": ["T4"], "step_s": [0.1], "mem_GB": [2.0],
-    ...               "dtype": ["bf16"]})
-    >>> named, notes = in_our_names(runs)
-    >>> named.frame.select("app", "device", "runtime_s", "memory_peak_b", "precision_bits").row(0)
-    ('vgg16', 'T4', 0.1, 2000000000.0, 16)
-    >>> notes[0].message[:30]
-    'taken as: app = model, device '
+    Raises
+    ------
+    DataError
+        Nothing in it says how long a step took, though rows were run.
     """
-    taken = {}
-    for ours in (o for o in THEIRS if o not in jobs.columns):
-        fits = [c for c in jobs.columns if c not in OURS and _fits(jobs, ours, c)]
+    frame, _ = table_frame(path)
+    given = load_mapping(map).columns if isinstance(map, (str, Path)) else (map or {})
+    stated = {**given, **(columns or {})}
+    taken, notes = plain_names(frame, stated)
+    each = taken.pop(BATCH_HERE, None)
+    sources = {**taken, **({"batch_size": each} if each else {}), **(columns or {})}
+    jobs = read_runs(path, map=map, columns=sources)
+    jobs = jobs.with_columns([OURS[c] for c in jobs.columns if c in OURS])
+    return completed(jobs, taken, batch_of_each=each is not None).noted(*notes)
+
+
+def plain_names(
+    frame: pl.DataFrame, stated: Mapping[str, Any]
+) -> tuple[dict[str, dict[str, Any]], list[Note]]:
+    """Their column for each of ours that none has, as `read_runs` takes it, and notes.
+
+    >>> runs = pl.DataFrame({"GPU type": ["T4"], "#GPUs": [2], "ms/step": [80], "mem [GiB]": [2]})
+    >>> taken, notes = plain_names(runs, {})
+    >>> taken["runtime_s"], taken["memory_peak_b"]["scale"]
+    ({'from': 'ms/step', 'scale': 0.001, 'inverse': False}, 1073741824.0)
+    >>> notes[0].message
+    'taken as: device = GPU type, gpus = #GPUs, runtime_s = ms/step, memory_peak_b = mem [GiB]'
+    """
+    taken: dict[str, dict[str, Any]] = {}
+    notes = []
+    there = {*frame.columns, *stated}
+    for ours in (o for o in THEIRS if not {o, INSTEAD.get(o)} & {*there, *taken}):
+        fits = {c: s for c in frame.columns if c not in OURS and (s := _source(frame, ours, c))}
         if len(fits) == 1:
-            taken[ours] = fits[0]
-    if not taken:
-        return jobs, []
-    made = {ours: _values(ours, theirs) for ours, theirs in taken.items()}
-    named = jobs.with_columns([OURS[o] for o in taken], **made)
-    kept = [c for c in named.columns if c not in taken.values()]
-    words = ", ".join(f"{ours} = {theirs}" for ours, theirs in taken.items())
-    return named.select(kept), [Note(f"taken as: {words}")]
+            taken[ours] = next(iter(fits.values()))
+        elif fits:
+            either = " or ".join(fits)
+            notes.append(Note(f"{ours} may be {either}: say which, as --column {ours}=NAME"))
+    if taken:
+        words = ", ".join(f"{ours} = {s['from']}" for ours, s in taken.items())
+        notes.insert(0, Note(f"taken as: {words}"))
+    return taken, notes
 
 
-def _fits(jobs: JobTable, ours: str, theirs: str) -> bool:
-    if re.fullmatch(THEIRS[ours], theirs, re.IGNORECASE) is None:
-        return False
-    text = jobs.frame[theirs].dtype == pl.String
-    return text if ours in ("app", "device") else not text or ours == "precision_bits"
-
-
-def _values(ours: str, theirs: str) -> pl.Expr:
-    if ours == "precision_bits":
-        text = pl.col(theirs).cast(pl.String).str.replace(MIXED, "16")
-        return text.str.extract(r"(\d+)").cast(pl.Int64, strict=False)
-    if ours != "memory_peak_b":
-        return pl.col(theirs)
-    match = re.fullmatch(THEIRS[ours], theirs, re.IGNORECASE)
-    assert match is not None
-    return pl.col(theirs).cast(pl.Float64, strict=False) * BYTES[match["unit"].lower()]
+def _source(frame: pl.DataFrame, ours: str, theirs: str) -> dict[str, Any] | None:
+    """How ours is made from a column of theirs whose name fits."""
+    stem, suffix, _, scale = split_unit(theirs)
+    words = stem.lower().replace("#", " num ").replace("/", " per ") + suffix
+    match = re.fullmatch(THEIRS[ours], re.sub(r"\W+|_+", "_", words).strip("_"))
+    text = frame[theirs].dtype == pl.String
+    if match is None or (ours not in ANY and text != (ours in TEXT)):
+        return None
+    said = match.groupdict()
+    if each := said.get("each"):
+        scale = 1e-6 if each == "us" else 1e-3 if each.startswith(("ms", "milli")) else 1.0
+    if unit := said.get("unit"):
+        scale *= BYTES[unit]
+    return {"from": theirs, "scale": scale, "inverse": said.get("rate") is not None}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rheostat.core.graph import Graph
-from rheostat.prediction.architectures.layers import OPTIMIZERS, Step, Tensor
+from rheostat.prediction.architectures.layers import Step, Tensor
 
 LAYERS = ("dense", "convolution")
 NEEDED = {
@@ -37,7 +37,7 @@ def single_layer(row: Mapping[str, Any]) -> Graph:
     ['infeed', 'dot', 'add']
     """
     optimizer = str(row.get("optimizer") or "sgd").lower()
-    step = Step(str(row["app"]), int(row["batch_size"]), _like(optimizer))
+    step = Step(str(row["app"]), int(row["batch_size"]), nearest_optimizer(optimizer))
     y = _activated(step, _linear(step, row), str(row.get("activation") or "none").lower())
     return step.graph(y, training=optimizer != "none")
 
@@ -58,12 +58,13 @@ def _activated(step: Step, x: Tensor, activation: str) -> Tensor:
     return step.relu(x) if activation == "relu" else step.squashed(x)
 
 
-def _like(optimizer: str) -> str:
+def nearest_optimizer(name: str) -> str:
     """The optimizer whose cost is known and nearest.
 
-    >>> _like("rmsprop"), _like("sgd")
-    ('adam', 'sgd')
+    >>> [nearest_optimizer(n) for n in ("AdamW", "SGD", "sgd_momentum", "rmsprop", "none")]
+    ['adam', 'sgd', 'momentum', 'adam', 'sgd']
     """
-    if optimizer in OPTIMIZERS:
-        return optimizer
-    return "sgd" if optimizer == "none" else "adam"
+    plain = name.lower()
+    if "momentum" in plain or "nesterov" in plain:
+        return "momentum"
+    return "sgd" if "sgd" in plain or plain == "none" else "adam"

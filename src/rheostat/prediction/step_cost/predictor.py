@@ -31,10 +31,13 @@ from rheostat.prediction.step_cost.stacking import (
     left_out,
     with_trees,
 )
-from rheostat.prediction.step_cost.terms import cost_terms
+from rheostat.prediction.step_cost.terms import BYTE_PER_S, cost_terms
 from rheostat.prediction.step_cost.transfer import Known, TransferGP
 
 TARGETS = ("runtime_s", "energy_j", "memory_peak_b")
+PER_SECOND = {"energy_j": 100.0, "memory_peak_b": BYTE_PER_S}
+"""What stands for a second of the device that the additive model's prior has in mind: its
+watts, and the bytes that it moves."""
 MOST_ROWS = 1500
 """Configurations learned from; the covariance of more takes too long."""
 DECIMALS = 9
@@ -139,7 +142,7 @@ class StepCost:
     def posterior(self, rows: TrainingRows, target: str) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Mean and standard deviation of the logarithm, and whether the network was never run."""
         fit = self.fits_[target]
-        asked = self.coded(rows)
+        asked = self.coded(rows, target)
         mean, spread = fit.predict(asked)
         new = asked.app < 0
         parts = [mean, fit.law.predict(asked.terms, asked.device)]
@@ -181,8 +184,8 @@ class StepCost:
             rows, log_y, repeats = rows.rows(few), log_y[few], repeats.of(few)
         self.devices_ = sorted({*self.devices_, *rows.device.tolist()})
         self.apps_ = sorted({*self.apps_, *rows.app.tolist()})
-        known = self.coded(rows)
-        law = fit_additive(rows.terms, log_y, known.device, len(self.devices_) + 1)
+        known = self.coded(rows, target)
+        law = fit_additive(known.terms, log_y, known.device, len(self.devices_) + 1)
         fit = TransferGP.of(law, known, log_y).chosen(self.seed, _repeat_spread(repeats))
         trees = with_trees(len(log_y))
         one = np.arange(len(log_y))
@@ -208,10 +211,14 @@ class StepCost:
         level = (np.arange(self.n_draws) + 0.5) / self.n_draws
         return np.asarray(np.random.default_rng(self.seed).permutation(np.quantile(longer, level)))
 
-    def coded(self, rows: TrainingRows) -> Known:
-        """Rows by the numbers of the devices and networks that were learned from."""
+    def coded(self, rows: TrainingRows, target: str = "runtime_s") -> Known:
+        """Rows by the numbers of the devices and networks that were learned from.
+
+        What a step is made of is in the unit of the target, on a device of the prior.
+        """
         device = _codes(rows.device, self.devices_)
-        return Known(rows.terms, np.where(device < 0, len(self.devices_), device),
+        terms = rows.terms * PER_SECOND.get(target, 1.0)
+        return Known(terms, np.where(device < 0, len(self.devices_), device),
                      _codes(rows.app, self.apps_), rows.batch)  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +15,12 @@ from numpy.typing import NDArray
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.prediction.architectures.named import ARCHITECTURES, architecture, training_step
-from rheostat.prediction.architectures.single import LAYERS, NEEDED, single_layer
+from rheostat.prediction.architectures.single import (
+    LAYERS,
+    NEEDED,
+    nearest_optimizer,
+    single_layer,
+)
 from rheostat.prediction.step_cost.terms import TERMS, cost_terms
 
 Array = NDArray[np.float64]
@@ -69,7 +75,7 @@ class TrainingRows:
         """
         jobs.require("app")
         here = [c for c in ASKED if c in jobs.columns]
-        rows = jobs.frame.select(here).rows(named=True)
+        rows = jobs.frame.select(here).fill_nan(None).rows(named=True)
         made = [_terms(row, graphs or {}) for row in rows]
         return TrainingRows(
             np.array(made).reshape(len(rows), len(TERMS)),
@@ -82,7 +88,7 @@ class TrainingRows:
 def without_graph(jobs: JobTable, rows: TrainingRows) -> list[str]:
     """What the rows without a graph are, one problem for each kind, and what to do about them."""
     frame = jobs.frame.filter(pl.Series(~rows.known))
-    said = [c for c in ("app", "image_px", "graph") if c in frame.columns]
+    said = [c for c in ("app", "batch_size", "image_px", "graph") if c in frame.columns]
     kinds = frame.select(said).unique(maintain_order=True).head(5).rows(named=True)
     problems = [f"no graph of {', '.join(f'{c}={v}' for c, v in kind.items())}" for kind in kinds]
     return [*problems, f"expected a file in column graph, or one of {', '.join(ARCHITECTURES)}"]
@@ -92,11 +98,11 @@ def _terms(row: Mapping[str, Any], graphs: Mapping[str, Array]) -> Array:
     if (name := row.get("graph")) is not None and name in graphs:
         return graphs[name]
     values = {k: v for k, v in row.items() if v is not None}
-    if "app" not in values:
+    if not {"app", "batch_size"} <= set(values):
         return np.full(len(TERMS), np.nan)
-    devices = int(values.get("gpus", 1))
-    share = -(-int(values.get("batch_size", 1)) // devices)
-    bits = float(values.get("precision_bits", BITS))
+    devices = max(int(values.get("gpus", 1)), 1)
+    share = -(-int(values["batch_size"]) // devices)
+    bits = _precision(row)[1]
     try:
         if values["app"] in LAYERS and set(NEEDED[values["app"]]) <= set(values):
             made = cost_terms(single_layer({**values, "batch_size": share}), devices)
@@ -104,7 +110,8 @@ def _terms(row: Mapping[str, Any], graphs: Mapping[str, Array]) -> Array:
             network = architecture(str(values["app"]))
             made = _of_network(network, int(values.get("image_px", PIXELS)), share,
                                int(values.get("classes", CLASSES)),
-                               str(values.get("optimizer", "sgd")).lower(), devices)  # fmt: skip
+                               nearest_optimizer(str(values.get("optimizer", "sgd"))),
+                               devices)  # fmt: skip
     except DataError:
         return np.full(len(TERMS), np.nan)
     return np.where(_BYTES, made * bits / BITS, made)
@@ -118,6 +125,18 @@ def _of_network(
 
 
 def _device(row: Mapping[str, Any]) -> str:
-    """Another precision is another device: its rates have nothing in common with the first's."""
+    """Another precision is another device: its rates have nothing in common with the first's.
+
+    >>> _device({"device": "T4", "precision_bits": 16}), _device({"device": "T4 16 bit"})
+    ('T4 16 bit', 'T4 16 bit')
+    """
+    name, bits = _precision(row)
+    return name if bits == BITS else f"{name} {bits:g} bit"
+
+
+def _precision(row: Mapping[str, Any]) -> tuple[str, float]:
+    """Device and bits of a number; where nothing is stated, the device's name may say them."""
     name, bits = str(row.get("device") or ""), row.get("precision_bits")
-    return name if bits in (None, BITS) else f"{name} {bits} bit"
+    if named := re.fullmatch(r"(.*) (\d+) bit", name):
+        return named[1], float(bits or named[2])
+    return name, float(bits or BITS)

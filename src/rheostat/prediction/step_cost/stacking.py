@@ -159,7 +159,7 @@ def chosen_weights(
         luck = np.array([_standard_error(part - best, groups[here]) for part in own])
         chosen.append(loss - loss.min() <= luck)
     near = np.array(chosen, dtype=float)
-    return near / near.sum(axis=1, keepdims=True)
+    return np.asarray(near / near.sum(axis=1, keepdims=True))
 
 
 def _standard_error(difference: Array, groups: Codes) -> float:
