@@ -14,7 +14,8 @@ Tasks
     hlo-cpu, hlo-cpu-family-out   JAX steps, five random folds, and each family from the others
     justus-new-device             as new-device, single layers
 
-Methods: trivial (median of the device's runs at the nearest batch), black-box (boosted trees on
+Methods: repeat (the other runs of the same configuration: the noise; plenty and hlo-cpu), trivial
+(median of the device's runs at the nearest batch), black-box (boosted trees on
 sizes and names), additive (cost model on the graph), gnn, gnn->xgb (as published), ours
 (`rheostat dnn fit`), ours+gnn (these two as parts of one; hlo-cpu and unseen architectures without
 --quick, the weights to stderr).  MAPE, median error and coverage of 90 % intervals in per cent.
@@ -61,12 +62,16 @@ TASKS = ("plenty", "new-device", "new-device-new-architecture", "leave-model-out
 
 @dataclass
 class Data:
-    """Configurations with their times, and their graphs where a graph network may have them."""
+    """Configurations with their times, and their graphs where a graph network may have them.
+
+    ``again`` are runs whose configuration was run before: device, time and that of the others.
+    """
 
     jobs: JobTable
     graphs: list[Graph] = field(default_factory=list)
     which: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
     terms: dict[str, Any] = field(default_factory=dict)
+    again: pl.DataFrame | None = None
 
     def __post_init__(self) -> None:
         self.time_s = self.jobs.numpy("runtime_s")
@@ -113,6 +118,7 @@ def every(
                     continue
                 folds = np.array_split(rng.permutation(len(data[kind].time_s)), 5)
                 yield from folded(task, data[kind], folds, seed, with_gnn and not quick)
+                yield from repeated(task, data[kind], seed)
             elif task in ("leave-model-out", "hlo-cpu-family-out"):
                 names = np.unique(data[kind].app)
                 folds = [np.flatnonzero(data[kind].app == a) for a in names]
@@ -145,6 +151,26 @@ def folded(
             about = {"task": task, "samples": len(data.time_s) - len(folds[0]),
                      "target_device": str(device), "seed": seed}  # fmt: skip
             yield scored(method, answer[:, rows], data.time_s[rows], about)
+
+
+def repeated(task: str, data: Data, seed: int) -> Iterator[dict[str, Any]]:
+    """Rows of what the other runs of the same configuration say: the noise of the measurement."""
+    if data.again is None:
+        return
+    for (device,), runs in sorted(data.again.group_by("device")):
+        about = {"task": task, "samples": len(runs), "target_device": device, "seed": seed}
+        yield scored("repeat", alone(runs["others_s"].to_numpy()), runs["runtime_s"].to_numpy(),
+                     about)  # fmt: skip
+
+
+def of_others(frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """Runs of configurations that were run more than once, with the median of the other runs."""
+    rows = []
+    for group in frame.filter(pl.len().over(keys) > 1).partition_by(keys):
+        times = group["runtime_s"].to_numpy()
+        rows += [(group["device"][0], t, float(np.median(np.delete(times, i))))
+                 for i, t in enumerate(times)]  # fmt: skip
+    return pl.DataFrame(rows, schema=["device", "runtime_s", "others_s"], orient="row")
 
 
 def compared(
@@ -270,7 +296,7 @@ def networks() -> Data:
     kinds = {s: i for i, s in enumerate(dict.fromkeys(sizes))}
     graphs = [training_step(a, px, b, c) for a, px, b, c in kinds]
     return Data(JobTable(frame, jobs.schema.only(frame.columns)), graphs,
-                np.array([kinds[s] for s in sizes]))  # fmt: skip
+                np.array([kinds[s] for s in sizes]), again=of_others(jobs.frame, keys))  # fmt: skip
 
 
 def jax_steps() -> Data:
@@ -278,12 +304,14 @@ def jax_steps() -> Data:
     jobs = read(HLO)
     jobs = jobs.with_columns([], runtime_s=jobs.numpy("runtime_min_s"))
     sizes = ["app", "input_size", "width", "depth", "heads", "batch_size", "optimizer"]
+    again = of_others(jobs.frame, [*sizes, "device"])
     first = pl.col("runtime_s") == pl.col("runtime_s").min().over(sizes)
     jobs = jobs.rows(np.flatnonzero(jobs.frame.select(first).to_series()))
     graphs = graphs_of(jobs, HLO.parent)
     place = {name: i for i, name in enumerate(graphs)}
     which = np.array([place[g] for g in jobs.frame["graph"]])
-    return Data(jobs, list(graphs.values()), which, {n: cost_terms(g) for n, g in graphs.items()})
+    return Data(jobs, list(graphs.values()), which, {n: cost_terms(g) for n, g in graphs.items()},
+                again)  # fmt: skip
 
 
 def layers() -> Data:

@@ -61,6 +61,7 @@ JUSTUS = (
     "device,batchsize,dim_input,dim_output,gpu,precision,timeUsed_max,timeUsed_median,"
     "timeUsed_min,timeUsed_std,opt_Adam,opt_None,act_None,act_relu\n"
 ) + "v100,8,32,64,0,32,1.2,1.0,0.9,0.1,1,0,0,1\n" * N
+TRAINING = "Network,GPU type,Batch,ms/step\n" + "vgg11,T4,32,80\n" * N
 HLOGENCNN = "batch,epochs,gpu_core_count,hlo_path,fit_time\n" + "32,2,5120,a.txt,12.5\n" * N
 RECORDS = (
     '{"cfg": {"fam": "mlp", "in": 8, "width": 4, "depth": 1, "batch": 2, "opt": "sgd"}, '
@@ -95,6 +96,7 @@ def files(tmp_path_factory):
         ("serving", SERVING),
         ("profet", PROFET),
         ("justus", JUSTUS),
+        ("training", TRAINING),
         ("hlogencnn", HLOGENCNN),
         ("graph-records", RECORDS),
         ("vllm-bench", VLLM),
