@@ -82,7 +82,7 @@ def test_a_clock_in_seconds_is_refused_and_one_beside_other_telemetry_noted(tmp_
             "job-0: expected marks in ns, got a median iteration of 0.003 ns; a table may have "
             "another unit (time_s)")  # fmt: skip
     conf = {"net": CONF, "wl": "1 a 0 0\n", "alloc": "3\n"}
-    lines = [mark(i, 0, 1e6 * (i + 1)) for i in range(4)]
+    lines = [mark(i, 0, 1e6 * (i + 1)).replace("node 10", "node 3") for i in range(4)]
     run_of(tmp_path, *lines, **conf)
     for end_s, said in ((2e-3, "telemetry ends at 0.002 s, marks at 0.004 s"), (4e-3, None),
                         (0.5, "telemetry goes on to 0.5 s, marks end at 0.004 s")):  # fmt: skip
@@ -90,6 +90,27 @@ def test_a_clock_in_seconds_is_refused_and_one_beside_other_telemetry_noted(tmp_
         write_ports(tmp_path / "ports.npz", whole)
         notes = read_network_run(tmp_path).notes
         assert [n.message.split(":")[0] for n in notes] == ([said] if said else [])
+
+
+def test_what_of_a_folder_is_not_read_is_said(tmp_path):
+    lines = [mark(i, r, 1e6 * (i + 1)) for i in range(3) for r in (0, 2)]
+    conf = {"wl": "3 a 0 0\n", "alloc": "10 11 13\n"}
+    said = [n.message for n in run_of(tmp_path, *lines, **conf).notes]
+    assert said == ["a: 1 of 3 ranks have no marks", "a: the log and alloc.conf differ in the "
+                    "terminals of 1 ranks, those of alloc.conf are used"]  # fmt: skip
+    (tmp_path / "alloc.conf").unlink()
+    (tmp_path / "iteration-logs").mkdir()
+    written(tmp_path / "iteration-logs" / "pe=0.txt", "x")
+    written(tmp_path / "iterations.csv", "x")
+    for name in ("ports.npz", "ross-stats-analysis-lps.bin"):
+        write_ports(tmp_path / name, series([4e-3], np.ones((1, 6, 3, 5))))
+    said = [n.message for n in read_network_run(tmp_path).notes]
+    assert said == [
+        "iterations.txt is read, iterations.csv beside it not",
+        "ports.npz is read, ross-stats-analysis-lps.bin beside it not",
+        "iteration-logs/pe=*.txt is not read, as another log of iterations is there",
+        "wl.conf is not read: wl.conf and alloc.conf are needed together",
+    ]
 
 
 TABLES = {
@@ -154,7 +175,7 @@ def test_two_jobs_of_one_name_are_told_apart_and_noise_has_no_marks(tmp_path):
 
 def test_telemetry_of_a_run_has_the_routers_of_its_network(tmp_path):
     conf = {"net": CONF, "wl": "1 a 0 0\n", "alloc": "3\n"}
-    run = run_of(tmp_path, mark(0, 0, 1e6), **conf)
+    run = run_of(tmp_path, mark(0, 0, 1e6).replace("node 10", "node 3"), **conf)
     whole = series([0.05], np.ones((1, 6, 3, 5)))
     write_ports(tmp_path / "ports.npz", whole)
     written(tmp_path / "dragonfly-link-stats", "0 T 1 R CN 5 2 3\nodd\n")

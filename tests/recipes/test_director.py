@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+from rheostat.errors import DataError
 from rheostat.prediction.iteration_time.clients import UNKNOWN_S, ClientForecasts
 from rheostat.recipes.director import DirectorService, serve
 
@@ -177,6 +178,21 @@ def test_before_anything_was_reported(service):
     reply(service, request("send-records", "1", "1"), "5e5")
     said = reply(service, request("inference", "201", "1"))  # another application
     assert float(said["predictions"]) == pytest.approx(5e5)
+
+
+def test_records_that_are_none_are_counted_and_steps_that_are_none_refused(service):
+    sent = reply(service, request("send-records", "5", "4"), "3e6 nan 0 3e6")
+    assert (sent["status"], sent["dropped"]) == ("done", "2")
+    assert "dropped" not in reply(service, request("send-records", "6", "1"), "3e6")
+    for steps in ("x", "0", "1001", "-1", "1.5"):
+        failed = reply(service, request("inference", "5", steps))
+        assert failed["error"] == f"inference: expected 1 to 1000 steps, got {steps}"
+
+
+def test_an_address_that_is_none_is_one_message(service):
+    pytest.importorskip("zmq")
+    with pytest.raises(DataError, match=r"expected an address that is free, as tcp://127.0.0.1"):
+        serve(service, "nonsense", print)
 
 
 @pytest.mark.parametrize("command", ["execute", "launch", "send", "query", "anything"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -88,13 +89,15 @@ class DirectorService:
         return {"status": "done", "et": "", **OPERATIONS[operation](self, args, payload)}
 
     def _records(self, args: Sequence[str], payload: str) -> Reply:
-        self.clients.report(_client(args), [NS * float(word) for word in payload.split()])
-        return {}
+        times = [NS * float(word) for word in payload.split()]
+        dropped = self.clients.report(_client(args), times)
+        return {"dropped": str(dropped)} if dropped else {}
 
     def _inference(self, args: Sequence[str], payload: str) -> Reply:
-        steps = int(args[1]) if len(args) > 1 else 1
+        given = args[1] if len(args) > 1 else "1"
+        steps = int(given) if re.fullmatch(r"\d{1,9}", given) else 0
         if not 0 < steps <= MOST_STEPS:
-            raise DataError("inference", [f"expected 1 to {MOST_STEPS} steps, got {steps}"])
+            raise DataError("inference", [f"expected 1 to {MOST_STEPS} steps, got {given[:60]}"])
         times = self.clients.forecast(_client(args), steps)
         return {"predictions": " ".join(repr(t / NS) for t in times)}
 
@@ -225,7 +228,8 @@ def serve(
         try:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
-            raise DataError(endpoint, [f"cannot be bound: {error}"]) from error
+            expected = "expected an address that is free, as tcp://127.0.0.1:5555"
+            raise DataError(endpoint, [f"{expected}: {error}"]) from error
         ready(socket.getsockopt(zmq.LAST_ENDPOINT).decode().rstrip("\0"))
         while not service.stopped:
             if not socket.poll(1000 * stop_after_s if stop_after_s else None):

@@ -231,7 +231,10 @@ def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
     links = _first(folder, LINKS)
     frame, more = read_link_statistics(links) if links is not None else (None, [])
     series = _ports(folder, network) if ports else None
-    run = NetworkRun(folder.resolve().name, finished, jobs, network, series, frame, (*notes, *more))
+    notes += [*more, *_unused(folder)]
+    if (folder / "wl.conf").exists() and (folder / "alloc.conf").exists():
+        notes += _other_terminals(finished, jobs)
+    run = NetworkRun(folder.resolve().name, finished, jobs, network, series, frame, tuple(notes))
     return run.checked()
 
 
@@ -271,13 +274,8 @@ def _jobs(
     files = [folder / "wl.conf", folder / "alloc.conf"]
     if all(f.exists() for f in files):
         if "app" in finished.columns:
-            raise DataError(
-                str(folder),
-                [
-                    "expected the column job in the table of iterations, as "
-                    "wl.conf names applications, got app"
-                ],
-            )
+            raise DataError(str(folder), ["expected the column job in the table of iterations, as "
+                                          "wl.conf names applications, got app"])  # fmt: skip
         jobs = read_network_jobs(*files)
     else:
         own = finished.unique(["job", "rank"]).sort("job", "rank")
@@ -297,6 +295,33 @@ def _jobs(
     if problems:
         raise DataError(str(folder), problems)
     return jobs
+
+
+def _unused(folder: Path) -> Iterator[Note]:
+    """A note on every file that is there and not read."""
+    for names in (LOGS, (*PORTS, *BINARIES)):
+        there = [n for n in names if (folder / n).is_file()]
+        if len(there) > 1:
+            yield Note(f"{there[0]} is read, {', '.join(there[1:])} beside it not")
+    if _first(folder, LOGS) is not None and any(folder.glob(LOG_PER_PROCESS)):
+        yield Note(f"{LOG_PER_PROCESS} is not read, as another log of iterations is there")
+    jobs = [n for n in ("wl.conf", "alloc.conf") if (folder / n).exists()]
+    if len(jobs) == 1:
+        yield Note(f"{jobs[0]} is not read: wl.conf and alloc.conf are needed together")
+
+
+def _other_terminals(finished: pl.DataFrame, jobs: Sequence[NetworkJob]) -> Iterator[Note]:
+    """Notes where the log has other ranks, or other terminals of them, than alloc.conf."""
+    own = finished.filter(pl.col("terminal") != NOWHERE).unique(["job", "rank"], keep="first")
+    logged = {(j, r): t for j, r, t in own.select("job", "rank", "terminal").iter_rows()}
+    for job in jobs:
+        ranks = {r: t for (j, r), t in logged.items() if j == job.job}
+        given = dict(enumerate(job.terminals))
+        if ranks and (silent := len(given.keys() - ranks.keys())):
+            yield Note(f"{job.app}: {silent} of {job.ranks} ranks have no marks")
+        if odd := [r for r, t in ranks.items() if given.get(r, t) != t]:
+            yield Note(f"{job.app}: the log and alloc.conf differ in the terminals of {len(odd)} "
+                       "ranks, those of alloc.conf are used")  # fmt: skip
 
 
 def _app(job: object, own: pl.DataFrame) -> str:

@@ -71,8 +71,8 @@ class ClientGroup:
             model = copy.deepcopy(model)
             model.skip(done)
             done = 0
-        return [float(model.forecast(HORIZON).time_s[min(k, HORIZON - 1)])
-                for k in range(done, done + steps)]  # fmt: skip
+        said = model.forecast(HORIZON).time_s
+        return [float(said[min(k, HORIZON - 1)]) for k in range(done, done + steps)]
 
 
 class ClientForecasts:
@@ -121,10 +121,11 @@ class ClientForecasts:
         """Clients of an application, so many that it never has where that is not known."""
         return self.ranks[app] or (sys.maxsize if app == self.others else 1)
 
-    def report(self, client: int, times_s: Sequence[float]) -> None:
-        """A client's next iterations took so long, s; what is no time is dropped."""
+    def report(self, client: int, times_s: Sequence[float]) -> int:
+        """A client's next iterations took so long, s; the number of those that are no time."""
         good = [float(t) for t in times_s if np.isfinite(t) and t > 0]
         self.group(client).report(client, good)
+        return len(times_s) - len(good)
 
     def forecast(self, client: int, steps: int) -> list[float]:
         """The client's next iterations, s; asked again, those after them.
