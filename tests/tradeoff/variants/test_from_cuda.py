@@ -82,6 +82,22 @@ __global__ void scale(float *x, float by, int n) {
   int stride = blockDim.x * gridDim.x;
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) x[i] *= by;
 }
+__global__ void steps(float *x, int rounds) {
+  __shared__ float one[32];
+  int i, tx = threadIdx.x;
+  bool odd = tx % 2;
+  one[tx] = x[tx];
+  __syncthreads();
+  for (i = 0; i < max(rounds, 1); i++) {
+    float next = 0.f;
+    for (int k = 0; k < 2; k++) next += one[(tx + k) % 32];
+    __syncthreads();
+    if (odd) one[tx] = next;
+    if (i == 2) break;
+    __syncthreads();
+  }
+  x[tx] = one[tx];
+}
 int main() {
   const int n = 64;
   float h[n], t[3] = {0.25f, 0.5f, 0.25f}, *x, *y;
@@ -93,6 +109,7 @@ int main() {
   cudaMemset(top, 0, 4);
   dim3 grid(2), block(32);
   smooth<<<grid, block>>>(x, y, n);
+  steps<<<1, 32>>>(y, 9);
   scan<<<1, n / 2, n * sizeof(float)>>>(y);
   scale<<<3, 5>>>(y, 2.0f, n);
   largest<float><<<2, 16>>>(y, top, n);
@@ -138,6 +155,8 @@ def test_barriers_shared_memory_and_symbols_against_plain_loops(tmp_path):
     padded = [0, *h, 0]
     smooth = [(0.25 * padded[i] + 0.5 * padded[i + 1] + 0.25 * padded[i + 2]) ** 2
               for i in range(64)]  # fmt: skip
+    for _ in range(3):
+        smooth[:32] = [smooth[i] + smooth[(i + 1) % 32] if i % 2 else smooth[i] for i in range(32)]
     sums = [2 * sum(smooth[:i]) for i in range(64)]
     for to in ("openmp", "serial"):
         *values, top = printed(from_cuda(WIDE, to).text, tmp_path).split()

@@ -136,6 +136,8 @@ RULES: dict[str, Callable[[list[str]], str]] = {
     "cudaMemcpyFromSymbol": lambda g: f"memcpy({g[0]}, &{g[1]}, {g[2]})",
     "cudaFree": lambda g: f"free({g[0]})",
     "cudaFreeHost": lambda g: f"free({g[0]})",
+    "cudaGetDeviceCount": lambda g: f"{_pointed(g[0])} = 1",
+    "cudaGetDevice": lambda g: f"{_pointed(g[0])} = 0",
     "cudaEventRecord": lambda g: f"{g[0]} = omp_get_wtime()",
     "cudaEventElapsedTime": lambda g: f"{_pointed(g[0])} = 1e3 * ({g[2]} - {g[1]})",
 }

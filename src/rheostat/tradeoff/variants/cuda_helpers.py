@@ -59,6 +59,7 @@ HELPERS = {
     "__ldg": "template <class T>\nstatic inline T __ldg(const T *p) {\n  return *p;\n}\n",
     **{f"__{n}f": f"static inline float __{n}f(float x) {{ return {n}f(x); }}\n"
        for n in ("sin", "cos", "exp", "log", "tan", "log2", "log10")},
+    "__powf": "static inline float __powf(float x, float y) { return powf(x, y); }\n",
     "__fdividef": "static inline float __fdividef(float x, float y) { return x / y; }\n",
     **{n: f"template <class A, class B>\nstatic inline auto {n}(A a, B b) {{\n"
           f"  return a {o} b ? a : b;\n}}\n" for n, o in (("min", "<"), ("max", ">"))},

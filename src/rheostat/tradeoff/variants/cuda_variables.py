@@ -15,7 +15,8 @@ from rheostat.tradeoff.variants.c_source import ASSIGNMENTS, LOOPS, Node, identi
 from rheostat.tradeoff.variants.cuda_kernels import CudaKernel, UnsupportedKernelError, changes
 
 BARRIER = re.compile(r"\b__syncthreads\s*\(\s*\)")
-READS_MEMORY = ("subscript_expression", "pointer_expression", "call_expression")
+PURE = re.compile(r"(?:__)?(?:min|max|abs|pow|sqrt|exp|log|log2|log10|floor|ceil)f?")
+LEAVES_LOOP = ("break_statement", "continue_statement")
 
 
 class BlockVariables:
@@ -67,7 +68,7 @@ class BlockVariables:
         outside = {n for n, node in changes(source, self.kernel.body)
                    if not self._stands_at(node, at_level)}  # fmt: skip
         names -= outside
-        values = [(n, v) for n, v in self._values() if n in names]
+        values = [(n, v) for n, v in self._values() if n in names and v.type != "declaration"]
         while bad := {n for n, v in values if n in names and not self.is_uniform(v, names)}:
             names -= bad
         return names
@@ -99,12 +100,15 @@ class BlockVariables:
 
     def _depends_on(self, value: Node, names: set[str]) -> bool:
         """Whether a value hangs on these variables, parameters and indices alone."""
-        if value.type == "declaration":
-            return False  # no first value: what a thread finds there is its own
-        if any(n.type in READS_MEMORY for n in walk(value)):
-            return False
+        if value.type == "declaration" or any(self._reads_memory(n) for n in walk(value)):
+            return False  # without a first value, what a thread finds is its own
         used = identifiers(self.kernel.source, value)
         return all(x in names or x not in self.declared for x in used)
+
+    def _reads_memory(self, node: Node) -> bool:
+        if node.type == "call_expression":
+            return not PURE.fullmatch(self.text(node.child_by_field_name("function")))
+        return node.type in ("subscript_expression", "pointer_expression")
 
     # ---- what a thread keeps from one phase to the next ----
 
@@ -238,8 +242,18 @@ class BlockVariables:
             made = [n for n, x in changes(self.kernel.source, node) if x == node.named_children[0]]
             names = set(made)
         else:
-            return False
+            return self._all_leave(node)
         return bool(names) and names <= self.uniform
+
+    def _all_leave(self, node: Node) -> bool:
+        """Whether a statement lets all threads of a block leave a loop, or none."""
+        if node.type != "if_statement" or node.child_by_field_name("alternative") is not None:
+            return False
+        then = [s.type for s in self._list(node.child_by_field_name("consequence"))]
+        condition = node.child_by_field_name("condition")
+        return (
+            len(then) == 1 and then[0] in LEAVES_LOOP and self.is_uniform(condition, self.uniform)
+        )
 
 
 def _hides(node: Node, outer: Node) -> bool:
