@@ -91,7 +91,10 @@ def without_graph(jobs: JobTable, rows: TrainingRows) -> list[str]:
     said = [c for c in ("app", "batch_size", "image_px", "graph") if c in frame.columns]
     kinds = frame.select(said).unique(maintain_order=True).head(5).rows(named=True)
     problems = [f"no graph of {', '.join(f'{c}={v}' for c, v in kind.items())}" for kind in kinds]
-    return [*problems, f"expected a file in column graph, or one of {', '.join(ARCHITECTURES)}"]
+    return [
+        *problems,
+        f"expected a batch size, and a file in column graph or one of {', '.join(ARCHITECTURES)}",
+    ]
 
 
 def _terms(row: Mapping[str, Any], graphs: Mapping[str, Array]) -> Array:
