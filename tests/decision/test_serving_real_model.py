@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rheostat.cli.llm.bound import bound
 from rheostat.decision.serving.service_order import ServiceOrder
+from rheostat.decision.serving.waiting_line import BoundLine
 
 pytest.importorskip("httpx2", reason="the extra proxy is not installed")
 library = pytest.importorskip("xllamacpp", reason="the extra gguf is not installed")
@@ -47,7 +49,7 @@ def asked():
     return [(KINDS[k][0].format(rng.choice(THINGS)), KINDS[k][1]) for k in kinds]
 
 
-def served(address, policy):
+def served(address, policy, line=None):
     """Seconds until each answer, its tokens, and what the proxy counted."""
     from tests.decision.test_serving_proxy import ask, front
 
@@ -59,7 +61,8 @@ def served(address, policy):
 
     async def run():
         order = ServiceOrder(policy, head_start_s=1000.0)
-        async with front(address, in_flight=IN_FLIGHT, order=order) as (proxy, client):
+        kept = {"line": line, "by_cost": line is not None}
+        async with front(address, in_flight=IN_FLIGHT, order=order, **kept) as (proxy, client):
             answers = await asyncio.gather(*(one(client, *request) for request in asked()))
             return np.array(answers).T, dict(proxy.counters.outcomes)
 
@@ -77,3 +80,15 @@ def test_short_answers_first_lowers_the_mean_latency_of_a_real_model(address):
     print(f"\nmean {first_come.mean():.1f} s first come, {ours.mean():.1f} s by cost; last "
           f"{first_come.max():.1f} s and {ours.max():.1f} s; ratio {ratio:.2f}")  # fmt: skip
     assert ratio < 0.8
+
+
+def test_within_a_bound_the_mean_falls_and_the_last_hardly_wait_longer(address):
+    """As `--within 1.2x`: parts of the whole run, so that a busy machine does not matter."""
+    runs = [served(address, "fcfs"),
+            served(address, "cost", BoundLine(1, IN_FLIGHT, *bound("1.2x")))]  # fmt: skip
+    mean, late = zip(*((s.mean() / s.max(), np.quantile(s, 0.99) / s.max())
+                       for (s, _), _ in runs), strict=True)  # fmt: skip
+    print(f"\nparts of the whole run, first come and within 1.2x: mean {mean[0]:.2f} "
+          f"and {mean[1]:.2f}, p99 {late[0]:.2f} and {late[1]:.2f}")  # fmt: skip
+    assert mean[1] < 0.95 * mean[0]
+    assert late[1] <= 1.2 * late[0]
