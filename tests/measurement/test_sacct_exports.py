@@ -120,3 +120,15 @@ def test_json_has_a_requeued_job_once(tmp_path) -> None:
     jobs = read_sacct_json(path)
     assert jobs.frame["runtime_s"].to_list() == [9.0]
     assert [n.rows for n in jobs.notes if n.dropped] == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("10/01/2026 01:00:12;E;1001.pbs01;user=ann resources_used.walltime=01:00:00\n", "PBS"),
+     ('{\n  "COMMAND":"bjobs",\n  "JOBS":1,\n  "RECORDS":[{"JOBID":"100"}]\n}\n', "bjobs")],
+)  # fmt: skip
+def test_logs_of_other_schedulers_are_named_with_what_to_do(tmp_path, text, words) -> None:
+    path = tmp_path / "jobs"
+    path.write_text(text)
+    with pytest.raises(DataError, match=rf"{words}.* expected its jobs as CSV.*runtime_s"):
+        read(path)

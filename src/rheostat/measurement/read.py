@@ -261,6 +261,11 @@ BUILT_IN = (
            "training runs in names of others, as rheostat dnn takes them: CSV, parquet, JSON rows"),
     Reader("runs", _table, read_runs, "CSV, parquet or JSON rows of measured runs, columns mapped"),
 )  # fmt: skip
+FOREIGN = (
+    (rb"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];", "an accounting log of PBS"),
+    (rb'\s*\{\s*"COMMAND"\s*:\s*"bjobs"', "what bjobs -json of LSF prints"),
+)
+"""How files begin that look like others but are none of these."""
 READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}
 
 
@@ -275,6 +280,11 @@ def guess_format(path: str | Path) -> str:
     path = ordinary_file(path)
     seen = _head(path)
     every = readers()
+    for begin, words in FOREIGN:
+        if re.match(begin, seen.start):
+            wanted = "job_id,user,app,nodes,submit_s,start_s,end_s,runtime_s,time_limit_s,energy_j"
+            advice = f"expected its jobs as CSV, a row each, with what there is of {wanted}"
+            raise FileKindError(str(path), [f"is {words}, which is not read: {advice}"])
     for reader in every.values():
         if reader.looks_like(seen):
             return reader.name
