@@ -8,7 +8,7 @@ import pytest
 from rheostat.errors import DataError
 from rheostat.explanation.schedule_protocol import claims, protocol_grid, protocol_report
 from rheostat.explanation.text import render
-from rheostat.simulation.protocol import GATES, ComparisonProtocol, fitted_of, judge
+from rheostat.simulation.protocol import GATES, ComparisonProtocol, _reach, fitted_of, judge
 from rheostat.simulation.sweep import Task
 
 TRACES = ("a", "b", "c")
@@ -186,3 +186,9 @@ def test_the_interval_over_traces_is_students_and_one_trace_has_none():
     )
     assert alone["policies"]["mine"]["unseen"]["high"] == np.inf
     assert alone["policies"]["mine"]["failed"] == ["better"]
+
+
+def test_a_ratio_without_an_interval_says_so():
+    """It read "at most inf"."""
+    assert _reach(0.97) == "at most 0.970"
+    assert _reach(float("inf")) == "of one trace without interval"

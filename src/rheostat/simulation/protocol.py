@@ -26,6 +26,7 @@ summarize benchmark results", CACM 29, 1986.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -250,12 +251,12 @@ def _gates(
     known = max(grid[t][policy]["clairvoyant_share"] for t in grid)
     better = unseen is not None and unseen["high"] < 1
     worst = facts["max_wait_ratio"]
-    ratio = "none" if unseen is None else f"{unseen['ratio']:.3f}, at most {unseen['high']:.3f}"
+    ratio = "none" if unseen is None else f"{unseen['ratio']:.3f}, {_reach(unseen['high'])}"
     rows = (
         ("unseen", unseen is not None, "no trace that it was not fitted on"
          if unseen is None else f"{unseen['traces']} traces it was not fitted on"),
-        ("better", better, f"ratio {ratio} on traces it was not fitted on"),
-        ("later", after["ratio"] < 1, f"ratio {after['ratio']:.3f} on the later part"),
+        ("better", better, f"ratio to the best simple order {ratio}, where it was not fitted"),
+        ("later", after["ratio"] < 1, f"ratio to it {after['ratio']:.3f} on the later part"),
         ("max wait", worst <= rules.max_wait,
          f"longest wait {worst:.3g} times that of EASY on {facts['max_wait_trace']}, "
          f"limit {rules.max_wait:.3g}; in the worst block of {BLOCK_JOBS:,} jobs "
@@ -264,6 +265,11 @@ def _gates(
          f"up to {100 * known:.3g} % of the jobs of a trace planned with their true run time"),
     )  # fmt: skip
     return [{"gate": g, "passed": bool(ok), "found": words} for g, ok, words in rows]
+
+
+def _reach(high: float) -> str:
+    """How far an interval reaches in words; of a single trace there is none."""
+    return f"at most {high:.3f}" if math.isfinite(high) else "of one trace without interval"
 
 
 def _claim(policy: str, unseen: Mapping[str, Any], rules: ComparisonProtocol) -> str:

@@ -245,7 +245,7 @@ def _rounds(
         alike = certificate(tree, held[-1])["agreement"]["mean"]
         metrics = {"slowdown": trial.slowdown(start, until=until), "agreement": alike}
         tried.append((metrics, tree, start))
-        steps.say(f"{stage}: {len(tree.leaves)} leaves, agreement {100 * alike:.1f} %, "
+        steps.say(f"{stage}: leaves {len(tree.leaves)}, agreement {100 * alike:.1f} %, "
                   f"bounded slowdown {metrics['slowdown']:.4g}", 1, 1)  # fmt: skip
     tree, start = _kept(tried, joined(held), trial.slowdown(own, until=until))
     return DistilledTree(tree, tuple(t[0] for t in tried), joined(learned), start)
