@@ -153,7 +153,7 @@ def flat_loop(kernel: CudaKernel, pragma: str) -> list[str]:
         f"for ({kind} {names[a]} = 0; {names[a]} < ({kind})(gridDim.{a} * blockDim.{a}); "
         f"{names[a]}++)" for a in axes
     ]  # fmt: skip
-    return [*pragma_line(pragma, len(axes)), *nested(heads, continued(kernel, body))]
+    return [*pragma_line(pragma), *nested(heads, continued(kernel, body))]
 
 
 def global_index(axis: str) -> re.Pattern[str]:
