@@ -14,9 +14,9 @@ k steps without anybody coming or going take  k q + context B k (k - 1) / 2  sec
 Waiting requests lie in a heap by (key, number), running ones in a heap by the step of their last
 token, which does not change while they run.  Three orders change while requests wait: the one that
 waits longest goes first once it waits longer than ``patience_s``; the highest ratio of waiting to
-cost is looked for among all (HRRN); and with latest moments to begin (``latest_s``, (n,)) who is
-next is chosen as `rheostat.simulation.serving.deadlines` says.  Who was taken out of turn leaves
-its entry in the heap, to be passed over.
+cost (HRRN) is kept by `rheostat.simulation.serving.highest_ratio`; and with latest moments to begin
+(``latest_s``, (n,)) who is next is chosen as `rheostat.simulation.serving.deadlines` says.  Who was
+taken out of turn leaves its entry in the heap, to be passed over.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from typing import Any
 import numpy as np
 
 from rheostat.decision.serving.waiting_line import COSTLY, GIVEN_UP
-from rheostat.simulation.engine.jit import compiled
+from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.serving.deadlines import leave, next_row, tree, wait
+from rheostat.simulation.serving.highest_ratio import highest_ratio, place, tournament
 
 ABSENT, WAITING, PREFILLING, RUNNING, DONE = 0, 1, 2, 3, 4
 
 
-@compiled
+@borrowed
 def _push(keys: Any, rows: Any, size: int, key: float, row: int) -> int:
     """Add to a binary heap by (key, row); its new size."""
     i = size
@@ -47,7 +48,7 @@ def _push(keys: Any, rows: Any, size: int, key: float, row: int) -> int:
     return size + 1
 
 
-@compiled
+@borrowed
 def _pop(keys: Any, rows: Any, size: int) -> int:
     """Drop the least of a binary heap; its new size."""
     size -= 1
@@ -70,25 +71,15 @@ def _pop(keys: Any, rows: Any, size: int) -> int:
     return size
 
 
-@compiled
+@borrowed
 def _until(gap_s: float, pace_s: float, growth_s: float) -> float:
     """Least whole k with k pace + growth k (k - 1) / 2 >= gap."""
     if growth_s <= 0.0:
-        return max(1.0, math.ceil(gap_s / pace_s))
-    b = pace_s - 0.5 * growth_s
-    k = math.ceil((-b + math.sqrt(b * b + 2.0 * growth_s * gap_s)) / growth_s)
+        k: float = np.ceil(gap_s / pace_s)  # math.ceil is an integer here, which has no infinity
+    else:
+        b = pace_s - 0.5 * growth_s
+        k = np.ceil((-b + math.sqrt(b * b + 2.0 * growth_s * gap_s)) / growth_s)
     return max(1.0, k)
-
-
-@compiled
-def _highest_ratio(rows: Any, waiting: int, submit_s: Any, cost: Any, now: float) -> int:
-    """Place of the waiting request with the most seconds waited per cost; the first of equals."""
-    best, most = 0, -1.0
-    for i in range(waiting):
-        ratio = (now - submit_s[rows[i]]) / cost[rows[i]]
-        if ratio > most or (ratio == most and rows[i] < rows[best]):
-            best, most = i, ratio
-    return best
 
 
 @compiled
@@ -110,12 +101,11 @@ def run(
     wait_key, wait_row, waiting = np.empty(3 * n + 1), np.empty(3 * n + 1, np.int64), 0
     bounded = bool((latest_s < np.inf).any())
     ahead = tree(latest_s if bounded else latest_s[:1])
+    ratios = tournament(n if by_ratio else 1)
     given_up, lost, begin_s = np.zeros(n, np.bool_), 0, 0.0
     top_key, top_row, tops = np.empty(n + 1), np.empty(n + 1, np.int64), 0  # the costliest
-    turns = (
-        by_ratio or bounded or patience_s < np.inf
-    )  # who is next changes while nobody comes or goes
     queued, oldest = 0, 0  # those that wait; none before this one does
+    next_until = np.inf  # nobody else is next before, unless somebody comes or goes
     over_key, over_row, ending = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int64), 0
     line, line_from, line_to = np.empty(batch_cap, np.int64), 0, 0  # prefilled in this order
     now, step, coming, running, cached, filled = 0.0, 0, 0, 0, 0, 0
@@ -124,6 +114,8 @@ def run(
         while coming < n and submit_s[coming] <= now:
             waiting = _push(wait_key, wait_row, waiting, key[coming], coming)
             state[coming] = WAITING
+            if by_ratio:
+                place(ratios, coming, coming, now, submit_s, key)
             if bounded:
                 wait(ahead, coming, key, latest_s)
                 tops = _push(top_key, top_row, tops, key[coming], coming)
@@ -137,26 +129,28 @@ def run(
                 waiting = _pop(wait_key, wait_row, waiting)
             while state[oldest] != WAITING:
                 oldest += 1
-            at, row = 0, wait_row[0]
+            row = wait_row[0]
             if by_ratio:
-                at = _highest_ratio(wait_row, waiting, submit_s, key, now)
-                row = wait_row[at]
+                row = highest_ratio(ratios, now, submit_s, key)
+                next_until = ratios[1][1]
             elif bounded:
                 step_s = base_s + request_s * running + context_s * cached + prefill_s * chunk
                 begin_s = now + step_s * filled / chunk
                 allowed = GIVEN_UP * coming - lost
                 row, more = next_row(ahead, row, key, begin_s, given_up, allowed, top_key[0])
                 lost += more
+                next_until = now
             elif now - submit_s[oldest] > patience_s:
-                row = oldest
+                row, next_until = oldest, np.inf
+            else:
+                next_until = submit_s[oldest] + patience_s
             need = prompt[row] + output[row] - left[row]
             if cached + filled + need + running > cache_tokens and running + prefilling > 0:
                 break
-            if by_ratio:
-                waiting -= 1
-                wait_row[at], wait_key[at] = wait_row[waiting], wait_key[waiting]
-            elif row == wait_row[0]:
+            if row == wait_row[0]:
                 waiting = _pop(wait_key, wait_row, waiting)
+            if by_ratio:
+                place(ratios, row, -1, now, submit_s, key)
             if bounded:
                 leave(ahead, row, key)
                 lost -= given_up[row] and begin_s <= latest_s[row]
@@ -189,6 +183,8 @@ def run(
             state[worst] = WAITING
             queued += 1
             oldest = min(oldest, worst)
+            if by_ratio:
+                place(ratios, worst, worst, now, submit_s, key)
             if bounded and not given_up[worst]:
                 wait(ahead, worst, key, latest_s)
             if waiting >= 2 * n:  # entries of those that were taken out of turn
@@ -203,10 +199,9 @@ def run(
             room = (cache_tokens - cached) // running
             # whoever was put back may find room at once; else the head, refused, stays refused
             steps = max(1, min(steps, room)) if returned == before else 1
-            if turns and queued > 0 and running < batch_cap:
-                steps = 1
-            if running < batch_cap and coming < n:
-                gap_s = submit_s[coming] - now
+            if running < batch_cap:
+                change = submit_s[coming] if coming < n else np.inf
+                gap_s = (min(change, next_until) if queued > 0 else change) - now
                 steps = int(min(float(steps), _until(gap_s, pace_s, context_s * running)))
             took_s = steps * pace_s + context_s * running * steps * (steps - 1) * 0.5
         else:

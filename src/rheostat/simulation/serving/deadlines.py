@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.simulation.engine.jit import compiled
+from rheostat.simulation.engine.jit import borrowed, compiled
 
 
 @compiled
@@ -38,7 +38,7 @@ def tree(latest_s: Any) -> Any:
     return leaf, total, slack, np.full(2 * leaves, -1), np.full(2 * leaves, -1)
 
 
-@compiled
+@borrowed
 def wait(tree: Any, row: int, cost: Any, latest_s: Any) -> None:
     """A request waits."""
     leaf, total, slack, cheap, dear = tree
@@ -47,7 +47,7 @@ def wait(tree: Any, row: int, cost: Any, latest_s: Any) -> None:
     _above(tree, i, cost)
 
 
-@compiled
+@borrowed
 def leave(tree: Any, row: int, cost: Any) -> None:
     """It waits no more, or is given up; one that is not there may leave."""
     leaf, total, slack, cheap, dear = tree
@@ -57,7 +57,7 @@ def leave(tree: Any, row: int, cost: Any) -> None:
         _above(tree, i, cost)
 
 
-@compiled
+@borrowed
 def _above(tree: Any, i: int, cost: Any) -> None:
     """Bring the nodes above one up to date."""
     _, total, slack, cheap, dear = tree
@@ -70,17 +70,17 @@ def _above(tree: Any, i: int, cost: Any) -> None:
         dear[i] = _dearer(dear[a], dear[b], cost)
 
 
-@compiled
+@borrowed
 def _cheaper(a: int, b: int, cost: Any) -> int:
     return b if a < 0 or (b >= 0 and cost[b] < cost[a]) else a
 
 
-@compiled
+@borrowed
 def _dearer(a: int, b: int, cost: Any) -> int:
     return b if a < 0 or (b >= 0 and cost[b] > cost[a]) else a
 
 
-@compiled
+@borrowed
 def _first_below(tree: Any, moment_s: float) -> int:
     """The first leaf whose slack is less than a moment; -1 where there is none."""
     _, total, slack, _, _ = tree
@@ -95,7 +95,7 @@ def _first_below(tree: Any, moment_s: float) -> int:
     return i
 
 
-@compiled
+@borrowed
 def _until(tree: Any, i: int, cost: Any, dearest: bool) -> int:
     """The cheapest or the costliest row up to a leaf."""
     _, _, _, cheap, dear = tree
@@ -108,7 +108,7 @@ def _until(tree: Any, i: int, cost: Any, dearest: bool) -> int:
     return best
 
 
-@compiled
+@borrowed
 def next_row(
     tree: Any, cheapest: int, cost: Any, begin_s: float, given_up: Any, allowed: float,
     costly: float,
