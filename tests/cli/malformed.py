@@ -155,9 +155,13 @@ TRIED = "job_id,app,user,submit_s,nodes,nodes_requested,runtime_s,power_w\n" + "
     f"{60 / (1, 4, 2)[i % 3] + i % 4},{100 * (1, 4, 2)[i % 3]}\n"
     for i in range(48)
 )
+TIMES = "iteration,rank,runtime_ms\n" + "".join(
+    f"{i},{r},{3 + 0.1 * (i % 4) + 0.01 * r}\n" for i in range(14) for r in (0, 1)
+)
 TEXTS = {
     "step.hlo": STEP,
     "run/iterations.txt": MARKS,
+    "times.csv": TIMES,
     "wl.conf": "2 ./milc.json 0 0\n1 synthetic1 0 5000\n",
     "alloc.conf": "7 8\n9\n",
     "training.csv": TRAINING,
@@ -375,9 +379,9 @@ CALLS: dict[str, tuple[str, str]] = {
     "code verify ORIGINAL": ("sum.c", f"{VERIFY} FILE @sum.c"),
     "code verify CANDIDATE": ("sum.c", f"{VERIFY} @sum.c FILE"),
     "code verify --manifest": ("program.toml", f"{VERIFY} @sum.c @sum.c --manifest FILE"),
-    "network read FOLDER": ("", "network read FILE"),
+    "network read FOLDER": ("times.csv", "network read FILE"),
     "network forecast FOLDER": ("", "network forecast FILE"),
-    "network fit FOLDER": ("", "network fit FILE"),
+    "network fit FOLDER": ("times.csv", "network fit FILE"),
     "network serve --model": ("times.model", f"{SERVE} --model FILE"),
     "network serve --workload": ("wl.conf", f"{SERVE} --workload FILE --allocation @alloc.conf"),
     "network serve --allocation": (
@@ -507,7 +511,7 @@ ODD_VALUES = ("nan", "inf", "-inf", "-1", "-1e9", "1e308", "1e999", "", "abc", "
 CHANGED = ("inf", "-inf", "-1e9", "1e308", "1e999", "abc", "9" * 30)
 """Values that no measurement can have: whoever reads one must say so."""
 TABLES = ("runs.csv", "capped.csv", "one.csv", "counters.csv", "trace.swf", "profiles.csv",
-          "queue.csv", "recording.csv", "nodes.csv", "alternatives.csv")  # fmt: skip
+          "queue.csv", "recording.csv", "nodes.csv", "alternatives.csv", "times.csv")  # fmt: skip
 LOOKED_AT = {"trace.swf": (1, 3, 7, 8)}
 """Columns of a table without names that a command looks at."""
 INSTANTS = ("submit_s", "t_s")
