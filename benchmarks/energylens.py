@@ -53,7 +53,9 @@ from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.operon_law import OperonLaw
 from rheostat.prediction.serving_law.predictor import NOISE
+from rheostat.recipes.energylens import RULES as RULES_OF_PLAN
 from rheostat.recipes.kernel_prior import kernel_prior
+from rheostat.recipes.standing_rule import surer, unbroken
 from rheostat.tradeoff.decisive import most_decisive
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -64,7 +66,8 @@ KERNELS = ROOT / "llm" / "aiconfigurator"
 TARGET = "energy_per_token_j"
 SAMPLES, ASKED, FIRST, BATCH, Z90 = (20, 50, 100, 300), (20, 30, 50, 100, 300), 5, 5, 1.645
 Groups = list[np.ndarray]
-Answer = tuple[np.ndarray, np.ndarray | None]  # log energy of every row, its standard deviation
+Taken = list[np.ndarray]  # rows that are taken of each group, each as likely
+Answer = tuple[Any, ...]  # log energy of every row, its standard deviation; what is taken, if said
 
 
 def main() -> None:
@@ -162,7 +165,8 @@ def every(runs: JobTable, sizes: dict[str, Sequence[int]], seeds: int) -> Any:
                 if key not in answers:
                     answers[key] = fit(own, groups[name], size, seed)
                 rows, answer = answers[key]
-                yield score(method, name, size, seed, groups[name], log_energy, answer, rows)
+                own_answer = (*answer[:2], chosen(own, rows, groups[name], *answer))
+                yield score(method, name, size, seed, groups[name], log_energy, own_answer, rows)
 
 
 def new_models(
@@ -175,7 +179,7 @@ def new_models(
     for held in np.array_split(folds, 5):
         known, asked = np.flatnonzero(~np.isin(apps, held)), np.flatnonzero(np.isin(apps, held))
         inside = [np.searchsorted(known, g) for g in groups if np.isin(g, known).all()]
-        _, (at, spread) = fit(runs.rows(known), inside, size, seed, also=runs.rows(asked))
+        _, (at, spread, *_) = fit(runs.rows(known), inside, size, seed, also=runs.rows(asked))
         mean[asked] = at
         deviation[asked] = np.nan if spread is None else spread
     answer = (mean, None if np.isnan(deviation).all() else deviation)
@@ -187,10 +191,9 @@ def score(
     fitted: Sequence[int] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """One row: what the answer chooses in each scenario, against what was measured."""
-    mean, deviation = answer
+    mean, deviation, *own = answer
     best = np.array([y[g].min() for g in groups])
-    # where an answer knows no difference, each is as likely to be taken
-    taken = [g[mean[g] <= mean[g].min() + 1e-12] for g in groups]
+    taken = own[0] if own else least(mean, groups)
     pairs = [(i, j) for g in groups for i, j in itertools.combinations(g, 2)]
     right = [(y[i] < y[j]) == (mean[i] < mean[j]) for i, j in pairs]
     rest = np.setdiff1d(np.arange(len(y)), fitted)
@@ -210,6 +213,27 @@ def score(
         "median_ape": None if none_left else float(np.median(np.abs(np.expm1(mean - y))[rest])),
         "coverage": inside,
     }  # fmt: skip
+
+
+def least(mean: np.ndarray, groups: Groups) -> Taken:
+    """Where an answer knows no difference, each is as likely to be taken."""
+    return [g[mean[g] <= mean[g].min() + 1e-12] for g in groups]
+
+
+def chosen(
+    runs: JobTable, rows: Sequence[int], groups: Groups, mean: np.ndarray,
+    deviation: np.ndarray | None, covariance: np.ndarray | None = None,
+) -> Taken:  # fmt: skip
+    """As `rheostat llm plan` takes: a rule that nothing measured contradicts stands."""
+    taken = least(mean, groups)
+    kept = {} if covariance is None else unbroken(runs.rows(np.asarray(rows)))
+    settings = runs.frame.rows(named=True) if kept else []
+    for (name, pairs), (k, group) in itertools.product(kept.items(), enumerate(groups)):
+        row = min(group, key=lambda i, key=RULES_OF_PLAN[name]: key(settings[i]))
+        both = np.array([taken[k][0], row])
+        if not surer(mean[both], covariance[np.ix_(both, both)], pairs):
+            taken[k] = both[1:]
+    return taken
 
 
 def drawn(runs: JobTable, size: int, seed: int) -> np.ndarray:
@@ -251,10 +275,10 @@ def law_next(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = N
         rows += named
 
 
-def asked(model: ServingLaw, runs: JobTable) -> Answer:
-    """Log energies with the standard deviation of a measurement of them."""
+def asked(model: ServingLaw, runs: JobTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Log energies with the standard deviation of a measurement of them, and their covariance."""
     mean, spread = model.posterior(Configurations.of(runs), [TARGET])
-    return mean, np.sqrt(np.maximum(np.diag(spread), 0) + NOISE**2)
+    return mean, np.sqrt(np.maximum(np.diag(spread), 0) + NOISE**2), spread
 
 
 def closed_form(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:

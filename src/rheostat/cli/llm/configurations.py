@@ -145,11 +145,13 @@ def plan(
     What simple rules would take, and what that costs more, stands below.  With --trace candidates
     serve the trace in simulation, each with the fewest replicas that hold --ttft.
     """
+    from rheostat.cli.output import tell
     from rheostat.errors import DataError, Infeasible
     from rheostat.prediction.serving_law import ServingLaw
     from rheostat.recipes.energylens import of_service, offered, turned
     from rheostat.recipes.energylens import plan as planned
     from rheostat.recipes.serving_limits import MEMORY, TTFT, with_limits
+    from rheostat.recipes.standing_rule import standing
     from rheostat.tradeoff.limits import Limit
     from rheostat.tradeoff.rules import Weighted
 
@@ -177,6 +179,10 @@ def plan(
         _show(front, None, {}, more=more, json=json, html=html, figure=figure, stop=stop)
         raise
     simple = _simple(front, limits)
+    kept = standing(law, jobs, front, rule, choice.index, simple) if minimise == "energy" else None
+    if kept:
+        choice = front.choose(kept, limits)
+        tell(str(kept))
     _show(front, choice, simple, aim, more=more, json=json, html=html, figure=figure)
 
 
