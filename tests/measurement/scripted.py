@@ -13,7 +13,7 @@ from rheostat.measurement.code.sandbox import Sandbox
 SOURCES = ("a.c", "a.cc", "a.cu", "empty.c", "empty.cc", "empty.cu", "probe.c", "parent.c")
 KINDS = {"-fsyntax-only": "syntax", "-fsanitize=address,undefined": "sanitizers",
          "-fsanitize=thread": "races", "-fopenmp-targets=x86_64-pc-linux-gnu": "device",
-         "-ffast-math": "reassociated", "-O1": "work"}  # fmt: skip
+         "-ffast-math": "reassociated", "-mfpmath=387": "extended", "-O1": "work"}  # fmt: skip
 
 
 def done(stdout: str = "", stderr: str = "", status: int = 0, **more: Any) -> SandboxRun:

@@ -55,6 +55,26 @@ def loop(pragma: str) -> Program:
     return program(DOT.replace("//loop", f"#pragma omp {pragma}"))
 
 
+THREADED = """#include <pthread.h>
+static double *x, *y, total;
+static int many;
+static void *half(void *from) {
+  for (int i = *(int *)from; i < many; i += 2) total += x[i] * y[i];
+  return 0;
+}
+"""
+STARTED = """{ pthread_t t; int k[2] = {0, 1}; x = a, y = b, many = n;
+  pthread_create(&t, 0, half, k); half(k + 1); pthread_join(t, 0); s = total; }"""
+
+
+@pytest.mark.skipif(bool(absent("clang")), reason=absent("clang"))
+def test_a_race_of_threads_without_openmp_is_told(dot: Verifier) -> None:
+    started = DOT.replace("for (int i = 0; i < n; i++) s += a[i] * b[i];", STARTED)
+    verdict = dot.verify(program(THREADED + started), rungs=("races",))
+    assert verdict.rejected_by == "races"
+    assert verdict.findings[0].words.startswith("dot.c:5: data race")
+
+
 def test_a_right_reduction_is_accepted(dot: Verifier) -> None:
     verdict = dot.verify(loop("parallel for reduction(+:s)"))
     assert (verdict.state, verdict.findings) == ("accepted", ())

@@ -29,7 +29,6 @@ def test_flags_of_each_way_to_build():
     assert compile_flags(openmp, toolchain.GCC) == ["-O2", "-march=native", "-g", "-fopenmp"]
     assert compile_flags(openmp, toolchain.SANITIZED) == [
         "-g", "-O1", "-fopenmp", *toolchain.SANITIZE]  # fmt: skip
-    assert compile_flags(openmp, replace(toolchain.GCC, openmp=False))[-1] == "-g"
     assert compile_flags(openmp, replace(toolchain.NVCC, flags=()))[-1] == "-g"
     target = replace(openmp, language="target", flags=())
     assert compile_flags(target, toolchain.GCC) == ["-fopenmp", "-foffload=disable"]
@@ -39,7 +38,7 @@ def test_flags_of_each_way_to_build():
         "-fno-sanitize=alignment", "-g", "-fsanitize=thread"]  # fmt: skip
     assert compile_flags(openmp, replace(checked, family="clang"))[-2:] == list(checked.flags)
     assert "-fno-sanitize=alignment" not in compile_flags(openmp, replace(checked, family="clang"))
-    assert BuildKind("x") == BuildKind("x", "gcc", (), "", True)
+    assert BuildKind("x") == BuildKind("x", "gcc", (), "", "")
 
 
 @pytest.fixture

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rheostat.measurement.code import rungs_measure, rungs_run, toolchain
+from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, toolchain
 from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.toolchain import CLANG, GCC
 from rheostat.measurement.code.verdict import SKIPPED, Evidence, Finding
-from rheostat.measurement.code.workbench import BUILDING, Workbench, identity, roomy
+from rheostat.measurement.code.workbench import (
+    BUILDING,
+    WITHOUT_FLAGS,
+    Workbench,
+    _holds,
+    identity,
+    roomy,
+)
 from tests.measurement.code.rung_cases import (
     LARGE,
     MIDDLE,
@@ -71,7 +78,7 @@ def test_a_device_takes_cuda(case, monkeypatch):
     assert cuda.inputs() == (SMALL, SMALLER, LARGE, MIDDLE)
     assert rungs_run.sanitizers(cuda) == Evidence(
         "sanitizers", SKIPPED, "the device's code has no sanitizer here")  # fmt: skip
-    lacks(lambda: rungs_run.races(cuda), rungs_run.CUDA_RACES)
+    lacks(lambda: rungs_races.races(cuda), rungs_races.CUDA_RACES)
     lacks(lambda: rungs_measure.work(cuda), "valgrind counts no work of a GPU")
     case.reference.original = program("original", "cuda", "cu")
     assert case.reference.family == "nvcc"
@@ -165,3 +172,14 @@ def test_cuda_is_built_for_the_host_by_any_compiler_but_nvcc(box, tmp_path, tool
     names = [sorted(p.name for p in bench.build(cuda, k).folder.iterdir()) for k in
              (GCC, toolchain.NVCC)]  # fmt: skip
     assert ("cuda_on_host.h" in names[0], names[1]) == (True, ["a.cu"])
+
+
+def test_a_build_command_that_drops_flags_checks_nothing(tmp_path, box):
+    bench = Workbench(box, tmp_path)
+    made = bench.build(program("candidate", build=("make",)), toolchain.SANITIZED)
+    assert (made.ok, made.said.stderr) == (False, WITHOUT_FLAGS)
+    (made.folder / "program").write_bytes(b"\x7fELF __asan_init")
+    bench.builds.clear()
+    assert _holds(made, "__asan_init")
+    assert not _holds(made, "__tsan_init")
+    assert bench.build(program("other", build=("make",)), toolchain.GCC).ok

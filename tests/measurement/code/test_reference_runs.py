@@ -53,14 +53,14 @@ def test_an_input_is_admitted_by_the_quicker_of_two_equal_runs(tools, box, tmp_p
         "sum 1", **dict(zip(("cpu_s", "wall_s"), next(times), strict=True)))  # fmt: skip
     plain = program("original", inputs=ProgramInputs())
     made = reference_of(box, tmp_path, original=plain, count=4)
-    assert made.expected == (Expected(ProgramInput(), "sum 1", 0.2, 0.4),)
+    assert made.expected == (Expected(ProgramInput(), "sum 1", 0.2, 0.4, "sum "),)
     assert len(box.asked("run gcc")) == 2
     (checked,) = box.asked("run sanitizers")
     assert checked.environment == {
         "OMP_NUM_THREADS": "1", "OMP_DYNAMIC": "false", "OMP_WAIT_POLICY": "passive",
         "LD_LIBRARY_PATH": "/t/lib", **SANITIZER_OPTIONS}  # fmt: skip
     assert "hard_rss_limit_mb=2048:max_allocation_size_mb=2048" in SANITIZER_OPTIONS["ASAN_OPTIONS"]
-    assert checked.limits == roomy(Expected(ProgramInput(), "", 0.2, 0.5).limits())
+    assert checked.limits == roomy(made.expected[0].limits())
 
 
 @pytest.mark.parametrize(("says", "why"), [
@@ -118,14 +118,16 @@ def test_an_original_that_cannot_be_built_is_told_first(tools, box, tmp_path):
     refused(lambda: reference_of(box, tmp_path).built, toolchain.absent("clang"))
 
 
+@pytest.mark.parametrize("kind", ["reassociated", "extended"])
 @pytest.mark.parametrize(("moves", "relative"), [
     (0.0, 1e-6), (1e-8, 1e-6), (1e-5, 1e-4), (5e-5, 5e-4), (1.0, 1e-3), (math.nan, 1e-6),
 ])  # fmt: skip
 def test_the_tolerance_is_ten_times_what_the_original_moves_by(
-    tools, box, tmp_path, moves, relative
+    tools, box, tmp_path, moves, relative, kind
 ):
-    box.says["original", "run gcc"] = done("sum 1.0")
-    box.says["original", "run reassociated"] = (
+    for way in ("gcc", "reassociated", "extended"):
+        box.says["original", f"run {way}"] = done("sum 1.0")
+    box.says["original", f"run {kind}"] = (
         done("", "", 1) if math.isnan(moves) else done(f"sum {1.0 - moves!r}"))  # fmt: skip
     made = reference_of(box, tmp_path, count=1, tolerance=Tolerance(ulps=9)).agreed
     assert (made.relative, made.ulps) == (pytest.approx(relative, rel=1e-6), 9)
@@ -135,12 +137,12 @@ def test_the_tolerance_stays_where_sums_cannot_be_reordered(tools, box, tmp_path
     box.says["original", "run reassociated"] = done("sum 2")
     plain = Tolerance(relative=0.5)
     opencl = program("original", "opencl")
-    assert reference_of(box, tmp_path, original=opencl, tolerance=plain).agreed is plain
+    assert reference_of(box, tmp_path, original=opencl, tolerance=plain).agreed == plain
     box.says["original", "build reassociated"] = done("", "", 1)
-    assert reference_of(box, tmp_path, tolerance=plain).agreed is plain
+    assert reference_of(box, tmp_path, tolerance=plain).agreed == plain
     tools.add("clang")
     made = reference_of(
         Scripted(), tmp_path, tolerance=plain, original=program("original", flags=())
     )
-    assert made.agreed is plain
+    assert made.agreed == plain
     assert made.bench.sandbox.asked("build reassociated") == []

@@ -104,19 +104,19 @@ def test_counts_are_kept(case, box):
 def timed(box, original_s, candidate_s, start_s=0.01):
     box.says["original", "start"] = done(wall_s=start_s)
     for whose, seconds in (("original", original_s), ("candidate", candidate_s)):
-        box.says[whose, "run gcc"] = done("sum", wall_s=seconds)
+        box.says[whose, "run gcc"] = done(LARGE.output, wall_s=seconds)
 
 
 def test_times_are_taken_in_pairs_without_the_start(case, box):
     timed(box, 1.01, 0.51)
-    made = rungs_measure.time(replace(case, options=RungOptions(pairs=3)))
+    made = rungs_measure.time(replace(case, options=RungOptions(pairs=6)))
     assert made.reason == "0.5 times the original's time [0.5, 0.5]: faster"
     assert made.numbers == {
         "runtime_s": 0.5, "original_runtime_s": 1.0, "runtime_ratio": pytest.approx(0.5),
-        "low": pytest.approx(0.5), "high": pytest.approx(0.5), "change": "faster", "pairs": 3,
+        "low": pytest.approx(0.5), "high": pytest.approx(0.5), "change": "faster", "pairs": 6,
         "threads": 2, "memory_byte": math.nan, "original_memory_byte": math.nan}  # fmt: skip
     runs = box.asked("run gcc")
-    assert [a.whose[0] for a in runs] == ["o", "c", "c", "o", "o", "c"]
+    assert [a.whose[0] for a in runs] == ["o", "c", "c", "o"] * 3
     assert (runs[0].limits, runs[0].environment["OMP_NUM_THREADS"]) == (LARGE.limits(2), "2")
     assert (len(box.asked("start")), made.findings) == (5, ())
 
@@ -157,6 +157,9 @@ def test_a_timed_run_that_fails_is_told(case, box):
     made = rungs_measure.time(case)
     assert (math.isnan(made.numbers["memory_byte"]), made.numbers["pairs"]) == (True, 7)
     said = "a timed run did not end well: with n=900 and 2 threads"
+    box.says["candidate", "run gcc"] = done("sum 901")
+    printed = "with n=900 and 2 threads, timed, output line 1: expected 'sum 900', got 'sum 901'"
+    assert rungs_measure.time(case) == failed("time", *wrong("time", printed))
     for whose in ("candidate", "original"):
         timed(box, 1.0, 1.0)
         box.says[whose, "run gcc"] = done("", "", 1)

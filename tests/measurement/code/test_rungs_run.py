@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rheostat.measurement.code import rungs_run, toolchain
+import pytest
+
+from rheostat.measurement.code import rungs_races, rungs_run, toolchain
 from rheostat.measurement.code.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS
 from rheostat.measurement.code.verdict import PASSED, SKIPPED, Evidence, Finding
@@ -61,6 +63,21 @@ def test_what_sanitizers_say_is_told(case, box):
     lacks(lambda: rungs_run.sanitizers(case), "the original itself does not pass them")
 
 
+def test_what_is_right_only_by_memory_that_nobody_set_is_told(case, box):
+    box.says["candidate", "run sanitizers"] = done("sum -nan")
+    said = ("with n=5, where memory that it never sets is filled, output line 1: expected 'sum 5', "
+            "got 'sum -nan'")  # fmt: skip
+    assert rungs_run.sanitizers(case) == failed("sanitizers", *wrong("sanitizers", said))
+    box.says["candidate", "run gcc"] = done("sum -1")
+    assert rungs_run.sanitizers(case).state == PASSED  # wrong anyway: the next rung says so
+    del box.says["candidate", "run gcc"]
+    case.reference.small = (replace(SMALL, filled="sum -nan"), SMALLER)
+    case.reference.expected = (replace(LARGE, filled="sum -nan"), MIDDLE)
+    assert rungs_run.sanitizers(case).state == PASSED  # the original's changes, too
+    assert "max_malloc_fill_size=2147483648" in SANITIZER_OPTIONS["ASAN_OPTIONS"]
+    assert "-ftrivial-auto-var-init=pattern" in box.asked("build sanitizers")[0].command
+
+
 def test_the_output_is_compared_on_every_input(case, tools, box):
     made = rungs_run.output(case)
     assert made == Evidence("output", PASSED, "4 inputs, and none at all",
@@ -82,12 +99,12 @@ def test_the_output_is_compared_on_every_input(case, tools, box):
 
 def test_the_output_is_compared_with_each_count_of_threads(case, box):
     openmp = of(case, "openmp")
-    assert rungs_run.threads(openmp) == Evidence("threads", PASSED, "2, 4 threads")
+    assert rungs_run.threads(openmp) == Evidence("threads", PASSED, "2, 4, 3 threads")
     asked = [
         (a.command[-1], a.environment["OMP_NUM_THREADS"], a.limits) for a in box.asked("run gcc")
     ]
     assert asked == [(e.given.arguments[0], str(k), e.limits(k))
-                     for e in (LARGE, SMALLER) for k in (2, 4)]  # fmt: skip
+                     for e in (LARGE, SMALLER) for k in (2, 4, 3)]  # fmt: skip
     assert rungs_run.threads(case) == Evidence(
         "threads", SKIPPED, "serial code makes no OpenMP threads")  # fmt: skip
     box.says["candidate", "run gcc"] = lambda a: done(
@@ -122,7 +139,7 @@ NO_ROOM = "FATAL: ThreadSanitizer: unexpected memory mapping 0x1\n"
 
 def test_archer_watches_the_small_inputs_and_a_quick_large_one(case, box, monkeypatch):
     openmp = of(case, "openmp")
-    assert rungs_run.races(openmp) == Evidence("races", PASSED, "Archer, 4 threads")
+    assert rungs_races.races(openmp) == Evidence("races", PASSED, "Archer, 4 and 3 threads")
     runs = box.asked("run races")
     assert [a.command[-1] for a in runs] == ["5", "3"]
     assert runs[0].limits == roomy(SMALL.limits(4), 5.0)
@@ -135,63 +152,101 @@ def test_archer_watches_the_small_inputs_and_a_quick_large_one(case, box, monkey
     case.reference.expected = (given(800, 0.49),)
     tasks = replace(openmp, candidate=replace(openmp.candidate, files={
         "a.c": "int candidate;\n#pragma omp parallel\n#pragma omp single\n"}))  # fmt: skip
-    assert rungs_run.races(tasks).state == PASSED
+    assert rungs_races.races(tasks).state == PASSED
     assert [a.command[-1] for a in box.asked("run races")] == ["5", "3", "800"] * 3
-    assert rungs_run.races(case) == Evidence(
-        "races", SKIPPED, "serial code makes no OpenMP threads")  # fmt: skip
+    assert rungs_races.races(case) == Evidence(
+        "races", SKIPPED, "serial code makes no threads")  # fmt: skip
     monkeypatch.setattr(toolchain, "archer_absent", lambda: "no archer")
-    lacks(lambda: rungs_run.races(openmp), "no archer")
+    lacks(lambda: rungs_races.races(openmp), "no archer")
 
 
 def test_what_archer_says_is_told(case, box):
     openmp = of(case, "openmp")
     box.says["candidate", "run races"] = done("", RACE, 66)
-    assert rungs_run.races(openmp) == failed("races", RACED)
+    assert rungs_races.races(openmp) == failed("races", RACED)
     box.says["candidate", "run races"] = done("", NO_ROOM, 1)
-    lacks(lambda: rungs_run.races(openmp), rungs_run.ADDRESSES)
+    lacks(lambda: rungs_races.races(openmp), rungs_races.ADDRESSES)
     box.says["candidate", "run races"] = done("", "", 5)
-    lacks(lambda: rungs_run.races(openmp), "the checked run ended with status 5")
+    lacks(lambda: rungs_races.races(openmp), "the checked run ended with status 5")
+
+
+def test_threads_that_a_program_starts_itself_are_watched(case, box, monkeypatch):
+    box.says["candidate", "nm"] = done(" U std::thread::_M_start_thread(int)@x\n")
+    monkeypatch.setattr(toolchain, "archer_absent", lambda: "no archer")
+    assert rungs_races.races(case) == Evidence("races", PASSED, "ThreadSanitizer")
+    run = box.asked("run races")[0]
+    assert (run.environment["TSAN_OPTIONS"], run.limits) == (
+        rungs_races.TSAN_OPTIONS, roomy(SMALL.limits(), 5.0))  # fmt: skip
+    box.says["candidate", "run races"] = done("", RACE, 66)
+    assert rungs_races.races(case) == failed("races", RACED)
+    box.says["original", "run races"] = done("", RACE, 66)
+    lacks(lambda: rungs_races.races(case), "the original itself: a.c:9: data race")
+    box.says["candidate", "run races"] = done("sum 4")
+    (found,) = rungs_races.races(case).findings
+    assert found.message == ("with n=5 under ThreadSanitizer, output line 1: expected 'sum 5', "
+                             "got 'sum 4'")  # fmt: skip
+
+
+@pytest.mark.parametrize(("pragma", "wide"), [
+    ("#pragma omp simd", "#pragma omp simd simdlen(16)"),
+    ("#pragma omp for simd simdlen(4) safelen(12)", "#pragma omp for simd   simdlen(4)"),
+    ("#pragma omp for schedule(simd:static)", None), ("#pragma omp declare simd", None),
+    ("#pragma omp ordered simd", None),
+    ('_Pragma("omp simd")', '_Pragma("omp simd simdlen(16)")'),
+    ("#pragma clang loop vectorize(assume_safety)",
+     "#pragma clang loop vectorize(assume_safety) vectorize_width(16)"),
+])  # fmt: skip
+def test_iterations_of_simd_loops_run_at_once(case, box, pragma, wide):
+    serial = replace(case.candidate, files={"a.c": f"int candidate;\n{pragma}\n"})
+    lanes = rungs_races.in_lanes(serial)
+    assert (lanes and lanes.files["a.c"]) == (wide and f"int candidate;\n{wide}\n")
+    if wide:
+        simd = replace(case, candidate=serial)
+        assert rungs_races.races(simd).reason == "iterations of simd loops at once"
+        box.says["candidate", "run clang"] = done("sum 4")
+        (found,) = rungs_races.races(simd).findings
+        assert found.message.startswith("with n=5 and iterations of simd loops at once, output")
 
 
 def test_threads_of_cuda_are_watched_as_fibres(case, tools, box):
     cuda = of(case, "cuda", "cu")
     reason = "ThreadSanitizer, CUDA's threads as fibres of the host"
-    assert rungs_run.races(cuda) == Evidence("races", PASSED, reason)
+    assert rungs_races.races(cuda) == Evidence("races", PASSED, reason)
     runs = box.asked("run races")
     assert [a.command[-1] for a in runs] == ["5", "3", "700"]
     assert runs[0].limits == roomy(cuda.limits(SMALL), 5.0)
-    assert runs[0].environment["TSAN_OPTIONS"] == rungs_run.TSAN_OPTIONS
+    assert runs[0].environment["TSAN_OPTIONS"] == rungs_races.TSAN_OPTIONS
     box.says["candidate", "run races"] = done("", RACE, 66)
-    assert rungs_run.races(cuda) == failed("races", RACED)
+    assert rungs_races.races(cuda) == failed("races", RACED)
     case.reference.original = program("original", "cuda", "cu")
-    assert rungs_run.races(cuda) == failed("races", RACED)
+    assert rungs_races.races(cuda) == failed("races", RACED)
     box.says["original", "run races"] = done("", RACE, 66)
-    lacks(lambda: rungs_run.races(cuda), "the original itself: a.c:9: data race")
+    lacks(lambda: rungs_races.races(cuda), "the original itself: a.c:9: data race")
     box.says["candidate", "run races"] = done("", NO_ROOM, 1)
-    lacks(lambda: rungs_run.races(cuda), rungs_run.ADDRESSES)
+    lacks(lambda: rungs_races.races(cuda), rungs_races.ADDRESSES)
     box.says["candidate", "run races"] = done("", "", 5)
-    lacks(lambda: rungs_run.races(cuda), "the checked run ended with status 5")
+    lacks(lambda: rungs_races.races(cuda), "the checked run ended with status 5")
     tools.add("clang")
-    lacks(lambda: rungs_run.races(cuda), toolchain.absent("clang"))
+    lacks(lambda: rungs_races.races(cuda), toolchain.absent("clang"))
     tools.update({"g++", "clang++"})
-    lacks(lambda: rungs_run.races(cuda), toolchain.absent("clang++"))
+    lacks(lambda: rungs_races.races(cuda), toolchain.absent("clang++"))
 
 
 def test_oclgrind_watches_opencl(case, tools, box):
     opencl = of(case, "opencl")
-    assert rungs_run.races(opencl) == Evidence("races", PASSED, "oclgrind")
+    assert rungs_races.races(opencl) == Evidence("races", PASSED, "oclgrind")
     (run,) = box.asked("run gcc")
     assert run.command == ("oclgrind", "--data-races", "--uniform-writes", "./program", "5")
     assert run.limits == replace(roomy(SMALL.limits()), wall_s=120.0, cpu_s=120.0)
     said = "Read-write data race at global memory address 0x1\n\tAt line 4 of input.cl:\n"
     for stdout, stderr in ((said, ""), ("", said)):
         box.says["candidate", "run gcc"] = done(stdout, stderr)
-        (found,) = rungs_run.races(opencl).findings
+        (found,) = rungs_races.races(opencl).findings
         assert found == Finding("races", "input.cl", 4, "Read-write data race")
     box.says["candidate", "run gcc"] = done("", "y" * 300, 2)
-    lacks(lambda: rungs_run.races(opencl), "oclgrind ended with status 2: " + "y" * 200)
+    lacks(lambda: rungs_races.races(opencl), "oclgrind ended with status 2: " + "y" * 200)
     tools.add("oclgrind")
-    lacks(lambda: rungs_run.races(opencl), toolchain.absent("oclgrind"))
+    lacks(lambda: rungs_races.races(opencl), toolchain.absent("oclgrind"))
 
 
 def test_a_device_with_memory_of_its_own_shows_what_is_not_mapped(case, box, monkeypatch):

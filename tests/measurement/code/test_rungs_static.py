@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 from rheostat.measurement.code import rungs_static, toolchain
@@ -97,6 +98,7 @@ def test_calls_that_the_original_does_not_make_are_told(case, tools, box):
     box.says["original", "nm"] = done(SYMBOLS + " U getenv\n")
     box.says["candidate", "nm"] = done(SYMBOLS + " U getenv\n U free\n")
     assert rungs_static.calls(case) == Evidence("calls", PASSED, "5 functions of libraries")
+    case.bench.imported.clear()
     box.says["candidate", "nm"] = done(SYMBOLS + " U system\n U usleep@x\n")
     box.says["candidate", "objdump"] = done("  10:\tsyscall\n")
     text = 'int candidate;\nint f() { system("x");\n__asm__ volatile ("syscall"); }'
@@ -108,8 +110,9 @@ def test_calls_that_the_original_does_not_make_are_told(case, tools, box):
         Finding("calls", "a.c", 3, "calls the kernel directly, the original does not"),
     )  # fmt: skip
     box.says["original", "objdump"] = box.says["candidate", "objdump"]
+    case.bench.imported.clear()
     assert len(rungs_static.calls(bad).findings) == 2
-    assert box.asked("nm")[-1].command == ("nm", "-D", "--undefined-only", "./program")
+    assert box.asked("nm")[-1].command == ("nm", "-D", "-C", "--undefined-only", "./program")
     tools.add("objdump")
     lacks(lambda: rungs_static.calls(case), toolchain.absent("objdump"))
 
@@ -122,11 +125,40 @@ def test_calls_of_what_does_not_build_are_none_and_of_what_is_made_are_its_own(c
     assert box.asked("nm")[1].command[-1] == "bin/x"
 
 
+def test_a_build_that_drops_the_flags_of_checkers_is_refused_where_the_originals_does_not(
+    case, box
+):
+    own = of(case, "serial", build=("make",))
+    (found,) = rungs_static.compile_(own).findings
+    assert found.message == (
+        "the build command does not pass {flags} on, so that nothing would be checked; the "
+        "original's does")  # fmt: skip
+    box.says["original", "build sanitizers"] = done("", "", 1)
+    case.bench.builds.clear()
+    for folder in case.bench.folder.iterdir():
+        shutil.rmtree(folder)
+    assert rungs_static.compile_(own).state == PASSED
+
+
+def test_calls_of_classes_are_told_once_and_what_cannot_be_read_is_no_pass(case, box):
+    stream = "std::basic_ifstream<char, std::char_traits<char> >"
+    box.says["original", "nm"] = done(SYMBOLS)
+    box.says["candidate", "nm"] = done(f"{SYMBOLS} U {stream}::close()@x\n U {stream}::~y()@x\n")
+    text = "int candidate;\nint f() { std::ifstream in(name); }"
+    assert rungs_static.calls(replace(case, candidate=Program({"a.c": text}))) == failed(
+        "calls", Finding("calls", "a.c", 2, "calls std::basic_ifstream: opens or changes files, "
+                         "the original does not"))  # fmt: skip
+    case.bench.imported.clear()
+    box.says["candidate", "nm"] = done("", "no symbols")
+    lacks(lambda: rungs_static.calls(case), "./program is no program with shared libraries")
+
+
 def test_what_the_host_needs_for_cuda_is_no_call_of_the_candidate(case, tools, box):
     box.says["candidate", "nm"] = done(" U mprotect\n")
     cuda = of(case, "cuda", "cu")
     assert rungs_static.calls(cuda).state == FAILED
     box.says["empty", "nm"] = done(" U mprotect\n")
+    case.bench.imported.clear()
     assert rungs_static.calls(cuda).state == PASSED
     assert {a.what for a in box.log if a.what.startswith("build")} == {"build gcc"}
     tools.clear()

@@ -32,6 +32,7 @@ from rheostat.measurement.code.workbench import Built, Workbench
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
 FOR_DEVICES = ("cuda", "opencl")
+STARTS_THREADS = re.compile(r"pthread_create|thrd_create|std::thread::_M_start_thread|tbb::.*")
 HOST_S, HOST_EXTRA_S = 0.05, 30.0
 """CUDA on the host: CPU seconds of the original on inputs that are run, and what is added to its
 limits."""
@@ -132,6 +133,17 @@ class Case:
     def is_parallel(self) -> bool:
         """Whether pragmas make threads."""
         return self.candidate.language in PARALLEL
+
+    @property
+    def starts_threads(self) -> bool:
+        """Whether the candidate starts threads by itself, as std::thread does."""
+        names = self.bench.imports(self.built) if self.built.ok else None
+        return any(STARTS_THREADS.fullmatch(n) for n in names or ())
+
+    @property
+    def drawn_threads(self) -> int:
+        """A number of threads that only the harness knows."""
+        return (3, 5, 6, 7)[self.seed % 4]
 
     @property
     def kind(self) -> BuildKind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rheostat.errors import DataError
 
@@ -89,10 +89,11 @@ class OutputDifference:
 
 @dataclass(frozen=True)
 class OutputLine:
-    """A line without its timing numbers, in tokens."""
+    """A line without its timing numbers, as text and in tokens."""
 
     line: int
-    tokens: tuple[str, ...] = field(default=())
+    text: str
+    tokens: tuple[str, ...]
 
 
 def output_lines(text: str, tolerance: Tolerance) -> list[OutputLine]:
@@ -111,7 +112,7 @@ def output_lines(text: str, tolerance: Tolerance) -> list[OutputLine]:
         tokens = tuple(re.findall(TOKEN, kept))
         if not tokens or (masked and not any(_is_number(t) for t in tokens)):
             continue
-        lines.append(OutputLine(number, tokens))
+        lines.append(OutputLine(number, kept.strip(), tokens))
     return lines
 
 
@@ -152,13 +153,13 @@ def differences(got: str, expected: str, tolerance: Tolerance) -> list[OutputDif
     apart = []
     for a, b in zip(left, right, strict=False):
         if not _same(a.tokens, b.tokens, tolerance):
-            apart.append(OutputDifference(a.line, " ".join(a.tokens), " ".join(b.tokens)))
+            apart.append(OutputDifference(a.line, a.text, b.text))
     if len(left) > len(right):
         extra = left[len(right)]
-        apart.append(OutputDifference(extra.line, " ".join(extra.tokens), "(no further line)"))
+        apart.append(OutputDifference(extra.line, extra.text, "(no further line)"))
     if len(right) > len(left):
         lost = right[len(left)]
-        apart.append(OutputDifference(lost.line, "(no further line)", " ".join(lost.tokens)))
+        apart.append(OutputDifference(lost.line, "(no further line)", lost.text))
     return apart[:MOST_DIFFERENCES]
 
 

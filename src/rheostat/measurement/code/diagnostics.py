@@ -78,7 +78,7 @@ def sanitizer_findings(text: str, rung: str = "sanitizers") -> tuple[Finding, ..
     ]
     for m in ADDRESS.finditer(text):
         file, line = _own_frame(text[m.end() :])
-        message = re.sub(r"\s*(?:on|at)?\s*(?:unknown )?address 0x.*|\(pid.*|\s0x\w+.*", "",
+        message = re.sub(r"\s*(?:on|at)?\s*(?:unknown )?address (?:0x|\().*|\(pid.*|\s0x\w+.*", "",
                          m["message"])  # fmt: skip
         made.append(Finding(rung, file, line, f"{m['tool']}: {message.strip()}"))
     return tuple(dict.fromkeys(made))[:MOST]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from rheostat.errors import DataError
-from rheostat.measurement.code import rungs_measure, rungs_run, rungs_static
+from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, rungs_static
 from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.peak_memory import PARENT
@@ -34,7 +34,7 @@ LADDER: dict[str, Rung] = {
     "calls": rungs_static.calls,
     "sanitizers": rungs_run.sanitizers,
     "output": rungs_run.output,
-    "races": rungs_run.races,
+    "races": rungs_races.races,
     "threads": rungs_run.threads,
     "mapping": rungs_run.mapping,
     "work": rungs_measure.work,

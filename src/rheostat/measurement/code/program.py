@@ -15,7 +15,11 @@ from rheostat.measurement.code.program_inputs import ProgramInputs, inputs_of
 LANGUAGES = ("serial", "openmp", "target", "cuda", "opencl")
 C, CXX, CUDA = (".c",), (".cc", ".cpp", ".cxx", ".C"), (".cu",)
 SOURCES = (*C, *CXX, *CUDA)
-PRAGMA = r"""(?:#\s*pragma\s+|\b_Pragma\s*\(\s*")omp"""
+GAP = r"(?:[^\S\n]|\\\n|/\*(?:[^*]|\*(?!/))*\*/)"
+"""What may stand between two words: blanks, a line that goes on, a comment."""
+PRAGMA = rf"""(?:(?:#|%:){GAP}*pragma{GAP}+|\b_Pragma{GAP}*\({GAP}*\w*")omp"""
+BY_MACRO = re.compile(rf"\b_Pragma{GAP}*\({GAP}*(?!\w*\")")
+"""A pragma whose text a macro makes: its words may stand anywhere."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class Program:
 
 
 def language_of(files: Mapping[str, str]) -> str:
-    """What the sources are written in, by what they contain.
+    r"""What the sources are written in, by what they contain.
 
     >>> language_of({"a.c": "#pragma omp parallel for"}), language_of({"a.cu": ""})
     ('openmp', 'cuda')
@@ -110,15 +114,18 @@ def language_of(files: Mapping[str, str]) -> str:
     ('target', 'serial')
     >>> language_of({"a.c": '_Pragma("omp parallel for")'})
     'openmp'
+    >>> language_of({"a.c": "#define DO(x) _Pragma(#x)\nDO(omp parallel for)"})
+    'openmp'
     """
     text = "\n".join(files.values())
     if any(PurePosixPath(p).suffix in CUDA for p in files) or re.search(r"\b__global__\b", text):
         return "cuda"
     if re.search(r"CL/(cl|opencl)\.h|\bclCreateContext", text):
         return "opencl"
-    if re.search(rf"{PRAGMA}\s+(\w+\s+)*target\b", text):
+    pragma = r"\bomp" if BY_MACRO.search(text) else PRAGMA
+    if re.search(rf"{pragma}{GAP}+(\w+{GAP}+)*target\b", text):
         return "target"
-    return "openmp" if re.search(rf"{PRAGMA}\b|\bomp_\w+\s*\(", text) else "serial"
+    return "openmp" if re.search(rf"{pragma}\b|\bomp_\w+\s*\(", text) else "serial"
 
 
 def flags_of(text: str) -> tuple[str, ...]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from rheostat.errors import DataError
 from rheostat.measurement.code import toolchain
-from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
+from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.compare_output import (
     Tolerance,
     differences,
@@ -41,12 +42,16 @@ SLOWER, SPARE_S = 20.0, 1.0
 
 @dataclass(frozen=True)
 class Expected:
-    """An admitted input, the original's output on it, and how long that took."""
+    """An admitted input, the original's output on it, and how long that took.
+
+    ``filled`` is its output under the sanitizers, where memory that nobody set is filled.
+    """
 
     given: ProgramInput
     output: str
     cpu_s: float
     wall_s: float
+    filled: str = ""
 
     def limits(self, threads: int = 1) -> SandboxLimits:
         """What a candidate may use on this input with so many threads."""
@@ -154,12 +159,10 @@ class Reference:
             or compiler_absent(self.original, "clang")
         ):
             return self.tolerance
-        other = self.bench.build(self.original, toolchain.REASSOCIATED)
-        if not other.ok:
-            return self.tolerance
         wide = 0.0
-        for e in (*self.expected, *self.without_arguments):
-            run = self.bench.run(other, e.given, limits=e.limits())
+        for kind, e in product(toolchain.OTHER_SUMS, (*self.expected, *self.without_arguments)):
+            other = self.bench.build(self.original, kind)
+            run = self.bench.run(other, e.given, limits=e.limits()) if other.ok else other.said
             apart = spread(run.stdout, e.output) if run.ok else math.nan
             if math.isfinite(apart):
                 wide = max(wide, SPREAD_FACTOR * apart)
@@ -217,20 +220,22 @@ class Reference:
             return f"with {given.words} the original prints something else each time", None
         if not output_lines(first.stdout, self.tolerance):
             return f"with {given.words} the original prints nothing that could be compared", None
-        if self.clean and not self._is_clean(given, first):
-            return f"with {given.words} the original fails the sanitizers", None
-        return "", Expected(given, first.stdout, min(r.cpu_s for r in runs),
+        expected = Expected(given, first.stdout, min(r.cpu_s for r in runs),
                             min(r.wall_s for r in runs))  # fmt: skip
-
-    def _is_clean(self, given: ProgramInput, plain: SandboxRun) -> bool:
+        if not self.clean:
+            return "", expected
         made = self.bench.build(self.original, toolchain.SANITIZED)
-        room = Expected(given, "", plain.cpu_s, plain.wall_s).limits()
-        return self.bench.run(made, given, limits=roomy(room), environment=SANITIZER_OPTIONS).ok
+        checked = self.bench.run(made, given, limits=roomy(expected.limits()),
+                                 environment=SANITIZER_OPTIONS)  # fmt: skip
+        if not checked.ok:
+            return f"with {given.words} the original fails the sanitizers", None
+        return "", replace(expected, filled=checked.stdout)
 
 
 MEMORY_MB = 2048
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": f"detect_leaks=0:hard_rss_limit_mb={MEMORY_MB}:max_allocation_size_mb="
-    f"{MEMORY_MB}:detect_stack_use_after_return=0",
+    f"{MEMORY_MB}:detect_stack_use_after_return=0:malloc_fill_byte=255:max_malloc_fill_size="
+    f"{MEMORY_MB << 20}",
     "UBSAN_OPTIONS": "print_stacktrace=0",
 }

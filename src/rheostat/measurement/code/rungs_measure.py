@@ -107,9 +107,13 @@ def time(case: Case) -> Evidence:
         limits = expected.limits(threads)
         return peak_memory_b(case.bench, built, expected.given, threads=threads, limits=limits)
 
+    wrong: list[Finding] = []
+
     def seconds(built: Built) -> float:
         limits = expected.limits(threads)
         run = case.bench.run(built, expected.given, threads=threads, limits=limits)
+        if built is case.built and run.ok:
+            wrong.extend(case.wrong("time", run, expected, f" and {threads} threads, timed"))
         return run.wall_s if run.ok else math.nan
 
     walls = in_turns(
@@ -118,6 +122,8 @@ def time(case: Case) -> Evidence:
     if not (walls[0].size and math.isfinite(float(walls[0].sum() + walls[1].sum()))):
         return case.failed("time", [case.finding("time", "a timed run did not end well: with "
                                     f"{expected.given.words} and {threads} threads")])  # fmt: skip
+    if wrong:
+        return case.failed("time", tuple(dict.fromkeys(wrong)))
     times = net_times(*walls, start_s, minimum_effect=case.options.minimum_effect, seed=case.seed)
     ours, theirs = (without_start(w, _middle(start_s)) for w in walls)
     numbers = {"runtime_s": float(_middle(theirs)), "original_runtime_s": float(_middle(ours)),

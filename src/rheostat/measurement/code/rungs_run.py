@@ -1,36 +1,23 @@
-"""Rungs that run the candidate: sanitizers, output, threads, races, mapping."""
+"""Rungs that run the candidate: sanitizers, output, threads, mapping; races have their own."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from rheostat.measurement.code import toolchain
+from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.cuda_on_host import ORDERS
-from rheostat.measurement.code.diagnostics import (
-    oclgrind_findings,
-    race_findings,
-    sanitizer_findings,
-)
-from rheostat.measurement.code.program import PRAGMA, Program
+from rheostat.measurement.code.diagnostics import sanitizer_findings
+from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
-from rheostat.measurement.code.reference import MEMORY_MB, SANITIZER_OPTIONS, Expected
-from rheostat.measurement.code.toolchain import DEVICE, RACES, SANITIZED
+from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
+from rheostat.measurement.code.toolchain import DEVICE, SANITIZED
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import Built, roomy
 
-DEALT = re.compile(r"\bschedule\s*\(\s*(?:\w+\s*:\s*)?(?:dynamic|guided|auto|runtime)\b[^)]*\)")
-LEAGUE = re.compile(r"(?<=\s)distribute\b(?!\s+parallel\b)(?=[\s(]|$)")
-TASKS = re.compile(PRAGMA + r"\b.*\b(?:task|taskloop|sections|single)\b")
-TASK_RUNS = 3
-"""Which thread takes a task is chance, so such programs are run again."""
-RACE_EXIT = 66
-TSAN_OPTIONS = f"exitcode={RACE_EXIT}:hard_rss_limit_mb={MEMORY_MB}:report_bugs=1:history_size=4"
-RACE_SLOWER = 20.0
-CUDA_RACES = "races between CUDA threads are not looked for: compute-sanitizer needs a device"
-ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY"}
+ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY", "MALLOC_PERTURB_": "128"}
+"""A device's memory that nobody set holds bytes of 0x7f: 1.4e306, or 2139062143."""
 PROBE = """int main(void) {
   int changed = 0;
 #pragma omp target map(to : changed)
@@ -39,7 +26,6 @@ PROBE = """int main(void) {
 }
 """
 """Ends with 0 where the device has memory of its own."""
-ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
 
 
 def sanitizers(case: Case) -> Evidence:
@@ -59,14 +45,37 @@ def sanitizers(case: Case) -> Evidence:
         return case.skipped("sanitizers", f"without them it was {plain.stopped}: see output")
     checked = case.inputs()
     for expected in (checked[0], *case.reference.expected[:1] * (not case.on_host)):
-        run = case.bench.run(made, expected.given, threads=count, environment=SANITIZER_OPTIONS,
-                             limits=roomy(case.limits(expected, count), 3.0))  # fmt: skip
-        findings = sanitizer_findings(run.stderr)
+        run = _filled(case, made, expected, count)
+        reports = sanitizer_findings(run.stderr)
+        if not (reports or run.ok):
+            return case.passed("sanitizers", f"no report, but {run.ending}")
+        findings = reports or _never_set(case, made, expected, run)
         if findings:
             return case.failed("sanitizers", findings)
-        if not run.ok:
-            return case.passed("sanitizers", f"no report, but {run.ending}")
     return case.passed("sanitizers", "address, undefined behaviour")
+
+
+def _filled(case: Case, made: Built, expected: Expected, count: int) -> SandboxRun:
+    """A run under the sanitizers, where memory that nobody set is filled."""
+    return case.bench.run(made, expected.given, threads=count, environment=SANITIZER_OPTIONS,
+                          limits=roomy(case.limits(expected, count), 3.0))  # fmt: skip
+
+
+def _never_set(case: Case, made: Built, expected: Expected, run: SandboxRun) -> list[Finding]:
+    """An output that is right but where memory that nobody set is filled, on one thread.
+
+    Where the original's changes with it, too, the candidate may print the same.
+    """
+    how = ", where memory that it never sets is filled"
+    known = [expected, replace(expected, output=expected.filled or expected.output)]
+
+    def wrong(run: SandboxRun) -> list[Finding]:
+        return min((case.wrong("sanitizers", run, e, how) for e in known), key=len)
+
+    if not wrong(run):
+        return []
+    plain = case.bench.run(case.built, expected.given, limits=case.limits(expected))
+    return [] if wrong(plain) else wrong(_filled(case, made, expected, 1))
 
 
 def output(case: Case) -> Evidence:
@@ -91,7 +100,7 @@ def threads(case: Case) -> Evidence:
         return _orders(case)
     if not case.is_parallel:
         return case.skipped("threads", f"{case.candidate.language} code makes no OpenMP threads")
-    counts = [t for t in case.options.threads if t > 1]
+    counts = [*(t for t in case.options.threads if t > 1), case.drawn_threads]
     for expected in (case.reference.expected[0], case.reference.small[-1]):
         for count in counts:
             run = case.bench.run(
@@ -101,59 +110,6 @@ def threads(case: Case) -> Evidence:
             if findings:
                 return case.failed("threads", findings)
     return case.passed("threads", f"{', '.join(map(str, counts))} threads")
-
-
-def races(case: Case) -> Evidence:
-    """Archer with ThreadSanitizer for OpenMP, fibres for CUDA, oclgrind for OpenCL."""
-    if case.candidate.language == "opencl":
-        return _oclgrind(case)
-    if case.on_host:
-        return _fibres(case)
-    case.need(CUDA_RACES if case.candidate.language == "cuda" else "")
-    if not case.is_parallel:
-        return case.skipped("races", f"{case.candidate.language} code makes no OpenMP threads")
-    case.need(toolchain.archer_absent())
-    made = case.build(RACES, spread_over_threads(case.candidate))
-    library = f"{toolchain.llvm_libraries()}/libarcher.so"
-    options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1", "TSAN_OPTIONS":
-               f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"}  # fmt: skip
-    repeats = TASK_RUNS if TASKS.search(case.candidate.text) else 1
-    for expected in _for_races(case) * repeats:
-        run = case.bench.run(made, expected.given, threads=4, environment=options,
-                             limits=roomy(expected.limits(4), 5.0))  # fmt: skip
-        findings = race_findings(run.stderr)
-        if findings:
-            return case.failed("races", findings)
-        case.need(ADDRESSES if "unexpected memory mapping" in run.stderr else "")
-        case.need("" if run.ok else f"the checked run {run.ending}")
-    return case.passed("races", "Archer, 4 threads")
-
-
-def _fibres(case: Case) -> Evidence:
-    """ThreadSanitizer over the threads of a kernel, which are fibres to the host."""
-    case.need(case.cannot_run or toolchain.absent("clang"))
-    largest = max(case.inputs(), key=lambda e: e.cpu_s)  # of a small one there may be one block
-    every = (*case.reference.small, largest)
-    findings = _raced(case, case.build(RACES), every)
-    if not findings:
-        return case.passed("races", "ThreadSanitizer, CUDA's threads as fibres of the host")
-    if case.original.language == "cuda":
-        known = _raced(case, case.bench.build(case.original, RACES), every)
-        case.need(f"the original itself: {known[0].words}" if known else "")
-    return case.failed("races", findings)
-
-
-def _raced(case: Case, made: Built, every: Sequence[Expected]) -> tuple[Finding, ...]:
-    options = {"TSAN_OPTIONS": TSAN_OPTIONS}
-    for expected in every:
-        run = case.bench.run(made, expected.given, environment=options,
-                             limits=roomy(case.limits(expected), 5.0))  # fmt: skip
-        findings = race_findings(run.stderr)
-        if findings:
-            return findings
-        case.need(ADDRESSES if "unexpected memory mapping" in run.stderr else "")
-        case.need("" if run.ok else f"the checked run {run.ending}")
-    return ()
 
 
 def _orders(case: Case) -> Evidence:
@@ -167,42 +123,6 @@ def _orders(case: Case) -> Evidence:
             if findings:
                 return case.failed("threads", findings)
     return case.passed("threads", f"threads {', '.join(ORDERS)}, on the host")
-
-
-def spread_over_threads(program: Program) -> Program:
-    """The program with loops dealt out in turn: a race needs two threads that get iterations.
-
-    On a busy machine one thread may run all of a dynamic loop before another wakes up.  Teams
-    become threads of one team: Archer does not see that a league waits for its teams.
-
-    >>> text = "#pragma omp for schedule(dynamic, 8) nowait"
-    >>> spread_over_threads(Program({"a.c": text}, "openmp")).text
-    '#pragma omp for schedule(static, 1) nowait'
-    """
-    files = {
-        name: LEAGUE.sub("distribute parallel for", DEALT.sub("schedule(static, 1)", text))
-        for name, text in program.files.items()
-    }
-    return replace(program, files=files)
-
-
-def _for_races(case: Case) -> list[Expected]:
-    """Small inputs, and the largest if it is quick: loops may be parallel from some size on."""
-    largest = case.reference.expected[0]
-    return [*case.reference.small, *([largest] if largest.cpu_s * RACE_SLOWER < 10.0 else [])]
-
-
-def _oclgrind(case: Case) -> Evidence:
-    case.need(toolchain.absent("oclgrind"))
-    wrapper = ("oclgrind", "--data-races", "--uniform-writes")
-    expected = case.reference.small[0]
-    limits = replace(roomy(expected.limits()), wall_s=120.0, cpu_s=120.0)
-    run = case.bench.run(case.built, expected.given, limits=limits, wrapper=wrapper)
-    findings = oclgrind_findings(run.stderr + run.stdout)
-    if findings:
-        return case.failed("races", findings)
-    case.need("" if run.ok else f"oclgrind {run.ending}: {run.stderr[:200]}")
-    return case.passed("races", "oclgrind")
 
 
 def mapping(case: Case) -> Evidence:

@@ -8,9 +8,9 @@ from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.diagnostics import compiler_findings
 from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.toolchain import BINARY, CLANG, GCC, NVCC, BuildKind, absent
+from rheostat.measurement.code.toolchain import CLANG, GCC, NVCC, SANITIZED, BuildKind, absent
 from rheostat.measurement.code.verdict import Evidence, Finding
-from rheostat.measurement.code.workbench import Built
+from rheostat.measurement.code.workbench import SYSTEM_CALL, WITHOUT_FLAGS, Built
 
 FENCE = re.compile(r"^\s*(```|~~~)", re.MULTILINE)
 SYNTAX = re.compile(
@@ -23,7 +23,6 @@ EVASIONS = re.compile(
     r"__SANITIZE_\w+__|no_sanitize\w*|\w+_sanitizer\b|RUNNING_ON_VALGRIND|valgrind/\w+\.h|"
     r"__clang(?:_\w+)?__|__OPTIMIZE__|__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+"
 )
-SYSCALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 EMPTY = "int main() { return 0; }\n"
 CALLS = {
     "starts processes": r"fork|vfork|clone3?|system|popen|exec[lv]p?e?|execve(?:at)?|fexecve|"
@@ -35,11 +34,14 @@ CALLS = {
     "opens or changes files": r"f?open(?:at|dir)?(?:64)?|creat(?:64)?|freopen(?:64)?|fdopen|"
     r"unlink(?:at)?|remove|rename(?:at2?)?|mkdir(?:at)?|rmdir|(?:sym)?link(?:at)?|f?chmod(?:at)?|"
     r"f?chown|truncate(?:64)?|mkstemps?|tmpfile|readlink(?:at)?|f?statx?(?:at)?|mknod|"
-    r"__open(?:at)?(?:64)?_2|access|glob|nftw|scandir",
+    r"__open(?:at)?(?:64)?_2|access|glob|nftw|scandir|"
+    r"std::basic_[io]?f(?:stream|ilebuf)|std::filesystem",
     "reads the environment": r"(?:secure_)?getenv",
     "reaches into processes": r"ptrace|process_vm_\w+|prctl|kill|tgkill|raise|signal|sigaction|"
     r"dlopen|dlsym|mprotect|syscall|personality|unshare|setns|mount|chroot|set[re]?[ug]id|"
     r"setrlimit|prlimit|sched_setaffinity|nice|setpriority|sigprocmask|atexit|on_exit|quick_exit",
+    "draws numbers that nobody can repeat": r"getrandom|getentropy|arc4random\w*|"
+    r"std::random_device",
     "asks what machine this is": r"gethostname|uname|sysinfo|getpid|getppid|getuid|getlogin",
 }
 """Functions of the system by what a candidate would use them for."""
@@ -106,10 +108,20 @@ def compile_(case: Case) -> Evidence:
         if not made.ok and (kind == case.kind or _builds(case, kind)):
             return case.failed("compile", _said(case, "compile", made))
         warnings += [f for f in _said(case, "compile", made) if not made.ok]
+    if CLANG in kinds and case.candidate.build and _drops_flags(case):
+        return case.failed("compile", [case.finding("compile", f"{WITHOUT_FLAGS}; the original's "
+                                                    "does")])  # fmt: skip
     built = ", ".join(k.name for k in kinds)
     lone = "" if len(kinds) > 1 else toolchain.compiler_absent(
         case.candidate, "clang" if kinds == [GCC] else "gcc")  # fmt: skip
     return case.passed("compile", f"{built}; {lone}" if lone else built)
+
+
+def _drops_flags(case: Case) -> bool:
+    """Whether the candidate's own way to build takes no flags of checkers, as the original's."""
+    build = case.bench.build
+    dropped = build(case.candidate, SANITIZED).said.stderr == WITHOUT_FLAGS
+    return dropped and build(case.original, SANITIZED).ok
 
 
 def _builds(case: Case, kind: BuildKind) -> bool:
@@ -136,7 +148,7 @@ def calls(case: Case) -> Evidence:
         reason = next((w for w, p in CALLS.items() if re.fullmatch(p, name)), "")
         if reason:
             findings += [_called(case, name, f"calls {name}: {reason}, the original does not")]
-    if "(system call)" in theirs - ours:
+    if SYSTEM_CALL in theirs - ours:
         findings.append(_called(case, "asm", "calls the kernel directly, the original does not"))
     if findings:
         return case.failed("calls", findings)
@@ -144,22 +156,18 @@ def calls(case: Case) -> Evidence:
 
 
 def _called(case: Case, name: str, message: str) -> Finding:
+    word = re.escape(name.rpartition("::")[2].removeprefix("basic_"))
     for file, text in case.candidate.files.items():
-        m = re.search(rf"\b(?:__)?{re.escape(name)}(?:__)?\s*(?:volatile)?\s*\(", text)
+        m = re.search(rf"\b(?:__)?{word}(?:__)?\s*(?:\w+\s*)?[({{]", text)
         if m:
             return Finding("calls", file, text.count("\n", 0, m.start()) + 1, message)
     return case.finding("calls", message)
 
 
-def _imports(case: Case, program: Program) -> set[str]:
-    """Undefined symbols of a build, and whether it has instructions that enter the kernel."""
+def _imports(case: Case, program: Program) -> frozenset[str]:
     cuda = program.language == "cuda" and not absent("nvcc")
-    kind = NVCC if cuda else case.kind
-    made = case.bench.build(program, kind)
-    if not made.ok:
-        return set()
-    binary = program.run[0] if program.build else f"./{BINARY}"
-    said = case.bench.sandbox.run(["nm", "-D", "--undefined-only", binary], made.folder).stdout
-    names = {line.split()[-1].split("@")[0] for line in said.splitlines() if line.strip()}
-    code = case.bench.sandbox.run(["objdump", "-d", "--no-show-raw-insn", binary], made.folder)
-    return names | ({"(system call)"} if SYSCALL.search(code.stdout) else set())
+    made = case.bench.build(program, NVCC if cuda else case.kind)
+    names = case.bench.imports(made) if made.ok else frozenset[str]()
+    case.need("" if names is not None else f"{made.binary} is no program with shared libraries")
+    assert names is not None
+    return frozenset("::".join(n.split("::")[:2]) for n in names)  # of C++ the class

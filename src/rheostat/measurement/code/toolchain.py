@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -103,30 +103,33 @@ class BuildKind:
         Put after the program's own.
     optimise : str
         Replaces the program's own -O; empty leaves it.
-    openmp : bool
-        Whether pragmas count.
+    mark : str
+        A name that stands in everything that is built this way.
     """
 
     name: str
     family: str = "gcc"
     flags: tuple[str, ...] = ()
     optimise: str = ""
-    openmp: bool = True
-    environment: dict[str, str] = field(default_factory=dict, hash=False)
+    mark: str = ""
 
 
 SANITIZE = ("-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
-            "-fno-sanitize-recover=undefined")  # fmt: skip
+            "-fno-sanitize-recover=undefined", "-ftrivial-auto-var-init=pattern")  # fmt: skip
 GCC = BuildKind("gcc")
 CLANG = BuildKind("clang", "clang")
 NVCC = BuildKind("nvcc", "nvcc", ("--cudart=shared",))  # so that imports are the program's own
-SANITIZED = BuildKind("sanitizers", "clang", SANITIZE, "-O1")
-RACES = BuildKind(
-    "races", "clang", ("-g", "-fsanitize=thread"), "-O0"
-)  # a race optimised away is one
+SANITIZED = BuildKind("sanitizers", "clang", SANITIZE, "-O1", mark="__asan_init")
+RACES = BuildKind(  # a race optimised away is one
+    "races", "clang", ("-g", "-fsanitize=thread"), "-O0", mark="__tsan_init"
+)
 COUNTED = BuildKind("work", "gcc", ("-g",), "-O1")
-DEVICE = BuildKind("device", "clang", ("-g", "-fopenmp-targets=x86_64-pc-linux-gnu"), "-O1")
-REASSOCIATED = BuildKind("reassociated", "clang", ("-ffast-math",), "-O3")
+DEVICE = BuildKind("device", "clang", ("-g", "-fopenmp-targets=x86_64-pc-linux-gnu"), "-O1",
+                   mark="__tgt_register_lib")  # fmt: skip
+OTHER_SUMS = (BuildKind("reassociated", "clang", ("-ffast-math",), "-O3"),
+              BuildKind("extended", "gcc", ("-mfpmath=387",), "-O2"))  # fmt: skip
+"""The same sums in another order, and rounded less often."""
+LANES = BuildKind("lanes", "clang", ("-g",), "-O2")
 
 
 def compiler(program: Program, family: str) -> str:
@@ -151,7 +154,7 @@ def compile_flags(program: Program, kind: BuildKind) -> list[str]:
     if kind.optimise:
         own = [f for f in own if not f.startswith(("-O", "-march", "-mtune", "-ffast"))]
         own.append(kind.optimise)
-    if kind.openmp and program.language in ("openmp", "target") and kind.family != "nvcc":
+    if program.language in ("openmp", "target") and kind.family != "nvcc":
         own.append("-fopenmp")
     if program.language == "target" and kind.family == "gcc":
         own.append("-foffload=disable")

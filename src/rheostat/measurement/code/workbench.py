@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.sandbox import Sandbox, give_away
 from rheostat.measurement.code.toolchain import (
+    BINARY,
     BuildKind,
     build_command,
     cuda_libraries,
@@ -23,6 +25,10 @@ from rheostat.measurement.code.toolchain import (
 
 BUILDING = SandboxLimits(wall_s=300.0, cpu_s=120.0, address_space_b=0, file_b=512 * 2**20,
                          processes=128, output_b=2**22)  # fmt: skip
+SYSCALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
+SYSTEM_CALL = "(system call)"
+"""Stands among the imports of a program that enters the kernel by itself."""
+WITHOUT_FLAGS = "the build command does not pass {flags} on, so that nothing would be checked"
 OWN_SHADOW_B = 0
 """Sanitizers and valgrind reserve more addresses than they use, so these are not limited."""
 
@@ -42,6 +48,11 @@ class Built:
         """Whether there is something to run."""
         return self.said.ok
 
+    @property
+    def binary(self) -> str:
+        """What its own build command makes, or ours."""
+        return self.program.run[0] if self.program.build else f"./{BINARY}"
+
 
 @dataclass
 class Workbench:
@@ -58,6 +69,7 @@ class Workbench:
     sandbox: Sandbox
     folder: Path
     builds: dict[str, Built] = field(default_factory=dict)
+    imported: dict[str, frozenset[str] | None] = field(default_factory=dict)
 
     @property
     def gpu(self) -> bool:
@@ -74,10 +86,28 @@ class Workbench:
             made = on_host(program) if is_on_host(program, kind) else program
             folder = self._written(made, key)
             command = build_command(made, kind, output=output)
-            said = self.sandbox.run(command, folder, limits=BUILDING, writable=True,
-                                    environment=kind.environment)  # fmt: skip
-            self.builds[key] = Built(program, kind, folder, said, made.run)
+            said = self.sandbox.run(command, folder, limits=BUILDING, writable=True)
+            built = Built(program, kind, folder, said, made.run)
+            if said.ok and program.build and kind.mark and not _holds(built, kind.mark):
+                built = replace(built, said=replace(said, status=1, stderr=WITHOUT_FLAGS))
+            self.builds[key] = built
         return self.builds[key]
+
+    def imports(self, built: Built) -> frozenset[str] | None:
+        """Functions of libraries that a build calls, without C++'s arguments; None if unreadable.
+
+        Among them `SYSTEM_CALL` where it has instructions that enter the kernel.
+        """
+        key = built.folder.name
+        if key not in self.imported:
+            nm = ["nm", "-D", "-C", "--undefined-only", built.binary]
+            said = self.sandbox.run(nm, built.folder)
+            names = {_plain(x.split(maxsplit=1)[1]) for x in said.stdout.splitlines() if x.strip()}
+            code = self.sandbox.run(["objdump", "-d", "--no-show-raw-insn", built.binary],
+                                    built.folder)  # fmt: skip
+            enters = {SYSTEM_CALL} if SYSCALL.search(code.stdout) else set()
+            self.imported[key] = frozenset(names | enters) if names else None
+        return self.imported[key]
 
     def discard(self, kept: Collection[str]) -> None:
         """Remove all builds but those of programs with one of these texts."""
@@ -118,6 +148,26 @@ class Workbench:
         command = [*wrapper, *built.command, *given.arguments]
         return self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
                                 environment={**variables, **(environment or {})})  # fmt: skip
+
+
+def _holds(built: Built, mark: str) -> bool:
+    """Whether a name stands in what was built; the name of no file is none."""
+    path = built.folder / built.binary
+    return path.is_file() and mark.encode() in path.read_bytes()
+
+
+def _plain(name: str) -> str:
+    """A function's name without version, template and arguments.
+
+    >>> _plain("std::basic_ifstream<char, std::char_traits<char> >::close()@GLIBCXX_3.4")
+    'std::basic_ifstream::close'
+    >>> _plain("fopen@GLIBC_2.2.5")
+    'fopen'
+    """
+    name = name.partition("@")[0].partition("(")[0]
+    while name != (name := re.sub(r"<[^<>]*>", "", name)):
+        pass
+    return name.strip()
 
 
 def is_on_host(program: Program, kind: BuildKind) -> bool:

@@ -1,0 +1,187 @@
+"""The rung of races: threads, fibres of CUDA, work items of OpenCL, iterations of simd loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle
+
+from rheostat.measurement.code import toolchain
+from rheostat.measurement.code.capture import SandboxRun
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings
+from rheostat.measurement.code.program import PRAGMA, Program
+from rheostat.measurement.code.reference import MEMORY_MB, Expected
+from rheostat.measurement.code.toolchain import LANES, RACES
+from rheostat.measurement.code.verdict import Evidence, Finding
+from rheostat.measurement.code.workbench import Built, roomy
+
+DEALT = re.compile(r"\bschedule\s*\(\s*(?:\w+\s*:\s*)?(?:dynamic|guided|auto|runtime)\b[^)]*\)")
+LEAGUE = re.compile(r"(?<=\s)distribute\b(?!\s+parallel\b)(?=[\s(]|$)")
+TASKS = re.compile(PRAGMA + r"\b.*\b(?:task|taskloop|sections|single)\b")
+TASK_RUNS = 3
+"""Which thread takes a task is chance, so such programs are run again."""
+RACE_EXIT = 66
+TSAN_OPTIONS = f"exitcode={RACE_EXIT}:hard_rss_limit_mb={MEMORY_MB}:report_bugs=1:history_size=4"
+RACE_SLOWER = 20.0
+CUDA_RACES = "races between CUDA threads are not looked for: compute-sanitizer needs a device"
+ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
+MOST_LANES = 16
+SIMD = re.compile(
+    PRAGMA + r"\b(?:(?!declare|ordered)[^\n\\\"]|\\\n)*?(?<!\()\bsimd\b(?!\s*:)"
+    r"(?P<clauses>(?:[^\n\\\"]|\\\n)*)"
+)
+SAFELEN = re.compile(r"\b(?:safelen|simdlen)\s*\(\s*(\d+)\s*\)")
+IVDEP = re.compile(r"#\s*pragma\s+(?:GCC\s+ivdep|clang\s+loop\b[^\n]*\bassume_safety\b[^\n]*)")
+
+
+def races(case: Case) -> Evidence:
+    """Archer with ThreadSanitizer for OpenMP, fibres for CUDA, oclgrind for OpenCL."""
+    if case.candidate.language == "opencl":
+        return _oclgrind(case)
+    if case.on_host:
+        return _fibres(case)
+    case.need(CUDA_RACES if case.candidate.language == "cuda" else "")
+    lanes = in_lanes(case.candidate)
+    if not (case.is_parallel or case.starts_threads or lanes):
+        return case.skipped("races", f"{case.candidate.language} code makes no threads")
+    checked = []
+    if case.is_parallel or case.starts_threads:
+        findings = _threads_race(case)
+        checked.append(f"Archer, 4 and {case.drawn_threads} threads" if case.is_parallel
+                       else "ThreadSanitizer")  # fmt: skip
+        if findings:
+            return case.failed("races", findings)
+    if lanes:
+        findings = _lanes_race(case, case.build(LANES, lanes))
+        checked.append("iterations of simd loops at once")
+        if findings:
+            return case.failed("races", findings)
+    return case.passed("races", "; ".join(checked))
+
+
+def _threads_race(case: Case) -> Sequence[Finding]:
+    """ThreadSanitizer over threads, with Archer where OpenMP starts them."""
+    options = {"TSAN_OPTIONS": TSAN_OPTIONS}
+    every, counts = _for_races(case), [1]
+    if case.is_parallel:
+        case.need(toolchain.archer_absent())
+        library = f"{toolchain.llvm_libraries()}/libarcher.so"
+        options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1", "TSAN_OPTIONS":
+                   f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"}  # fmt: skip
+        every *= TASK_RUNS if TASKS.search(case.candidate.text) else 1
+        counts = [4, case.drawn_threads]
+    return _raced(case, spread_over_threads, every, options, counts)
+
+
+def _fibres(case: Case) -> Evidence:
+    """ThreadSanitizer over the threads of a kernel, which are fibres to the host."""
+    case.need(case.cannot_run or toolchain.absent("clang"))
+    largest = max(case.inputs(), key=lambda e: e.cpu_s)  # of a small one there may be one block
+    every = (*case.reference.small, largest)
+    findings = _raced(case, _same, every, {"TSAN_OPTIONS": TSAN_OPTIONS})
+    if findings:
+        return case.failed("races", findings)
+    return case.passed("races", "ThreadSanitizer, CUDA's threads as fibres of the host")
+
+
+def _same(program: Program) -> Program:
+    return program
+
+
+def _raced(
+    case: Case, prepared: Callable[[Program], Program], every: Sequence[Expected],
+    options: dict[str, str], counts: Sequence[int] = (1,),
+) -> Sequence[Finding]:  # fmt: skip
+    """Races that the candidate has and the original has not, and outputs that come of them."""
+
+    def reported(made: Built) -> Iterator[tuple[Expected, SandboxRun]]:
+        for expected, count in zip(every, cycle(counts), strict=False):
+            yield expected, case.bench.run(
+                made, expected.given, threads=count, environment=options,
+                limits=roomy(case.limits(expected, count), 5.0),
+            )  # fmt: skip
+
+    for expected, run in reported(case.build(RACES, prepared(case.candidate))):
+        findings: Sequence[Finding] = race_findings(run.stderr)
+        if findings:
+            if case.original.language == case.candidate.language:
+                made = case.bench.build(prepared(case.original), RACES)
+                known = (race_findings(r.stderr) for _, r in reported(made) if made.ok)
+                own = next((f for f in known if f), ())
+                case.need(f"the original itself: {own[0].words}" if own else "")
+            return findings
+        case.need(ADDRESSES if "unexpected memory mapping" in run.stderr else "")
+        case.need("" if run.ok else f"the checked run {run.ending}")
+        findings = case.wrong("races", run, expected, " under ThreadSanitizer")
+        if findings and not case.on_host:
+            return findings
+    return ()
+
+
+def in_lanes(program: Program) -> Program | None:
+    """The program with the iterations of simd loops at once, as many as they allow; None: no loop.
+
+    >>> text = "#pragma omp parallel for simd safelen(8) reduction(+:s)"
+    >>> in_lanes(Program({"a.c": text}, "openmp")).text
+    '#pragma omp parallel for simd  reduction(+:s) simdlen(8)'
+    >>> in_lanes(Program({"a.c": "#pragma GCC ivdep"})).text
+    '#pragma clang loop vectorize(assume_safety) vectorize_width(16)'
+    """
+
+    def widened(m: re.Match[str]) -> str:
+        allowed = [int(n) for n in SAFELEN.findall(m["clauses"])]
+        lanes = 1 << (min([MOST_LANES, *allowed]).bit_length() - 1)
+        clauses = f"{SAFELEN.sub('', m['clauses'])} simdlen({lanes})"
+        return m[0].removesuffix(m["clauses"]) + clauses
+
+    wide = f"#pragma clang loop vectorize(assume_safety) vectorize_width({MOST_LANES})"
+    files = {n: IVDEP.sub(wide, SIMD.sub(widened, t)) for n, t in program.files.items()}
+    return replace(program, files=files) if files != program.files else None
+
+
+def _lanes_race(case: Case, made: Built) -> Sequence[Finding]:
+    """What is wrong where the iterations of simd loops run at once."""
+    for expected in _for_races(case):
+        run = case.bench.run(made, expected.given, limits=roomy(expected.limits(), 2.0))
+        findings = case.wrong("races", run, expected, " and iterations of simd loops at once")
+        if findings:
+            return findings
+    return ()
+
+
+def spread_over_threads(program: Program) -> Program:
+    """The program with loops dealt out in turn: a race needs two threads that get iterations.
+
+    On a busy machine one thread may run all of a dynamic loop before another wakes up.  Teams
+    become threads of one team: Archer does not see that a league waits for its teams.
+
+    >>> text = "#pragma omp for schedule(dynamic, 8) nowait"
+    >>> spread_over_threads(Program({"a.c": text}, "openmp")).text
+    '#pragma omp for schedule(static, 1) nowait'
+    """
+    files = {
+        name: LEAGUE.sub("distribute parallel for", DEALT.sub("schedule(static, 1)", text))
+        for name, text in program.files.items()
+    }
+    return replace(program, files=files)
+
+
+def _for_races(case: Case) -> list[Expected]:
+    """Small inputs, and the largest if it is quick: loops may be parallel from some size on."""
+    largest = case.reference.expected[0]
+    return [*case.reference.small, *([largest] if largest.cpu_s * RACE_SLOWER < 10.0 else [])]
+
+
+def _oclgrind(case: Case) -> Evidence:
+    case.need(toolchain.absent("oclgrind"))
+    wrapper = ("oclgrind", "--data-races", "--uniform-writes")
+    expected = case.reference.small[0]
+    limits = replace(roomy(expected.limits()), wall_s=120.0, cpu_s=120.0)
+    run = case.bench.run(case.built, expected.given, limits=limits, wrapper=wrapper)
+    findings = oclgrind_findings(run.stderr + run.stdout)
+    if findings:
+        return case.failed("races", findings)
+    case.need("" if run.ok else f"oclgrind {run.ending}: {run.stderr[:200]}")
+    return case.passed("races", "oclgrind")
