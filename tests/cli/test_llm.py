@@ -119,3 +119,17 @@ def test_a_trace_is_served_and_whether_an_order_helps_is_said(tmp_path, capsys):
     assert "an order can help" in capsys.readouterr().err
     assert run(["llm", "simulate", str(path), "--step", "1,2"]) == 1
     assert "expected 4 numbers" in capsys.readouterr().err
+
+
+def test_what_no_cache_can_hold_is_refused_and_counted(tmp_path, capsys):
+    path = tmp_path / "trace.csv"
+    path.write_text("submit_s,prompt_tokens,output_tokens\n0,100,10\n1,1000000,5\n2,50,5\n")
+    assert run(["llm", "simulate", str(path), "--json"]) == 0
+    out = capsys.readouterr()
+    said = json.loads(out.out)
+    assert (said["requests"], said["refused"]) == (2, 1)
+    assert "1 of 3 requests are refused" in out.err
+    assert run(["llm", "simulate", str(path), "--cache-tokens", "50"]) == 1
+    assert "no request fits" in capsys.readouterr().err
+    assert run(["llm", "simulate", str(path), "--policies", ""]) == 1
+    assert "expected names of orders" in capsys.readouterr().err

@@ -34,6 +34,25 @@ def test_own_names_and_rows_that_are_no_request(tmp_path):
         read_traffic(file)
 
 
+@pytest.mark.parametrize("times", [
+    ("2024-05-01T10:00:00Z", "2024-05-01T10:00:02.5Z"),
+    ("2024-05-01T10:00:00.5+02:00", "2024-05-01T08:00:03+00:00"),
+    ("2024-05-01 10:00:00", "2024-05-01 10:00:02.500"), ("1714557600", "1714557602.5"),
+])  # fmt: skip
+def test_moments_as_texts_become_seconds(tmp_path, times):
+    file = tmp_path / "t.csv"
+    rows = [f"{t},5,5" for t in times]
+    file.write_text("\n".join(["submit_s,prompt_tokens,output_tokens", *rows]))
+    assert read_traffic(file).frame["submit_s"].to_list() == pytest.approx([0.0, 2.5])
+
+
+def test_milliseconds_under_the_name_of_seconds_are_refused(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("submit_s,prompt_tokens,output_tokens\n1714557600000,5,5\n")
+    with pytest.raises(DataError, match=r"expected seconds.*divide by 1000"):
+        read_traffic(file)
+
+
 def test_the_public_traces_are_read_whole(shared_data):
     azure = read_traffic(shared_data / "llm/azure_llm_2023/AzureLLMInferenceTrace_conv.csv")
     assert (len(azure), len(azure.notes)) == (19_366, 0)

@@ -142,6 +142,38 @@ def test_disaggregated_prefill_does_not_slow_who_decodes():
         Deployment(0, "best", transfer_s=-1.0)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1), policy=st.sampled_from(["fcfs", "cost-oracle", "hrrn-oracle"]),
+    replicas=st.integers(1, 3), apart=st.booleans(), batch_cap=st.integers(1, 5),
+)  # fmt: skip
+def test_work_and_energy_are_conserved_whatever_the_order(seed, policy, replicas, apart, batch_cap):
+    """Steps of no length of their own: what is left is each request's work, by closed form."""
+    r = replace(SMALL, batch_cap=batch_cap, cache_tokens=4000, base_s=1e-12)
+    asked = requests(seed, n=30, gap=1.0)
+    made = serve(asked, policy, r, deployment=Deployment(replicas, prefill_replicas=int(apart)))
+    prompt, output = asked.numpy("prompt_tokens"), asked.numpy("output_tokens")
+    work = r.alone_s(prompt, output).sum()
+    if apart:  # the first token comes from the one, and the moved cache holds it
+        more = output > 1
+        moved = r.alone_s(prompt[more] + 1, output[more] - 1) - (prompt[more] + 1) * r.prefill_s
+        work = (prompt * r.prefill_s).sum() + moved.sum()
+    count = replicas + apart
+    assert count * made.busy_s == pytest.approx(work, rel=1e-9)
+    idle_s = count * made.span_s - work
+    assert made.energy_j == pytest.approx(r.busy_w * work + r.idle_w * idle_s, rel=1e-9)
+    submit, first, end = (made.requests.numpy(c) for c in ("submit_s", "start_s", "end_s"))
+    assert len(end) == 30
+    assert (first > submit).all()
+    assert (end >= first).all()
+    assert made.span_s == pytest.approx(end.max() - submit.min())
+    # Little: area under the number that is there, over the span, is rate times mean latency
+    at = np.sort(np.concatenate([submit, end]))
+    come, gone = (np.searchsorted(np.sort(t), at, "right") for t in (submit, end))
+    area = ((come - gone)[:-1] * np.diff(at)).sum()
+    assert area == pytest.approx(30 * made.summary()["mean_latency_s"], rel=1e-9)
+
+
 def test_one_request_alone_takes_the_closed_form():
     """20 prompt tokens in three steps; then five steps with 21 to 25 tokens in the cache."""
     one = table({"submit_s": [5.0], "prompt_tokens": [20], "output_tokens": [6]})

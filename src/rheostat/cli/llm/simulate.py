@@ -11,6 +11,7 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
+    from rheostat.core.jobs import JobTable
     from rheostat.simulation.serving.serve import Served
 
 QUEUED = 0.05
@@ -122,14 +123,18 @@ def simulate(
         raise DataError("--frequency", [NO_FREQUENCY])
     jobs = read_traffic(trace, columns=o.pairs(column, "--column") if column else None)
     tell_notes(jobs.notes)
+    orders = o.names(policies)
+    if not orders:
+        raise DataError("--policies", ["expected names of orders, as fcfs,cost-oracle; got none"])
     jobs = jobs.with_columns([], submit_s=jobs.numpy("submit_s") / rate)
+    jobs, refused = _that_fit(jobs, cache_tokens)
     times, watts = numbers(step, 4, "--step"), numbers(power, 2, "--power")
     replica = Replica(batch_cap, cache_tokens, chunk, *times, *watts)
     replica = replica.capped(power_cap) if power_cap else replica
     place = Deployment(replicas, routing, prefix_cache, prefill_replicas, transfer)
     bound = _bound(within, lambda: serve(jobs, "fcfs", replica, deployment=place).summary())
     served = {}
-    for policy in o.names(policies):
+    for policy in orders:
         with working(f"{policy}: {len(jobs):,} requests"):
             served[policy] = serve(
                 jobs, policy, replica, ageing=ageing, head_start_s=head_start,
@@ -137,6 +142,7 @@ def simulate(
             )  # fmt: skip
     facts: dict[str, Any] = {
         "requests": len(jobs),
+        "refused": refused,
         "within_s": bound if math.isfinite(bound) else None,
         "policies": {p: s.summary() for p, s in served.items()},
     }
@@ -154,6 +160,22 @@ def simulate(
     print("\t".join(["policy", *keys]))
     for name, values in facts["policies"].items():
         print("\t".join([name, *(f"{values[k]:.6g}" for k in keys)]))
+
+
+def _that_fit(jobs: JobTable, cache_tokens: int) -> tuple[JobTable, int]:
+    """Requests that a cache can hold, and how many it cannot: those a server refuses."""
+    from rheostat.cli.output import tell
+    from rheostat.errors import DataError
+
+    tokens = jobs.numpy("prompt_tokens") + jobs.numpy("output_tokens")
+    fits = tokens <= cache_tokens
+    refused = int((~fits).sum())
+    said = f"the largest needs {tokens.max():,.0f} tokens of a cache of {cache_tokens:,}"
+    if refused == len(jobs):
+        raise DataError("--cache-tokens", [f"no request fits: {said}"])
+    if refused:
+        tell(f"{refused:,} of {len(jobs):,} requests are refused, as a server would: {said}")
+    return jobs.rows(fits.nonzero()[0]), refused
 
 
 def _bound(text: str, first_come: Callable[[], Mapping[str, float]]) -> float:

@@ -22,6 +22,8 @@ from rheostat.measurement.serving.requests import COLUMNS
 WHAT = "trace of requests"
 NAMES = ("submit_s", "prompt_tokens", "output_tokens")
 AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+LATEST_S = 1e11
+"""Seconds since 1970 of the year 5138: larger ones are other units."""
 MOONCAKE = ("timestamp", "input_length", "output_length")
 
 
@@ -68,7 +70,8 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
         frame = frame.rename(theirs)
     if missing := [c for c in NAMES if c not in frame.columns]:
         raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
-    numbers = [pl.col(c).cast(pl.Float64, strict=False) for c in NAMES]
+    numbers = [_seconds(frame.schema["submit_s"]),
+               *(pl.col(c).cast(pl.Float64, strict=False) for c in NAMES[1:])]  # fmt: skip
     listed = isinstance(frame.schema.get("prefix_blocks"), pl.List)
     return _checked(frame.select(*numbers, *(["prefix_blocks"] if listed else [])), path)
 
@@ -113,10 +116,19 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
 
 
 def _instants(name: str) -> pl.Expr:
-    when = (
-        pl.col(name).cast(pl.String).str.slice(0, 26).str.to_datetime(time_unit="us", strict=False)
-    )
+    text = pl.col(name).cast(pl.String)
+    whole = text.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+    local = text.str.slice(0, 26).str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+    when = pl.coalesce(whole, local)
     return (when.dt.timestamp("us") / 1e6).alias("submit_s")
+
+
+def _seconds(dtype: pl.DataType) -> pl.Expr:
+    """Our ``submit_s``: numbers, or moments as ISO 8601 has them."""
+    numbers = pl.col("submit_s").cast(pl.Float64, strict=False)
+    if dtype.is_temporal():
+        return pl.col("submit_s").dt.timestamp("us") / 1e6
+    return pl.coalesce(numbers, _instants("submit_s")) if dtype == pl.String else numbers
 
 
 def _milliseconds(name: str) -> pl.Expr:
@@ -134,5 +146,8 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     kept, notes = rows_where(frame, good, "no time, or a length below 1 or not whole")
     if not len(kept):
         raise DataError(str(path), ["no row has a time and lengths of 1 or more whole tokens"])
+    if (latest := float(kept["submit_s"].max())) > LATEST_S:  # type: ignore[arg-type]
+        problem = f"submit_s: expected seconds, got {latest:.0f}, which looks like milliseconds"
+        raise DataError(str(path), [f"{problem}: divide by 1000"])
     kept = kept.sort("submit_s", maintain_order=True)
     return table(kept.with_columns(pl.col("submit_s") - kept["submit_s"][0]), COLUMNS, notes)
