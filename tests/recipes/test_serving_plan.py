@@ -120,6 +120,22 @@ def test_the_command_holds_first_tokens_memory_and_power_caps(tmp_path, capsys):
     assert "--prompt-tokens" in capsys.readouterr().err
 
 
+def test_requests_far_longer_than_measured_ones_are_refused_and_unsaid_lengths_are_not(
+    tmp_path, capsys
+):
+    path = tmp_path / "runs.csv"
+    call = ["llm", "plan", str(path), "--app", "m1"]
+    long = ["--prompt-tokens", "9000", "--context-tokens", "9000", "--memory", "1"]
+    runs(36, seed=1, prompt_tokens=[1000.0] * 36, output_tokens=[500.0] * 36).frame.write_csv(path)
+    assert run([*call, *long]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "--prompt-tokens: 9000 is beyond 4 times the longest that was measured (1000)" in said
+    assert "--context-tokens: 9000 is beyond 4 times the longest that was measured (1500)" in said
+    assert run([*call, "--context-tokens", "5900", "--memory", "1"]) in {0, 3}
+    runs(36, seed=1).frame.write_csv(path)
+    assert run([*call, *long]) in {0, 3}
+
+
 def test_the_command_plans_by_cost_and_for_a_trace(tmp_path, capsys):
     runs(36, seed=1).frame.write_csv(tmp_path / "runs.csv")
     trace().frame.write_csv(tmp_path / "trace.csv")

@@ -12,13 +12,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
 from rheostat.core.front import Front
+from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
+from rheostat.errors import DataError
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.accelerators import accelerators
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import HIGHEST, NAMES, token_s
+from rheostat.prediction.serving_law.measured_range import REACH
 
 TTFT, MEMORY = "ttft_s", "memory_share"
 CACHE_B = 131_072.0
@@ -48,6 +52,37 @@ def with_limits(
     if context_tokens:
         draws[MEMORY] = np.tile(memory_share(at, context_tokens), (len(front.draws("itl_s")), 1))
     return replace(front, outcome=replace(front.outcome, draws=draws))
+
+
+def refuse_beyond_measured(
+    runs: JobTable, prompt_tokens: float = 0.0, context_tokens: float = 0.0
+) -> None:
+    """Refuse requests far longer than those of all ``runs``; runs that do not say are taken as is.
+
+    A step reads the cache of every request: what short ones measured says nothing of long ones.
+    """
+    lengths = {c: _numbers(runs, c) for c in ("prompt_tokens", "output_tokens")}
+    asked = {
+        "--prompt-tokens": (prompt_tokens, lengths["prompt_tokens"]),
+        "--context-tokens": (context_tokens, np.sum([np.nan_to_num(v) for v in lengths.values()],
+                                                    axis=0)),
+    }  # fmt: skip
+    reach = REACH["prompt"]
+    problems = [
+        f"{option}: {value:g} is beyond {reach:g} times the longest that was measured "
+        f"({np.nanmax(known):.0f}); measure a configuration under such requests"
+        for option, (value, known) in asked.items()
+        if (known > 0).any() and value > reach * np.nanmax(known)
+    ]
+    if problems:
+        raise DataError("llm plan", problems)
+
+
+def _numbers(runs: JobTable, column: str) -> Array:
+    if column not in runs.columns:
+        return np.full(len(runs), np.nan)
+    values = runs.frame[column].cast(pl.Float64, strict=False).fill_null(np.nan)
+    return np.asarray(values.to_numpy(), dtype=float)
 
 
 def memory_share(at: Configurations, context_tokens: float) -> Array:

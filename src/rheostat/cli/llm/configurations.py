@@ -150,7 +150,7 @@ def plan(
     from rheostat.prediction.serving_law import ServingLaw
     from rheostat.recipes.energylens import of_service, offered, turned
     from rheostat.recipes.energylens import plan as planned
-    from rheostat.recipes.serving_limits import MEMORY, TTFT, with_limits
+    from rheostat.recipes.serving_limits import MEMORY, TTFT, refuse_beyond_measured, with_limits
     from rheostat.recipes.standing_rule import standing
     from rheostat.tradeoff.limits import Limit
     from rheostat.tradeoff.rules import Weighted
@@ -161,6 +161,7 @@ def plan(
     own = of_service(jobs, app, workload)
     settings = turned(offered(jobs, own), knob_options.space(knob).settings()) if knob else None
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
+    refuse_beyond_measured(jobs, prompt_tokens, context_tokens)
     front = with_limits(front, law, prompt_tokens, context_tokens)
     first = "" if trace else ttft
     if first and not prompt_tokens:
