@@ -29,6 +29,21 @@ def test_the_law_is_printed_with_units_and_intervals(file, capsys):
     assert "align" in capsys.readouterr().out
 
 
+def test_rows_left_out_repeats_that_disagree_and_nothing_to_measure_are_said(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "app,params,gpu_model,gpus,batch_cap,itl_s,energy_per_token_j\n"
+        "m,8e9,H100,1,8,0.010,0.5\nm,8e9,H100,1,8,0.050,4.5\nm,8e9,H100,1,32,0.014,0.2\n"
+        "m,8e9,H100,1,32,,0.2\nm,8e9,B200,1,8,0.008,0.6\nm,8e9,B200,1,32,0.010,0.18\n"
+    )
+    for command in (["fit", "--next", "2"], ["plan", "--app", "m"]):
+        assert run(["llm", command[0], str(path), *command[1:]]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert "rows without positive itl_s, energy_per_token_j were not learnt from" in said
+        assert "runs of one configuration whose energies differ by a factor above 1.5" in said
+        assert ("0 of 2 named" in said) == (command[0] == "fit")
+
+
 def test_a_plan_holds_its_limit_and_no_simple_rule_is_better(file, capsys):
     assert run(["llm", "plan", file, "--app", "m1", "--itl", "50ms", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)

@@ -18,9 +18,10 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.front import Front
-from rheostat.core.jobs import Column, JobTable, Moment, Schema
+from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
+from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
@@ -33,6 +34,8 @@ KNOBS = (*PLACEMENT, "batch_cap", "power_cap_w")
 USABLE = 0.9
 """Share of a GPU's memory that weights and cache may take."""
 CANDIDATES = 1500
+DISAGREE = 1.5
+"""Factor between repeats of a configuration from which something else must have changed."""
 
 
 def of_service(runs: JobTable, app: str, workload: str = "") -> JobTable:
@@ -47,6 +50,22 @@ def of_service(runs: JobTable, app: str, workload: str = "") -> JobTable:
             raise DataError(name, [f"no run of {value!r}; there are {', '.join(map(str, known))}"])
         keep &= there
     return runs.rows(np.flatnonzero(keep))
+
+
+def notes_on(runs: JobTable) -> tuple[Note, ...]:
+    """What the law does not learn from ``runs``, and repeats of a configuration that disagree."""
+    kept, values, notes = learnable(runs, OBJECTIVES)
+    keys = [
+        c for c in ("app", "workload", *knobs_in(kept), "weight_precision") if c in kept.columns
+    ]
+    energy = pl.Series("_energy", values[:, 1])
+    spread = pl.col("_energy").max().over(keys) / pl.col("_energy").min().over(keys)
+    odd = kept.frame.with_columns(energy).select(spread > DISAGREE).to_series().to_numpy()
+    if odd.any():
+        said = (f"runs of one configuration whose energies differ by a factor above {DISAGREE:g}: "
+                "all were learned from")  # fmt: skip
+        notes += (Note(said, (), int(odd.sum())),)
+    return notes
 
 
 def knobs_in(runs: JobTable) -> tuple[str, ...]:

@@ -66,19 +66,25 @@ def fit(
 
     Each parameter has a unit and a 90 % interval: the prior of other machines, narrowed by RUNS.
     """
-    from rheostat.cli.output import put_json, tell
+    from rheostat.cli.output import put_json, tell, tell_notes
     from rheostat.prediction import persist
     from rheostat.prediction.serving_law import ServingLaw, equation
+    from rheostat.recipes.energylens import notes_on
 
     jobs = o.only(o.load(runs, form, mapped, units=unit), where)
     if symbolic:
         _formula(jobs, symbolic, save, seed, json=json)
         return
     law = ServingLaw(kernels=_prior(kernels)).fit(jobs)
+    tell_notes(notes_on(jobs))
     if save is not None:
         persist.save(law, save)
         tell(f"wrote {save}")
     wanted = _to_measure(law, jobs, next_count) if next_count else []
+    if len(wanted) < next_count:
+        tell(
+            f"{len(wanted)} of {next_count} named: no other placement and batch cap in RUNS is open"
+        )
     if json:
         intervals = equation.intervals(law)
         said = {k: {"value": v, "low": a, "high": b} for k, (v, a, b) in intervals.items()}
@@ -145,10 +151,10 @@ def plan(
     What simple rules would take, and what that costs more, stands below.  With --trace candidates
     serve the trace in simulation, each with the fewest replicas that hold --ttft.
     """
-    from rheostat.cli.output import tell
+    from rheostat.cli.output import tell, tell_notes
     from rheostat.errors import DataError, Infeasible
     from rheostat.prediction.serving_law import ServingLaw
-    from rheostat.recipes.energylens import of_service, offered, turned
+    from rheostat.recipes.energylens import notes_on, of_service, offered, turned
     from rheostat.recipes.energylens import plan as planned
     from rheostat.recipes.serving_limits import MEMORY, TTFT, refuse_beyond_measured, with_limits
     from rheostat.recipes.standing_rule import standing
@@ -158,6 +164,7 @@ def plan(
     jobs = o.load(runs, form, mapped, units=unit)
     prior = _prior(kernels)
     law = ServingLaw(kernels=prior).fit(jobs)
+    tell_notes(notes_on(jobs))
     own = of_service(jobs, app, workload)
     settings = turned(offered(jobs, own), knob_options.space(knob).settings()) if knob else None
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
