@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.decision.serving.waiting_line import GIVEN_UP, SLOWER, SPARE, BoundLine
+from rheostat.decision.serving.waiting_line import GIVEN_UP, SLOWER, BoundLine, latest_begin
 from rheostat.simulation.serving import deadlines
 
 COMPILED = ("tree", "wait", "leave", "next_row", "_above", "_cheaper", "_dearer", "_first_below",
@@ -50,7 +50,7 @@ def test_the_next_is_the_one_that_the_simulator_takes(plain, seed, bound_s):
     line = BoundLine(1, 1, bound_s, clock=lambda: clock[0])
     places = filled(line, clock, costs.tolist(), gaps.tolist())
     scaled = SLOWER * costs
-    latest = np.cumsum(gaps) + (1.0 - SPARE) * bound_s - costs
+    latest = latest_begin(np.cumsum(gaps), bound_s, costs)
     ahead, given_up, lost = plain.tree(latest), np.zeros(n, np.bool_), 0
     for row in range(n):
         plain.wait(ahead, row, scaled, latest)

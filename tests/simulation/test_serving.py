@@ -325,13 +325,16 @@ def test_a_recorded_vllm_run_is_followed(shared_data, name):
     assert errors["latency"] < 0.05
 
 
-@pytest.mark.parametrize("trace", ["conv", "code"])
-def test_below_saturation_no_order_is_more_than_one_percent_worse(shared_data, trace):
+@pytest.mark.parametrize(("trace", "rates"), [
+    ("azure_llm_2023/AzureLLMInferenceTrace_conv.csv", (1.0, 2.0)),
+    ("azure_llm_2023/AzureLLMInferenceTrace_code.csv", (1.0, 2.0)),
+    ("mooncake/conversation_trace.parquet", (0.1, 0.25)),  # some prompts take as long as the bound
+])  # fmt: skip
+def test_below_saturation_no_order_is_more_than_one_percent_worse(shared_data, trace, rates):
     from rheostat.measurement.serving.traffic import read_traffic
 
-    folder = shared_data / "llm" / "azure_llm_2023"
-    recorded = read_traffic(folder / f"AzureLLMInferenceTrace_{trace}.csv")
-    for rate in (1.0, 2.0):
+    recorded = read_traffic(shared_data / "llm" / trace)
+    for rate in rates:
         asked = recorded.with_columns([], submit_s=recorded.numpy("submit_s") / rate)
         first = serve(asked).summary()
         bound = 1.2 * first["p99_s"]

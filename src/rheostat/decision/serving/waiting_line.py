@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 GIVEN_UP = 0.008
 """Of all that came, may be given up; with those a little late it stays below one in a hundred."""
@@ -26,9 +27,37 @@ SLOWER = 1.2
 """Than costs have it, servers may work off what waits."""
 SPARE = 0.01
 """Of a bound: what estimates are off by."""
+MOST = 5 / 6
+"""Of a bound; what answering is taken to need at most, so that who cannot hold it is not let in
+before all who can."""
 FORGET = 0.98
 SEEN = 10_000
 """So many of the newest requests say what first come, first served would be."""
+
+
+def latest_begin(
+    submit_s: ArrayLike, bound_s: float, answering_s: ArrayLike
+) -> NDArray[np.float64]:
+    """When requests have to begin to be answered within a bound.
+
+    Parameters
+    ----------
+    submit_s, answering_s
+        Moments at which they came (s), and what answering will take once begun (s), each (n,).
+    bound_s
+        From submission to the last token, s.
+
+    Returns
+    -------
+    Moments (s), (n,)
+
+    Examples
+    --------
+    >>> latest_begin([0.0, 5.0], 100.0, [9.0, 5000.0]).round(2).tolist()
+    [90.0, 20.67]
+    """
+    needed_s = np.minimum(answering_s, MOST * bound_s)
+    return np.asarray(np.asarray(submit_s) + (1.0 - SPARE) * bound_s - needed_s)
 
 
 class WaitingLine(Protocol):
@@ -124,7 +153,7 @@ class BoundLine:
         now, held_s = self._clock(), key * self._held_s / self._served_s
         self._free_s = max(now, self._free_s) + held_s / self.places
         bound_s = self._bound(self._free_s - now + held_s)
-        latest = now + (1.0 - SPARE) * bound_s - held_s
+        latest = float(latest_begin(now, bound_s, held_s))
         at = bisect_right(self._latest, latest)
         self._latest.insert(at, latest)
         self._cost.insert(at, key)

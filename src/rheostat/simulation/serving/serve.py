@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment
-from rheostat.decision.serving.waiting_line import SLOWER, SPARE
+from rheostat.decision.serving.waiting_line import SLOWER, latest_begin
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Admission, Asked, Deployment, through
 from rheostat.simulation.serving.replica import Replica
@@ -148,7 +148,7 @@ def serve(  # noqa: PLR0913
     if within_s < np.inf and policy != "fcfs" and not by_ratio:
         seen = output if policy.endswith("-oracle") else usual
         key = SLOWER * replica.cost_s(prompt, seen)
-        latest = submit + (1.0 - SPARE) * within_s - _answering(replica, prompt, seen)
+        latest = latest_begin(submit, within_s, _answering(replica, prompt, seen))
         patience_s = np.inf
     elif by_ratio:
         key, patience_s = np.maximum(key, LEAST), np.inf
