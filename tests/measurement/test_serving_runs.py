@@ -23,6 +23,17 @@ def test_columns_that_make_a_serving_table():
     assert not is_serving({"gpu_model", "energy_j"})
 
 
+def test_parameters_come_from_the_name_where_it_says_them(tmp_path):
+    """A stranger's table names Llama-3.1-70B and has no column of parameters."""
+    rows = "Llama-3.1-70B,H100,8,0.5\nQwen3-30B-A3B,H100,8,0.5\n"
+    file = written(tmp_path / "t.csv", "app,gpu_model,batch_cap,energy_per_token_j\n" + rows)
+    jobs = read_serving(file)
+    assert jobs.frame["params"].to_list() == [70e9, 30e9]
+    assert jobs.frame["active_params"].to_list() == [70e9, 3e9]
+    file = written(tmp_path / "u.csv", "app,gpu_model,batch_cap,energy_per_token_j\nm,H100,8,1\n")
+    assert "params" not in read_serving(file).columns
+
+
 def test_mapped_columns_are_named_where_they_are_missing_and_rows_counted(tmp_path):
     head = "gpu_model,batch_cap,e,note\n"
     rows = "".join(f"H,{k},{e},x\n" for k, e in enumerate((1.0, 0, -1, "inf", "", 0.5)))

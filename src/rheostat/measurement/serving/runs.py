@@ -14,6 +14,7 @@ from rheostat.measurement.checks import rows_where
 from rheostat.measurement.runs.mapping import ColumnSource, load_mapping
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.frames import csv_frame
+from rheostat.measurement.serving.model_size import with_params
 from rheostat.measurement.serving.stated_units import ENERGY, POWER, with_energy_per_token
 
 NEEDED = {"gpu_model", "batch_cap"}
@@ -75,6 +76,9 @@ def read_serving(
     energy = pl.col("energy_per_token_j")
     frame = frame.with_columns(energy.cast(pl.Float64, strict=False))
     good = energy.is_finite() & (energy > 0)
+    if "app" in frame.columns and not {"params", "active_params"} & set(frame.columns):
+        sized = with_params(frame)
+        frame = sized if sized["params"].is_not_null().any() else frame
     kept, notes = rows_where(frame, good, "energy per token is no number above 0")
     return table(kept, COLUMNS, notes)
 
