@@ -83,7 +83,7 @@ def _meet(tree: Any, i: int, now: float, submit_s: Any, cost: Any) -> None:
     ahead_s = _ahead_s(x, cost[a], y, cost[b])
     last = now + ahead_s
     if last - now > ahead_s:  # rounded up
-        last = now
+        last = np.nextafter(last, now)
     winner[i], until[i] = a, min(lasts, last)
 
 
