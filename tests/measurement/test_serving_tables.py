@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 from rheostat.core.jobs import Note
-from rheostat.errors import FileKindError
+from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import rows_where
+from rheostat.measurement.read import read
 from rheostat.measurement.serving.frames import LONGEST, csv_frame, frame_of, unreadable
 from rheostat.measurement.serving.inferencex import NAMES, is_inferencex, read_inferencex
 from rheostat.measurement.serving.kernel_tables import read_kernels
@@ -230,3 +231,27 @@ def test_devices_come_in_the_order_of_their_files(tmp_path):
     pl.concat([own.with_columns(device=pl.lit(n)) for n in names]).write_parquet(
         folder / "a_gemm_perf.parquet")  # fmt: skip
     assert [r.device for r in read_kernels(folder)] == names
+
+
+THEIRS = """model,GPU,num_gpus,max_num_seqs,ITL (ms),watts_per_gpu,tok/s
+llama-3.1-8b,H100,1,32,12.0,420,2400
+llama-3.1-8b,H100,2,64,16.0,400,3200
+"""
+
+
+def test_a_table_in_the_names_of_others_is_read_with_its_units(tmp_path):
+    file = tmp_path / "theirs.csv"
+    file.write_text(THEIRS)
+    frame = read(file).frame
+    assert frame["itl_s"].to_list() == pytest.approx([0.012, 0.016])
+    assert frame["power_w"].to_list() == [420, 800]
+    assert frame["energy_per_token_j"].to_list() == pytest.approx([420 / 2400, 800 / 3200])
+    assert frame["gpus"].to_list() == [1, 2]
+    assert frame["params"].to_list() == [8e9, 8e9]
+
+
+def test_watts_in_the_names_of_others_are_asked_about_too(tmp_path):
+    file = tmp_path / "theirs.csv"
+    file.write_text(THEIRS.replace("watts_per_gpu", "watts"))
+    with pytest.raises(DataError, match="W of one GPU or of the deployment"):
+        read(file)

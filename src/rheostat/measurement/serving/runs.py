@@ -1,4 +1,4 @@
-"""A table of measured serving configurations in the house's own names, as CSV."""
+"""A table of measured serving configurations, in our names or in common ones of others, as CSV."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rheostat.measurement.runs.mapping import ColumnSource, load_mapping
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.frames import csv_frame
 from rheostat.measurement.serving.model_size import with_params
+from rheostat.measurement.serving.serving_names import in_our_names, our_names
 from rheostat.measurement.serving.stated_units import ENERGY, POWER, with_energy_per_token
 
 NEEDED = {"gpu_model", "batch_cap"}
@@ -23,7 +24,8 @@ SPENT = {"energy_per_token_j", "energy_per_request_j", *ENERGY, *POWER}
 
 def is_serving(columns: set[str]) -> bool:
     """Whether these are the columns of such a table."""
-    return columns >= NEEDED and bool(columns & SPENT)
+    ours = our_names(columns)
+    return ours >= NEEDED and bool(ours & SPENT)
 
 
 def read_serving(
@@ -39,7 +41,7 @@ def read_serving(
     ----------
     path : path
         CSV with at least ``gpu_model``, ``batch_cap`` and ``energy_per_token_j``, or energy per
-        request with ``output_tokens``, or power with ``tokens_per_s``.
+        request with ``output_tokens``, or power with ``tokens_per_s``; in these or others' names.
     columns : mapping, optional
         Our name to the file's, where they differ.
     map : path, optional
@@ -66,6 +68,7 @@ def read_serving(
     if absent:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in absent])
     frame = frame.with_columns(**{ours: _mapped(source) for ours, source in named.items()})
+    frame = in_our_names(frame)
     problems: list[str] = []
     frame = with_energy_per_token(frame, units or {}, problems)
     needed = NEEDED | (set() if problems else {"energy_per_token_j"})
