@@ -46,6 +46,19 @@ def test_moments_as_texts_become_seconds(tmp_path, times):
     assert read_traffic(file).frame["submit_s"].to_list() == pytest.approx([0.0, 2.5])
 
 
+def test_a_log_of_requests_with_times_and_usage_is_a_trace(tmp_path):
+    times = [1764000000, "2025-11-24T16:00:01.500Z", "2025-11-24T17:00:03+01:00", "soon"]
+    asked = [{"messages": [{"role": "user", "content": "hi"}], "timestamp": t,
+              "usage": {"prompt_tokens": 12, "completion_tokens": 40}} for t in times]  # fmt: skip
+    no_answer = {**asked[0], "usage": {"prompt_tokens": 12}}
+    file = tmp_path / "log.jsonl"
+    file.write_text("\n".join(map(json.dumps, [*asked, no_answer])))
+    jobs = read_traffic(file)
+    assert jobs.frame["submit_s"].to_list() == [0.0, 1.5, 3.0]
+    assert jobs.frame["prompt_tokens"].to_list() == [12, 12, 12]
+    assert sorted(n.count for n in jobs.notes) == [1, 1]
+
+
 def test_milliseconds_under_the_name_of_seconds_are_refused(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("submit_s,prompt_tokens,output_tokens\n1714557600000,5,5\n")

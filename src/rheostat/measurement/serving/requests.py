@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def _row(line: bytes) -> dict[str, Any]:
         "prompt_tokens": _number(asked),
         "output_tokens": length,
         COUNTED: counted,
-        "submit_s": _number(given.get("submit_s", given.get("created", given.get("timestamp")))),
+        "submit_s": _moment(given.get("submit_s", given.get("created", given.get("timestamp")))),
     }
 
 
@@ -140,6 +141,17 @@ def _opened(given: Mapping[str, Any]) -> Mapping[str, Any]:
 def _number(value: Any) -> float | None:
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if good else None
+
+
+def _moment(value: Any) -> float | None:
+    """Seconds, also of a time as ISO 8601; without a zone it is taken as UTC."""
+    if not isinstance(value, str):
+        return _number(value)
+    try:
+        when = datetime.fromisoformat(value.strip())
+    except ValueError:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
 def prompt_text(given: Mapping[str, Any]) -> str | None:

@@ -12,12 +12,12 @@ from pathlib import Path
 import polars as pl
 
 from rheostat.core.files import ordinary_file
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of
-from rheostat.measurement.serving.requests import COLUMNS
+from rheostat.measurement.serving.requests import COLUMNS, is_requests, read_requests
 
 WHAT = "trace of requests"
 NAMES = ("submit_s", "prompt_tokens", "output_tokens")
@@ -38,7 +38,7 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     Parameters
     ----------
     path
-        CSV or parquet.
+        CSV, parquet, or JSON lines; also an OpenAI-style log with times and usage.
     columns
         Our name to the file's, where they differ.
 
@@ -68,12 +68,17 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     else:
         theirs = {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
         frame = frame.rename(theirs)
+    said: tuple[Note, ...] = ()
+    if is_requests(frame.columns) and not set(NAMES) <= set(frame.columns):
+        logged = read_requests(path, columns=columns)
+        frame, said = logged.frame, logged.notes
     if missing := [c for c in NAMES if c not in frame.columns]:
         raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
     numbers = [_seconds(frame.schema["submit_s"]),
                *(pl.col(c).cast(pl.Float64, strict=False) for c in NAMES[1:])]  # fmt: skip
     listed = isinstance(frame.schema.get("prefix_blocks"), pl.List)
-    return _checked(frame.select(*numbers, *(["prefix_blocks"] if listed else [])), path)
+    shared = ["prefix_blocks"] if listed else []
+    return _checked(frame.select(*numbers, *shared), path).noted(*said)
 
 
 RECORDED = {"queued_ts": "submit_s", "input_toks": "prompt_tokens", "output_toks": "output_tokens",
