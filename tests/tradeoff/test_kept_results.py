@@ -130,6 +130,16 @@ def believed(runtime, power, **more):
     )
 
 
+def test_the_setting_to_run_has_the_least_regret_under_the_limit() -> None:
+    runtime = [[5.0, 4.0, 3.0, 2.0, 1.0, 0.5], [5.0, 4.0, 3.5, 2.0, 1.0, 0.5]]
+    power = [[1.0, 1.0, 2.0, 3.0, 3.5, 4.0], [1.0, 1.0, 2.0, 3.0, 3.5, 4.0]]
+    search = believed(runtime, power)
+    every = GRID.settings()
+    for most, place in ((2.5, 2), (3.0, 3), (9.0, 5)):
+        limit = SimpleNamespace(quantity="power_w", most=math.exp(most))
+        assert search.recommend("runtime_s", limit) == every[place]
+
+
 def test_a_repeat_is_worth_it_only_where_noise_is_known_and_it_beats_all_new_ones() -> None:
     rng = np.random.default_rng(0)
     runtime = np.tile(np.linspace(2.0, 1.0, 6), (20, 1))

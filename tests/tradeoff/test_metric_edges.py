@@ -31,7 +31,7 @@ from rheostat.tradeoff.front_metrics import (
     spread,
     trace,
 )
-from rheostat.tradeoff.lookahead import plan, scaled
+from rheostat.tradeoff.lookahead import least_regret, plan, scaled
 from rheostat.tradeoff.rules import Knee
 from tests.tradeoff.small_fronts import INF, NAN, front
 
@@ -162,3 +162,11 @@ def test_a_plan_exchanges_until_nothing_improves() -> None:
     assert area == pytest.approx(max(every))
     assert len(set(chosen)) == 3
     assert plan(y, [], 3, passes=0)[0] == 6
+
+
+def test_regret_is_counted_against_the_best_that_fits_in_each_draw() -> None:
+    limited = np.array([[2.0, 0.0, 0.0]])
+    assert least_regret(np.array([[0.0, 1.0, 0.5]]), limited, 1.0) == 2
+    # 1 over the limit in one draw of two is less than 3 dearer in the other
+    assert least_regret(np.array([[0.0, 3.0]] * 2), np.array([[2.0, 0.0], [0.0, 0.0]]), 1.0) == 0
+    assert least_regret(np.array([[0.0, 1.0, 1.0]]), np.zeros((1, 3)), 0.0) == 0

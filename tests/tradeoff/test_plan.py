@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("gpytorch")
 
 from rheostat import Knob, Outcome, table
-from rheostat.tradeoff.lookahead import plan, scaled
+from rheostat.tradeoff.limits import Deadline
+from rheostat.tradeoff.lookahead import least_regret, plan, scaled
 from rheostat.tradeoff.propose.law_guided import LawGuided
 
 
@@ -52,6 +53,19 @@ def test_plan_leaves_out_what_is_measured_and_ends_with_the_space():
     assert plan(y, [0, 1, 2, 3, 4], 3) == []
 
 
+def test_least_regret_prefers_the_safe_side_of_a_limit():
+    """Half of the draws say setting 0 breaks the limit badly; setting 1 costs a little more."""
+    objective = np.array([[0.0, 0.1], [0.0, 0.1]])
+    limited = np.array([[-0.1, -0.5], [1.0, -0.5]])
+    assert least_regret(objective, limited, 0.0) == 1
+    assert least_regret(objective, limited - 2.0, 0.0) == 0
+
+
+def test_least_regret_with_no_feasible_setting_takes_the_nearest():
+    assert least_regret(np.array([[0.0, 5.0]]), np.array([[3.0, 1.0]]), 0.0) in (0, 1)
+    assert least_regret(np.array([[0.0, 0.5]]), np.array([[3.0, 1.0]]), 0.0) == 1
+
+
 def past(rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     nodes = np.arange(1, 17)
     x = np.log(nodes)
@@ -89,3 +103,12 @@ def test_four_evaluations_show_nearly_all_that_four_can():
     attained = dominated_area(y[0][np.array(asked) - 1], samples)
     best = max(dominated_area(y[0][list(s)], samples) for s in itertools.combinations(range(16), 4))
     assert attained >= 0.95 * best
+
+
+def test_recommends_the_oracle_setting_once_the_law_is_known():
+    jobs = past(np.random.default_rng(6))
+    nodes, t, p = jobs[0]
+    search = LawGuided(Knob("nodes", nodes), prior=prior_of(jobs[1:]))
+    told(search, [1, 8, 16], t, p)
+    deadline = Deadline(float(np.exp((t[8] + t[9]) / 2)))
+    assert abs(search.recommend("power_w", deadline)["nodes"] - 10) <= 1

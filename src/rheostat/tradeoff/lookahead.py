@@ -107,3 +107,19 @@ def _gain(y: Array, free: NDArray[np.int64], given: list[int]) -> Array:
     """Mean hypervolume that each free setting adds to ``given``; -1 where it is given already."""
     gain = hypervolume_improvement(y[:, free], y[:, given], REFERENCE).mean(axis=0)
     return np.where(np.isin(free, given), -1.0, gain)
+
+
+def least_regret(objective: Array, limited: Array, limit: float) -> int:
+    """The setting with the least expected regret under a limit, (d, N) log draws of both.
+
+    Regret is the excess over the best setting that meets the limit in that draw (if none does: the
+    one nearest to it), plus the excess over the limit.
+
+    >>> least_regret(np.log([[1.0, 2.0, 4.0]]), np.log([[9.0, 4.0, 1.0]]), np.log(5.0))
+    1
+    """
+    excess = np.maximum(limited - limit, 0.0)
+    nearest = excess.min(axis=1, keepdims=True)
+    best = np.where(excess <= nearest, objective, np.inf).min(axis=1, keepdims=True)
+    loss = np.maximum(objective - best, 0.0) + excess
+    return int(loss.mean(axis=0).argmin())

@@ -29,7 +29,8 @@ from rheostat.errors import DataError
 from rheostat.prediction.scaling_law import Job, LawEnsemble, structures
 from rheostat.prediction.scaling_law.structures import role_of
 from rheostat.tradeoff.candidates import promising
-from rheostat.tradeoff.lookahead import REFERENCE, plan, scaled, value_of_a_run
+from rheostat.tradeoff.limits import Limit
+from rheostat.tradeoff.lookahead import REFERENCE, least_regret, plan, scaled, value_of_a_run
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.modelled import Shared
 
@@ -154,6 +155,26 @@ class LawGuided(Searcher):
             logs = self._joint(every, at, self._informed(every))
         rows = np.searchsorted(at, asked)
         return Outcome({q: np.exp(logs[q][:, rows]) for q in ("runtime_s", "power_w")})
+
+    def recommend(self, objective: str, limit: Limit) -> dict[str, Any]:
+        """The setting to run for the least expected regret under one limit.
+
+        Parameters
+        ----------
+        objective : str
+            Quantity to be minimised.
+        limit : Limit
+            A quantity and the most it may be.
+
+        Returns
+        -------
+        dict
+            Knob values; measured or not.
+        """
+        settings = self.listed()
+        at, logs = self._logs(settings)
+        best = least_regret(logs[objective], logs[limit.quantity], float(np.log(limit.most)))
+        return dict(settings[int(at[best])])
 
     def _limited(self, y: Array, logs: Mapping[str, Array]) -> Array:
         """Settings that miss a limit lie at the reference, draw by draw, where any meets them all.
