@@ -164,7 +164,7 @@ def refusal(front, body=None, **how):
     (httpx.ReadTimeout("slow"), 504, "timeout", "http://a/ was silent: ReadTimeout('slow')"),
     (httpx.RemoteProtocolError("bad"), 503, "server_failed",
      "http://a/ broke off: RemoteProtocolError('bad')"),
-    (httpx.ConnectError("none"), 503, "no_server", "http://a/: none"),
+    (httpx.ConnectError("none"), 503, "no_server", "http://a/: ConnectError('none')"),
 ])  # fmt: skip
 def test_a_server_without_an_answer_is_an_error_that_says_why(error, status, kind, said) -> None:
     front = proxy(Client(error=error))

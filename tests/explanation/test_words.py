@@ -123,7 +123,7 @@ def test_a_chart_without_points_is_no_chart():
 
 def test_an_interval_never_uses_another_unit_than_its_value():
     assert spanned(9.13e6, 8.7e6, 9.5e6, "J") == "9.13 MJ [8.7 9.5]"
-    assert spanned(990.0, 970.0, 1020.0, "W") == "990 W [970 1020]"
+    assert spanned(990.0, 970.0, 1020.0, "W") == "990 W [970 1,020]"
 
 
 def test_json_has_no_nan_and_keeps_its_schema_first():

@@ -61,7 +61,7 @@ def checked():
     [
         ("i * 37", "37 * i", "", ""),
         ("atomicAdd(out, s[0])", "*out += s[0]", "races", "sum.cu:13: data race"),
-        ("cudaMemcpy(d, a, n * sizeof *d, cudaMemcpyHostToDevice);", "", "output", "got '- nan'"),
+        ("cudaMemcpy(d, a, n * sizeof *d, cudaMemcpyHostToDevice);", "", "output", "got '-nan'"),
         ("(d, o, n)", "(a, o, n)", "output", "argument 1 points at memory of the host"),
         ("s[t] += s[t + k];\n    __syncthreads();", "s[t] += s[t + k];", "threads",
          "threads shuffled"),
