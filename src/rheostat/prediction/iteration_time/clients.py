@@ -90,8 +90,8 @@ class ClientForecasts:
     Examples
     --------
     >>> service = ClientForecasts({7: "milc", 8: "milc"})
-    >>> for client in (7, 8):
-    ...     service.report(client, [0.1, 0.1, 0.2] * 12)
+    >>> [service.report(client, [0.1, 0.1, 0.2] * 12) for client in (7, 8)]
+    [0, 0]
     >>> [round(service.forecast(7, 1)[0], 2) for _ in range(3)]
     [0.1, 0.1, 0.2]
     """
