@@ -176,3 +176,22 @@ def test_any_text_has_finite_features_of_length_one_per_block(prompts):
 @cache
 def fitted():
     return PromptLength().fit(requests())
+
+
+def test_what_is_compiled_ahead_is_all_that_learning_needs():
+    from rheostat.prediction import prompt_terms
+    from rheostat.prediction.length_learner import LengthLearner, compile_ahead
+
+    def compiled():
+        return {name: tuple(made.signatures) for name, made in vars(prompt_terms).items()
+                if hasattr(made, "signatures")}  # fmt: skip
+
+    compile_ahead()
+    ahead = compiled()
+    learner = LengthLearner()
+    for i in range(60):
+        learner.observe(f"Schreibe über Straße {i}\n日本", 3.0 + i)
+    learner.refit()
+    learner.quantiles("x" * 5000, [0.1, 0.5])
+    assert ahead["_counted"] and ahead["weigh"]
+    assert compiled() == ahead

@@ -1,4 +1,4 @@
-"""Compile the simulator before it is needed: one small run of every kind, thrown away.
+"""Compile before machine code is needed: one small run of every kind, thrown away.
 
 Numba compiles a function when it is first called with arguments of some types, and keeps the
 machine code on disk (`rheostat.simulation.engine.jit`).  A first simulation therefore takes half a
@@ -31,6 +31,7 @@ def compile_ahead(progress: Callable[[int, int, dict[str, Any]], None] | None = 
 
 
 def _runs() -> dict[str, Callable[[], object]]:
+    from rheostat.prediction import length_learner
     from rheostat.recipes.policies import open_policy
     from rheostat.simulation.serving.serve import serve
     from rheostat.simulation.simulate import simulate_run
@@ -46,6 +47,7 @@ def _runs() -> dict[str, Callable[[], object]]:
     runs["sites and power caps"] = partial(simulate_run, jobs, "easy", site)
     asked = table({"submit_s": [0.0, 1.0], "prompt_tokens": [9, 9], "output_tokens": [2, 2]})
     runs["servers of language models"] = partial(serve, asked)
+    runs["lengths of answers"] = length_learner.compile_ahead
     runs["explanations"] = partial(imitate, "wfp3", jobs, Machine(PROCS), depth=1, rounds=1)
     if find_spec("gymnasium"):
         runs["environments"] = partial(_play, jobs)

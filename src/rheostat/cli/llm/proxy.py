@@ -103,10 +103,11 @@ def proxy(
 def _order(policy: str, head_start_s: float, step: str, batch_cap: int, known: Any) -> Any:
     from rheostat.cli.llm.requests import numbers
     from rheostat.decision.serving.service_order import ServiceOrder
-    from rheostat.prediction.length_learner import LengthLearner
+    from rheostat.prediction.length_learner import LengthLearner, compile_ahead
     from rheostat.prediction.service_cost import StepTimes
 
     times = StepTimes(*numbers(step, 4, "--step"))
+    compile_ahead()  # else the first answers that are learned from would wait for the compiler
     return ServiceOrder(policy, head_start_s, LengthLearner(known), times, batch_cap)
 
 

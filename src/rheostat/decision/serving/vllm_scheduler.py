@@ -23,6 +23,7 @@ from typing import Any
 
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.errors import DataError
+from rheostat.prediction.length_learner import compile_ahead
 from rheostat.prediction.service_cost import StepTimes
 
 PLACES = {
@@ -111,6 +112,7 @@ class CostScheduling:
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.cost_order = _order_of_environment()
+        compile_ahead()
         before, self.waiting = list(self.waiting), CostQueue(self._cost_key)
         for request in before:
             self.waiting.add_request(request)
