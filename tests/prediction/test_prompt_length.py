@@ -193,5 +193,6 @@ def test_what_is_compiled_ahead_is_all_that_learning_needs():
         learner.observe(f"Schreibe über Straße {i}\n日本", 3.0 + i)
     learner.refit()
     learner.quantiles("x" * 5000, [0.1, 0.5])
-    assert ahead["_counted"] and ahead["weigh"]
+    assert ahead["_counted"]
+    assert ahead["weigh"]
     assert compiled() == ahead
