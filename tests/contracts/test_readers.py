@@ -73,6 +73,10 @@ VLLM = "".join(
     f'"total_output_tokens": 900, "output_throughput": 90.0, "median_itl_ms": {20 + i % 5}.5}}\n'
     for i in range(N)
 )
+MODEL_CONFIG = (
+    '{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, '
+    '"vocab_size": 99, "intermediate_size": 128}\n'
+) * N
 INFERENCEX = "Model,Hardware,TP,Conc,Median TPOT (ms),Output TPUT per GPU\n" + "".join(
     f"Llama-70B,h200,{1 + i % 4},64,21.5,300\n" for i in range(N)
 )
@@ -100,6 +104,7 @@ def files(tmp_path_factory):
         ("hlogencnn", HLOGENCNN),
         ("graph-records", RECORDS),
         ("vllm-bench", VLLM),
+        ("model-config", MODEL_CONFIG),
         ("inferencex", INFERENCEX),
         ("traffic", TRAFFIC),
         ("requests", REQUESTS),

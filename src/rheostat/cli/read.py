@@ -95,10 +95,11 @@ def _grid(jobs: JobTable, *, words: bool = False) -> Grid:
 
 
 def _spread(jobs: JobTable, name: str) -> list[Any]:
-    """(least, median, most) of the values there are; text and identifiers have none of them."""
+    """(least, median, most) of the values there are; of text the one that all rows have, if any."""
     values = jobs.frame[name].drop_nulls()
     if not values.dtype.is_numeric() or name.endswith("_id"):
-        return [None] * 3
+        same = str(values.dtype) == "String" and len(values) and values.n_unique() == 1
+        return [None, values[0] if same else None, None]
     values = values.drop_nans() if values.dtype.is_float() else values
     return [values.min(), values.median(), values.max()]
 
@@ -109,8 +110,8 @@ def _said(value: Any, column: Column) -> str:
     from rheostat.core.units import format_quantity
     from rheostat.explanation.number_words import duration
 
-    if value is None:
-        return ""
+    if value is None or isinstance(value, str):
+        return value or ""
     if column.unit == "s" and abs(value) >= CALENDAR_S:
         return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d}"
     if column.unit in ("", "1") and float(value).is_integer():

@@ -28,6 +28,10 @@ from rheostat.measurement.runs.delimited import head
 from rheostat.measurement.runs.records import first_record, is_records
 from rheostat.measurement.serving.inferencex import is_inferencex, read_inferencex
 from rheostat.measurement.serving.mlenergy import is_mlenergy, read_mlenergy
+from rheostat.measurement.serving.model_config.hugging_face import (
+    is_model_config,
+    read_model_config,
+)
 from rheostat.measurement.serving.requests import is_requests, read_requests
 from rheostat.measurement.serving.runs import is_serving, read_serving
 from rheostat.measurement.serving.traffic import is_traffic, read_traffic
@@ -147,6 +151,10 @@ def _vllm_bench(head: Head) -> bool:
     return head.types is None and is_vllm_bench(head.start)
 
 
+def _model_config(head: Head) -> bool:
+    return head.types is None and is_model_config(head.start)
+
+
 def _inferencex(head: Head) -> bool:
     return is_inferencex(_names(head))
 
@@ -237,6 +245,8 @@ BUILT_IN = (
     Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
     Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
     Reader("vllm-bench", _vllm_bench, read_vllm_bench, "vllm bench serve --save-result, JSON"),
+    Reader("model-config", _model_config, read_model_config,
+           "config.json of a language model: its cache and parameters"),
     Reader("papi", _papi, read_papi, "PAPI's high-level JSON: one file per rank"),
     Reader("perf", _perf, read_perf, "perf stat: CSV (-x,), JSON (-j) or text, also with -I"),
     Reader("likwid", _likwid, read_likwid, "likwid-perfctr, likwid-mpirun: tables or CSV (-O)"),
