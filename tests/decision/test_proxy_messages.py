@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from rheostat.decision.serving.dispatch_queue import DispatchQueue, QueueFullError
-from rheostat.decision.serving.proxy import RefusedError, ServingProxy, _parsed
+from rheostat.decision.serving.proxy import ServingProxy
 from rheostat.decision.serving.proxy_counters import ProxyCounters
+from rheostat.decision.serving.proxy_messages import RefusedError, parsed
 from rheostat.decision.serving.service_order import ServiceOrder
 
 httpx = pytest.importorskip("httpx2", reason="the extra proxy is not installed")
@@ -56,7 +57,7 @@ def proxy(client, servers=("http://a/",), **more) -> ServingProxy:
     return ServingProxy(servers, ServiceOrder(), DispatchQueue(len(servers), 1), client, **more)
 
 
-def asked(front, body=b"", *, path=CHAT, query=b"", pieces=1, gone=False, method="POST"):
+def asked(front, body=b"", *, path=CHAT, query=b"", pieces=1, gone=False, method="POST", more=()):
     """The messages that the proxy sends for one request."""
     size = -(-len(body) // pieces)
     given = [{"type": "http.request", "body": body[i * size : (i + 1) * size],
@@ -75,7 +76,7 @@ def asked(front, body=b"", *, path=CHAT, query=b"", pieces=1, gone=False, method
 
     scope = {"path": path, "method": method, "query_string": query,
              "headers": [(b"Authorization", b"key"), (b"Host", b"us"), (b"Expect", b"x"),
-                         (b"Accept-Encoding", b"gzip")]}  # fmt: skip
+                         (b"Accept-Encoding", b"gzip"), *more]}  # fmt: skip
     asyncio.run(asyncio.wait_for(front(scope, receive, send), 60.0))
     return sent
 
@@ -91,11 +92,12 @@ def test_a_request_is_passed_on_without_the_headers_of_a_connection() -> None:
     (made,) = client.asked
     assert (made.method, made.url, made.content) == (
         "POST", f"http://a{CHAT}?a=1&b=%20", request())  # fmt: skip
-    assert made.headers == [(b"Authorization", b"key"), (b"accept-encoding", b"identity")]
+    assert made.headers == [(b"authorization", b"key"), (b"accept-encoding", b"identity")]
     assert made.timeout == httpx.Timeout(30.0, connect=5.0, pool=None)
     assert sent == [
         {"type": "http.response.start", "status": 200,
-         "headers": [(b"content-type", b"application/json"), (b"x-mine", b"1")]},
+         "headers": [(b"content-type", b"application/json"), (b"x-mine", b"1"),
+                     (b"content-length", b"9")]},
         {"type": "http.response.body", "body": json.dumps(USAGE).encode(), "more_body": True},
         {"type": "http.response.body", "body": b"", "more_body": False}]  # fmt: skip
     counters = front.counters
@@ -137,6 +139,7 @@ def test_a_stream_is_passed_on_piece_by_piece() -> None:
     sent = asked(front, request())
     assert [m["body"] for m in sent[1:]] == [event, event, b""]
     assert [m["more_body"] for m in sent[1:]] == [True, True, False]
+    assert (b"content-length", b"9") not in sent[0]["headers"]
     assert front.counters.output_tokens == 2.0
 
 
@@ -151,7 +154,7 @@ def test_the_key_is_the_priority_of_servers_that_order(priority, factor, monkeyp
     assert body == json.loads(request("hi", max_tokens=3)) | {
         "priority": round(12.3456789 * factor)
     }
-    ((prompt, _, most),) = seen
+    ((prompt, _, most, *_),) = seen
     assert ("hi" in prompt, most) == (True, 3)
 
 
@@ -170,17 +173,21 @@ def test_a_server_without_an_answer_is_an_error_that_says_why(error, status, kin
     front = proxy(Client(error=error))
     start, document = refusal(front)
     assert (start["status"], document) == (status, {"message": said, "type": kind})
-    headers = [(b"content-type", b"application/json")]
-    assert start["headers"] == headers + [(b"retry-after", b"2")] * (status == 503)
+    first, (name, size), *last = start["headers"]
+    assert first == (b"content-type", b"application/json")
+    assert (name, int(size)) == (b"content-length", len(json.dumps({"error": document})))
+    assert last == [(b"retry-after", b"2")] * (status == 503)
     assert dict(front.counters.outcomes) == {"failed": 1}
     assert front.queue.running == [0]
 
 
-def test_an_answer_that_breaks_off_ends_with_an_error_inside() -> None:
-    front = proxy(Client(b"data: {}\n\n", httpx.ReadError("gone"), kind="text/event-stream"))
-    *_, last = asked(front, request())
-    assert last["more_body"] is False
-    said = json.loads(last["body"].removeprefix(b"data: "))
+def test_an_answer_that_breaks_off_has_an_error_inside_and_no_end() -> None:
+    parts = (b"data: {}\n\n", b'data: {"cho', httpx.ReadError("gone"))
+    front = proxy(Client(*parts, kind="text/event-stream"))
+    _, whole, last = asked(front, request())
+    assert whole["body"] == parts[0]
+    assert last["more_body"] is True
+    said = json.loads(last["body"].removeprefix(b"\ndata: "))
     assert said == {"error": {"message": "http://a/ broke off: ReadError('gone')",
                               "type": "server_failed"}}  # fmt: skip
     assert last["body"].endswith(b"}\n\n")
@@ -215,7 +222,7 @@ def test_bodies_have_a_length_an_end_and_a_sender() -> None:
         await asyncio.sleep(3600)
 
     with pytest.raises(RefusedError) as caught:
-        asyncio.run(slow._body(never))
+        asyncio.run(slow._read(never, bytearray()))
     assert (caught.value.status, caught.value.kind) == (408, "timeout")
     full = proxy(Client(b"{}"))
     full.queue.most_waiting, full.queue.running = 0, [1]
@@ -229,7 +236,7 @@ def test_bodies_have_a_length_an_end_and_a_sender() -> None:
     ({"max_tokens": 10**400}, None), ({"max_tokens": 0.5}, 0.5), ({"max_tokens": -1}, None),
 ])  # fmt: skip
 def test_where_an_answer_is_cut_off(given, most) -> None:
-    assert _parsed(json.dumps(given).encode())[1] == most
+    assert parsed(bytearray(json.dumps(given).encode())).most_tokens == most
 
 
 def test_metrics_are_what_prometheus_reads() -> None:
@@ -242,8 +249,9 @@ def test_metrics_are_what_prometheus_reads() -> None:
                  'rheostat_proxy_wait_seconds_bucket{le="100"} 1',
                  'rheostat_proxy_wait_seconds_bucket{le="+Inf"} 1',
                  "rheostat_proxy_wait_seconds_count 1", "rheostat_proxy_waiting 0",
-                 "rheostat_proxy_running 0", "rheostat_proxy_answers_learned 1",
-                 "rheostat_proxy_drifts 0", "# TYPE rheostat_proxy_waiting gauge"):  # fmt: skip
+                 "rheostat_proxy_running 0", "rheostat_proxy_answers_learned_total 1",
+                 "rheostat_proxy_drifts_total 0",
+                 "# TYPE rheostat_proxy_waiting gauge"):  # fmt: skip
         assert line in lines
     counters = ProxyCounters()
     for seconds in (0.01, 1.5):

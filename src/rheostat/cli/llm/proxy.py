@@ -10,6 +10,8 @@ import typer
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
+    import socket
+
     from rheostat.decision.serving.proxy import ServingProxy
     from rheostat.prediction.prompt_length import PromptLength
 
@@ -115,16 +117,14 @@ def _proxy(
     upstreams: list[str], priority: str, order: Any, in_flight: int, waiting: int,
     timeout_s: float, most_bytes: int, within: str = "",
 ) -> ServingProxy:  # fmt: skip
-    from rheostat._optional import require
     from rheostat.cli.llm.bound import bound
     from rheostat.decision.serving.dispatch_queue import DispatchQueue
-    from rheostat.decision.serving.proxy import PRIORITY, ServingProxy
+    from rheostat.decision.serving.proxy import PRIORITY, ServingProxy, upstream_client
     from rheostat.decision.serving.waiting_line import BoundLine, KeyLine
     from rheostat.errors import DataError
 
-    httpx = require("httpx2", extra="proxy")
-    problems = [f"--upstream: expected http://HOST:PORT, got {u!r}" for u in upstreams
-                if not u.startswith(("http://", "https://"))]  # fmt: skip
+    problems = [f"--upstream: expected http://HOST:PORT, got {u!r}"
+                for u in upstreams if not _is_address(u)]  # fmt: skip
     if priority and priority not in PRIORITY:
         problems.append(f"--priority: expected {' or '.join(PRIORITY)}, got {priority!r}")
     if within and priority:
@@ -135,30 +135,51 @@ def _proxy(
         raise DataError("llm proxy", problems)
     line = BoundLine(len(upstreams), in_flight, *bound(within)) if within else KeyLine()
     queue = DispatchQueue(len(upstreams), 10**9 if priority else in_flight, waiting, line)
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=2 * in_flight,
-                          keepalive_expiry=IDLE_S)  # fmt: skip
-    client = httpx.AsyncClient(limits=limits, trust_env=False)
+    client = upstream_client(2 * in_flight, IDLE_S)
     bare = [u.rstrip("/").removesuffix("/v1") for u in upstreams]
     return ServingProxy(bare, order, queue, client, priority, timeout_s, most_bytes, bool(within))
 
 
-def _run(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None:
-    """Serve until interrupted, or for so long."""
-    import asyncio
+def _is_address(text: str) -> bool:
+    """Whether a server may be there: a scheme, a host, and a path at most."""
+    from rheostat._optional import require
+
+    httpx = require("httpx2", extra="proxy")
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        return False
+    bare = text.split() == [text] and not (url.query or url.fragment)
+    return bool(url.scheme in ("http", "https") and url.host and (url.port or 0) < 65536 and bare)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there, in the family of the address."""
     import socket
+
+    from rheostat.errors import DataError
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise DataError("--port", [f"cannot listen at {host}:{port}: {error}"]) from error
+
+
+def _run(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None:
+    """Serve until interrupted, or for so long; who is served then is served to the end."""
+    import asyncio
+    import signal
 
     from rheostat._optional import require
     from rheostat.cli.output import tell
     from rheostat.decision.serving.proxy import proxy_app
-    from rheostat.errors import DataError
 
     uvicorn = require("uvicorn", extra="proxy")
-    try:
-        listening = socket.create_server((host, port))
-    except OSError as error:
-        raise DataError("--port", [f"cannot listen at {host}:{port}: {error}"]) from error
+    listening = _listening(host, port)
     config = uvicorn.Config(proxy_app(front), log_level="warning", access_log=False,
-                            timeout_keep_alive=KEPT_S)  # fmt: skip
+                            timeout_keep_alive=KEPT_S, server_header=False,
+                            date_header=False)  # fmt: skip
     server = uvicorn.Server(config)
 
     async def serve() -> None:
@@ -166,7 +187,13 @@ def _run(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None
             asyncio.get_running_loop().call_later(
                 stop_after_s, setattr, server, "should_exit", True
             )
-        tell(f"listening at http://{host}:{listening.getsockname()[1]}")
+        shown = f"[{host}]" if ":" in host else host
+        tell(f"listening at http://{shown}:{listening.getsockname()[1]}")
         await server.serve(sockets=[listening])
 
-    asyncio.run(serve())
+    # uvicorn stops at SIGTERM and sends it again at its end: what was learned is to be kept first
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        asyncio.run(serve())
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -3,46 +3,43 @@
 A request waits here until a server has a place (``queue``), or is passed on at once with its key as
 the ``priority`` that vLLM or SGLang order by.  Answers stream through as they come; their lengths
 teach the order.  Every request gets one answer: the server's, or an error of ours that says why -
-413 or 400 for what is no request, 503 with Retry-After where the queue is full or no server can be
-reached, 504 where one is silent.
+400, 413 or 415 for what is no request, 503 with Retry-After where the queue is full or no server
+can be reached, 504 where one is silent.  An answer that a server breaks off has no end here either.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import logging
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
 from time import monotonic
 from typing import Any
 
 from rheostat._optional import require
-from rheostat.decision.serving.answer_length import AnswerLength
 from rheostat.decision.serving.dispatch_queue import DispatchQueue, QueueFullError
 from rheostat.decision.serving.proxy_counters import ProxyCounters
+from rheostat.decision.serving.proxy_messages import (
+    ORDERED,
+    OURS,
+    AskedAnswers,
+    Passing,
+    Receive,
+    RefusedError,
+    Send,
+    parsed,
+    passed_on,
+    refuse,
+    with_priority,
+)
 from rheostat.decision.serving.service_order import ServiceOrder
-from rheostat.measurement.serving.requests import prompt_text
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-ORDERED = ("/v1/chat/completions", "/v1/completions")
-HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", b"host",
-       b"proxy-authorization", b"proxy-authenticate", b"content-length", b"accept-encoding",
-       b"expect"}  # fmt: skip
-"""Headers that belong to one connection, or that we set ourselves."""
+LOG = logging.getLogger("rheostat.proxy")
 PRIORITY = {"vllm": 1e6, "sglang": -1e6}
 """What a key is multiplied by: vLLM takes the least first, SGLang the greatest."""
 REST_S = 2.0
-
-
-class RefusedError(Exception):
-    """A request that no server is asked: status, type and message."""
-
-    def __init__(self, status: int, kind: str, message: str, outcome: str = "refused") -> None:
-        super().__init__(message)
-        self.status, self.kind, self.outcome = status, kind, outcome
 
 
 @dataclass
@@ -57,16 +54,18 @@ class ServingProxy:
         Keys of requests.
     queue
         Places at the servers.
+    client
+        An ``httpx2.AsyncClient``, as `upstream_client` makes it.
     priority
         ``vllm`` or ``sglang`` where the server itself orders, else empty.
     timeout_s
-        Longest silence of a server.
+        Longest silence of a server, and of a client that takes nothing of its answer.
     most_bytes
         Of a request's body.
     by_cost
         Keys are costs alone (s), for a queue that holds a bound.
-    client
-        An ``httpx2.AsyncClient``.
+    most_held_bytes
+        Of the bodies of all requests that are here at once.
     """
 
     upstreams: Sequence[str]
@@ -77,17 +76,19 @@ class ServingProxy:
     timeout_s: float = 600.0
     most_bytes: int = 10_000_000
     by_cost: bool = False
+    most_held_bytes: int = 1_000_000_000
 
     def __post_init__(self) -> None:
         self.counters = ProxyCounters()
+        self.held_bytes = 0
         self._fitting: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """One request, from its first byte to the last of its answer."""
         self.counters.received += 1
-        outcome = "failed"
+        outcome, body, send = "failed", bytearray(), self._patient(send)
         try:
-            body = await self._body(receive)
+            await self._read(receive, body)
             work = asyncio.ensure_future(self._served(scope, body, send))
             gone = asyncio.ensure_future(_disconnected(receive))
             try:
@@ -97,55 +98,77 @@ class ServingProxy:
                 await _stop(work, gone)
         except RefusedError as error:
             outcome = error.outcome
-            await _refuse(send, error)
+            await refuse(send, error)
         except ClientLeftError:
             outcome = "left"
         finally:
+            self.held_bytes -= len(body)
             self.counters.outcomes[outcome] += 1
 
     async def metrics(self) -> str:
         """Counts, queue and what the order has learned, as Prometheus reads them."""
         learner = self.order.learner
-        return self.counters.text({
-            "waiting": self.queue.waiting, "running": sum(self.queue.running),
-            "answers_learned": learner.answers, "drifts": learner.drifts,
-            "length_error_ratio": learner.error_ratio,
-        })  # fmt: skip
+        return self.counters.text(
+            {"answers_learned": learner.answers, "drifts": learner.drifts},
+            {"waiting": self.queue.waiting, "running": sum(self.queue.running),
+             "held_bytes": self.held_bytes, "length_error_ratio": learner.error_ratio},
+        )  # fmt: skip
 
-    async def _body(self, receive: Receive) -> bytes:
-        parts, size = [], 0
+    async def _read(self, receive: Receive, body: bytearray) -> None:
+        """Take the request's body in."""
         try:
             async with asyncio.timeout(self.timeout_s):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise ClientLeftError
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > self.most_bytes:
-                        said = f"the body has more than {self.most_bytes} bytes"
-                        raise RefusedError(413, "request_too_large", said)
+                    part = message.get("body", b"")
+                    body += part
+                    self.held_bytes += len(part)
+                    self._check_size(len(body))
                     if not message.get("more_body"):
-                        return b"".join(parts)
+                        return
         except TimeoutError as error:
             raise RefusedError(408, "timeout", "the request did not end") from error
 
-    async def _served(self, scope: dict[str, Any], body: bytes, send: Send) -> str:
+    def _check_size(self, size: int) -> None:
+        if size > self.most_bytes:
+            said = f"the body has more than {self.most_bytes} bytes"
+            raise RefusedError(413, "request_too_large", said)
+        if self.held_bytes > self.most_held_bytes:
+            said = f"requests of {self.most_held_bytes} bytes are here already"
+            raise RefusedError(503, "overloaded", said)
+
+    def _patient(self, send: Send) -> Send:
+        """To send no longer than the timeout: who takes nothing of an answer has left."""
+
+        async def patient(message: dict[str, Any]) -> None:
+            try:
+                async with asyncio.timeout(self.timeout_s):
+                    await send(message)
+            except TimeoutError as error:
+                raise ClientLeftError from error
+
+        return patient
+
+    async def _served(self, scope: dict[str, Any], body: bytearray, send: Send) -> str:
         """Wait for a place, ask, pass the answer on; what became of it."""
-        if scope["method"] != "POST" or scope["path"] not in ORDERED:
+        if scope["method"] != "POST" or not scope["path"].endswith(ORDERED):
             return await self._passed(scope, body, send)
-        prompt, most, given = _parsed(body)
-        began = monotonic()
-        key = self.order.cost(prompt, most) if self.by_cost else self.order.key(prompt, began, most)
+        coding = dict(scope["headers"]).get(b"content-encoding", b"identity").decode("latin-1")
+        if coding != "identity":
+            said = f"expected a body without Content-Encoding, got {coding}"
+            raise RefusedError(415, "invalid_request_error", said)
+        asked, began = parsed(body), monotonic()
+        key = self._key(asked, began)
         if self.priority:
-            given["priority"] = round(PRIORITY[self.priority] * key)
-            body = json.dumps(given).encode()
+            body = with_priority(body, round(PRIORITY[self.priority] * key))
         unreachable: set[int] = set()
         while True:
             try:
                 async with self.queue.place(key) as server:
                     self.counters.waited(monotonic() - began)
-                    return await self._asked(server, scope, body, send, prompt)
+                    return await self._asked(server, scope, body, send, asked)
             except QueueFullError as error:
                 said = f"{self.queue.waiting} requests wait already"
                 raise RefusedError(503, "overloaded", said) from error
@@ -154,74 +177,84 @@ class ServingProxy:
                 if len(unreachable) == len(self.upstreams) or not self.queue.awake():
                     raise RefusedError(503, "no_server", str(error), "failed") from error
 
-    async def _passed(self, scope: dict[str, Any], body: bytes, send: Send) -> str:
+    def _key(self, asked: AskedAnswers, arrival_s: float) -> float:
+        size = (asked.most_tokens, asked.prompt_tokens, asked.answers)
+        if self.by_cost:
+            return self.order.cost(asked.prompt, *size)
+        return self.order.key(asked.prompt, arrival_s, *size)
+
+    async def _passed(self, scope: dict[str, Any], body: bytearray, send: Send) -> str:
         """Ask what takes no place, such as a list of models, of the first server that is there."""
-        said = ""
-        for server in range(len(self.upstreams)):
+        awake, said = self.queue.awake(), ""
+        for server in sorted(range(len(self.upstreams)), key=lambda s: s not in awake):
             try:
-                return await self._asked(server, scope, body, send, "")
+                return await self._asked(server, scope, body, send, None)
             except UnreachableError as error:
                 said = str(error)
         raise RefusedError(503, "no_server", said, "failed")
 
     async def _asked(
-        self, server: int, scope: dict[str, Any], body: bytes, send: Send, prompt: str
+        self,
+        server: int,
+        scope: dict[str, Any],
+        body: bytearray,
+        send: Send,
+        asked: AskedAnswers | None,
     ) -> str:
+        """Ask one server; what became of it."""
         httpx = require("httpx2", extra="proxy")
-        query = scope.get("query_string", b"").decode("latin-1")
-        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
-        url = self.upstreams[server].rstrip("/") + path + (f"?{query}" if query else "")
-        headers = [(k, v) for k, v in scope["headers"] if k.lower() not in HOP]
-        headers.append((b"accept-encoding", b"identity"))
-        started = False
+        passing = Passing(send, at_once=asked is not None)
         try:
-            request = self.client.build_request(
-                scope["method"], url, content=body, headers=headers,
-                timeout=httpx.Timeout(self.timeout_s, connect=min(5.0, self.timeout_s), pool=None),
-            )  # fmt: skip
-            answer = await self.client.send(request, stream=True)
+            answer = await self.client.send(self._request(server, scope, body), stream=True)
             try:
-                streamed = "event-stream" in answer.headers.get("content-type", "")
-                whole = [b"".join([p async for p in answer.aiter_raw()])] if not streamed else None
-                started = True
-                await send(_head(answer))
-                length = AnswerLength(streamed=streamed)
-                async for part in answer.aiter_raw() if whole is None else _each(whole):
-                    length.feed(part)
-                    await send({"type": "http.response.body", "body": part, "more_body": True})
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                await passing.all_of(answer)
             finally:
                 await answer.aclose()
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             self.queue.rest(server, REST_S)
             raise UnreachableError(f"{self.upstreams[server]}: {error!r}") from error
         except httpx.TransportError as error:
-            return await self._broken(server, error, send, started=started)
-        if prompt and answer.status_code == 200:
-            self._learn(prompt, length)
+            return await self._broken(server, error, passing)
+        if asked and asked.prompt and answer.status_code == 200:
+            self._learn(asked, passing)
         return "answered"
 
-    async def _broken(self, server: int, error: Exception, send: Send, *, started: bool) -> str:
+    def _request(self, server: int, scope: dict[str, Any], body: bytearray) -> Any:
+        """As it came, but for what belongs to a connection; answers shall come as they are."""
+        httpx = require("httpx2", extra="proxy")
+        query = scope.get("query_string", b"").decode("latin-1")
+        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
+        url = self.upstreams[server].rstrip("/") + path + (f"?{query}" if query else "")
+        headers = [*passed_on(scope["headers"], OURS), (b"accept-encoding", b"identity")]
+        timeout = httpx.Timeout(self.timeout_s, connect=min(5.0, self.timeout_s), pool=None)
+        try:
+            return self.client.build_request(
+                scope["method"], url, content=bytes(body), headers=headers, timeout=timeout
+            )
+        except httpx.InvalidURL as error:
+            said = f"the address cannot be asked for: {error}"
+            raise RefusedError(400, "invalid_request_error", said) from error
+
+    async def _broken(self, server: int, error: Exception, passing: Passing) -> str:
         """The server fell silent or away: an error of ours, inside the stream if it has begun."""
         httpx = require("httpx2", extra="proxy")
         late = isinstance(error, httpx.TimeoutException)
         said = f"{self.upstreams[server]} {'was silent' if late else 'broke off'}: {error!r}"
-        if not started:
+        LOG.warning("%s", said)
+        if not passing.started:
             kind = "timeout" if late else "server_failed"
             raise RefusedError(504 if late else 503, kind, said, "failed") from error
-        document = json.dumps({"error": {"message": said, "type": "server_failed"}})
-        event = f"data: {document}\n\n".encode()
-        await send({"type": "http.response.body", "body": event, "more_body": False})
+        await passing.broken(said)
         return "cut"
 
-    def _learn(self, prompt: str, length: AnswerLength) -> None:
-        tokens = length.output_tokens()
+    def _learn(self, asked: AskedAnswers, passing: Passing) -> None:
+        tokens, prompt_tokens = passing.length.output_tokens(), passing.length.prompt_tokens
         if tokens is None:
             return
         self.counters.output_tokens += tokens
-        self.counters.prompt_tokens += length.prompt_tokens or 0.0
+        self.counters.prompt_tokens += prompt_tokens or 0.0
         learner = self.order.learner
-        self.order.answered(prompt, length.prompt_tokens, tokens)
+        self.order.answered(asked.prompt, prompt_tokens, max(1.0, tokens / asked.answers))
         if learner.due and (self._fitting is None or self._fitting.done()):
             self._fitting = asyncio.ensure_future(asyncio.to_thread(learner.refit))
 
@@ -231,7 +264,29 @@ class UnreachableError(Exception):
 
 
 class ClientLeftError(Exception):
-    """The client went before its request had ended."""
+    """The client went, or takes nothing of its answer."""
+
+
+def upstream_client(most_idle: int = 100, idle_s: float = 2.0) -> Any:
+    """A client that adds nothing of its own: no headers, and no cookies of another's answer.
+
+    Parameters
+    ----------
+    most_idle, idle_s
+        Connections that are kept open without use, and for how long (s).
+
+    Returns
+    -------
+    An ``httpx2.AsyncClient``; it trusts the system's certificates, or those of ``SSL_CERT_FILE``
+    """
+    httpx = require("httpx2", extra="proxy")
+    limits = httpx.Limits(
+        max_connections=None, max_keepalive_connections=most_idle, keepalive_expiry=idle_s
+    )
+    client = httpx.AsyncClient(limits=limits, trust_env=False, verify=httpx.create_ssl_context())
+    client.headers.clear()
+    client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+    return client
 
 
 def proxy_app(proxy: ServingProxy) -> Any:
@@ -239,11 +294,11 @@ def proxy_app(proxy: ServingProxy) -> Any:
     require("starlette", extra="proxy")
     from starlette.applications import Starlette
     from starlette.requests import Request
-    from starlette.responses import PlainTextResponse, Response
+    from starlette.responses import Response
     from starlette.routing import Route
 
     async def metrics(request: Request) -> Response:
-        return PlainTextResponse(await proxy.metrics())
+        return Response(await proxy.metrics(), media_type="text/plain; version=0.0.4")
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -253,30 +308,6 @@ def proxy_app(proxy: ServingProxy) -> Any:
     return Starlette(
         routes=[Route("/metrics", metrics), Route("/{path:path}", proxy)], lifespan=lifespan
     )
-
-
-def _parsed(body: bytes) -> tuple[str, float | None, dict[str, Any]]:
-    """Prompt, where the answer is cut off, and the request itself."""
-    try:
-        given = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "invalid_request_error", f"no JSON: {error}") from error
-    if not isinstance(given, dict):
-        raise RefusedError(400, "invalid_request_error", "expected a JSON object")
-    most = given.get("max_completion_tokens") or given.get("max_tokens")
-    if isinstance(most, bool) or not isinstance(most, (int, float)) or not 0 < most < sys.maxsize:
-        most = None  # what is no length, or longer than any answer, cuts nothing off
-    return prompt_text(given) or "", most, given
-
-
-def _head(answer: Any) -> dict[str, Any]:
-    headers = [(k.lower(), v) for k, v in answer.headers.raw if k.lower() not in HOP]
-    return {"type": "http.response.start", "status": answer.status_code, "headers": headers}
-
-
-async def _each(parts: Sequence[bytes]) -> AsyncIterator[bytes]:
-    for part in parts:
-        yield part
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -289,12 +320,3 @@ async def _stop(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _refuse(send: Send, error: RefusedError) -> None:
-    document: Mapping[str, Any] = {"error": {"message": str(error), "type": error.kind}}
-    headers = [(b"content-type", b"application/json")]
-    if error.status == 503:
-        headers.append((b"retry-after", b"2"))
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(document).encode()})

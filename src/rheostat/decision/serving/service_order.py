@@ -69,6 +69,7 @@ class ServiceOrder:
         arrival_s: float,
         most_tokens: float | None = None,
         prompt_tokens: float | None = None,
+        answers: int = 1,
     ) -> float:
         """The lower, the sooner.
 
@@ -82,18 +83,24 @@ class ServiceOrder:
             Where the server cuts the answer off.
         prompt_tokens
             Length of the prompt, where it is known better than from its characters.
+        answers
+            How many are asked for at once.
         """
-        cost = self.cost(prompt, most_tokens, prompt_tokens)
+        cost = self.cost(prompt, most_tokens, prompt_tokens, answers)
         return arrival_s + self.head_start_s * math.log10(max(cost, LEAST))
 
     def cost(
-        self, prompt: str, most_tokens: float | None = None, prompt_tokens: float | None = None
+        self,
+        prompt: str,
+        most_tokens: float | None = None,
+        prompt_tokens: float | None = None,
+        answers: int = 1,
     ) -> float:
         """What the policy orders by: seconds, tokens, or 1 for first come, first served."""
         tokens = prompt_tokens or max(1.0, self.tokens_per_character * len(prompt))
 
         def lengths() -> Array:
-            return self.answer_tokens(prompt, most_tokens)
+            return answers * self.answer_tokens(prompt, most_tokens)
 
         return POLICIES[self.policy](self, tokens, lengths)
 

@@ -1,0 +1,178 @@
+"""HTTP messages of the serving proxy: what a request asks for, which headers go on, refusals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rheostat.decision.serving.answer_length import AnswerLength
+from rheostat.measurement.serving.requests import prompt_text
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Headers = Iterable[tuple[bytes, bytes]]
+ORDERED = "/completions"
+"""How paths end that are ordered: of chats and of texts, under any prefix."""
+HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade",
+       b"proxy-authorization", b"proxy-authenticate", b"proxy-connection"}  # fmt: skip
+"""Headers that belong to one connection."""
+OURS = {b"host", b"content-length", b"accept-encoding", b"expect"}
+"""Headers of a request that we set ourselves."""
+LINE = 65536
+"""Bytes of a line that is waited for."""
+
+
+class RefusedError(Exception):
+    """A request that no server is asked: status, type and message."""
+
+    def __init__(self, status: int, kind: str, message: str, outcome: str = "refused") -> None:
+        super().__init__(message)
+        self.status, self.kind, self.outcome = status, kind, outcome
+
+
+@dataclass(frozen=True)
+class AskedAnswers:
+    """What a request asks for.
+
+    Parameters
+    ----------
+    prompt
+        Its text; empty where there is none, as of token numbers.
+    most_tokens
+        Where each answer is cut off.
+    prompt_tokens
+        Where the prompt is token numbers.
+    answers
+        How many it asks for: ``n`` of each of its prompts.
+    """
+
+    prompt: str = ""
+    most_tokens: float | None = None
+    prompt_tokens: float | None = None
+    answers: int = 1
+
+
+def parsed(body: bytearray) -> AskedAnswers:
+    r"""What a request asks for; a `RefusedError` where it is no JSON object in UTF-8.
+
+    >>> parsed(bytearray(b'{"prompt": ["Hi", "Bye"], "n": 2, "max_tokens": 5}'))
+    AskedAnswers(prompt='Hi\nBye', most_tokens=5, prompt_tokens=None, answers=4)
+    """
+    try:
+        given = json.loads(body.decode())
+    except (ValueError, RecursionError) as error:
+        said = f"expected a JSON object in UTF-8, got {error}"
+        raise RefusedError(400, "invalid_request_error", said) from error
+    if not isinstance(given, dict):
+        said = f"expected a JSON object, got {type(given).__name__}"
+        raise RefusedError(400, "invalid_request_error", said)
+    most = given.get("max_completion_tokens") or given.get("max_tokens")
+    if isinstance(most, bool) or not isinstance(most, (int, float)) or not 0 < most < sys.maxsize:
+        most = None  # what is no length, or longer than any answer, cuts nothing off
+    tokens, prompts = _listed(given.get("prompt"))
+    n = given.get("n")
+    each = n if isinstance(n, int) and 1 <= n <= 1000 else 1
+    return AskedAnswers(prompt_text(given) or "", most, tokens, each * prompts)
+
+
+def _listed(prompt: Any) -> tuple[float | None, int]:
+    """Token numbers and prompts of a list: texts, token numbers, or lists of these."""
+    if not isinstance(prompt, list) or not prompt:
+        return None, 1
+    if isinstance(prompt[0], list):
+        return float(sum(len(p) for p in prompt if isinstance(p, list))), len(prompt)
+    return (None, len(prompt)) if isinstance(prompt[0], str) else (float(len(prompt)), 1)
+
+
+def with_priority(body: bytearray, priority: int) -> bytearray:
+    """The JSON object with a priority at its end; of equal names the last one counts.
+
+    Nothing else of the request changes, neither numbers nor the order of its names.
+
+    >>> bytes(with_priority(bytearray(b'{"prompt": "Hi"}'), 3))
+    b'{"prompt": "Hi","priority": 3}'
+    """
+    inner = body.rstrip()[:-1].rstrip()
+    comma = b"" if inner.endswith(b"{") else b","
+    return inner + comma + b'"priority": %d}' % priority
+
+
+def passed_on(headers: Headers, but: Iterable[bytes] = ()) -> list[tuple[bytes, bytes]]:
+    """Headers without those of one connection, those that ``Connection`` names, and some others."""
+    headers = [(k.lower(), v) for k, v in headers]
+    named = {t.strip().lower() for k, v in headers if k == b"connection" for t in v.split(b",")}
+    return [(k, v) for k, v in headers if k not in HOP and k not in named and k not in but]
+
+
+@dataclass
+class Passing:
+    """An answer on its way from a server to the client; of a stream of events whole lines.
+
+    Parameters
+    ----------
+    send
+        Takes the messages for the client.
+    at_once
+        Whether an answer that is no stream of events is sent once all of it is there, so that
+        nothing is sent of one that breaks off.
+    """
+
+    send: Send
+    at_once: bool
+    started: bool = False
+    streamed: bool = False
+    length: AnswerLength = field(default_factory=lambda: AnswerLength(streamed=False))
+    _rest: bytes = b""
+
+    async def all_of(self, answer: Any) -> None:
+        """Send everything that the server sends."""
+        self.streamed = "event-stream" in answer.headers.get("content-type", "")
+        self.length = AnswerLength(streamed=self.streamed)
+        if self.at_once and not self.streamed:
+            body = b"".join([part async for part in answer.aiter_raw()])
+            await self._begin(answer)
+            await self._part(body)
+        else:
+            await self._begin(answer)
+            async for part in answer.aiter_raw():
+                await self._part(part)
+        await self.send({"type": "http.response.body", "body": self._rest, "more_body": False})
+
+    async def broken(self, said: str) -> None:
+        """The server broke off: an event says so; the answer itself is left without its end."""
+        if self.streamed:
+            document = json.dumps({"error": {"message": said, "type": "server_failed"}})
+            event = f"\ndata: {document}\n\n".encode()  # ends the event before it
+            await self.send({"type": "http.response.body", "body": event, "more_body": True})
+
+    async def _begin(self, answer: Any) -> None:
+        self.started = True
+        headers = passed_on(answer.headers.raw, {b"content-length"} if self.streamed else ())
+        await self.send(
+            {"type": "http.response.start", "status": answer.status_code, "headers": headers}
+        )
+
+    async def _part(self, part: bytes) -> None:
+        if self.at_once:
+            self.length.feed(part)
+        if self.streamed and len(self._rest) < LINE:
+            lines, end, self._rest = (self._rest + part).rpartition(b"\n")
+            part = lines + end
+        else:
+            part, self._rest = self._rest + part, b""
+        if part:
+            await self.send({"type": "http.response.body", "body": part, "more_body": True})
+
+
+async def refuse(send: Send, error: RefusedError) -> None:
+    """Send an error of ours."""
+    document: Mapping[str, Any] = {"error": {"message": str(error), "type": error.kind}}
+    body = json.dumps(document).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    if error.status == 503:
+        headers.append((b"retry-after", b"2"))
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
