@@ -1,8 +1,10 @@
 """The scheduler for vLLM, before a stand-in of the interface that vLLM documents.
 
 What the stand-in has is what vLLM 0.2x has: requests with ``request_id``, ``prompt_token_ids``,
-``num_prompt_tokens``, ``max_tokens`` and ``arrival_time``; a queue with these methods; outputs with
-``request_id``, ``new_token_ids`` and ``finish_reason``, in groups by client.
+``num_prompt_tokens``, ``max_tokens`` and ``arrival_time``; queues with these methods, one of those
+that wait and one of those that were skipped (for a grammar, say), and which of the two is next;
+outputs with ``request_id``, ``new_token_ids`` and ``finish_reason``, in groups by client; requests
+that are given up through ``finish_requests``; an asynchronous scheduler made from the plain one.
 """
 
 from __future__ import annotations
@@ -22,15 +24,41 @@ QUEUE = ("add_request", "pop_request", "peek_request", "prepend_request", "prepe
          "remove_request", "remove_requests", "__bool__", "__len__", "__iter__")  # fmt: skip
 
 
-class Scheduler:
-    """Runs one request at a time, two tokens a step; FCFS as vLLM's is by default."""
+class Fcfs(deque):
+    """vLLM's queue by default."""
+
+    def add_request(self, request):
+        self.append(request)
+
+    def pop_request(self):
+        return self.popleft()
+
+    def peek_request(self):
+        return self[0]
+
+    def prepend_request(self, request):
+        self.appendleft(request)
+
+    def prepend_requests(self, requests):
+        self.extendleft(requests)
+
+    def remove_requests(self, requests):
+        kept = [r for r in self if r not in requests]
+        self.clear()
+        self.extend(kept)
+
+
+class OldScheduler:
+    """An earlier vLLM: one request at a time, two tokens a step, no queue of those skipped."""
 
     def __init__(self, config):
         self.config = config
-        self.waiting = deque()
+        self.requests = {}
+        self.waiting = Fcfs()
         self.running = []
 
     def add_request(self, request):
+        self.requests[request.request_id] = request
         self.waiting.add_request(request)
 
     def schedule(self):
@@ -48,18 +76,66 @@ class Scheduler:
                                  finish_reason="stop" if done else None)  # fmt: skip
         return {0: SimpleNamespace(outputs=[output])}
 
-
-@pytest.fixture
-def made(monkeypatch):
-    module = ModuleType("vllm.v1.core.sched.scheduler")
-    module.Scheduler = Scheduler
-    monkeypatch.setitem(sys.modules, "vllm.v1.core.sched.scheduler", module)
-    yield vllm_scheduler.CostScheduler
-    vars(vllm_scheduler).pop("CostScheduler", None)
+    def finish_requests(self, request_ids, finished_status):
+        ids = list(self.requests) if request_ids is None else request_ids
+        gone = [self.requests.pop(i) for i in ([ids] if isinstance(ids, str) else ids)]
+        self.running = [r for r in self.running if r not in gone]
+        self.waiting.remove_requests(gone)
+        return [(r.request_id, finished_status) for r in gone]
 
 
-def request(name, tokens, at=0.0, most=100):
-    return SimpleNamespace(request_id=name, prompt_token_ids=list(range(tokens)),
+class Scheduler(OldScheduler):
+    """Puts aside what waits for a grammar, and asks which queue is next."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.skipped_waiting = Fcfs()
+
+    def add_request(self, request):
+        self.requests[request.request_id] = request
+        (self.skipped_waiting if request.blocked else self.waiting).add_request(request)
+
+    def _select_waiting_queue_for_scheduling(self):
+        return self.skipped_waiting or self.waiting or None
+
+    def schedule(self):
+        skipped = Fcfs()
+        while not self.running and (self.waiting or self.skipped_waiting):
+            queue = self._select_waiting_queue_for_scheduling()
+            request = queue.peek_request()
+            queue.pop_request()
+            if request.blocked:
+                skipped.prepend_request(request)
+            else:
+                self.running.append(request)
+        self.skipped_waiting.prepend_requests(skipped)
+
+    def finish_requests(self, request_ids, finished_status):
+        known = dict(self.requests)
+        gone = super().finish_requests(request_ids, finished_status)
+        self.skipped_waiting.remove_requests([known[i] for i, _ in gone])
+        return gone
+
+
+class AsyncScheduler(Scheduler):
+    """What vLLM asks a scheduler of one's own to be made from."""
+
+
+@pytest.fixture(params=["CostScheduler", "AsyncCostScheduler", "old"])
+def made(monkeypatch, request):
+    plain = OldScheduler if request.param == "old" else Scheduler
+    for place, name, base in (("scheduler", "Scheduler", plain),
+                              ("async_scheduler", "AsyncScheduler", AsyncScheduler)):  # fmt: skip
+        module = f"vllm.v1.core.sched.{place}"
+        monkeypatch.setitem(sys.modules, module, ModuleType(module))
+        setattr(sys.modules[module], name, base)
+    name = "CostScheduler" if request.param == "old" else request.param
+    yield getattr(vllm_scheduler, name)
+    vars(vllm_scheduler).pop(name, None)
+
+
+def request(name, tokens, at=0.0, most=100, *, blocked=False):
+    return SimpleNamespace(request_id=name, prompt_token_ids=list(range(tokens)), blocked=blocked,
                            num_prompt_tokens=tokens, max_tokens=most, arrival_time=at)  # fmt: skip
 
 
@@ -73,7 +149,7 @@ def test_vllm_is_not_imported_here_and_other_names_are_not_there():
 
 def test_the_cheapest_is_scheduled_first_and_what_is_put_back_keeps_its_key(made):
     s = made("config")
-    assert (s.config, isinstance(s, Scheduler)) == ("config", True)
+    assert (s.config, isinstance(s, OldScheduler)) == ("config", True)
     for name, tokens in (("long", 5000), ("short", 10), ("middle", 500)):
         s.add_request(request(name, tokens))
     assert [r.request_id for r in s.waiting] == ["short", "middle", "long"]
@@ -110,8 +186,7 @@ def test_answers_that_end_are_learned_from_and_forgotten(made):
         time.sleep(0.01)
     assert learner.model is not None
     assert learner.model.lengths_.tolist() == [4.0] * len(learner.model.lengths_)
-    assert s._answers == {}
-    assert s.waiting._keys == {}
+    assert s._started == {}
 
 
 def test_the_queue_has_what_vllms_has_and_raises_as_it_does():
@@ -139,17 +214,38 @@ def test_of_a_long_prompt_the_beginning_and_the_end_are_words():
     assert words == [str(i) for i in (*range(64), *range(65, 129))]
 
 
-def test_a_request_without_an_answer_is_forgotten_and_teaches_nothing(made):
+def test_a_request_that_is_given_up_is_forgotten_and_teaches_nothing(made):
     s = made("config")
-    s.add_request(request("x", 5))
-    s.add_request(request("y", 5))
-    s._over("x")
+    for name in ("w", "x", "y", "z"):
+        s.add_request(request(name, 5))
     s._over("nobody")
-    assert (s.cost_order.learner.answers, list(s._answers), list(s.waiting._keys)) == (
-        0, ["y"], ["y"])  # fmt: skip
     s.schedule()
-    s.running = [request("y", 5)]
-    s.update_from_output(set())
-    s.update_from_output({"y"})
-    assert s.cost_order.learner.answers == 1
-    assert s._answers == {}
+    s.update_from_output(set())  # w has run for a step
+    assert s.finish_requests("w", "aborted") == [("w", "aborted")]
+    s.finish_requests(iter(["x"]), "aborted")  # what can be read once, as vLLM hands it over
+    assert (sorted(s._started), [r.request_id for r in s.waiting]) == (["y", "z"], ["y", "z"])
+    s.finish_requests(None, "aborted")
+    assert (s._started, len(s.waiting), s.cost_order.learner.answers) == ({}, 0, 0)
+    s._over("y")
+    assert s.cost_order.learner.answers == 0
+
+
+def test_what_waits_for_a_grammar_is_ordered_too_and_holds_up_nobody(made):
+    s = made("config")
+    if not hasattr(s, "skipped_waiting"):
+        pytest.skip("an earlier vLLM, without a queue of those skipped")
+    blocked = [request(n, size, blocked=True) for n, size in (("far", 4000), ("near", 20))]
+    for r in (*blocked, request("middle", 300), request("short", 10)):
+        s.add_request(r)
+    s.schedule()
+    assert [r.request_id for r in s.running] == ["short"]
+    for r in blocked:
+        r.blocked = False
+    order = []
+    while s.running:
+        order += [r.request_id for r in s.running]
+        s.update_from_output(set(order))
+        s.schedule()
+    assert order == ["short", "near", "middle", "far"]
+    assert s.cost_order.learner.answers == 4
+    assert s._started == {}

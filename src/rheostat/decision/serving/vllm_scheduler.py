@@ -1,12 +1,18 @@
 """vLLM's own scheduler, with its waiting requests in the order of what answers will cost.
 
-    vllm serve MODEL --scheduler-cls rheostat.decision.serving.vllm_scheduler.CostScheduler
+    vllm serve MODEL --scheduler-cls rheostat.decision.serving.vllm_scheduler.AsyncCostScheduler
 
-`CostScheduler` and `AsyncCostScheduler` are made from vLLM's classes when they are first asked for;
-vLLM is not imported before.  Used of vLLM are ``Scheduler.waiting`` (its `RequestQueue`), and what
-its `SchedulerInterface` documents: ``add_request`` and ``update_from_output``.  A scheduler sees
-token numbers, not text: they are the words that lengths are learned from, so a model of `rheostat
-llm rank` is of no use here, and the first answers are served by their prompts alone.
+`AsyncCostScheduler` schedules a step while the one before it runs.  Newer vLLM does so by default
+and asks it of classes given to it: one made from its plain `Scheduler` loses that, and much latency
+(vLLM's pull request 43724).  `CostScheduler` is for ``--no-async-scheduling``.  Both are made from
+vLLM's classes when they are first asked for; vLLM is not imported before.
+
+Used of vLLM are ``Scheduler.waiting`` and, where it is there, ``skipped_waiting`` (`RequestQueue`:
+requests that wait for a grammar, a cache from elsewhere or an adapter), which of the two is next,
+and what its `SchedulerInterface` documents: ``add_request``, ``update_from_output`` and
+``finish_requests``.  A scheduler sees token numbers, not text: they are the words that lengths are
+learned from, so a model of `rheostat llm rank` is of no use here, and the first answers are served
+by their prompts alone.
 
 The variables RHEOSTAT_VLLM_POLICY, RHEOSTAT_VLLM_HEAD_START and RHEOSTAT_VLLM_STEP set what the
 options of `rheostat llm proxy` of these names set.
@@ -15,8 +21,10 @@ options of `rheostat llm proxy` of these names set.
 from __future__ import annotations
 
 import heapq
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from threading import Thread
 from typing import Any
@@ -30,6 +38,7 @@ PLACES = {
     "CostScheduler": ("vllm.v1.core.sched.scheduler", "Scheduler"),
     "AsyncCostScheduler": ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler"),
 }
+QUEUES = ("waiting", "skipped_waiting")
 FIRST = 64
 """Tokens of a prompt that lengths are learned from, at its beginning and as many at its end."""
 
@@ -40,24 +49,21 @@ class CostQueue:
     Parameters
     ----------
     key
-        Of a request; asked once per request, so that one that was put back keeps its place.
+        Of a request; it has to be the same whenever it is asked for.
     """
 
     def __init__(self, key: Callable[[Any], float]) -> None:
         self._key = key
-        self._keys: dict[str, float] = {}
         self._heap: list[tuple[float, int, Any]] = []
         self._count = 0
 
     def add_request(self, request: Any) -> None:
         """Sort a request in."""
-        if request.request_id not in self._keys:
-            self._keys[request.request_id] = self._key(request)
         self._count += 1
-        heapq.heappush(self._heap, (self._keys[request.request_id], self._count, request))
+        heapq.heappush(self._heap, (self._key(request), self._count, request))
 
     def pop_request(self) -> Any:
-        """Take the next one out; its key is kept in case it is put back."""
+        """Take the next one out."""
         if not self._heap:
             raise IndexError("pop from an empty queue")
         return heapq.heappop(self._heap)[2]
@@ -87,9 +93,9 @@ class CostQueue:
         self._heap = [entry for entry in self._heap if entry[2].request_id not in gone]
         heapq.heapify(self._heap)
 
-    def forget(self, request_id: str) -> None:
-        """A request is over: its key is not needed again."""
-        self._keys.pop(request_id, None)
+    def least_key(self) -> float:
+        """Of the next one; infinite where there is none."""
+        return self._heap[0][0] if self._heap else math.inf
 
     def __bool__(self) -> bool:
         return bool(self._heap)
@@ -104,45 +110,78 @@ class CostQueue:
         return iter(list(self)[::-1])
 
 
+@dataclass
+class StartedRequest:
+    """A request that is not over: its place in the order, and what is learned from it."""
+
+    key: float
+    words: str
+    prompt_tokens: float
+    tokens: int = 0
+
+
 class CostScheduling:
-    """What is put before vLLM's class: the queue, and the lengths of answers that end."""
+    """What is put before vLLM's class: the queues, and the lengths of answers that end."""
 
     waiting: Any
+    skipped_waiting: Any
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.cost_order = _order_of_environment()
         compile_ahead()
-        before, self.waiting = list(self.waiting), CostQueue(self._cost_key)
-        for request in before:
-            self.waiting.add_request(request)
-        self._answers: dict[str, list[Any]] = {}  # words, tokens of the prompt, of the answer
+        self._started: dict[str, StartedRequest] = {}
         self._fitting: Thread | None = None
+        for name in QUEUES:
+            if hasattr(self, name):
+                queue = CostQueue(self._cost_key)
+                queue.prepend_requests(getattr(self, name))
+                setattr(self, name, queue)
+
+    def _select_waiting_queue_for_scheduling(self) -> CostQueue | None:
+        """Of requests that wait and those skipped before, the queue whose first one is next."""
+        queues = [q for q in (self.waiting, self.skipped_waiting) if q]
+        return min(queues, key=CostQueue.least_key, default=None)
 
     def update_from_output(self, *args: Any, **options: Any) -> Any:
         """As vLLM does it; answers that ended are learned from."""
         outputs = super().update_from_output(*args, **options)  # type: ignore[misc]
         groups = outputs.values() if isinstance(outputs, dict) else [outputs]
         for output in (o for group in groups for o in group.outputs):
-            answer = self._answers.get(output.request_id)
-            if answer is not None:
-                answer[2] += len(output.new_token_ids)
+            if output.request_id in self._started:
+                self._started[output.request_id].tokens += len(output.new_token_ids)
             if output.finish_reason is not None:
                 self._over(output.request_id)
         return outputs
 
+    def finish_requests(self, request_ids: Any, *args: Any, **options: Any) -> Any:
+        """As vLLM does it; requests that a client gave up teach nothing and are forgotten."""
+        if request_ids is None:
+            gone = list(self._started)
+        else:
+            gone = [request_ids] if isinstance(request_ids, str) else list(request_ids)
+            request_ids = gone
+        try:
+            return super().finish_requests(request_ids, *args, **options)  # type: ignore[misc]
+        finally:
+            for request_id in gone:
+                self._started.pop(request_id, None)
+
     def _cost_key(self, request: Any) -> float:
-        words = _words(request.prompt_token_ids or ())
-        prompt = float(request.num_prompt_tokens)
-        self._answers[request.request_id] = [words, prompt, 0]
-        return self.cost_order.key(words, request.arrival_time, request.max_tokens, prompt)
+        """Set once, so that a request that is put back keeps its place."""
+        started = self._started.get(request.request_id)
+        if started is None:
+            words = _words(request.prompt_token_ids or ())
+            prompt = float(request.num_prompt_tokens)
+            key = self.cost_order.key(words, request.arrival_time, request.max_tokens, prompt)
+            started = self._started[request.request_id] = StartedRequest(key, words, prompt)
+        return started.key
 
     def _over(self, request_id: str) -> None:
-        self.waiting.forget(request_id)
-        words, prompt, tokens = self._answers.pop(request_id, ("", 0.0, 0))
-        if not tokens:
+        over = self._started.pop(request_id, None)
+        if over is None or not over.tokens:
             return
-        self.cost_order.answered(words, prompt, float(tokens))
+        self.cost_order.answered(over.words, over.prompt_tokens, float(over.tokens))
         learner = self.cost_order.learner
         if learner.due and (self._fitting is None or not self._fitting.is_alive()):
             self._fitting = Thread(target=learner.refit, daemon=True)
