@@ -17,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
+from rheostat.cli import run
 from rheostat.measurement.read import read
 from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
@@ -85,10 +86,11 @@ GALLERY = (
     Entry("Power from counters", "counters counters.csv --methods law --leave-out application", {
         "counters": "What 20 % less of a counter would do to the power.",
     }),
-    Entry("A served language model", "llm plan served.csv --app m13 --itl 25ms", {
+    Entry("A served language model", "llm plan llm-demo/runs.csv --app m32 --itl 12ms "
+          "--knob gpu_model=H100,B200 --knob gpus=1,2,4,8 --knob batch_cap=32,128,512", {
         "llm": "Energy per token against the time between tokens, and the configuration to take.",
     }),
-    Entry("Orders of waiting prompts", "llm simulate requests.csv --rate 3 --cache-tokens 40000", {
+    Entry("Orders of waiting prompts", "llm simulate llm-demo/requests.jsonl --rate 8", {
         "requests": "How many requests are answered within so many seconds, under each order.",
     }),
     Entry("A shared network", "network forecast run --app lammps --steps 10", {
@@ -151,11 +153,10 @@ def write_data(folder: Path) -> None:
     )
     (folder / "program.py").write_text(PROGRAM)
     (folder / "training.csv").write_text("\n".join(_training()) + "\n")
-    (folder / "served.csv").write_text("\n".join(_served()) + "\n")
     (folder / "steps.csv").write_text("\n".join(_steps()) + "\n")
     save(StepCost().fit(read(folder / "steps.csv", "training")), folder / "steps.rheo")
     (folder / "profiles.csv").write_text("\n".join(_profiles()) + "\n")
-    (folder / "requests.csv").write_text("\n".join(_requests()) + "\n")
+    run(["llm", "demo", str(folder / "llm-demo")])
     (folder / "run").mkdir()
     (folder / "run" / "wl.conf").write_text("4 milc 0 0\n4 lammps 0 0\n")
     (folder / "run" / "alloc.conf").write_text("0 1 2 3\n4 5 6 7\n")
@@ -196,33 +197,6 @@ def _profiles() -> list[str]:
         lines += [
             f"{app},{n},{alone_s / n**scaling:.1f},{watts * n**0.95:.0f}" for n in (1, 2, 3, 4)
         ]
-    return lines
-
-
-def _served() -> list[str]:
-    """Time between tokens and energy per token of six models on one to eight GPUs."""
-    lines = ["app,params,gpu_model,gpus,batch_cap,itl_s,energy_per_token_j"]
-    for billions in (1, 3, 7, 13, 34, 70):
-        for gpus in (n for n in (1, 2, 4, 8) if 2 * billions <= 70 * n):
-            for batch in (8, 16, 32, 64, 128, 256, 512):
-                itl_s = 0.004 + 2e9 * billions / (2.4e12 * gpus) + 2e-6 * batch * billions / gpus
-                watts = gpus * (120 + 480 * min(1.0, (batch / 256) ** 0.5))
-                lines.append(
-                    f"m{billions},{billions}e9,H100,{gpus},{batch},{itl_s:.5f},"
-                    f"{watts * itl_s / batch:.5f}"
-                )
-    return lines
-
-
-def _requests() -> list[str]:
-    """Four hundred requests with answers of very different length, in bursts."""
-    rng = random.Random(0)
-    lines = ["submit_s,prompt_tokens,output_tokens"]
-    at = 0.0
-    for k in range(400):
-        at += rng.expovariate(8.0 if k // 80 % 2 else 2.0)
-        answer = 40 if rng.random() < 0.7 else 900
-        lines.append(f"{at:.3f},{rng.randint(50, 1500)},{int(answer * rng.uniform(0.5, 1.5))}")
     return lines
 
 

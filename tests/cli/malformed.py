@@ -462,6 +462,7 @@ WRITTEN = {
     "dnn fit --out": "dnn fit @training.csv --out FILE",
     "dnn front --html": "dnn front @steps.model --model-name lenet5 --image-px 32 --html FILE",
     "dnn front --figure": "dnn front @steps.model --model-name lenet5 --image-px 32 --figure FILE",
+    "llm demo FOLDER": "llm demo FILE --requests 10",
     "llm fit --save": "llm fit @serving.csv --save FILE",
     "llm proxy --save": "llm proxy --upstream http://127.0.0.1:9 --port 0 --stop-after 0.1 "
     "--model @ranks.model --save FILE",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from rheostat.cli.llm.configurations import fit, plan
+from rheostat.cli.llm.example import demo
 from rheostat.cli.llm.proxy import proxy
 from rheostat.cli.llm.requests import calibrate, rank
 from rheostat.cli.llm.simulate import simulate
@@ -13,5 +14,5 @@ llm = typer.Typer(
     help="Serving language models: energy law, configuration, order of requests, a proxy.",
     no_args_is_help=True,
 )
-for _command in (fit, plan, rank, simulate, calibrate, proxy):
+for _command in (demo, plan, fit, simulate, calibrate, rank, proxy):
     llm.command()(_command)
