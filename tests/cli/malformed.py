@@ -467,6 +467,8 @@ WRITTEN = {
     "llm proxy --save": "llm proxy --upstream http://127.0.0.1:9 --port 0 --stop-after 0.1 "
     "--model @ranks.model --save FILE",
     "llm rank --save": "llm rank @requests.csv --save FILE",
+    "llm calibrate --html": "llm calibrate @recorded.csv --learn 5 --html FILE",
+    "llm calibrate --figure": "llm calibrate @recorded.csv --learn 5 --figure FILE",
     "llm simulate --html": "llm simulate @traffic.csv --html FILE",
     "llm simulate --figure": "llm simulate @traffic.csv --figure FILE",
     **{

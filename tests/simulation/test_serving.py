@@ -297,32 +297,15 @@ def test_what_cannot_be_served_is_named_at_once():
         serve(far, "fcfs", SMALL)
 
 
-def test_step_times_are_found_again_from_a_recorded_run():
-    from rheostat.simulation.serving.calibrate import calibrate
-
-    rng = np.random.default_rng(2)
-    n = 120
-    asked = table({"submit_s": np.cumsum(rng.exponential(0.2, n)),
-                   "prompt_tokens": rng.integers(50, 3000, n),
-                   "output_tokens": rng.integers(20, 400, n)})  # fmt: skip
-    truth = Replica(batch_cap=64, base_s=0.02, request_s=1e-4, context_s=5e-8, prefill_s=6e-5)
-    recorded = serve(asked, "fcfs", truth).requests
-    found, errors = calibrate(recorded, 60, Replica(batch_cap=64))
-    assert max(errors.values()) < 0.05
-    assert found.base_s == pytest.approx(truth.base_s, rel=0.2)
-    with pytest.raises(DataError, match="to learn"):
-        calibrate(recorded, 119, Replica())
-
-
 @pytest.mark.parametrize("name", ["RTX4090_Llama-3.1-8B"])
 def test_a_recorded_vllm_run_is_followed(shared_data, name):
     """The requests not learned from, within 5 % in the median: what the page says."""
-    from rheostat.measurement.serving.traffic import read_recorded
+    from rheostat.measurement.serving.recorded import read_recorded
     from rheostat.simulation.serving.calibrate import calibrate
 
     file = shared_data / "llm" / "llmservingsim_vllm" / f"{name}__requests.jsonl"
-    _, errors = calibrate(read_recorded(file), 100, Replica(cache_tokens=41_408))
-    assert errors["latency"] < 0.05
+    made = calibrate(read_recorded(file), 100, batch_cap=256, cache_tokens=41_408)
+    assert made.median_error["latency"] < 0.05
 
 
 @pytest.mark.parametrize(("trace", "rates"), [

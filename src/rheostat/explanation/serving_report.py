@@ -32,16 +32,38 @@ def serving_report(
     figures = facts["policies"]
     heads = ("order", *next(iter(figures.values())))
     rows = tuple((name, *values.values()) for name, values in figures.items())
+    first = Section("Will an order help?", (said,), Grid(heads, rows))
+    return Report("Requests to a language model", [first, *_over_time(times)], facts)
+
+
+def calibration_report(
+    facts: Mapping[str, Any], times: Mapping[str, tuple[Array, Array, Array]]
+) -> Report:
+    """How far a calibrated server is from the recorded one.
+
+    Parameters
+    ----------
+    facts
+        ``errors``: name to errors by what was measured; ``notes``; ``requests`` and ``learned``.
+    times
+        ``recorded`` and ``calibrated`` to the moments of submission, first and last token (s),
+        each (n,).
+    """
+    kinds = tuple(facts["median_error"])
+    rows = tuple((name, *off.values()) for name, off in facts["errors"].items())
+    said = (f"Errors relative to what was recorded; learned from the first {facts['learned']} of "
+            f"{facts['requests']} requests, errors of the others.", *facts["notes"])  # fmt: skip
+    grid = Grid(("error", *kinds), rows, ("", *("share" for _ in kinds)))
+    first = Section("How far off", said, grid)
+    return Report("A server as recorded and as calibrated", [first, *_over_time(times)], facts)
+
+
+def _over_time(times: Mapping[str, tuple[Array, Array, Array]]) -> list[Section]:
     latency = Chart("line", tuple(_latency(n, *t) for n, t in times.items()),
                     ("share of requests", "latency at most"), units=("share", "s"))  # fmt: skip
     waiting = Chart("line", tuple(_waiting(n, *t) for n, t in times.items()),
                     ("time", "requests without a first token"), units=("s", ""))  # fmt: skip
-    sections = [
-        Section("Will an order help?", (said,), Grid(heads, rows)),
-        Section("Latency", (), None, latency),
-        Section("Who waits", (), None, waiting),
-    ]
-    return Report("Requests to a language model", sections, facts)
+    return [Section("Latency", (), None, latency), Section("Who waits", (), None, waiting)]
 
 
 def _latency(name: str, submit: Array, first: Array, end: Array) -> dict[str, Any]:

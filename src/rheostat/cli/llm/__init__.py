@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
+from rheostat.cli.llm.calibrate import calibrate
 from rheostat.cli.llm.configurations import fit, plan
 from rheostat.cli.llm.example import demo
 from rheostat.cli.llm.proxy import proxy
-from rheostat.cli.llm.requests import calibrate, rank
+from rheostat.cli.llm.requests import rank
 from rheostat.cli.llm.simulate import simulate
 
 llm = typer.Typer(

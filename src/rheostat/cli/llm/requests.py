@@ -1,4 +1,4 @@
-"""``rheostat llm rank`` and ``calibrate``: whose answer will be short, and what a step takes."""
+"""``rheostat llm rank``: whose answer will be short."""
 
 from __future__ import annotations
 
@@ -92,53 +92,6 @@ def rank(
     here = f"{ceiling:.2f} here" if math.isfinite(ceiling) else "not known here: no prompts repeat"
     tell(f"ceiling, tau between two answers to the same prompt: {here}; {low} to {high} published "
          "(Vicuna 7B, 20,000 prompts of Alpaca)")  # fmt: skip
-
-
-def calibrate(
-    recorded: Annotated[
-        Path,
-        typer.Argument(
-            help="Requests with when they came and were answered: JSON lines as LLMServingSim "
-            "records vLLM, or a table with submit_s, prompt_tokens, output_tokens, start_s, end_s.",
-            metavar="RECORDED",
-        ),
-    ],
-    learn: Annotated[int, typer.Option(help="Learn from so many of the first requests.")] = 100,
-    batch_cap: Annotated[int, typer.Option(help="Requests that run at once.", min=1)] = 256,
-    cache_tokens: Annotated[int, typer.Option(help="Tokens the cache holds.", min=1)] = 400_000,
-    chunk: Annotated[int, typer.Option(help="Prompt tokens prefilled in a step.", min=1)] = 2048,
-    replicas: Annotated[
-        int,
-        typer.Option(help="Servers that answered, who had least to do next.", min=1),
-    ] = 1,
-    column: o.Columns = None,
-    json: o.Json = False,
-) -> None:
-    """Find what a step of your server takes, for `rheostat llm simulate --step`.
-
-    The requests are served again until the first of them get their tokens when they did; the errors
-    printed are of the others.
-    """
-    from rheostat.cli.output import put_json, tell, tell_notes
-    from rheostat.measurement.serving.traffic import read_recorded
-    from rheostat.simulation.serving.calibrate import calibrate as fit_steps
-    from rheostat.simulation.serving.deployment import Deployment
-    from rheostat.simulation.serving.replica import TIMES, Replica
-
-    jobs = read_recorded(recorded, columns=o.pairs(column, "--column") if column else None)
-    tell_notes(jobs.notes)
-    replica, errors = fit_steps(
-        jobs, learn, Replica(batch_cap, cache_tokens, chunk), Deployment(replicas, "least-work")
-    )
-    times = {name: getattr(replica, name) for name in TIMES}
-    if json:
-        put_json("rheostat.llm-calibrate/1", {"requests": len(jobs), "learned": learn, **times,
-                 "cache_tokens": replica.cache_tokens, "median_error": errors})  # fmt: skip
-        return
-    print("--step " + ",".join(f"{v:.4g}" for v in times.values()), end=" ")
-    print(f"--cache-tokens {replica.cache_tokens}")
-    said = ", ".join(f"{name} {100 * e:.1f} %" for name, e in errors.items())
-    tell(f"median error of the {len(jobs) - learn} requests not learned from: {said}")
 
 
 def numbers(text: str, count: int, option: str) -> list[float]:

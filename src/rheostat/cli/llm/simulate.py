@@ -27,8 +27,8 @@ def simulate(
     trace: Annotated[
         Path,
         typer.Argument(
-            help="Requests: an Azure or Mooncake trace, or a table with submit_s, prompt_tokens "
-            "and output_tokens.",
+            help="Requests: an Azure or Mooncake trace, what llm calibrate reads, or a table with "
+            "submit_s, prompt_tokens and output_tokens.",
             metavar="TRACE",
         ),
     ],
@@ -52,6 +52,10 @@ def simulate(
             "prefilled token."
         ),
     ] = "8e-3,20e-6,22e-9,22e-6",
+    delay: Annotated[
+        float,
+        typer.Option(help="Seconds of an answer outside of steps: network, reading.", min=0.0),
+    ] = 0.0,
     power: Annotated[str, typer.Option(help="Watts without and with a running step.")] = "100,600",
     power_cap: Annotated[
         float,
@@ -129,7 +133,7 @@ def simulate(
     jobs = jobs.with_columns([], submit_s=jobs.numpy("submit_s") / rate)
     jobs, refused = _that_fit(jobs, cache_tokens)
     times, watts = numbers(step, 4, "--step"), numbers(power, 2, "--power")
-    replica = Replica(batch_cap, cache_tokens, chunk, *times, *watts)
+    replica = Replica(batch_cap, cache_tokens, chunk, *(*times, *watts, delay))
     replica = replica.capped(power_cap) if power_cap else replica
     place = Deployment(replicas, routing, prefix_cache, prefill_replicas, transfer)
     bound = _bound(within, lambda: serve(jobs, "fcfs", replica, deployment=place).summary())

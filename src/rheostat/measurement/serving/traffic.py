@@ -17,6 +17,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of
+from rheostat.measurement.serving.recorded import is_record, read_recorded
 from rheostat.measurement.serving.requests import COLUMNS, is_requests, read_requests
 
 WHAT = "trace of requests"
@@ -54,7 +55,7 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
         below 1 or not whole are left out and noted.
     """
     path = ordinary_file(path)
-    frame = frame_of(path, WHAT)
+    frame, said = _as_it_stands(path, columns)
     for names, seconds in ((AZURE, _instants), (MOONCAKE, _milliseconds)):
         if set(names) <= set(frame.columns):
             blocks = (
@@ -68,7 +69,6 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     else:
         theirs = {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
         frame = frame.rename(theirs)
-    said: tuple[Note, ...] = ()
     if is_requests(frame.columns) and not set(NAMES) <= set(frame.columns):
         logged = read_requests(path, columns=columns)
         frame, said = logged.frame, logged.notes
@@ -81,43 +81,18 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     return _checked(frame.select(*numbers, *shared), path).noted(*said)
 
 
-RECORDED = {"queued_ts": "submit_s", "input_toks": "prompt_tokens", "output_toks": "output_tokens",
-            "first_token_ts": "start_s", "last_token_ts": "end_s"}  # fmt: skip
-TIMES = ("submit_s", "start_s", "end_s")
-
-
-def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
-    """Requests with the moments of the first (``start_s``) and the last token (``end_s``).
-
-    Parameters
-    ----------
-    path
-        JSON lines as LLMServingSim records vLLM (``queued_ts``, ``first_token_ts``, ...), or CSV or
-        parquet with the house's names.
-    columns
-        Our name to the file's, where they differ.
-
-    Raises
-    ------
-    DataError
-        The columns are not there, or no row has all of them in order of time.
-    """
-    frame = frame_of(ordinary_file(path), "record of requests")
-    names = RECORDED | {t: o for o, t in (columns or {}).items()}
-    frame = frame.rename({t: o for t, o in names.items() if t in frame.columns and t != o})
-    every = (*NAMES, "start_s", "end_s")
-    if missing := [c for c in every if c not in frame.columns]:
-        raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
-    frame = frame.select(pl.col(c).cast(pl.Float64, strict=False) for c in every)
-    timed = pl.col("submit_s").is_finite() & (pl.col("start_s") >= pl.col("submit_s"))
-    timed &= (pl.col("end_s") >= pl.col("start_s")) & pl.col("end_s").is_finite()
-    lengths = (pl.col("prompt_tokens") >= 1) & (pl.col("output_tokens") >= 1)
-    said = "not answered after it came, or lengths below 1"
-    kept, notes = rows_where(frame, timed & lengths, said)
-    if not len(kept):
-        raise DataError(str(path), ["no row was answered after it came"])
-    kept = kept.sort("submit_s", maintain_order=True)
-    return table(kept.with_columns(pl.col(*TIMES) - kept["submit_s"][0]), COLUMNS, notes)
+def _as_it_stands(
+    path: Path, columns: Mapping[str, str] | None
+) -> tuple[pl.DataFrame, tuple[Note, ...]]:
+    """A trace, or what a record of answered requests says of those that came."""
+    with path.open("rb") as file:
+        lists = b'"ttfts"' in file.read(2**20)
+    frame = None if lists else frame_of(path, WHAT)
+    known = frame is not None and (is_traffic(frame.columns) or columns)
+    if known or not is_record(path):
+        return frame_of(path, WHAT) if frame is None else frame, ()
+    recorded = read_recorded(path)
+    return recorded.frame.select(NAMES), recorded.notes
 
 
 def _instants(name: str) -> pl.Expr:

@@ -31,6 +31,8 @@ class Replica:
         per prefilled token.
     idle_w, busy_w
         Power without and with a running step.
+    delay_s
+        Seconds of an answer outside of the server's steps: the network, reading of the prompt.
     """
 
     batch_cap: int = 256
@@ -42,6 +44,7 @@ class Replica:
     prefill_s: float = 22e-6
     idle_w: float = 100.0
     busy_w: float = 600.0
+    delay_s: float = 0.0
 
     def __post_init__(self) -> None:
         problems = [
@@ -51,7 +54,7 @@ class Replica:
         ]
         problems += [
             f"{name}: expected 0 or more, got {getattr(self, name)}"
-            for name in ("request_s", "context_s", "prefill_s", "idle_w", "busy_w")
+            for name in ("request_s", "context_s", "prefill_s", "idle_w", "busy_w", "delay_s")
             if not 0 <= getattr(self, name) < np.inf
         ]
         if self.busy_w < self.idle_w:

@@ -158,7 +158,8 @@ def serve(  # noqa: PLR0913
         key = key + ageing * (submit - submit.min())
     order = Admission(key, latest, patience_s, by_ratio)
     blocks = prefix_blocks(requests) if deployment.prefix_cache_tokens else None
-    made = through(deployment, replica, Asked(submit, prompt, output, expected, blocks), order)
+    at_server = submit + replica.delay_s
+    made = through(deployment, replica, Asked(at_server, prompt, output, expected, blocks), order)
     late = {"ttft_s": made.first - submit, "latency_s": made.end - submit}
     span_s = float(made.end.max() - submit.min())
     count = deployment.replicas + deployment.prefill_replicas

@@ -1,0 +1,247 @@
+"""Columns of request logs in the names and units of whoever wrote them, given ours in seconds.
+
+``arrival_time``, ``ttft_ms``, ``e2e_latency``, ``request_start_ns``, ``completion_tokens`` and the
+like are known.  A unit that a name does not say is read from the numbers where these leave no
+doubt, and noted; where they do, it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from rheostat.core.jobs import Note
+from rheostat.errors import DataError
+
+SECONDS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3,
+           "milliseconds": 1e-3, "us": 1e-6, "ns": 1e-9}  # fmt: skip
+_UNIT = rf"(_(in_)?(?P<unit>{'|'.join(SECONDS)}))?"
+_AT = r"(_?(time|ts|at|timestamp|moment))"
+MOMENTS = {
+    "submit_s": rf"(queued{_AT}|submit({_AT}|ted{_AT}?)?|arriv(al|ed){_AT}?|(request_)?(sent|send|"
+                rf"start){_AT}?|request_?(ts|timestamp)|creat(ed|ion){_AT}?|timestamp|time)",
+    "start_s": rf"(first_token|first_response|first_chunk){_AT}?",
+    "end_s": rf"(last_token|(request_)?(end|finish(ed)?|complet(ed|ion)|done)){_AT}?",
+}  # fmt: skip
+DURATIONS = {
+    "ttft": r"(ttft|(time_to_)?first_token(_latency|_time)?|prefill_latency)",
+    "tpot": r"((mean_|avg_)?(tpot|itl|time_per_output_token|inter_token_latency))",
+    "latency": r"(latency|ttlt|time_to_last_token|(total|request|response|elapsed)_"
+               r"(latency|time|duration)|e2e(l|_latency|_time)?|end_to_end(_latency|_time)?|"
+               r"duration|elapsed|runtime)",
+}  # fmt: skip
+TOKENS = {
+    "prompt_tokens": r"((num|n|total)_)?(prompt|input|context)_?(tok(en)?s?(_count|_num|_len)?|"
+                     r"lens?|length|sequence_length|size)|isl",
+    "output_tokens": r"((num|n|total)_)?(output|completion|generated|response|decode)_?"
+                     r"(tok(en)?s?(_count|_num|_len)?|lens?|length|sequence_length|size)|osl",
+}  # fmt: skip
+FAILED = {"success": False, "successful": False, "ok": False, "failed": True, "is_error": True}
+SENT = re.compile("queued|submit|arriv")
+"""Goes before other moments that may be the beginning of a server's work."""
+EPOCHS = ((1e17, 1e-9, "ns"), (1e14, 1e-6, "us"), (1e11, 1e-3, "ms"))
+"""Moments larger than this are nanoseconds, microseconds or milliseconds since 1970."""
+SURE_S, SURE_MS = 0.4, 1.2
+"""Durations per token below the first are seconds, above the second milliseconds."""
+
+
+def is_recorded(names: Iterable[str]) -> bool:
+    """Whether columns so named are requests with when they were answered."""
+    found = {ours for name in names for ours in ([name] if name in MOMENTS else _ours(name))}
+    return {"submit_s", *TOKENS} <= found and bool(found & {"end_s", "latency", "tpot"})
+
+
+def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note]]:
+    """Our columns, and what was concluded about units.
+
+    Parameters
+    ----------
+    frame
+        A row a request; columns by our names or others'.
+    path
+        Named in errors.
+
+    Returns
+    -------
+    DataFrame
+        ``submit_s``, ``start_s``, ``end_s``, ``prompt_tokens``, ``output_tokens``, ``failed``,
+        those that can be known.
+
+    Examples
+    --------
+    >>> log = pl.DataFrame({"arrival_time": [5.0], "ttft_ms": [200], "e2e_latency_ms": [1200],
+    ...                     "input_len": [9], "output_len": [30]})
+    >>> in_seconds(log, Path("log.csv"))[0].select("start_s", "end_s").rows()
+    [(5.2, 6.2)]
+    """
+    notes: list[Note] = []
+    made = {ours: _number(frame[theirs]) for ours, theirs in _columns(frame, TOKENS).items()}
+    output = made.get("output_tokens")
+    late = _durations(frame, output, path, notes)
+    made |= _moments(frame, late, notes)
+    if "submit_s" in made:
+        at = made["submit_s"]
+        if "start_s" not in made and "ttft" in late:
+            made["start_s"] = at + late["ttft"]
+        if "end_s" not in made and "latency" in late:
+            made["end_s"] = at + late["latency"]
+        if "end_s" not in made and {"start_s", "output_tokens"} <= set(made) and "tpot" in late:
+            made["end_s"] = made["start_s"] + late["tpot"] * (made["output_tokens"] - 1)
+    made |= _failed(frame)
+    return pl.DataFrame({name: values.alias(name) for name, values in made.items()}), notes
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
+
+
+def _ours(name: str) -> list[str]:
+    every = MOMENTS | DURATIONS | TOKENS
+    plain = _plain(name)
+    return [o for o, p in every.items() if plain == o or re.fullmatch(p + _UNIT, plain)]
+
+
+def _columns(frame: pl.DataFrame, known: dict[str, str]) -> dict[str, str]:
+    """Our names to the first of theirs; a column that has ours goes first."""
+    found: dict[str, str] = {}
+    for ours, pattern in known.items():
+        theirs = [c for c in frame.columns if re.fullmatch(pattern + _UNIT, _plain(c))]
+        exact = [c for c in frame.columns if c == ours]
+        if exact or theirs:
+            found[ours] = (exact or theirs)[0]
+    return found
+
+
+def _number(values: pl.Series) -> pl.Series:
+    return values.cast(pl.Float64, strict=False)
+
+
+def _unit(name: str, pattern: str) -> float | None:
+    """Seconds of the unit that a name says."""
+    match = re.fullmatch(pattern + _UNIT, _plain(name))
+    return SECONDS[match["unit"]] if match and match["unit"] else None
+
+
+def _durations(
+    frame: pl.DataFrame, output: pl.Series | None, path: Path, notes: list[Note]
+) -> dict[str, pl.Series]:
+    """Seconds; those whose names say no unit have one unit together."""
+    found = _columns(frame, DURATIONS)
+    units = {ours: _unit(theirs, DURATIONS[ours]) for ours, theirs in found.items()}
+    unsaid = [ours for ours, unit in units.items() if unit is None]
+    if unsaid:
+        scale = _guessed(frame, found, unsaid, output, path)
+        if scale != 1.0:
+            names = ", ".join(found[o] for o in unsaid)
+            notes.append(Note(f"{names}: taken as ms, since as s a token would take minutes"))
+        units |= dict.fromkeys(unsaid, scale)
+    return {o: _number(frame[t]) * units[o] for o, t in found.items()}
+
+
+def _guessed(
+    frame: pl.DataFrame, found: dict[str, str], unsaid: list[str], output: pl.Series | None,
+    path: Path,
+) -> float:  # fmt: skip
+    """Seconds of a unit that is not said, from what a token takes in it."""
+    name = next((o for o in ("latency", "tpot") if o in unsaid), None)
+    if name is None:
+        return _beside(frame, found, path)
+    values = _number(frame[found[name]])
+    per = output.clip(1) if name == "latency" and output is not None else 1.0
+    each = (values / per).drop_nulls().drop_nans()
+    middle = _median(each.filter(each > 0))
+    if SURE_S <= middle <= SURE_MS:
+        raise DataError(str(path), [_asked(found[name])])
+    return 1e-3 if middle > SURE_MS else 1.0
+
+
+def _beside(frame: pl.DataFrame, found: dict[str, str], path: Path) -> float:
+    """Seconds of the unit of first tokens alone: as ms they would be later than the last one."""
+    theirs, whole = found["ttft"], found.get("latency")
+    first = _median(_number(frame[theirs]))
+    if whole is None:
+        if first >= SURE_S:
+            raise DataError(str(path), [_asked(theirs)])
+        return 1.0
+    last = _median(_number(frame[whole])) * (_unit(whole, DURATIONS["latency"]) or 1.0)
+    return 1e-3 if first > last else 1.0
+
+
+def _asked(name: str) -> str:
+    return f"{name}: seconds or milliseconds? say it in the name: {name}_s or {name}_ms"
+
+
+def _median(values: pl.Series) -> float:
+    """Of what is known; 0 of nothing."""
+    known = values.drop_nulls().drop_nans()
+    return float(known.median()) if len(known) else 0.0  # type: ignore[arg-type]
+
+
+def _moments(
+    frame: pl.DataFrame, late: dict[str, pl.Series], notes: list[Note]
+) -> dict[str, pl.Series]:
+    """Moments in seconds; of several that could be the submission one before the answers."""
+    made: dict[str, pl.Series] = {}
+    for ours in ("end_s", "start_s"):
+        if theirs := _columns(frame, {ours: MOMENTS[ours]}):
+            made[ours] = _seconds(frame, theirs[ours], MOMENTS[ours], notes)
+    pattern = MOMENTS["submit_s"] + _UNIT
+    others = [c for c in frame.columns if c not in ("start_s", "end_s")]
+    named = [c for c in others if c == "submit_s" or re.fullmatch(pattern, _plain(c))]
+    every = sorted(named, key=lambda c: (c != "submit_s", not SENT.match(_plain(c))))
+    answered = made.get("start_s", made.get("end_s"))
+    for name in every:
+        said: list[Note] = []
+        at = _seconds(frame, name, MOMENTS["submit_s"], said)
+        if "submit_s" not in made or answered is None:
+            best = name == every[0]
+        else:
+            best = _before(at, answered) > _before(made["submit_s"], answered)
+        if best:
+            made["submit_s"], noted = at, said
+    if "submit_s" in made:
+        notes += noted
+    return made
+
+
+def _before(submit: pl.Series, answered: pl.Series) -> int:
+    """How many were answered within a week after they came."""
+    late = answered - submit
+    return int(((late >= 0) & (late < 7 * 86400)).sum())
+
+
+def _seconds(frame: pl.DataFrame, name: str, pattern: str, notes: list[Note]) -> pl.Series:
+    values = frame[name]
+    if values.dtype.is_temporal():
+        return values.cast(pl.Datetime("us")).dt.timestamp("us") / 1e6
+    numbers = _number(values)
+    if values.dtype == pl.String and numbers.null_count() > len(values) // 2:
+        zone = values.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+        local = values.str.slice(0, 26).str.to_datetime(time_unit="us", strict=False)
+        both = zone.dt.timestamp("us").fill_null(local.dt.timestamp("us"))
+        return both / 1e6
+    scale = 1.0 if name == "submit_s" else _unit(name, pattern)
+    if scale is None or name.endswith("_s"):
+        middle = _median(numbers.filter(numbers.is_finite()).abs())
+        for above, epoch, unit in EPOCHS:
+            if middle > above:
+                notes.append(Note(f"{name}: taken as {unit} since 1970"))
+                return numbers * epoch
+    return numbers * (scale or 1.0)
+
+
+def _failed(frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """Whether a request failed, where a column says so."""
+    failed = pl.Series([False] * len(frame))
+    for name in frame.columns:
+        plain, values = _plain(name), frame[name]
+        if plain in FAILED and values.dtype == pl.Boolean:
+            failed |= (values == FAILED[plain]).fill_null(False)
+        elif plain in ("error", "error_message") and values.dtype == pl.String:
+            failed |= (values.str.strip_chars().str.len_chars() > 0).fill_null(False)
+        elif plain in ("status", "status_code", "http_status") and values.dtype.is_numeric():
+            failed |= (values >= 400).fill_null(False)
+    return {"failed": failed}

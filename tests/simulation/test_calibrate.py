@@ -1,0 +1,92 @@
+"""Calibration on recorded runs of a server that does what a replica does not know of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.simulation.serving.calibrate import calibrate
+from rheostat.simulation.serving.deployment import Deployment
+from rheostat.simulation.serving.replica import Replica
+from rheostat.simulation.serving.serve import serve
+from tests.simulation.noisy_server import REPLICA, Noisy, asked
+
+WITHIN = 0.05
+SERVERS = {
+    "full cache": (Noisy(replace(REPLICA, batch_cap=256, cache_tokens=30_000)), {"rate": 8.0}),
+    "far clients": (Noisy(delay_s=0.15, jitter_s=0.03), {"rate": 2.0}),
+    "a large model in bursts": (Noisy().slower(4.0), {"rate": 1.5, "bursty": True}),
+}
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_later_requests_are_answered_when_the_first_hundred_say(name):
+    server, load = SERVERS[name]
+    recorded = server.record(asked(11, **load), 11)
+    r = server.replica
+    made = calibrate(recorded, batch_cap=r.batch_cap, cache_tokens=r.cache_tokens)
+    assert made.median_error["latency"] < WITHIN
+    assert made.p90_error["latency"] < 2 * WITHIN
+    assert made.median_error["latency"] < min(b["latency"] for b in made.baselines.values())
+    assert made.notes == ()
+    if server.delay_s > 0.1:
+        assert made.replica.delay_s == pytest.approx(0.2, abs=0.05)
+        assert made.median_error["ttft"] < 0.15
+
+
+def test_a_batch_cap_that_nobody_stated_is_read_from_the_log():
+    recorded = Noisy().record(asked(12, n=250, rate=9.0), 12)
+    made = calibrate(recorded)
+    assert made.replica.batch_cap == REPLICA.batch_cap
+    assert made.median_error["latency"] < WITHIN
+    assert "--batch-cap 64 was not stated but read from all requests" in made.notes[0]
+
+
+def test_limits_that_were_never_reached_are_said_to_be_unknown():
+    recorded = Noisy().record(asked(13, n=120, rate=1.0), 13)
+    made = calibrate(recorded)
+    assert made.median_error["latency"] < WITHIN
+    assert made.replica.batch_cap == Replica.batch_cap
+    assert "batch cap and cache: not stated, and not reached in this log" in made.notes[0]
+    assert made.learned == 60
+
+
+def test_a_server_of_another_kind_is_said_not_to_be_followed():
+    """Shortest prompt first, while first come is assumed."""
+    recorded = Noisy(policy="shortest-prompt").record(asked(14, rate=14.0), 14)
+    made = calibrate(recorded, batch_cap=64, cache_tokens=400_000)
+    assert made.median_error["latency"] > WITHIN
+    assert any("whole answers are off by" in note for note in made.notes)
+    low = calibrate(recorded, batch_cap=32, cache_tokens=400_000)
+    assert "64 requests were between first and last token at once" in low.notes[0]
+
+
+def test_replicas_that_step_together_are_known_as_one():
+    server = Noisy(replicas=2, lockstep=True)
+    recorded = server.record(asked(15, n=200, rate=8.0), 15)
+    made = calibrate(recorded, batch_cap=64, cache_tokens=400_000, deployment=Deployment(2))
+    assert (made.deployment.replicas, made.replica.batch_cap) == (1, 128)
+    assert "step together" in made.notes[0]
+    assert made.median_error["latency"] < 2 * WITHIN
+
+
+def test_whole_answers_alone_are_enough_where_the_limits_are_stated():
+    recorded = Noisy().record(asked(16, n=200, rate=6.0), 16)
+    blind = recorded.select([c for c in recorded.columns if c != "start_s"])
+    made = calibrate(blind, batch_cap=64, cache_tokens=400_000)
+    assert made.median_error["latency"] < WITHIN
+    assert np.isnan(made.median_error["ttft"])
+
+
+def test_the_same_seed_finds_the_same_and_too_few_requests_are_refused():
+    recorded = serve(asked(17, n=20), "fcfs", REPLICA).requests
+    first, second = (calibrate(recorded, batch_cap=64, cache_tokens=400_000) for _ in range(2))
+    assert first == second
+    for count, said in ((19, "2 to 18 to learn"), (1, "2 to 18 to learn")):
+        with pytest.raises(DataError, match=said):
+            calibrate(recorded, count)
+    with pytest.raises(DataError, match="4 requests or more, got 0 of 1"):
+        calibrate(recorded.rows(np.arange(1)))
