@@ -170,6 +170,8 @@ TEXTS = {
     "requests.csv": REQUESTS,
     "traffic.csv": TRAFFIC,
     "recorded.csv": RECORDED,
+    "model.json": '{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, '
+    '"vocab_size": 32000, "num_attention_heads": 32, "intermediate_size": 14336}',
     "serving.toml": '[columns]\nitl_s = "itl_s"\n',
     "sum.c": '#include <stdio.h>\nint main(void) { printf("%d\\n", 1 + 1); return 0; }\n',
     "hecbench/src/loop-omp/main.c": "#include <stdio.h>\nint main(void) {\n"
@@ -352,9 +354,15 @@ CALLS: dict[str, tuple[str, str]] = {
     "budget slurm FILE": ("plan.json", "budget slurm FILE --out @folder"),
     "llm fit RUNS": ("serving.csv", "llm fit FILE"),
     "llm fit --kernels": ("", "llm fit @serving.csv --kernels FILE"),
+    "llm fit --model-config": (
+        "model.json", "llm fit @serving.csv --where app=a --model-config FILE"
+    ),
     "llm fit --map": ("serving.toml", "llm fit @serving.csv --map FILE"),
     "llm plan RUNS": ("serving.csv", "llm plan FILE --app a"),
     "llm plan --kernels": ("", "llm plan @serving.csv --app a --kernels FILE"),
+    "llm plan --model-config": (
+        "model.json", "llm plan @serving.csv --app a --model-config FILE"
+    ),
     "llm plan --map": ("serving.toml", "llm plan @serving.csv --app a --map FILE"),
     "llm plan --trace": ("traffic.csv", "llm plan @serving.csv --app a --trace FILE"),
     "llm rank REQUESTS": ("requests.csv", "llm rank FILE"),

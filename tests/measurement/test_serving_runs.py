@@ -45,11 +45,15 @@ def test_mapped_columns_are_named_where_they_are_missing_and_rows_counted(tmp_pa
     assert jobs.notes == (Note(said, (1, 2, 3, 4), 4, dropped=True),)
     refused(lambda: read_serving(file, columns={"app": "y", "tp": "z"}),
             "mapped column y is missing", "mapped column z is missing")  # fmt: skip
-    refused(lambda: read_serving(file), "no serving table: energy_per_token_j missing")
+    advice = "(name a column: --column {}=THEIRS; it has {})".format
+    refused(lambda: read_serving(file), "no table of serving runs: energy_per_token_j missing "
+            + advice("energy_per_token_j", "gpu_model, batch_cap, e, note"))  # fmt: skip
     said = "power: W of one GPU or of the deployment? state it: --unit power=W/gpu or "
     refused(lambda: read_serving(file, columns={"power": "e"}), said + "--unit power=W/deployment")
-    refused(lambda: read_serving(written(tmp_path / "u.csv", "batch_cap,power\n1,1\n")),
-            "no serving table: gpu_model missing", said + "--unit power=W/deployment")  # fmt: skip
+    silent = written(tmp_path / "u.csv", "batch_cap,power\n1,1\n")
+    refused(lambda: read_serving(silent), "no table of serving runs: gpu_model missing "
+            + advice("gpu_model", "batch_cap, power"),
+            said + "--unit power=W/deployment")  # fmt: skip
     few = written(tmp_path / "v.csv", "gpu_model,batch_cap,energy_per_token_j\nH,1,0.5\n")
     assert read_serving(few).notes == ()
 

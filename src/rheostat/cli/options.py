@@ -179,10 +179,12 @@ def load(
     *,
     knobs: Sequence[str] = (),
     units: list[str] | None = None,
+    otherwise: str = "runs",
 ) -> JobTable:
     """Read a file, or several into one table; what was odd goes to stderr.
 
-    In a table of runs, columns that ``knobs`` names stay as they are in the file.
+    In a table of runs, columns that ``knobs`` names stay as they are in the file.  ``otherwise`` is
+    the reader of tables that are of no other format.
     """
     from rheostat.cli.output import tell_notes, working
     from rheostat.measurement.read import guess_format, read
@@ -195,9 +197,16 @@ def load(
     if knobs and (form or guess_format(files[0])) == "runs":
         options["keep"] = knobs
     with working(f"reading {', '.join(map(str, files))}"):
-        jobs = together(files, lambda f: read(f, form or None, options=options))
+        jobs = together(files, lambda f: read(f, form or _format(f, otherwise), options=options))
     tell_notes(jobs.notes)
     return prepared(jobs)
+
+
+def _format(file: Path, otherwise: str) -> str:
+    from rheostat.measurement.read import guess_format
+
+    name = guess_format(file)
+    return otherwise if name == "runs" else name
 
 
 def condition(jobs: JobTable, text: str) -> tuple[str, str]:

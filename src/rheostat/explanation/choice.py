@@ -155,7 +155,7 @@ def _chart(front: Front, chosen: int | None, base: int | None) -> Chart | None:
 
 def front_facts(front: Front) -> dict[str, Any]:
     """The front as data: one entry per setting, with intervals."""
-    names = dict.fromkeys(["runtime_s", "energy_j", "power_w", *(o.name for o in front.objectives)])
+    names = dict.fromkeys([*BESIDE, *(o.name for o in front.objectives)])
     held = [q for q in names if q in front.outcome or any(q == o.name for o in front.objectives)]
     means, spans = agreeing(front, held)
     support = front.outcome.support
@@ -176,6 +176,8 @@ def front_facts(front: Front) -> dict[str, Any]:
     }
 
 
+BESIDE = ("runtime_s", "energy_j", "power_w", "ttft_s", "memory_share")
+"""Quantities that are shown where they are known, though they are no objectives."""
 STATISTIC = "means over draws; energy_j is power_w times runtime_s"
 
 

@@ -40,9 +40,12 @@ def note_rows(message: str, rows: Iterable[int], *, dropped: bool = False) -> No
 def rows_where(
     frame: pl.DataFrame, good: pl.Expr, otherwise: str
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """Rows of which ``good`` is true, and what is noted of the others; null is not true."""
+    """Rows of which ``good`` is true, and what is noted of the others; null is not true.
+
+    They are numbered by `ROW` where the frame has it.
+    """
     held = frame.select(held=good)["held"].fill_null(False)
-    gone = (~held).arg_true()
+    gone = frame[ROW].filter(~held) if ROW in frame.columns else (~held).arg_true()
     return frame.filter(held), [note_rows(otherwise, gone, dropped=True)] if len(gone) else []
 
 

@@ -209,6 +209,13 @@ def _fields(head: Head) -> set[str]:
     return set(head.types or first_record(head.start) or ()) or _names(head)
 
 
+def _cells(head: Head) -> set[str]:
+    """Names of columns, whatever separates them."""
+    first = head.lines[0].removeprefix("\ufeff") if head.types is None and head.lines else ""
+    known = set(head.types or first_record(head.start) or ())
+    return known or {c.strip().strip('"') for c in first.split(max(",;\t|", key=first.count))}
+
+
 def _table(head: Head) -> bool:
     first = head.lines[0] if head.types is None and head.lines else ""
     return head.types is not None or _records(head) or any(first.count(c) for c in ",;\t")
@@ -262,7 +269,8 @@ BUILT_IN = (
     Reader("swf", _swf, read_swf, "Standard Workload Format 2.2"),
     Reader("mlenergy", lambda h: is_mlenergy(_names(h)), read_mlenergy, "ML.ENERGY tables, CSV"),
     Reader("inferencex", _inferencex, read_inferencex, "InferenceX tables, CSV"),
-    Reader("serving", lambda h: is_serving(_names(h)), read_serving, "LLM serving runs, CSV"),
+    Reader("serving", lambda h: is_serving(_cells(h)), read_serving,
+           "LLM serving runs: CSV, parquet, JSON rows"),
     Reader("profet", lambda h: is_profet(_names(h)), read_profet, "PROFET: CNN training, CSV"),
     Reader("justus", lambda h: is_justus(_names(h)), read_justus, "Justus et al.: layers, CSV"),
     Reader("hlogencnn", lambda h: is_hlogencnn(_names(h)), read_hlogencnn,
@@ -276,6 +284,12 @@ FOREIGN = (
     (rb'\s*\{\s*"COMMAND"\s*:\s*"bjobs"', "what bjobs -json of LSF prints"),
 )
 """How files begin that look like others but are none of these."""
+INSTEAD = {
+    "units": ": --unit says per what energy and power of LLM serving runs are (--format serving)",
+    "columns": ": its columns are known; --column is for tables of runs (--format runs, serving)",
+    "map": ": its columns are known; --map is for tables of runs (--format runs, serving)",
+}
+"""What an option is for, where a reader does not take it."""
 READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}
 
 
@@ -346,7 +360,9 @@ def read(
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
-        raise DataError(name, [f"takes no option {str(error).split()[-1]}"]) from error
+        option = str(error).split()[-1].strip("'")
+        raise DataError(str(path), [f"is read as {name}, which takes no option {option!r}"
+                                    + INSTEAD.get(option, "")]) from error  # fmt: skip
 
 
 def _head(path: Path) -> Head:

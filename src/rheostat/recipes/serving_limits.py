@@ -4,7 +4,7 @@ Notation
 --------
 B  batch cap    G  GPUs    p  tokens of a prompt    c  tokens of a running request
 first token = p 2 A / (G F compute) + one step: of a request that finds a place at once
-memory = (bytes of all weights + B c cache per token) / (G bytes of a GPU)
+memory = (bytes of all weights + B cache of a request of c tokens) / (G bytes of a GPU)
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ from rheostat.prediction.serving_law.accelerators import accelerators
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import HIGHEST, NAMES, token_s
 from rheostat.prediction.serving_law.measured_range import REACH
+from rheostat.recipes.serving_model import AS_LLAMA, CacheSize
 
 TTFT, MEMORY = "ttft_s", "memory_share"
-CACHE_B = 131_072.0
-"""Bytes of cache per token of a model of 8e9 parameters with grouped heads (Llama 3.1 8B); for
-others in proportion to the root of the active parameters."""
 
 
 def with_limits(
-    front: Front, law: ServingLaw, prompt_tokens: float = 0.0, context_tokens: float = 0.0
-) -> Front:
+    front: Front, law: ServingLaw, prompt_tokens: float = 0.0, context_tokens: float = 0.0,
+    cache: CacheSize = AS_LLAMA,
+) -> Front:  # fmt: skip
     """The front with draws of the first token's time and of the memory's share.
 
     Parameters
@@ -43,15 +42,22 @@ def with_limits(
         Of a request; 0 leaves the first token out.
     context_tokens
         Prompt and answer of a running request, at most; 0 leaves the memory out.
+    cache
+        What a request keeps; noted.
     """
     at, draws = Configurations.of(front.alternatives), dict(front.outcome.draws)
+    notes = front.outcome.notes
     if prompt_tokens:
         logs = np.minimum(law.log_parameters_of(at), HIGHEST)
         compute = np.exp(logs[:, NAMES.index("compute")])
         draws[TTFT] = front.draws("itl_s") + prompt_tokens * token_s(compute, at)
     if context_tokens:
-        draws[MEMORY] = np.tile(memory_share(at, context_tokens), (len(front.draws("itl_s")), 1))
-    return replace(front, outcome=replace(front.outcome, draws=draws))
+        share = memory_share(
+            front.alternatives, cache.request_b(front.alternatives, context_tokens)
+        )
+        draws[MEMORY] = np.tile(share, (len(front.draws("itl_s")), 1))
+        notes += (cache.words(context_tokens),)
+    return replace(front, outcome=replace(front.outcome, draws=draws, notes=notes))
 
 
 def refuse_beyond_measured(
@@ -85,14 +91,8 @@ def _numbers(runs: JobTable, column: str) -> Array:
     return np.asarray(values.to_numpy(), dtype=float)
 
 
-def memory_share(at: Configurations, context_tokens: float) -> Array:
+def memory_share(settings: JobTable, request_b: Array) -> Array:
     """Share of the GPUs' memory that weights and the caches of a full batch take, (n,)."""
+    at = Configurations.of(settings)
     room_b = at.gpus * np.array([a.memory_b for a in accelerators(at.gpu.tolist())])
-    return np.asarray(
-        (at.params * at.weight_b + at.batch * context_tokens * cache_b(at.active)) / room_b
-    )
-
-
-def cache_b(active: Array) -> Array:
-    """Bytes of cache per token of models with so many active parameters."""
-    return np.asarray(CACHE_B * np.sqrt(active / 8e9))
+    return np.asarray((at.params * at.weight_b + at.batch * request_b) / room_b)

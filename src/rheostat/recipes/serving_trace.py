@@ -15,17 +15,21 @@ import numpy as np
 
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import Array
 from rheostat.errors import DataError, Infeasible
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import NAMES, step
-from rheostat.recipes.serving_limits import cache_b
+from rheostat.recipes.energylens import simple_rules
+from rheostat.recipes.serving_model import AS_LLAMA, CacheSize
 from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve
 
 USABLE = 0.9
+MOST_TOKENS = 1e12
+"""Of a cache that takes nearly nothing per token, as that of a model without attention."""
 ORDERS: Mapping[str, tuple[str, float]] = {
     "fcfs": ("fcfs", 0.0), "shortest-prompt, head start 100 s": ("shortest-prompt", 100.0),
 }  # fmt: skip
@@ -45,8 +49,14 @@ class TraceLimits:
         return float(max(0.0, most - 1.0))
 
 
-def replicas_of(law: ServingLaw, front: Front) -> list[Replica | None]:
-    """A replica of each setting; None where nothing is known of it, or weights do not fit."""
+def replicas_of(
+    law: ServingLaw, front: Front, cache: CacheSize = AS_LLAMA, lengths: Array | float = 1000.0
+) -> list[Replica | None]:
+    """A replica of each setting; None where nothing is known of it, or weights do not fit.
+
+    Its cache holds as many tokens as requests of these ``lengths`` have where it is full.
+    """
+    token_b = cache.request_b(front.alternatives, lengths) / np.mean(lengths)
     at = Configurations.of(front.alternatives)
     ones = replace(at, batch=np.ones(len(at)))
     logs = law.log_parameters_of(at)
@@ -58,7 +68,7 @@ def replicas_of(law: ServingLaw, front: Front) -> list[Replica | None]:
         gpu = accelerator(str(name))
         weights_b = at.params[i] * at.weight_b[i]
         room_b = USABLE * gpu.memory_b * at.gpus[i] - weights_b
-        tokens = int(room_b / cache_b(at.active[i]))
+        tokens = int(min(room_b / token_b[i], MOST_TOKENS))
         if not np.isfinite(itl[i]) or tokens < 1:
             made.append(None)
             continue
@@ -78,6 +88,7 @@ def replicas_of(law: ServingLaw, front: Front) -> list[Replica | None]:
 def plan_for_trace(
     law: ServingLaw, front: Front, requests: JobTable, limits: TraceLimits,
     counts: Sequence[int] = (1, 2, 4, 8), allowed: np.ndarray | None = None,
+    cache: CacheSize = AS_LLAMA,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """What each candidate makes of the trace; those that hold the limits first, by energy.
 
@@ -93,6 +104,8 @@ def plan_for_trace(
         Numbers of replicas that are tried, the fewest that hold the limits is kept.
     allowed
         Mask (n,) of settings to look at; all if None.
+    cache
+        What requests keep in memory.
 
     Returns
     -------
@@ -104,9 +117,10 @@ def plan_for_trace(
     DataError
         No setting can hold the longest request.
     """
-    longest = int((requests.numpy("prompt_tokens") + requests.numpy("output_tokens")).max())
+    lengths = requests.numpy("prompt_tokens") + requests.numpy("output_tokens")
+    longest = int(lengths.max())
     rows = []
-    for i, replica in enumerate(replicas_of(law, front)):
+    for i, replica in enumerate(replicas_of(law, front, cache, lengths)):
         if replica is None or replica.cache_tokens < longest:
             continue
         if allowed is None or allowed[i]:
@@ -148,3 +162,15 @@ def _orders(
                 break
         rows.append(row)
     return rows
+
+
+def simple_rules_on_trace(
+    front: Front, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """What each simple rule takes of the settings that were served, at its best order."""
+    served: dict[int, Mapping[str, Any]] = {}
+    for row in rows:  # best first
+        settings = range(len(front.alternatives))
+        served.setdefault(next(i for i in settings if front.setting(i) == row["setting"]), row)
+    allowed = np.isin(np.arange(len(front.alternatives)), list(served))
+    return {name: served[i] for name, i in simple_rules(front, allowed).items()}

@@ -39,6 +39,8 @@ PLAIN = {
     "edp_js": "energy-delay product",
     "itl_s": "time between tokens",
     "energy_per_token_j": "energy per token",
+    "ttft_s": "time to the first token",
+    "memory_share": "share of the GPUs' memory",
 }
 
 

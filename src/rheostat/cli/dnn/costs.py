@@ -185,10 +185,7 @@ def predict(
 
 def _load(file: Path, form: str, mapped: Path | None, column: list[str] | None) -> JobTable:
     """A table in our names, whatever theirs."""
-    from rheostat.measurement.read import guess_format
-
-    form = form or guess_format(file)
-    return o.load(file, "training" if form == "runs" else form, mapped, column)
+    return o.load(file, form, mapped, column, otherwise="training")
 
 
 def _graphs(jobs: JobTable, table: Path, folder: Path | None) -> dict[str, Graph]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import typer
 
 from rheostat.cli.llm.calibrate import calibrate
-from rheostat.cli.llm.configurations import fit, plan
 from rheostat.cli.llm.example import demo
+from rheostat.cli.llm.fit import fit
+from rheostat.cli.llm.plan import plan
 from rheostat.cli.llm.proxy import proxy
 from rheostat.cli.llm.requests import rank
 from rheostat.cli.llm.simulate import simulate

@@ -10,10 +10,10 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.measurement.checks import rows_where
+from rheostat.measurement.checks import ROW, rows_where
 from rheostat.measurement.runs.mapping import ColumnSource, load_mapping
+from rheostat.measurement.runs.reader import table_frame
 from rheostat.measurement.serving.columns import COLUMNS
-from rheostat.measurement.serving.frames import csv_frame
 from rheostat.measurement.serving.model_size import with_params
 from rheostat.measurement.serving.serving_names import in_our_names, our_names
 from rheostat.measurement.serving.stated_units import ENERGY, POWER, with_energy_per_token
@@ -61,19 +61,22 @@ def read_serving(
         The file is no CSV, a needed or mapped column is missing, or per what energy or power are
         is not said.
     """
-    frame = csv_frame(path, "table of serving runs")
+    frame, read_in = table_frame(path)
     named = load_mapping(map).columns if map else {}
     named = {**named, **{o: ColumnSource.of(o, t) for o, t in (columns or {}).items()}}
     absent = sorted({t for s in named.values() for t in s.columns} - set(frame.columns))
     if absent:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in absent])
     frame = frame.with_columns(**{ours: _mapped(source) for ours, source in named.items()})
+    theirs = [c for c in frame.columns if c != ROW]
     frame = in_our_names(frame)
     problems: list[str] = []
     frame = with_energy_per_token(frame, units or {}, problems)
     needed = NEEDED | (set() if problems else {"energy_per_token_j"})
     if missing := sorted(needed - set(frame.columns)):
-        problems.insert(0, f"no serving table: {', '.join(missing)} missing")
+        advice = f"name a column: --column {missing[0]}=THEIRS; it has {', '.join(theirs)}"
+        said = f"no table of serving runs: {', '.join(missing)} missing ({advice[:300]})"
+        problems.insert(0, said)
     if problems:
         raise DataError(str(path), problems)
     energy = pl.col("energy_per_token_j")
@@ -83,7 +86,7 @@ def read_serving(
         sized = with_params(frame)
         frame = sized if sized["params"].is_not_null().any() else frame
     kept, notes = rows_where(frame, good, "energy per token is no number above 0")
-    return table(kept, COLUMNS, notes)
+    return table(kept.drop(ROW), COLUMNS, [*read_in, *notes])
 
 
 def _mapped(source: ColumnSource) -> pl.Expr:
