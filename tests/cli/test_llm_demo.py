@@ -46,6 +46,10 @@ def test_the_configuration_taken_is_nearly_the_best_one_in_truth(folder, capsys)
         truth[tuple(row[n] for n in names)] = energy_j if itl_s <= 0.012 else float("inf")
     taken = tuple(value["choice"]["setting"][n] for n in names)
     assert truth[taken] <= 1.1 * min(truth.values())
+    same = asked(capsys, "plan", folder / "runs.csv", "--app", "m32", "--itl", "12ms",
+                 "--knob", "gpus=2,4")  # fmt: skip
+    assert same["choice"]["setting"] == value["choice"]["setting"]  # other knobs stay as offered
+    assert {row["gpus"] for row in same["front"]} == {2, 4}
     simple = pl.read_csv(folder / "runs.csv").filter(app="m32")["energy_per_token_j"]
     assert truth[taken] < 0.2 * simple.median()
 

@@ -95,14 +95,20 @@ def offered(runs: JobTable, own: JobTable) -> list[dict[str, Any]]:
 
 
 def turned(settings: Sequence[Setting], knobs: Sequence[Setting]) -> list[Setting]:
-    """Settings with other knobs: a placement stands for itself, others turn every setting.
+    """Settings with other knobs; what these do not name stays as it is offered.
+
+    A placement that is not offered is made of all that are.
 
     >>> turned([{"gpus": 1}], [{"power_cap_w": 400}, {"power_cap_w": 700}])
     [{'gpus': 1, 'power_cap_w': 400}, {'gpus': 1, 'power_cap_w': 700}]
+    >>> turned([{"gpu_model": "A100", "gpus": 1}, {"gpu_model": "H100", "gpus": 2}], [{"gpus": 2}])
+    [{'gpu_model': 'H100', 'gpus': 2}]
     """
-    if any(set(k) & set(PLACEMENT) for k in knobs):
-        return list(knobs)
-    made = [{**s, **k} for s in settings for k in knobs]
+    made = []
+    for knob in knobs:
+        place = {n: v for n, v in knob.items() if n in PLACEMENT}.items()
+        offered_there = [s for s in settings if place <= s.items()]
+        made += [{**s, **knob} for s in offered_there or settings]
     return [s for i, s in enumerate(made) if s not in made[:i]]
 
 

@@ -27,7 +27,13 @@ def plan(
     runs: Runs,
     app: Annotated[str, typer.Option(help="The language model, as RUNS names it.")],
     workload: Annotated[str, typer.Option(help="The workload, as RUNS names it.")] = "",
-    knob: o.Knobs = None,
+    knob: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What may be turned, as gpus=1,2,4 or power_cap_w=400..700/100; others stay as "
+            "models of this architecture were run. Repeatable."
+        ),
+    ] = None,
     itl: Annotated[str, typer.Option(help="Most time between tokens, as 50ms or 50ms@0.9.")] = "",
     power: Annotated[str, typer.Option(help="Most power of the deployment, as 2kW@0.9.")] = "",
     minimise: Annotated[str, typer.Option(help="energy, cost or carbon, of a token.")] = "energy",
