@@ -25,10 +25,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from rheostat.measurement.serving.recorded import read_recorded
+from rheostat.measurement.serving.recorded_requests import read_recorded
 from rheostat.simulation.serving.calibrate import calibrate
 from rheostat.simulation.serving.deployment import Deployment
-from rheostat.simulation.serving.replay import Recording
+from rheostat.simulation.serving.log_replay import Recording
 from rheostat.simulation.serving.replica import Replica
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))

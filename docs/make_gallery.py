@@ -19,11 +19,14 @@ import polars as pl
 
 from rheostat.cli import run
 from rheostat.measurement.read import read
+from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.counter_runs import write_pcm
 from rheostat.prediction.persist import save
 from rheostat.prediction.step_cost import StepCost
+from rheostat.simulation.serving.replica import Replica
+from rheostat.simulation.serving.serve import serve
 
 DOCS = Path(__file__).parent
 INTO = DOCS / "gallery"
@@ -93,6 +96,9 @@ GALLERY = (
     Entry("Orders of waiting prompts", "llm simulate llm-demo/requests.jsonl --rate 8", {
         "requests": "How many requests are answered within so many seconds, under each order.",
     }),
+    Entry("A server as it answered", "llm calibrate answered.csv", {
+        "answered": "How many requests were answered within so many seconds, and are by its model.",
+    }),
     Entry("A shared network", "network forecast run --app lammps --steps 10", {
         "network": "Iteration times, forecasts one iteration ahead, and where the load changed.",
     }),
@@ -157,10 +163,21 @@ def write_data(folder: Path) -> None:
     save(StepCost().fit(read(folder / "steps.csv", "training")), folder / "steps.rheo")
     (folder / "profiles.csv").write_text("\n".join(_profiles()) + "\n")
     run(["llm", "demo", str(folder / "llm-demo")])
+    _answered(folder / "llm-demo" / "requests.jsonl").write_csv(folder / "answered.csv")
     (folder / "run").mkdir()
     (folder / "run" / "wl.conf").write_text("4 milc 0 0\n4 lammps 0 0\n")
     (folder / "run" / "alloc.conf").write_text("0 1 2 3\n4 5 6 7\n")
     (folder / "run" / "iterations.txt").write_text("\n".join(_iterations()) + "\n")
+
+
+def _answered(trace: Path) -> pl.DataFrame:
+    """The first requests of a trace with when a server answered them, its clients' ways unequal."""
+    asked = read_traffic(trace).rows(range(300))
+    asked = asked.with_columns([], submit_s=asked.numpy("submit_s") / 8)
+    served = serve(asked, "fcfs", Replica(batch_cap=32)).requests.frame
+    way_s = pl.Series([0.002 * (k * 7 % 11) for k in range(served.height)])
+    names = ("submit_s", "prompt_tokens", "output_tokens")
+    return served.select(*names, start_s=served["start_s"] + way_s, end_s=served["end_s"] + way_s)
 
 
 def _training() -> list[str]:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.serving.recorded import read_recorded
+from rheostat.measurement.serving.recorded_requests import read_recorded
 from rheostat.measurement.serving.traffic import read_traffic
 
 REQUESTS = [(0.0, 0.25, 1.5, 100, 20), (0.5, 0.75, 2.5, 30, 5), (2.0, 2.5, 4.0, 9, 40)]

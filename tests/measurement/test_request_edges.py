@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rheostat.core.jobs import Note
-from rheostat.measurement.serving.recorded import read_recorded
+from rheostat.measurement.serving.recorded_requests import read_recorded
 from rheostat.measurement.serving.requests import LONGEST as LONGEST_PROMPT
 from rheostat.measurement.serving.requests import prompt_text, read_requests
 from rheostat.measurement.serving.traffic import read_traffic

@@ -73,7 +73,7 @@ def test_the_public_traces_are_read_whole(shared_data):
 
 
 def test_recorded_requests_are_in_order_of_time(tmp_path):
-    from rheostat.measurement.serving.recorded import read_recorded
+    from rheostat.measurement.serving.recorded_requests import read_recorded
 
     file = tmp_path / "r.jsonl"
     keys = ("queued_ts", "first_token_ts", "last_token_ts", "input_toks", "output_toks")
@@ -99,7 +99,7 @@ EDGES = {
 
 @pytest.mark.parametrize("what", EDGES)
 def test_a_recorded_request_has_lengths_and_moments_in_order(what, tmp_path):
-    from rheostat.measurement.serving.recorded import read_recorded
+    from rheostat.measurement.serving.recorded_requests import read_recorded
 
     row, kept = EDGES[what]
     head, usual = "submit_s,start_s,end_s,prompt_tokens,output_tokens\n", "1,2,3,1,1\n"

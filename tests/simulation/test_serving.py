@@ -300,7 +300,7 @@ def test_what_cannot_be_served_is_named_at_once():
 @pytest.mark.parametrize("name", ["RTX4090_Llama-3.1-8B"])
 def test_a_recorded_vllm_run_is_followed(shared_data, name):
     """The requests not learned from, within 5 % in the median: what the page says."""
-    from rheostat.measurement.serving.recorded import read_recorded
+    from rheostat.measurement.serving.recorded_requests import read_recorded
     from rheostat.simulation.serving.calibrate import calibrate
 
     file = shared_data / "llm" / "llmservingsim_vllm" / f"{name}__requests.jsonl"

@@ -12,7 +12,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.simulation.serving.calibrate import Calibration
+    from rheostat.simulation.serving.calibrate import CalibratedReplica
 
 
 def calibrate(
@@ -64,7 +64,7 @@ def calibrate(
     """
     from rheostat.cli.output import put_json, tell, tell_notes, working, write_files
     from rheostat.explanation.serving_report import calibration_report
-    from rheostat.measurement.serving.recorded import read_recorded
+    from rheostat.measurement.serving.recorded_requests import read_recorded
     from rheostat.simulation.serving.calibrate import calibrate as fit_steps
     from rheostat.simulation.serving.deployment import Deployment
 
@@ -89,7 +89,7 @@ def calibrate(
         tell(f"note: {note}")
 
 
-def _facts(result: Calibration, requests: int) -> dict[str, Any]:
+def _facts(result: CalibratedReplica, requests: int) -> dict[str, Any]:
     from rheostat.simulation.serving.replica import TIMES
 
     r, d = result.replica, result.deployment
@@ -107,7 +107,7 @@ def _facts(result: Calibration, requests: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _as_options(result: Calibration) -> str:
+def _as_options(result: CalibratedReplica) -> str:
     """What `rheostat llm simulate` takes."""
     from rheostat.simulation.serving.replica import TIMES
 
@@ -123,7 +123,7 @@ def _percent(value: float) -> str:
     return f"{'unknown' if math.isnan(value) else f'{100 * value:.1f} %':>10}"
 
 
-def _times(jobs: JobTable, result: Calibration) -> dict[str, tuple[Any, Any, Any]]:
+def _times(jobs: JobTable, result: CalibratedReplica) -> dict[str, tuple[Any, Any, Any]]:
     """Moments of submission, first and last token: as recorded, and as calibrated."""
     from rheostat.simulation.serving.serve import serve
 

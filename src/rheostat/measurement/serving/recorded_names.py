@@ -50,8 +50,8 @@ SURE_S, SURE_MS = 0.4, 1.2
 
 def is_recorded(names: Iterable[str]) -> bool:
     """Whether columns so named are requests with when they were answered."""
-    found = {ours for name in names for ours in ([name] if name in MOMENTS else _ours(name))}
-    return {"submit_s", *TOKENS} <= found and bool(found & {"end_s", "latency", "tpot"})
+    columns = {ours for name in names for ours in ([name] if name in MOMENTS else _ours(name))}
+    return {"submit_s", *TOKENS} <= columns and bool(columns & {"end_s", "latency", "tpot"})
 
 
 def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note]]:
@@ -106,13 +106,13 @@ def _ours(name: str) -> list[str]:
 
 def _columns(frame: pl.DataFrame, known: dict[str, str]) -> dict[str, str]:
     """Our names to the first of theirs; a column that has ours goes first."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for ours, pattern in known.items():
         theirs = [c for c in frame.columns if re.fullmatch(pattern + _UNIT, _plain(c))]
         exact = [c for c in frame.columns if c == ours]
         if exact or theirs:
-            found[ours] = (exact or theirs)[0]
-    return found
+            columns[ours] = (exact or theirs)[0]
+    return columns
 
 
 def _number(values: pl.Series) -> pl.Series:
@@ -129,38 +129,38 @@ def _durations(
     frame: pl.DataFrame, output: pl.Series | None, path: Path, notes: list[Note]
 ) -> dict[str, pl.Series]:
     """Seconds; those whose names say no unit have one unit together."""
-    found = _columns(frame, DURATIONS)
-    units = {ours: _unit(theirs, DURATIONS[ours]) for ours, theirs in found.items()}
+    columns = _columns(frame, DURATIONS)
+    units = {ours: _unit(theirs, DURATIONS[ours]) for ours, theirs in columns.items()}
     unsaid = [ours for ours, unit in units.items() if unit is None]
     if unsaid:
-        scale = _guessed(frame, found, unsaid, output, path)
+        scale = _guessed(frame, columns, unsaid, output, path)
         if scale != 1.0:
-            names = ", ".join(found[o] for o in unsaid)
+            names = ", ".join(columns[o] for o in unsaid)
             notes.append(Note(f"{names}: taken as ms, since as s a token would take minutes"))
         units |= dict.fromkeys(unsaid, scale)
-    return {o: _number(frame[t]) * units[o] for o, t in found.items()}
+    return {o: _number(frame[t]) * units[o] for o, t in columns.items()}
 
 
 def _guessed(
-    frame: pl.DataFrame, found: dict[str, str], unsaid: list[str], output: pl.Series | None,
+    frame: pl.DataFrame, columns: dict[str, str], unsaid: list[str], output: pl.Series | None,
     path: Path,
 ) -> float:  # fmt: skip
     """Seconds of a unit that is not said, from what a token takes in it."""
     name = next((o for o in ("latency", "tpot") if o in unsaid), None)
     if name is None:
-        return _beside(frame, found, path)
-    values = _number(frame[found[name]])
+        return _beside(frame, columns, path)
+    values = _number(frame[columns[name]])
     per = output.clip(1) if name == "latency" and output is not None else 1.0
     each = (values / per).drop_nulls().drop_nans()
     middle = _median(each.filter(each > 0))
     if SURE_S <= middle <= SURE_MS:
-        raise DataError(str(path), [_asked(found[name])])
+        raise DataError(str(path), [_asked(columns[name])])
     return 1e-3 if middle > SURE_MS else 1.0
 
 
-def _beside(frame: pl.DataFrame, found: dict[str, str], path: Path) -> float:
+def _beside(frame: pl.DataFrame, columns: dict[str, str], path: Path) -> float:
     """Seconds of the unit of first tokens alone: as ms they would be later than the last one."""
-    theirs, whole = found["ttft"], found.get("latency")
+    theirs, whole = columns["ttft"], columns.get("latency")
     first = _median(_number(frame[theirs]))
     if whole is None:
         if first >= SURE_S:

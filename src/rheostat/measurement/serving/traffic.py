@@ -17,7 +17,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of
-from rheostat.measurement.serving.recorded import is_record, read_recorded
+from rheostat.measurement.serving.recorded_requests import is_record, read_recorded
 from rheostat.measurement.serving.requests import COLUMNS, is_requests, read_requests
 
 WHAT = "trace of requests"

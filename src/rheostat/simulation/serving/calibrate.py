@@ -17,7 +17,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.log_limits import Limits, read_limits
-from rheostat.simulation.serving.replay import NAMES, Recording, Rows, fitted
+from rheostat.simulation.serving.log_replay import NAMES, Recording, Rows, fitted
 from rheostat.simulation.serving.replica import Array, Replica
 
 LEARN = 100
@@ -26,7 +26,7 @@ WRONG, WORSE = 0.05, 1.5
 
 
 @dataclass(frozen=True)
-class Calibration:
+class CalibratedReplica:
     """A replica whose steps take what the recorded server's took, and how far off it is.
 
     Parameters
@@ -59,7 +59,7 @@ def calibrate(
     recorded: JobTable, learn: int | None = None, *, batch_cap: int | None = None,
     cache_tokens: int | None = None, chunk: int = Replica.chunk,
     deployment: Deployment | None = None, seed: int = 0,
-) -> Calibration:  # fmt: skip
+) -> CalibratedReplica:  # fmt: skip
     """Step times under which the first of ``recorded`` are answered when they were.
 
     Parameters
@@ -81,7 +81,7 @@ def calibrate(
 
     Returns
     -------
-    Calibration
+    CalibratedReplica
 
     Raises
     ------
@@ -99,7 +99,7 @@ def calibrate(
     replica, place = _learned(log, known, limits.replica(chunk), place, seed)
     played = log.played(replica, place)
     rest = np.arange(count, len(log))
-    result = Calibration(
+    result = CalibratedReplica(
         replica, place, count, errors(log, played, known), errors(log, played, rest),
         errors(log, played, rest, 0.9),
         {name: errors(log, guess, rest) for name, guess in _baselines(log, known).items()},
@@ -112,12 +112,12 @@ def errors(
     log: Recording, guess: Mapping[str, Array], rows: Rows, share: float = 0.5
 ) -> dict[str, float]:
     """Quantile of the relative errors of these rows, by what was measured; NaN where it was not."""
-    found = {}
+    made = {}
     for name in NAMES:
         off = np.abs(guess[name] / log.measured[name] - 1.0)[rows]
         off = off[np.isfinite(off)]
-        found[name] = float(np.quantile(off, share)) if len(off) else float("nan")
-    return found
+        made[name] = float(np.quantile(off, share)) if len(off) else float("nan")
+    return made
 
 
 def _learned(
@@ -161,7 +161,7 @@ def _baselines(log: Recording, known: Rows) -> dict[str, dict[str, Array]]:
     return {"median": constant, "tokens": line}
 
 
-def _verdict(result: Calibration) -> list[str]:
+def _verdict(result: CalibratedReplica) -> list[str]:
     """What the requests that were not learned from say against it."""
     off, seen = result.median_error["latency"], result.learned_error["latency"]
     notes = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rheostat.simulation.serving.deployment import Deployment
-from rheostat.simulation.serving.replay import Recording, Rows, fitted, misfit
+from rheostat.simulation.serving.log_replay import Recording, Rows, fitted, misfit
 from rheostat.simulation.serving.replica import Replica
 
 QUICK = 25  # generations of a search for step times

@@ -188,16 +188,16 @@ def _ms(given: Any) -> float | None:
 
 def _documents(path: Path) -> list[Any]:
     """JSON documents one after another, with or without line ends."""
-    decoder, found, at = json.JSONDecoder(), [], 0
+    decoder, documents, at = json.JSONDecoder(), [], 0
     try:
         text = path.read_bytes().decode().strip()
         while at < len(text):
             document, end = decoder.raw_decode(text, at)
-            found.append(document)
+            documents.append(document)
             while end < len(text) and text[end].isspace():
                 end += 1
             at = end
     except (ValueError, RecursionError) as error:
         said = f"expected a {WHAT}, got {describe_file(path)}: {error}"
         raise FileKindError(str(path), [said[:300]]) from error
-    return found
+    return documents
