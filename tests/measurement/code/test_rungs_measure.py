@@ -56,6 +56,19 @@ def test_work_is_counted_without_that_of_an_empty_program(case, tools, box):
         "data_reference_ratio"] == 0.0  # fmt: skip
 
 
+def test_an_original_in_cuda_run_by_the_cpu_has_no_least_work(case, tools, box):
+    tools.update({"g++", "clang++"})
+    case.reference.original = program("original", "cuda", "cu")
+    box.says["empty", "run work"] = counted(0)
+    box.says["candidate", "run work"] = counted(100_000)
+    few = replace(case, options=RungOptions(least_work=0.5))
+    box.says["original", "run work"] = counted(400_000)
+    lacks(lambda: rungs_measure.work(few), rungs_measure.EMULATED)
+    case.reference._counted.clear()
+    box.says["original", "run work"] = counted(190_000)
+    assert rungs_measure.work(few).state == PASSED
+
+
 def test_work_that_cannot_be_counted_is_said(case, tools, box):
     box.says["original", "run work"] = done("nothing")
     lacks(lambda: rungs_measure.work(case), "cachegrind printed no counts")

@@ -98,6 +98,11 @@ class Case:
         return self.candidate.language == "cuda" and not self.bench.gpu
 
     @property
+    def original_on_host(self) -> bool:
+        """The same of the original."""
+        return self.original.language == "cuda" and not self.bench.gpu
+
+    @property
     def cannot_run(self) -> str:
         """Why the candidate cannot be run here; empty if it can."""
         if not self.on_host:

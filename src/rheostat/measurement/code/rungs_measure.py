@@ -32,6 +32,7 @@ SPARE_S = 0.05
 """A start in the sandbox takes about this long and differs by as much."""
 
 LEAST_INSTRUCTIONS = 20_000
+EMULATED = "most instructions of the original are those of the GPU's threads on a CPU"
 QUICK_S = 0.05
 """CPU seconds of a run that is counted: fifty times as long under the tool."""
 METERED_S = 2.0
@@ -60,6 +61,7 @@ def work(case: Case) -> Evidence:
         "data_reference_ratio": theirs.data_references / max(ours.data_references, 1.0),
     }  # fmt: skip
     if share < case.options.least_work:
+        case.need(EMULATED if case.original_on_host and not case.on_host else "")
         message = (f"executes {share:.2g} times the original's instructions with "
                    f"{expected.given.words}: work is left out")  # fmt: skip
         return case.failed("work", [case.finding("work", message)], **numbers)
