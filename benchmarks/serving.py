@@ -113,7 +113,8 @@ def speed(jobs: JobTable, times: int) -> float:
     never = np.full(len(when), np.inf)
     began = time.process_time()
     run(when, prompt, output, np.zeros_like(prompt), True, when, r.batch_cap, r.cache_tokens,
-        r.chunk, r.base_s, r.request_s, r.context_s, r.prefill_s, np.inf, False, never)  # fmt: skip
+        r.chunk, r.base_s, r.request_s, r.context_s, r.prefill_s, np.inf, False, never,
+        never)  # fmt: skip
     return len(when) / (time.process_time() - began)
 
 

@@ -51,22 +51,23 @@ def test_the_next_is_the_one_that_the_simulator_takes(plain, seed, bound_s):
     places = filled(line, clock, costs.tolist(), gaps.tolist())
     scaled = SLOWER * costs
     latest = latest_begin(np.cumsum(gaps), bound_s, costs)
-    ahead, given_up, lost = plain.tree(latest), np.zeros(n, np.bool_), 0
+    due = np.cumsum(gaps) + bound_s
+    ahead, late, answered_late = plain.tree(latest), np.zeros(n, np.bool_), 0
     for row in range(n):
         plain.wait(ahead, row, scaled, latest)
     waiting = set(range(n))
     while waiting:
-        cheapest = min(waiting, key=lambda i: (scaled[i], given_up[i], latest[i], i))
-        allowed = GIVEN_UP * n - lost
-        row, more = plain.next_row(
-            ahead, cheapest, scaled, clock[0], given_up, allowed, scaled.max()
-        )
-        lost += more
+        cheapest = min(waiting, key=lambda i: (scaled[i], late[i], latest[i], i))
+        allowed = GIVEN_UP * n - late.sum() - answered_late
+        row, _ = plain.next_row(ahead, cheapest, scaled, clock[0], late, allowed, scaled.max())
         plain.leave(ahead, row, scaled)
-        lost -= given_up[row] and clock[0] <= latest[row]
+        late[row] = False
         waiting.discard(row)
-        assert costs[places.index(line.pop())] == costs[row]
+        place = line.pop()
+        assert costs[places.index(place)] == costs[row]
         clock[0] += costs[row]
+        answered_late += clock[0] > due[row]
+        line.ended(place, costs[row], answered=True)
     assert line.pop() is None
 
 
@@ -91,7 +92,8 @@ def test_two_thousand_requests_keep_a_bound_that_cost_alone_would_break():
                 now = comes[i]
                 continue
             now += costs[at[place]]
-            line.ended(costs[at[place]], costs[at[place]])
+            clock[0] = now
+            line.ended(place, costs[at[place]], answered=True)
             waits.append(now - comes[at[place]])
         late[name], mean[name] = np.mean(np.array(waits) > 700.0), np.mean(waits)
     assert late["cost"] > 0.02
@@ -103,11 +105,28 @@ def test_two_thousand_requests_keep_a_bound_that_cost_alone_would_break():
     assert mean["cost"] < mean["bound"] < 0.6 * fcfs[1] / len(costs)
 
 
+@pytest.mark.parametrize(("took_s", "first"), [(1.0, 1.0), (11.0, 8.0)])
+def test_an_answer_that_was_late_uses_up_what_may_be_late(took_s, first):
+    """Of 8, 6 and 1 s only two can be in time: 8 is given up, unless no more may be late."""
+    clock = [0.0]
+    line = BoundLine(1, 1, 10.0, clock=lambda: clock[0])
+    filled(line, clock, [1.0], [0.0])
+    place = line.pop()
+    clock[0] = took_s
+    line.ended(place, 1.0, answered=True)
+    costs = [8.0, 6.0, 1.0]
+    places = filled(line, clock, costs, [0.0] * 3)
+    assert costs[places.index(line.pop())] == first
+    line.drop(places[0])
+    assert places[0] not in line._cost_due
+
+
 def test_places_are_held_longer_than_costs_say_and_the_line_learns_it():
     clock = [0.0]
     line = BoundLine(1, 1, 10.0, clock=lambda: clock[0])
     for _ in range(500):
-        line.ended(1.0, 4.0)
+        filled(line, clock, [1.0], [0.0])
+        line.ended(line.pop(), 4.0, answered=True)
     filled(line, clock, [2.0, 1.0], [0.0, 0.0])
     assert line._latest == pytest.approx([9.9 - 2 * 4.0, 9.9 - 4.0], rel=1e-4)
 

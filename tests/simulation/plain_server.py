@@ -9,7 +9,7 @@ from itertools import takewhile
 import numpy as np
 
 from rheostat import table
-from rheostat.decision.serving.waiting_line import COSTLY, GIVEN_UP
+from rheostat.decision.serving.waiting_line import GIVEN_UP
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.routing import BLOCK
 
@@ -27,6 +27,7 @@ def plain(  # noqa: PLR0912, PLR0917
     patience=math.inf,
     by_ratio=False,
     latest=None,
+    due=None,
     keeps=True,
 ):
     """One step at a time, lists searched anew each time; as the engine's page says."""
@@ -34,14 +35,17 @@ def plain(  # noqa: PLR0912, PLR0917
     now, waiting, line, running = 0.0, [], [], []
     left, first, end = list(output), {}, {}
     todo, coming, n = {}, 0, len(submit)
-    given_up, lost, costliest = set(), 0, []
+    late, costliest = set(), []
     has = lambda i: prompt[i] + output[i] - left[i]  # noqa: E731
 
-    def in_time(begin_s, lost):
-        """The cheapest that makes nobody late; how many are given up."""
+    def mark(i, is_late):
+        (late.add if is_late else late.discard)(i)
+
+    def in_time(begin_s):
+        """The cheapest that makes nobody late; others may be given up for it."""
         head = cheapest = min(waiting, key=lambda i: (key[i], i))
         while True:
-            order = sorted(set(waiting) - given_up, key=lambda i: (latest[i], i))
+            order = sorted(set(waiting) - late, key=lambda i: (latest[i], i))
             before, ahead = 0.0, []
             for i in order:
                 ahead.append(i)
@@ -49,13 +53,13 @@ def plain(  # noqa: PLR0912, PLR0917
                     break
                 before += key[i]
             else:
-                return head, lost
-            if head not in given_up and order.index(head) < len(ahead):
-                return head, lost
+                return head
+            if head not in late and order.index(head) < len(ahead):
+                return head
             dear = max(ahead, key=key.__getitem__)
-            if lost < GIVEN_UP * coming and key[dear] >= min(costliest)[0]:
-                given_up.add(dear)
-                lost, head = lost + 1, cheapest
+            if len(late) < GIVEN_UP * coming and key[dear] >= min(costliest)[0]:
+                late.add(dear)
+                head = cheapest
             else:
                 head = min(ahead, key=key.__getitem__)
 
@@ -63,24 +67,23 @@ def plain(  # noqa: PLR0912, PLR0917
         while coming < n and submit[coming] <= now:
             waiting.append(coming)
             costliest.append((key[coming], coming))
-            if len(costliest) > 1 + COSTLY * coming:
+            if len(costliest) > 1 + GIVEN_UP * coming:
                 costliest.remove(min(costliest))
             coming += 1
         while waiting and len(running) + len(line) < r.batch_cap:
+            if sum(todo[i] for i in line) >= r.chunk:
+                break
             head = min(waiting, key=lambda i: (key[i], i))
             if by_ratio:
                 head = max(waiting, key=lambda i: ((now - submit[i]) / key[i], -i))
             elif latest is not None:
-                full = r.base_s + r.request_s * len(running) + r.prefill_s * r.chunk
-                full += r.context_s * sum(map(has, running))
-                begin_s = now + full * sum(map(has, line)) / r.chunk
-                head, lost = in_time(begin_s, lost)
+                head = in_time(now)
             elif now - submit[min(waiting)] > patience:
                 head = min(waiting)
             held = sum(has(i) for i in running) + sum(has(i) for i in line) + len(running)
             if held + has(head) > r.cache_tokens and running + line:
                 break
-            lost -= head in given_up and begin_s <= latest[head]
+            mark(head, latest is not None and now > latest[head])
             waiting.remove(head)
             line.append(head)
             todo[head] = has(head) - known[head]
@@ -107,12 +110,14 @@ def plain(  # noqa: PLR0912, PLR0917
         for i in [i for i in running if left[i] == 0]:
             running.remove(i)
             end[i] = now
+            mark(i, due is not None and now > due[i])
         while line and todo[line[0]] == 0:
             i = line.pop(0)
             left[i] -= 1
             first.setdefault(i, now)
             if left[i] == 0:
                 end[i] = now
+                mark(i, due is not None and now > due[i])
             else:
                 running.append(i)
     return np.array([first[i] for i in range(n)]), np.array([end[i] for i in range(n)])

@@ -56,13 +56,14 @@ def test_orders_that_change_while_requests_wait_and_known_prefixes(
     by_ratio = by_ratio and bound is None
     patience = math.inf if by_ratio or bound is not None else patience
     latest = None if bound is None else submit + bound - prompt
+    due = None if bound is None else submit + bound
     first, end = plain(submit, prompt.astype(int), output.astype(int), key, r, known, patience,
-                       by_ratio, latest, keeps)  # fmt: skip
+                       by_ratio, latest, due, keeps)  # fmt: skip
     whole = (a.astype(np.int64) for a in (prompt, output, known))
     steps = (r.base_s, r.request_s, r.context_s, r.prefill_s)
     made = run(
         submit, *whole, keeps, key, r.batch_cap, r.cache_tokens, r.chunk, *steps, patience,
-        by_ratio, np.full(len(key), np.inf) if latest is None else latest,
+        by_ratio, *(np.full(len(key), np.inf) if t is None else t for t in (latest, due)),
     )  # fmt: skip
     assert made[0] == pytest.approx(first, rel=1e-12)
     assert made[1] == pytest.approx(end, rel=1e-12)
@@ -253,15 +254,15 @@ def test_in_overload_cost_beats_first_come_and_ageing_bounds_the_longest_wait():
 def test_a_bound_is_held_by_99_of_100_where_cost_alone_would_break_it():
     rng = np.random.default_rng(4)
     n = 4000
-    asked = table({"submit_s": np.cumsum(rng.exponential(0.042, n)),
+    asked = table({"submit_s": np.cumsum(rng.exponential(0.040, n)),
                    "prompt_tokens": np.ceil(rng.lognormal(6.5, 1.0, n)),
                    "output_tokens": rng.integers(20, 200, n)})  # fmt: skip
     r = Replica(batch_cap=64)
     fcfs, cost = serve(asked, "fcfs", r).summary(), serve(asked, "cost-oracle", r).summary()
     bound = 1.2 * fcfs["p99_s"]
-    assert cost["p99_s"] > 1.2 * bound
+    assert cost["p99_s"] > 2 * bound
     held = serve(asked, "cost-oracle", r, within_s=bound).summary()
-    assert held["p99_s"] <= 1.02 * bound
+    assert held["p99_s"] <= bound
     assert cost["mean_latency_s"] < held["mean_latency_s"] < 0.75 * fcfs["mean_latency_s"]
     loose = serve(asked, "cost-oracle", r, within_s=1e9).requests.numpy("end_s")
     assert loose.tolist() == serve(asked, "cost-oracle", r).requests.numpy("end_s").tolist()
@@ -326,5 +327,6 @@ def test_below_saturation_no_order_is_more_than_one_percent_worse(shared_data, t
             ("cost-oracle", {"head_start_s": 100.0}), ("cost-oracle", {"ageing": 1e-4}),
             ("cost-oracle", {"patience_s": 60.0}), ("cost-oracle", {"within_s": bound}),
             ("shortest-prompt", {"within_s": bound}))]  # fmt: skip
-        assert first["queued_share"] < 0.05
+        asked_s = Replica().cost_s(asked.numpy("prompt_tokens"), asked.numpy("output_tokens"))
+        assert asked_s.sum() < 0.8 * np.ptp(asked.numpy("submit_s"))
         assert max(every) < 1.0002 * first["mean_latency_s"]

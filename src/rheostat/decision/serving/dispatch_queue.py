@@ -47,11 +47,13 @@ class DispatchQueue:
     @asynccontextmanager
     async def place(self, key: float) -> AsyncIterator[int]:
         """Wait for a place; the number of the server."""
-        server, began = await self._given(key), monotonic()
+        future = await self._given(key)
+        server, began, answered = future.result(), monotonic(), False
         try:
             yield server
-            self._line.ended(key, monotonic() - began)
+            answered = True
         finally:
+            self._line.ended(future, monotonic() - began, answered=answered)
             self._leave(server)
 
     def rest(self, server: int, seconds: float) -> None:
@@ -63,7 +65,7 @@ class DispatchQueue:
         now = monotonic()
         return [s for s, until in enumerate(self._resting) if until <= now]
 
-    async def _given(self, key: float) -> int:
+    async def _given(self, key: float) -> asyncio.Future[int]:
         if self.waiting >= self.most_waiting and self._free() is None:
             raise QueueFullError
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -71,14 +73,16 @@ class DispatchQueue:
         self.waiting += 1
         self._next()
         try:
-            return await future
+            await future
         except asyncio.CancelledError:
             if future.cancelled():
                 self.waiting -= 1
                 self._line.drop(future)
             else:  # the place came in the same moment
+                self._line.ended(future, 0.0, answered=False)
                 self._leave(future.result())
             raise
+        return future
 
     def _leave(self, server: int) -> None:
         self.running[server] -= 1

@@ -19,10 +19,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-GIVEN_UP = 0.008
-"""Of all that came, may be given up; with those a little late it stays below one in a hundred."""
-COSTLY = 0.02
-"""Of all that came; the costliest ones, who may be given up."""
+GIVEN_UP = 0.009
+"""Of all that came, may be late, and only as many of the costliest are given up; what is kept back
+of one in a hundred is for those that no estimate sees."""
 SLOWER = 1.2
 """Than costs have it, servers may work off what waits."""
 SPARE = 0.01
@@ -72,8 +71,8 @@ class WaitingLine(Protocol):
     def drop(self, place: Future[int]) -> None:
         """It waits no more."""
 
-    def ended(self, key: float, held_s: float) -> None:
-        """A request was answered that held its place so long."""
+    def ended(self, place: Future[int], held_s: float, *, answered: bool) -> None:
+        """A request gives its place back that it held so long, answered or broken off."""
 
 
 class KeyLine:
@@ -111,8 +110,8 @@ class KeyLine:
             heapq.heapify(self._heap)
             self._left = 0
 
-    def ended(self, key: float, held_s: float) -> None:
-        """Keys need not be learned."""
+    def ended(self, place: Future[int], held_s: float, *, answered: bool) -> None:
+        """Nothing is learned."""
 
 
 class BoundLine:
@@ -141,9 +140,11 @@ class BoundLine:
         self._latest: list[float] = []
         self._cost: list[float] = []
         self._place: list[Future[int]] = []
-        self._given_up: list[tuple[float, int, float, Future[int]]] = []
+        self._given_up: list[tuple[float, float, int, Future[int]]] = []
         self._costliest: list[float] = []
-        self._came = self._lost = 0
+        self._cost_due: dict[Future[int], tuple[float, float]] = {}  # until they end
+        self._late: set[Future[int]] = set()  # given up, or begun too late
+        self._came = self._answered_late = 0
         self._free_s = -np.inf
         self._newest: deque[float] = deque()
         self._sorted: list[float] = []
@@ -158,8 +159,9 @@ class BoundLine:
         self._latest.insert(at, latest)
         self._cost.insert(at, key)
         self._place.insert(at, place)
+        self._cost_due[place] = key, now + bound_s
         heapq.heappush(self._costliest, key)
-        if len(self._costliest) > 1 + COSTLY * self._came:
+        if len(self._costliest) > 1 + GIVEN_UP * self._came:
             heapq.heappop(self._costliest)
         self._came += 1
 
@@ -199,21 +201,26 @@ class BoundLine:
             self._give_up(dear)
 
     def _may_give_up(self, row: int) -> bool:
-        return self._lost < GIVEN_UP * self._came and self._cost[row] >= self._costliest[0]
+        late = len(self._late) + self._answered_late
+        return late < GIVEN_UP * self._came and self._cost[row] >= self._costliest[0]
 
     def _give_up(self, row: int) -> None:
-        self._lost += 1
-        entry = (self._cost[row], self._lost, self._latest[row], self._place[row])
+        place = self._place[row]
+        self._late.add(place)
+        entry = (self._cost[row], self._latest[row], id(place), place)
         heapq.heappush(self._given_up, entry)
         self._forget(row)
 
     def _taken(self, row: int, now: float) -> Future[int]:
         if row < 0:
-            _, _, latest, place = heapq.heappop(self._given_up)
-            self._lost -= now <= latest
-            return place
-        place = self._place[row]
-        self._forget(row)
+            _, latest, _, place = heapq.heappop(self._given_up)
+        else:
+            latest, place = self._latest[row], self._place[row]
+            self._forget(row)
+        if now > latest:
+            self._late.add(place)
+        else:
+            self._late.discard(place)
         return place
 
     def _forget(self, row: int) -> None:
@@ -226,8 +233,15 @@ class BoundLine:
             self._forget(self._place.index(place))
         self._given_up = [entry for entry in self._given_up if entry[3] is not place]
         heapq.heapify(self._given_up)
+        self._late.discard(place)
+        del self._cost_due[place]
 
-    def ended(self, key: float, held_s: float) -> None:
+    def ended(self, place: Future[int], held_s: float, *, answered: bool) -> None:
         """Learn how long a place is held per second of cost, the newest answers most."""
+        cost, due = self._cost_due.pop(place)
+        self._late.discard(place)
+        if not answered:
+            return
+        self._answered_late += self._clock() > due
         self._held_s = FORGET * self._held_s + held_s
-        self._served_s = FORGET * self._served_s + key
+        self._served_s = FORGET * self._served_s + cost

@@ -2,9 +2,11 @@
 
 Every step gives each running request one token and prefills up to ``chunk`` tokens of admitted
 ones.  A prompt's last prefilled token gives the first token of its answer.  Requests are admitted
-in the order of their keys while there is room in the batch and in the cache; the one at the head
-waits for room and nobody passes it.  Where the cache is full the running request with the largest
-key is put back; its cache is made anew when it is admitted again, the tokens it has stay.
+in the order of their keys while there is room in the batch, in the cache, and in what the next step
+prefills (as in vLLM: who would only stand in line for its prefill waits, and may be overtaken); the
+one at the head waits for room and nobody passes it.  Where the cache is full the running request
+with the largest key is put back; its cache is made anew when it is admitted again, the tokens it
+has stay.
 
 Notation
 --------
@@ -26,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.decision.serving.waiting_line import COSTLY, GIVEN_UP
+from rheostat.decision.serving.waiting_line import GIVEN_UP
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.serving.deadlines import leave, next_row, tree, wait
 from rheostat.simulation.serving.highest_ratio import highest_ratio, place, tournament
@@ -82,17 +84,25 @@ def _until(gap_s: float, pace_s: float, growth_s: float) -> float:
     return max(1.0, k)
 
 
+@borrowed
+def _now_late(late: Any, row: int, is_late: bool) -> int:
+    """Mark whether a request is late; how many more are so."""
+    more = int(is_late) - int(late[row])
+    late[row] = is_late
+    return more
+
+
 @compiled
 def run(
     submit_s: Any, prompt: Any, output: Any, known: Any, keeps: bool, key: Any, batch_cap: int,
     cache_tokens: int, chunk: int, base_s: float, request_s: float, context_s: float,
-    prefill_s: float, patience_s: float, by_ratio: bool, latest_s: Any,
+    prefill_s: float, patience_s: float, by_ratio: bool, latest_s: Any, due_s: Any,
 ) -> Any:  # fmt: skip
     """First token and end of every request (s), seconds busy, with a queue, and returns.
 
     ``known`` are tokens of each prompt whose cache need not be computed, nor again when the request
     was put back if ``keeps``; ``key`` is the cost in seconds where there are latest moments to
-    begin, and where the highest ratio goes first.
+    begin, and where the highest ratio goes first; ``due_s`` is when answers have to be there.
     """
     n = len(submit_s)
     first, end = np.full(n, np.nan), np.full(n, np.nan)
@@ -102,13 +112,14 @@ def run(
     bounded = bool((latest_s < np.inf).any())
     ahead = tree(latest_s if bounded else latest_s[:1])
     ratios = tournament(n if by_ratio else 1)
-    given_up, lost, begin_s = np.zeros(n, np.bool_), 0, 0.0
+    late, lost = np.zeros(n, np.bool_), 0  # given up, begun too late, or answered too late
     top_key, top_row, tops = np.empty(n + 1), np.empty(n + 1, np.int64), 0  # the costliest
     queued, oldest = 0, 0  # those that wait; none before this one does
     next_until = np.inf  # nobody else is next before, unless somebody comes or goes
     over_key, over_row, ending = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int64), 0
     line, line_from, line_to = np.empty(batch_cap, np.int64), 0, 0  # prefilled in this order
     now, step, coming, running, cached, filled = 0.0, 0, 0, 0, 0, 0
+    unfilled = 0  # tokens of the line that are not prefilled yet
     busy_s, queued_s, returned, done = 0.0, 0.0, 0, 0
     while done < n:
         while coming < n and submit_s[coming] <= now:
@@ -119,12 +130,12 @@ def run(
             if bounded:
                 wait(ahead, coming, key, latest_s)
                 tops = _push(top_key, top_row, tops, key[coming], coming)
-                if tops > 1 + COSTLY * coming:
+                if tops > 1 + GIVEN_UP * coming:
                     tops = _pop(top_key, top_row, tops)
             queued += 1
             coming += 1
         prefilling = line_to - line_from
-        while queued > 0 and running + prefilling < batch_cap:
+        while queued > 0 and running + prefilling < batch_cap and unfilled < chunk:
             while state[wait_row[0]] != WAITING:
                 waiting = _pop(wait_key, wait_row, waiting)
             while state[oldest] != WAITING:
@@ -134,10 +145,8 @@ def run(
                 row = highest_ratio(ratios, now, submit_s, key)
                 next_until = ratios[1][1]
             elif bounded:
-                step_s = base_s + request_s * running + context_s * cached + prefill_s * chunk
-                begin_s = now + step_s * filled / chunk
                 allowed = GIVEN_UP * coming - lost
-                row, more = next_row(ahead, row, key, begin_s, given_up, allowed, top_key[0])
+                row, more = next_row(ahead, row, key, now, late, allowed, top_key[0])
                 lost += more
                 next_until = now
             elif now - submit_s[oldest] > patience_s:
@@ -153,10 +162,11 @@ def run(
                 place(ratios, row, -1, now, submit_s, key)
             if bounded:
                 leave(ahead, row, key)
-                lost -= given_up[row] and begin_s <= latest_s[row]
+                lost += _now_late(late, row, now > latest_s[row])
             queued -= 1
             state[row], todo[row] = PREFILLING, need - known[row]
             filled += need
+            unfilled += todo[row]
             line[line_to % batch_cap] = row
             line_to += 1
             prefilling += 1
@@ -185,7 +195,7 @@ def run(
             oldest = min(oldest, worst)
             if by_ratio:
                 place(ratios, worst, worst, now, submit_s, key)
-            if bounded and not given_up[worst]:
+            if bounded and not late[worst]:
                 wait(ahead, worst, key, latest_s)
             if waiting >= 2 * n:  # entries of those that were taken out of turn
                 waiting = _waiting_alone(wait_key, wait_row, waiting, state)
@@ -214,6 +224,7 @@ def run(
                 budget -= part
                 at += 1
             took_s = pace_s + prefill_s * (chunk - budget)
+            unfilled -= chunk - budget
         now += took_s
         busy_s += took_s
         queued_s += took_s if queued > 0 else 0.0
@@ -223,6 +234,7 @@ def run(
             row = over_row[0]
             if state[row] == RUNNING and last_step[row] == over_key[0]:
                 state[row], end[row] = DONE, now
+                lost += _now_late(late, row, now > due_s[row])
                 cached -= prompt[row] + output[row]
                 running -= 1
                 done += 1
@@ -237,6 +249,7 @@ def run(
                 first[row] = now
             if left[row] <= 0:
                 state[row], end[row] = DONE, now
+                lost += _now_late(late, row, now > due_s[row])
                 done += 1
                 continue
             state[row] = RUNNING

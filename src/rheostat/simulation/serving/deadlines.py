@@ -4,9 +4,10 @@ The cheapest of those that wait goes first as long as, by what all of them cost,
 would begin too late for it; else the cheapest of those that must begin no later than the first one
 that would.  The bound is as long for all, so that hardly anyone who comes later has to begin
 before those that wait, and nothing need be known of the future.  ``GIVEN_UP`` of all that came may
-be given up: they have no deadline any more and go by cost alone.  It is the costliest one that
-stands before a deadline which others would have to make way for (as Moore and Hodgson do for the
-fewest late jobs), if it is one of the costliest of all that came.  The proxy keeps the same rule in
+be late: given up, begun too late, or, once that is known, answered too late.  Who is given up has
+no deadline any more and goes by cost alone.  It is the costliest one that stands before a deadline
+which others would have to make way for (as Moore and Hodgson do for the fewest late jobs), if it is
+among as many of the costliest of all that came.  The proxy keeps the same rule in
 lists (`rheostat.decision.serving.waiting_line.BoundLine`).
 
 Notation
@@ -110,23 +111,23 @@ def _until(tree: Any, i: int, cost: Any, dearest: bool) -> int:
 
 @borrowed
 def next_row(
-    tree: Any, cheapest: int, cost: Any, begin_s: float, given_up: Any, allowed: float,
-    costly: float,
+    tree: Any, cheapest: int, cost: Any, begin_s: float, late: Any, allowed: float, costly: float,
 ) -> Any:  # fmt: skip
     """The request to admit, and how many were given up for it.
 
-    ``cheapest`` is the one of all that wait, given up or not; who is admitted now begins at
-    ``begin_s``; ``allowed`` more may be given up, ``costly`` is the least cost of the costliest.
+    ``cheapest`` is the one of all that wait; who is admitted now begins at ``begin_s``; who is
+    ``late`` is not in the tree; ``allowed`` more may be, ``costly`` is the least cost of the
+    costliest.
     """
     leaf = tree[0]
     dropped, row = 0, cheapest
     while True:
         tight = _first_below(tree, begin_s + cost[row])
-        if tight < 0 or (tight >= leaf[row] and not given_up[row]):
+        if tight < 0 or (tight >= leaf[row] and not late[row]):
             return row, dropped
         dear = _until(tree, tight, cost, True)
         if dropped < allowed and cost[dear] >= costly:
-            given_up[dear] = True
+            late[dear] = True
             dropped += 1
             leave(tree, dear, cost)
             row = cheapest

@@ -72,11 +72,13 @@ class Asked:
 class Admission:
     """Who of those that wait is next: keys (n,), and the rules that change with time.
 
-    ``latest_s`` are the moments (n,) by which requests shall begin, infinite ones for no bound.
+    ``latest_s`` are the moments (n,) by which requests shall begin, infinite ones for no bound, and
+    ``due_s`` those by which they shall be answered.
     """
 
     key: Array
     latest_s: Array
+    due_s: Array
     patience_s: float = np.inf
     by_ratio: bool = False
 
@@ -109,7 +111,7 @@ def through(
         made.known_share = share
         return made
     once = replace(asked, output=np.ones(len(known)))
-    made = _group(replica, once, known, where, admission)
+    made = _group(replica, once, known, where, replace(admission, due_s=admission.latest_s))
     made.known_share = share
     more = np.flatnonzero(asked.output > 1)
     if not len(more):
@@ -120,8 +122,11 @@ def through(
         rest.submit, rest.prompt, rest.expected_s, PrefixBlocks.none(len(more)), d.replicas,
         "least-work", 0, replica.prefill_s,
     )  # fmt: skip
-    key = replace(admission, key=admission.key[more], latest_s=admission.latest_s[more])
-    late = _group(replica, rest, rest.prompt, where, key, keeps=False)
+    admitted = replace(
+        admission, key=admission.key[more], latest_s=admission.latest_s[more],
+        due_s=admission.due_s[more],
+    )  # fmt: skip
+    late = _group(replica, rest, rest.prompt, where, admitted, keeps=False)
     made.end[more] = late.end
     made.busy_s += late.busy_s
     made.queued_s += late.queued_s
@@ -145,7 +150,7 @@ def _group(
             asked.output[rows].astype(np.int64), known[rows].astype(np.int64), keeps,
             admission.key[rows], r.batch_cap, r.cache_tokens, r.chunk, r.base_s, r.request_s,
             r.context_s, r.prefill_s, float(admission.patience_s), admission.by_ratio,
-            admission.latest_s[rows] - zero,
+            admission.latest_s[rows] - zero, admission.due_s[rows] - zero,
         )  # fmt: skip
         made.first[rows], made.end[rows] = first + zero, end + zero
         made.busy_s += busy_s

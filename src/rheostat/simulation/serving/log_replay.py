@@ -80,7 +80,8 @@ class Recording:
         submit = self.submit + replica.delay_s
         usual = np.full(len(self), self.output.mean())
         asked = Asked(submit, self.prompt, self.output, replica.cost_s(self.prompt, usual))
-        order = Admission(submit, np.full(len(self), np.inf))
+        never = np.full(len(self), np.inf)
+        order = Admission(submit, never, never)
         made = through(deployment, replica, asked, order)
         return _latencies(self.submit, made.first, made.end, self.output)
 

@@ -156,7 +156,7 @@ def serve(  # noqa: PLR0913
         key = submit - submit.min() + head_start_s * np.log10(np.maximum(key, LEAST))
     else:
         key = key + ageing * (submit - submit.min())
-    order = Admission(key, latest, patience_s, by_ratio)
+    order = Admission(key, latest, submit + within_s, patience_s, by_ratio)
     blocks = prefix_blocks(requests) if deployment.prefix_cache_tokens else None
     at_server = submit + replica.delay_s
     made = through(deployment, replica, Asked(at_server, prompt, output, expected, blocks), order)
