@@ -105,6 +105,14 @@ def test_failed_requests_are_left_out_and_counted(tmp_path):
     assert len(read_recorded(tmp_path / "l.jsonl")) == 2
 
 
+def test_an_answer_after_more_than_a_week_is_none(tmp_path):
+    rows = FORMATS["milliseconds"](REQUESTS)
+    rows[1]["ttlt_ms"] = 1e300
+    (tmp_path / "l.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    jobs = read_recorded(tmp_path / "l.jsonl")
+    assert (len(jobs), jobs.notes[0].rows) == (2, (1,))
+
+
 def test_without_first_tokens_whole_answers_are_known(tmp_path):
     rows = [{k: v for k, v in r.items() if k != "ttft_ms"}
             for r in FORMATS["milliseconds"](REQUESTS)]  # fmt: skip

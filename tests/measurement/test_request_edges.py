@@ -113,7 +113,7 @@ def test_a_record_of_requests_counts_from_the_first_and_notes_rows(tmp_path):
     file = written(tmp_path / "r.csv", head + "9,9,9,1,1\n8,7,9,1,1\n5,6,8,2,3\n")
     jobs = read_recorded(file, columns={"submit_s": "t"})
     assert jobs.frame.rows() == [(0.0, 2.0, 3.0, 1.0, 3.0), (4.0, 1.0, 1.0, 4.0, 4.0)]
-    said = "not answered after it came, or lengths below 1"
+    said = "not answered within a week after it came, or lengths below 1"
     assert jobs.notes == (Note(said, (1,), 1, dropped=True),)
     refused(lambda: read_recorded(written(tmp_path / "u", "start_s,end_s\n1,2\n")),
             "found no column submit_s and no prompt_tokens and no output_tokens")  # fmt: skip

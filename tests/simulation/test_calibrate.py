@@ -81,6 +81,13 @@ def test_whole_answers_alone_are_enough_where_the_limits_are_stated():
     assert np.isnan(made.median_error["ttft"])
 
 
+def test_answers_of_one_token_have_no_time_per_token():
+    one = asked(18, n=12).with_columns([], output_tokens=np.ones(12, int))
+    made = calibrate(serve(one, "fcfs", REPLICA).requests, batch_cap=64, cache_tokens=400_000)
+    assert np.isnan(made.median_error["tpot"])
+    assert made.median_error["latency"] < WITHIN
+
+
 def test_the_same_seed_finds_the_same_and_too_few_requests_are_refused():
     recorded = serve(asked(17, n=20), "fcfs", REPLICA).requests
     first, second = (calibrate(recorded, batch_cap=64, cache_tokens=400_000) for _ in range(2))

@@ -42,6 +42,8 @@ TOKENS = {
 FAILED = {"success": False, "successful": False, "ok": False, "failed": True, "is_error": True}
 SENT = re.compile("queued|submit|arriv")
 """Goes before other moments that may be the beginning of a server's work."""
+WEEK_S = 7 * 86400.0
+"""No request is answered later."""
 EPOCHS = ((1e17, 1e-9, "ns"), (1e14, 1e-6, "us"), (1e11, 1e-3, "ms"))
 """Moments larger than this are nanoseconds, microseconds or milliseconds since 1970."""
 SURE_S, SURE_MS = 0.4, 1.2
@@ -210,7 +212,7 @@ def _moments(
 def _before(submit: pl.Series, answered: pl.Series) -> int:
     """How many were answered within a week after they came."""
     late = answered - submit
-    return int(((late >= 0) & (late < 7 * 86400)).sum())
+    return int(((late >= 0) & (late < WEEK_S)).sum())
 
 
 def _seconds(frame: pl.DataFrame, name: str, pattern: str, notes: list[Note]) -> pl.Series:

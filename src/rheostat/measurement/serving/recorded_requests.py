@@ -21,7 +21,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of
-from rheostat.measurement.serving.recorded_names import in_seconds, is_recorded
+from rheostat.measurement.serving.recorded_names import WEEK_S, in_seconds, is_recorded
 from rheostat.measurement.serving.requests import COLUMNS
 
 WHAT = "record of requests"
@@ -67,12 +67,12 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     if missing := [c for c in every if c not in frame.columns]:
         raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
     first = ["start_s"] if "start_s" in frame.columns else []
-    timed = pl.col("submit_s").is_finite() & pl.col("end_s").is_finite()
+    timed = pl.col("submit_s").is_finite() & (pl.col("end_s") - pl.col("submit_s") <= WEEK_S)
     for before, after in zip(["submit_s", *first], [*first, "end_s"], strict=True):
         timed &= pl.col(after) >= pl.col(before)
     lengths = pl.all_horizontal((pl.col(c) >= 1) & pl.col(c).is_finite() for c in LENGTHS)
     answered = ~pl.col("failed").fill_null(False) if "failed" in frame.columns else pl.lit(True)
-    otherwise = "not answered after it came, or lengths below 1"
+    otherwise = "not answered within a week after it came, or lengths below 1"
     kept, notes = rows_where(frame, timed & lengths & answered, otherwise)
     if not len(kept):
         raise DataError(str(path), ["no row was answered after it came"])

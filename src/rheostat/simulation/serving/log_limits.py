@@ -17,7 +17,7 @@ from rheostat.simulation.serving.log_replay import Recording, Rows, fitted, misf
 from rheostat.simulation.serving.replica import Replica
 
 QUICK = 25  # generations of a search for step times
-MOST = 1000  # requests by which limits are compared
+MOST = 4000  # requests by which limits are compared
 BETTER = 0.85  # misfit beside that without a limit, below which a limit was reached
 UNSEEN = "first tokens are not recorded, so that the log shows no limits: state them"
 FREE_CAP, FREE_TOKENS = 4096, 100_000_000

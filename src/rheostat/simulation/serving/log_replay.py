@@ -137,8 +137,8 @@ def fitted(
         away[4] /= 2
         return misfit(log, of(x), deployment, rows) + USUAL_RATIO * float((away**2).mean())
 
-    tpot = log.measured["latency"] / log.output if log.blind else log.measured["tpot"]
-    slower = np.log(np.nanmedian(tpot[rows]) / Replica.base_s) - 0.5
+    tpot, whole = log.measured["tpot"][rows], (log.measured["latency"] / log.output)[rows]
+    slower = np.log(np.median(np.where(tpot > 0, tpot, whole)) / Replica.base_s) - 0.5
     middle = usual + np.append(np.full(4, slower), 0.0)
     box = np.column_stack([middle - AROUND, middle + AROUND])
     x = differential_evolution(
