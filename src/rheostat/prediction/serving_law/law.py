@@ -58,7 +58,7 @@ PARAMETERS = (
     Parameter("cache", "B", 2.5e7, "cache read per request, for 1e9 active parameters"),
     Parameter("sync", "s", 3e-3, "time to join the GPUs, per doubling of their number"),
     Parameter("exchange", "B", 1e7, "bytes exchanged per request, for 1e9 active parameters"),
-    Parameter("experts", "", 1.0, "how evenly tokens spread over the experts"),
+    Parameter("experts", "", 0.5, "routed share of a token's experts, over its share of weights"),
     Parameter("static", "", 0.25, "share of the rated power drawn all the time"),
     Parameter("moving", "", 0.6, "share drawn besides at full memory bandwidth"),
     Parameter("computing", "", 0.75, "share drawn besides at full arithmetic rate"),

@@ -34,7 +34,9 @@ QUANTITIES = (*TARGETS, "power_w")
 NOISE, SCATTER = 0.02, 0.1
 """Relative error of one measurement; of the law, where no residual is learned."""
 EVERY = tuple(range(len(QUANTITIES)))
-STEPS, CAREFUL, LONGEST, CLOSE = 12, 3, 1.0, 1e-3
+STEPS, HALVINGS, CLOSE = 40, 10, 1e-2
+"""At most so many steps towards the most likely parameters, each halved so often until it gains
+as much as `CLOSE`, in units of the logarithm of the likelihood."""
 
 
 class ServingLaw:
@@ -84,18 +86,12 @@ class ServingLaw:
         self.seen_ = Configurations.of(kept)
         self.observed_ = np.flatnonzero(np.isfinite(logs.T.ravel()))
         self.factor_, self.weights_ = None, np.zeros(len(QUANTITIES) * len(kept))
-        at = self._medians(self.seen_)
-        self.slopes_ = jacobian(at, self.seen_)
+        self.pull_ = np.zeros((len(kept), len(NAMES)))
+        self.slopes_ = jacobian(self._medians(self.seen_), self.seen_)
         if len(kept):
-            shared = PriorCovariance.between(self.seen_, self.seen_)
-            for turn in range(STEPS):
-                self._linearised(at, logs.T.ravel(), shared)
-                move = np.clip(self._parameters(shared, self.seen_) - at, -LONGEST, LONGEST)
-                at = at + move * (1.0 if turn < CAREFUL else 0.7)
-                if np.abs(move).max() < CLOSE:
-                    break
-            self._linearised(at, logs.T.ravel(), shared)
-        self.log_parameters_ = MEDIAN + self._common().T @ self.weights_
+            self._settle(logs.T.ravel(), PriorCovariance.between(self.seen_, self.seen_))
+        common = np.array([_every(name) for name in NAMES])
+        self.log_parameters_ = MEDIAN + common * self.pull_.sum(axis=0)
         return self
 
     def predict(self, jobs: JobTable) -> Outcome:
@@ -164,19 +160,44 @@ class ServingLaw:
         """Covariance (q n, k) of what was measured with what all configurations share."""
         return np.asarray(self.slopes_ * [_every(name) for name in NAMES])
 
-    def _linearised(self, at: Array, logs: Array, shared: PriorCovariance) -> None:
-        """The Gaussian whose law is the tangent at the parameters ``at``, (n, k)."""
+    def _settle(self, logs: Array, shared: PriorCovariance) -> None:
+        """Go to the most likely parameters, where each step gains: Gauss-Newton, steps halved."""
+        rows = self.observed_
+        noise = np.eye(len(rows)) * (NOISE if self.residual else SCATTER) ** 2
+        alone = cho_factor(self._residuals(shared, EVERY, EVERY)[np.ix_(rows, rows)] + noise)
+
+        def unlikely(pull: Array) -> tuple[float, Array, Array]:
+            """Half the squares of what moved and of what is left over; parameters; weights."""
+            at = self._pulled(shared, self.seen_, pull)
+            left = (logs - np.concatenate(step(at, self.seen_)))[rows]
+            weights = cho_solve(alone, left)
+            moved = at - self._medians(self.seen_)
+            return float(np.sum(pull * moved) + left @ weights) / 2, at, weights
+
+        now, at, self.weights_[rows] = unlikely(self.pull_)
+        for _ in range(STEPS):
+            whole = self._tangent(at, logs, shared, noise) - self.pull_
+            for share in 0.5 ** np.arange(HALVINGS):
+                cost, then, weights = unlikely(self.pull_ + share * whole)
+                if cost < now:
+                    break
+            if cost >= now - CLOSE:
+                break
+            self.pull_ = self.pull_ + share * whole
+            now, at, self.weights_[rows] = cost, then, weights
+
+    def _tangent(self, at: Array, logs: Array, shared: PriorCovariance, noise: Array) -> Array:
+        """Take the tangent of the law at ``at``, (n, k); the pull most likely under it."""
         self.slopes_ = jacobian(at, self.seen_)
-        moved = np.sum(
-            self.slopes_.reshape(len(QUANTITIES), *at.shape) * (at - self._medians(self.seen_)),
-            axis=2,
-        ).ravel()
+        slopes = self.slopes_.reshape(len(QUANTITIES), *at.shape)
+        moved = np.sum(slopes * (at - self._medians(self.seen_)), axis=2).ravel()
         rows = self.observed_
         spread = self._covariance(shared, self.slopes_, self.slopes_, EVERY, EVERY)
-        noise = NOISE if self.residual else SCATTER
-        self.factor_ = cho_factor(spread[np.ix_(rows, rows)] + np.eye(len(rows)) * noise**2)
+        self.factor_ = cho_factor(spread[np.ix_(rows, rows)] + noise)
+        weights = np.zeros(len(logs))
         left = logs - np.concatenate(step(at, self.seen_)) + moved
-        self.weights_[rows] = cho_solve(self.factor_, left[rows])
+        weights[rows] = cho_solve(self.factor_, left[rows])
+        return np.asarray(np.sum(slopes * weights.reshape(len(QUANTITIES), -1, 1), axis=0))
 
     def _medians(self, c: Configurations) -> Array:
         """Prior medians of the log-parameters of each configuration, (n, k)."""
@@ -189,12 +210,9 @@ class ServingLaw:
 
     def _parameters(self, shared: PriorCovariance, c: Configurations) -> Array:
         """Log-parameters (m, k) of rows that share so much with the measured ones, (n, m)."""
-        n = len(self.seen_)
-        pull = (
-            (self.slopes_ * self.weights_[:, None])
-            .reshape(len(QUANTITIES), n, len(NAMES))
-            .sum(axis=0)
-        )
+        return self._pulled(shared, c, self.pull_)
+
+    def _pulled(self, shared: PriorCovariance, c: Configurations, pull: Array) -> Array:
         moves = [shared.parameters[name].T @ pull[:, k] for k, name in enumerate(NAMES)]
         return np.asarray(self._medians(c) + np.stack(moves, axis=1))
 

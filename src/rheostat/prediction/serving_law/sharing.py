@@ -3,9 +3,10 @@
 A step may be slow on one type of server for reasons no law holds: its host runs without captured
 graphs, a kernel of one weight format is missing.  A measurement therefore says most about the same
 model on the same GPU under the same workload, less about its neighbours, least about the rest.
-A hybrid's state is read as no cache is; models of one kind and size may be one network, tuned
-twice.  Each parameter of the law, and the logarithm of what it leaves over, is a sum of independent
-normal deviations, one for each level below; two rows share a level as far as its covariance says.
+A hybrid's state is read as no cache is; weights of 8 bits take their kernels longer than the bytes
+they save, those of experts above all; models of one kind and size may be one network, tuned twice.
+Each parameter of the law, and the logarithm of what it leaves over, is a sum of independent normal
+deviations, one for each level below; two rows share a level as far as its covariance says.
 
 Notation
 --------
@@ -28,14 +29,14 @@ PARAMETERS: Mapping[str, Mapping[str, float]] = {
     "host": {"every": 0.7, "gpu": 0.5, "placement": 0.55, "kind, placement": 0.3,
              "placement, batch": 0.6, "run": 0.3, "run, batch": 0.2},
     "request": {"every": 0.9, "kind": 0.5, "workload": 0.5, "placement": 0.5, "run": 0.5},
-    "bandwidth": {"every": 0.15, "gpu": 0.1, "app": 0.15, "app, gpu": 0.1},
+    "bandwidth": {"every": 0.15, "gpu": 0.1, "app": 0.15, "app, gpu": 0.1, "kind, format": 0.4},
     "compute": {"every": 0.25, "gpu": 0.3, "app": 0.3},
     "cache": {"every": 0.6, "kind": 0.6, "app": 0.3, "workload": 0.6, "app, workload": 0.6},
     "sync": {"every": 0.5, "gpu": 0.4, "app": 0.6},
     "exchange": {"every": 0.8, "gpu": 0.4, "app": 0.5},
     "experts": {"every": 0.3, "app": 0.5},
     "static": {"every": 0.3, "gpu": 0.15},
-    "moving": {"every": 0.2, "gpu": 0.25},
+    "moving": {"every": 0.2, "gpu": 0.25, "kind, format": 0.3},
     "computing": {"every": 0.2, "gpu": 0.15},
     "prefill": {"every": 0.7, "workload": 1.5, "app, workload": 0.7},
     "prepare": {"every": 1.0, "workload": 2.0, "placement": 0.8, "run": 0.6},
@@ -57,14 +58,15 @@ def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
     app, gpu, workload = _same(a.app, b.app), _same(a.gpu, b.gpu), _same(a.workload, b.workload)
     gpus = _near(a.gpus, b.gpus, GPUS) * _near(a.pp, b.pp, GPUS)
     # the format of the weights decides which kernels run, and how much the host has to do
-    placement = gpu * workload * gpus * _same(a.weight_b, b.weight_b)
+    weights = _same(a.weight_b, b.weight_b)
+    placement = gpu * workload * gpus * weights
     kind = _same(a.kind, b.kind)
     size = kind * _near(a.params, b.params, SIZE) * _near(a.active, b.active, SIZE)
     run = app * gpu * workload * gpus
     alike = (_same(getattr(a, f), getattr(b, f)) for f in ("gpus", "pp", "ep", "batch", "cap_w"))
     return {
-        "every": np.ones((len(a), len(b))), "kind": kind, "size": size, "app": app, "gpu": gpu,
-        "workload": workload,
+        "every": np.ones((len(a), len(b))), "kind": kind, "kind, format": kind * weights,
+        "size": size, "app": app, "gpu": gpu, "workload": workload,
         "app, gpu": app * gpu, "app, workload": app * workload, "placement": placement,
         "kind, placement": kind * placement,
         "placement, batch": placement * _near(a.batch, b.batch, PLACEMENT_BATCH),
