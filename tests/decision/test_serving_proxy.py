@@ -205,9 +205,10 @@ async def each_once(count):
             kind = kinds[0] if i % 10 else kinds[1 + i // 10 % 5]
             async with at_once:
                 if kind.startswith("leave"):
+                    body = {"messages": [{"content": "wait 0.2"}]}
+                    brief = httpx.Timeout(30, read=0.1)
                     with contextlib.suppress(httpx.TimeoutException):
-                        await client.post(CHAT, json={"messages": [{"content": "wait 0.2"}]},
-                                          timeout=httpx.Timeout(30, read=0.1))  # fmt: skip
+                        return (await client.post(CHAT, json=body, timeout=brief)).status_code
                     return "left"
                 try:
                     answer = await ask(client, kind, stream=kind == "answer 5")
@@ -238,11 +239,13 @@ def test_each_of_many_requests_is_answered_or_refused_once_whatever_fails(count)
     assert p.counters.received == sum(done.values()) == count
     assert p.queue.running == [0, 0, 0]
     assert p.queue.waiting == 0
-    assert seen[504] > 0
-    assert seen[503] + seen[504] == done["failed"]  # 503: no connection in time, on a busy machine
-    assert seen["cut"] == done["cut"] > 0
-    assert done["left"] <= seen["left"]
-    assert seen[200] + seen[500] + done["failed"] + seen["left"] + seen["cut"] == count
+    assert set(seen) <= {200, 500, 503, 504, "cut", "left"}  # 503: no connection in time
+    assert min(seen[504], seen["cut"], seen[500], seen["left"]) > 0
+    answers = {"answered": seen[200] + seen[500], "failed": seen[503] + seen[504],
+               "cut": seen["cut"]}  # fmt: skip
+    late = {what: done[what] - number for what, number in answers.items()}
+    assert min(late.values()) >= 0  # each was sent by the proxy, or is of a client that had left
+    assert sum(late.values()) == seen["left"] - done["left"]
 
 
 def test_work_per_request_hardly_grows_with_the_requests_at_once():
