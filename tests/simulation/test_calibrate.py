@@ -10,6 +10,8 @@ import pytest
 from rheostat.errors import DataError
 from rheostat.simulation.serving.calibrate import calibrate
 from rheostat.simulation.serving.deployment import Deployment
+from rheostat.simulation.serving.log_limits import Limits, read_limits
+from rheostat.simulation.serving.log_replay import Recording
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve
 from tests.simulation.noisy_server import REPLICA, Noisy, asked
@@ -60,7 +62,7 @@ def test_a_server_of_another_kind_is_said_not_to_be_followed():
     made = calibrate(recorded, batch_cap=64, cache_tokens=400_000)
     assert made.median_error["latency"] > WITHIN
     assert any("whole answers are off by" in note for note in made.notes)
-    low = calibrate(recorded, batch_cap=32, cache_tokens=400_000)
+    low = read_limits(Recording.of(recorded), Limits(32, 400_000), 2048, Deployment())
     assert "64 requests were between first and last token at once" in low.notes[0]
 
 
