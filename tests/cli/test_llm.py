@@ -57,6 +57,8 @@ def test_the_report_shows_the_front_and_the_law(file, tmp_path, capsys):
     assert run(["llm", "plan", file, "--app", "m1", "--html", str(page)]) == 0
     said = page.read_text()
     assert "The law" in said
+    assert "What simple rules would take" in said
+    assert "fewest GPUs: gpu_model=" in said
     assert "share of the memory bandwidth that is reached" in said
     assert "each predicted by a law fitted to four fifths of them, itself left out" in said
     assert said.count("Predicted against measured") >= 3

@@ -23,6 +23,7 @@ from rheostat.prediction.serving_law.law import (
     jacobian,
     step,
 )
+from rheostat.prediction.serving_law.sensitivity import sensitivity
 
 
 def runs(n: int = 12, seed: int = 0, **more: object):
@@ -297,3 +298,26 @@ def test_the_python_that_is_written_out_is_the_law():
     for name in law.parameters_:
         assert name in equation.as_text(law)
     assert equation.as_latex(law).count("=") >= len(PARAMETERS)
+
+
+def test_elasticities_are_shares_of_the_step_and_the_printed_table_has_them():
+    law = ServingLaw().fit(runs(36, seed=1))
+    made = sensitivity(law)
+    assert made.batch.tolist() == [8, 32, 128]
+    rows = [i for i, app in enumerate(law.seen_.app) if made.placement.startswith(f"{app} on ")]
+    one = law.seen_.app[rows[0]]
+    assert one in made.placement
+    asked = table({"app": [one] * 3, "workload": ["chat"] * 3, "gpu_model": ["H100"] * 3,
+                   "params": [float(law.seen_.params[rows[0]])] * 3, "gpus": [1] * 3,
+                   "batch_cap": [8, 32, 128]})  # fmt: skip
+    at = Configurations.of(asked)
+    logs = law.log_parameters_of(at)
+    host_s = np.exp(logs[:, NAMES.index("host")])
+    step_s = np.exp(step(logs, at)[0])
+    assert made.step_time["host"] == pytest.approx(host_s / step_s, rel=1e-3)
+    shares = [made.step_time[n] for n in ("host", "request", "cache", "sync")]
+    assert (np.sum(shares, axis=0) < 1).all()  # the rest reads weights and computes
+    assert made.energy["static"] == pytest.approx([0.65, 0.67, 0.70], abs=0.01)
+    text = equation.as_text(law)
+    assert f"{made.step_time['host'][0]:.2f}" in text
+    assert sensitivity(ServingLaw().fit(runs(3).rows([]))) is None

@@ -16,6 +16,7 @@ from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import NAMES
+from rheostat.recipes.energylens import mixed_workloads, turned
 from rheostat.recipes.serving_limits import MEMORY, TTFT, with_limits
 from rheostat.recipes.serving_prices import CARBON, COST, Prices, priced
 from rheostat.recipes.serving_trace import (
@@ -23,6 +24,7 @@ from rheostat.recipes.serving_trace import (
     best_for_trace,
     plan_for_trace,
     replicas_of,
+    simple_rules_on_trace,
 )
 from tests.prediction.test_serving_law import runs
 
@@ -153,3 +155,26 @@ def test_the_command_plans_by_cost_and_for_a_trace(tmp_path, capsys):
                        (["--gpu-price", "much"], "H100=2.5")):  # fmt: skip
         assert run([*call, *more]) == 1
         assert word in capsys.readouterr().err
+
+
+def test_a_placement_that_is_not_offered_has_as_many_gpus_as_its_split():
+    settings = [{"gpu_model": "H100", "gpus": 1, "tp": 1, "ep": 1, "batch_cap": 8},
+                {"gpu_model": "H100", "gpus": 8, "tp": 8, "ep": 8, "batch_cap": 8}]  # fmt: skip
+    twice = turned(settings, [{"gpus": 2}])
+    assert [(s["gpus"], s["tp"], s["ep"], s["batch_cap"]) for s in twice] == [
+        (2, 2, 1, 8), (2, 2, 2, 8)]  # fmt: skip
+    assert [s["gpus"] for s in turned(settings[:1], [{"tp": 4}])] == [4]
+    assert turned(settings[:1], [{"tp": 4, "gpus": 2}]) == []
+
+
+def test_simple_rules_stand_beside_a_plan_for_a_trace_and_mixed_workloads_are_said():
+    law = ServingLaw().fit(runs(24))
+    rows = plan_for_trace(law, front(), trace(100), TraceLimits(60.0), (1, 2))
+    simple = simple_rules_on_trace(front(), rows)
+    assert simple["fewest GPUs"]["setting"]["gpus"] == 1
+    assert simple["newest GPU, then fewest"]["setting"]["gpus"] == 2
+    least = min(r["energy_per_token_j"] for r in rows)
+    assert all(r["energy_per_token_j"] >= least for r in simple.values())
+    two = table({"app": ["m"] * 2, "workload": ["chat", "code"]})
+    assert "chat, code" in mixed_workloads(two)[0].message
+    assert mixed_workloads(two.rows([0])) == ()

@@ -30,6 +30,7 @@ from rheostat.tradeoff.decisive import most_decisive
 
 OBJECTIVES = ("itl_s", "energy_per_token_j")
 PLACEMENT = ("gpu_model", "gpus", "tp", "pp", "ep", "dp")
+SPLIT = ("gpus", "tp", "pp", "dp")
 KNOBS = (*PLACEMENT, "batch_cap", "power_cap_w")
 USABLE = 0.9
 """Share of a GPU's memory that weights and cache may take."""
@@ -50,6 +51,18 @@ def of_service(runs: JobTable, app: str, workload: str = "") -> JobTable:
             raise DataError(name, [f"no run of {value!r}; there are {', '.join(map(str, known))}"])
         keep &= there
     return runs.rows(np.flatnonzero(keep))
+
+
+def mixed_workloads(own: JobTable) -> tuple[Note, ...]:
+    """A note where one service's runs are of several workloads, whose means are compared."""
+    if "workload" not in own.columns:
+        return ()
+    names = own.frame["workload"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    if len(names) < 2:
+        return ()
+    said = f"runs of {len(names)} workloads are taken together, though some settings ran under one "
+    said += f"alone: --workload chooses one of {', '.join(names)}"
+    return (Note(said),)
 
 
 def notes_on(runs: JobTable) -> tuple[Note, ...]:
@@ -85,31 +98,54 @@ def offered(runs: JobTable, own: JobTable) -> list[dict[str, Any]]:
         alike = alike.filter(pl.col("architecture").eq_missing(own.frame["architecture"][0]))
     places = alike.select(n for n in names if n != "batch_cap").unique(maintain_order=True)
     caps = own.frame["batch_cap"].unique().sort().to_list()
-    need_b = float(Configurations.of(own.rows([0])).weight_b[0] * own.numpy("params")[0])
-    fits = [p for p in places.iter_rows(named=True) if need_b <= _memory_b(p)]
     known = {tuple(r) for r in own.frame.select(places.columns).iter_rows()}
-    fits += [
-        p for p in places.iter_rows(named=True) if p not in fits and tuple(p.values()) in known
-    ]
+    every = places.rows(named=True)
+    fits = fitting(every, own)
+    fits += [p for p in every if p not in fits and tuple(p.values()) in known]
     return [{**p, "batch_cap": b} for p in fits for b in caps]
 
 
-def turned(settings: Sequence[Setting], knobs: Sequence[Setting]) -> list[Setting]:
+def fitting(settings: Sequence[Setting], own: JobTable) -> list[dict[str, Any]]:
+    """Settings whose memory holds the weights of the service in ``own``."""
+    need_b = float(Configurations.of(own.rows([0])).weight_b[0] * own.numpy("params")[0])
+    kind = own.frame["gpu_model"][0]
+    return [dict(s) for s in settings if need_b <= _memory_b({"gpu_model": kind, **s})]
+
+
+def turned(settings: Sequence[Setting], knobs: Sequence[Setting]) -> list[dict[str, Any]]:
     """Settings with other knobs; what these do not name stays as it is offered.
 
-    A placement that is not offered is made of all that are.
+    A placement that is not offered is made of all that are; GPUs and their split stay in agreement.
 
     >>> turned([{"gpus": 1}], [{"power_cap_w": 400}, {"power_cap_w": 700}])
     [{'gpus': 1, 'power_cap_w': 400}, {'gpus': 1, 'power_cap_w': 700}]
     >>> turned([{"gpu_model": "A100", "gpus": 1}, {"gpu_model": "H100", "gpus": 2}], [{"gpus": 2}])
     [{'gpu_model': 'H100', 'gpus': 2}]
+    >>> turned([{"gpus": 1, "tp": 1, "batch_cap": 8}], [{"gpus": 4}])
+    [{'gpus': 4, 'tp': 4, 'batch_cap': 8}]
     """
     made = []
     for knob in knobs:
         place = {n: v for n, v in knob.items() if n in PLACEMENT}.items()
         offered_there = [s for s in settings if place <= s.items()]
-        made += [{**s, **knob} for s in offered_there or settings]
-    return [s for i, s in enumerate(made) if s not in made[:i]]
+        there = [{**s, **knob} for s in offered_there]
+        made += there or [_agreeing(s, knob) for s in settings]
+    return [s for i, s in enumerate(made) if s and s not in made[:i]]
+
+
+def _agreeing(old: Setting, knobs: Setting) -> dict[str, Any]:
+    """A setting with these knobs, where tensor, pipeline and data parallel make its GPUs; or {}."""
+    new = {**old, **knobs}
+    if not set(knobs) & set(SPLIT) or new.get("tp") is None or new.get("gpus") is None:
+        return new
+    rest = int((new.get("pp") or 1) * (new.get("dp") or 1))
+    if "gpus" not in knobs:
+        new["gpus"] = new["tp"] * rest
+    elif "tp" not in knobs and new["gpus"] % rest == 0:
+        new["tp"] = new["gpus"] // rest
+    if "ep" not in knobs and (old.get("ep") or 1) > 1:
+        new["ep"] = new["gpus"]
+    return new if new["tp"] * rest == new["gpus"] else {}
 
 
 def _memory_b(place: Mapping[str, Any]) -> float:

@@ -77,12 +77,27 @@ def fit(
         intervals = equation.intervals(law)
         said = {k: {"value": v, "low": a, "high": b} for k, (v, a, b) in intervals.items()}
         put_json("rheostat.llm-law/1", {"runs": len(jobs), "parameters": said,
-                                        "equation": equation.TEXT, "next": wanted})  # fmt: skip
+                                        "equation": equation.TEXT, "next": wanted,
+                                        "sensitivity": _sensitivity(law)})  # fmt: skip
         return
     write = equation.as_latex if latex else equation.as_python if python else equation.as_text
     print(write(law))
     for setting in wanted:
         print("next: " + ", ".join(f"{k}={v}" for k, v in setting.items()))
+
+
+def _sensitivity(law: ServingLaw) -> dict[str, Any] | None:
+    """Elasticities of the time of a step and of the energy per token, by parameter and batch."""
+    from rheostat.prediction.serving_law.sensitivity import sensitivity
+
+    made = sensitivity(law)
+    if made is None:
+        return None
+    return {
+        "placement": made.placement, "batch_cap": made.batch.tolist(),
+        "step_time": {n: v.tolist() for n, v in made.step_time.items()},
+        "energy_per_token": {n: v.tolist() for n, v in made.energy.items()},
+    }  # fmt: skip
 
 
 def _formula(jobs: JobTable, kind: str, save: Path | None, seed: int, *, json: bool) -> None:

@@ -89,7 +89,14 @@ def plan(
     from rheostat.cli.output import tell, tell_notes
     from rheostat.errors import DataError, Infeasible
     from rheostat.prediction.serving_law import ServingLaw
-    from rheostat.recipes.energylens import notes_on, of_service, offered, simple_rules, turned
+    from rheostat.recipes.energylens import (
+        mixed_workloads,
+        notes_on,
+        of_service,
+        offered,
+        simple_rules,
+        turned,
+    )
     from rheostat.recipes.energylens import plan as planned
     from rheostat.recipes.serving_limits import MEMORY, TTFT, refuse_beyond_measured, with_limits
     from rheostat.recipes.serving_model import CacheSize
@@ -103,7 +110,10 @@ def plan(
     law = ServingLaw(kernels=prior).fit(jobs)
     tell_notes(notes_on(jobs))
     own = of_service(jobs, app, workload)
+    tell_notes(mixed_workloads(own))
     settings = turned(offered(jobs, own), knob_options.space(knob).settings()) if knob else None
+    if settings == []:
+        raise DataError("--knob", ["no such setting has as many GPUs as its split needs"])
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
     refuse_beyond_measured(jobs, prompt_tokens, context_tokens)
     front = with_limits(front, law, prompt_tokens, context_tokens, cache)

@@ -93,6 +93,7 @@ def show(
 ) -> None:
     """The front, the choice and what simple rules take; where nothing holds, the nearest."""
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
+    from rheostat.core.report import Section
     from rheostat.explanation.choice import explain_choice, explain_front, front_table
     from rheostat.explanation.narrate import Narrative
 
@@ -110,6 +111,7 @@ def show(
                    "ratio": float(value[i] / value[row])}
             for name, i in simple.items()
         }  # fmt: skip
+        sections.append(Section("What simple rules would take", tuple(_regrets(facts, aim))))
     elif stop is not None and stop.nearest >= 0:
         facts["nearest"] = front.setting(stop.nearest)
     report = Narrative("", sections, facts)
@@ -118,15 +120,22 @@ def show(
     else:
         put_report(report, front_table(front, row, None))
         if choice is not None and not sys.stdout.isatty():
-            tell(sections[1].sentences[0])
-        for name, rule in facts["simple_rules"].items():
-            said = ", ".join(f"{k}={v}" for k, v in rule["setting"].items())
-            tell(f"{name}: {said}: {100 * (rule['ratio'] - 1):+.1f} % {WORDS[aim]} per token")
+            for text in (sections[1].sentences[0], *_regrets(facts, aim)):
+                tell(text)
     tell_notes(front.outcome.notes)
     if html is not None or figure is not None:
         added, checked = more() if html is not None else ([], {})
         facts |= {"accuracy": checked} if checked else {}
         write_files(Narrative("", [*sections, *added], facts), html, figure)
+
+
+def _regrets(facts: Mapping[str, Any], aim: str) -> list[str]:
+    """What each simple rule takes, and how much more that costs."""
+    return [
+        f"{name}: " + ", ".join(f"{k}={v}" for k, v in rule["setting"].items())
+        + f": {100 * (rule['ratio'] - 1):+.1f} % {WORDS[aim]} per token"
+        for name, rule in facts["simple_rules"].items()
+    ]  # fmt: skip
 
 
 def about_the_law(

@@ -7,6 +7,7 @@ from scipy.stats import norm
 
 from rheostat.prediction.serving_law.law import HIGHEST, NAMES, PARAMETERS
 from rheostat.prediction.serving_law.predictor import ServingLaw
+from rheostat.prediction.serving_law.sensitivity import sensitivity
 
 TEXT = """t = host + request B + sqrt(t_w^2 + t_c^2) + t_k
     + (log2 T + N - 1) (sync + exchange B / N a / L)
@@ -64,14 +65,16 @@ def intervals(law: ServingLaw, level: float = 0.9) -> dict[str, tuple[float, flo
 
 
 def as_text(law: ServingLaw) -> str:
-    """The equation, and each parameter with its unit, 90 % interval and meaning."""
+    """The equation, each parameter with its unit, 90 % interval and meaning, and what matters."""
     units = {p.name: p for p in PARAMETERS}
-    lines = [
-        f"{name:>10} = {value:.3g} [{low:.3g}, {high:.3g}] "
-        f"{units[name].unit:2} {units[name].meaning}"
+    lines = [f"{'':>10}   {'value':8} {'90 % interval':21} unit"]
+    lines += [
+        f"{name:>10} = {f'{value:.3g}':8} {f'[{low:.3g}, {high:.3g}]':21} "
+        f"{units[name].unit or '1':4} {units[name].meaning}"
         for name, (value, low, high) in intervals(law).items()
     ]
-    return "\n".join([TEXT, "", *lines])
+    matters = sensitivity(law)
+    return "\n".join([TEXT, "", *lines, *(["", matters.as_text()] if matters else [])])
 
 
 def as_latex(law: ServingLaw) -> str:
