@@ -138,6 +138,24 @@ def test_a_trace_is_served_and_whether_an_order_helps_is_said(tmp_path, capsys):
     assert "expected 4 numbers" in capsys.readouterr().err
 
 
+def test_every_order_is_to_be_had_where_the_trace_says_expected_lengths(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    rows = ["0,900,500,400", "0,90,10,12", "0,300,20,1", "0,10,300,1000"]
+    path.write_text("\n".join(["submit_s,prompt_tokens,output_tokens,guess", *rows]))
+    call = ["llm", "simulate", str(path), "--batch-cap", "1", "--json", "--policies"]
+    asked = "fcfs,shortest-prompt,shortest-answer,cost,hrrn,cost-oracle,hrrn-oracle"
+    assert run([*call, asked, "--column", "predicted_tokens=guess"]) == 0
+    mean = {p: f["mean_latency_s"] for p, f in
+            json.loads(capsys.readouterr().out)["policies"].items()}  # fmt: skip
+    assert list(mean) == asked.split(",")
+    assert mean["cost-oracle"] < mean["cost"] < mean["fcfs"]
+    assert run([*call, "cost"]) == 1
+    assert "predicted_tokens" in capsys.readouterr().err
+    path.write_text(path.read_text().replace("1000", "nan"))
+    assert run([*call, "cost", "--column", "predicted_tokens=guess"]) == 1
+    assert "predicted_tokens: expected numbers from 1" in capsys.readouterr().err
+
+
 def test_what_no_cache_can_hold_is_refused_and_counted(tmp_path, capsys):
     path = tmp_path / "trace.csv"
     path.write_text("submit_s,prompt_tokens,output_tokens\n0,100,10\n1,1000000,5\n2,50,5\n")

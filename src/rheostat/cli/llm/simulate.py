@@ -36,7 +36,8 @@ def simulate(
         str,
         typer.Option(
             help="Orders of the waiting requests, comma-separated: fcfs, shortest-prompt, "
-            "cost-oracle, hrrn-oracle (highest ratio of waiting to cost)."
+            "cost-oracle, hrrn-oracle (highest ratio of waiting to cost); by the lengths in a "
+            "column predicted_tokens of TRACE: shortest-answer, cost, hrrn."
         ),
     ] = "fcfs,shortest-prompt,cost-oracle",
     rate: Annotated[
@@ -137,11 +138,13 @@ def simulate(
     replica = replica.capped(power_cap) if power_cap else replica
     place = Deployment(replicas, routing, prefix_cache, prefill_replicas, transfer)
     bound = _bound(within, lambda: serve(jobs, "fcfs", replica, deployment=place).summary())
+    known = "predicted_tokens" in jobs.columns
+    predicted = jobs.numpy("predicted_tokens") if known else None
     served = {}
     for policy in orders:
         with working(f"{policy}: {len(jobs):,} requests"):
             served[policy] = serve(
-                jobs, policy, replica, ageing=ageing, head_start_s=head_start,
+                jobs, policy, replica, predicted=predicted, ageing=ageing, head_start_s=head_start,
                 patience_s=patience or float("inf"), within_s=bound, deployment=place,
             )  # fmt: skip
     facts: dict[str, Any] = {

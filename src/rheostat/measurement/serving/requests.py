@@ -29,6 +29,7 @@ COLUMNS = (
     Column("prompt", "", Moment.SUBMIT, "text of the request"),
     Column("prompt_tokens", "", Moment.SUBMIT, "tokens of the request"),
     Column("output_tokens", "", Moment.END, "tokens of the answer"),
+    Column("predicted_tokens", "", Moment.SUBMIT, "expected tokens of the answer"),
     Column("prefix_blocks", "", Moment.SUBMIT, "blocks of the prompt, alike where prompts are"),
 )
 WORD = re.compile(

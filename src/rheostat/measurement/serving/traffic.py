@@ -46,7 +46,8 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     Returns
     -------
     JobTable
-        ``submit_s``, ``prompt_tokens`` and ``output_tokens``; Mooncake's ``prefix_blocks`` too.
+        ``submit_s``, ``prompt_tokens`` and ``output_tokens``; ``predicted_tokens`` and Mooncake's
+        ``prefix_blocks`` where they are there.
 
     Raises
     ------
@@ -77,7 +78,9 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     numbers = [_seconds(frame.schema["submit_s"]),
                *(pl.col(c).cast(pl.Float64, strict=False) for c in NAMES[1:])]  # fmt: skip
     listed = isinstance(frame.schema.get("prefix_blocks"), pl.List)
-    shared = ["prefix_blocks"] if listed else []
+    shared = [pl.col("prefix_blocks")] if listed else []
+    if "predicted_tokens" in frame.columns:
+        shared.append(pl.col("predicted_tokens").cast(pl.Float64, strict=False))
     return _checked(frame.select(*numbers, *shared), path).noted(*said)
 
 

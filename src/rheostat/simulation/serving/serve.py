@@ -195,7 +195,10 @@ def _check(
     if policy not in POLICIES:
         problems.append(f"policy: expected one of {', '.join(POLICIES)}, got {policy!r}")
     elif policy in RANKED and predicted is None:
-        problems.append(f"{policy} ranks by predicted output_tokens: none were given")
+        problem = "expected predicted lengths of answers (predicted_tokens in a trace), got none"
+        problems.append(f"{policy}: {problem}")
+    if predicted is not None and not (np.isfinite(predicted) & (np.asarray(predicted) >= 1)).all():
+        problems.append("predicted_tokens: expected numbers from 1 on in every row")
     for name, values in (
         ("submit_s", submit),
         ("prompt_tokens", prompt),
