@@ -257,7 +257,7 @@ def law(residual: bool, kernels: Path | None = None) -> Callable[..., tuple[np.n
 @cache
 def kernel_tables(directory: Path) -> dict[str, dict[str, float]]:
     """Prior medians from the tables, read once."""
-    return kernel_prior(read_kernels(directory))
+    return kernel_prior(read_kernels(directory).rates)
 
 
 def law_next(runs: JobTable, groups: Groups, size: int, seed: int, also: Any = None) -> Any:

@@ -67,7 +67,14 @@ def kernel_medians(directory: Path | None) -> dict[str, dict[str, float]] | None
     if directory is None:
         return None
     with working(f"reading {directory}"):
-        made = kernel_prior(read_kernels(directory))
-    for device, numbers in made.items():
-        tell(f"{device}: " + ", ".join(f"{k} {v:.2f}" for k, v in numbers.items()))
+        tables = read_kernels(directory)
+        made = kernel_prior(tables.rates)
+    for rates in tables.rates:
+        numbers = made.get(rates.device)
+        tell(f"{rates.device}: {', '.join(rates.sources)}" if numbers is not None else
+             f"{rates.device}: not a GPU type that the law knows")  # fmt: skip
+        if numbers:
+            tell("  " + ", ".join(f"{k} {v:.3g}" for k, v in numbers.items()))
+    for note in tables.notes:
+        tell(note)
     return made

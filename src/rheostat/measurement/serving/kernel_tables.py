@@ -1,107 +1,105 @@
-"""Kernel tables of AIConfigurator: what a GPU reaches in matrix products, and the watts it draws.
-
-Source: github.com/ai-dynamo/aiconfigurator, systems/data (Apache-2.0): parquet files of measured
-kernels, one row each with shape (m, n, k), latency (ms) and, for some GPUs, power (W).
-
-Few rows of input (m <= 16) read the weights once each and show the memory's rate; many (m >= 4096)
-the arithmetic's.  Power of short kernels is read from two levels by turns, so medians are taken.
-"""
+"""A directory of AIConfigurator's kernel tables: what each GPU reaches, and the watts it draws."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import polars as pl
+from typing import Any
 
 from rheostat.core.file_kinds import describe_file
 from rheostat.errors import DataError
-from rheostat.measurement.serving.frames import frame_of
+from rheostat.measurement.serving.kernel_caches import read_caches
+from rheostat.measurement.serving.kernel_joins import Join, read_joins
+from rheostat.measurement.serving.kernel_weights import WeightRates, read_experts, read_products
 
-NEEDED = ("device", "gemm_dtype", "m", "n", "k", "latency")
-WEIGHT_B = 2.0
-LARGE = (50e6, 800e6)
-"""Bytes of weights of the products looked at: a layer's, neither in caches nor of a vocabulary."""
-FEW, MANY, TINY = 16, 4096, 1e6
+Reader = Callable[[Sequence[Path], list[str]], Mapping[str, Any]]
+KINDS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
+    "products": (read_products, ("*gemm_perf.parquet",)),
+    "experts": (read_experts, ("*moe_perf.parquet",)),
+    "attention": (read_caches, ("*generation_attention_perf.parquet",)),
+    "all-reduces": (read_joins, ("*nccl_perf.parquet", "*custom_allreduce_perf.parquet")),
+}
+"""What reads each kind of kernel, and the names of its files."""
 
 
 @dataclass(frozen=True)
 class KernelRates:
-    """What one type of GPU reaches in 16-bit matrix products; watts are NaN where not measured."""
+    """What kernels reach on one type of GPU; what no table says is absent or NaN.
+
+    ``products`` and ``experts`` are by bits of a weight (16, 8, 4), ``joins`` by number of GPUs.
+    """
 
     device: str
-    memory_b_per_s: float
-    flop_per_s: float
-    idle_w: float
-    moving_w: float
-    computing_w: float
+    products: Mapping[int, WeightRates] = field(default_factory=dict)
+    experts: Mapping[int, WeightRates] = field(default_factory=dict)
+    cache_b_per_s: float = float("nan")
+    joins: Mapping[int, Join] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
 
 
-def read_kernels(directory: str | Path) -> list[KernelRates]:
-    """Rates of every GPU that a directory has tables of matrix products of.
+@dataclass(frozen=True)
+class KernelTables:
+    """Rates of each device, and what was left out or is not there."""
+
+    rates: tuple[KernelRates, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_kernels(directory: str | Path) -> KernelTables:
+    """Rates of every GPU that a directory has kernel tables of.
 
     Parameters
     ----------
     directory
-        With files ``*gemm_perf.parquet``, in folders below it too.
+        With files of some of the `KINDS`, in folders below it too.
 
     Returns
     -------
-    list of KernelRates
-        One for each device; medians over files (engines, versions) and shapes.
+    KernelTables
+        One entry for each device, in the order of their names; ``sources`` says which engine's
+        tables were taken for what.
 
     Raises
     ------
     DataError
-        No such file is there, or one has not the columns.
+        Nothing of the kind is there, or a file is none of them: all such files in one error.
     """
     folder = Path(directory)
     if not folder.is_dir():
         what = f"expected a folder of kernel tables, got {describe_file(folder)}"
         raise DataError(str(directory), [what])
-    files = sorted(folder.rglob("*gemm_perf.parquet"))
-    if not files:
-        raise DataError(str(directory), ["no kernel table: expected files *gemm_perf.parquet"])
-    every = pl.concat([_products(f) for f in files])
-    if not len(every):
-        raise DataError(str(directory), ["kernel tables have no 16-bit products (bfloat16)"])
-    return [
-        _rates(str(device), rows)
-        for (device,), rows in every.group_by("device", maintain_order=True)
-    ]
+    files = {kind: sorted(f for name in names for f in folder.rglob(name))
+             for kind, (_, names) in KINDS.items()}  # fmt: skip
+    if not any(files.values()):
+        wanted = ", ".join(name for _, names in KINDS.values() for name in names)
+        raise DataError(str(directory), [f"no kernel table: expected files {wanted}, got none"])
+    made: dict[str, Mapping[str, Any]] = {}
+    problems: list[str] = []
+    notes: list[str] = []
+    for kind, (read, names) in KINDS.items():
+        try:
+            made[kind] = read(files[kind], notes) if files[kind] else {}
+        except DataError as error:
+            problems += error.problems
+        if not files[kind]:
+            notes.append(f"no kernel tables of {kind} ({', '.join(names)})")
+    devices = sorted({device for by_device in made.values() for device in by_device})
+    if not devices and not problems:
+        problems = ["expected products of 50 to 800 MB of weights with m <= 16 and m >= 4096, "
+                    "experts, attention or all-reduces in a known format, got none"]  # fmt: skip
+    if problems:
+        raise DataError(str(directory), problems)
+    return KernelTables(tuple(_rates(device, made) for device in devices), tuple(notes))
 
 
-def _products(path: Path) -> pl.DataFrame:
-    """16-bit products of a file: device, m, bytes and operations per second, bytes, watts."""
-    frame = frame_of(path, "kernel table")
-    if missing := [c for c in NEEDED if c not in frame.columns]:
-        raise DataError(str(path), [f"no kernel table: {', '.join(missing)} missing"])
-    frame = frame.filter(pl.col("gemm_dtype") == "bfloat16", pl.col("latency") > 0)
-    watts = pl.col("power") if "power" in frame.columns else pl.lit(None, dtype=pl.Float64)
-    m, n, k = (pl.col(c).cast(pl.Float64) for c in ("m", "n", "k"))
-    seconds = pl.col("latency").cast(pl.Float64) / 1e3
-    return frame.select(
-        pl.col("device").cast(pl.String), m, elements=n * k, b_per_s=WEIGHT_B * n * k / seconds,
-        flop_per_s=2 * m * n * k / seconds, watts=watts.cast(pl.Float64),
-    )  # fmt: skip
-
-
-def _rates(device: str, rows: pl.DataFrame) -> KernelRates:
-    large = rows.filter((pl.col("elements") * WEIGHT_B).is_between(*LARGE))
-    few, many = large.filter(pl.col("m") <= FEW), large.filter(pl.col("m") >= MANY)
-    if not len(few) or not len(many):
-        raise DataError(device, ["kernel tables have no 16-bit products of 50 to 800 MB of weights "
-                                 f"with m <= {FEW} and m >= {MANY}"])  # fmt: skip
-    tiny = rows.filter(pl.col("elements") < TINY, pl.col("m") <= FEW)
-    return KernelRates(
-        device, _median(few["b_per_s"]), _median(many["flop_per_s"]),
-        _number(tiny["watts"].quantile(0.1)), _median(few["watts"]), _median(many["watts"]),
-    )  # fmt: skip
-
-
-def _median(values: pl.Series) -> float:
-    return _number(values.median())
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else float("nan")
+def _rates(device: str, made: Mapping[str, Mapping[str, Any]]) -> KernelRates:
+    products, experts = (made[kind].get(device, {}) for kind in ("products", "experts"))
+    said = [f"{kind} of {bits} bits {by[bits].source}"
+            for kind, by in (("products", products), ("experts", experts))
+            for bits in sorted(by, reverse=True)]  # fmt: skip
+    engine, cache_b_per_s = made["attention"].get(device, ("", float("nan")))
+    joins = made["all-reduces"].get(device, {})
+    said += [f"attention {engine}"] if engine else []
+    said += [f"all-reduces of {', '.join(map(str, joins))} GPUs"] if joins else []
+    return KernelRates(device, products, experts, cache_b_per_s, joins, tuple(said))

@@ -23,8 +23,8 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.model_columns import learnable
-from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
+from rheostat.prediction.serving_law.kernel_medians import medians
 from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, NAMES, jacobian, step
 from rheostat.prediction.serving_law.measured_range import outside
 from rheostat.prediction.serving_law.sharing import PARAMETERS, PriorCovariance
@@ -45,7 +45,7 @@ class ServingLaw:
     Parameters
     ----------
     residual : whether what the law leaves over is learned, too
-    kernels : type of GPU to prior medians of its parameters, from measured kernels
+    kernels : type of GPU to what its kernels reach, as prior (`kernel_medians`)
     n_draws : draws of the answer
     seed : int
 
@@ -99,7 +99,9 @@ class ServingLaw:
         asked = Configurations.of(jobs)
         mean, spread = self.posterior(asked)
         values = np.exp(mean.reshape(len(QUANTITIES), -1) + self._deviations(spread))
-        beyond, notes = outside(self.seen_, asked, self.kernels or ())
+        beyond, notes = outside(
+            self.seen_, asked, [d for d, n in (self.kernels or {}).items() if "bandwidth" in n]
+        )
         values = np.where(beyond, np.nan, values)
         draws = {name: values[:, i] for i, name in enumerate(QUANTITIES)}
         draws["power_w"] = np.minimum(draws["power_w"], asked.gpus * asked.cap_w)
@@ -201,12 +203,7 @@ class ServingLaw:
 
     def _medians(self, c: Configurations) -> Array:
         """Prior medians of the log-parameters of each configuration, (n, k)."""
-        at = np.tile(MEDIAN, (len(c), 1))
-        for device, numbers in (self.kernels or {}).items():
-            rows = [i for i, name in enumerate(c.gpu) if accelerator(name) is accelerator(device)]
-            for name, value in numbers.items():
-                at[rows, NAMES.index(name)] = np.log(value)
-        return at
+        return medians(self.kernels or {}, c)
 
     def _parameters(self, shared: PriorCovariance, c: Configurations) -> Array:
         """Log-parameters (m, k) of rows that share so much with the measured ones, (n, m)."""
