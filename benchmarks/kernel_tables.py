@@ -13,7 +13,7 @@ Data: ML.ENERGY V3 and AIConfigurator's kernel tables with its list of measured 
                  deployments that others measured, mostly with engines tuned further: by GPU type
 
 Methods: the law alone; products (memory, arithmetic and watts of 16-bit products); products and one
-more kind of table; all.
+more kind of table, of which 8 and 4 bits are not in the prior; all that are.
 """
 
 from __future__ import annotations
@@ -34,17 +34,19 @@ from rich.table import Table
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
+from rheostat.measurement.serving.kernel_tables import read_kernels
 from rheostat.prediction.serving_law import ServingLaw
+from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
 
 PRODUCTS = ("bandwidth", "compute", "static", "moving", "computing")
 PARTS = {
     "law": (), "products": PRODUCTS,
     "products, experts": (*PRODUCTS, "bandwidth of experts"),
-    "products, 8 and 4 bits": (*PRODUCTS, "bandwidth of 8", "bandwidth of 4", "compute of"),
+    "products, 8 and 4 bits": (*PRODUCTS, "bandwidth of 8", "bandwidth of 4"),
     "products, attention": (*PRODUCTS, "cache"),
     "products, all-reduces": (*PRODUCTS, "join_s", "link"),
-    "all": ("",),
+    "all": (*PRODUCTS, "bandwidth of experts", "cache", "join_s", "link"),
 }  # fmt: skip
 """Beginnings of the names of the numbers that a method takes from the tables."""
 SIZES = {"minimax-m2.5": (230e9, 10e9), "qwen3.5-397b": (397e9, 17e9), "deepseek-": (671e9, 37e9),
@@ -103,7 +105,13 @@ def every(method: str, samples: list[int], seeds: range) -> Iterator[dict[str, A
 def numbers(method: str) -> dict[str, Mapping[str, float]] | None:
     """The part of the tables' numbers that a method takes."""
     starts = PARTS[method]
-    made = energylens.kernel_tables(KERNELS)
+    made = {d: dict(own) for d, own in energylens.kernel_tables(KERNELS).items()}
+    for rates in read_kernels(KERNELS).rates:  # which `kernel_prior` does not take
+        gpu = accelerator(rates.device)
+        made[rates.device] |= {
+            f"bandwidth of {bits} bits": min(p.memory_b_per_s / gpu.memory_b_per_s, 1.0)
+            for bits, p in rates.products.items() if bits < 16
+        }  # fmt: skip
     taken = {
         device: {k: v for k, v in own.items() if any(
             k == s if s in PRODUCTS else k.startswith(s) for s in starts)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from rheostat.errors import DataError
 from rheostat.measurement.serving.kernel_tables import read_kernels
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
-from rheostat.prediction.serving_law.kernel_medians import MORE, medians
-from rheostat.prediction.serving_law.law import MEDIAN, NAMES
+from rheostat.prediction.serving_law.kernel_medians import medians
+from rheostat.prediction.serving_law.law import MEDIAN, NAMES, step
 from rheostat.recipes.kernel_prior import CACHE_READ, kernel_prior
 from tests.prediction.test_serving_law import runs
 
@@ -63,21 +64,21 @@ def experts(folder, device, rate, moe_dtype="bfloat16"):
 def attention(folder, device, rate):
     """Caches of 64 requests with 8 heads of 128, read at a rate; with a window twice as fast."""
     rows = []
-    for step, window in itertools.product(range(10_000, 50_000, 2000), (0, 128)):
-        seconds = 2 * 2 * 64 * step * 8 * 128 / rate / (2 if window else 1)
-        rows.append({"batch_size": 64, "isl": 0, "step": step, "num_key_value_heads": 8,
+    for context, window in itertools.product(range(10_000, 50_000, 2000), (0, 128)):
+        seconds = 2 * 2 * 64 * context * 8 * 128 / rate / (2 if window else 1)
+        rows.append({"batch_size": 64, "isl": 0, "step": context, "num_key_value_heads": 8,
                      "head_dim": 128, "kv_cache_dtype": "bfloat16", "window_size": window,
                      "latency": 1e3 * seconds})  # fmt: skip
     return write(folder, "generation_attention", rows, device)
 
 
-def joins(folder, device, seconds, rate):
+def joins(folder, device, seconds, rate, kind="nccl", dtype="nccl_dtype"):
     """All-reduces of alpha + bytes / bandwidth, 16-bit elements; another operation is slower."""
-    rows = [{"nccl_dtype": "half", "op_name": op, "num_gpus": gpus, "message_size": size,
+    rows = [{dtype: "half", "op_name": op, "num_gpus": gpus, "message_size": size,
              "latency": 1e3 * (slow * gpus * seconds + 2 * size / rate)}
             for op, slow in (("all_reduce", 1), ("alltoall", 9)) for gpus in (2, 4, 8)
             for size in (256, 4096, 2**30)]  # fmt: skip
-    return write(folder, "nccl", rows, device)
+    return write(folder, kind, rows, device)
 
 
 def rates_of(folder):
@@ -124,6 +125,20 @@ def test_of_two_engines_vllm_counts_and_the_other_where_vllm_has_no_such_format(
     )
 
 
+def test_short_messages_take_the_engines_kernel_where_there_is_one(tmp_path):
+    joins(tmp_path / "k", H100, 8e-6, 200e9)
+    joins(tmp_path / "k", "NVIDIA H200", 9e-6, 210e9)
+    joins(tmp_path / "k", H100, 2e-6, 100e9, "custom_allreduce", "allreduce_dtype")
+    rates = rates_of(tmp_path / "k")
+    assert rates[H100].joins[2].seconds == pytest.approx(4e-6, rel=0.02)
+    assert math.isnan(rates["NVIDIA H200"].joins[2].seconds)
+    kernels(tmp_path / "k", "NVIDIA H200")
+    kernels(tmp_path / "k", H100)
+    made = kernel_prior(read_kernels(tmp_path / "k").rates)["NVIDIA H200"]
+    assert made["join_s of 2 GPUs"] == rates[H100].joins[2].seconds
+    assert made["link of 2 GPUs"] == pytest.approx(210 / 900, rel=0.01)
+
+
 def test_shares_are_lent_to_a_type_without_and_unknown_types_are_left_out(tmp_path):
     kernels(tmp_path / "k", "NVIDIA H200")
     experts(tmp_path / "k", "NVIDIA H200", B_PER_S / 2)
@@ -149,9 +164,10 @@ def test_the_most_particular_number_of_a_row_counts():
     # 8e9 parameters: 32 layers, 64 all-reduces, over two doublings; nothing to join on one GPU
     usual = np.exp(MEDIAN)
     sync, exchange = (at[:, NAMES.index(name)] for name in ("sync", "exchange"))
-    assert sync[1] == pytest.approx(MORE * 64 * 5e-6 / 2)
+    half_way = [usual[NAMES.index(n)] for n in ("sync", "exchange")]
+    assert sync[1] == pytest.approx(math.sqrt(half_way[0] * 64 * 5e-6 / 2))
     width = math.sqrt(1e9 / (12 * 32))
-    assert exchange[1] == pytest.approx(MORE * 64 * 2 * width / 0.25 / 2)
+    assert exchange[1] == pytest.approx(math.sqrt(half_way[1] * 64 * 2 * width / 0.25 / 2))
     assert sync[[0, 2, 3]] == pytest.approx(usual[NAMES.index("sync")])
 
 
@@ -171,6 +187,22 @@ def test_the_prior_of_its_gpu_moves_and_no_other(tmp_path):
     assert np.median(np.abs(np.log(near[1] / near[0]))) < 0.05  # measurements outweigh it
 
 
+def test_the_hosts_overhead_per_step_and_request_is_fitted_beside_the_kernels(tmp_path):
+    numbers = kernel_prior(read_kernels(kernels(tmp_path / "k")).rates)
+    shape = runs(24, gpu_model=["H100"] * 24, gpus=[1] * 24, batch_cap=[4, 8, 16, 64, 256, 512] * 4)
+    at = medians(numbers, Configurations.of(shape))
+    at[:, NAMES.index("host")], at[:, NAMES.index("request")] = np.log(20e-3), np.log(3e-4)
+    time, energy, _ = np.exp(step(at, Configurations.of(shape)))
+    kept = shape.frame.drop("tokens_per_s").with_columns(
+        itl_s=pl.Series(time), energy_per_token_j=pl.Series(energy)
+    )
+    law = ServingLaw(kernels=numbers).fit(table(kept))
+    found = np.exp(law.log_parameters_of(Configurations.of(shape))).mean(axis=0)
+    # per token d / B + c: the host's time of a step, and of a request
+    assert found[NAMES.index("host")] == pytest.approx(20e-3, rel=0.15)
+    assert found[NAMES.index("request")] == pytest.approx(3e-4, rel=0.25)
+
+
 def test_a_gpu_type_from_tables_alone_has_wider_intervals_and_attention_alone_is_not_enough(
     tmp_path,
 ):
@@ -186,6 +218,20 @@ def test_a_gpu_type_from_tables_alone_has_wider_intervals_and_attention_alone_is
     assert ServingLaw(kernels=less).fit(seen).predict(asked).abstained.all()
 
 
+def test_plan_answers_for_a_type_that_only_tables_cover_and_says_how_sure(tmp_path, capsys):
+    runs(24).frame.write_csv(tmp_path / "runs.csv")
+    knobs = ("gpu_model=GB200", "gpus=1", "batch_cap=64")
+    call = ["llm", "plan", str(tmp_path / "runs.csv"), "--app", "m0", "--workload", "chat"]
+    call += [word for knob in knobs for word in ("--knob", knob)]
+    assert run(call) == 3
+    assert "GPU type never measured" in capsys.readouterr().err
+    tables = str(kernels(tmp_path / "k", "NVIDIA GB200"))
+    assert run([*call, "--json", "--kernels", tables]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["front"]
+    low, high = row["intervals"]["energy_per_token_j"]
+    assert high > 1.3 * low
+
+
 def test_what_is_no_kernel_table_is_named(tmp_path, capsys):
     with pytest.raises(DataError, match="folder of kernel tables, got nothing there"):
         read_kernels(tmp_path / "none")
@@ -199,6 +245,8 @@ def test_what_is_no_kernel_table_is_named(tmp_path, capsys):
     folder = write(tmp_path / "c", "gemm", [{"m": 1}], "B200")
     with pytest.raises(DataError, match=r"columns missing: latency, gemm_dtype, n, k"):
         read_kernels(folder)
+    with pytest.raises(DataError, match="expected a kernel table"):
+        read_kernels(kernels(tmp_path / "t", n="wide"))
     with pytest.raises(DataError, match="in a known format, got none"):
         read_kernels(kernels(tmp_path / "f", gemm_dtype="ternary"))
     runs(12).frame.write_csv(tmp_path / "runs.csv")

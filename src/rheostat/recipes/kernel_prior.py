@@ -58,21 +58,23 @@ def kernel_prior(rates: Iterable[KernelRates]) -> dict[str, dict[str, float]]:
 
 
 def _weights(r: KernelRates, gpu: Accelerator) -> dict[str, float]:
-    """Shares of the maker's rates (16-bit arithmetic for all widths) and of its watts."""
-    numbers: dict[str, float] = {}
-    for bits, p in r.products.items():
-        of = "" if bits == 16 else f" of {bits} bits"
-        numbers[f"bandwidth{of}"] = min(p.memory_b_per_s / gpu.memory_b_per_s, 1.0)
-        numbers[f"compute{of}"] = min(p.flop_per_s / gpu.flop_per_s, 1.0)
-    for bits, e in r.experts.items():
-        numbers[f"bandwidth of experts of {bits} bits"] = min(
-            e.memory_b_per_s / gpu.memory_b_per_s, 1.0
-        )
+    """Shares of the maker's rates and of its watts.
+
+    Products of 8 and 4 bits are left out: with them the choice is worse (docs/systems/energylens).
+    """
+    numbers = {
+        f"bandwidth of experts of {bits} bits": min(e.memory_b_per_s / gpu.memory_b_per_s, 1.0)
+        for bits, e in r.experts.items()
+    }
     if 16 in r.products:
         p = r.products[16]
-        numbers["static"] = p.idle_w / gpu.power_w
-        numbers["moving"] = (p.moving_w - p.idle_w) / (gpu.power_w * numbers["bandwidth"])
-        numbers["computing"] = (p.computing_w - p.idle_w) / (gpu.power_w * numbers["compute"])
+        bandwidth = min(p.memory_b_per_s / gpu.memory_b_per_s, 1.0)
+        compute = min(p.flop_per_s / gpu.flop_per_s, 1.0)
+        numbers |= {
+            "bandwidth": bandwidth, "compute": compute, "static": p.idle_w / gpu.power_w,
+            "moving": (p.moving_w - p.idle_w) / (gpu.power_w * bandwidth),
+            "computing": (p.computing_w - p.idle_w) / (gpu.power_w * compute),
+        }  # fmt: skip
     return numbers
 
 

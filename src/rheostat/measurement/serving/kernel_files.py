@@ -17,6 +17,8 @@ from rheostat.measurement.serving.frames import unreadable
 WHAT = "kernel table of AIConfigurator (parquet)"
 OPTIONAL = {"framework": pl.String, "version": pl.String, "power": pl.Float64,
             "window_size": pl.Float64}  # fmt: skip
+TEXTS = ("device", "framework", "version", "op_name", "gemm_dtype", "moe_dtype", "kv_cache_dtype",
+         "nccl_dtype", "allreduce_dtype")  # fmt: skip
 BITS = {"bfloat16": 16, "float16": 16, "fp8": 8, "int8": 8, "fp8_block": 8, "int8_wo": 8,
         "nvfp4": 4, "mxfp4": 4, "w4a8_mxfp4_mxfp8": 4, "w4a16_mxfp4": 4, "int4_wo": 4}  # fmt: skip
 """Bits of a weight by format; of formats with as many the first that has tables stands for all."""
@@ -63,11 +65,13 @@ def _missing(path: Path, needed: Sequence[str]) -> str:
 
 def _read(path: Path, needed: Sequence[str]) -> pl.DataFrame:
     schema = pl.read_parquet_schema(path)
-    frame = pl.read_parquet(path, columns=[*needed, *(c for c in OPTIONAL if c in schema)])
+    there = [*needed, *(c for c in OPTIONAL if c in schema)]
     absent = [pl.lit(None, t).alias(c) for c, t in OPTIONAL.items() if c not in schema]
-    numbers = [pl.col(c).cast(pl.Float64) for c, t in frame.schema.items() if t.is_numeric()]
-    frame = frame.with_columns(*numbers, *absent, pl.col("device").cast(pl.String))
-    return frame.select(*needed, *OPTIONAL).filter(pl.col("latency") > 0)
+    types = [pl.col(c).cast(pl.String) if c in TEXTS else pl.col(c).cast(pl.Float64).fill_nan(None)
+             for c in there]  # fmt: skip
+    frame = pl.read_parquet(path, columns=there).with_columns(*types, *absent)
+    frame = frame.drop_nulls(needed).filter(pl.col("latency").is_between(0, 1e9, closed="right"))
+    return frame.select(*needed, *OPTIONAL)
 
 
 def by_format(frame: pl.DataFrame, column: str) -> Iterator[tuple[str, int, str, pl.DataFrame]]:
@@ -93,8 +97,8 @@ def by_format(frame: pl.DataFrame, column: str) -> Iterator[tuple[str, int, str,
         )
         keys = ("place", "framework", "version")
         chosen = some.filter(*(pl.col(k) == first[k] for k in keys))
-        said = f"{first['framework']} {first['version']} {list(BITS)[first['place']]}"
-        yield str(device), int(str(bits)), said, chosen
+        said = (first["framework"], first["version"], list(BITS)[first["place"]])
+        yield str(device), int(str(bits)), " ".join(filter(None, said)), chosen
 
 
 def median(values: pl.Series) -> float:
