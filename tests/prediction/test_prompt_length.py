@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from rheostat import table
+from rheostat.core.conversation import TURN, opening
 from rheostat.errors import DataError
-from rheostat.prediction.prompt_length import PENALTY, PromptLength, _ridge
+from rheostat.prediction.prompt_length import PENALTY, STACKED, PromptLength, _ridge
 from rheostat.prediction.prompt_terms import BLOCKS, BUCKETS, terms
 from rheostat.recipes.pars import divided, evaluated, label_noise, scores
 
@@ -170,12 +171,34 @@ def test_any_text_has_finite_features_of_length_one_per_block(prompts):
         assert np.all((lengths == 0) | (np.abs(lengths - 1) < 1e-6))
     alone = [model.score_prompts([p])[0] for p in prompts]
     assert model.score_prompts(prompts) == pytest.approx(alone, abs=1e-9)
-    assert x @ model.weights_ == pytest.approx(alone, abs=1e-5)
+    few = fitted(STACKED - 1)  # the score is then the linear one alone
+    assert few.features(prompts) @ few.weights_ == pytest.approx(
+        few.score_prompts(prompts), abs=1e-5
+    )
 
 
 @cache
-def fitted():
-    return PromptLength().fit(requests())
+def fitted(n: int = 240):
+    return PromptLength().fit(requests(n))
+
+
+def test_a_conversation_is_told_by_the_answers_before_and_stays_on_one_side():
+    """Answers are as long as those before, whatever is asked."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(120):
+        usual, said = rng.lognormal(5, 1.5), []
+        for turn in range(4):
+            asked = f"question {rng.integers(10**6)}"
+            rows.append((TURN.join([asked, *said]), usual * rng.lognormal(0, 0.1)))
+            said += [asked if turn else f"{asked} of {i}", "a " * max(1, round(usual / 2))]
+    prompts, lengths = zip(*rows, strict=True)
+    known, asked = divided(table({"prompt": prompts, "output_tokens": lengths}), 0.25, 0)
+    begun = [{opening(p) for p in part.frame["prompt"] if TURN in p} for part in (known, asked)]
+    assert not begun[0] & begun[1]
+    later = asked.rows(np.flatnonzero([TURN in p for p in asked.frame["prompt"]]))
+    score = PromptLength().fit(known).score(later)
+    assert kendalltau(score, later.numpy("output_tokens")).statistic > 0.8
 
 
 def test_what_is_compiled_ahead_is_all_that_learning_needs():

@@ -23,16 +23,31 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
+from rheostat.core.conversation import opening, question
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction import text_encoder
 from rheostat.prediction.model_columns import learnable
-from rheostat.prediction.prompt_terms import TERMS, added, counted_terms, weigh
+from rheostat.prediction.prompt_numbers import numbers
+from rheostat.prediction.prompt_terms import (
+    BLOCKS,
+    BUCKETS,
+    SIZES,
+    TERMS,
+    added,
+    counted,
+    counted_terms,
+    encoded,
+    weigh,
+)
+from rheostat.prediction.score_stack import ScoreStack
 
 TARGET = "output_tokens"
 PENALTY = 2.5
 COUNTS = 0.11  # weight of the sizes beside each block of terms, whose rows have length 1
+GROUPS = BLOCKS + 2  # of what a linear score is the sum: blocks of terms, sizes, the vector
+STACKED = 200  # answers, from which on trees and networks are learned, too
 PARTS = 5  # of which one is left out in turn, to learn how far scores are off
 
 
@@ -60,6 +75,7 @@ class PromptLength:
     """
 
     encoder = ""  # of models saved before there were encoders
+    stack_: ScoreStack | None = None  # few answers, or a model saved before there were stacks
 
     def __init__(self, *, n_draws: int = 100, encoder: str = "", seed: int = 0) -> None:
         self.n_draws = n_draws
@@ -78,18 +94,20 @@ class PromptLength:
         self.center_, self.scale_ = logs.mean(axis=0), logs.std(axis=0) + 1e-9
         seen = np.bincount(slots, minlength=TERMS)  # a prompt has each term once
         self.rarity_ = (np.log((1 + len(prompts)) / (1 + seen)) + 1).astype(np.float32)
-        x = self.features(prompts)
         self.lengths_ = np.sort(values[:, 0])
         z = ndtri((rankdata(values[:, 0]) - 0.5) / len(prompts))
+        x, part = self.features(prompts), _parts(prompts, self.seed)
         self.weights_ = _ridge(x, z).astype(np.float32)
-        part = _parts(prompts, self.seed)
-        off = np.concatenate(
-            [
-                z[part == k] - x[part == k] @ _ridge(x[part != k], z[part != k], 1e-3)
-                for k in range(PARTS)
-            ]
-        )
-        self.scatter_ = float(np.sqrt(np.mean(off**2)))
+        left_out = np.empty((len(prompts), GROUPS))
+        for k in range(PARTS):
+            weights = _ridge(x[part != k], z[part != k], 1e-3)
+            left_out[part == k] = _by_group(x[part == k], weights)
+        self.scatter_ = float(np.sqrt(np.mean((z - left_out.sum(axis=1)) ** 2)))
+        if len(prompts) >= STACKED:
+            given = _stacked(left_out, sizes, numbers(prompts, *encoded(prompts)))
+            vectors = x[:, TERMS + SIZES :].toarray()
+            self.stack_ = ScoreStack(seed=self.seed).fit(given, vectors, z, values[:, 0], part)
+            self.scatter_ = self.stack_.scatter_
         return self
 
     def score(self, requests: JobTable) -> Array:
@@ -100,10 +118,18 @@ class PromptLength:
         """As `score`, of texts, (n,); some 50 microseconds each, with an encoder milliseconds."""
         if not hasattr(self, "weights_"):
             raise NotFitted(self)
-        slots, values, starts, sizes = counted_terms(prompts)
+        text = encoded(prompts)
+        slots, values, starts, sizes = counted(*text)
         weigh(slots, values, starts, self.rarity_)
-        of_numbers = self._numbers(prompts, sizes) @ self.weights_[TERMS:]
-        return np.asarray(added(slots, values, starts, self.weights_) + of_numbers)
+        dense = self._numbers(prompts, sizes)
+        of_sizes = dense[:, :SIZES] @ self.weights_[TERMS : TERMS + SIZES]
+        of_vector = dense[:, SIZES:] @ self.weights_[TERMS + SIZES :]
+        of_terms = added(slots, values, starts, self.weights_)
+        groups = np.concatenate([of_terms, of_sizes[:, None], of_vector[:, None]], axis=1)
+        if self.stack_ is None:
+            return np.asarray(groups.sum(axis=1))
+        given = _stacked(groups, sizes, numbers(prompts, *text))
+        return self.stack_.predict(given, dense[:, SIZES:])
 
     def features(self, prompts: Sequence[str]) -> csr_matrix:
         """Weighted terms, sizes and, with an encoder, vectors of texts, (n, F)."""
@@ -121,7 +147,8 @@ class PromptLength:
         if text_encoder.digest(self.encoder) != self.digest_:
             said = f"expected the encoder that was learned with, of SHA-256 {self.digest_}"
             raise DataError(f"encoder {self.encoder}", [said])
-        return np.hstack([standard, text_encoder.vectors(self.encoder, prompts)])
+        asked = [question(p) for p in prompts]
+        return np.hstack([standard, text_encoder.vectors(self.encoder, asked)])
 
     def predict(self, requests: JobTable) -> Outcome:
         """Draws of ``output_tokens``, (n_draws, n)."""
@@ -148,11 +175,26 @@ class PromptLength:
 
 
 def _parts(prompts: Sequence[str], seed: int) -> NDArray[np.int64]:
-    """Part of each prompt, (n,); all answers to a prompt are in one, or a part would know it."""
-    first, group = np.unique(np.array(prompts, dtype=object), return_inverse=True)
+    """Part of each prompt, (n,); a conversation is in one, or another part would know it."""
+    begun = np.array([opening(p) for p in prompts], dtype=object)
+    first, group = np.unique(begun, return_inverse=True)
     if len(first) < 2 * PARTS:  # too few to say anything of others: their own answers vary
         group = np.arange(len(prompts))
     return np.asarray((np.random.default_rng(seed).permutation(group.max() + 1) % PARTS)[group])
+
+
+def _by_group(x: csr_matrix, weights: Array) -> Array:
+    """What each block of terms, the sizes and the vector add to the linear score, (n, GROUPS)."""
+    edges = [*range(0, TERMS + 1, BUCKETS), TERMS + SIZES, x.shape[1]]
+    columns = np.searchsorted(edges, x.indices, side="right") - 1
+    rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+    sums = csr_matrix((x.data * weights[x.indices], (rows, columns)), shape=(x.shape[0], GROUPS))
+    return np.asarray(sums.toarray())
+
+
+def _stacked(groups: Array, sizes: Array, read: Array) -> Array:
+    """What the stack learns from: the linear score, its groups, sizes and numbers of the text."""
+    return np.concatenate([groups.sum(axis=1)[:, None], groups, np.log1p(sizes), read], axis=1)
 
 
 def _texts(requests: JobTable) -> list[str]:

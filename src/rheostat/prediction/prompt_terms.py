@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from rheostat.core.conversation import question
 from rheostat.core.outcome import Array
 
 BLOCKS, BUCKETS = 5, 2**17
@@ -51,7 +52,12 @@ def terms(prompts: Sequence[str]) -> tuple[csr_matrix, Array]:
 
 def counted_terms(prompts: Sequence[str]) -> tuple[Rows, Array, Rows, Array]:
     """Slots and counts of the terms, where each prompt's begin and the last end, and sizes."""
-    made: tuple[Rows, Array, Rows, Array] = _counted(*encoded(prompts))
+    return counted(*encoded(prompts))
+
+
+def counted(data: Bytes, ends: Rows) -> tuple[Rows, Array, Rows, Array]:
+    """As `counted_terms`, of what `encoded` made."""
+    made: tuple[Rows, Array, Rows, Array] = _counted(data, ends)
     return made
 
 
@@ -70,18 +76,19 @@ def weigh(slots: Any, counts: Any, starts: Any, rarity: Any) -> None:
 
 @numba.njit(cache=True, error_model="numpy")
 def added(slots: Any, values: Any, starts: Any, weights: Any) -> Any:
-    """Sums over the terms of each prompt of value times weight, (n,)."""
-    sums = np.zeros(len(starts) - 1)
+    """Sums over the terms of each prompt of value times weight, by block, (n, BLOCKS)."""
+    sums = np.zeros((len(starts) - 1, BLOCKS))
     for i in range(len(sums)):
         for k in range(starts[i], starts[i + 1]):
-            sums[i] += values[k] * weights[slots[k]]
+            sums[i, slots[k] // BUCKETS] += values[k] * weights[slots[k]]
     return sums
 
 
 def encoded(prompts: Sequence[str]) -> tuple[Bytes, Rows]:
-    """All prompts in lower case one after the other, and where each ends."""
+    """What each prompt asks in lower case, one after the other, and where each ends."""
     half = LONGEST // 2
-    cut = (t if len(t) <= LONGEST else t[:half] + t[-half:] for t in prompts)
+    asked = map(question, prompts)
+    cut = (t if len(t) <= LONGEST else t[:half] + t[-half:] for t in asked)
     parts = [t.lower().encode("utf-8", "replace") for t in cut]
     return np.frombuffer(b"".join(parts), np.uint8), np.cumsum([0, *map(len, parts)])
 
@@ -119,7 +126,7 @@ def _plain(byte: int) -> bool:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _word(text: Any, begin: int) -> Any:
+def word_at(text: Any, begin: int) -> Any:
     """The word that begins here as a number, and where it ends."""
     value, end = FIRST, begin
     while end < len(text) and _plain(text[end]):
@@ -138,7 +145,7 @@ def _count_words(text: Any, opening: int, table: Any, slots_of: Any, times: Any,
             i += 1
             continue
         asked = i < opening
-        value, i = _word(text, i)
+        value, i = word_at(text, i)
         sizes[1] += 1
         both = _mixed(_mixed(before, 7), value)
         for block in (0, 2):

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
+from rheostat.core.conversation import opening
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
@@ -87,10 +88,9 @@ def evaluated(
 
 
 def divided(requests: JobTable, test_fraction: float, seed: int) -> tuple[JobTable, JobTable]:
-    """Requests to learn from and others; all answers to a prompt are on the same side."""
-    _, first, group = np.unique(
-        requests.frame["prompt"].to_numpy(), return_index=True, return_inverse=True
-    )
+    """Requests to learn from and others; a prompt, and a conversation, are on one side alone."""
+    begun = np.array([opening(p) for p in requests.frame["prompt"]], dtype=object)
+    _, first, group = np.unique(begun, return_index=True, return_inverse=True)
     place = np.argsort(np.argsort(first))[group]  # prompts in the order of the file
     order = np.random.default_rng(seed).permutation(len(first))
     tests = max(2, round(test_fraction * len(first)))

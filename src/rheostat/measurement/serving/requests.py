@@ -1,10 +1,10 @@
 """Requests to a language model, with how long the answers were: JSON lines, parquet or CSV.
 
-JSON lines are read as OpenAI-style logs: ``prompt``, or ``messages`` whose contents are joined, the
-last of the user first, or ``instruction`` with ``input``; the answer's length from
-``output_tokens``, ``usage`` or the answer itself, whose words are counted, and each character of
-scripts that put no spaces between words.  What stands under ``request`` and ``response`` (and their
-``body``) counts as if it stood outside.  Tables need a column ``prompt``.
+JSON lines are read as OpenAI-style logs: ``prompt``, or ``messages`` (the last of the user first,
+and what was said before as `rheostat.core.conversation` has it), or ``instruction`` with ``input``;
+the answer's length from ``output_tokens``, ``usage`` or the answer itself, whose words are counted,
+and each character of scripts that put no spaces between words.  What stands under ``request`` and
+``response`` (and their ``body``) counts as if it stood outside.  Tables need a column ``prompt``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import polars as pl
 
+from rheostat.core.conversation import TURN
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import table
@@ -36,6 +37,7 @@ WORD = re.compile(
     r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+"
 )
 """A word, or a character of Thai, Lao, Japanese or Chinese."""
+SPEAKING = ("user", "assistant", "tool", "function")
 COUNTED = "__counted"
 ANSWERS = ("response", "output", "completion", "answer")
 LONGEST = 1_000_000
@@ -158,23 +160,30 @@ def _moment(value: Any) -> float | None:
 def prompt_text(given: Mapping[str, Any]) -> str | None:
     r"""The text of an OpenAI-style request: its messages, or ``prompt``, or an instruction.
 
-    The last message of the user comes first: what is asked decides how long the answer will be,
-    and what stands before it is often the same in all requests.
+    The last message of the user comes first, and with it instructions to the system: what is asked
+    decides how long the answer will be.  What was said before follows, a turn a piece
+    (`rheostat.core.conversation`).
 
     Examples
     --------
     >>> said = [("system", "Be kind."), ("user", "Hello"), ("assistant", "Hi"), ("user", "Bye")]
     >>> prompt_text({"messages": [{"role": r, "content": c} for r, c in said]})
-    'Bye\nBe kind.\nHello\nHi'
+    'Bye\nBe kind.\x1eHello\x1eHi'
     """
     if isinstance(given.get("messages"), list):
-        said = [(m.get("role"), _text(m.get("content"))) for m in given["messages"]
-                if isinstance(m, dict)]  # fmt: skip
-        last = max((i for i, (role, text) in enumerate(said) if role == "user" and text), default=0)
-        parts = [text for _, text in [*said[last : last + 1], *said[:last], *said[last + 1 :]]]
-    else:
-        parts = [_text(given.get(k)) for k in ("prompt", "instruction", "input")]
+        return _conversation([m for m in given["messages"] if isinstance(m, dict)])
+    parts = [_text(given.get(k)) for k in ("prompt", "instruction", "input")]
     return "\n".join(filter(None, parts)) or None
+
+
+def _conversation(messages: list[dict[str, Any]]) -> str | None:
+    said = [(m.get("role"), _text(m.get("content"))) for m in messages]
+    said = [(role, text) for role, text in said if text]
+    last = max((i for i, (role, _) in enumerate(said) if role == "user"), default=0)
+    asked, others = said[last : last + 1], [*said[:last], *said[last + 1 :]]
+    orders = [text for role, text in others if role not in SPEAKING]
+    turns = [text for role, text in others if role in SPEAKING]
+    return TURN.join(["\n".join([*(t for _, t in asked), *orders]), *turns]) or None
 
 
 def _text(content: Any) -> str:

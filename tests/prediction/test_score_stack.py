@@ -1,0 +1,94 @@
+"""Trees and networks beside a linear score: what they must see, and how much they count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import kendalltau, rankdata
+
+from rheostat.core.conversation import TURN
+from rheostat.prediction.boosted_trees import BoostedTrees
+from rheostat.prediction.pair_network import FILTER, MARGIN, PairNetwork, pair_slopes
+from rheostat.prediction.prompt_numbers import KINDS, REST, UNITS, numbers
+from rheostat.prediction.prompt_terms import encoded
+from rheostat.prediction.score_stack import ScoreStack
+
+
+def test_trees_as_arrays_say_what_the_library_says():
+    """Also where the library changes how it keeps its trees."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(300, 3)).astype(np.float32).astype(float)
+    y = np.sin(6 * x[:, 0]) + x[:, 1]
+    kept = []
+
+    class Kept(HistGradientBoostingRegressor):
+        def fit(self, *given):
+            kept.append(self)
+            return super().fit(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sklearn.ensemble.HistGradientBoostingRegressor", Kept)
+        trees = [BoostedTrees(seed=s).fit(x, y) for s in (0, 1)]
+    both = np.mean([k.predict(x) for k in kept], axis=0)
+    assert np.mean(np.abs(BoostedTrees.mean(trees).predict(x) - both) > 1e-5) < 0.01
+
+
+def test_the_slopes_of_the_pair_loss_are_its_differences():
+    rng = np.random.default_rng(1)
+    scores, lengths = rng.normal(0, 1, 12), rng.integers(1, 30, 12).astype(float)
+
+    def loss(s):
+        gap = lengths[:, None] - lengths[None]
+        far = (gap >= FILTER * np.maximum(lengths[:, None], lengths)) & (gap > 0)
+        return (np.maximum(0, MARGIN - (s[:, None] - s[None])) * far).sum() / far.sum()
+
+    steps = 1e-6 * np.eye(12)
+    wanted = [(loss(scores + d) - loss(scores - d)) / 2e-6 for d in steps]
+    assert pair_slopes(scores, lengths) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_network_orders_what_it_learned_from_the_same_for_the_same_seed():
+    x = np.random.default_rng(2).standard_normal((400, 5))
+    lengths = np.exp(x[:, 0] - 0.5 * np.abs(x[:, 1]))
+    score = PairNetwork().fit(x, lengths).predict(x)
+    assert kendalltau(score, lengths).statistic > 0.7
+    assert PairNetwork().fit(x, lengths).predict(x).tolist() == score.tolist()
+
+
+def test_what_no_line_says_is_learned_and_useless_parts_do_not_count():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((600, 4))
+    lengths = np.exp(np.sign(x[:, 1] * x[:, 2]) + 0.3 * x[:, 0] + 0.2 * rng.standard_normal(600))
+    z, part = ndtri((rankdata(lengths) - 0.5) / 600), rng.integers(0, 5, 600)
+    vectors = np.zeros((600, 0))
+    stack = ScoreStack().fit(x[:500], vectors[:500], z[:500], lengths[:500], part[:500])
+    score = stack.predict(x[500:], vectors[500:])
+    assert kendalltau(score, lengths[500:]).statistic > 0.6
+    assert kendalltau(x[500:, 0], lengths[500:]).statistic < 0.4
+    assert (stack.shares_ >= 0).all()
+    exact = np.column_stack([z, rng.standard_normal((600, 2))])
+    linear = ScoreStack().fit(exact, vectors, z, lengths, part)
+    assert linear.scatter_ < 0.05
+
+
+def test_numbers_say_how_long_an_answer_is_asked_for():
+    prompts = ["In 3 short sentences: who was she?", "essay, five hundred", "", "500 words\n\nin:"]
+    read = numbers(prompts, *encoded(prompts))
+    kinds, unit = list(KINDS), 2 * len(KINDS)
+    assert read[0, unit + UNITS.index("sentences")] == pytest.approx(np.log1p(3))
+    assert read[3, unit + UNITS.index("words")] == pytest.approx(np.log1p(500))
+    assert read[0, kinds.index("which")] == 1
+    assert read[1, len(KINDS) + kinds.index("prose")] == 1  # the first word is of that kind
+    assert read[:, REST + 3].tolist() == [1, 0, 0, 0]
+    assert read[:, REST + 4].tolist() == [0, 0, 0, 1]
+    assert not read[2].any()
+
+
+def test_numbers_of_a_conversation_are_of_its_turns():
+    text = TURN.join(["and?", "hello", "x" * 20, "more", "y" * 40])
+    assert numbers([text, "and?"], *encoded([text, "and?"]))[:, -5:] == pytest.approx(
+        np.array([[4, *np.log1p([40, 30, 4, 69])], [0] * 5])
+    )
