@@ -91,6 +91,31 @@ def test_the_command_scores_words_alone_beside_it(folder, tmp_path, capsys):
     assert "--model: learns nothing" in capsys.readouterr().err
 
 
+def test_a_language_model_is_asked_for_its_state_where_the_answer_begins(tmp_path, monkeypatch):
+    """States lie far from 0 and differ little; what differs is learned from."""
+    given = []
+
+    class Server:
+        def handle_embeddings(self, request):
+            given.append(request["input"])
+            old = any(w in request["input"] for w, kind in SAME.items() if kind == "old")
+            return {"data": [{"embedding": [1.0, 0.01 if old else -0.01]}]}
+
+    monkeypatch.setattr(text_encoder, "_language_model", lambda source: (Server(), "digest"))
+    model = PromptLength(encoder="m.gguf").fit(past())
+    old, new = model.score_prompts(["aged", "fresh"])
+    assert old - new > 0.5
+    model.score_prompts(["a" * 300 + "b" * 10**4 + "c" * 300])
+    assert all(text.endswith("<|im_end|>\n<|im_start|>assistant\n") for text in given)
+    assert len(given[-1]) < 700
+    assert "a" * 200 in given[-1]
+    assert "c" * 200 in given[-1]
+    monkeypatch.undo()
+    (tmp_path / "m.gguf").write_bytes(b"none")
+    with pytest.raises(DataError, match="expected a GGUF file"):
+        text_encoder.vectors(str(tmp_path / "m.gguf"), ["a"])
+
+
 def test_a_folder_that_holds_no_whole_encoder_is_refused(tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"no model")
     with pytest.raises(DataError, match=r"expected a folder with model\.onnx and tokenizer\.json"):

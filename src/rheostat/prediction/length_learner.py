@@ -13,7 +13,7 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.core.vocabulary import table
-from rheostat.prediction.prompt_length import TARGET, PromptLength
+from rheostat.prediction.prompt_length import STACKED, TARGET, PromptLength
 
 LEAST, KEPT = 40, 4000
 RECENT = 100
@@ -104,7 +104,7 @@ def compile_ahead() -> None:
     Where it has never been compiled, this takes some ten seconds, and later a few hundredths.
     """
     learner = LengthLearner()
-    for i in range(LEAST):
+    for i in range(STACKED):
         learner.observe(f"say {i}", 2.0 + i % 3)
     learner.refit()
     learner.quantiles("say yes", [0.5])

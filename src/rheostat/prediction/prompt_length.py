@@ -59,7 +59,8 @@ class PromptLength:
     n_draws : int
         Draws of a prediction.
     encoder : str
-        ``int8`` or a folder with ``model.onnx`` and ``tokenizer.json``; empty: words alone.
+        ``int8``, a folder with ``model.onnx`` and ``tokenizer.json``, or a language model's GGUF
+        file; empty: words alone.
     seed : int
 
     Examples
@@ -75,6 +76,7 @@ class PromptLength:
     """
 
     encoder = ""  # of models saved before there were encoders
+    usual_: Array | float = 0.0
     stack_: ScoreStack | None = None  # few answers, or a model saved before there were stacks
 
     def __init__(self, *, n_draws: int = 100, encoder: str = "", seed: int = 0) -> None:
@@ -96,7 +98,10 @@ class PromptLength:
         self.rarity_ = (np.log((1 + len(prompts)) / (1 + seen)) + 1).astype(np.float32)
         self.lengths_ = np.sort(values[:, 0])
         z = ndtri((rankdata(values[:, 0]) - 0.5) / len(prompts))
-        x, part = self.features(prompts), _parts(prompts, self.seed)
+        x, part = (
+            self._matrix(prompts, self._vectors(prompts, fit=True)),
+            _parts(prompts, self.seed),
+        )
         self.weights_ = _ridge(x, z).astype(np.float32)
         left_out = np.empty((len(prompts), GROUPS))
         for k in range(PARTS):
@@ -121,7 +126,7 @@ class PromptLength:
         text = encoded(prompts)
         slots, values, starts, sizes = counted(*text)
         weigh(slots, values, starts, self.rarity_)
-        dense = self._numbers(prompts, sizes)
+        dense = self._numbers(sizes, self._vectors(prompts))
         of_sizes = dense[:, :SIZES] @ self.weights_[TERMS : TERMS + SIZES]
         of_vector = dense[:, SIZES:] @ self.weights_[TERMS + SIZES :]
         of_terms = added(slots, values, starts, self.weights_)
@@ -133,22 +138,32 @@ class PromptLength:
 
     def features(self, prompts: Sequence[str]) -> csr_matrix:
         """Weighted terms, sizes and, with an encoder, vectors of texts, (n, F)."""
+        return self._matrix(prompts, self._vectors(prompts))
+
+    def _matrix(self, prompts: Sequence[str], vectors: Array) -> csr_matrix:
         slots, values, starts, sizes = counted_terms(prompts)
         weigh(slots, values, starts, self.rarity_)
         terms = csr_matrix((values, slots, starts), shape=(len(prompts), TERMS))
-        return hstack([terms, csr_matrix(self._numbers(prompts, sizes))]).tocsr()
+        return hstack([terms, csr_matrix(self._numbers(sizes, vectors))]).tocsr()
 
-    def _numbers(self, prompts: Sequence[str], sizes: Array) -> Array:
-        """Standardised sizes, and the vector of the prompt."""
+    def _numbers(self, sizes: Array, vectors: Array) -> Array:
+        """Standardised sizes, and the vectors of the prompts."""
         deviations = (np.log1p(sizes) - self.center_) / self.scale_
         standard = COUNTS * np.clip(deviations, -4, 4)
+        return np.hstack([standard, vectors]) if vectors.shape[1] else np.asarray(standard)
+
+    def _vectors(self, prompts: Sequence[str], *, fit: bool = False) -> Array:
+        """What the encoder says of each question, beside what it says of all, of length 1."""
         if not self.encoder:
-            return np.asarray(standard)
+            return np.empty((len(prompts), 0))
         if text_encoder.digest(self.encoder) != self.digest_:
             said = f"expected the encoder that was learned with, of SHA-256 {self.digest_}"
             raise DataError(f"encoder {self.encoder}", [said])
-        asked = [question(p) for p in prompts]
-        return np.hstack([standard, text_encoder.vectors(self.encoder, asked)])
+        vectors = text_encoder.vectors(self.encoder, [question(p) for p in prompts])
+        if fit and text_encoder.is_gguf(self.encoder):  # whose states are alike for all texts
+            self.usual_ = vectors.mean(axis=0)
+        away = vectors - self.usual_
+        return np.asarray(away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9))
 
     def predict(self, requests: JobTable) -> Outcome:
         """Draws of ``output_tokens``, (n_draws, n)."""

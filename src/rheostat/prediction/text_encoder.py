@@ -3,6 +3,9 @@
 The encoder is a folder with ``model.onnx`` and ``tokenizer.json``, or `INT8`: MiniLM-L6 with 8-bit
 weights out of the packages of the extra ``encoder``, whose files have to have the SHA-256 that
 stands here.  Nothing is fetched.  A text's vector is the mean over its tokens, of length 1.
+
+Or it is a language model in a GGUF file (extra ``gguf``): the vector is then its state where its
+answer to the text would begin.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ from numpy.typing import NDArray
 
 from rheostat._optional import require
 from rheostat.core.file_kinds import describe_file
+from rheostat.core.files import file_digest
 from rheostat.errors import DataError, MissingExtra
+from rheostat.prediction.language_model.gguf_model import GgufModel
 from rheostat.prediction.prompt_terms import LONGEST
 
 INT8 = "int8"
@@ -32,6 +37,10 @@ PACKAGED = (
 )  # fmt: skip
 """Package, file in it and SHA-256 of the model and of its tokeniser."""
 TOKENS = 128
+READ = 512
+"""Characters of a text that a language model reads, half of them from its end."""
+CHAT = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
+"""How ChatML, of which most small models know, opens an answer."""
 
 
 class _Opened(NamedTuple):
@@ -40,13 +49,20 @@ class _Opened(NamedTuple):
     digest: str
 
 
-def is_onnx(source: str) -> bool:
+def is_encoder(source: str) -> bool:
     """Whether ``source`` names an encoder that `vectors` can open, whole or not."""
-    return source == INT8 or (Path(source) / FILES[0]).is_file()
+    return source == INT8 or is_gguf(source) or (Path(source) / FILES[0]).is_file()
+
+
+def is_gguf(source: str) -> bool:
+    """Whether ``source`` names the file of a language model."""
+    return Path(source).suffix == ".gguf"
 
 
 def digest(source: str) -> str:
     """SHA-256 of the encoder's model, by which a saved model knows it again."""
+    if is_gguf(source):
+        return _language_model(source)[1]
     return _opened(source).digest
 
 
@@ -56,7 +72,7 @@ def vectors(source: str, texts: Sequence[str]) -> NDArray[np.float32]:
     Parameters
     ----------
     source
-        `INT8`, or a folder with ``model.onnx`` and ``tokenizer.json``.
+        `INT8`, a folder with ``model.onnx`` and ``tokenizer.json``, or a GGUF file.
     texts
         Any number of texts.
 
@@ -67,6 +83,9 @@ def vectors(source: str, texts: Sequence[str]) -> NDArray[np.float32]:
     MissingExtra
         The extra ``encoder`` is not installed.
     """
+    if is_gguf(source):
+        server, _ = _language_model(source)
+        return np.array([_answer_state(server, t) for t in texts], dtype=np.float32)
     encoder = _opened(source)
     return np.array([_vector(encoder, t) for t in texts], dtype=np.float32)
 
@@ -80,6 +99,34 @@ def _vector(encoder: _Opened, text: str) -> NDArray[np.float32]:
     wanted = {i.name: given[i.name] for i in encoder.session.get_inputs()}
     mean = encoder.session.run(None, wanted)[0][0].mean(axis=0)
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-9))
+
+
+def _answer_state(server: Any, text: str) -> NDArray[np.float32]:
+    """The last state of the model when its answer to the text is due, of length 1."""
+    asked = text if len(text) <= READ else text[: READ // 2] + "..." + text[-READ // 2 :]
+    clean = asked.encode("utf-8", "replace").decode()
+    given = server.handle_embeddings({"input": CHAT.format(clean), "model": ""})
+    if "data" not in given:
+        raise DataError("encoder", [f"the language model gave no state: {given!r:.200}"])
+    return np.asarray(given["data"][0]["embedding"], dtype=np.float32)
+
+
+@lru_cache(maxsize=1)
+def _language_model(source: str) -> tuple[Any, str]:
+    """The model, opened, and the digest of its file."""
+    path = GgufModel(source).path  # refuses what is no such file
+    library = require("xllamacpp", extra="gguf")
+    params = library.CommonParams()
+    params.model.path = str(path)
+    params.n_parallel, params.n_gpu_layers = 1, 0
+    params.n_ctx = params.n_batch = params.n_ubatch = 5 * READ  # a character has up to 4 tokens
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.warmup, params.verbosity, params.embedding = False, -1, True
+    params.pooling_type = library.llama_pooling_type.LLAMA_POOLING_TYPE_LAST
+    try:
+        return library.Server(params), file_digest(path)
+    except RuntimeError as error:
+        raise DataError(f"encoder {source}", [f"expected a language model: {error}"]) from error
 
 
 @lru_cache(maxsize=2)

@@ -27,7 +27,7 @@ from rheostat.errors import DataError
 from rheostat.prediction.encoder_ranker import EncoderRanker
 from rheostat.prediction.prompt_length import TARGET, PromptLength
 from rheostat.prediction.prompt_ranker import PromptRanker
-from rheostat.prediction.text_encoder import is_onnx
+from rheostat.prediction.text_encoder import is_encoder
 
 Rows = NDArray[np.int64]
 FILTER = 0.2
@@ -72,7 +72,7 @@ def evaluated(
     networks: dict[str, PromptRanker | EncoderRanker] = {
         f"network, {name}": PromptRanker(name, seed=seed) for name in losses
     }
-    features = encoder if is_onnx(encoder) else ""
+    features = encoder if is_encoder(encoder) else ""
     if encoder and not features:
         name = [*losses, "margin"][0]
         networks[f"encoder, {name}"] = EncoderRanker(encoder, name, seed=seed)
