@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from rheostat import table
-from rheostat.core.conversation import TURN, opening
+from rheostat.core.turns import TURN, opening
 from rheostat.errors import DataError
 from rheostat.prediction.prompt_length import PENALTY, STACKED, PromptLength, _ridge
 from rheostat.prediction.prompt_terms import BLOCKS, BUCKETS, terms

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import kendalltau, rankdata
 
-from rheostat.core.conversation import TURN
+from rheostat.core.turns import TURN
 from rheostat.prediction.boosted_trees import BoostedTrees
 from rheostat.prediction.pair_network import FILTER, MARGIN, PairNetwork, pair_slopes
 from rheostat.prediction.prompt_numbers import KINDS, REST, UNITS, numbers

@@ -23,9 +23,9 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
-from rheostat.core.conversation import opening, question
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array, Outcome
+from rheostat.core.turns import opening, question
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction import text_encoder
 from rheostat.prediction.model_columns import learnable

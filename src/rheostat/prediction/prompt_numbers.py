@@ -18,8 +18,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from rheostat.core.conversation import TURN, turn_lengths
 from rheostat.core.outcome import Array
+from rheostat.core.turns import TURN, turn_lengths
 from rheostat.prediction.prompt_terms import FIRST, Bytes, Rows, word_at
 
 UNITS = ("words", "sentences", "paragraphs", "items")

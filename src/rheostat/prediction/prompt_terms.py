@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from rheostat.core.conversation import question
 from rheostat.core.outcome import Array
+from rheostat.core.turns import question
 
 BLOCKS, BUCKETS = 5, 2**17
 TERMS = BLOCKS * BUCKETS

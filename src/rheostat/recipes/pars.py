@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from rheostat.core.conversation import opening
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
+from rheostat.core.turns import opening
 from rheostat.errors import DataError
 from rheostat.prediction.encoder_ranker import EncoderRanker
 from rheostat.prediction.prompt_length import TARGET, PromptLength

@@ -1,7 +1,7 @@
 """Requests to a language model, with how long the answers were: JSON lines, parquet or CSV.
 
 JSON lines are read as OpenAI-style logs: ``prompt``, or ``messages`` (the last of the user first,
-and what was said before as `rheostat.core.conversation` has it), or ``instruction`` with ``input``;
+and what was said before as `rheostat.core.turns` has it), or ``instruction`` with ``input``;
 the answer's length from ``output_tokens``, ``usage`` or the answer itself, whose words are counted,
 and each character of scripts that put no spaces between words.  What stands under ``request`` and
 ``response`` (and their ``body``) counts as if it stood outside.  Tables need a column ``prompt``.
@@ -18,9 +18,9 @@ from typing import Any
 
 import polars as pl
 
-from rheostat.core.conversation import TURN
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.turns import TURN
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
@@ -162,7 +162,7 @@ def prompt_text(given: Mapping[str, Any]) -> str | None:
 
     The last message of the user comes first, and with it instructions to the system: what is asked
     decides how long the answer will be.  What was said before follows, a turn a piece
-    (`rheostat.core.conversation`).
+    (`rheostat.core.turns`).
 
     Examples
     --------
