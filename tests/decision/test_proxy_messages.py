@@ -289,8 +289,8 @@ def test_places_go_to_the_least_key_at_the_server_with_the_fewest() -> None:
         assert (queue.running, queue.waiting) == ([0, 0], 0)
         queue.rest(0, 60.0)
         assert queue.awake() == [1]
-        assert await queue._given(1.0) == await queue._given(1.0) == 1
+        assert [(await queue._given(1.0)).result() for _ in range(2)] == [1, 1]
         queue.rest(1, 60.0)
-        assert await queue._given(1.0) == 0  # all rest: then one of them
+        assert (await queue._given(1.0)).result() == 0  # all rest: then one of them
 
     asyncio.run(run())
