@@ -21,7 +21,7 @@ from tests.measurement.exactly import refused, written
     ({"messages": "no list", "prompt": "a"}, "a"), ({"messages": []}, None),
     ({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"},
                    {"role": "user", "content": "b"}, {"role": "tool", "content": "t"}]},
-     "b\ns\na\nt"),
+     "b\ns\x1ea\x1et"),
     ({"prompt": "cut \ud83d off"}, "cut ? off"),
 ])  # fmt: skip
 def test_the_text_of_a_request(given, text):

@@ -130,7 +130,7 @@ def test_columns_of_another_table_are_summed_scaled_and_turned_over(tmp_path):
     assert [(n.count, n.dropped) for n in runs.notes] == [(2, True)]
     with pytest.raises(DataError, match="mapped column gpus is missing"):
         read_serving(table, columns={"gpu_model": "gpus"}, map=mapping)
-    with pytest.raises(DataError, match="no serving table: batch_cap, energy_per_token_j missing"):
+    with pytest.raises(DataError, match="batch_cap, energy_per_token_j missing"):
         read_serving(table, columns={"gpu_model": "gpu"})
 
 

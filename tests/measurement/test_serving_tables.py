@@ -11,6 +11,7 @@ from rheostat.measurement.checks import rows_where
 from rheostat.measurement.read import read
 from rheostat.measurement.serving.frames import LONGEST, csv_frame, frame_of, unreadable
 from rheostat.measurement.serving.inferencex import NAMES, is_inferencex, read_inferencex
+from rheostat.measurement.serving.kernel_files import LEAST
 from rheostat.measurement.serving.kernel_tables import read_kernels
 from rheostat.measurement.serving.mlenergy import V2, V3, is_mlenergy, read_mlenergy
 from rheostat.measurement.serving.model_size import params_of, with_params
@@ -158,16 +159,21 @@ def test_energy_that_a_table_of_inferencex_states_is_kept_and_its_lack_is_said(t
 
 
 def kernels(folder, *rows, power=True):
-    """(m, n, k, ms, watts) of products in 16 bits."""
+    """(m, n, k, ms, watts) of products in 16 bits, each as often as makes a table."""
     folder.mkdir(exist_ok=True)
     frame = pl.DataFrame(
-        [("G", "bfloat16", *map(float, row)) for row in rows],
+        [("G", "bfloat16", *map(float, row)) for row in rows * LEAST],
         schema=["device", "gemm_dtype", "m", "n", "k", "latency", "power"],
         orient="row",
     )
     frame = frame if power else frame.drop("power")
     frame.write_parquet(folder / "a_gemm_perf.parquet")
     return folder
+
+
+def of_16_bits(folder):
+    """Rates of the products of the first device."""
+    return read_kernels(folder).rates[0].products[16]
 
 
 LARGE = (16, 5000, 5000, 0.5, 300)  # exactly 50 MB of weights
@@ -185,18 +191,18 @@ def test_rates_of_a_gpu_from_its_products(tmp_path):
         (17, 5000, 5000, 9.0, 1),
         (4095, 5000, 5000, 9.0, 1),
     ]
-    (made,) = read_kernels(kernels(tmp_path / "k", *rows))
-    assert made.device == "G"
+    assert [r.device for r in read_kernels(kernels(tmp_path / "k", *rows)).rates] == ["G"]
+    made = of_16_bits(tmp_path / "k")
     assert made.memory_b_per_s == pytest.approx(2 * 25e6 / 0.5e-3)
     assert made.flop_per_s == pytest.approx(2 * 4096 * 4e8 / 8e-3)
     assert (made.idle_w, made.moving_w, made.computing_w) == (90.0, 300.0, 700.0)
-    (made,) = read_kernels(kernels(tmp_path / "k", LARGE, HUGE, power=False))
+    made = of_16_bits(kernels(tmp_path / "k", LARGE, HUGE, power=False))
     assert str((made.idle_w, made.moving_w, made.computing_w)) == "(nan, nan, nan)"
 
 
 def test_power_without_load_is_what_few_short_kernels_draw(tmp_path):
     tiny = [(16, 10, 10, 0.01, float(w)) for w in range(100, 121)]
-    (made,) = read_kernels(kernels(tmp_path / "k", LARGE, HUGE, *tiny))
+    made = of_16_bits(kernels(tmp_path / "k", LARGE, HUGE, *tiny))
     assert made.idle_w == 102.0
 
 
@@ -207,9 +213,12 @@ def test_products_of_other_formats_or_sizes_are_no_rates(tmp_path):
     refused(lambda: read_kernels(file),
             "expected a folder of kernel tables, got text that begins with 'word'")  # fmt: skip
     none.mkdir()
-    refused(lambda: read_kernels(none), "no kernel table: expected files *gemm_perf.parquet")
-    said = ("kernel tables have no 16-bit products of 50 to 800 MB of weights "
-            "with m <= 16 and m >= 4096")  # fmt: skip
+    refused(lambda: read_kernels(none),
+            "no kernel table: expected files *gemm_perf.parquet, *moe_perf.parquet, "
+            "*generation_attention_perf.parquet, *nccl_perf.parquet, "
+            "*custom_allreduce_perf.parquet, got none")  # fmt: skip
+    said = ("expected products of 50 to 800 MB of weights with m <= 16 and m >= 4096, "
+            "experts, attention or all-reduces in a known format, got none")  # fmt: skip
     for rows in (
         [LARGE],
         [HUGE],
@@ -217,20 +226,21 @@ def test_products_of_other_formats_or_sizes_are_no_rates(tmp_path):
         [(16, 4999, 5e3, 1, 1), HUGE],
     ):
         refused(lambda rows=rows: read_kernels(kernels(none, *rows)), said)
-    pl.read_parquet(none / "a_gemm_perf.parquet").with_columns(
-        gemm_dtype=pl.lit("fp8")).write_parquet(none / "a_gemm_perf.parquet")  # fmt: skip
-    refused(lambda: read_kernels(none), "kernel tables have no 16-bit products (bfloat16)")
-    pl.DataFrame({"device": ["G"], "m": [1]}).write_parquet(none / "a_gemm_perf.parquet")
-    refused(lambda: read_kernels(none), "no kernel table: gemm_dtype, n, k, latency missing")
+    pl.read_parquet(kernels(none, LARGE, HUGE) / "a_gemm_perf.parquet").head(LEAST).write_parquet(
+        none / "a_gemm_perf.parquet")  # fmt: skip
+    assert list(read_kernels(none).rates[0].products) == [16]
+    pl.read_parquet(none / "a_gemm_perf.parquet").head(LEAST - 1).write_parquet(
+        none / "a_gemm_perf.parquet")  # fmt: skip
+    refused(lambda: read_kernels(none), said)
 
 
-def test_devices_come_in_the_order_of_their_files(tmp_path):
+def test_devices_come_in_the_order_of_their_names(tmp_path):
     folder = kernels(tmp_path / "k", LARGE, HUGE)
     own = pl.read_parquet(folder / "a_gemm_perf.parquet")
     names = [f"D{k}" for k in range(9, 0, -1)]
     pl.concat([own.with_columns(device=pl.lit(n)) for n in names]).write_parquet(
         folder / "a_gemm_perf.parquet")  # fmt: skip
-    assert [r.device for r in read_kernels(folder)] == names
+    assert [r.device for r in read_kernels(folder).rates] == sorted(names)
 
 
 THEIRS = """model,GPU,num_gpus,max_num_seqs,ITL (ms),watts_per_gpu,tok/s
