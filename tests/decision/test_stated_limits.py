@@ -23,8 +23,8 @@ from rheostat.decision.budget.nodes import fleet
 from rheostat.decision.caps import choose_caps
 from rheostat.decision.coschedule import queue_files
 from rheostat.decision.serving.dispatch_queue import DispatchQueue
-from rheostat.decision.serving.proxy import _parsed
 from rheostat.decision.serving.proxy_counters import EDGES_S, ProxyCounters
+from rheostat.decision.serving.proxy_messages import parsed
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.decision.trial import plan_trial
 from rheostat.decision.trial_size import trial_size
@@ -200,11 +200,9 @@ def test_the_histogram_of_waits_counts_each_wait_up_to_every_edge() -> None:
     *(({"max_tokens": x}, None) for x in (None, True, "20", [20], 0, -1, float("nan"), 10**400)),
 ])  # fmt: skip
 def test_an_answer_is_cut_off_at_a_length_asked_for_and_at_nothing_else(asked, most) -> None:
-    body = {"prompt": "hello", **asked}
-    prompt, cut_off, given = _parsed(json.dumps(body).encode())
-    assert (prompt, cut_off) == ("hello", most)
-    assert given.keys() == body.keys()
-    assert np.isfinite(ServiceOrder().key(prompt, 0.0, cut_off))
+    given = parsed(bytearray(json.dumps({"prompt": "hello", **asked}).encode()))
+    assert (given.prompt, given.most_tokens) == ("hello", most)
+    assert np.isfinite(ServiceOrder().key(given.prompt, 0.0, given.most_tokens))
 
 
 def test_the_order_of_a_queue_holds_after_many_have_left_it() -> None:
