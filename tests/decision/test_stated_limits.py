@@ -186,7 +186,7 @@ def test_the_histogram_of_waits_counts_each_wait_up_to_every_edge() -> None:
     counters = ProxyCounters()
     for seconds in (0.005, 0.01, 0.5, 1000.0):
         counters.waited(seconds)
-    lines = dict(x.rsplit(" ", 1) for x in counters.text({}).splitlines() if "_wait_" in x)
+    lines = dict(x.rsplit(" ", 1) for x in counters.text({}, {}).splitlines() if "_wait_" in x)
     name = "rheostat_proxy_wait_seconds"
     buckets = [lines[f'{name}_bucket{{le="{edge}"}}'] for edge in ("0.01", "0.1", "1", "+Inf")]
     assert buckets == ["2", "2", "3", "4"]
