@@ -15,6 +15,8 @@ from rheostat.core.units import format_quantity
 
 MINUS = "\N{MINUS SIGN}"
 _TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+LEAST_S = 0.1
+"""Below it times are in milliseconds."""
 _PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 UNITS: Mapping[str, str] = {
     "runtime_s": "s",
@@ -79,8 +81,8 @@ def chart_unit(chart: Chart, axis: int) -> str:
 def duration(seconds: float) -> str:
     """Two parts at most.
 
-    >>> [duration(s) for s in (2460, 75, 5025, 7200, 93784, 0.25, -5025)]
-    ['41m', '1m 15s', '1h 24m', '2h', '1d 2h', '0.25 s', '−1h 24m']
+    >>> [duration(s) for s in (2460, 75, 5025, 7200, 93784, 0.25, 0.0498, -5025)]
+    ['41m', '1m 15s', '1h 24m', '2h', '1d 2h', '0.25 s', '49.8 ms', '−1h 24m']
     """
     if not math.isfinite(seconds):
         return "-"
@@ -88,6 +90,8 @@ def duration(seconds: float) -> str:
 
 
 def _two_parts(seconds: float) -> str:
+    if 0 < seconds < LEAST_S:
+        return f"{1e3 * seconds:.3g} ms"
     if seconds < 60:
         return f"{seconds:.3g} s"
     if seconds < 600:
@@ -152,7 +156,7 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
 def _scale(value: float, unit: str) -> tuple[float, str]:
     """(divisor, what to write after the number) so that a value reads well."""
     if unit == "s":
-        if 0 < value < 0.1:
+        if 0 < value < LEAST_S:
             return 1e-3, "ms"
         return next((s, u) for s, u in _TIMES if value >= 1.5 * s or s == 1.0)
     if unit in ("W", "J", "J s", "B"):
