@@ -147,9 +147,15 @@ def test_the_command_plans_by_cost_and_for_a_trace(tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["minimised"] == COST
     assert all(r["ratio"] >= 1 - 1e-9 for r in said["simple_rules"].values())
-    assert run([*call, "--trace", str(tmp_path / "trace.csv"), "--ttft", "5s"]) == 0
+    page = tmp_path / "trace.html"
+    served = [*call, "--trace", str(tmp_path / "trace.csv"), "--ttft", "5s"]
+    assert run([*served, "--html", str(page)]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["choice"]["ttft_p99_s"] <= 5
+    assert "Candidates on the trace" in page.read_text()
+    assert "least energy" in page.read_text()
+    assert run([*served, "--minimise", "cost"]) == 1
+    assert "energy alone is minimised" in capsys.readouterr().err
     assert run([*call, "--trace", str(tmp_path / "trace.csv"), "--ttft", "1ms"]) == 3
     for more, word in ((["--minimise", "cost"], "--gpu-price"), (["--minimise", "x"], "expected"),
                        (["--gpu-price", "much"], "H100=2.5")):  # fmt: skip

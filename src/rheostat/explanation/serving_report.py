@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,28 @@ def calibration_report(
     grid = Grid(("error", *kinds), rows, ("", *("share" for _ in kinds)))
     first = Section("How far off", said, grid)
     return Report("A server as recorded and as calibrated", [first, *_over_time(times)], facts)
+
+
+def candidates_report(facts: Mapping[str, Any], said: Sequence[str]) -> Report:
+    """What each configuration and order makes of a trace.
+
+    Parameters
+    ----------
+    facts
+        ``candidates``: rows of a ``setting`` and figures, the best first.
+    said
+        The choice and what simple rules take.
+    """
+    rows = facts["candidates"]
+    keys = [k for k in rows[0] if k not in ("setting", "excess")]
+    cells = tuple((*r["setting"].values(), *(r[k] for k in keys)) for r in rows)
+    drawn = [{"name": order, "x": [r["ttft_p99_s"] for r in rows if r["order"] == order],
+              "y": [r["energy_per_token_j"] for r in rows if r["order"] == order]}
+             for order in dict.fromkeys(r["order"] for r in rows)]  # fmt: skip
+    chart = Chart("scatter", tuple(drawn), ("first tokens of 99 % within", "energy per token"),
+                  log=True, units=("s", "J"))  # fmt: skip
+    grid = Grid((*rows[0]["setting"], *keys), cells)
+    return Report("", [Section("Candidates on the trace", tuple(said), grid, chart)], facts)
 
 
 def _over_time(times: Mapping[str, tuple[Array, Array, Array]]) -> list[Section]:

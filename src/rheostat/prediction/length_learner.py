@@ -101,7 +101,7 @@ class LengthLearner:
 def compile_ahead() -> None:
     """Learn from a few made answers: the machine code is then there before the first real ones.
 
-    Where it has never been compiled, this takes some ten seconds, and later a few hundredths.
+    Where it has never been compiled, this takes some ten seconds, and later a tenth of one.
     """
     learner = LengthLearner()
     for i in range(STACKED):

@@ -104,6 +104,9 @@ def plan(
     from rheostat.tradeoff.limits import Limit
     from rheostat.tradeoff.rules import Weighted
 
+    if trace is not None and minimise != "energy":
+        said = f"on a --trace energy alone is minimised, got {minimise}: leave one of them out"
+        raise DataError("--minimise", [said])
     jobs, model = configured(load_runs(runs, form, mapped, column, unit), app, config)
     prior = kernel_medians(kernels)
     cache = CacheSize(model)
@@ -125,7 +128,8 @@ def plan(
     limits += [Limit(MEMORY, memory, "")] if context_tokens else []
     if trace is not None:
         served = ServedTrace(trace, ttft or "10s", replicas, cache)
-        show_for_trace(law, front, allowed(front, limits), served, json=json)
+        show_for_trace(law, front, allowed(front, limits), served, json=json, html=html,
+                       figure=figure)  # fmt: skip
         return
     rule = Weighted({aim: 1.0})
     more = partial(about_the_law, law, jobs, prior)

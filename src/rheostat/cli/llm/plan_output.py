@@ -31,11 +31,13 @@ class ServedTrace:
 
 
 def show_for_trace(
-    law: ServingLaw, front: Front, allowed: np.ndarray, trace: ServedTrace, *, json: bool
-) -> None:
+    law: ServingLaw, front: Front, allowed: np.ndarray, trace: ServedTrace, *, json: bool,
+    html: Path | None, figure: Path | None,
+) -> None:  # fmt: skip
     """Candidates on the trace: the best first, with what it is beside first come, first served."""
-    from rheostat.cli.output import put_json, tell, tell_notes, working
+    from rheostat.cli.output import put_json, tell, tell_notes, working, write_files
     from rheostat.core.units import parse_quantity
+    from rheostat.explanation.serving_report import candidates_report
     from rheostat.measurement.serving.traffic import read_traffic
     from rheostat.recipes.serving_trace import (
         TraceLimits,
@@ -57,21 +59,32 @@ def show_for_trace(
         name: {**row, "energy_ratio": row["energy_per_token_j"] / best["energy_per_token_j"]}
         for name, row in simple_rules_on_trace(front, rows).items()
     }
+    said = _on_the_trace(best, simple)
+    facts = {"requests": len(requests), "candidates": rows, "choice": best, "feasible": True,
+             "simple_rules": simple}  # fmt: skip
+    if html is not None or figure is not None:
+        write_files(candidates_report(facts, said), html, figure)
     if json:
-        put_json("rheostat.llm-plan/1", {"requests": len(requests), "candidates": rows,
-                 "choice": best, "feasible": True, "simple_rules": simple})  # fmt: skip
+        put_json("rheostat.llm-plan/1", facts)
         return
     keys = [k for k in best if k not in ("setting", "excess")]
     print("\t".join([*best["setting"], *keys]))
     for row in rows:
         cells = [row[k] for k in keys]
-        said = (f"{c:.4g}" if isinstance(c, float) else str(c) for c in cells)
-        print("\t".join([*map(str, row["setting"].values()), *said]))
-    tell(f"least energy: {_replicas(best)}")
-    for name, row in simple.items():
-        late = "" if row["excess"] == 0 else ", misses the limit"
-        tell(f"{name}: {_replicas(row)}: {100 * (row['energy_ratio'] - 1):+.1f} % energy per token"
-             f"{late}")  # fmt: skip
+        shown = (f"{c:.4g}" if isinstance(c, float) else str(c) for c in cells)
+        print("\t".join([*map(str, row["setting"].values()), *shown]))
+    for line in said:
+        tell(line)
+
+
+def _on_the_trace(best: Mapping[str, Any], simple: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The choice, and what the simple rules take and cost more."""
+    late = {
+        name: "" if row["excess"] == 0 else ", misses the limit" for name, row in simple.items()
+    }
+    return [f"least energy: {_replicas(best)}", *(
+        f"{name}: {_replicas(row)}: {100 * (row['energy_ratio'] - 1):+.1f} % energy per token"
+        f"{late[name]}" for name, row in simple.items())]  # fmt: skip
 
 
 def _replicas(row: Mapping[str, Any]) -> str:

@@ -90,7 +90,8 @@ def read_limits(
         replica, _ = fitted(part, rows, replica, place, generations=QUICK, seed=seed)
     best = getattr(replica, reached)
     said = {"batch_cap": f"--batch-cap {best}", "cache_tokens": f"--cache-tokens {best}"}[reached]
-    note = f"{said} was not stated but read from all requests, those included that judge: state it"
+    read = "all requests" if len(part) == len(log) else f"the first {len(part):,} requests"
+    note = f"{said} was not stated but read from {read}, those included that judge: state it"
     known = replace(seen, **{reached: best})
     return replace(known, notes=(*seen.notes, note))
 
