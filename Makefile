@@ -16,7 +16,7 @@ PACKAGES_demo      := -e '.[trees]'
 PACKAGES_installed := -e '.[all]' --group dev --group docs --group peers
 
 install: $(VENV)/.installed $(VENV)/.compiled
-	@for tool in gcc nm bwrap valgrind oclgrind clang-16 clang-offload-packager-16; do \
+	@for tool in gcc nm bwrap valgrind oclgrind clang-16 clang-offload-packager-16 llvm-symbolizer-16; do \
 	   command -v $$tool > /dev/null || absent="$$absent $$tool"; done; \
 	 test -z "$$absent" || { echo "absent:$$absent; without them tests of source code skip. Debian has them:"; \
 	   sed -n '/sudo apt-get install gcc/,/^$$/p' docs/guide/code.md; }
@@ -51,9 +51,10 @@ lint: install
 test: lint
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20 --durations-min=1
 
-# every variant of every malformed file; `make test` tries a sample
+# every variant of every malformed file and every hostile value; `make test` tries a sample
 fuzz: install
-	@RHEOSTAT_FUZZ=all $(BIN)/python -m pytest -n 2 --dist loadgroup tests/cli/test_malformed_files.py
+	@RHEOSTAT_FUZZ=all $(BIN)/python -m pytest -n 2 --dist loadgroup tests/cli/test_malformed_files.py \
+	  tests/cli/test_hostile_options.py --timeout 0
 
 test-fast: install
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"

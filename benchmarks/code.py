@@ -188,7 +188,10 @@ def searched(
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         settings = SearchSettings(
-            chain.budget(budget, translates=bool(to)), options=options, seed=seed
+            chain.budget(budget, translates=bool(to)),
+            options=options,
+            seed=seed,
+            translates=bool(to) and program.language == "cuda",
         )
         result = search_code(program, partial(chain.steps, program, to, goal), folder, settings)
         rows = result.rows  # read before the folder is gone

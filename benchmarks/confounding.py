@@ -1,10 +1,12 @@
 """Does advice from a log hold where the log misleads?  Generated sites whose truth is known.
 
     python benchmarks/confounding.py [--quick] [--json] [--sites N] [--seed S] [--keep FILE]
+        [--law LAW ...] [--apps N] [--in-turn]
 
 Dials: ``between`` (applications differ in size and in the nodes their users choose), ``within``
 (users give larger problems more nodes), ``proxy`` (what the log records of a problem's size),
-``trial`` (share of jobs that ran at a setting drawn by chance).  Every method advises the next
+``trial`` (share of jobs that ran at a setting drawn by chance), ``law`` (of runtime and power: usl,
+or one that no form of the model contains).  Every method advises the next
 month: least energy at no more than 1.25 times the runtime asked for, as surely as `decide` asks
 for by default.  With --keep rows are written as they come and the same call goes on from them.
 """
@@ -21,8 +23,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from confounding_lib.confounded_site import PROXIES
+from confounding_lib.confounded_site import MISLEADING, PROXIES
 from confounding_lib.site import LIMIT, MENU, Case, Dials, scored
+from confounding_lib.stranger_laws import LAWS
 from confounding_lib.targets import table, targets
 
 from rheostat.decision.decide import CONFIDENCE, Advice, decide
@@ -50,12 +53,15 @@ def advice_of(method: str, case: Case) -> Advice | None:
     else:
         fitted = model("auto", log).fit(log)
     limit = MaxSlowdown(LIMIT, "requested", CONFIDENCE)
-    return decide(case.month.requests, fitted, MENU, Weighted({"energy_j": 1}, limit), limit)
+    saving = MaxSlowdown(1, "requested", CONFIDENCE, "energy_j")
+    rule = Weighted({"energy_j": 1}, limit)
+    return decide(case.month.requests, fitted, MENU, rule, (limit, saving))
 
 
 KEYS = (
-    "between", "within", "proxy", "trial", "seed", "method", "claimed_saving", "true_saving",
-    "oracle_saving", "covered", "claimed_share", "broken_limits",
+    "between", "within", "proxy", "trial", "law", "n_apps", "seed", "method",
+    "claimed_saving", "true_saving", "oracle_saving", "covered", "claimed_share", "broken_limits",
+    "broken_slower",
 )  # fmt: skip
 """Of the rows printed; those kept have more."""
 Row = dict[str, object]
@@ -64,13 +70,18 @@ Row = dict[str, object]
 def rows(args: argparse.Namespace) -> list[Row]:
     """One row per site, dials and method; every strength is seen before the next seed."""
     kept = _kept(args.keep)
-    todo = [(*d, seed, m) for seed, d, m in itertools.product(
-        range(args.seed, args.seed + args.sites), _dials(args), args.methods)]  # fmt: skip
+    todo = [
+        (*d, law, args.apps, args.seed + i, method)
+        for i, d, law, method in itertools.product(
+            range(args.sites), _dials(args), args.law, args.methods
+        )
+        if not args.in_turn or d[:2] == (STRENGTHS[i % 3], STRENGTHS[i // 3 % 3])
+    ]
     for at, key in enumerate(todo):
         if key in kept:
             continue
-        case = Case.of(Dials(*key[:4]), key[4])
-        kept[key] = {"method": key[5], **scored(case, advice_of(key[5], case))}
+        case = Case.of(Dials(*key[:6]), key[6])
+        kept[key] = {"method": key[7], **scored(case, advice_of(key[7], case))}
         if args.keep:
             with args.keep.open("a") as file:
                 file.write(json.dumps(kept[key]) + "\n")
@@ -93,7 +104,7 @@ def _kept(file: Path | None) -> dict[tuple[object, ...], Row]:
     for line in file.read_text().splitlines() if file and file.exists() else ():
         if line.endswith("}"):
             row = json.loads(line)
-            found[tuple(row[k] for k in KEYS[:6])] = row
+            found[tuple(row[k] for k in KEYS[:8])] = row
     return found
 
 
@@ -106,7 +117,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="file of rows, continued")
     parser.add_argument("--trials", nargs="+", type=float, default=TRIALS)
-    parser.add_argument("--proxies", nargs="+", default=PROXIES, choices=PROXIES)
+    parser.add_argument("--proxies", nargs="+", default=PROXIES, choices=[*PROXIES, *MISLEADING])
+    parser.add_argument("--law", nargs="+", default=["usl"], choices=["usl", *LAWS])
+    parser.add_argument("--apps", type=int, default=60, help="applications of a site")
+    parser.add_argument("--in-turn", action="store_true", help="one strength for each seed")
     parser.add_argument(
         "--methods", nargs="+", default=["ours", "naive", "same-application"],
         choices=["ours", "naive", "same-application"],
@@ -118,8 +132,10 @@ def main() -> None:
         plain = [{k: r[k] for k in KEYS} for r in found]
         print(json.dumps({"rows": plain, "targets": targets(found)}))
         return
-    print("method between within proxy trial | claimed true oracle covered broken | sites, claims")
-    key = ("method", "between", "within", "proxy", "trial")
+    print(
+        "method law between within proxy trial | claimed true oracle covered broken | sites, claims"
+    )
+    key = ("method", "law", "between", "within", "proxy", "trial")
     for k, group in itertools.groupby(sorted(found, key=lambda r: [str(r[c]) for c in key]),
                                       key=lambda r: tuple(r[c] for c in key)):  # fmt: skip
         some = list(group)

@@ -1,6 +1,7 @@
 """Which serving configuration takes the least energy per token: the law beside others.
 
     python benchmarks/energylens.py [--quick] [--json] [--seeds N] [--methods ours ours-next]
+    python benchmarks/energylens.py --sources [--quick] [--json] [--seeds N]
 
 Data: ML.ENERGY V3 without fill-in-the-middle, 788 measured configurations.  A scenario is a group
 of configurations among which one is chosen; a method is fitted to some measurements and its least
@@ -39,6 +40,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import serving_sources
 from rich.console import Console
 from rich.table import Table
 from sklearn.ensemble import GradientBoostingRegressor
@@ -75,6 +77,7 @@ def main() -> None:
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--quick", action="store_true", help="fewer samples and seeds")
     args.add_argument("--json", action="store_true", help="one JSON document")
+    args.add_argument("--sources", action="store_true", help="leave one source out instead")
     args.add_argument("--seeds", type=int, default=0)
     args.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     given = args.parse_args()
@@ -82,6 +85,10 @@ def main() -> None:
         sys.exit(f"measured data not found at {FILE}; set RHEOSTAT_DATA")
     runs = loaded()
     seeds = given.seeds or (3 if given.quick else 20)
+    if given.sources:
+        tables = {"mlenergy-v3": runs, "mlenergy-v2": with_pipelines()}
+        serving_sources.main(ROOT / "llm", tables, RULES, seeds=seeds, as_json=given.json)
+        return
     sizes = {m: ((30,) if m == "ours-next" else (50,)) if given.quick else
              ASKED if m == "ours-next" else SAMPLES for m in given.methods}  # fmt: skip
     rows = list(every(runs, sizes, seeds))

@@ -34,7 +34,7 @@ from simulate import DATA, ROOT
 
 from rheostat.measurement.read import read
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority, together
-from rheostat.simulation.trace_header import machine_of
+from rheostat.simulation.log_machine import machine_of
 from rheostat.training.priority.evolve import train_rank
 from rheostat.training.priority.generated_sites import generated_site
 from rheostat.training.priority.training_cases import TrainingCase, cases

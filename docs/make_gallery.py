@@ -60,6 +60,9 @@ GALLERY = (
         "demo-fit": "Do 90 % intervals hold 90 % of the outcomes?",
         "demo-leans-on": "Which columns the forecast uses.",
     }),
+    Entry("A month of a site", "summary trace.parquet", {
+        "summary": "Node-hours of each application, and those that did not complete.",
+    }),
     Entry("One job's settings", "front trace.parquet --job 1001924", {
         "front": "From a job log: what the job would have cost at other node counts.",
     }),

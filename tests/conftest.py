@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -9,7 +10,9 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # compiled engines are cached under XDG_CACHE_HOME, which every test replaces: compile once instead
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "rheostat-tests"))
+os.environ.setdefault(
+    "NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"rheostat-tests-{os.getuid()}")
+)
 
 sys.path.append(str(Path(__file__).parents[1]))  # sites with known truth stand with the benchmarks
 
@@ -47,6 +50,15 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.mktemp("xdg")
     for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
+
+
+@pytest.fixture(autouse=True)
+def _loggers_are_on() -> None:
+    """The linter of imports and a peer of a benchmark switch loggers off, each for the process."""
+    logging.disable(logging.NOTSET)
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("rheostat") and isinstance(logger, logging.Logger):
+            logger.disabled = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

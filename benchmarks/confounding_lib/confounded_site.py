@@ -31,12 +31,18 @@ from rheostat.errors import DataError
 from rheostat.measurement.synthetic.habits import LIMITS_S, repeated
 from rheostat.measurement.synthetic.site_law import Apps, Array
 
+from .stranger_laws import LAWS, StrangerApps
+
 Ints = NDArray[np.int64]
 
 PROXIES = ("none", "limit", "rough-memory", "memory", "script")
 """What the log records of the problem size: nothing; a time limit, which is a guess of the runtime
 at the nodes asked for; memory asked for with a margin of a factor 1.6 up or down, or of a tenth;
 the job script, which is the same whenever the problem is."""
+MISLEADING = ("reused-script", "varied-script")
+"""Records that seem to tell it: a job script that a project uses for all of its inputs, or one
+whose inputs differ by `VARIED_SD` from run to run."""
+VARIED_SD = 0.2
 MEMORY_SD = {"rough-memory": 0.5, "memory": 0.1}
 SIZE_SD, PROJECT_SD = 0.8, 0.3
 LEVEL, LEVEL_SD, HABIT_SD = 4.0, 1.5, 0.4
@@ -69,6 +75,7 @@ class Month:
     site: ConfoundedSite
     requests: JobTable
     app: Ints
+    user: Ints
     size: Array
     seed: int
 
@@ -84,7 +91,7 @@ class Month:
             jobs = jobs.with_columns((), nodes=np.asarray(nodes, dtype=np.int64))
         rng = np.random.default_rng([self.site.seed, 4, self.seed])
         true = self.truth(jobs)
-        noise = self.site.apps.noise[self.app]
+        noise = self.site.noise(self.app, self.user)
         runtime = true["runtime_s"][0] * np.exp(noise * rng.standard_normal(len(jobs)))
         power = true["power_w"][0] * np.exp(0.02 * rng.standard_normal(len(jobs)))
         runtime = np.maximum(1.0, np.rint(runtime))
@@ -103,8 +110,12 @@ class Month:
         if len(row) and not (row.min() >= 0 and row.max() < len(self.requests)):
             raise DataError("Month.truth", ["expected job_id of this month's requests"])
         nodes, app, apps = jobs.numpy("nodes"), self.app[row], self.site.apps
-        runtime = apps.runtime_s(app, nodes, self.size[row])
-        return Outcome({"runtime_s": runtime[None], "power_w": apps.power_w(app, nodes)[None]})
+        size = self.size[row]
+        power = (
+            apps.power_w(app, nodes) if isinstance(apps, Apps) else apps.power_w(app, nodes, size)
+        )
+        runtime = apps.runtime_s(app, nodes, size)
+        return Outcome({"runtime_s": runtime[None], "power_w": power[None]})
 
 
 @dataclass(frozen=True)
@@ -126,19 +137,32 @@ class ConfoundedSite:
     proxy: str = "none"
     n_apps: int = 60
     max_nodes: int = 256
+    law: str = "usl"
 
     def __post_init__(self) -> None:
         bad = [f"{k}: expected 0 to 1, got {v}" for k, v in vars(self).items()
                if k in ("between", "within") and not 0 <= v <= 1]  # fmt: skip
-        if self.proxy not in PROXIES:
-            bad.append(f"proxy: expected one of {', '.join(PROXIES)}, got {self.proxy}")
+        if self.proxy not in (*PROXIES, *MISLEADING):
+            bad.append(
+                f"proxy: expected one of {', '.join((*PROXIES, *MISLEADING))}, got {self.proxy}"
+            )
+        if self.law not in ("usl", *LAWS):
+            bad.append(f"law: expected usl, {', '.join(LAWS)}, got {self.law}")
         if bad:
             raise DataError("ConfoundedSite", bad)
 
     @cached_property
-    def apps(self) -> Apps:
+    def apps(self) -> Apps | StrangerApps:
         """The hidden applications."""
-        return Apps.draw(self.n_apps, np.random.default_rng([self.seed, 1]))
+        rng = np.random.default_rng([self.seed, 1])
+        if self.law == "usl":
+            return Apps.draw(self.n_apps, rng)
+        return StrangerApps.draw(self.law, self.n_apps, rng)
+
+    def noise(self, app: Ints, user: Ints) -> Array:
+        """Standard deviation of log runtime of each row."""
+        apps = self.apps
+        return apps.noise[app] if isinstance(apps, Apps) else apps.noise(app, user)
 
     @cached_property
     def projects(self) -> Projects:
@@ -167,6 +191,9 @@ class ConfoundedSite:
         project = rng.choice(len(some.app), n, p=some.weight / some.weight.sum())
         problem = repeated(project, rng, AGAIN)
         size = np.exp(SIZE_SD * rng.standard_normal(n)[problem] + some.size[project])
+        if self.proxy == "varied-script":
+            own = np.random.default_rng([self.seed, 5, seed]).standard_normal(n)
+            size = size * np.exp(VARIED_SD * own)
         nodes = self._nodes(project, problem, size, rng)
         app = some.app[project]
         asked = {
@@ -177,7 +204,7 @@ class ConfoundedSite:
             "nodes": nodes,
             **self._recorded(project, problem, size, nodes, rng),
         }
-        return Month(self, table(asked), app, size, seed)
+        return Month(self, table(asked), app, some.user[project], size, seed)
 
     def _nodes(self, project: Ints, problem: Ints, size: Array, rng: np.random.Generator) -> Ints:
         """Mostly powers of two; a problem that is run again mostly gets the nodes it had."""
@@ -207,6 +234,8 @@ class ConfoundedSite:
             guess = self.apps.runtime_s(app, nodes, size) * np.exp(0.3 * noise)
             wanted = np.minimum(guess * self.projects.margin[project], LIMITS_S[-1])
             return {"time_limit_s": LIMITS_S[np.searchsorted(LIMITS_S, wanted)]}
-        if self.proxy == "script":
+        if self.proxy in ("script", "varied-script"):
             return {"script": pl.Series([f"s{p:06d}" for p in problem])}
+        if self.proxy == "reused-script":
+            return {"script": pl.Series([f"s{p:06d}" for p in project])}
         return {}

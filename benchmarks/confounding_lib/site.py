@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.stats import binom
 
 from confounding_lib.confounded_site import ConfoundedSite, Month
 from rheostat.core.jobs import JobTable
@@ -32,6 +33,8 @@ class Dials:
     within: float
     proxy: str
     trial: float
+    law: str = "usl"
+    n_apps: int = 60
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,9 @@ class Case:
     @classmethod
     def of(cls, dials: Dials, seed: int) -> Case:
         """The same seed gives the same applications and users at all dials."""
-        site = ConfoundedSite(seed, dials.between, dials.within, dials.proxy)
+        site = ConfoundedSite(
+            seed, dials.between, dials.within, dials.proxy, dials.n_apps, law=dials.law
+        )
         past, month = site.month(JOBS, seed=0), site.month(JOBS, seed=1)
         if not dials.trial:
             return cls(dials, seed, past.run(), month)
@@ -84,7 +89,8 @@ def scored(case: Case, advice: Advice | None) -> dict[str, object]:
     if advice is None:
         return {**row, "claimed_saving": None, "true_saving": 0.0, "oracle_saving": oracle,
                 "covered": None, "claimed_share": 0.0, "broken_limits": None, "kept_saving": 0.0,
-                "broken_slower": None, "covered_jobs": None}  # fmt: skip
+                "broken_slower": None, "covered_jobs": None, "over_limit": None,
+                "held": None}  # fmt: skip
     frame = advice.table.frame
     moved = (frame["status"] == "advised").to_numpy()
     nodes = np.where(moved, frame["nodes"].to_numpy(), frame["nodes_requested"].to_numpy())
@@ -106,7 +112,15 @@ def scored(case: Case, advice: Advice | None) -> dict[str, object]:
         "kept_saving": float((energy - e)[moved & ~broken].sum() / total),
         "broken_slower": float(broken[slower].mean()) if slower.any() else None,
         "covered_jobs": float(inside[moved].mean()) if moved.any() else None,
+        "over_limit": advice.over_limit,
+        "held": None if advice.over_limit is None else _held(broken, moved, advice.over_limit[2]),
     }
+
+
+def _held(broken: np.ndarray, moved: np.ndarray, most: float) -> bool:
+    """Whether no more jobs broke their limit than the stated share, or chance, explains."""
+    n = int(moved.sum())
+    return bool(broken.sum() <= binom.ppf(0.95, n, most))
 
 
 def _inside(frame, name: str, true: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]

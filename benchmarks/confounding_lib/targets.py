@@ -19,12 +19,12 @@ SHARE = {0.05: 0.6, 0.02: 0.4}
 
 
 def targets(rows: Iterable[Row], method: str = "ours") -> list[dict[str, Any]]:
-    """One row for each record of size and randomised share."""
-    key = ("proxy", "trial")
+    """One row for each law, record of size and randomised share."""
+    key = ("law", "proxy", "trial")
     own = sorted((r for r in rows if r["method"] == method), key=lambda r: [str(r[k]) for k in key])
     return [
-        {"proxy": proxy, "trial": trial, **_figures(list(group), proxy, trial)}
-        for (proxy, trial), group in itertools.groupby(own, key=lambda r: (r["proxy"], r["trial"]))
+        {"law": law, "proxy": proxy, "trial": trial, **_figures(list(group), proxy, trial)}
+        for (law, proxy, trial), group in itertools.groupby(own, lambda r: tuple(r[k] for k in key))
     ]
 
 
@@ -36,7 +36,11 @@ def _figures(rows: list[Row], proxy: str, trial: float) -> dict[str, Any]:
         "broken_limits": (_broken, 0.10, False),
         "not_negative": (_not_negative, 0.95, True),
         "share_of_oracle": (_share, _least_share(proxy, trial), True),
+        "held": (_held, 0.95, True),
+        "worst_site": (_worst_site, None, False),
+        "broken_slower": (_broken_slower, None, False),
         "covered_jobs": (_covered_jobs, None, True),
+        "advised_jobs": (_advised, None, True),
     }
     found: dict[str, Any] = {
         "sites": len(rows), "sites_per_strength": min(map(len, strengths)),
@@ -69,11 +73,30 @@ def _covered_jobs(rows: list[Row]) -> float | None:
     return sum(r["covered_jobs"] * r["claimed_share"] for r in claims) / moved if moved else None
 
 
+def _advised(rows: list[Row]) -> float:
+    return statistics.mean(r["claimed_share"] for r in rows)
+
+
 def _broken(rows: list[Row]) -> float | None:
     """Of all advised jobs of all sites."""
     claims = _claims(rows)
     moved = sum(r["claimed_share"] for r in claims)
     return sum(r["broken_limits"] * r["claimed_share"] for r in claims) / moved if moved else None
+
+
+def _held(rows: list[Row]) -> float | None:
+    """Share of the sites where no more jobs broke their limit than was stated."""
+    claims = _claims(rows)
+    return statistics.mean(r["held"] for r in claims) if claims else None
+
+
+def _worst_site(rows: list[Row]) -> float | None:
+    return max((r["broken_limits"] for r in _claims(rows)), default=None)
+
+
+def _broken_slower(rows: list[Row]) -> float | None:
+    """Of the advised jobs forecast to take longer, on the site where most broke their limit."""
+    return max((r["broken_slower"] for r in _claims(rows) if r["broken_slower"]), default=None)
 
 
 def _not_negative(rows: list[Row]) -> float:
@@ -87,14 +110,25 @@ def _share(rows: list[Row]) -> float:
 
 def table(found: list[dict[str, Any]]) -> list[str]:
     """Lines of a table: all strengths together (the worst strength)."""
-    names = ("covered", "covered_jobs", "broken_limits", "not_negative", "share_of_oracle")
+    names = (
+        "covered",
+        "covered_jobs",
+        "broken_limits",
+        "worst_site",
+        "broken_slower",
+        "held",
+        "not_negative",
+        "share_of_oracle",
+        "advised_jobs",
+    )
     goal = {"covered": ">= .85", "broken_limits": "<= .10", "not_negative": ">= .95"}
-    lines = ["| size recorded | trial | sites (at each strength) | claims | "
+    lines = ["| law | size recorded | trial | sites (at each strength) | claims | "
              + " | ".join(f"{n} {goal.get(n, '')}".strip() for n in names) + " | target |",
-             "|" + "---|" * (len(names) + 5)]  # fmt: skip
+             "|" + "---|" * (len(names) + 6)]  # fmt: skip
     for r in found:
         cells = [f"{_text(r[n]['all'])} ({_text(r[n]['worst'])})" for n in names]
-        head = f"{r['proxy']} | {r['trial']:.0%} | {r['sites']} ({r['sites_per_strength']})"
+        head = f"{r['law']} | {r['proxy']} | {r['trial']:.0%} | {r['sites']}"
+        head += f" ({r['sites_per_strength']})"
         lines.append(f"| {head} | {r['claims']} | {' | '.join(cells)} "
                      f"| {_text(r['share_of_oracle']['target'])} |")  # fmt: skip
     return lines

@@ -34,24 +34,29 @@ class Case:
         return Problem(self.pool.x, self.pool.settings, self.pool.knobs, pair, jobs)
 
 
-def key_of(entry: Entry, case: Case, seed: int) -> str:
+def key_of(entry: Entry, case: Case, seed: int, budgets: tuple[int, ...] | None = None) -> str:
     """Cache key: what the rows depend on."""
     parts = [entry.name, entry.version, METRIC_VERSION, case.pool.name, case.pool.digest, str(seed)]
+    parts += [] if budgets in (None, BUDGETS) else [str(budgets)]
     if entry.uses_prior:
         parts += sorted(p.digest for p in case.prior)
     return "|".join(parts)
 
 
-def replay(entry: Entry, case: Case, seed: int) -> list[Row]:
+def replay(
+    entry: Entry, case: Case, seed: int, budgets: tuple[int, ...] | None = None
+) -> list[Row]:
     """All rows of one (method, pool, seed); a trajectory that ignores the pair is walked once.
 
     Every budget is a run of its own, told beforehand how many evaluations it has.
     """
     groups = [list(PAIRS)] if entry.pair_free else [[name] for name in PAIRS]
-    return [row for group in groups for row in _walk(entry, case, seed, group)]
+    return [row for group in groups for row in _walk(entry, case, seed, group, budgets)]
 
 
-def _walk(entry: Entry, case: Case, seed: int, pair_names: list[str]) -> list[Row]:
+def _walk(
+    entry: Entry, case: Case, seed: int, pair_names: list[str], budgets: tuple[int, ...] | None
+) -> list[Row]:
     pool = case.pool
     method = entry.build(case.problem(PAIRS[pair_names[0]]), seed)
     pairs = {name: list(PAIRS[name]) for name in pair_names}
@@ -59,7 +64,7 @@ def _walk(entry: Entry, case: Case, seed: int, pair_names: list[str]) -> list[Ro
     asked = {name: questions(pool, PAIRS[name]) for name in pair_names}
     rows: list[Row] = []
     started = time.process_time()
-    for budget, ended in _runs(method, pool):
+    for budget, ended in _runs(method, pool, budgets):
         every = [q for name in pair_names for q in asked[name]]
         full = len(ended.seen) == pool.n
         answers = [choose(pool.log_y, q) for q in every] if full else ended.recommend(every)
@@ -80,14 +85,16 @@ def _walk(entry: Entry, case: Case, seed: int, pair_names: list[str]) -> list[Ro
     return rows
 
 
-def _runs(method: Method, pool: Pool) -> Iterator[tuple[int, Method]]:
+def _runs(
+    method: Method, pool: Pool, budgets: tuple[int, ...] | None = None
+) -> Iterator[tuple[int, Method]]:
     """The method at the end of a run for each budget.
 
     While more evaluations are left than a method looks ahead, runs for different budgets are the
     same: they share that beginning, and each goes its own way from a copy.  A method that looks one
     ahead ignores the budget, and one run passes through all of them.
     """
-    for budget in BUDGETS:
+    for budget in budgets or BUDGETS:
         while budget < pool.n and budget - len(method.seen) >= method.ahead:
             _measure(method, pool, method.ahead)
         ended = method if method.ahead == 1 else deepcopy(method)

@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from .methods import REGISTRY
 from .pools import Pool, prior_of
-from .replay import Case, Row, key_of, replay
+from .replay import BUDGETS, Case, Row, key_of, replay
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,12 @@ class Task:
     method: str
     case: Case
     seed: int
+    budgets: tuple[int, ...] = BUDGETS
 
     @property
     def key(self) -> str:
         """Cache key."""
-        return key_of(REGISTRY[self.method], self.case, self.seed)
+        return key_of(REGISTRY[self.method], self.case, self.seed, self.budgets)
 
 
 class Cache:
@@ -107,7 +108,7 @@ def execute(tasks: list[Task], cache: Cache, *, jobs: int, console: Console) -> 
 
 
 def _work(task: Task) -> list[Row]:
-    return replay(REGISTRY[task.method], task.case, task.seed)
+    return replay(REGISTRY[task.method], task.case, task.seed, task.budgets)
 
 
 def _compute(todo: list[Task], jobs: int) -> Iterator[tuple[Task, list[Row]]]:

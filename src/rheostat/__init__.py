@@ -54,6 +54,8 @@ _MODULES = {
     "coschedule": "recipes.ecosched",
     "node_fleet": "recipes.ecoshift",
     "prepared": "recipes.nodecount",
+    "LogSummary": "recipes.log_summary",
+    "summary": "recipes.log_summary",
     "open_policy": "recipes.policies",
     "simulate": "recipes.policies",
     "next_settings": "recipes.search_defaults",
@@ -116,6 +118,8 @@ if TYPE_CHECKING:
     from rheostat.recipes.ecosched import coschedule as coschedule
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.explain import explain as explain
+    from rheostat.recipes.log_summary import LogSummary as LogSummary
+    from rheostat.recipes.log_summary import summary as summary
     from rheostat.recipes.nodecount import prepared as prepared
     from rheostat.recipes.policies import open_policy as open_policy
     from rheostat.recipes.policies import simulate as simulate

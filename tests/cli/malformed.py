@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
 import json
@@ -22,6 +23,9 @@ import typer
 from rheostat.cli.app import app
 
 COMMAS = 10_000_000
+TODAY = datetime.datetime.now(tz=datetime.UTC).date().toordinal()
+SEED = int(os.environ.get("RHEOSTAT_FUZZ_SEED") or TODAY)
+"""What is drawn of all that may be wrong changes with the date; a failure prints it."""
 
 
 def commands(tree: typer.Typer = app, before: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -218,7 +222,7 @@ COUNT = "counters FILE --methods ridge --leave-out application"
 COMPARE = "compare --policies fcfs --heuristics sjf --traces @trace.swf --processes 1"
 SEARCH = "search @space.toml --measure 'echo {nodes}.5' --objectives runtime_s --budget 1"
 SEARCH += " --method sobol"
-PRINTED = r"""'echo "{{\"runtime_s\": {nodes}, \"power_w\": 9}}"'"""
+PRINTED = r"""'printf "{{\"runtime_s\": %s, \"power_w\": 9}}" {nodes}'"""
 LAW = f"search @nodes.toml --measure {PRINTED} --budget 1"
 NEXT = "next --where app=a --knob nodes=1,2,4,8 --method sobol"
 TRAIN = "train @trace.swf --out @made --agent ours --updates 1"
@@ -235,6 +239,9 @@ SERVE = "network serve --endpoint tcp://127.0.0.1:* --stop-after 0.05"
 CALLS: dict[str, tuple[str, str]] = {
     "read FILE": ("runs.csv", "read FILE"),
     "read --map": ("map.toml", "read @runs.csv --map FILE"),
+    "summary FILE": ("trace.swf", "summary FILE"),
+    "summary --map": ("map.toml", "summary @runs.csv --map FILE"),
+    "summary --machine": ("machine.toml", "summary @trace.swf --machine FILE"),
     "measure --rapl-root": ("", "measure --meters rapl --rapl-root FILE -- true"),
     "measure --replay": ("recording.csv", "measure --replay FILE"),
     "fetch --cache": ("", "fetch pm100 --base-url http://127.0.0.1:9 --cache FILE"),
@@ -280,6 +287,9 @@ CALLS: dict[str, tuple[str, str]] = {
     "trial read --map": ("map.toml", "trial read @tried.csv --map FILE"),
     "trial read --plan": ("trial.csv", "trial read @tried.csv --plan FILE"),
     "decide --trial": ("trial.csv", "decide @tried.csv --knob nodes=1,2,4 --trial FILE"),
+    "front --trial": (
+        "trial.csv", "front @tried.csv --job 48 --knob nodes=1,2,4 --trial FILE"
+    ),
     "backtest --trial": ("trial.csv", "backtest @tried.csv --knob nodes=1,2,4 --trial FILE"),
     "caps KNOWN": ("capped.csv", "caps FILE --app d"),
     "caps --tried": ("one.csv", "caps @capped.csv --app d --tried FILE"),
@@ -427,6 +437,8 @@ WRITTEN = {
     "demo --html": "demo --jobs 200 --kind lightgbm --html FILE",
     "demo --figure": "demo --jobs 200 --kind lightgbm --figure FILE",
     "read --out": "read @runs.csv --out FILE",
+    "summary --html": "summary @runs.csv --html FILE",
+    "summary --figure": "summary @runs.csv --figure FILE",
     "measure --record": "measure --meters rapl --record FILE -- true",
     "measure --html": "measure --meters rapl --html FILE -- true",
     "fit --out": FIT.replace("@made", "FILE"),
@@ -573,6 +585,7 @@ class Special:
             "under a file": self.commas / "x", "name too long": Path("x" * 300),
             "10 MB of commas": self.commas,
         }  # fmt: skip
+        self.cheap = tuple(n for n in self.paths if n != "10 MB of commas")
 
 
 def variants(valid: bytes, special: Special) -> Iterator[Variant]:

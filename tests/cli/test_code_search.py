@@ -47,10 +47,71 @@ def source(tmp_path):
     return path
 
 
-def test_a_search_gives_a_verified_variant_a_patch_and_a_page(source, capsys, tmp_path) -> None:
+@pytest.fixture
+def threads_halve(monkeypatch):
+    """Programs with OpenMP take half the time of those without, whatever the load."""
+    from rheostat.measurement.code import rungs_measure
+
+    def seconds(first, second, pairs):
+        times = [0.5 if "omp parallel" in run.args[0].program.text else 1.0
+                 for run in (first, second)]  # fmt: skip
+        return tuple(np.full(pairs, t) for t in times)
+
+    monkeypatch.setattr(rungs_measure, "in_turns", seconds)
+    monkeypatch.setattr(rungs_measure, "_start_s", lambda case: np.zeros(5))
+    return monkeypatch
+
+
+TIMED = ["--rungs", "compile,output,threads,time", *QUICK[2:]]
+
+
+def test_a_variant_that_is_not_faster_is_nothing_to_take(
+    source, capsys, tmp_path, threads_halve
+) -> None:
+    """Neither written, nor laid before a person: the original takes part in the search."""
+    from rheostat.measurement.code import rungs_measure
+
+    ratios = np.array([0.97, 1.0, 1.01, 1.02, 0.99, 1.0, 1.03])
+    threads_halve.setattr(rungs_measure, "in_turns", lambda *_: (np.ones(7), ratios))
+    call = ["code", "search", str(source), "--to", "openmp", "--budget", "1", *TIMED]
+    files = ["-o", str(tmp_path / "o.c"), "--html", str(tmp_path / "h.html")]
+    assert run([*call, *files, "--json"]) == 3
+    said = capsys.readouterr()
+    given = json.loads(said.out)
+    assert given["best"] is None
+    assert [v["verdict"] for v in given["variants"]] == ["accepted"]
+    assert "no accepted variant is faster by more than the noise: the original stays" in said.err
+    assert "of its time (no significant change)" in said.err
+    assert not (tmp_path / "o.c").exists()
+    assert "it may be used" not in (tmp_path / "h.html").read_text()
+
+
+def test_who_leaves_the_measurement_out_gets_the_first_that_is_accepted(source, capsys) -> None:
+    call = ["code", "search", str(source), "--to", "openmp", "--budget", "1", "--json", *QUICK]
+    assert run(call) == 0
+    best = json.loads(capsys.readouterr().out)["best"]
+    assert (best["verdict"], best["figures"]["runtime_ratio"]) == ("accepted", None)
+
+
+def test_more_pairs_are_run_until_a_change_can_be_told(source, capsys, threads_halve) -> None:
+    from rheostat.measurement.code import rungs_measure
+
+    noisy, rounds = np.array([0.7, 1.3, 0.8, 1.2, 0.9, 1.1, 1.0]), []
+    threads_halve.setattr(
+        rungs_measure, "in_turns", lambda *_: rounds.append(1) or (np.ones(7), noisy)
+    )
+    call = ["code", "search", str(source), "--to", "openmp", "--budget", "1", *TIMED]
+    assert run(call) == 3
+    assert len(rounds) == 6
+    assert "(a change of 5 % cannot be told)" in capsys.readouterr().err
+
+
+def test_a_search_gives_a_verified_variant_a_patch_and_a_page(
+    source, capsys, tmp_path, threads_halve
+) -> None:
     files = ["-o", str(tmp_path / "o.c"), "--patch", str(tmp_path / "p"), "--html",
              str(tmp_path / "h.html"), "--folder", str(tmp_path / "f")]  # fmt: skip
-    call = ["code", "search", str(source), "--to", "openmp", "--budget", "1", "--json", *QUICK]
+    call = ["code", "search", str(source), "--to", "openmp", "--budget", "1", "--json", *TIMED]
     assert run([*call, *files]) == 0
     first = json.loads(capsys.readouterr().out)
     assert first["best"]["verdict"] == "accepted"
@@ -69,8 +130,8 @@ def test_a_required_rung_that_did_not_run_leaves_a_variant_undecided(source, cap
     assert json.loads(capsys.readouterr().out)["variants"][0]["verdict"] == "undecided"
 
 
-def test_a_folder_of_another_search_is_refused(source, capsys, tmp_path) -> None:
-    call = ["code", "search", "--to", "openmp", "--budget", "1", *QUICK, "--folder",
+def test_a_folder_of_another_search_is_refused(source, capsys, tmp_path, threads_halve) -> None:
+    call = ["code", "search", "--to", "openmp", "--budget", "1", *TIMED, "--folder",
             str(tmp_path / "f")]  # fmt: skip
     assert run([*call, str(source)]) == 0
     source.write_text(SOURCE.replace("0.5", "0.7"))
@@ -309,10 +370,12 @@ def test_a_kill_while_the_larger_model_is_asked_pays_for_nothing_twice(
     assert [x["model"] for x in lines if "asked" in x] == ["m", "big", "big"]
 
 
-def test_a_search_asks_a_model_only_where_its_own_variants_are_rejected(source, capsys) -> None:
+def test_a_search_asks_a_model_only_where_its_own_variants_are_rejected(
+    source, capsys, threads_halve
+) -> None:
     pytest.importorskip("openai")
     call = ["code", "search", str(source), "--to", "openmp", "--model", "m", "--budget", "2",
-            "--json", *QUICK]  # fmt: skip
+            "--json", *TIMED]  # fmt: skip
     with scripted.serving("in short", "it adds", f"```c\n{RIGHT}```") as script:
         assert run([*call, "--base-url", script.url]) == 0
         assert not script.requests

@@ -20,10 +20,10 @@ def test_the_first_function_compiled_is_announced_and_later_ones_now_and_then(ca
     monkeypatch.setattr("rheostat.cli.output.process_time", lambda: clock[0])
     said = Compiling()
     for _ in range(3):
-        said.emit(logging.makeLogRecord({}))
+        said.emit(logging.makeLogRecord({"levelno": logging.INFO}))
     assert capsys.readouterr().err == f"{FIRST_USE}\n"
     clock[0] += 11
-    said.emit(logging.makeLogRecord({}))
+    said.emit(logging.makeLogRecord({"levelno": logging.INFO}))
     assert capsys.readouterr().err == "compiling: 4 functions so far\n"
 
 

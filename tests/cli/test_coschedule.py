@@ -125,7 +125,7 @@ def test_a_queue_file_is_whole_or_refused(tmp_path, capsys, text, code):
 
 @pytest.mark.parametrize(
     "queue",
-    ["A*0", "A*-1", "A*x", "A*1.5", "*3", "A**2", ",", "A*100001", "A*" + "9" * 5000, "\0", "/",
+    ["A*0", "A*-1", "A*x", "A*1.5", "*3", "A**2", ",", "A*100001", "A*" + "9" * 5000, "/",
      "/dev/zero", "missing.csv", "A," * 300 + "B"],
 )  # fmt: skip
 def test_a_queue_that_names_no_jobs_is_refused(tmp_path, capsys, queue):
@@ -153,3 +153,11 @@ def test_counters_tells_marks_and_what_if(tmp_path, capsys):
     assert len(facts["predicted"]) == 20
     low, high = facts["predicted"][0]["interval"]
     assert low < facts["predicted"][0]["mean"] < high
+
+
+def test_pairs_run_side_by_side_on_a_node_of_one_domain(tmp_path, capsys):
+    (tmp_path / "p.csv").write_text("app,gpus,runtime_s,power_w\na,2,9,20\nb,2,9,21\n")
+    asked = ["coschedule", str(tmp_path / "p.csv"), "--policy", "ecosched", "--json"]
+    assert run([*asked, "--domains", "1"]) == 0
+    policies = json.loads(capsys.readouterr().out)["policies"]
+    assert [p["policy"] for p in policies] == ["ecosched"]

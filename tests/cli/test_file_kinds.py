@@ -19,7 +19,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import malformed as m
-from test_malformed_files import CODES, _clear, _quick, home, told
+from valid_files import CODES, _quick, clear, home, told
 
 from rheostat.core.file_kinds import describe_file, kind_in
 from rheostat.prediction.persist import KINDS, PREDICTORS
@@ -106,7 +106,7 @@ def test_every_argument_whose_valid_file_is_a_model_is_in_the_matrix(
 
 def given(home: Path, name: str, file: Path) -> tuple[int, str]:
     """(exit code, last lines of stderr) of a call with a copy of the file in place of its own."""
-    _clear(home)
+    clear(home)
     copy = home / f"copy-{file.name}"
     shutil.copy(file, copy)
     code, _, err = told(m.CALLS[name][1], home, copy)
@@ -138,7 +138,7 @@ def other_files(home: Path) -> Iterator[tuple[str, Path]]:
     for name, call in m.WRITTEN.items():
         file = home / f"written-{re.sub(r'[^a-z]+', '-', name)}"
         file = file.with_suffix({"decide --out": ".csv"}.get(name, ".svg"))
-        _clear(home)
+        clear(home)
         code, _, err = told(call, home, file)
         assert code == 0 or "--figure" in name or m.lacking(name), (name, err)
         inside = sorted(p for p in file.rglob("*") if p.is_file()) if file.is_dir() else [file]

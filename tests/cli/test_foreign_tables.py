@@ -113,3 +113,14 @@ def test_cells_of_two_kinds_stay_text(tmp_path):
     path = tmp_path / "runs.csv"
     path.write_text("nodes,wall_s,cap\n1,9,300 W\n2,5,full\n")
     assert read(path).frame["cap"].to_list() == ["300 W", "full"]
+
+
+def test_a_table_without_a_value_is_told_and_a_column_without_one_is_a_number(tmp_path, capsys):
+    path = tmp_path / "empty.csv"
+    path.write_text("app,nodes,runtime_s,power_w\n,,,\n,,,\n")
+    assert run(["read", str(path)]) == 1
+    assert "no cell has a value; present: app, nodes" in capsys.readouterr().err
+    path.write_text("app,nodes,runtime_s,power_w\na,,9,\nb,,8,\n")
+    held = read(path).frame
+    assert held["nodes"].dtype.is_numeric()
+    assert held["power_w"].null_count() == 2

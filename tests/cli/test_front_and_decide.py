@@ -68,7 +68,8 @@ def test_decide_advises_every_job_and_writes_all_formats(log, model, capsys, tmp
         code, out, err = told(capsys, "decide", log, "--model", model, "--out", tmp_path / name)
         assert code == 0
         assert name in err
-    rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
+        assert out == ""
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "a.tsv").read_text()), delimiter="\t"))
     assert len(rows) == 500
     assert pl.read_csv(tmp_path / "a.csv").height == 500
     assert JobTable.read_parquet(tmp_path / "a.parquet").schema["energy_j_advised"].unit == "J"
@@ -91,7 +92,10 @@ def test_decide_asks_the_log_and_saves_energy_at_a_tenth_more_runtime(log, capsy
     assert code == 0
     assert "Can this log answer?" in err
     assert value["rule"] == "least energy"
-    assert value["constraints"] == ["at most 1.1 times the runtime as requested"]
+    assert value["constraints"] == [
+        "at most 1.1 times the runtime as requested with 80 % confidence",
+        "at most 1 times the energy as requested with 80 % confidence",
+    ]
     assert value["advised_settings_ran"] is False
     (varied,) = value["identification"]["variation"]
     assert 0 < varied["two_settings"] <= 1

@@ -74,7 +74,7 @@ def test_a_search_goes_on_from_results_at_hand(tmp_path, capsys):
     mine.write_text("\n".join([rows[0], *(r for r in rows if r.startswith("mine"))]) + "\n")
     space = tmp_path / "space.toml"
     space.write_text(f"[knobs]\nnodes = {NODES}\n")
-    program = """echo '{{"runtime_s": {nodes}, "power_w": 50}}'"""
+    program = """printf '{{"runtime_s": %s, "power_w": 50}}' {nodes}"""
     given = ["--measure", program, "--from", str(mine), "--budget", "1", "--json"]
     assert run(["search", str(space), *given]) == 0
     said = capsys.readouterr()
@@ -110,3 +110,41 @@ def test_a_table_without_energy_is_refused_with_what_works_instead(tmp_path, cap
     assert "try --objectives runtime_s,node_hours" in capsys.readouterr().err
     assert run([*given, "--objectives", "runtime_s,node_hours", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["next"][0]["setting"]["nodes"] in (2, 8)
+
+
+def test_whole_numbers_of_a_knob_and_broken_ones_of_a_table_are_the_same_settings(tmp_path, capsys):
+    """Three objectives make the default method draw from what was told and what was not."""
+    rows = [f"a,{n}.0,{100 / n + 9},{100 * n},{1e6 * n}" for n in (1, 2, 4)]
+    (tmp_path / "t.csv").write_text("\n".join(["app,nodes,runtime_s,power_w,memory_b", *rows]))
+    asked = ["next", str(tmp_path / "t.csv"), "--knob", "nodes=1,2,4,8", "--json"]
+    assert run([*asked, "--objectives", "runtime_s,power_w,memory_b"]) == 0
+    assert json.loads(capsys.readouterr().out)["next"][0]["setting"] == {"nodes": 8}
+    assert run([*asked, "--objectives", " "]) == 1
+    assert "--objectives: expected like runtime_s,energy_j" in capsys.readouterr().err
+
+
+def test_limits_that_nothing_meets_name_the_nearest_and_a_knob_all_runs_share_is_named(
+    tmp_path, capsys
+):
+    path = tmp_path / "runs.csv"
+    path.write_text("nodes,cap_w,runtime_s,power_w\n1,200,100,90\n4,200,30,300\n")
+    given = ["next", str(path), "--knob", "nodes=1,2,4", "--knob", "cap_w=200,250"]
+    assert run([*given, "--within", "deadline=10s", "--method", "sobol", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["best_measured"] is None
+    assert facts["nearest"] == {"nodes": 4, "cap_w": 200}
+    assert "nearest is nodes=4, cap_w=200, 200.0 % over" in facts["misses"]
+    assert run([*given, "--method", "sobol", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["best_measured"]["setting"]["cap_w"] == 200
+
+
+def test_runs_of_others_that_the_method_does_not_learn_from_are_not_left_aside_in_silence(
+    tmp_path, capsys
+):
+    path = written(tmp_path / "runs.csv", [1, 32])
+    given = ["next", str(path), "--where", "app=mine", "--knob", "nodes=1..32", "--json"]
+    given += ["--prior", str(path)]
+    assert run([*given, "--method", "sobol"]) == 0
+    assert "--prior is not used: Sobol does not learn" in capsys.readouterr().err
+    assert run([*given, "--method", "law"]) == 0
+    assert "--prior is not used" not in capsys.readouterr().err

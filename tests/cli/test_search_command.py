@@ -9,7 +9,7 @@ import pytest
 from tests.cli.telling import told
 
 SPACE = '[knobs]\nnodes = [1, 2, 4, 8, 16, 32]\nmode = ["a", "b"]\n'
-RUN = """echo '{{"runtime_s": 2.5, "power_w": {nodes}00}}'"""
+RUN = """printf '{{"runtime_s": 2.5, "power_w": %s00}}' {nodes}"""
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_search_measures_a_command_and_continues_its_journal(space, capsys, tmp_
 
 
 def test_search_notes_runs_that_fail_and_goes_on(space, capsys):
-    fails = "test {nodes} -lt 8 && echo " + '\'{{"runtime_s": {nodes}, "power_w": 7}}\''
+    fails = """test {nodes} -lt 8 && printf '{{"runtime_s": %s, "power_w": 7}}' {nodes}"""
     code, out, err = told(
         capsys,
         "search",
@@ -77,7 +77,15 @@ def test_search_says_what_the_command_should_have_printed(space, capsys):
 
 
 def test_search_without_a_meter_says_before_the_first_run_what_works(space, capsys, tmp_path):
-    ask = ["search", space, "--measure", "echo 0.{nodes}5", "--budget", "4", "--json"]
+    ask = [
+        "search",
+        space,
+        "--measure",
+        "printf '{{\"runtime_s\": 0.%s5}}' {nodes}",
+        "--budget",
+        "4",
+        "--json",
+    ]
     code, _, err = told(capsys, *ask)
     assert code == 1
     first, last = err.index("--objectives runtime_s,node_hours"), err.index("the command gave")
@@ -95,3 +103,28 @@ def test_search_without_a_meter_says_before_the_first_run_what_works(space, caps
     assert code == 0, err
     assert "power is predicted by the model" in err
     assert all(e["energy_j"] > 0 for e in json.loads(out)["front"])
+
+
+def test_node_hours_without_nodes_are_refused_before_the_first_run(tmp_path, capsys):
+    path = tmp_path / "space.toml"
+    path.write_text("[knobs]\nthreads = [1, 2]\n")
+    ran = tmp_path / "ran"
+    ask = ["search", path, "--measure", f"touch {ran}; echo {{threads}}", "--method", "sobol"]
+    code, _, err = told(capsys, *ask, "--objectives", "runtime_s,node_hours")
+    assert code == 1
+    assert "node_hours needs a knob or column nodes; there are threads" in err
+    assert "try --objectives runtime_s\n" in err
+    assert not ran.exists()
+    _, _, err = told(capsys, *ask)
+    assert "If it cannot: --objectives runtime_s needs neither" in err
+
+
+def test_each_figure_says_where_it_came_from_and_a_wrong_output_is_not_measured(space, capsys):
+    ask = ["search", space, "--measure", RUN, "--method", "exhaustive", "--budget", "2"]
+    facts = json.loads(told(capsys, *ask, "--json")[1])
+    assert "runtime_s, power_w: printed by the command" in facts["notes"]
+    assert "printed by the command" in told(capsys, *ask)[2]
+    code, out, err = told(capsys, *ask, "--check", "residual", "--warm-up", "1", "--json")
+    assert code == 3
+    assert json.loads(out)["choice"] is None
+    assert "its output is wrong: nothing matches 'residual'" in err

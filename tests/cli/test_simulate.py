@@ -16,6 +16,7 @@ import pytest
 from rheostat.cli import run
 from rheostat.core.vocabulary import table
 from rheostat.measurement.swf import write_swf
+from rheostat.measurement.synthetic.world import World
 
 PROCS = 16
 
@@ -146,7 +147,7 @@ def test_a_policy_that_is_named_twice_is_run_once(trace, capsys):
     [
         (["simulate"], 2, "Missing argument"),
         (["simulate", "nowhere.swf"], 1, "nowhere.swf: no such file"),
-        (["simulate", "{trace}", "--policy", "best"], 1, "order best: expected one of fcfs"),
+        (["simulate", "{trace}", "--policy", "best"], 1, "policy best: expected one of: fcfs"),
         (["simulate", "{trace}", "--policy", "sjf+magic"], 1, "expected easy or conservative"),
         (["simulate", "{trace}", "--semantics", "a", "--ties", "b"], 1, "ties: expected one of"),
         (["simulate", "{trace}", "--overdue", "soon"], 1, "overdue: expected one of past, now, ex"),
@@ -155,7 +156,7 @@ def test_a_policy_that_is_named_twice_is_run_once(trace, capsys):
         (["simulate", "{trace}", "--estimates", "guess"], 1, "estimates guess: expected user"),
         (["compare"], 2, "Missing argument 'FILE'"),
         (["compare", "--policies", "easy"], 2, "takes its traces from --traces"),
-        (["compare", "--policies", "bad,worse", "--traces", "{folder}"], 1, "order worse"),
+        (["compare", "--policies", "bad,worse", "--traces", "{folder}"], 1, "policy bad: expected"),
         (["compare", "--policies", "easy", "--traces", "nowhere"], 1, "neither a file nor a"),
         (["compare", "--policies", "easy", "--traces", "{folder}", "--fitted", "easy=x"], 1,
          "trace x is not among one, three, two"),
@@ -203,6 +204,16 @@ def test_in_a_pipe_every_run_is_a_line_and_claims_go_to_stderr(folder, capsys):
     assert "easy: no claim. Failed gates: better (ratio" in err
 
 
+def test_what_the_log_records_is_a_row_of_the_comparison(tmp_path, capsys):
+    log = World(0, n_apps=4, n_users=12).jobs(120)
+    log.write_parquet(tmp_path / "log.parquet")
+    out = told(capsys, *compare(tmp_path))[1]
+    rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
+    assert [r["policy"] for r in rows] == ["as logged", "saf+easy", "easy", "sjf+easy"]
+    waits = log.numpy("start_s") - log.numpy("submit_s")
+    assert float(rows[0]["wait"]) == pytest.approx(waits.mean())
+
+
 def test_a_fitted_policy_is_judged_on_the_other_traces(folder, capsys):
     out = told(capsys, *compare(folder, "--fitted", "saf+easy=one,two.swf", "--json"))[1]
     mine = json.loads(out)["policies"]["saf+easy"]
@@ -246,3 +257,35 @@ def test_help_lists_every_order_and_orders_says_what_each_means(capsys):
     assert {r["order"]: r["meaning"] for r in rows} == {
         o.name: o.meaning for o in PRIORITY_FUNCTIONS.values()
     }
+
+
+def test_ours_and_easy_stand_in_one_table_under_one_convention(trace, capsys):
+    def easy(*flags):
+        value = json.loads(told(capsys, "simulate", trace, "--policy", "easy", *flags, "--json")[1])
+        return value["planning"]["overdue"], value["policies"]["easy"]["wait_s"]
+
+    beside = easy("--policy", "agent:ours")
+    assert beside == easy("--overdue", "extend")
+    assert beside == easy("--policy", "agent:ours", "--overdue", "extend")
+    assert easy("--policy", "agent:ours", "--overdue", "past") == easy()
+
+
+def test_a_machine_on_which_nobody_waits_is_told(trace, capsys):
+    page = trace.with_name("w.html")
+    assert told(capsys, "simulate", trace, "--machine", "65536", "--html", page)[0] == 0
+    value = json.loads(told(capsys, "simulate", trace, "--machine", "65536", "--json")[1])
+    assert value["nobody_waits"].startswith("Nobody waits, whatever the policy: of 65,536")
+    assert "Nobody waits" in page.read_text()
+    assert json.loads(told(capsys, "simulate", trace, "--json")[1])["nobody_waits"] is None
+
+
+def test_the_log_is_a_row_where_waits_are_recorded(tmp_path, capsys):
+    log = World(0, n_apps=4, n_users=12).jobs(120)
+    log.write_parquet(tmp_path / "log.parquet")
+    code, out, err = told(capsys, "simulate", tmp_path / "log.parquet")
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
+    assert [r["policy"] for r in rows] == ["as logged", "easy"]
+    waits = log.numpy("start_s") - log.numpy("submit_s")
+    assert float(rows[0]["wait"]) == pytest.approx(waits.mean())
+    assert "no machine given" in err

@@ -1,8 +1,14 @@
 """A file of defaults that somebody else left in the folder runs nothing; what a shell would say."""
 
+import json
+from pathlib import Path
+
 import pytest
+import typer
 
 from rheostat.cli import run
+from rheostat.cli.app import app
+from rheostat.cli.config import HARMLESS, defaults, is_harmless
 from rheostat.measurement.command import parse
 
 
@@ -26,6 +32,127 @@ def test_a_program_of_the_projects_file_runs_only_when_it_is_trusted(folder, cap
     assert (folder / "ran").exists()
 
 
+ROOT = typer.main.get_command(app)
+NEEDS_TRUST = {
+    "names a file or a folder": """
+        admit agent allocation alternatives cache encoder endpoint estimates export figure
+        fitted folder from gguf graphs hecbench heuristics html input journal journals junit
+        kernels larger-gguf limits machine manifest map memory model model-config models
+        nodes out output past patch plan policies policy power-model predict prior program
+        queue rapl rapl-root record reference replay results sarif save schedule set source
+        symbolic trace traces transcript tree trial tried work workload
+    """,
+    "names a program, an address or a model": """
+        arguments base-url check dask host image larger larger-url measure meters model-name
+        allowed-host option perf port priority sandbox slurm upstream version
+    """,
+    "checks less, or confines less": """
+        all atol force judge least-work no-output-check one-run only require rtol rungs
+        own-build trust-config unsafe-no-sandbox
+    """,
+    "spends: time, money, watts, runs": """
+        ageing apps batch-cap body-limit budget cache-tokens chunk compile corrections count
+        delay depth domains dry-run epochs exact extra faithful features frequency gpu gpus
+        head-start hysteresis idle in-flight install-completion interval iterations jobs
+        jobsets joules latex lead learn load max-tokens max-wait most-changes most-tokens
+        networks newlines-deleted node noise orders out-of-core pairs patience phases power
+        power-cap prefill-replicas prefix-cache processes python rate reclaim repeat repeats
+        requests rounds routing samples search seconds self-prompting settle show-completion
+        sizes step steps stop-after temperature threads timeout to transfer
+        unlimited-corrections until updates version waiting workers
+    """,
+}
+
+
+def commands(command=ROOT, where=()):
+    """Every command and group of the tree, with its words."""
+    yield where, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*where, name))
+
+
+def options():
+    return [(w, p) for w, c in commands() for p in c.params if p.opts[0].startswith("-")]
+
+
+def test_each_option_of_each_command_is_harmless_or_needs_trust():
+    """A new one needs trust until it is put into one of the lists."""
+    flags = {next(o for o in p.opts if o.startswith("--"))[2:] for _, p in options()}
+    trusted = {n for names in NEEDS_TRUST.values() for n in names.split()}
+    new, gone = flags - HARMLESS - trusted, (HARMLESS | trusted) - flags
+    assert not new, "needs trust until it is listed: in NEEDS_TRUST here, or in config.HARMLESS"
+    assert not gone
+    assert not HARMLESS & trusted
+    for where, param in options():
+        if is_harmless(param):
+            assert "Path" not in str(param.type_descriptor.annotation), (where, param.name)
+    assert not any(is_harmless(p) for _, c in commands() for p in c.params if p.opts[0][0] != "-")
+
+
+def test_a_folders_file_sets_what_is_harmless_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = ["trust_config = true"]
+    for where, command in commands():
+        if where and not hasattr(command, "commands"):
+            names = {p.opts[0].lstrip("-") if len(p.opts) == 1 else p.name for p in command.params}
+            lines += [f"[{'.'.join(where)}]", *(f'"{n}" = 1' for n in sorted(names))]
+    Path("rheostat.toml").write_text("\n".join(lines))
+    found, whole = defaults(ROOT), defaults(ROOT, trust=True)
+    for where, command in commands():
+        if hasattr(command, "commands"):
+            continue
+        values, all_of_them = found.values, whole.values
+        for word in where:
+            values, all_of_them = values[word], all_of_them[word]
+        assert set(values) == {p.name for p in command.params if is_harmless(p)}
+        assert set(all_of_them) == {p.name for p in command.params}
+        aside = {name for at, name in found.untrusted if at == where}
+        assert len(aside) == len(command.params) - len(values)
+    assert ((), "trust_config") in found.untrusted
+    assert whole.untrusted == found.unknown == whole.unknown == []
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("[search]\nmeasure = 'touch ran'", "[search] measure"),
+        ("[search]\nhtml = 'x'", "[search] html"),
+        ("[search]\nspace = 'space.toml'", "[search] space"),
+        ("[search]\nmesure = 'x'", "[search] mesure"),
+        ("[serch]\nmeasure = 'x'", "serch"),
+        ("search = 3", "search"),
+    ],
+)
+def test_what_is_left_aside_is_said(table, said, folder, capsys):
+    (folder / "rheostat.toml").write_text(table)
+    assert run(["search", "space.toml", "--measure", "echo 1", "--budget", "1",
+                "--objectives", "runtime_s", "--json"]) == 0  # fmt: skip
+    told = capsys.readouterr()
+    note = next(line for line in told.err.splitlines() if said in line)
+    assert ("--trust-config" in note) is (said.split()[-1] in ("measure", "html", "space"))
+    assert json.loads(told.out)["evaluations"] == 1
+    assert not (folder / "ran").exists()
+    assert run(["doctor", "--json"]) == 0
+    assert (said in capsys.readouterr().err) is ("[" not in said)  # the command's own alone
+
+
+def test_an_option_is_set_by_its_flag_whatever_the_code_calls_it(folder, capsys):
+    (folder / "r.csv").write_text("app,nodes,runtime_s\na,1,2\n")
+    (folder / "rheostat.toml").write_text('[read]\nformat = "swf"\n')
+    assert run(["read", "r.csv"]) == 1
+    assert "not SWF" in capsys.readouterr().err
+
+
+def test_the_users_file_sets_everything_and_the_folders_beats_it(folder, monkeypatch):
+    monkeypatch.setattr("platformdirs.user_config_path", lambda *_, **__: folder / "mine")
+    (folder / "mine").mkdir()
+    (folder / "mine" / "config.toml").write_text(
+        '[llm.fit]\nsave = "x"\nseed = 1\n[llm.plan]\nseed = 2\n'
+    )
+    (folder / "rheostat.toml").write_text("[llm.fit]\nseed = 3\n")
+    assert defaults(ROOT).values["llm"] == {"fit": {"save": "x", "seed": 3}, "plan": {"seed": 2}}
+
+
 def test_a_command_that_is_not_there_is_127_and_one_that_may_not_run_126(tmp_path, capsys):
     assert run(["measure", "--", "no-such-program-anywhere"]) == 127
     assert "no-such-program-anywhere" in capsys.readouterr().err
@@ -38,7 +165,7 @@ def test_words_after_the_dashes_belong_to_the_command(capfd):
     assert "--trust-config" in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", '{"runtime_s": NaN}', "1e999"])
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_what_is_no_finite_number_is_no_measurement(text):
     assert parse(text) == {}
 

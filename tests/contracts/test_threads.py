@@ -71,3 +71,16 @@ def test_a_search_asks_for_the_same_setting_with_one_thread_and_with_two(threads
         return search.ask(1).frame
 
     assert asked(1).equals(asked(2))
+
+
+def test_a_model_of_training_steps_is_the_same_file_with_one_thread_and_with_four(
+    threads, tmp_path
+):
+    from rheostat.prediction.persist import save
+    from rheostat.prediction.step_cost import StepCost
+    from tests.prediction.test_step_cost import RUNS
+
+    for count in (1, 4):
+        threads(count)
+        save(StepCost().fit(RUNS), tmp_path / str(count))
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "4").read_bytes()

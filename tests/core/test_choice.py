@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rheostat.core.decision import Assignment, Because, Decision
-from rheostat.core.front import Front, Objective, knee_index, non_dominated
+from rheostat.core.dominance import knee_index, non_dominated
+from rheostat.core.front import Front, Objective
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
 from rheostat.core.report import Chart, Grid
@@ -351,3 +352,54 @@ def test_plain_values_say_nothing_unless_told() -> None:
     chart = Chart("line", (), ("x", "y"))
     assert not chart.log
     assert Grid(("a",), ()).marked is None
+
+
+class _Least:
+    def score(self, front):
+        return front.values[:, 0]
+
+
+def _with_a_gap(draws, repeats=(1, 0, 1)):
+    """Two settings that took 10 and 20 s, and one between them that a model speaks for."""
+    runtime = np.array([[10.0, x, 20.0] for x in draws])
+    nodes = table({"nodes": [1, 2, 4]})
+    return Front(nodes, Outcome({"runtime_s": runtime}), ("runtime_s",), np.array(repeats))
+
+
+@pytest.mark.parametrize(
+    ("draws", "taken", "tried"),
+    [
+        ([4.0, 11.0] * 10, 1, {"nodes": 2}),  # better on average, not surely
+        ([9.0] * 17 + [11.0] * 3, 1, {"nodes": 2}),  # surer, yet not enough
+        ([9.0] * 18 + [11.0] * 2, 2, None),
+        ([12.0] * 20, 1, None),  # nothing to be tried
+    ],
+)
+def test_a_forecast_is_taken_before_a_measurement_only_if_it_is_surely_better(draws, taken, tried):
+    choice = _with_a_gap(draws).choose(_Least())
+    assert (choice.setting["nodes"], choice.because.try_next) == (taken, tried)
+    if tried:
+        assert choice.because.runner_up == {"nodes": 2}
+
+
+def test_where_no_measured_setting_meets_the_limit_a_forecast_is_taken():
+    class Under:
+        def excess(self, front):
+            return front.values[:, 0] / 9.0 - 1.0
+
+    choice = _with_a_gap([4.0, 11.0] * 10).choose(_Least(), Under())
+    assert (choice.setting["nodes"], choice.because.try_next) == (2, None)
+
+
+def test_few_repeats_show_their_range_and_a_front_names_all_its_knobs():
+    runtime = np.column_stack([np.arange(40.0) + 10, np.r_[5.0, 9.0, [NAN] * 38]])
+    nodes = table({"nodes": [1, 2], "cap_w": [200, 200]})
+    told = Front(nodes, Outcome({"runtime_s": runtime}), ("runtime_s",), np.array([40, 2]),
+                 ("nodes", "cap_w"))  # fmt: skip
+    low, high = told.interval("runtime_s")
+    assert (low.tolist(), high.tolist()) == ([11.95, 5.0], [47.05, 9.0])
+    assert told.ranged().tolist() == [False, True]
+    assert told.setting(1) == {"nodes": 2, "cap_w": 200}
+    assert [np.array([k, k]).tolist() for k in (18, 19)
+            if Front(nodes, Outcome({"runtime_s": runtime[:2]}), ("runtime_s",),
+                     np.array([k, k])).ranged().any()] == [[18, 18]]  # fmt: skip

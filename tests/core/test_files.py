@@ -9,9 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rheostat.core import archive
+from rheostat.core import archive, bounded_read
 from rheostat.core.file_kinds import HEADER
-from rheostat.core.files import ordinary_file, read_json, read_text, read_toml, replacing
+from rheostat.core.files import (
+    named_errors,
+    ordinary_file,
+    read_json,
+    read_text,
+    read_toml,
+    replace_file,
+    replacing,
+)
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, ModelFileError
 
@@ -180,11 +188,12 @@ def test_an_archive_of_parts_comes_back_and_nothing_beyond_the_limit_is_unpacked
     assert data == (tmp_path / "two").read_bytes()
     with zipfile.ZipFile(tmp_path / "one") as packed:
         sizes = {i.filename: i.compress_size for i in packed.infolist()}
+        total = sum(i.file_size for i in packed.infolist())
     assert sizes["w.safetensors"] == 1000 > sizes["a.bin"]
-    monkeypatch.setattr(archive, "LARGEST_B", 1000)
+    monkeypatch.setattr(bounded_read, "MOST_B", total)
     assert archive.read_archive(tmp_path / "one") == made
-    monkeypatch.setattr(archive, "LARGEST_B", 999)
-    with pytest.raises(ModelFileError, match=r"part a\.bin is larger than any model"):
+    monkeypatch.setattr(bounded_read, "MOST_B", total - 1)
+    with pytest.raises(ModelFileError, match=r"its parts unpack to [\d,]+ bytes, at most"):
         archive.read_archive(tmp_path / "one")
     (tmp_path / "two").write_bytes(data.replace(b"w.safe", b"v.safe", 1))
     with pytest.raises(ModelFileError, match="checksum"):
@@ -198,3 +207,20 @@ def test_an_archive_without_a_header_or_nested_beyond_all_is_refused(tmp_path):
             packed.writestr(name, inside)
         with pytest.raises(ModelFileError, match=said):
             archive.read_archive(tmp_path / "f")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_names_the_file_that_did_not_fit(tmp_path):
+    """Errors of write and flush have no file name of themselves."""
+    full = tmp_path / "runs.csv"
+    full.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as told:
+        replace_file(full, b"x" * 9999)
+    assert told.value.filename == "/dev/full"
+    (tmp_path / "other").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as told, replacing(tmp_path / "a"):
+        (tmp_path / "other").write_text("x")
+    assert told.value.filename == str(tmp_path / "a")
+    with pytest.raises(OSError, match="No space left") as told, named_errors("journal"):
+        Path("/dev/full").write_text("x")
+    assert told.value.filename == "journal"

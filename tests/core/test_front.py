@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rheostat.core.front import Front, Objective, hypervolume_2d, knee_index, non_dominated
+from rheostat.core.dominance import hypervolume_2d, knee_index, non_dominated
+from rheostat.core.front import Front, Objective
 from rheostat.core.outcome import Outcome
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, Infeasible

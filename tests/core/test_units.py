@@ -111,3 +111,10 @@ def test_a_quantity_reads_back_within_its_three_figures(value, unit) -> None:
 )
 def test_a_quantity_is_shown_with_the_nearest_prefix(value, unit, text) -> None:
     assert format_quantity(value, unit) == text
+
+
+@pytest.mark.parametrize("seconds", [5e14, 1e15, -1e15, 1e300, float("inf"), float("nan")])
+def test_a_moment_of_no_calendar_is_its_number(seconds):
+    from rheostat.core.units import format_moment
+
+    assert format_moment(seconds) == f"{seconds:.6g} s"

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from rheostat import Deadline, Knee, Knob, MaxSlowdown, Outcome, PowerCap, Space, Weighted, table
 from rheostat.core.front import Front
+from rheostat.core.jobs import Note
 from rheostat.decision.batch_fronts import stack
 from rheostat.decision.decide import OWN, decide
 from rheostat.errors import DataError, Infeasible
+from rheostat.prediction.effects.plausible import DISAGREE, IMPOSSIBLE
 
 NODES = (1, 2, 4, 8, 16)
 RULES = (
@@ -196,43 +198,19 @@ def test_borrowed_forecasts_are_hints_and_never_in_totals():
     assert every.table.frame["nodes"].to_list() == [64, 64, 64]
 
 
-def test_less_time_on_fewer_nodes_is_not_advised_where_a_log_only_seems_to_say_so():
-    class Says:
-        by = "size"
-
-    class Backwards(Law):
-        identification_ = Says()
-
+def test_what_the_model_leaves_out_is_counted_by_its_reason():
+    class Doubts(Law):
         def predict(self, jobs):
-            n = jobs.numpy("nodes")[None]
-            return Outcome({"runtime_s": 10.0 * n, "power_w": 100.0 * n})
+            out = super().predict(jobs)
+            wrong = jobs.numpy("nodes") == 4
+            draws = {q: np.where(wrong, np.nan, out[q]) for q in out.names}
+            return Outcome(
+                draws, notes=(Note(IMPOSSIBLE, (), int(wrong.sum())), Note(DISAGREE, (), 3))
+            )
 
-    jobs = table({"job_id": [1], "nodes": [8]})
-    advice = decide(jobs, Backwards(), Knob("nodes", [4, 16]))
-    assert advice.counts()["kept"] == 1
-    assert advice.impossible == 1
-    Says.by = "trial"
-    assert decide(jobs, Backwards(), Knob("nodes", [4, 16])).table.frame["nodes"][0] == 4
-
-
-def test_energy_below_idle_is_not_advised_whoever_chose_the_settings():
-    class Says:
-        by = "trial"
-
-    class Cold(Law):
-        identification_ = Says()
-
-        def __init__(self):
-            self.least_w_ = {"nodes": 100.0}
-
-        def predict(self, jobs):
-            n = jobs.numpy("nodes")
-            power = np.where(n == 4, 79.0 * n, np.where(n == 6, 81.0 * n, 200.0 * n))
-            return Outcome({"runtime_s": 10.0 + 0 * n[None], "power_w": power[None]})
-
-    advice = decide(table({"job_id": [1], "nodes": [8]}), Cold(), Knob("nodes", [4, 6]))
-    assert advice.impossible == 1
-    assert advice.table.frame["nodes"].to_list() == [6]
+    advice = decide(table({"job_id": [1, 2], "nodes": [8, 8]}), Doubts(), Knob("nodes", [4, 16]))
+    assert (advice.impossible, advice.doubted) == (2, {DISAGREE: 3})
+    assert 4 not in advice.table.frame["nodes"].to_list()
 
 
 def test_intervals_of_totals_draw_applications_and_users():
@@ -327,3 +305,40 @@ def test_the_interval_of_a_total_holds_its_level_of_the_draws(level):
     total = decide(queue_, Spread(), Knob("nodes", [1, 2]), least, **given).totals["runtime_s"]
     assert (total.before, total.after) == (2.0, pytest.approx(3.0))
     assert total.change == pytest.approx((0.5, (1 - level) / 2, (1 + level) / 2))
+
+
+class Spread(Law):
+    """The law with an exponent of runtime that is not sure: 0.1 on average, from -0.2 to 0.4."""
+
+    def predict(self, jobs):
+        n = jobs.numpy("nodes")[None, :]
+        exponent = np.linspace(-0.2, 0.4, 64)[:, None]
+        return Outcome({"runtime_s": 100.0 * n**-exponent, "power_w": 80.0 * n**0.15})
+
+
+def test_what_is_advised_saves_energy_as_surely_as_it_holds_its_limit():
+    """Twice the nodes cost more energy in three draws of five."""
+    jobs, knob = table({"job_id": [1], "nodes": [8]}), Knob("nodes", [8, 16])
+    assert decide(jobs, Spread(), knob, Weighted({"runtime_s": 1})).table.frame["nodes"][0] == 16
+    assert decide(jobs, Spread(), knob).table.frame["nodes"][0] == 8
+    sure = (
+        MaxSlowdown(1, "requested", 0.8, "energy_j"),
+        MaxSlowdown(1, "requested", 0.4, "energy_j"),
+    )
+    rule = Weighted({"runtime_s": 1})
+    assert [decide(jobs, Spread(), knob, rule, s).counts()["advised"] for s in sure] == [0, 1]
+
+
+def test_the_share_over_the_limit_is_that_of_the_draws_with_what_they_cannot_show():
+    jobs, knob = table({"job_id": [1, 2], "nodes": [8, 8]}), Knob("nodes", [4, 8])
+    fewer = Weighted({"power_w": 1})
+    advice = decide(jobs, Spread(), knob, fewer, MaxSlowdown(1.2, "requested", 0.7))
+    draws = np.linspace(-0.2, 0.4, 64)
+    over = float(np.mean(2.0**draws > 1.2))
+    assert advice.counts()["advised"] == 2
+    mean, low, high = advice.over_limit
+    assert (mean, low) == (pytest.approx(over), 0.0)
+    assert high == pytest.approx(1.0)
+    never = decide(jobs, Spread(), knob, fewer, MaxSlowdown(2, "requested")).over_limit
+    assert never == (0.0, 0.0, pytest.approx(1 / 65))
+    assert decide(jobs, Spread(), knob, fewer).over_limit is None

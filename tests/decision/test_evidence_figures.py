@@ -10,10 +10,11 @@ import pytest
 from rheostat import Knob, Outcome, Space, table
 from rheostat.core.front import Objective
 from rheostat.core.outcome import GRADES
+from rheostat.core.requested_settings import as_requested
 from rheostat.decision.accuracy import Accuracy, accuracy, accuracy_facts
-from rheostat.decision.admissible import evidence, graded, impossible, only
+from rheostat.decision.admissible import evidence, graded, only
 from rheostat.decision.batch_choice import choose
-from rheostat.decision.batch_fronts import as_requested, stack
+from rheostat.decision.batch_fronts import stack
 from rheostat.decision.evidence import Variation, e_value, variation
 from rheostat.decision.tabulate import advice_table
 from rheostat.errors import DataError
@@ -125,7 +126,6 @@ def test_what_is_not_allowed_has_no_forecast_and_the_rest_is_as_it_was() -> None
     assert seen.tolist() == (allowed & np.isfinite(many.draws("energy_j")[0])).tolist()
     assert kept.flat.outcome.support.tolist() == many.flat.outcome.support.tolist()
     assert kept.flat.outcome.grade.tolist() == many.flat.outcome.grade.tolist()
-    assert not impossible(many, Graded()).any()
 
 
 def test_a_hint_stands_where_only_others_speak_for_another_setting() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -11,10 +12,19 @@ import pytest
 from rheostat.decision.serving.dispatch_queue import DispatchQueue, QueueFullError
 from rheostat.decision.serving.proxy import ServingProxy
 from rheostat.decision.serving.proxy_counters import ProxyCounters
-from rheostat.decision.serving.proxy_messages import RefusedError, parsed
+from rheostat.decision.serving.proxy_messages import (
+    AT_ONCE,
+    AskedAnswers,
+    Passing,
+    RefusedError,
+    parsed,
+    passed_on,
+)
+from rheostat.decision.serving.request_target import ambiguous_end
 from rheostat.decision.serving.service_order import ServiceOrder
+from rheostat.decision.serving.upstream import Upstream
 
-httpx = pytest.importorskip("httpx2", reason="the extra proxy is not installed")
+httpcore = pytest.importorskip("httpcore2", reason="the extra proxy is not installed")
 
 CHAT = "/v1/chat/completions"
 USAGE = {"usage": {"prompt_tokens": 4, "completion_tokens": 7}}
@@ -27,17 +37,17 @@ class Client:
         self.parts, self.status, self.kind, self.error = parts, status, kind, error
         self.asked, self.closed = [], 0
 
-    def build_request(self, method, url, *, content, headers, timeout):
-        self.asked.append(SimpleNamespace(method=method, url=url, content=content,
-                                          headers=headers, timeout=timeout))  # fmt: skip
-        return self.asked[-1]
-
-    async def send(self, request, *, stream):
-        assert stream
+    async def handle_async_request(self, request):
+        host, port = request.url.host.decode(), request.url.port
+        content = b"".join([part async for part in request.stream])
+        self.asked.append(SimpleNamespace(
+            method=request.method.decode(), url=(host, port, request.url.target.decode()),
+            content=content, headers=request.headers,
+            timeout=request.extensions["timeout"]))  # fmt: skip
         if self.error is not None:
             raise self.error
 
-        async def aiter_raw():
+        async def aiter_stream():
             for part in self.parts:
                 if isinstance(part, Exception):
                     raise part
@@ -46,15 +56,15 @@ class Client:
         async def aclose():
             self.closed += 1
 
-        head = SimpleNamespace(raw=[(b"Content-Type", self.kind.encode()), (b"X-Mine", b"1"),
-                                    (b"Content-Length", b"9"), (b"Connection", b"close")],
-                               get=lambda name, default: self.kind)  # fmt: skip
-        return SimpleNamespace(headers=head, status_code=self.status, aiter_raw=aiter_raw,
+        head = [(b"Content-Type", self.kind.encode()), (b"X-Mine", b"1"),
+                (b"Content-Length", b"9"), (b"Connection", b"close")]  # fmt: skip
+        return SimpleNamespace(headers=head, status=self.status, aiter_stream=aiter_stream,
                                aclose=aclose)  # fmt: skip
 
 
 def proxy(client, servers=("http://a/",), **more) -> ServingProxy:
-    return ServingProxy(servers, ServiceOrder(), DispatchQueue(len(servers), 1), client, **more)
+    there = [Upstream.at(server) for server in servers]
+    return ServingProxy(there, ServiceOrder(), DispatchQueue(len(servers), 1), client, **more)
 
 
 def asked(front, body=b"", *, path=CHAT, query=b"", pieces=1, gone=False, method="POST", more=()):
@@ -91,9 +101,11 @@ def test_a_request_is_passed_on_without_the_headers_of_a_connection() -> None:
     sent = asked(front, request(), query=b"a=1&b=%20", pieces=3)
     (made,) = client.asked
     assert (made.method, made.url, made.content) == (
-        "POST", f"http://a{CHAT}?a=1&b=%20", request())  # fmt: skip
-    assert made.headers == [(b"authorization", b"key"), (b"accept-encoding", b"identity")]
-    assert made.timeout == httpx.Timeout(30.0, connect=5.0, pool=None)
+        "POST", ("a", 80, f"{CHAT}?a=1&b=%20"), request())  # fmt: skip
+    assert made.headers == [
+        (b"host", b"a"), (b"accept-encoding", b"identity"),
+        (b"content-length", b"%d" % len(request())), (b"authorization", b"key")]  # fmt: skip
+    assert made.timeout == {"connect": 5.0, "read": 30.0, "write": 30.0}
     assert sent == [
         {"type": "http.response.start", "status": 200,
          "headers": [(b"content-type", b"application/json"), (b"x-mine", b"1"),
@@ -108,8 +120,8 @@ def test_a_request_is_passed_on_without_the_headers_of_a_connection() -> None:
     assert client.closed == 1
     brief = Client(b"{}")
     asked(proxy(brief, timeout_s=2.0), request())
-    assert brief.asked[0].timeout == httpx.Timeout(2.0, connect=2.0, pool=None)
-    assert brief.asked[0].url == f"http://a{CHAT}"
+    assert brief.asked[0].timeout == {"connect": 2.0, "read": 2.0, "write": 2.0}
+    assert brief.asked[0].url == ("a", 80, CHAT)
 
 
 def test_other_paths_are_passed_on_unread_and_teach_nothing() -> None:
@@ -164,15 +176,23 @@ def refusal(front, body=None, **how):
 
 
 @pytest.mark.parametrize(("error", "status", "kind", "said"), [
-    (httpx.ReadTimeout("slow"), 504, "timeout", "http://a/ was silent: ReadTimeout('slow')"),
-    (httpx.RemoteProtocolError("bad"), 503, "server_failed",
-     "http://a/ broke off: RemoteProtocolError('bad')"),
-    (httpx.ConnectError("none"), 503, "no_server", "http://a/: ConnectError('none')"),
+    (httpcore.ReadTimeout("slow"), 504, "timeout", "server 1 of 1 was silent"),
+    (httpcore.RemoteProtocolError("bad"), 503, "server_failed", "server 1 of 1 broke off"),
+    (httpcore.ConnectError("none"), 503, "no_server", "server 1 of 1 cannot be reached"),
 ])  # fmt: skip
-def test_a_server_without_an_answer_is_an_error_that_says_why(error, status, kind, said) -> None:
-    front = proxy(Client(error=error))
+def test_a_server_without_an_answer_is_an_error_with_its_number_and_an_id(
+    error, status, kind, said, caplog
+) -> None:
+    """Where the server is and what was wrong stand in the log alone, the password nowhere."""
+    front = proxy(Client(error=error), ("http://me:secret@hidden.host:9/",))
     start, document = refusal(front)
-    assert (start["status"], document) == (status, {"message": said, "type": kind})
+    assert (start["status"], document["type"]) == (status, kind)
+    told = re.fullmatch(rf"{said} \(request ([0-9a-f]{{16}})\)", document["message"])
+    assert told
+    (line,) = caplog.messages
+    assert f"request {told[1]}: server 1 (http://hidden.host:9)" in line
+    assert repr(error) in line
+    assert "secret" not in line
     first, (name, size), *last = start["headers"]
     assert first == (b"content-type", b"application/json")
     assert (name, int(size)) == (b"content-length", len(json.dumps({"error": document})))
@@ -182,25 +202,25 @@ def test_a_server_without_an_answer_is_an_error_that_says_why(error, status, kin
 
 
 def test_an_answer_that_breaks_off_has_an_error_inside_and_no_end() -> None:
-    parts = (b"data: {}\n\n", b'data: {"cho', httpx.ReadError("gone"))
+    parts = (b"data: {}\n\n", b'data: {"cho', httpcore.ReadError("http://hidden.host"))
     front = proxy(Client(*parts, kind="text/event-stream"))
     _, whole, last = asked(front, request())
     assert whole["body"] == parts[0]
     assert last["more_body"] is True
-    said = json.loads(last["body"].removeprefix(b"\ndata: "))
-    assert said == {"error": {"message": "http://a/ broke off: ReadError('gone')",
-                              "type": "server_failed"}}  # fmt: skip
+    said = json.loads(last["body"].removeprefix(b"\ndata: "))["error"]
+    assert said["type"] == "server_failed"
+    assert re.fullmatch(r"server 1 of 1 broke off \(request [0-9a-f]{16}\)", said["message"])
     assert last["body"].endswith(b"}\n\n")
     assert dict(front.counters.outcomes) == {"cut": 1}
-    whole = proxy(Client(b"{", httpx.ReadError("gone")))
+    whole = proxy(Client(b"{", httpcore.ReadError("gone")))
     assert refusal(whole)[0]["status"] == 503  # nothing had been sent yet
 
 
 def test_a_server_that_cannot_be_reached_rests_and_the_others_are_asked() -> None:
-    client = Client(error=httpx.ConnectError("none"))
+    client = Client(error=httpcore.ConnectError("none"))
     front = proxy(client, ("http://a", "http://b"))
     start, _ = refusal(front)
-    assert [x.url for x in client.asked] == [f"http://a{CHAT}", f"http://b{CHAT}"]
+    assert [x.url for x in client.asked] == [("a", 80, CHAT), ("b", 80, CHAT)]
     assert start["status"] == 503
     assert front.queue.awake() == []
 
@@ -237,6 +257,47 @@ def test_bodies_have_a_length_an_end_and_a_sender() -> None:
 ])  # fmt: skip
 def test_where_an_answer_is_cut_off(given, most) -> None:
     assert parsed(bytearray(json.dumps(given).encode())).most_tokens == most
+
+
+@pytest.mark.parametrize(("n", "answers"), [
+    (1, 1), (1000, 1000), (1001, 1), (0, 1), (-1, 1), ("2", 1), (None, 1),
+])  # fmt: skip
+def test_a_prompt_has_up_to_a_thousand_answers(n, answers) -> None:
+    assert parsed(bytearray(json.dumps({"prompt": "Hi", "n": n}).encode())).answers == answers
+
+
+@pytest.mark.parametrize(("parts", "turns"), [
+    (AT_ONCE - 1, 0), (AT_ONCE, 1), (3 * AT_ONCE, 3),
+])  # fmt: skip
+def test_others_have_a_turn_after_so_many_parts_of_a_stream_that_is_all_there(parts, turns) -> None:
+    async def run() -> int:
+        counted, sent = 0, []
+
+        async def others() -> None:
+            nonlocal counted
+            while True:
+                await asyncio.sleep(0)
+                counted += 1
+
+        async def send(message) -> None:
+            sent.append(message)
+
+        beside = asyncio.ensure_future(others())
+        await asyncio.sleep(0)
+
+        async def aiter_stream():
+            for _ in range(parts):
+                yield b"data: {}\n\n"
+
+        answer = SimpleNamespace(
+            status=200, headers=[(b"content-type", b"text/event-stream")], aiter_stream=aiter_stream
+        )
+        await Passing(send, at_once=False).all_of(answer)
+        beside.cancel()
+        assert len(sent) == parts + 2
+        return counted
+
+    assert asyncio.run(run()) == turns
 
 
 def test_metrics_are_what_prometheus_reads() -> None:
@@ -294,3 +355,52 @@ def test_places_go_to_the_least_key_at_the_server_with_the_fewest() -> None:
         assert (await queue._given(1.0)).result() == 0  # all rest: then one of them
 
     asyncio.run(run())
+
+
+def test_the_headers_of_one_connection_go_no_further() -> None:
+    """Those of RFC 9110 7.6.1 and 11.7, whatever their case, and those that Connection names."""
+    hop = ["Connection", "Keep-Alive", "Transfer-Encoding", "TE", "Trailer", "Upgrade",
+           "Proxy-Authorization", "Proxy-Authenticate", "Proxy-Connection"]  # fmt: skip
+    headers = [(name.encode(), b"X-Mine, close") for name in hop]
+    kept = [(b"authorization", b"key"), (b"x-other", b"2")]
+    assert passed_on([*headers, (b"X-MINE", b"1"), *kept]) == kept
+
+
+@pytest.mark.parametrize(("names", "version", "ambiguous"), [
+    ((b"Transfer-Encoding",), "1.0", True), ((b"Transfer-Encoding",), "1.1", False),
+    ((b"transfer-encoding", b"Content-Length"), "1.1", True), ((b"Content-Length",), "1.0", False),
+    ((), "1.0", False),
+])  # fmt: skip
+def test_where_a_request_ends_is_ambiguous_with_two_lengths_or_chunks_of_http_1_0(
+    names, version, ambiguous
+) -> None:
+    assert ambiguous_end([(name, b"x") for name in names], version) is ambiguous
+
+
+def test_lengths_are_fitted_anew_one_fit_at_a_time(monkeypatch) -> None:
+    fits = []
+    monkeypatch.setattr("rheostat.decision.serving.proxy.fitted", lambda: "model")
+    learner = SimpleNamespace(due=True, begin=tuple, take=fits.append)
+    known = []
+    order = SimpleNamespace(learner=learner, answered=lambda *given: known.append(given))
+    answer = SimpleNamespace(length=SimpleNamespace(output_tokens=lambda: 6.0, prompt_tokens=None))
+    asked_for = AskedAnswers("hi", None, None, 4)
+
+    async def run() -> None:
+        front = proxy(Client())
+        front.order = order
+        for count in (1, 2, 3):
+            front._learn(asked_for, answer)
+            first = front._fitting
+            front._learn(asked_for, answer)
+            assert front._fitting is first  # the one that runs
+            await first
+            assert len(fits) == count
+        learner.due = False
+        front._learn(asked_for, answer)
+        assert front._fitting is first
+        assert (front.counters.output_tokens, front.counters.prompt_tokens) == (42.0, 0.0)
+
+    asyncio.run(run())
+    assert fits == ["model"] * 3
+    assert known == [("hi", None, 1.5)] * 7

@@ -7,42 +7,34 @@ import importlib
 import json
 import signal
 import socket
+import subprocess
+import sys
 import threading
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from rheostat.decision.serving.proxy import upstream_client
 from rheostat.decision.serving.proxy_messages import parsed, with_priority
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.errors import DataError
+from rheostat.prediction.length_learner import fitted, fitted_apart
 from tests.decision.test_proxy_messages import CHAT, USAGE, Client, asked, proxy, refusal, request
 
-httpx = pytest.importorskip("httpx2", reason="the extra proxy is not installed")
 pytest.importorskip("uvicorn", reason="the extra proxy is not installed")
 command = importlib.import_module("rheostat.cli.llm.proxy")  # its package has a function so named
 
 
 def test_what_the_client_adds_goes_on_and_nothing_of_another_answer() -> None:
-    """The server's cookies belong to who was answered; ``Connection`` names what ends here."""
-    client = upstream_client()
-    asked_before = httpx.Request("GET", "http://a/")
-    answer = httpx.Response(200, headers={"set-cookie": "session=1"}, request=asked_before)
-    client.cookies.extract_cookies(answer)
-    front = proxy(client)
-    scope = {"path": CHAT, "method": "POST", "headers": [
+    """Cookies are those of who asks; ``Connection`` names what ends here."""
+    client = Client(b"{}")
+    asked(proxy(client), request(), more=[
         (b"connection", b"keep-alive, X-Hop"), (b"x-hop", b"1"), (b"te", b"trailers"),
-        (b"cookie", b"mine=2"), (b"authorization", b"Bearer k"), (b"x-id", b"7")]}  # fmt: skip
-    made = front._request(0, scope, bytearray(b"{}"))
-    assert sorted(made.headers.items()) == [
-        ("accept-encoding", "identity"), ("authorization", "Bearer k"), ("content-length", "2"),
-        ("cookie", "mine=2"), ("host", "a"), ("x-id", "7")]  # fmt: skip
-    bare = front._request(0, {**scope, "headers": []}, bytearray(b"{}"))
-    assert "cookie" not in bare.headers
-
-
-def test_an_address_that_cannot_be_asked_for_is_refused() -> None:
-    start, document = refusal(proxy(upstream_client()), b"", path="/" + "a" * 70_000, method="GET")
-    assert (start["status"], document["type"]) == (400, "invalid_request_error")
+        (b"cookie", b"mine=2"), (b"x-id", b"7")])  # fmt: skip
+    size = b"%d" % len(request())
+    assert sorted(client.asked[0].headers) == [
+        (b"accept-encoding", b"identity"), (b"authorization", b"key"), (b"content-length", size),
+        (b"cookie", b"mine=2"), (b"host", b"a"), (b"x-id", b"7")]  # fmt: skip
 
 
 def test_streams_of_events_are_passed_on_byte_for_byte_in_whole_lines() -> None:
@@ -79,7 +71,7 @@ def test_other_paths_ask_a_server_that_does_not_rest() -> None:
     front = proxy(client, ("http://a", "http://b"))
     front.queue.rest(0, 60.0)
     asked(front, path="/v1/models", method="GET")
-    assert [x.url for x in client.asked] == ["http://b/v1/models"]
+    assert [x.url for x in client.asked] == [("b", 80, "/v1/models")]
 
 
 @pytest.mark.parametrize(("given", "said"), [
@@ -143,6 +135,33 @@ def test_who_takes_nothing_of_an_answer_loses_the_place() -> None:
     assert (front.queue.running, front.held_bytes) == ([0], 0)
 
 
+def test_a_burst_of_events_lets_others_have_their_turn() -> None:
+    """Else nobody would notice within it that the client has left, and asyncio log each part."""
+    front, turns, seen = proxy(Client(*[b"data: {}\n\n"] * 50, kind="text/event-stream")), [0], []
+
+    async def others():
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    async def send(message):
+        seen.append(turns[0])
+
+    async def receive():
+        return given.pop() if given else await asyncio.sleep(3600)
+
+    async def run():
+        task = asyncio.ensure_future(others())
+        await asyncio.wait_for(front(scope, receive, send), 60.0)
+        task.cancel()
+
+    given = [{"type": "http.request", "body": request()}]
+    scope = {"path": CHAT, "method": "POST", "headers": []}
+    asyncio.run(run())
+    assert len(seen) == 52
+    assert max(Counter(seen).values()) <= 6  # four parts, and the begin or the end
+
+
 def test_requests_that_are_here_have_so_many_bytes_at_most() -> None:
     front = proxy(Client(b"{}"), most_held_bytes=300)
     assert asked(front, request())[0]["status"] == 200
@@ -178,14 +197,6 @@ def test_metrics_hold_prometheus_rules() -> None:
     assert buckets[-1] == values["rheostat_proxy_wait_seconds_count"]
 
 
-@pytest.mark.parametrize("upstream", [
-    "http://", "localhost:8000", "http://h:99999", "http://a b/", "ftp://x", "http://h/v1?x=1",
-])  # fmt: skip
-def test_an_upstream_is_an_address(upstream) -> None:
-    with pytest.raises(DataError, match="expected http://HOST:PORT"):
-        command._proxy([upstream], "", ServiceOrder(), 1, 1, 9.0, 999)
-
-
 def test_it_listens_at_addresses_of_both_kinds() -> None:
     with command._listening("127.0.0.1", 0) as four:
         assert four.family == socket.AF_INET
@@ -211,3 +222,37 @@ def test_a_stop_from_outside_lets_it_end_in_order() -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     assert seen == []
+
+
+def test_lengths_are_learned_in_a_process_that_ends_and_failing_is_said(monkeypatch, caplog):
+    """What is learned elsewhere says what is learned here; the order goes on where it cannot be."""
+    answers = [(f"say {'yes' if i % 2 else 'all'} {i}", 2.0 + 90.0 * (i % 2)) for i in range(60)]
+    here, apart = (learn(answers) for learn in (fitted, fitted_apart))
+    prompts = ["say yes 9", "say all 8"]
+    assert apart.quantiles(prompts, [0.2, 0.8]).tolist() == here.quantiles(
+        prompts, [0.2, 0.8]).tolist()  # fmt: skip
+    front = proxy(Client(b"{}"))
+    for text, length in answers:
+        front.order.answered(text, None, length)
+    monkeypatch.setattr("rheostat.decision.serving.proxy.fitted", lambda *_: Path("/no").stat())
+    asyncio.run(front._refit())
+    assert "lengths of answers were not learned: FileNotFoundError" in caplog.text
+    assert front.order.learner.model is None
+
+
+def test_policies_that_ask_for_no_lengths_learn_none_unless_they_are_kept() -> None:
+    for learn in (True, False):
+        order = ServiceOrder("fcfs", learn=learn)
+        order.answered("a", 1.0, 5.0)
+        assert order.learner.answers == learn
+        assert order.tokens_per_character > 0.25  # costs nothing
+
+
+def test_the_proxy_begins_without_what_learns() -> None:
+    """What reads tables and what learns is loaded when there is something to learn from."""
+    code = (
+        "import sys, rheostat.cli.llm.proxy, rheostat.decision.serving.proxy\n"
+        "print([m for m in ('polars', 'scipy', 'numba', 'sklearn') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -37,6 +37,17 @@ def test_expected_answers_lie_between_one_token_and_where_the_server_cuts() -> N
     assert longer[0] < longer[1]
 
 
+@pytest.mark.parametrize(("policy", "learn", "learned"), [
+    ("fcfs", False, 0), ("shortest-prompt", False, 0), ("fcfs", True, 1), ("cost", False, 1),
+])  # fmt: skip
+def test_lengths_are_learned_where_the_policy_or_the_user_asks_for_them(
+    policy, learn, learned
+) -> None:
+    order = ServiceOrder(policy=policy, learn=learn)
+    assert order.answered("how are you?", 4.0, 7.0) is False  # one answer shows no change
+    assert order.learner.answers == learned
+
+
 def test_answers_say_how_many_tokens_a_character_is() -> None:
     order = ServiceOrder()
     order.answered("abcd" * 25, None, 3.0)
@@ -82,6 +93,15 @@ PIECE, END = {"delta": {"content": "x"}}, {"delta": {}, "finish_reason": "stop"}
 ])  # fmt: skip
 def test_a_stream_has_as_many_tokens_as_stated_or_as_pieces(parts, tokens) -> None:
     assert length(*parts, streamed=True) == tokens
+
+
+def test_a_long_stream_is_read_in_pieces_and_one_event_of_nonsense_is_left_out() -> None:
+    many = [event(PIECE)] * 3000  # some 150 kB
+    answer = AnswerLength(streamed=True)
+    for part in [*many, b"data: {nonsense\n", *many]:
+        answer.feed(part)
+        assert len(answer._rest) <= answer_length.TOGETHER + len(part)
+    assert answer.output_tokens() == 6000.0
 
 
 def test_a_document_has_the_tokens_that_it_states() -> None:

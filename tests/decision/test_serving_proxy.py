@@ -16,11 +16,13 @@ from collections import Counter
 import pytest
 
 from rheostat.decision.serving.dispatch_queue import DispatchQueue
-from rheostat.decision.serving.proxy import ServingProxy, proxy_app, upstream_client
+from rheostat.decision.serving.proxy import ServingProxy
 from rheostat.decision.serving.service_order import ServiceOrder
+from rheostat.decision.serving.upstream import Upstream, upstream_connections
 from rheostat.decision.serving.waiting_line import BoundLine
 
-httpx = pytest.importorskip("httpx2", reason="the extra proxy is not installed")
+httpx = pytest.importorskip("httpx2", reason="no client to ask with is installed")
+httpcore = pytest.importorskip("httpcore2", reason="the extra proxy is not installed")
 uvicorn = pytest.importorskip("uvicorn", reason="the extra proxy is not installed")
 command = importlib.import_module("rheostat.cli.llm.proxy")  # its package has a function so named
 CHAT = "/v1/chat/completions"
@@ -99,10 +101,11 @@ async def listening(app):
 @contextlib.asynccontextmanager
 async def front(*upstreams, in_flight=1, most_waiting=1000, order=None, line=None, **options):
     """A proxy that listens, and a client of it."""
-    async with upstream_client() as out:
+    servers = [Upstream.at(address) for address in upstreams]
+    async with upstream_connections(servers) as out:
         queue = DispatchQueue(len(upstreams), in_flight, most_waiting, line)
-        proxy = ServingProxy(upstreams, order or ServiceOrder(), queue, out, **options)
-        async with listening(proxy_app(proxy)) as url:
+        proxy = ServingProxy(servers, order or ServiceOrder(), queue, out, **options)
+        async with listening(proxy) as url:
             limits = httpx.Limits(max_connections=None)
             async with httpx.AsyncClient(
                 base_url=url, trust_env=False, timeout=600, limits=limits
@@ -251,7 +254,10 @@ def test_each_of_many_requests_is_answered_or_refused_once_whatever_fails(count)
 def test_work_per_request_hardly_grows_with_the_requests_at_once():
     async def calls_per_request(count):
         script = Script()
-        async with listening(script) as url, front(url, in_flight=count) as (p, client):
+        async with (
+            listening(script) as url,
+            front(url, in_flight=count, order=ServiceOrder("fcfs")) as (p, client),
+        ):
             profile = cProfile.Profile()
             profile.enable()
             for _ in range(2):  # the second time on connections that are open
@@ -309,9 +315,9 @@ def test_idle_connections_end_on_the_side_that_asks(monkeypatch):
         async with listening(app) as url:
             front = command._proxy([url], "", ServiceOrder(), 1, 1, 9.0, 999)
             async with front.client as client:
-                await client.get(url)
-                await asyncio.sleep(pause_s)
-                await client.get(url)
+                for pause in (pause_s, 0.0):
+                    await (await client.request("GET", url)).aread()
+                    await asyncio.sleep(pause)
         return len(ports)
 
     monkeypatch.setattr(command, "IDLE_S", 0.1)
@@ -381,7 +387,7 @@ def test_what_takes_no_place_is_passed_on_as_it_came_to_a_server_that_is_there()
         async with front("http://127.0.0.1:9") as (p, client):
             lost = await client.get("/v1/models")
             assert (lost.status_code, lost.headers["retry-after"]) == (503, "2")
-            assert "ConnectError" in lost.json()["error"]["message"]
+            assert "server 1 of 1 cannot be reached" in lost.json()["error"]["message"]
             assert p.counters.outcomes["failed"] == 1
 
     asyncio.run(run())
@@ -389,15 +395,15 @@ def test_what_takes_no_place_is_passed_on_as_it_came_to_a_server_that_is_there()
 
 
 def test_a_server_that_does_not_take_the_connection_is_no_silent_one():
-    class Deaf(httpx.AsyncHTTPTransport):
+    class Deaf(httpcore.AsyncConnectionPool):
         async def handle_async_request(self, request):
             if request.url.port == 9:
-                raise httpx.ConnectTimeout("nobody there")
+                raise httpcore.ConnectTimeout("nobody there")
             return await super().handle_async_request(request)
 
     async def run():
         async with (
-            listening(Script()) as url, httpx.AsyncClient(transport=Deaf()) as out,
+            listening(Script()) as url, Deaf() as out,
             front("http://127.0.0.1:9", url) as (proxy, client),
         ):  # fmt: skip
             proxy.client = out

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from rheostat import Outcome, table
-from rheostat.core.front import Front, Objective
-from rheostat.decision.admissible import impossible
-from rheostat.decision.batch_fronts import BatchFronts
+from rheostat import table
 from rheostat.decision.placebo import Placebo, placebos
 from rheostat.decision.trial import plan_trial, probabilities
+from rheostat.prediction.effects.plausible import backwards, below_idle
 
 
 @pytest.mark.parametrize(("low", "high", "passes"), [
@@ -71,37 +67,19 @@ def test_a_job_that_would_run_as_it_asked_does_not_take_part() -> None:
     assert caps.to_list() == pytest.approx([33.3] * parts.taking_part)
 
 
-NODES = [4, 2, 8]
-"""What was asked for, half of it, twice of it."""
-
-
-@pytest.mark.parametrize(("runtimes", "watts", "wrong"), [
-    ([100.0, 66.0, 26.0], [400.0, 200.0, 800.0], [False, False, False]),
-    ([100.0, 64.0, 26.0], [400.0, 200.0, 800.0], [False, True, False]),
-    ([100.0, 66.0, 24.0], [400.0, 200.0, 800.0], [False, False, True]),
-    ([100.0, 66.0, 26.0], [400.0, 161.0, 641.0], [False, False, False]),
-    ([100.0, 66.0, 26.0], [319.0, 159.0, 639.0], [True, True, True]),
+@pytest.mark.parametrize(("runtimes", "wrong"), [
+    ([1.0, 0.66, 0.26], [False, False, False]),
+    ([1.0, 0.64, 0.26], [False, True, False]),
+    ([1.0, 0.66, 0.24], [False, False, True]),
 ])  # fmt: skip
-def test_time_falls_neither_with_fewer_nodes_nor_faster_than_their_square(
-    runtimes, watts, wrong
-) -> None:
-    draws = {"runtime_s": np.array([runtimes] * 2), "power_w": np.array([watts] * 2)}
-    front = Front(table({"nodes": NODES}), Outcome(draws), (Objective.of("runtime_s"),))
-    many = BatchFronts(front, np.array([0]), 3)
-    model = SimpleNamespace(identification_=SimpleNamespace(by="log"), least_w_={"nodes": 100.0})
-    assert impossible(many, model).tolist() == [wrong]
-    chosen = SimpleNamespace(identification_=SimpleNamespace(by="trial"))
-    assert not impossible(many, chosen).any()
-    still = BatchFronts(Front(front.alternatives, Outcome({"runtime_s": draws["runtime_s"]}),
-                              front.objectives), np.array([0]), 3)  # fmt: skip
-    tiny = {k: v if k == "runtime_s" else v / 1e4 for k, v in draws.items()}
-    faint = BatchFronts(
-        Front(front.alternatives, Outcome(tiny), front.objectives), np.array([0]), 3
-    )
-    for unsaid in (chosen, SimpleNamespace(**vars(chosen), least_w_={"gpus": 9.0})):
-        assert not impossible(faint, unsaid).any()  # nobody says what a node draws at least
-    dark = SimpleNamespace(identification_=chosen.identification_, least_w_=model.least_w_)
-    assert not impossible(still, dark).any()  # nobody forecasts watts
+def test_time_falls_neither_with_fewer_nodes_nor_faster_than_their_square(runtimes, wrong) -> None:
+    change = np.log([runtimes] * 2)
+    assert backwards(change, np.array([1.0, 0.5, 2.0])).tolist() == wrong
+
+
+def test_no_node_draws_less_than_one_that_idles() -> None:
+    nodes = np.array([4.0, 2.0, 8.0])
+    assert below_idle(np.array([[319.0, 161.0, 641.0]]), nodes, 100.0).tolist() == [True, 0, 0]
 
 
 def test_a_plan_made_again_is_the_same_to_the_last_job() -> None:

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.confounding_lib.confounded_site import ConfoundedSite
 from rheostat.cli import run
 from rheostat.decision.trial import plan_trial
-from rheostat.decision.trial_size import trial_result, trial_size, with_trial
+from rheostat.decision.trial_size import _spread, trial_result, trial_size, with_trial
 from rheostat.errors import DataError
 
 from rheostat import table  # isort: skip
@@ -117,3 +117,13 @@ def test_the_command_line_plans_reads_and_decides_with_a_trial(tmp_path, capsys)
     }  # fmt: skip
     values = advice["totals"]["energy_j"]["e_value"]
     assert values["mean"] >= values["limit"] >= 1
+
+
+@pytest.mark.parametrize(("users", "known"), [(28, True), (29, False)])
+def test_a_spread_needs_a_run_more_than_levels_and_slopes(users, known):
+    """Of 30 runs each user's level and the slope of the application are taken away."""
+    rng = np.random.default_rng(0)
+    past = table({"app": ["a"] * 30, "user": [f"u{i % users}" for i in range(30)],
+                  "nodes": rng.integers(1, 9, 30), "runtime_s": rng.uniform(1, 9, 30)})  # fmt: skip
+    assert (_spread(past, "nodes") is not None) is known
+    assert _spread(past.rows(np.arange(29)), "nodes") is None

@@ -105,7 +105,7 @@ def test_two_thousand_requests_keep_a_bound_that_cost_alone_would_break():
     assert mean["cost"] < mean["bound"] < 0.6 * fcfs[1] / len(costs)
 
 
-@pytest.mark.parametrize(("took_s", "first"), [(1.0, 1.0), (11.0, 8.0)])
+@pytest.mark.parametrize(("took_s", "first"), [(1.0, 1.0), (10.0, 1.0), (11.0, 8.0)])
 def test_an_answer_that_was_late_uses_up_what_may_be_late(took_s, first):
     """Of 8, 6 and 1 s only two can be in time: 8 is given up, unless no more may be late."""
     clock = [0.0]
@@ -140,3 +140,13 @@ def test_times_first_come_is_the_bound_of_what_first_come_would_have_needed():
     line.drop(first)
     assert line.pop() is third
     assert line.pop() is None
+
+
+def test_what_waits_is_worked_off_by_all_places_of_all_servers():
+    clock = [100.0]
+    line = BoundLine(2, 3, times_fcfs=1.0, clock=lambda: clock[0])
+    filled(line, clock, [6.0, 6.0], [0.0, 0.0])
+    held = 6.0 * 3  # each place holds as many at once as a server runs
+    fcfs = [held / 6 + held, 2 * held / 6 + held]
+    assert line._latest == pytest.approx(sorted(100.0 + 0.99 * f - min(held, 5 / 6 * f)
+                                                for f in fcfs))  # fmt: skip

@@ -27,6 +27,18 @@ TREE = PriorityTree.of(
 )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("name", "unit", "words"),
+    [("a):\n  import os\ndef b(", "", ""), ("a", '"""', ""), ("a", "", "*/ x"), ("a", "", "x\ny"),
+     ("a", "\\", ""), ("", "", ""), ("a b", "", ""), ("a\n", "", "")],
+)  # fmt: skip
+def test_no_name_in_a_tree_becomes_a_part_of_its_source(name, unit, words) -> None:
+    """A tree is a file that somebody sends, its source runs in the scheduler."""
+    with pytest.raises(DataError, match="a feature's name is a word"):
+        PriorityTree.of([TreeFeature(name, unit, words)], feature=[-1], threshold=[0], left=[-1],
+                        right=[-1], value=[1])  # fmt: skip
+
+
 def test_python_source_gives_the_worth_of_the_tree() -> None:
     scope: dict = {}
     exec(export(TREE, "python"), scope)

@@ -164,9 +164,9 @@ def test_no_page_names_a_machine() -> None:
     assert found == []
 
 
-def gallery() -> ModuleType:
-    """The script that makes the gallery."""
-    spec = spec_from_file_location("make_gallery", ROOT / "docs" / "make_gallery.py")
+def gallery(name: str = "make_gallery") -> ModuleType:
+    """The script that makes the gallery, or another page."""
+    spec = spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     made = module_from_spec(spec)
@@ -233,3 +233,15 @@ def test_the_gallery_is_what_the_commands_draw(name: str, tmp_path: Path) -> Non
     entry = next(e for e in made.GALLERY if name in e.shows)
     for drawn in made.draw(entry, tmp_path):
         assert drawn.read_bytes() == (ROOT / "docs" / "gallery" / drawn.name).read_bytes()
+
+
+@pytest.mark.slow
+def test_the_page_and_the_picture_of_the_demo_are_what_one_command_makes() -> None:
+    import matplotlib
+
+    made = gallery("make_demo")
+    body, drawn = made.told()
+    assert made.page(body) == made.PAGE.read_text()
+    pinned = re.search(r"^matplotlib==(\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    if pinned is not None and matplotlib.__version__ == pinned[1]:
+        assert drawn == made.PICTURE.read_bytes()

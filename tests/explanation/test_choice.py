@@ -9,17 +9,8 @@ from hypothesis import strategies as st
 
 import rheostat as rh
 from rheostat.core.outcome import GRADES
-from rheostat.explanation.choice import (
-    asked,
-    bargain,
-    bought,
-    changes,
-    explain_choice,
-    explain_front,
-    front_facts,
-    front_table,
-    row_of,
-)
+from rheostat.explanation.choice import bargain, bought, changes, explain_choice
+from rheostat.explanation.front import asked, explain_front, front_facts, front_table, row_of
 
 NODES = [1, 2, 4, 8]
 

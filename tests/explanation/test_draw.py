@@ -145,8 +145,9 @@ def test_the_date_of_a_page_can_be_fixed_and_then_the_bytes_are(tmp_path, monkey
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     space = tmp_path / "space.toml"
     space.write_text("[knobs]\nnodes = [1, 2]\n")
-    ask = ["search", str(space), "--measure", "echo '{{\"runtime_s\": 1, \"power_w\": {nodes}}}'",
-           "--budget", "2", "--html", str(tmp_path / "a.html")]  # fmt: skip
+    prints = 'printf \'{{"runtime_s": 1, "power_w": %s}}\' {nodes}'
+    ask = ["search", str(space), "--measure", prints, "--budget", "2"]
+    ask += ["--html", str(tmp_path / "a.html")]
     pages = []
     for _ in range(2):
         assert run(ask) == 0

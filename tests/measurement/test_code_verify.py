@@ -10,7 +10,12 @@ from rheostat.measurement.code.program_inputs import inputs_of
 from rheostat.measurement.code.rungs_run import PROBE
 from rheostat.measurement.code.rungs_static import EMPTY
 from rheostat.measurement.code.sandbox import Bubblewrap
-from rheostat.measurement.code.toolchain import absent, archer_absent, offload_absent
+from rheostat.measurement.code.toolchain import (
+    absent,
+    archer_absent,
+    offload_absent,
+    symbolizer_absent,
+)
 
 DOT = """#include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +56,11 @@ def dot():
         yield one
 
 
+def at(line: int) -> str:
+    """The place that a report names, where there is what names lines."""
+    return "" if symbolizer_absent() else f"dot.c:{line}: "
+
+
 def loop(pragma: str) -> Program:
     return program(DOT.replace("//loop", f"#pragma omp {pragma}"))
 
@@ -72,7 +82,7 @@ def test_a_race_of_threads_without_openmp_is_told(dot: Verifier) -> None:
     started = DOT.replace("for (int i = 0; i < n; i++) s += a[i] * b[i];", STARTED)
     verdict = dot.verify(program(THREADED + started), rungs=("races",))
     assert verdict.rejected_by == "races"
-    assert verdict.findings[0].words.startswith("dot.c:5: data race")
+    assert verdict.findings[0].words.startswith(f"{at(5)}data race")
 
 
 def test_a_right_reduction_is_accepted(dot: Verifier) -> None:

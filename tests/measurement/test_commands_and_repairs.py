@@ -11,24 +11,86 @@ import pytest
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement import repairs
-from rheostat.measurement.command import Command, parse
+from rheostat.measurement.command import TOO_SHORT, Command, parse
 
 
-def test_the_last_line_is_the_measurement() -> None:
-    assert parse("1\n\n2.5\n  \n") == {"runtime_s": 2.5}
+def prints(text: str) -> str:
+    return f"printf '{{{{{text}}}}}' {{nodes}}"
+
+
+def test_a_printed_value_counts_by_its_name_alone() -> None:
+    assert parse("1\n\n2.5\n  \n") == {}
     assert parse('{"runtime_s": 1, "ok": true, "note": "x", "power_w": 2.5}') == {
         "runtime_s": 1.0, "power_w": 2.5}  # fmt: skip
+    assert parse('{"runtime_s": 1}\n{"runtime_s": 2}\n{broken\n0.000000') == {"runtime_s": 2.0}
     assert parse("") == parse("true") == parse('"x"') == parse("[1]") == {}
+
+
+@pytest.mark.parametrize("printed", ["NaN", "1e400", "9" * 400, "-Infinity"])
+def test_a_number_that_is_not_finite_is_told_and_not_replaced(printed) -> None:
+    jobs = table({"nodes": [1]})
+    timed = Command(f"echo '{{{{\"runtime_s\": {printed}}}}}'")
+    assert np.isnan(timed(jobs)["runtime_s"]).all()
+    assert "printed runtime_s nan, not above 0" in timed.notes[0].message
+    metered = Command(f'echo \'{{{{"runtime_s": 2, "energy_j": {printed}}}}}\'', ["energy_j"])
+    assert np.isnan(metered(jobs)["energy_j"]).all()
+    assert "energy_j: the command printed no finite number" in metered.notes[0].message
+
+
+def test_a_line_that_python_cannot_read_is_no_measurement() -> None:
+    for line in ('{"runtime_s": ' + "9" * 10_000 + "}", '{"a": ' * 100_000 + "}" * 100_000):
+        assert parse(line) == {}
+        assert parse('{"runtime_s": 2}\n' + line) == {"runtime_s": 2.0}
+
+
+def test_a_checksum_is_no_time_and_a_time_that_is_none_is_refused() -> None:
+    jobs = table({"nodes": [1]})
+    summed = Command("echo 0.000000")
+    assert 0 < summed(jobs)["runtime_s"][0, 0] < 60
+    assert "runtime_s: measured around the command, its start included" in [
+        n.message for n in summed.notes
+    ]
+    none = Command(prints('"runtime_s": 0.0%s') + "0")
+    assert np.isnan(none(table({"nodes": [0]}))["runtime_s"]).all()
+    assert "printed runtime_s 0, not above 0" in none.notes[0].message
+
+
+def test_short_runs_warn_and_each_figure_says_where_it_came_from() -> None:
+    jobs = table({"nodes": [4, 8]})
+    short = Command(prints('"runtime_s": 0.00%s, "power_w": 9'), ["energy_j"])
+    short(jobs)
+    assert [n.message for n in short.notes] == [
+        "runtime_s, power_w: printed by the command", TOO_SHORT]  # fmt: skip
+    long = Command(prints('"runtime_s": %s'))
+    long(jobs)
+    assert [n.message for n in long.notes] == ["runtime_s: printed by the command"]
+
+
+def test_warm_up_runs_do_not_count_and_a_wrong_output_measures_nothing(tmp_path) -> None:
+    count = tmp_path / "count"
+    line = f"echo {{nodes}} >> {count}; echo right {{nodes}}; " + prints('"runtime_s": %s')
+    jobs = table({"nodes": [2, 4]})
+    found = Command(line, warm_up=2, repeat=2, check=r"^right \d")(jobs)
+    assert found["runtime_s"].tolist() == [[2.0, 4.0], [2.0, 4.0]]
+    assert count.read_text() == "2\n" * 4 + "4\n" * 4
+    checked = Command(line, check="cmd: grep -q 'right 4' && test {nodes} = 4")
+    np.testing.assert_equal(checked(jobs)["runtime_s"], [[math.nan, 4.0]])
+    assert "its output is wrong: grep -q 'right 4' && test 2 = 4 ended" in checked.notes[0].message
+    wrong = Command(line, warm_up=3, repeat=2, check="left")
+    assert np.isnan(wrong(jobs.rows([0]))["runtime_s"]).all()
+    assert "nothing matches 'left'" in wrong.notes[0].message
+    assert count.read_text().endswith("4\n2\n4\n2\n")  # a warm-up that fails is the last run
+    assert wrong.program.endswith("# check left")
+    with pytest.raises(DataError, match="expected a regular expression, or cmd:"):
+        Command(line, check="(")
 
 
 def test_a_command_is_run_as_often_as_asked_and_fails_with_a_note() -> None:
     jobs = table({"nodes": [1, 2]})
-    twice = Command("echo {nodes}", repeat=2)(jobs)
-    assert twice["runtime_s"].tolist() == [[1.0, 2.0], [1.0, 2.0]]
-    some = Command("test {nodes} = 1 && echo 5", ["runtime_s"])
+    some = Command("test {nodes} = 1 && " + prints('"runtime_s": 5%s'), ["runtime_s"])
     found = some(jobs)
-    np.testing.assert_equal(found["runtime_s"], [[5.0, math.nan]])
-    assert [n.message for n in found.notes] == ["test 2 = 1 && echo 5: ended with status 1"]
+    np.testing.assert_equal(found["runtime_s"], [[51.0, math.nan]])
+    assert "ended with status 1" in found.notes[-1].message
     slow = Command("sleep 9", timeout_s=0.05)(jobs.rows([0]))
     assert np.isnan(slow["runtime_s"]).all()
     assert "took longer than 0.05 s" in slow.notes[0].message
@@ -37,8 +99,6 @@ def test_a_command_is_run_as_often_as_asked_and_fails_with_a_note() -> None:
     assert np.isnan(failed["energy_j"]).all()
     mixed = Command('test {nodes} = 1 && echo \'{{"runtime_s": 2, "power_w": 3}}\'', ["energy_j"])
     np.testing.assert_equal(mixed(jobs)["energy_j"], [[6.0, math.nan]])
-    own = Command("echo done")(jobs.rows([0]))
-    assert 0 < own["runtime_s"][0, 0] < 60  # the wall time stands in
     with pytest.raises(DataError, match="must be one of nodes; got"):
         Command("echo {cores}")(jobs)
     with pytest.raises(DataError, match="gave runtime_s, not energy_j"):
@@ -49,8 +109,9 @@ def test_a_command_is_run_as_often_as_asked_and_fails_with_a_note() -> None:
 
 def test_a_value_reaches_the_shell_as_it_is() -> None:
     odd = table({"name": ["a b; echo 7"], "nodes": [3]})
-    found = Command("x={name}; test \"$x\" = 'a b; echo 7' && echo {nodes}")(odd)
-    assert found["runtime_s"].tolist() == [[3.0]]
+    line = """sh -c 'test "$1" = "a b; echo 7" && echo "{{\\"runtime_s\\": $2}}"' sh """
+    line += "{name} {nodes}"
+    assert Command(line)(odd)["runtime_s"].tolist() == [[3.0]]
 
 
 def test_a_repair_says_what_it_left_out_and_changes_nothing_else() -> None:

@@ -83,6 +83,7 @@ IMAGE, KERNEL = [2, 8, 8, 3], [3, 3, 3, 7]
     ("kConvolution", [2, 4, 4, 7], (IMAGE, KERNEL), 2 * 2 * 21 * (4 + 4 + 3) ** 2),
     ("kConvolution", KERNEL, (IMAGE, [2, 8, 8, 7]), 2 * 2 * 21 * (8 * 3 - 2) ** 2),
     ("kConvolution", [2, 8, 8, 7], (IMAGE, [5, 5, 3, 7]), np.nan),
+    ("kConvolution", [2, 8, 8, 7], (KERNEL,), np.nan),
     ("kReduce", [4], ([4, 8], []), 28), ("kReduceWindow", [4, 4], ([4, 8], []), 16),
     ("kScatter", [9, 4], ([9, 4], [2], [2, 4]), 8), ("kAdd", [4, 8], ([4, 8], [4, 8]), 32),
     ("kTranspose", [8, 4], ([4, 8],), 0),

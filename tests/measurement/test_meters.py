@@ -340,8 +340,8 @@ def test_a_search_takes_the_joules_of_a_meter_where_the_program_prints_none(tree
     command = Command("sleep 0.0{nodes}", ["energy_j"], meters=[meter])
     outcome = command(table({"nodes": [1, 2]}))
     assert outcome.mean("energy_j") == pytest.approx([7.0, 7.0])
-    assert any("energy by meter" in n.message for n in outcome.notes)
-    own = Command("echo '{{\"energy_j\": {nodes}}}'", ["energy_j"], meters=[meter])
+    assert any("energy_j: read by a meter" in n.message for n in outcome.notes)
+    own = Command("printf '{{\"energy_j\": %s}}' {nodes}", ["energy_j"], meters=[meter])
     assert own(table({"nodes": [3]})).mean("energy_j").tolist() == [3.0]
 
 

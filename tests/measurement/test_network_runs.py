@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.network import generate
 from rheostat.measurement.network.dragonfly import Dragonfly
 from rheostat.measurement.network.folder import NetworkRun, read_network_run
+from rheostat.measurement.network.iteration_log import looks_like_log
 from rheostat.measurement.network.network_jobs import NetworkJob
 from rheostat.measurement.network.port_series import read_ports, write_ports
 from tests.measurement.exactly import refused, written
@@ -50,6 +53,14 @@ def test_an_application_has_ended_once_three_of_its_iterations_are_missing(tmp_p
     assert run.iteration_s("job-1").tolist() == []
 
 
+def test_of_marks_that_go_back_the_first_is_named(tmp_path):
+    with pytest.raises(DataError) as said:
+        run_of(tmp_path, *[mark(i, 0, 1e6 * ms) for i, ms in enumerate((5, 4, 3, 9))])
+    assert list(said.value.problems) == [
+        "job-0: expected iterations one after the other, got one that ended at 0.004 s, after one "
+        "at 0.005 s"]  # fmt: skip
+
+
 def test_an_application_of_one_mark_has_ended_if_another_goes_on(tmp_path):
     run = run_of(tmp_path, mark(4, 0, 1e6), mark(0, 0, 2e6, 1))
     assert (run.ended_s("job-0"), run.ended_s("job-1")) == (1e-3, np.inf)
@@ -81,6 +92,7 @@ def test_a_clock_in_seconds_is_refused_and_one_beside_other_telemetry_noted(tmp_
     refused(lambda: run_of(tmp_path, *[mark(i, 0, 0.003 * (i + 1)) for i in range(4)]),
             "job-0: expected marks in ns, got a median iteration of 0.003 ns; a table may have "
             "another unit (time_s)")  # fmt: skip
+    assert run_of(tmp_path, mark(0, 0, 1), mark(1, 0, 2)).iteration_s("job-0").tolist() == [1e-9]
     conf = {"net": CONF, "wl": "1 a 0 0\n", "alloc": "3\n"}
     lines = [mark(i, 0, 1e6 * (i + 1)).replace("node 10", "node 3") for i in range(4)]
     run_of(tmp_path, *lines, **conf)
@@ -210,6 +222,12 @@ def test_a_folder_that_is_none_is_named_for_what_it_is(tmp_path):
             "expected a folder of a simulated run, got nothing there")  # fmt: skip
 
 
+def test_a_log_is_a_text_with_a_mark_in_its_first_thousand_lines(tmp_path):
+    for before, is_one in ((999, True), (1000, False)):
+        text = "ROSS says\n" * before + mark(0, 0, 1)
+        assert looks_like_log(written(tmp_path / "log", text)) is is_one
+
+
 def test_a_log_alone_is_a_run_and_a_folder_has_its_name_wherever_one_stands(tmp_path, monkeypatch):
     lines = "\n".join(["odd", *[mark(i, 0, 1e6 * (i + 1)) for i in range(3)]])
     run = read_network_run(written(tmp_path / "iterations.txt", lines))
@@ -238,6 +256,17 @@ def test_without_simgrid_nothing_is_generated(tmp_path, monkeypatch):
             "expected one global link between two groups")  # fmt: skip
     refused(lambda: generate.generate_network_run(tmp_path, Dragonfly(2, 1, 5, 1)),
             "expected 12 terminals or more")  # fmt: skip
+
+
+def test_ranks_are_half_of_the_terminals_four_ninths_and_at_least_two_of_the_rest(monkeypatch):
+    monkeypatch.setitem(sys.modules, "simgrid", MagicMock())
+    split = runpy.run_path(str(generate.SCRIPT))["split"]
+    assert (split(90), split(12), split(14)) == ((45, 40, 5), (6, 4, 2), (7, 4, 3))
+    for hosts in range(generate.LEAST_TERMINALS, 300):
+        first, second, rest = split(hosts)
+        assert first + second + rest == hosts
+        assert rest >= 2  # noise goes to another terminal
+        assert second % 2 == 0
 
 
 SCRIPT = """import sys

@@ -58,21 +58,34 @@ def test_the_graphs_that_a_table_names_are_read_once(tmp_path):
 
 
 NETS = """
+import math
 def step(): return (lambda: 1,)
 def none(): return ()
 def number(): return 3
 def uncalled(): return (3, 4)
+def asking(size, *, depth, odd=1): return (lambda: 1,)
+def failing():
+    return math.sqrt(-1)
+plain = 3
 """
+RETURNS = "expected a function without arguments that returns (step, *arguments), got "
+ADVICE = "write `def step(): return model, torch.empty(8, 3, 224, 224)` and name that"
 
 
 def test_a_function_returns_a_step_and_its_arguments(tmp_path, monkeypatch):
     written(tmp_path / "graph_nets.py", NETS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    for name, kind in (("none", "tuple"), ("number", "int"), ("uncalled", "tuple")):
-        refused(lambda name=name: from_function(f"graph_nets:{name}"),
-                f"expected it to return (step, *arguments), got {kind}")  # fmt: skip
-    with pytest.raises(DataError, match=r"expected module:function, got .*odd"):
-        open_graph("graph_nets:odd")
+    for name, kind in (("none", "tuple"), ("number", "int"), ("uncalled", "tuple"),
+                       ("plain", "a int"),
+                       ("asking", "one that asks for size, depth")):  # fmt: skip
+        refused(lambda name=name: from_function(f"graph_nets:{name}"), RETURNS + kind, ADVICE)
+    refused(lambda: open_graph("graph_nets:odd"),
+            "expected a function odd in module graph_nets, got none")  # fmt: skip
+    with pytest.raises(DataError, match=r"raised ValueError: .*graph_nets.py, line 9\)"):
+        open_graph("graph_nets:failing")
+    written(tmp_path / "graph_broken.py", "x = (")
+    with pytest.raises(DataError, match="raised SyntaxError"):
+        open_graph("graph_broken:x")
     with pytest.raises(DataError, match=r"expected module:function, got No module"):
         open_graph("no_such_module:odd")
     monkeypatch.chdir(tmp_path)
@@ -82,3 +95,15 @@ def test_a_function_returns_a_step_and_its_arguments(tmp_path, monkeypatch):
             "expected an ONNX model, whose sizes may be open: leave them out")  # fmt: skip
     with pytest.raises(DataError, match="no such file"):
         open_graph("no-name")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_module_named_for_a_function_is_told_what_to_write(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    text = (
+        "import torch\nmodel = torch.nn.Linear(2, 2)\ndef step(): return model, torch.empty(3, 2)"
+    )
+    written(tmp_path / "graph_train.py", text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    refused(lambda: open_graph("graph_train:model"), RETURNS + "a Linear", ADVICE)
+    assert len(open_graph("graph_train:step")) > 3

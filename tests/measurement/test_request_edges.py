@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from rheostat.core.jobs import Note
+from rheostat.measurement.serving.prompt_text import prompt_text
 from rheostat.measurement.serving.recorded_requests import read_recorded
 from rheostat.measurement.serving.requests import LONGEST as LONGEST_PROMPT
-from rheostat.measurement.serving.requests import prompt_text, read_requests
+from rheostat.measurement.serving.requests import read_requests
 from rheostat.measurement.serving.traffic import read_traffic
 from tests.measurement.exactly import refused, written
 
@@ -73,7 +74,8 @@ def test_a_table_of_requests_keeps_tokens_and_times_and_notes_rows(tmp_path):
     said = "no prompt of 1 to 1,000,000 characters, or no length of an answer above 0"
     assert jobs.notes == (Note(said, (2, 3, 4, 5), 4, dropped=True),)
     refused(lambda: read_requests(written(tmp_path / "r", "a,b\n1,2\n")),
-            "found no column prompt and no output_tokens")  # fmt: skip
+            "found no column prompt and no output_tokens: name them, --column "
+            "prompt=THEIRS; it has a, b")  # fmt: skip
     refused(lambda: read_requests(written(tmp_path / "r", "prompt,output_tokens\np,0\n")),
             "no row has a prompt and a length of its answer above 0")  # fmt: skip
 
@@ -92,7 +94,8 @@ def test_traffic_keeps_blocks_of_prompts_and_the_order_of_arrival(tmp_path):
     refused(lambda: read_traffic(written(tmp_path / "t", none)),
             "no row has a time and lengths of 1 or more whole tokens")  # fmt: skip
     refused(lambda: read_traffic(written(tmp_path / "t", "submit_s,a\n1,0\n")),
-            "found no column prompt_tokens and no output_tokens")  # fmt: skip
+            "found no column prompt_tokens and no output_tokens: name them, --column "
+            "prompt_tokens=THEIRS; it has submit_s, a")  # fmt: skip
     own = "submit_s,prompt_tokens,output_tokens,prefix_blocks\n3,1,1,x\n5,0.5,1,x\ninf,1,1,x\n"
     jobs = read_traffic(written(tmp_path / "t", own))
     assert jobs.frame.rows() == [(0.0, 1.0, 1.0)]
@@ -116,4 +119,5 @@ def test_a_record_of_requests_counts_from_the_first_and_notes_rows(tmp_path):
     said = "not answered within a week after it came, or lengths below 1"
     assert jobs.notes == (Note(said, (1,), 1, dropped=True),)
     refused(lambda: read_recorded(written(tmp_path / "u", "start_s,end_s\n1,2\n")),
-            "found no column submit_s and no prompt_tokens and no output_tokens")  # fmt: skip
+            "found no column submit_s and no prompt_tokens and no output_tokens: name them, "
+            "--column submit_s=THEIRS; it has start_s, end_s")  # fmt: skip

@@ -36,10 +36,10 @@ def test_parameters_come_from_the_name_where_it_says_them(tmp_path):
 
 def test_mapped_columns_are_named_where_they_are_missing_and_rows_counted(tmp_path):
     head = "gpu_model,batch_cap,e,note\n"
-    rows = "".join(f"H,{k},{e},x\n" for k, e in enumerate((1.0, 0, -1, "inf", "", 0.5)))
+    rows = "".join(f"H,{k},{e},x\n" for k, e in enumerate((1.0, 0, -1, "inf", "", 0.5), 1))
     file = written(tmp_path / "t.csv", head + rows)
     jobs = read_serving(file, columns={"energy_per_token_j": "e", "app": "note"})
-    assert jobs.frame["batch_cap"].to_list() == [0, 5]
+    assert jobs.frame["batch_cap"].to_list() == [1, 6]
     assert jobs.frame["app"].to_list() == ["x", "x"]
     said = "energy per token is no number above 0"
     assert jobs.notes == (Note(said, (1, 2, 3, 4), 4, dropped=True),)
@@ -137,7 +137,8 @@ def test_whose_power_it_is_is_asked_for(frame):
 
 
 def test_a_unit_that_nobody_knows_is_refused_with_all_that_there_are():
-    choices = "energy=J/token, energy=J/request, power=W/gpu, power=W/deployment"
+    choices = "energy=J/token, energy=J/request, power=W/gpu, power=W/deployment, "
+    choices += "batch=requests/replica, batch=requests/deployment"
     made = energies({"energy_j": [1.0]}, {"energy": "J/day", "speed": "m/s"})
     said = [f"--unit: expected one of {choices}, got {w}" for w in ("energy=J/day", "speed=m/s")]
     assert made == (None, None, said)

@@ -15,6 +15,7 @@ from rheostat.measurement.serving.kernel_files import LEAST
 from rheostat.measurement.serving.kernel_tables import read_kernels
 from rheostat.measurement.serving.mlenergy import V2, V3, is_mlenergy, read_mlenergy
 from rheostat.measurement.serving.model_size import params_of, with_params
+from rheostat.measurement.serving.runs import read_serving
 from tests.measurement.exactly import refused, written
 
 # --- rows and frames ---------------------------------------------------------------------------
@@ -37,10 +38,12 @@ def test_a_frame_is_told_by_its_first_bytes(tmp_path):
         assert frame_of(tmp_path / name, "table").equals(frame)
     spaced = written(tmp_path / "s", "  \n" + (tmp_path / "j").read_text())
     assert frame_of(spaced, "table").equals(frame)
-    for start in (b"PAR1abc", b"{abc"):
-        (tmp_path / "x").write_bytes(start)
-        with pytest.raises(FileKindError, match="expected a table, got "):
-            frame_of(tmp_path / "x", "table")
+    (tmp_path / "x").write_bytes(b"{abc")
+    with pytest.raises(FileKindError, match="expected a table, got "):
+        frame_of(tmp_path / "x", "table")
+    (tmp_path / "x").write_bytes(b"PAR1abc")
+    with pytest.raises(DataError, match="the parquet file is cut off"):
+        frame_of(tmp_path / "x", "table")
     (tmp_path / "x").write_bytes(b"a,b\n1,2\n1,2,3\n")
     with pytest.raises(FileKindError, match="expected a table, got text that begins with 'a,b'"):
         csv_frame(tmp_path / "x", "table")
@@ -265,3 +268,26 @@ def test_watts_in_the_names_of_others_are_asked_about_too(tmp_path):
     file.write_text(THEIRS.replace("watts_per_gpu", "watts"))
     with pytest.raises(DataError, match="W of one GPU or of the deployment"):
         read(file)
+
+
+def test_energy_and_throughput_that_contradict_the_watts_are_named_by_row(tmp_path):
+    """Millijoules read as joules: a thousand times the power."""
+    path = tmp_path / "runs.csv"
+    head = "app,gpu_model,gpus,batch_cap,params,itl_s,energy_per_token_j,tokens_per_s,power_w\n"
+    row = "m,H100,1,8,8e9,0.01,{},1000,600\n"
+    path.write_text(head + row.format(0.6) + row.format(600))
+    with pytest.raises(DataError, match=r"row 1 says 600 J x 1000 /s .*factor of 1e\+03"):
+        read_serving(path)
+    path.write_text(head + row.format(0.6) + row.format(0.9))
+    assert len(read_serving(path)) == 2
+
+
+def test_whether_a_batch_cap_is_of_each_copy_is_asked(tmp_path):
+    path = tmp_path / "runs.csv"
+    head = "app,gpu_model,gpus,dp,batch_cap,params,itl_s,energy_per_token_j\n"
+    path.write_text(head + "m,H100,2,2,8,8e9,0.01,0.6\nm,H100,2,1,8,8e9,0.01,0.6\n")
+    with pytest.raises(DataError, match=r"--unit batch=requests/replica"):
+        read_serving(path)
+    caps = {u: read_serving(path, units={"batch": f"requests/{u}"}).numpy("batch_cap").tolist()
+            for u in ("replica", "deployment")}  # fmt: skip
+    assert caps == {"replica": [16, 8], "deployment": [8, 8]}

@@ -104,7 +104,8 @@ def test_clocks_fit_under_the_cap_or_are_the_slowest() -> None:
 
 def test_senseless_sites_are_refused() -> None:
     bad = [f"{k}: expected 0 to 1, got {v}" for k, v in (("between", -0.1), ("within", 1.1))]
-    proxies = "proxy: expected one of none, limit, rough-memory, memory, script, got odd"
+    known = "none, limit, rough-memory, memory, script, reused-script, varied-script"
+    proxies = f"proxy: expected one of {known}, got odd"
     refused(lambda: ConfoundedSite(between=-0.1, within=1.1, proxy="odd"), *bad, proxies)
     refused(
         lambda: World(n_apps=0, n_users=0, max_nodes=0),

@@ -103,7 +103,7 @@ def test_an_embedding_helps_a_regressor_that_cannot_multiply() -> None:
 
 
 def test_registry_says_what_it_has() -> None:
-    with pytest.raises(DataError, match="forest, xgboost, lightgbm, tabnet"):
+    with pytest.raises(DataError, match="forest, boosting, xgboost, lightgbm, tabnet"):
         make_regressor("oracle", 0)
     with pytest.raises(DataError, match="regressor, got _NotOne"):
         make_regressor(_NotOne(), 0)

@@ -7,7 +7,7 @@ import pytest
 
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
-from rheostat.prediction.iteration_time.cycles import CycleBank
+from rheostat.prediction.iteration_time.cycles import PENALTY, CycleBank
 from rheostat.prediction.iteration_time.endings import NeighbourEndings
 from rheostat.prediction.iteration_time.forecast import Neighbour, Surroundings
 from rheostat.prediction.iteration_time.interval import AdaptiveIntervals
@@ -257,3 +257,20 @@ def test_neighbours_that_begin_with_the_run_are_no_change_and_a_later_one_is_dat
     times = noisy(np.repeat([2.0, 4.2], [50, 40]), 0.03)
     one_ahead(model, times, [beside(False), *[beside(True)] * 89])
     assert model.change.at == [50]
+
+
+def test_a_longer_period_must_be_ahead_by_its_penalty():
+    bank = CycleBank(8)
+    for share, best in ((0.99, 0), (1.01, 7)):
+        bank.score = share * PENALTY * bank.periods
+        assert bank.best == best
+
+
+def test_the_conformal_quantile_is_the_error_of_rank_level_times_n_plus_1():
+    intervals = AdaptiveIntervals(1, 0.9)
+    intervals.errors[0] = list(np.arange(19.0, 0.0, -1.0))
+    assert intervals.width(2.0) == pytest.approx([2.0 * 18.0])
+    intervals.level[0], intervals.scales = 0.925, None
+    assert intervals.width(1.0) == pytest.approx([18.5])
+    intervals.level[0], intervals.scales = 0.96, None
+    assert intervals.width(1.0) == pytest.approx([19.0 * 1.1])

@@ -46,3 +46,33 @@ def test_neighbours_that_say_nothing_change_nothing():
     alone = beside(y, np.zeros(len(y)), np.arange(len(y)), turned)
     assert not alone[0].any()
     assert (alone[1] == 1).all()
+
+
+def test_what_neighbours_say_is_a_line_of_each_class_of_their_distance():
+    """Written out: eight classes by the distance of both neighbours, one more with one of them."""
+    rng = np.random.default_rng(2)
+    n, cell = 700, np.sort(rng.integers(0, 50, 700))
+    q, betrayed = np.cumsum(rng.normal(0, 0.4, n)), rng.normal(0, 0.3, n)
+    turned = rng.random(n) < 0.2
+    mean, apart = np.full(n, np.nan), np.full(n, np.nan)
+    for i in range(n):
+        near = [q[j] for j in (i - 1, i + 1) if 0 <= j < n and cell[j] == cell[i]]
+        mean[i] = np.mean(near) if near else np.nan
+        apart[i] = abs(near[0] - near[1]) if len(near) == 2 else np.nan
+    edges = np.quantile(apart[np.isfinite(apart)], np.arange(1, 8) / 8)
+    kind = np.array([8 if np.isnan(a) else int((edges < a).sum()) for a in apart])
+    kind[np.isnan(mean)] = -1
+    off, surer = beside(q, betrayed, cell, turned)
+    plain = np.var((q - betrayed)[~turned])
+    for k in range(9):
+        known, here = (kind == k) & ~turned, (kind == k) & turned
+        assert (known.sum() >= 30, here.sum() > 0) == (True, True)
+        x = np.column_stack([mean, betrayed])
+        line = x @ np.linalg.lstsq(x[known], q[known], rcond=None)[0]
+        assert off[here] == pytest.approx((line - betrayed)[here])
+        rest = np.var((q - line)[known]) + 0.03**2
+        assert surer[here] == pytest.approx(np.full(here.sum(), max(plain / rest, 1.0) ** 0.5))
+    assert (off[~turned] == 0).all()
+    assert (surer[~turned] == 1).all()
+    few, _ = beside(q[:31], betrayed[:31], np.zeros(31, int), np.arange(31) == 5)
+    assert not few.any()  # thirty that ran as asked, in nine classes

@@ -7,6 +7,8 @@ import json
 import pickle
 import random
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -368,3 +370,10 @@ def test_a_text_and_a_zip_say_the_same(tmp_path: Path) -> None:
         assert read_archive(tmp_path / "f") == made
     text = json.loads(json.dumps(seal({"a": 1})))
     assert text["sha256"] == hashlib.sha256(b'{"a": 1}').hexdigest()
+
+
+def test_a_model_of_answer_lengths_is_read_without_the_library_of_tables(files: Any) -> None:
+    """A proxy with a model would hold 25 MB more."""
+    code = "import sys, rheostat.prediction.persist as p; p.load(sys.argv[1]); "
+    code += "sys.exit('polars' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code, str(files["prompt-length"][0])], check=True)

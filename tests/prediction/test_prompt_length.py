@@ -13,6 +13,7 @@ from scipy.stats import kendalltau
 from rheostat import table
 from rheostat.core.turns import TURN, opening
 from rheostat.errors import DataError
+from rheostat.prediction.length_learner import LengthLearner
 from rheostat.prediction.prompt_length import PENALTY, STACKED, PromptLength, _ridge
 from rheostat.prediction.prompt_terms import BLOCKS, BUCKETS, terms
 from rheostat.recipes.pars import divided, evaluated, label_noise, scores
@@ -203,7 +204,7 @@ def test_a_conversation_is_told_by_the_answers_before_and_stays_on_one_side():
 
 def test_what_is_compiled_ahead_is_all_that_learning_needs():
     from rheostat.prediction import prompt_terms
-    from rheostat.prediction.length_learner import LengthLearner, compile_ahead
+    from rheostat.prediction.length_learner import compile_ahead
 
     def compiled():
         return {name: tuple(made.signatures) for name, made in vars(prompt_terms).items()
@@ -219,3 +220,50 @@ def test_what_is_compiled_ahead_is_all_that_learning_needs():
     assert ahead["_counted"]
     assert ahead["weigh"]
     assert compiled() == ahead
+
+
+@pytest.mark.parametrize("odd", [0, 33])
+def test_answers_that_are_all_as_long_are_no_change_of_the_requests(odd):
+    """A fixed limit of tokens: nothing is off, or few answers that end before; others are."""
+    learner = LengthLearner()
+    for i in range(250):
+        learner.observe(f"write {i % 37} things", 9.0 if odd and i % odd == 7 else 64.0)
+        if learner.due:
+            learner.refit()
+            assert learner.quantiles("write 5 things", [0.5]).tolist() == [64.0]
+    assert learner.drifts == 0
+    assert learner.error_ratio < 1.5
+    for i in range(100):
+        learner.observe(f"write {i % 37} things", 900.0)
+    assert learner.drifts == 1
+
+
+def test_prompts_are_kept_up_to_so_many_characters(monkeypatch):
+    monkeypatch.setattr("rheostat.prediction.length_learner.KEPT_CHARACTERS", 50)
+    learner = LengthLearner(kept=8)
+    for i in range(20):
+        learner.observe("x" * (i % 10), 5.0)
+    assert [len(text) for text, _ in learner._texts] == [2, 3, 4, 5, 6, 7, 8, 9]
+    learner.observe("x" * 60, 5.0)
+    assert len(learner._texts) == learner._characters == 0
+
+
+def test_a_prompt_is_scored_once_though_it_is_asked_for_and_answered(monkeypatch):
+    monkeypatch.setattr("rheostat.prediction.length_learner.SCORED", 2)
+    learner, scored = LengthLearner(), []
+    for i in range(40):
+        learner.observe(f"say yes to {i}", 1.0 + i % 5)
+    learner.refit()
+    score = PromptLength.score_prompts
+    monkeypatch.setattr(
+        PromptLength, "score_prompts",
+        lambda model, prompts: scored.extend(prompts) or score(model, prompts),
+    )  # fmt: skip
+    before = learner.quantiles("say no", [0.5])
+    learner.observe("say no", 2.0)
+    assert scored == ["say no"]
+    for other in ("a", "b", "c"):
+        learner.quantiles(other, [0.5])
+    assert learner.quantiles("say no", [0.5]) == before  # kept for two prompts alone
+    assert scored == ["say no", "a", "b", "c", "say no"]
+    assert len(learner._scores) <= 2

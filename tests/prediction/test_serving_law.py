@@ -24,6 +24,12 @@ from rheostat.prediction.serving_law.law import (
     step,
 )
 from rheostat.prediction.serving_law.sensitivity import sensitivity
+from rheostat.prediction.serving_law.sharing import (
+    RESIDUALS,
+    TOGETHER,
+    PriorCovariance,
+    variance,
+)
 
 
 def runs(n: int = 12, seed: int = 0, **more: object):
@@ -322,3 +328,34 @@ def test_elasticities_are_shares_of_the_step_and_the_printed_table_has_them():
     text = equation.as_text(law)
     assert f"{made.step_time['host'][0]:.2f}" in text
     assert sensitivity(ServingLaw().fit(runs(3).rows([]))) is None
+
+
+DRAM = {"V100": (4096, 1.752), "A100-40": (5120, 2.43), "A100": (5120, 3.186), "L40S": (384, 18.0),
+        "H100": (5120, 5.24), "GH200": (6144, 5.2), "H200": (6144, 6.25), "MI250": (8192, 3.2),
+        "A100-PCI-40": (5120, 2.43), "A100-PCI": (5120, 3.024), "H100-PCI": (5120, 3.125),
+        "H100-NVL": (6144, 5.08), "MI300X": (8192, 5.2), "MI325X": (8192, 5.86),
+        "B200": (8192, 7.8), "GB200": (8192, 7.8)}  # fmt: skip
+UNITS = {"V100": (80, 1024, 1.53), "A100-40": (108, 2048, 1.41), "A100": (108, 2048, 1.41),
+         "A100-PCI-40": (108, 2048, 1.41), "A100-PCI": (108, 2048, 1.41),
+         "L40S": (142, 1024, 2.49), "H100": (132, 4096, 1.83), "GH200": (132, 4096, 1.83),
+         "H200": (132, 4096, 1.83), "MI250": (208, 1024, 1.7), "MI300X": (304, 2048, 2.1),
+         "MI325X": (304, 2048, 2.1), "H100-PCI": (114, 4096, 1.62)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(ACCELERATORS))
+def test_rates_are_those_of_memory_pins_and_arithmetic_units(name):
+    """Bus in bits times Gbit/s of a pin; units times operations per clock times GHz at boost."""
+    bits, gbit_s = DRAM[name]
+    made = ACCELERATORS[name]
+    assert made.memory_b_per_s == pytest.approx(bits * gbit_s / 8 * 1e9, rel=6e-3)
+    if name in UNITS:
+        assert made.flop_per_s / 1e12 == round(np.prod(UNITS[name]) / 1e3)  # as it is stated
+
+
+def test_residuals_at_one_row_have_the_variances_and_correlations_that_are_stated():
+    one = Configurations.of(runs().rows(np.arange(1)))
+    shared = PriorCovariance.between(one, one)
+    made = np.array([[shared.residual(i, j).item() for j in range(3)] for i in range(3)])
+    assert np.diag(made) == pytest.approx([variance(r) for r in RESIDUALS])
+    products = [[sum(a[k] * b[k] for k in a) for b in RESIDUALS] for a in RESIDUALS]
+    assert made == pytest.approx(TOGETHER * products)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rheostat import Front, Outcome, table
-from rheostat.core.front import hypervolume_2d, knee_index, non_dominated
+from rheostat.core.dominance import hypervolume_2d, knee_index, non_dominated
 from rheostat.errors import Infeasible
 from rheostat.tradeoff.acquisition import chebyshev, hypervolume_improvement, infer_reference
 from rheostat.tradeoff.front_metrics import Box, attainable, hypervolume

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.prediction.iteration_time.clients import UNKNOWN_S, ClientForecasts
+from rheostat.prediction.iteration_time.clients import ClientForecasts
 from rheostat.recipes.director import DirectorService, serve
 
 RECORDS = ("95091.745288 97135.511967 97401.768606 100055.075875 94945.082196 99772.045954 "
@@ -170,14 +170,45 @@ def test_a_model_of_one_application_is_for_terminals_without_a_place(tmp_path):
         _others({}, IterationModel({"milc": learned, "lammps": learned}))
 
 
-def test_before_anything_was_reported(service):
+def test_before_anything_was_reported(service, caplog):
     failed = reply(service, request("train-model", "all"))
     assert (failed["status"], "no records" in failed["error"]) == ("failed", True)
-    said = reply(service, request("inference", "200", "1"))
-    assert float(said["predictions"]) == pytest.approx(UNKNOWN_S * 1e9)
+    for _ in range(2):
+        said = reply(service, request("inference", "200", "1"))
+        assert (said["status"], "predictions" in said) == ("failed", False)
+        assert "no forecast yet" in said["error"]
+    (line,) = caplog.messages[1:]  # told once
+    assert "no forecast yet: nothing was reported or loaded for client-200" in line
     reply(service, request("send-records", "1", "1"), "5e5")
     said = reply(service, request("inference", "201", "1"))  # another application
+    assert said["status"] == "failed"
+    said = reply(service, request("inference", "2", "1"))  # the same, which has one record
     assert float(said["predictions"]) == pytest.approx(5e5)
+
+
+def test_a_server_that_was_killed_answers_no_time_before_its_model_is_loaded(service, tmp_path):
+    reply(service, request("send-records", "1", "40"), "1e5 2e5 " * 20)
+    reply(service, request("train-model", "all"))
+    before = reply(service, request("inference", "1", "1"))["predictions"]
+    reply(service, request("save-model", "m"))
+    anew = DirectorService(ClientForecasts(dict.fromkeys(range(72), "milc")), tmp_path)
+    assert "no forecast yet" in reply(anew, request("inference", "1", "1"))["error"]
+    reply(anew, request("load-model", "m"))
+    assert reply(anew, request("inference", "1", "1"))["predictions"] == before
+
+
+def test_clients_and_records_have_a_bound(service, monkeypatch):
+    for name in ("MOST_APPS", "MOST_RECORDS"):
+        monkeypatch.setattr(f"rheostat.prediction.iteration_time.clients.{name}", 3)
+    for client in range(100, 103):
+        assert reply(service, request("send-records", str(client), "1"), "")["status"] == "done"
+    refused = reply(service, request("send-records", "103", "1"), "")
+    assert "expected at most 3 clients without an application" in refused["error"]
+    assert len(service.clients.groups) == 3
+    assert reply(service, request("inference", "104", "1"))["status"] == "failed"
+    assert len(service.clients.groups) == 3
+    refused = reply(service, request("send-records", "100", "1"), "1e5")
+    assert "3 are here: start the server anew" in refused["error"]
 
 
 def test_records_that_are_none_are_counted_and_steps_that_are_none_refused(service):
@@ -213,6 +244,11 @@ def test_paths_stay_in_the_folder(service, tmp_path):
     (tmp_path / "r.csv").write_text("client,value,app_id\n4,1e5,0\n4,2e5,0\n5,1e5,0\n")
     loaded = reply(service, request("load-records-csv", "r.csv"))
     assert (loaded["loaded_rows"], loaded["loaded_clients"]) == ("3", "2")
+    for client in ("inf", "nan", "1e300", "-1", "x", "1.5"):
+        (tmp_path / "r.csv").write_text(f"client,value\n{client},1e5\n")
+        failed = reply(service, request("load-records-csv", "r.csv"))
+        assert failed["status"] == "failed", client
+        assert "expected a whole number from 0" in failed["error"]
 
 
 @pytest.mark.parametrize("message", [
@@ -223,9 +259,20 @@ def test_paths_stay_in_the_folder(service, tmp_path):
     b'{"cmd":"director-request","operation":"send-records","args":["2","1","1"]}\0a b',
     b'{"cmd":"director-request","operation":"inference","surrogate_family":"event-time"}\0',
     b"[" * 100_000 + b"\0",
+    b'{"cmd":"director-request","operation":"inference","args":["2","inf","1"]}\0',
+    b'{"cmd":"director-request","operation":"send-records","args":["1","' + b"9" * 5000 + b'"]}\0',
+    b'{"cmd":"director-request","operation":"send-records","args":["1","\xc2\xb2"]}\0',
 ])  # fmt: skip
 def test_whatever_comes_there_is_a_reply_and_the_server_goes_on(service, message):
     answer = json.loads(service.answer(message))
     assert answer["status"] in ("failed", "none")
     assert not service.stopped
     assert reply(service, '{"cmd":"nothing","args":["dummy"]}')["status"] == "done"
+
+
+def test_an_error_that_nobody_foresaw_is_a_reply_too(service, monkeypatch, caplog):
+    monkeypatch.setattr(service.clients, "forecast", lambda *_: 1 / 0)
+    for _ in range(2):
+        failed = reply(service, request("inference", "5", "1"))
+        assert failed == {"status": "failed", "error": "ZeroDivisionError: division by zero"}
+    assert caplog.messages == ["refused: ZeroDivisionError: division by zero"]

@@ -104,7 +104,7 @@ def small_model(tmp_path_factory) -> str:
     transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
     config = transformers.LlamaConfig(
         hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, vocab_size=40)  # fmt: skip
+        num_key_value_heads=2, vocab_size=40, attention_dropout=0.5)  # fmt: skip
     transformers.LlamaModel(config).save_pretrained(folder)
     return str(folder)
 

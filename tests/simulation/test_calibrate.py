@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.simulation.serving.calibrate import calibrate
+from rheostat.simulation.serving.calibrate import CalibratedReplica, _verdict, calibrate
 from rheostat.simulation.serving.deployment import Deployment
-from rheostat.simulation.serving.log_limits import Limits, read_limits
+from rheostat.simulation.serving.log_limits import Limits, most_at_once, read_limits
 from rheostat.simulation.serving.log_replay import Recording
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve
@@ -99,3 +99,28 @@ def test_the_same_seed_finds_the_same_and_too_few_requests_are_refused():
             calibrate(recorded, count)
     with pytest.raises(DataError, match="4 requests or more, got 0 of 1"):
         calibrate(recorded.rows(np.arange(1)))
+
+
+@pytest.mark.parametrize(("off", "learned", "said"), [
+    (0.049, 0.001, None), (0.06, 0.03, "does not hold for later requests"),
+    (0.06, 0.041, "whole answers are off by 6.0 % in the median: the server"),
+    (5.0, 0.5, "does not hold for later requests"),
+])  # fmt: skip
+def test_what_later_requests_say_against_a_calibration(off, learned, said):
+    errors = ({"latency": learned}, {"latency": off}, {"latency": off})
+    made = CalibratedReplica(REPLICA, Deployment(), 100, *errors, {"median": {"latency": off}})
+    notes = _verdict(made)
+    assert [n[: len(said)] for n in notes] == [said] if said else notes == []
+    nearer = _verdict(replace(made, baselines={"a": {"latency": 9.0}, "b": {"latency": 0.01}}))
+    assert nearer == [*notes, "the baseline 'b' is nearer (1.0 %)"]
+
+
+def test_what_was_running_is_shared_among_replicas_and_rounded_up():
+    """Three that overlap at 20 s: they hold all prompts and the tokens that they have by then."""
+    measured = {"ttft": np.array([0.0, 0.0, 0.0]), "latency": np.full(3, 40.0)}
+    log = Recording(np.array([0.0, 10.0, 20.0]), np.array([10.0, 10.0, 10.0]),
+                    np.full(3, 40.0), np.array([40.0, 50.0, 60.0]), measured)  # fmt: skip
+    held = 30.0 + 20.0 + 10.0
+    assert most_at_once(log, 1) == (3, held)
+    assert most_at_once(log, 2) == (2, held / 2)
+    assert most_at_once(log, 7) == (1, 9)

@@ -122,7 +122,10 @@ def test_the_order_of_rows_changes_no_start(simulated):
         (HEAD, "has no line of 18 numbers"),
         (HEAD + "1 2 3\n", "has no line of 18 numbers"),
         (HEAD + job(1, runtime=-1), "no row of the trace can run; no run time: left out"),
-        (job(1), "the trace does not say its size: give its processors (--machine)"),
+        (
+            job(1),
+            "the trace does not say its size, and has no starts to find it by: give its ",
+        ),
         ("; MaxProcs: many\n" + job(1), "the trace does not say its size"),
         ("; MaxProcs: 0\n" + job(1), "the trace does not say its size"),
         ("hello\n", "none of the formats"),

@@ -38,6 +38,7 @@ def result(whole, later=None, longest=1000.0, known=0.0):
         "procs": 64,
         "whole": part(whole, longest),
         "later": part(whole if later is None else later, longest),
+        "logged": None,
         "cpu_s": 1.0,
     }
 

@@ -106,6 +106,18 @@ def test_a_package_offers_many_changes(package) -> None:
     assert len({c.ident for c in every}) == len(every) > 500
 
 
+@pytest.mark.parametrize(("part", "files"), [
+    ("prediction/score_stack", ["score_stack.py"]),
+    ("decision/trial", ["trial.py", "trial_size.py"]),
+    ("prediction/effects", ["believed.py", "doubts.py", "effect_coding.py", "hierarchy.py",
+                            "identification.py", "job_noise.py", "levels.py", "neighbours.py",
+                            "plausible.py", "predictor.py", "shapes.py", "weighed_rows.py"]),
+])  # fmt: skip
+def test_a_part_of_a_package_is_a_folder_or_files_of_that_name(part, files) -> None:
+    found = [file for file, _ in changes.of_package(FOLDER.parents[1], part)]
+    assert [file.rpartition("/")[2] for file in found] == files
+
+
 @pytest.mark.parametrize(
     ("work", "limit_s", "code"),
     [(lambda: 5, 60, 5), (lambda: 1 // 0, 60, 70),

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from rheostat import Knob, Outcome, Space, search, table
-from rheostat.core.front import hypervolume_2d
+from rheostat.core.dominance import hypervolume_2d
 from rheostat.errors import DataError
+from rheostat.recipes.search_defaults import proposer
 from rheostat.testing.proposers import check_proposer
 
 pytest.importorskip("gpytorch")
 
+from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.law_guided import LawGuided, past_jobs
 
 NODES = [1, 2, 4, 8, 16, 32, 64, 128]
@@ -68,8 +70,9 @@ def test_past_applications_are_curves_and_short_ones_are_left_out():
 
 
 def test_what_does_not_fit_is_said_at_once():
-    with pytest.raises(DataError, match=r"compiler: expected numbers; objectives"):
-        LawGuided(Knob("compiler", ["a", "b"]), ("runtime_s", "edp_js"))
+    late = Limit("ttft_s", 1.0, "s")
+    with pytest.raises(DataError, match=r"objectives: expected some of .*; limit on ttft_s"):
+        LawGuided(Knob("compiler", ["a", "b"]), ("runtime_s", "edp_js"), limits=[late])
 
 
 def test_without_past_jobs_energy_is_expected_to_be_least_between_the_ends_of_a_cap():
@@ -77,3 +80,33 @@ def test_without_past_jobs_energy_is_expected_to_be_least_between_the_ends_of_a_
     asker = LawGuided(Knob("cap_w", range(100, 301, 25)), budget=2)
     first = asker.ask().frame["cap_w"][0]
     assert 100 < first < 300
+
+
+def _runs(app, work, settings):
+    """Runs at (nodes, compiler): icx halves the time of every application but takes more power."""
+    rows = []
+    for n, c in settings:
+        faster, hungrier = (2.0, 1.3) if c == "icx" else (1.0, 1.0)
+        rows.append((app, n, c, (work / n + 5) / faster, 300.0 * n * hungrier))
+    return dict(zip(("app", "nodes", "compiler", "runtime_s", "power_w"), zip(*rows, strict=True),
+                    strict=True))  # fmt: skip
+
+
+@pytest.mark.parametrize("wanted", [
+    ("runtime_s", "power_w", "energy_j"), ("energy_j",), ("runtime_s", "energy_j"),
+])  # fmt: skip
+def test_runs_of_others_teach_names_and_any_number_of_objectives(wanted):
+    space = Space((Knob("nodes", [1, 2, 4, 8]), Knob("compiler", ["gcc", "icx"])))
+    grid = [(n, c) for n in (1, 2, 4, 8) for c in ("gcc", "icx")]
+    parts = [_runs(f"a{w}", w, grid) for w in (100, 300, 900, 2500)]
+    prior = table({k: [v for p in parts for v in p[k]] for k in parts[0]})
+    asker = proposer("auto", space, wanted, prior=prior, budget=3)
+    assert type(asker) is LawGuided
+    own = table(_runs("mine", 600, [(2, "gcc")]))
+    asker.tell(own.select(space.names), Outcome.measured(own, "runtime_s", "power_w"))
+    expected = asker.forecast([{"nodes": 2, "compiler": "icx"}]).quantile("runtime_s", 0.5)[0]
+    assert expected == pytest.approx(305 / 2, rel=0.1)  # of a compiler that it never ran with
+    asked = {tuple(r) for r in asker.ask(2).select(space.names).frame.rows()}
+    assert len(asked - {(2, "gcc")}) == 2
+    if wanted == ("energy_j",):
+        assert (1, "icx") in asked  # least energy: 393 / 2 s at 390 W and one node

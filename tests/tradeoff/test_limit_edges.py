@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rheostat import Front, Outcome, table
-from rheostat.core.front import Objective, non_dominated
+from rheostat.core.dominance import non_dominated
+from rheostat.core.front import Objective
 from rheostat.errors import DataError, Infeasible
 from rheostat.tradeoff.limits import Deadline, EnergyBudget, MaxSlowdown, NodeHours, PowerCap
 from rheostat.tradeoff.many_fronts import dominance, fronts, knee_heights
@@ -75,7 +76,7 @@ def test_a_limit_as_a_rule_takes_the_least_of_the_first_other_objective() -> Non
         (lambda: MaxSlowdown(NAN), "expected factor >= 1"),
         (lambda: MaxSlowdown(1, confidence=1.0), "confidence between 0 and 1"),
         (lambda: MaxSlowdown(1, confidence=0.0), "confidence between 0 and 1"),
-        (lambda: Weighted({"runtime_s": -1, "energy_j": 1}), "expected weights >= 0"),
+        (lambda: Weighted({"runtime_s": -1, "energy_j": 1}), "expected weights from 0 to"),
         (lambda: Weighted({"runtime_s": 0.0}), "one of them above 0"),
         (lambda: parse_rule("knee=1"), "expected one of knee"),
         (lambda: parse_rule("power"), "got 'power'"),

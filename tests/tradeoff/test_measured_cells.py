@@ -9,7 +9,7 @@ import pytest
 import rheostat as rh
 from rheostat import Knob, Outcome, Space, read, table
 from rheostat.cli import run
-from rheostat.core.front import non_dominated
+from rheostat.core.dominance import non_dominated
 from rheostat.errors import DataError
 from rheostat.recipes.nodecount import own_runs
 

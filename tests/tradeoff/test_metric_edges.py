@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rheostat.core.front import hypervolume_2d
+from rheostat.core.dominance import hypervolume_2d
 from rheostat.errors import DataError
 from rheostat.tradeoff.acquisition import (
     chebyshev,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rheostat import Front, Outcome, table
-from rheostat.core.front import hypervolume_2d
+from rheostat.core.dominance import hypervolume_2d
 from rheostat.errors import DataError, Infeasible
 from rheostat.tradeoff.front_metrics import (
     Box,

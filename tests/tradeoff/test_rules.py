@@ -35,7 +35,7 @@ def nodes(assignment):
 
 
 def test_alternatives_show_the_model_nothing_of_the_end(front):
-    assert front.alternatives.columns == ("job_id", "nodes")
+    assert front.alternatives.columns == ("job_id", "nodes_requested", "nodes")
     assert front.alternatives.frame["nodes"].to_list() == list(NODES)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from rheostat import Knob, Space, table
-from rheostat.core.front import hypervolume_2d
+from rheostat.core.dominance import hypervolume_2d
 from rheostat.tradeoff.acquisition import hypervolume_improvement
 from rheostat.tradeoff.candidates import layers, promising
 from rheostat.tradeoff.decisive import _gain, most_decisive

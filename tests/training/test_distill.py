@@ -26,7 +26,7 @@ from rheostat.training.distill.decision_states import (
     of_order,
     watched,
 )
-from rheostat.training.distill.fidelity import certificate, loss
+from rheostat.training.distill.fidelity import _interval, certificate, loss
 from rheostat.training.distill.fit_tree import OUTER, grown, places, polishes, stakes_of, value_tree
 from rheostat.training.distill.grow_tree import bent, cut, grow
 from rheostat.training.distill.slurm_weights import slurm_lines, weights_of
@@ -365,3 +365,12 @@ def test_a_file_that_is_no_tree_is_refused(tmp_path, change, message):
     (tmp_path / "t.json").write_text(json.dumps({**facts, "sha256": "0"}))
     with pytest.raises(DataError, match=r"checksum|finite number"):
         PriorityTree.load(tmp_path / "t.json")
+
+
+def test_an_interval_of_the_certificate_holds_95_percent_of_a_mean():
+    """Of decisions that are independent it is as wide as the normal law has it."""
+    rng, n = np.random.default_rng(5), 4000
+    said = [_interval(rng.standard_normal(n), seed) for seed in range(40)]
+    wide = np.mean([s["high"] - s["low"] for s in said])
+    assert wide == pytest.approx(2 * 1.96 / np.sqrt(n), rel=0.06)
+    assert all(s["low"] < s["mean"] < s["high"] for s in said)

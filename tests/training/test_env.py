@@ -14,12 +14,16 @@ pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env
 
+from rheostat import table
+from rheostat.core.machine import Machine
 from rheostat.errors import DataError
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.env import REWARDS, SchedulingEnv, VectorSchedulingEnv
 from rheostat.training.env.batch import split
+from rheostat.training.env.bill import watts_of
 from rheostat.training.env.episode_trace import EpisodeTrace
 from rheostat.training.env.episode_trace import trace as prepare
+from rheostat.training.env.rewards import weights
 from tests.simulation.conftest import PROCS, trace
 from tests.simulation.oracle import oracle
 
@@ -294,3 +298,18 @@ def test_every_problem_of_the_rules_is_told(episode):
 def test_it_says_when_planning_knows_true_run_times(episode):
     assert not SchedulingEnv(episode).clairvoyant
     assert SchedulingEnv(trace(*busy()), 32, estimates="perfect").clairvoyant
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf"), "1", None])
+def test_a_weight_of_a_reward_is_a_finite_number(wrong):
+    said = f"wait: expected a finite weight, got {wrong!r}"
+    with pytest.raises(DataError, match=said):
+        weights({"wait": wrong, "energy": 1})
+
+
+def test_jobs_draw_what_was_measured_else_what_their_processors_do():
+    jobs = table({"job_id": [1, 2], "submit_s": [0.0, 1.0], "runtime_s": [5.0, 5.0],
+                  "procs": [3, 4], "power_w": [70.0, None]})  # fmt: skip
+    machine = Machine(8, busy_w=50.0)
+    assert watts_of(jobs, machine).tolist() == [70.0, 200.0]
+    assert watts_of(jobs.select(["procs"]), machine).tolist() == [150.0, 200.0]

@@ -41,7 +41,7 @@ import scipy.stats  # noqa: F401
 import sklearn.ensemble  # noqa: F401
 from changes import Change, of_package
 from child import BROKEN, Ended, in_child, raise_on_signals
-from covered import OPTIONS, PACKAGES, Tests, environment, recorded, suited
+from covered import OPTIONS, PACKAGES, WHOLE, Tests, environment, recorded, suited
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -53,6 +53,8 @@ SPARE_S, TIMES, WALL_S, MEMORY_B = 8.0, 3.0, 900.0, 12 * 2**30
 LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 BELOW = {"core": (), "measurement": ("core",), "tradeoff": ("core", "measurement", "prediction"),
          "decision": ("core", "measurement", "prediction")}  # fmt: skip
+BELOW |= {"prediction": ("core", "measurement"), "simulation": BELOW["decision"],
+          "training": (*BELOW["decision"], "simulation")}  # fmt: skip
 console = Console(stderr=True)
 
 
@@ -157,7 +159,14 @@ def results(path: Path) -> dict[str, dict[str, object]]:
     return {row["ident"]: row for row in map(json.loads, lines)}
 
 
-def run(wanted: Sequence[Change], path: Path, *, again: bool) -> None:
+def run(
+    wanted: Sequence[Change],
+    path: Path,
+    packages: Sequence[str],
+    only: Sequence[str],
+    *,
+    again: bool,
+) -> None:
     """Test what has no result yet; with ``again`` also what survived."""
     known = results(path)
     keep = {KILLED, TIMEOUT} if again else {KILLED, TIMEOUT, SURVIVED, UNTESTED}
@@ -166,7 +175,7 @@ def run(wanted: Sequence[Change], path: Path, *, again: bool) -> None:
             and known.get(c.ident, {}).get("status") not in keep]  # fmt: skip
     if not left:
         return
-    tests = recorded(ROOT, OUT / "tests.json")
+    tests = recorded(ROOT, OUT / "tests.json", packages, only)
     copy = copied()
     try:
         with path.open("a", encoding="utf-8") as file:
@@ -235,18 +244,22 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--number", type=int, default=400)
-    asked.add_argument("--packages", default=",".join(PACKAGES))
+    which = "packages, or parts of them: prediction/effects, decision/trial"
+    asked.add_argument("--packages", default=",".join(WHOLE), help=which)
+    asked.add_argument("--tests", default="", help="these test files alone: a share of at least")
     asked.add_argument("--again", action="store_true", help="test again what survived")
     asked.add_argument("--report", action="store_true", help="only what is known so far")
     asked.add_argument("--least", type=float, default=0.9, help="share to be killed")
     given = asked.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     path = OUT / f"seed{given.seed}.jsonl"
-    wanted = sample(given.number, given.seed, given.packages.split(","))
+    packages = given.packages.split(",")
+    wanted = sample(given.number, given.seed, packages)
     if not given.report:
         raise_on_signals()
         try:
-            run(wanted, path, again=given.again)
+            only = [name for name in given.tests.split(",") if name]
+            run(wanted, path, packages, only, again=given.again)
         except Ended as end:
             console.print(str(end))
             return end.exit_code

@@ -229,7 +229,8 @@ class _Finder(ast.NodeVisitor):
 
 
 def of_package(root: Path, package: str) -> Iterator[tuple[str, list[Change]]]:
-    """(file, changes) of each file of a package in which there is something to change."""
-    for path in sorted((root / "src" / "rheostat" / package).rglob("*.py")):
+    """(file, changes) of each file of a package, or of a part, in which there is what to change."""
+    inside = root / "src" / "rheostat"
+    for path in sorted({*(inside / package).rglob("*.py"), *inside.glob(f"{package}*.py")}):
         if found := changes(path, root):
             yield found[0].file, found

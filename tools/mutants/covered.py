@@ -5,22 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.progress import track
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = ("core", "measurement", "tradeoff", "decision")
-FOLDERS = (*PACKAGES, "properties")
-# tests beside them that say much of these packages and take seconds, not minutes
+WHOLE = ("core", "measurement", "tradeoff", "decision")
+PACKAGES = ("core", "measurement", "prediction", "tradeoff", "decision", "simulation", "training")
+# tests beside the four that say much of them and take seconds, not minutes
 BESIDE = ("contracts/test_meters.py", "contracts/test_readers.py", "contracts/test_proposers.py",
           "cli/test_budget.py", "cli/test_caps.py", "cli/test_code.py", "cli/test_coschedule.py",
           "explanation/test_export.py",
           "prediction/test_surface.py", "simulation/test_multifactor.py",
           "simulation/test_coschedule.py", "simulation/test_malformed.py")  # fmt: skip
+# of a part of a package, tests beside those in its package's folder that name its modules
+OF_PART = {
+    "prediction/effects": ("decision/test_evidence.py",),
+    "prediction/iteration_time": ("recipes/test_smart.py", "recipes/test_smart_nets.py"),
+    "prediction/step_cost": ("recipes/test_dnnperf.py",),
+}
+LITTLE_OF_MUCH = ("prediction/test_persist.py",)
 CLOSEST, DEAREST_S = 3, 6.0  # files at first; CPU seconds then and later
 OPTIONS = ["-n", "0", "-p", "plugin", "-p", "no:cacheprovider", "-m", "not slow"]
 Tests = dict[str, tuple[float, list[str]]]
@@ -35,11 +43,16 @@ def environment(root: Path, **more: str) -> dict[str, str]:
             "OMP_NUM_THREADS": "1", "RHEOSTAT_DATA": data, **more}  # fmt: skip
 
 
-def recorded(root: Path, book: Path) -> Tests:
-    """Test to its CPU seconds and the functions it runs; what is not in ``book`` is run now."""
-    known = json.loads(book.read_text(encoding="utf-8")) if book.exists() else {}
-    files = dict(_test_files(root))
-    known = {name: entry for name, entry in known.items() if entry["digest"] == files.get(name)}
+def recorded(root: Path, book: Path, wanted: Sequence[str], only: Sequence[str] = ()) -> Tests:
+    """Test to its CPU seconds and the functions it runs; what is not in ``book`` is run now.
+
+    ``wanted`` are packages, or parts of them: folders and files without their ending; ``only`` are
+    test files, where not all of theirs are to run.
+    """
+    before = json.loads(book.read_text(encoding="utf-8")) if book.exists() else {}
+    files = dict(_test_files(root, wanted))
+    files = {n: d for n, d in files.items() if not only or n.startswith("src/") or n in only}
+    known = {n: entry for n, entry in before.items() if entry["digest"] == files.get(n)}
     left = [name for name in files if name not in known]
     for name in track(left, "noting which test runs what", disable=not left):
         found = book.with_suffix(f".{os.getpid()}")  # another run may take notes of its own
@@ -49,20 +62,28 @@ def recorded(root: Path, book: Path) -> Tests:
                        env=environment(root, MUTANTS_RECORD=str(found)))  # fmt: skip
         known[name] = {"digest": files[name], "tests": json.loads(found.read_text())}
         found.unlink()
-        book.write_text(json.dumps(known), encoding="utf-8")
+        book.write_text(json.dumps(before | known), encoding="utf-8")
     return {t: (s, f) for entry in known.values() for t, (s, f) in entry["tests"].items()}
 
 
-def _test_files(root: Path) -> Iterator[tuple[str, str]]:
+def _test_files(root: Path, wanted: Sequence[str]) -> Iterator[tuple[str, str]]:
     """(what pytest is given, digest) of each test file, and of each package for its examples."""
-    for folder in FOLDERS:
-        for path in sorted((root / "tests" / folder).rglob("test_*.py")):
-            yield path.relative_to(root).as_posix(), _digest([path])
-    for name in BESIDE:
-        yield f"tests/{name}", _digest([root / "tests" / name])
-    for package in PACKAGES:
-        folder = root / "src" / "rheostat" / package
-        yield folder.relative_to(root).as_posix(), _digest(sorted(folder.rglob("*.py")))
+    tests, found = root / "tests", set()
+    for part in wanted:
+        if part in WHOLE:
+            found |= {tests / name for name in BESIDE}
+            found |= {*(tests / part).rglob("test_*.py"), *(tests / "properties").glob("test_*.py")}
+        else:
+            module = re.compile(rf"\brheostat\.{part.replace('/', '[.]')}")
+            near = {*(tests / part.split("/")[0]).rglob("test_*.py")}
+            near -= {tests / name for name in LITTLE_OF_MUCH}
+            found |= {path for path in near if module.search(path.read_text("utf-8"))}
+            found |= {tests / name for name in OF_PART.get(part, ())}
+        for path in sorted((root / "src" / "rheostat").glob(f"{part}*")):
+            examples = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+            yield path.relative_to(root).as_posix(), _digest(examples)
+    for path in sorted(found):
+        yield path.relative_to(root).as_posix(), _digest([path])
 
 
 def _digest(paths: list[Path]) -> str:

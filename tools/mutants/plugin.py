@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import coverage
+import covered
 import pytest
 
 RECORD, LIST = os.environ.get("MUTANTS_RECORD"), os.environ.get("MUTANTS_LIST")
-SOURCES = [f"src/rheostat/{p}/*" for p in ("core", "measurement", "tradeoff", "decision")]
+SOURCES = [f"src/rheostat/{p}/*" for p in covered.PACKAGES]
 tracer = coverage.Coverage(data_file=None, include=SOURCES) if RECORD else None
 if tracer:
     tracer.start()

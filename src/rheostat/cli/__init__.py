@@ -7,18 +7,23 @@ Results go to stdout, everything else to stderr.  Exit codes: 0 done, 1 failed w
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 FAILED, INFEASIBLE, INTERRUPTED = 1, 3, 130
+LONGEST = 4000
+"""Letters of a message."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
+    _open_streams()
     signal.signal(signal.SIGINT, _leave)  # while the commands load there is nothing to undo
     atexit.register(_leave_interrupted)  # registered first, so called last
     import rheostat.cli.app  # noqa: F401
@@ -31,6 +36,13 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 _code: list[int] = []
+
+
+def _open_streams() -> None:
+    """A stream that is closed (``>&-``) goes nowhere: the next file would get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115
 
 
 def _leave(*_: Any) -> None:
@@ -61,17 +73,22 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _command(argv: Sequence[str]) -> None:
+    from typer.main import get_command
+
     from rheostat.cli.app import app
-    from rheostat.cli.config import PROJECT, TRUST, defaults
+    from rheostat.cli.config import TRUST, defaults
 
     _prepare(argv)
     ours = list(argv[: argv.index("--")] if "--" in argv else argv)
-    given, ignored = defaults(trust=TRUST in ours)
-    if ignored:
-        what = f"{', '.join(ignored)} names a program or an address"
-        print(f"note: {PROJECT}: {what}: ignored without {TRUST}", file=sys.stderr)
+    root = get_command(app)
+    settings = defaults(root, trust=TRUST in ours)
+    if noted := settings.notes(ours):
+        from rheostat.cli.output import tell
+
+        for note in noted:
+            tell(f"note: {note}")
     words = [*(a for a in ours if a != TRUST), *argv[len(ours) :]]
-    app(args=words, prog_name="rheostat", default_map=given)
+    root(args=words, prog_name="rheostat", default_map=settings.values)
 
 
 def _left(stop: SystemExit) -> int:
@@ -86,7 +103,9 @@ def _failed(error: Exception) -> int:
     from rheostat.errors import FileKindError, Infeasible
 
     if isinstance(error, OSError):
-        return _say(f"{error.filename or 'file'}: {error.strerror or error}", FAILED)
+        full = "standard output" if error.errno == errno.ENOSPC else ""  # files name themselves
+        where = error.filename or full
+        return _say(f"{where}: {error.strerror or error}" if where else str(error), FAILED)
     if isinstance(error, FileKindError):
         from rheostat.cli.arguments import takers
         from rheostat.cli.output import ASKED
@@ -114,5 +133,10 @@ def _interrupted(stop: KeyboardInterrupt) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"rheostat: {message}", file=sys.stderr)
+    """One line, whatever names of others it repeats: no escape codes, no second line."""
+    shown = message if len(message) <= LONGEST else f"{message[:LONGEST]} ..."
+    from rheostat.core.printable import printable
+
+    plain = printable(shown).replace("\n", "\\n")
+    print(f"rheostat: {plain}", file=sys.stderr)
     return code

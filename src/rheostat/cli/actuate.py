@@ -24,7 +24,9 @@ Tree = Annotated[
 ]
 Rapl = Annotated[str, typer.Option(help="The powercap folder.")]
 Gpu = Annotated[Literal["nvml", "amd", "none"], typer.Option(help="How GPU caps are set.")]
-Settle = Annotated[float, typer.Option(help="Seconds until a lowered cap holds.")]
+Settle = Annotated[
+    float, typer.Option(min=0.0, max=3600.0, help="Seconds until a lowered cap holds.")
+]
 RAPL = "/sys/class/powercap"
 
 
@@ -163,7 +165,7 @@ def slurm(
     from rheostat.decision.budget.cap_plan import read_plan
 
     read_plan(file)
-    for name, text in scripts(str(file.resolve()), journals, program, gpu).items():
+    for name, text in scripts(os.path.realpath(file), journals, program, gpu).items():
         replace_file(out / name, os.fsencode(text))
         (out / name).chmod(0o755)
         tell(f"wrote {out / name}")

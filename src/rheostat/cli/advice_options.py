@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +11,7 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
-    from rheostat.core.report import Report
+    from rheostat.recipes.log_answer import LogAnswer
 
 TrialPlan = Annotated[
     Path | None,
@@ -52,7 +50,7 @@ def advice_rules(
 
     >>> rule, limits = advice_rules("", None, None, "runtime_s,node_hours")
     >>> str(rule), len(limits)
-    ('least node-hours', 1)
+    ('least node-hours', 2)
     """
     from dataclasses import replace
 
@@ -60,41 +58,25 @@ def advice_rules(
     from rheostat.tradeoff.limits import MaxSlowdown
     from rheostat.tradeoff.rules import Weighted
 
-    wanted = o.names(objectives)
+    wanted = o.quantities(objectives)
     spent = next((q for q in ("energy_j", "node_hours", "power_w") if q in wanted), "runtime_s")
     chosen_by, limits = o.rules(rule or f"weighted={spent}:1", within, "requested")
     per_cent = SLOWER if slowdown is None and not rule else slowdown
     if per_cent is None:
         return chosen_by, limits
     slower = MaxSlowdown(1 + per_cent / 100, "requested", CONFIDENCE)
-    if isinstance(chosen_by, Weighted):
-        chosen_by = replace(chosen_by, counted=slower)
-    return chosen_by, (*limits, slower)
+    if not isinstance(chosen_by, Weighted):
+        return chosen_by, (*limits, slower)
+    saved = (MaxSlowdown(1, "requested", CONFIDENCE, q) for q in chosen_by.weights)
+    saving = tuple(saved) if len(chosen_by.weights) == 1 else ()
+    return replace(chosen_by, counted=slower), (*limits, slower, *saving)
 
 
 def advice_kind(kind: str, log: JobTable, saved: Path | None) -> str:
     """The method for advice: of a log, "auto" compares settings within applications."""
-    return "within" if kind == "auto" and _is_log(log) and saved is None else kind
+    from rheostat.recipes.log_answer import is_log
 
-
-@dataclass(frozen=True)
-class LogAnswer:
-    """Can this log answer?  In ``sentences``, and as data for ``--json``."""
-
-    answers: bool = True
-    sentences: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def above(self, report: Report) -> Report:
-        """The report, for a page, with the answer as its first section."""
-        from dataclasses import replace
-
-        from rheostat.core.report import Section
-
-        if not self.sentences:
-            return report
-        asked = Section("can this log answer?", self.sentences)
-        return replace(report, sections=[asked, *report.sections])
+    return "within" if kind == "auto" and is_log(log) and saved is None else kind
 
 
 def can_answer(
@@ -103,8 +85,9 @@ def can_answer(
     """What the log identifies, told before any advice; a log that cannot answer is infeasible."""
     from rheostat.cli.output import put_json, tell
     from rheostat.errors import Infeasible
+    from rheostat.recipes.log_answer import log_answer
 
-    answer = _answer(learner, log, knobs)
+    answer = log_answer(learner, log, knobs)
     words = " ".join(("Can this log answer?", *answer.sentences))
     if not answer.answers:
         if json:
@@ -113,51 +96,3 @@ def can_answer(
     if answer.sentences:
         tell(words)
     return answer
-
-
-def _answer(learner: Any, log: JobTable, knobs: tuple[str, ...]) -> LogAnswer:
-    from dataclasses import asdict
-
-    from rheostat.decision.evidence import variation
-    from rheostat.decision.placebo import placebos
-    from rheostat.decision.trial_size import trial_for
-    from rheostat.explanation.identification import (
-        identification_facts,
-        identification_words,
-        placebo_words,
-        trial_words,
-    )
-
-    identification = getattr(learner, "identification_", None)
-    if identification is None and not _is_log(log):
-        return LogAnswer()
-    varied = [v for k in knobs if (v := variation(log, k)) is not None]
-    designed = identification is not None and identification.by == "design"
-    tests = [] if designed else [p for k in knobs for p in placebos(log, k)]
-    answers = identification is None or identification.answers
-    needed = None if answers else trial_for(log, knobs[0])
-    said = (
-        *(NOT_ASKED if identification is None else identification_words(identification)),
-        *(() if needed is None else trial_words(needed)),
-        *(v.words() for v in varied),
-        *(() if designed else placebo_words(tests)),
-    )
-    facts = {
-        **({} if identification is None else identification_facts(identification)),
-        "variation": [asdict(v) for v in varied],
-        "placebos": [{**asdict(p), "passes": p.passes} for p in tests],
-        "trial": None if needed is None else asdict(needed),
-        "sentences": list(said),
-    }
-    return LogAnswer(answers, said, {"identification": facts})
-
-
-NOT_ASKED = (
-    "The model that was named takes the settings of a log as if chance had chosen them: users had "
-    "reasons.",
-)
-
-
-def _is_log(jobs: JobTable) -> bool:
-    """Whether users chose the settings: a table without submission times holds measured runs."""
-    return "submit_s" in jobs.columns and bool({"app", "user"} & set(jobs.columns))

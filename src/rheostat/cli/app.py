@@ -11,7 +11,7 @@ from rheostat.cli.command import Group, PlainCommand
 
 GROUPS = {
     "Start here": ("demo", "doctor"),
-    "Measure": ("read", "measure", "fetch"),
+    "Measure": ("summary", "read", "measure", "fetch"),
     "Predict": ("fit", "predict", "compare", "counters"),
     "Trade off and decide": (
         "front",
@@ -61,7 +61,9 @@ def everything(
     ] = False,
     trust_config: Annotated[
         bool,
-        typer.Option(help="Take programs and addresses from rheostat.toml in this folder, too."),
+        typer.Option(
+            help="Take every option from rheostat.toml in this folder, not the harmless ones alone."
+        ),
     ] = False,
 ) -> None:
     """Turn the knob, see the price: trade runtime against power and energy."""

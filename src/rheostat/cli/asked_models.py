@@ -48,7 +48,9 @@ TranscriptFile = Annotated[
         writable=True,
     ),
 ]
-MostTokens = Annotated[int, typer.Option(min=0, help="Tokens in all, of both models; 0: no limit.")]
+MostTokens = Annotated[
+    int, typer.Option(min=0, max=10**15, help="Tokens in all, of both models; 0: no limit.")
+]
 
 
 class ModelAddress(NamedTuple):

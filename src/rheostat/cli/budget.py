@@ -22,8 +22,12 @@ budget = typer.Typer(
 )
 
 Count = Annotated[
-    int, typer.Option(help="Without --nodes: how many; they run the applications in turn.")
+    int,
+    typer.Option(
+        min=0, max=1_000_000, help="Without --nodes: how many; they run the applications in turn."
+    ),
 ]
+Hysteresis = Annotated[float, typer.Option(min=0.0, help="Gain below which caps are left alone.")]
 Start = Annotated[
     str,
     typer.Option(
@@ -60,17 +64,23 @@ def plan(
         str, typer.Option(help="mean, max-min, or energy (with --slowdown).")
     ] = "mean",
     risk: Annotated[
-        float | None, typer.Option(help="Count only what is reached with this probability.")
+        float | None,
+        typer.Option(min=0.5, max=0.9999, help="Count only what is reached with this probability."),
     ] = None,
     slowdown: Annotated[
-        float | None, typer.Option(help="No node may run longer than this times now, as 1.05.")
+        float | None,
+        typer.Option(help="No node may run longer than this times now, as 1.05."),
     ] = None,
     reclaim: Annotated[
         float | None,
-        typer.Option(help="Take only what devices do not draw, less this margin in watts."),
+        typer.Option(
+            min=0.0, help="Take only what devices do not draw, less this margin in watts."
+        ),
     ] = None,
-    hysteresis: Annotated[float, typer.Option(help="Gain below which caps are left alone.")] = 0.0,
-    most_changes: Annotated[int | None, typer.Option(help="Change at most so many nodes.")] = None,
+    hysteresis: Hysteresis = 0.0,
+    most_changes: Annotated[
+        int | None, typer.Option(min=0, max=10**9, help="Change at most so many nodes.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Write the plan here.", writable=True, dir_okay=False),
@@ -120,7 +130,7 @@ def plan(
 
 
 def _over_one(slowdown: float) -> float:
-    if slowdown < 1:
+    if not slowdown >= 1:
         raise typer.BadParameter(f"--slowdown: expected 1 or more, as 1.05, got {slowdown}")
     return slowdown - 1.0
 
@@ -184,14 +194,16 @@ def follow(
     file: o.File,
     limits: Annotated[Path, typer.Option(help="TOML with a [site] total that changes with time.")],
     until: Annotated[str, typer.Option(help="How far to look.")] = "24h",
-    lead: Annotated[float, typer.Option(help="Seconds before a fall at which caps go down.")] = 2.0,
+    lead: Annotated[
+        float, typer.Option(min=0.0, help="Seconds before a fall at which caps go down.")
+    ] = 2.0,
     nodes: Annotated[Path | None, typer.Option(help="CSV of nodes, as for plan.")] = None,
     count: Count = 0,
     start: Start = "",
     tree: actuate.Tree = "",
     rapl: actuate.Rapl = actuate.RAPL,
     gpu: actuate.Gpu = "nvml",
-    hysteresis: Annotated[float, typer.Option(help="Gain below which caps are left alone.")] = 0.0,
+    hysteresis: Hysteresis = 0.0,
     where: o.Where = None,
     by: o.By = "",
     seed: o.Seed = 0,
@@ -239,8 +251,8 @@ def demo(
     out: Annotated[
         Path, typer.Argument(help="CSV to write.", writable=True, dir_okay=False)
     ] = Path("capped_runs.csv"),
-    apps: Annotated[int, typer.Option(min=2, help="Applications.")] = 12,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 1,
+    apps: Annotated[int, typer.Option(min=2, max=10_000, help="Applications.")] = 12,
+    repeats: Annotated[int, typer.Option(min=1, max=10_000, help="Runs of each setting.")] = 1,
     noise: Annotated[float, typer.Option(min=0, help="Relative spread of a run.")] = 0.01,
     tree: Annotated[
         Path | None,

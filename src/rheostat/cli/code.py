@@ -61,7 +61,10 @@ def verify(
         ),
     ] = None,
     rtol: Annotated[
-        float | None, typer.Option(min=0.0, help="Relative tolerance of numbers.")
+        float | None,
+        typer.Option(
+            min=0.0, help="Relative tolerance of numbers.  [default: 1e-9; with float 1e-6]"
+        ),
     ] = None,
     atol: Annotated[float | None, typer.Option(min=0.0, help="Absolute tolerance.")] = None,
     rungs: Annotated[
@@ -79,12 +82,22 @@ def verify(
             min=0.0, max=1.0, help="Least share of the original's instructions; 0 allows any."
         ),
     ] = 0.1,
+    own_build: Annotated[
+        bool,
+        typer.Option(
+            "--own-build", help="CANDIDATE is built in a way of its own, which you have read."
+        ),
+    ] = False,
     confined: Confined = "",
     image: Image = "/",
     unsafe_no_sandbox: Unconfined = False,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="Seed of the hidden inputs.  [default: a secret one, told after]"),
+        typer.Option(
+            min=0,
+            max=o.MOST_SEED,
+            help="Seed of the hidden inputs.  [default: a secret one, told after]",
+        ),
     ] = None,
     sarif: Annotated[
         Path | None,
@@ -113,7 +126,7 @@ def verify(
     from rheostat.measurement.code.verdict import RUNGS
 
     chosen, required = asked_rungs(rungs, "--rungs"), asked_rungs(require, "--require")
-    one, other, tolerance = load_pair(original, candidate, manifest)
+    one, other, tolerance = load_pair(original, candidate, manifest, own_build=own_build)
     if inputs:
         one = replace(one, inputs=input_ranges(inputs))
     tolerance = replace(

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from rheostat.recipes.variant_store import VariantStore
     from rheostat.tradeoff.variants.variant import Steps
 
-Samples = Annotated[int, typer.Option(min=1, help="Chains, each a sample of its own.")]
-Corrections = Annotated[int, typer.Option(min=0, help="Corrections of each chain.")]
-MaxTokens = Annotated[int, typer.Option(min=1, help="Tokens of an answer, at most.")]
+Samples = Annotated[int, typer.Option(min=1, max=1000, help="Chains, each a sample of its own.")]
+Corrections = Annotated[int, typer.Option(min=0, max=1000, help="Corrections of each chain.")]
+MaxTokens = Annotated[
+    int, typer.Option(min=1, max=10_000_000, help="Tokens of an answer, at most.")
+]
 Temperature = Annotated[float, typer.Option(min=0.0, max=2.0, help="Of sampling, at first.")]
 Unsafe = Annotated[
     bool, typer.Option("--unsafe-no-sandbox", help="Run code without a sandbox, if you trust it.")
@@ -72,8 +74,8 @@ def translate(
             "then compared with (Sim-T, Sim-L, Ratio)."
         ),
     ] = None,
-    budget: Annotated[int, typer.Option(min=1, help="Variants that are run.")] = 12,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of timed runs.")] = 2,
+    budget: Annotated[int, typer.Option(min=1, max=100_000, help="Variants that are run.")] = 12,
+    threads: Annotated[int, typer.Option(min=1, max=4096, help="Threads of timed runs.")] = 2,
     inputs: c.Inputs = None,
     file: c.Changed = "",
     rungs: c.Rungs = "",
@@ -166,8 +168,8 @@ def refactor(
     newlines_deleted: NewlinesDeleted = False,
     unlimited_corrections: UnlimitedCorrections = False,
     one_run: OneRun = False,
-    budget: Annotated[int, typer.Option(min=1, help="Variants that are run.")] = 12,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of timed runs.")] = 2,
+    budget: Annotated[int, typer.Option(min=1, max=100_000, help="Variants that are run.")] = 12,
+    threads: Annotated[int, typer.Option(min=1, max=4096, help="Threads of timed runs.")] = 2,
     inputs: c.Inputs = None,
     file: c.Changed = "",
     rungs: c.Rungs = "",
@@ -243,14 +245,14 @@ def _settings(
     from rheostat.measurement.code.verdict import RUNGS
     from rheostat.recipes.code_search import SearchSettings
 
-    options = RungOptions(timing_threads=threads)
+    options = RungOptions(timing_threads=threads, most_pairs=6 * RungOptions.pairs)
     if one_run:
         options = RungOptions(timing_threads=threads, pairs=1)
     return SearchSettings(
         budget, tolerance=tolerance, options=options,
         rungs=asked_rungs(rungs[0], "--rungs") or RUNGS,
         required=asked_rungs(rungs[1], "--require"),
-        confined_by=confinement("", "/", unsafe=unsafe), seed=seed,
+        confined_by=confinement("", "/", unsafe=unsafe), seed=seed, translates=bool(to),
         about={"to": to, "objective": objective, "model": model},
     )  # fmt: skip
 

@@ -45,7 +45,9 @@ Required = Annotated[
 ]
 HiddenSeed = Annotated[
     int | None,
-    typer.Option(min=0, help="Seed of the hidden inputs.  [default: a secret one, kept]"),
+    typer.Option(
+        min=0, max=o.MOST_SEED, help="Seed of the hidden inputs.  [default: a secret one, kept]"
+    ),
 ]
 Output = Annotated[
     Path | None,
@@ -87,7 +89,7 @@ def search(
         str, typer.Option(help="openmp; from CUDA also serial; empty: the same language.")
     ] = "",
     objective: Annotated[str, typer.Option(help="runtime_s or energy_j.")] = "",
-    budget: Annotated[int, typer.Option(min=1, help="Variants that are run.")] = 8,
+    budget: Annotated[int, typer.Option(min=1, max=100_000, help="Variants that are run.")] = 8,
     most_seconds: Annotated[
         float, typer.Option("--seconds", min=0.0, help="Begin no variant later; 0: no limit.")
     ] = 0.0,
@@ -98,8 +100,8 @@ def search(
             help="Begin no variant after so many joules of the search, modelled; 0: any.",
         ),
     ] = 0.0,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of timed runs.")] = 2,
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs of timed runs.")] = 7,
+    threads: Annotated[int, typer.Option(min=1, max=4096, help="Threads of timed runs.")] = 2,
+    pairs: Annotated[int, typer.Option(min=1, max=10_000, help="Pairs of timed runs.")] = 7,
     inputs: Inputs = None,
     file: Changed = "",
     model: m.ModelName = "",
@@ -129,7 +131,8 @@ def search(
 
     A variant counts only if every rung of rheostat code verify that can run here accepts it.  With
     --model a language model is asked where half of the budget brought nothing that is accepted,
-    with --larger a larger one after it.  Exit code 3: none is accepted.
+    with --larger a larger one after it.  Exit code 3: none
+    is accepted, or none gains on PROGRAM by more than the noise; PROGRAM stays.
     """
     from rheostat.cli.code_options import asked_rungs, confinement
     from rheostat.measurement.code.case import RungOptions
@@ -151,11 +154,11 @@ def search(
             )  # fmt: skip
         settings = SearchSettings(
             budget, most_seconds or float("inf"), joules or float("inf"), tolerance,
-            options=RungOptions(pairs=pairs, timing_threads=threads),
+            options=RungOptions(pairs=pairs, most_pairs=6 * pairs, timing_threads=threads),
             rungs=asked_rungs(rungs, "--rungs") or RUNGS,
             required=asked_rungs(require, "--require"),
             confined_by=confinement("", "/", unsafe=unsafe_no_sandbox),
-            seed=seed,
+            seed=seed, translates=original.language == "cuda" and bool(to),
             about={"to": to, "objective": goal} | ({"model": asked.name} if asked else {}),
         )  # fmt: skip
         chains, facts = searched_chains(original, to, goal), None
@@ -226,7 +229,7 @@ def show(
     """Print and write what a search came to; raises where nothing may be used."""
     from rheostat.cli.output import put_json, put_report, write_files
     from rheostat.errors import Infeasible
-    from rheostat.explanation.variants import on_front, search_report, variant_grid
+    from rheostat.explanation.variants import on_front, search_report, variant_grid, why_none
 
     rows, best = result.rows, result.best(objective)
     chosen = best["variant"] if best else ""
@@ -234,7 +237,7 @@ def show(
     diffs = {name: result.diff(name) for name in dict.fromkeys([chosen, *shown]) if name}
     diff = diffs.get(chosen, "")
     report = search_report(rows, best, result.cost, diffs, result.store.verdict(chosen),
-                           result.original.name, facts)  # fmt: skip
+                           result.original.name, facts, objective)  # fmt: skip
     if json:
         text = result.text(chosen) if best else None
         put_json(schema, {**report.facts, "diff": diff, "text": text, **(facts or {})})
@@ -243,7 +246,7 @@ def show(
     _write(result, chosen, diff, wanted)
     write_files(report, wanted.html)
     if best is None:
-        raise Infeasible("no variant is accepted: the original stays", -1)
+        raise Infeasible(why_none(result.accepted, objective), -1)
 
 
 def _write(result: CodeSearch, chosen: str, diff: str, wanted: Written) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -16,6 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Click's, wherever this typer has it from."""
+LARGEST = 1e18
+"""No amount that is asked for lies beyond."""
 SHARE = "--test-fraction, the share of the newest jobs that is tested on"
 RENAMED = {
     ("fit", "--check"): SHARE,
@@ -34,8 +37,9 @@ class PlainCommand(TyperCommand):
     """A command whose help loses no letter and whose old options name the new ones."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """As typer does, of texts as they were written."""
+        """An example, and then as typer does, of texts as they were written."""
         _as_written(self)
+        _tell_example(ctx)
         super().format_help(ctx, formatter)
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -47,19 +51,34 @@ class PlainCommand(TyperCommand):
         for old, where in _set_before(ctx):
             raise UsageError(_moved(ctx, old, where), ctx)
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except UsageError as error:
             old = getattr(error, "option_name", "")
             if (ctx.info_name, old) not in RENAMED:
+                if said := _from_a_file(ctx, error):
+                    raise UsageError(said, ctx) from None
                 raise
             raise UsageError(_moved(ctx, old, old), ctx) from None
+        if problems := [*_unusable(self, ctx), *_overwritten(self, ctx)]:
+            raise UsageError("; ".join(problems), ctx)
+        return rest
+
+
+def _from_a_file(ctx: Any, error: Any) -> str:
+    """What is wrong with a value that a file set and nobody typed; empty for one that was typed."""
+    name = getattr(getattr(error, "param", None), "name", None)
+    source = None if name is None else ctx.get_parameter_source(name)
+    if source is None or source.name != "DEFAULT_MAP":
+        return ""
+    return f"{error.format_message()} It is set in rheostat.toml here or in your config.toml."
 
 
 class Group(TyperGroup):
     """A group of commands whose help loses no letter."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """As typer does, of texts as they were written."""
+        """An example, and then as typer does, of texts as they were written."""
+        _tell_example(ctx)
         for command in (self, *self.commands.values()):
             _as_written(command)
         super().format_help(ctx, formatter)
@@ -67,6 +86,58 @@ class Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """The options, without the names of their variables."""
         return _without_variables(super().get_params(ctx))
+
+
+def _unusable(command: Any, ctx: Any) -> Iterator[str]:
+    """What no option means, wherever it was set: NaN, an infinity, a name that is not UTF-8."""
+    for param in command.params:
+        given = ctx.params.get(param.name)
+        name = param.opts[0] if param.param_type_name == "option" else param.name.upper()
+        for value in given if isinstance(given, (list, tuple)) else [given]:
+            if isinstance(value, float | int) and not abs(value) <= LARGEST:
+                yield f"{name}: expected a number of at most {LARGEST:g}, got {str(value)[:40]}"
+            elif isinstance(value, str | Path) and (odd := _odd_text(str(value))):
+                yield f"{name}: expected {odd}, got {str(value)[:80]!r}"
+
+
+def _overwritten(command: Any, ctx: Any) -> Iterator[str]:
+    """Options that would write over a file that an argument names, which would be lost."""
+    files = {p.name: _paths(ctx.params.get(p.name)) for p in command.params}
+    given = {f for p in command.params if p.param_type_name == "argument" for f in files[p.name]}
+    for param in command.params:
+        if param.param_type_name == "option" and _written(param):
+            for path in given & files[param.name]:
+                yield f"{param.opts[0]}: would write over {path}, which is read: name another file"
+
+
+def _written(param: Any) -> bool:
+    """Whether its file is only written, as its declaration says, wherever this typer keeps it."""
+    info = getattr(param, "type_descriptor", None)
+    return bool(info.parameter_info.writable if info else getattr(param.type, "writable", False))
+
+
+def _paths(given: Any) -> set[str]:
+    """Files that are there, by their real names."""
+    every = given if isinstance(given, (list, tuple)) else [given]
+    return {os.path.realpath(p) for p in every if isinstance(p, Path) and p.is_file()}
+
+
+def _odd_text(text: str) -> str:
+    if "\0" in text:
+        return "a text without a zero byte"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "UTF-8 (a file of another name can be renamed or linked to)"
+    return ""
+
+
+def _tell_example(ctx: Any) -> None:
+    """The first line of a help: a command that runs; a command of somebody else has none."""
+    from rheostat.cli.examples import EXAMPLES, example
+
+    if ctx.command_path.partition(" ")[2] in EXAMPLES:
+        typer.echo(example(ctx.command_path))
 
 
 def _as_written(command: Any) -> None:

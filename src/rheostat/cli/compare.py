@@ -20,7 +20,8 @@ def compare(
         typer.Argument(help="A job log or table of runs, any format read knows.", metavar="FILE"),
     ] = None,
     kinds: Annotated[
-        str, typer.Option(help="Methods: forest, xgboost, lightgbm, tabnet, attention, law.")
+        str,
+        typer.Option(help="Methods: forest, boosting, xgboost, lightgbm, tabnet, attention, law."),
     ] = "forest,xgboost,lightgbm",
     test_fraction: Annotated[
         float | None,
@@ -36,7 +37,7 @@ def compare(
         str,
         typer.Option(
             metavar="A,B,...",
-            help="Compare batch policies instead (tree:FILE is one), on --traces.",
+            help="Compare batch policies instead (simulate --policy's, files too), on --traces.",
         ),
     ] = "",
     traces: Annotated[
@@ -61,7 +62,7 @@ def compare(
     semantics: Semantics = "textbook",
     ties: Ties = "event",
     overdue: Overdue = "",
-    processes: Annotated[int, typer.Option(min=0, help="0: one per core.")] = 0,
+    processes: Annotated[int, typer.Option(min=0, max=1024, help="0: one per core.")] = 0,
     dask: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Run on Dask workers: tcp://host:8786, or local."),
@@ -69,7 +70,9 @@ def compare(
     slurm: Annotated[
         str | None, typer.Option(metavar="QUEUE", help="Run on Dask workers submitted to Slurm.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Workers to start (local, Slurm).")] = 2,
+    workers: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Workers to start (local, Slurm).")
+    ] = 2,
     memory: Annotated[str, typer.Option(help="Memory of one started worker.")] = "2GB",
     results: Annotated[
         Path | None, typer.Option(help="Finished runs, kept here; done ones are not done again.")

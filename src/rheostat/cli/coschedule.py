@@ -44,9 +44,9 @@ def coschedule(
         typer.Option(metavar="COLUMN=VALUE", help="Rows of PROFILES to take. Repeatable."),
     ] = None,
     gpus: Annotated[int, typer.Option(min=1, max=1024, help="GPUs of a node.")] = 4,
-    domains: Annotated[int, typer.Option(min=1, help="NUMA domains of a node.")] = 2,
+    domains: Annotated[int, typer.Option(min=1, max=1024, help="NUMA domains of a node.")] = 2,
     idle: Annotated[str, typer.Option(help="Power of an idle GPU.")] = "60W",
-    tenants: Annotated[int, typer.Option(min=1, help="Most jobs at once (packed).")] = 4,
+    tenants: Annotated[int, typer.Option(min=1, max=1024, help="Most jobs at once (packed).")] = 4,
     interference: Annotated[
         float, typer.Option(min=0.0, help="Slowdown of a job per neighbour, 0.05 is 5 %.")
     ] = 0.05,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.core.report import Report
     from rheostat.decision.decide import Advice
+    from rheostat.recipes.log_answer import LogAnswer
 
 
 def decide(
@@ -34,7 +35,7 @@ def decide(
         typer.Option(
             "--out",
             "-o",
-            help="Write the advice: .csv, .tsv, .parquet or .json.",
+            help="Write the advice: .csv, .tsv, .parquet or .json; a pipe is then left empty.",
             writable=True,
             dir_okay=False,
         ),
@@ -48,12 +49,12 @@ def decide(
 ) -> None:
     """Advise a setting for every job of FILE, with the predicted saving and its interval.
 
-    Without --rule: least energy (without it node-hours) at no more than 10 % slowdown, where what
-    is saved counts as far as that is sure to hold; --slowdown sets another percentage, which like
-    all slowdowns refers to what each job asked for. A log is first asked whether it can tell what a
-    setting does; where it cannot, it is said what to record or to try (exit code 3), and --kind
-    names a model to be used nevertheless. Without --model or --past the forecast learns from the
-    finished jobs of FILE itself.
+    Without --rule: least energy (without it node-hours) at no more than 10 % slowdown with 80 %
+    confidence, as surely no more energy, and what is saved counts as far as that is sure to hold;
+    --slowdown sets another percentage, which like all slowdowns refers to what each job asked for.
+    A log is first asked whether it can tell what a setting does; where it cannot, it is said what
+    to record or to try (exit code 3), and --kind names a model to be used nevertheless. Without
+    --model or --past the forecast learns from the finished jobs of FILE itself.
     """
     from rheostat.cli.output import (
         on_terminal,
@@ -80,7 +81,9 @@ def decide(
     if seen:
         tell(f"note: the forecast has learnt from these jobs; {SEEN}")
     with working(f"advising {len(waiting):,} jobs"):
-        advice = decide(waiting, learner, space, chosen_by, limits, objectives=o.names(objectives))
+        advice = decide(
+            waiting, learner, space, chosen_by, limits, objectives=o.quantities(objectives)
+        )
     if out is not None:
         _write(advice, out)
         tell(f"wrote {out}")
@@ -91,7 +94,8 @@ def decide(
         facts = {"accuracy": None, **report.facts}
         put_json(SCHEMA, {"learnt_from_these_jobs": seen, **answer.facts, **facts})
     else:
-        put_report(report, _full(advice))
+        if out is None or on_terminal():
+            put_report(report, _full(advice))
         if not on_terminal():
             beside = [report.sections[0], *(report.sections[-1:] if held_out else ())]
             tell("\n".join(s for section in beside for s in section.sentences))
@@ -107,7 +111,7 @@ NEWEST = 0.2
 
 def _learnt(
     log: JobTable, saved: Path | None, kind: str, seed: int, knobs: tuple[str, ...], *, json: bool
-) -> tuple[Any, advice_options.LogAnswer, dict[str, Any]]:
+) -> tuple[Any, LogAnswer, dict[str, Any]]:
     """The model, what the log identifies, and error and coverage on the newest jobs."""
     from rheostat.errors import DataError
     from rheostat.recipes.nodecount import accuracy_on_newest, model
@@ -144,9 +148,10 @@ def _asked(jobs: JobTable, *, alone: bool) -> tuple[JobTable, bool]:
 def _full(advice: Advice):  # type: ignore[no-untyped-def]
     """The whole table, for a pipe."""
     from rheostat.core.report import Grid
+    from rheostat.explanation.grid_cells import with_told_digits
 
     frame = advice.table.frame
-    return Grid(tuple(frame.columns), tuple(frame.rows()))
+    return with_told_digits(Grid(tuple(frame.columns), tuple(frame.rows())))
 
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".json")
@@ -173,5 +178,8 @@ def _write(advice: Advice, out: Path) -> None:
 
         replace_file(out, tsv(_full(advice)))
     else:
+        import polars as pl
+
+        grid, schema = _full(advice), advice.table.frame.schema
         with replacing(out) as draft:
-            advice.table.frame.write_csv(draft)
+            pl.DataFrame(list(grid.rows), schema, orient="row").write_csv(draft)

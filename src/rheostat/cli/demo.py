@@ -11,15 +11,15 @@ from rheostat.cli import options as o
 
 
 def demo(
-    seed: Annotated[int, typer.Option(help="Seed of the generated log and of all draws.")] = 0,
-    jobs: Annotated[int, typer.Option(min=200, help="Jobs to generate.")] = 2000,
+    seed: o.Seed = 0,
+    jobs: Annotated[int, typer.Option(min=200, max=1_000_000, help="Jobs to generate.")] = 2000,
     html: Annotated[
         Path | None,
         typer.Option(help="Also write an HTML report here.", writable=True, dir_okay=False),
     ] = None,
     figure: o.Figure = None,
     kind: Annotated[
-        str, typer.Option(help="Model: auto, law, forest, xgboost, lightgbm.")
+        str, typer.Option(help="Model: auto, law, forest, boosting, xgboost, lightgbm.")
     ] = "auto",
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:

@@ -55,6 +55,7 @@ def compiled() -> dict[str, Any]:
     """Compile what is not compiled yet; where the machine code lies and what making it took."""
     from time import process_time
 
+    from rheostat._machine_code import can_keep
     from rheostat.cli.output import COMPILING, tell
     from rheostat.cli.progress import watched
     from rheostat.recipes.compile_ahead import compile_ahead
@@ -66,8 +67,9 @@ def compiled() -> dict[str, Any]:
         compile_ahead(progress)
     COMPILING.muted = False
     spent, functions = process_time() - begun, COMPILING.functions - before
-    tell(f"{functions} functions compiled in {spent:.0f} CPU-seconds, kept in {FOLDER}")
-    return {"functions": functions, "cpu_s": spent, "folder": FOLDER}
+    where = FOLDER if can_keep(FOLDER) else None
+    tell(f"{functions} functions compiled in {spent:.0f} CPU-seconds, kept in {where or 'memory'}")
+    return {"functions": functions, "cpu_s": spent, "folder": where}
 
 
 def versions() -> dict[str, str | None]:

@@ -43,7 +43,7 @@ def explain(
             "and ended jobs as well).  [default: site; full of a learned order]"
         ),
     ] = "",
-    rounds: Annotated[int, typer.Option(min=1, help="Of learning (DAgger).")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Of learning (DAgger).")] = 3,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -174,17 +174,17 @@ def _tree(
     own = _own_tree(made)
     if own is not None:
         return own
+    from rheostat.cli.output import placed
     from rheostat.cli.progress import stages
     from rheostat.decision.policies.batch_policy import BatchPolicy
     from rheostat.measurement.read import read
-    from rheostat.simulation.trace_header import machine_of
     from rheostat.training.distill.dagger import imitate
     from rheostat.training.distill.value_tree import imitate_agent
     from rheostat.training.rl.agent_policy import AgentPolicy
 
     assert trace is not None
     jobs = read(trace, form or None)
-    place = machine_of(jobs, machine)
+    place = placed(jobs, machine)
     with stages() as progress, _checkpoint(policy, trace, machine, form, how) as folder:
         watched: dict[str, Any] = {"progress": progress, "checkpoint": folder}
         if isinstance(made, AgentPolicy):
@@ -229,17 +229,16 @@ def _checkpoint(
 def _weights(
     policy: Policy, trace: Path | None, machine: str, form: str, out: Path | None, *, seed: int
 ) -> None:
-    from rheostat.cli.output import tell
+    from rheostat.cli.output import placed, tell
     from rheostat.cli.progress import stages
     from rheostat.measurement.read import read
-    from rheostat.simulation.trace_header import machine_of
     from rheostat.training.distill.slurm_weights import slurm_lines, weights_of
 
     assert trace is not None
     jobs = read(trace, form or None)
     with stages() as progress:
         weights = weights_of(
-            _teacher(policy), jobs, machine_of(jobs, machine), seed=seed, progress=progress
+            _teacher(policy), jobs, placed(jobs, machine), seed=seed, progress=progress
         )
     _put(slurm_lines(weights), out)
     tell(weights.words)

@@ -36,7 +36,9 @@ def fit(
     slurm: Annotated[
         str | None, typer.Option(metavar="QUEUE", help="Fit on Dask workers submitted to Slurm.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Workers to start (local, Slurm).")] = 2,
+    workers: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Workers to start (local, Slurm).")
+    ] = 2,
     memory: Annotated[str, typer.Option(help="Memory of one started worker.")] = "8GB",
     work: Annotated[
         Path | None,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rheostat.core.front import Front
     from rheostat.core.jobs import JobTable
     from rheostat.errors import Infeasible
+    from rheostat.recipes.log_answer import LogAnswer
 
 
 def front(
@@ -28,6 +29,7 @@ def front(
     rule: o.RuleText = "knee",
     within: o.Within = None,
     model: o.Saved = None,
+    trial: advice_options.TrialPlan = None,
     kind: o.Kind = "auto",
     html: o.Html = None,
     figure: o.Figure = None,
@@ -46,27 +48,32 @@ def front(
     """
     from rheostat.cli.output import tell
     from rheostat.core.jobs import Moment
+    from rheostat.core.requested_settings import as_requested
     from rheostat.errors import Infeasible
+    from rheostat.recipes.log_answer import LogAnswer
     from rheostat.recipes.nodecount import differing, earlier, own_runs
     from rheostat.tradeoff import all_settings
     from rheostat.tradeoff.measured_cells import measured_all
 
     space = knob_options.space(knob)
+    o.two_to_draw(figure, o.names(objectives))
     jobs = o.load(file, form, mapped, knobs=space.names)
     knob_options.turnable(jobs, space)
+    jobs = advice_options.with_trial(jobs, trial, space.names)
     row = _row(jobs, job, where)
     one = jobs.rows([row]).known_at(Moment.SUBMIT)
     by = tuple(o.condition(jobs, w)[0] for w in where or ()) or None
     runs = own_runs(jobs, row, by)
+    one = one if runs is not None else as_requested(one, space.names)
     named = bool(job) or runs is None  # in a table of measured runs nothing was asked for
     request = {k: one.frame[k][0] for k in space.names if k in one.columns} if named else {}
     known = len(request) == len(space.names) and None not in request.values()
-    wanted = o.names(objectives) if model else o.judged(jobs, objectives)
+    wanted = o.quantities(objectives) if model else o.judged(jobs, objectives)
     settings = space.settings()
     settings += [request] if known and request not in settings else []
     if runs is not None and (mixed := differing(runs, space.names)):
         tell(f"note: runs that differ in {', '.join(mixed)} count as repeats: --where tells apart")
-    learner, answer = None, advice_options.LogAnswer()
+    learner, answer = None, LogAnswer()
     if not measured_all(one, runs, space, settings, wanted):
         past = jobs if model or runs is not None else earlier(jobs, row)
         kind = advice_options.advice_kind(kind, past, model)
@@ -75,7 +82,7 @@ def front(
     options = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
     chosen_by, limits = o.rules(rule, within, request if known else None)
     try:
-        choice = options.choose(chosen_by, limits)
+        choice = _own(options, request if runs is None else {}).choose(chosen_by, limits)
     except Infeasible as stop:
         show(options, None, request, answer, json=json, html=html, figure=figure, stop=stop)
         raise
@@ -83,6 +90,22 @@ def front(
 
 
 SCHEMA = "rheostat.front/1"
+
+
+def _own(options: Front, request: dict[str, Any]) -> Front:
+    """The front without forecasts that rest on other applications' runs, as `decide` chooses."""
+    import numpy as np
+
+    from rheostat.decision.admissible import graded, only
+    from rheostat.decision.batch_fronts import BatchFronts
+    from rheostat.decision.decide import OWN
+
+    settings = [options.setting(i) for i in range(len(options))]
+    if request not in settings:
+        return options
+    alone = BatchFronts(options, np.array([settings.index(request)]), len(options))
+    own = graded(alone, OWN)
+    return options if own is None or not own.any() else only(alone, own).flat
 
 
 def _row(jobs: JobTable, job: str, where: list[str] | None) -> int:
@@ -110,7 +133,7 @@ def show(
     options: Front,
     choice: Assignment | None,
     request: dict[str, Any],
-    answer: advice_options.LogAnswer,
+    answer: LogAnswer,
     *,
     json: bool,
     html: Any,
@@ -126,7 +149,8 @@ def show(
         tell_notes,
         write_files,
     )
-    from rheostat.explanation.choice import explain_choice, explain_front, front_table, row_of
+    from rheostat.explanation.choice import explain_choice
+    from rheostat.explanation.front import explain_front, front_table, row_of
     from rheostat.explanation.narrate import Narrative
 
     row = None if choice is None else choice.index

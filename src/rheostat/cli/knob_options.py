@@ -18,7 +18,7 @@ def space(flags: list[str] | None) -> Space:
     >>> space(["frequency_hz=900MHz..1.3GHz/200MHz"]).knobs[0].values
     (900000000, 1100000000, 1300000000)
     """
-    from rheostat.core.space import Knob, Space
+    from rheostat.core.space import Knob, Space, TooManySettings
     from rheostat.errors import DataError
 
     knobs, problems = [], []
@@ -26,6 +26,8 @@ def space(flags: list[str] | None) -> Space:
         name, _, text = (part.strip() for part in flag.partition("="))
         try:
             knobs.append(Knob(name, _values(text, unit_of(name))))
+        except TooManySettings as error:
+            problems.append(str(error))
         except (ValueError, DataError):
             problems.append(f"expected NAME=1,2,4 or NAME=1..256 or NAME=100..300/50, got {flag!r}")
     if problems:
@@ -101,9 +103,15 @@ def _values(text: str, unit: str) -> list[Any]:
 
 
 def _stepped(low: float, high: float, step: float) -> list[Any]:
+    from rheostat.core.space import TooManySettings, few_enough
+
     if not step > 0:
         raise ValueError(step)
+    few_enough(f"{low:g}..{high:g}/{step:g}", (high - low) / step)
     every = [low + i * step for i in range(int((high - low) / step + 1e-9) + 1)]
+    if len(set(every)) < len(every):
+        problem = f"a step of {step:g} is lost in numbers as large as {high:g}: take a larger one"
+        raise TooManySettings(f"{low:g}..{high:g}/{step:g}", [problem])
     return [int(v) if v.is_integer() else v for v in every]
 
 

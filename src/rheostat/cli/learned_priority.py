@@ -80,6 +80,8 @@ def _judged(
     import numpy as np
 
     from rheostat.simulation.learned_policy import LearnedPolicy
+    from rheostat.simulation.overdue import under
+    from rheostat.simulation.policy import as_policy
     from rheostat.simulation.schedule_metrics import bounded_slowdown
     from rheostat.simulation.simulate import simulate_run
     from rheostat.simulation.sweep import later
@@ -92,7 +94,7 @@ def _judged(
     policies: list[LearnedPolicy | str] = [LearnedPolicy(ranker, "ours"), *SIMPLE]
     for done, policy in enumerate(policies):
         progress(f"judging on {len(rest):,} jobs held out, under each policy", done, len(policies))
-        run = simulate_run(rest, policy, place)
+        run = simulate_run(rest, under(as_policy(policy), "extend"), place)
         wait = run.jobs.numpy("wait_s")
         slow = bounded_slowdown(wait, run.jobs.numpy("runtime_s"))
         row = {"policy": run.policy.name, "jobs": len(wait)}

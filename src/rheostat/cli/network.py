@@ -73,7 +73,7 @@ def generate(
         str,
         typer.Option(help="Groups, routers of a group, terminals and global links of a router."),
     ] = "9,4,2,2",
-    iterations: Annotated[int, typer.Option(help="Of each application.", min=2)] = 60,
+    iterations: Annotated[int, typer.Option(help="Of each application.", min=2, max=100_000)] = 60,
     load: Annotated[
         float, typer.Option(help="Share of its link that a source of noise sends.", min=1e-3)
     ] = 0.1,

@@ -18,7 +18,9 @@ def next(
     file: o.File,
     knob: o.Knobs = None,
     where: o.Where = None,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="Settings to name.")] = 1,
+    count: Annotated[
+        int, typer.Option("-n", "--count", min=1, max=100_000, help="Settings to name.")
+    ] = 1,
     method: o.Method = "auto",
     prior: o.Prior = None,
     objectives: o.Objectives = o.RUNTIME_ENERGY,
@@ -37,7 +39,13 @@ def next(
     """
     from rheostat.cli.output import tell
     from rheostat.errors import DataError
-    from rheostat.recipes.search_defaults import distinct, others, proposer
+    from rheostat.recipes.search_defaults import (
+        UNUSED_PRIOR,
+        distinct,
+        others,
+        proposer,
+        uses_prior,
+    )
     from rheostat.tradeoff.measured_cells import tell_runs
 
     space = knob_options.space(knob)
@@ -46,9 +54,12 @@ def next(
     knob_options.turnable(jobs, space)
     own = o.only(jobs, where)
     wanted = o.judged(own, objectives, model=False)
+    o.countable(wanted, own.columns)
     past = o.load(prior, knobs=space.names) if prior else others(jobs, own, space)
     planned = distinct(own, space) + count
     asker = proposer(method, space, wanted, limits=limits, prior=past, budget=planned, seed=seed)
+    if prior and not uses_prior(asker):
+        tell(UNUSED_PRIOR.format(type(asker).__name__))
     known, held = tell_runs(asker, own), distinct(own, space)
     if known < held:
         tell(
@@ -127,7 +138,7 @@ def best(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
     from rheostat.explanation.choice import choice_facts
     from rheostat.tradeoff.measured_cells import better_unmeasured
 
-    facts: dict[str, Any] = {"best_measured": None, "expected_better": None}
+    facts: dict[str, Any] = {"best_measured": None, "expected_better": None, "nearest": None}
     if not len(asker.history):
         return facts
     for name, find in (
@@ -136,7 +147,10 @@ def best(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
     ):
         try:
             choice = find()
-        except Infeasible:
+        except Infeasible as stop:
+            if name == "best_measured" and stop.nearest >= 0:
+                facts["nearest"] = asker.front.setting(stop.nearest)
+                facts["misses"] = str(stop)
             continue
         facts[name] = None if choice is None else choice_facts(choice)
     return facts
@@ -148,6 +162,8 @@ def best_words(facts: dict[str, Any]) -> tuple[str, ...]:
 
     measured, better = facts["best_measured"], facts["expected_better"]
     said = ["Nothing measured meets the limits."]
+    if facts["nearest"] is not None:
+        said = [f"Of what was measured, {facts['misses']}."]
     if measured is not None:
         said = [f"Best measured: {setting_words(measured['setting'])}."]
     if better is not None:

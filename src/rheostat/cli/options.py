@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,9 @@ from rheostat.cli import knob_options
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.core.outcome import Predictor
+
+MOST_SEED = 2**31 - 1
+"""All libraries take seeds up to here."""
 
 File = Annotated[
     Path, typer.Argument(help="A job log or table of runs, any format read knows.", metavar="FILE")
@@ -44,7 +47,7 @@ Slowdown = Annotated[
     float | None,
     typer.Option(
         min=0.0,
-        help="At most so many per cent slower than each job asked for, as forecast.  "
+        help="At most so many per cent slower than each job asked for, with 80 % confidence.  "
         "[default: 10 without --rule]",
     ),
 ]
@@ -56,11 +59,11 @@ Saved = Annotated[Path | None, typer.Option("--model", help="A model saved by rh
 Kind = Annotated[
     str,
     typer.Option(
-        help="auto, within (compares settings within applications), law, forest, xgboost, "
-        "lightgbm, tabnet or attention."
+        help="auto, within (compares settings within applications), law, forest, "
+        "boosting, xgboost, lightgbm, tabnet or attention."
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything that draws.")]
+Seed = Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of everything that draws.")]
 Html = Annotated[
     Path | None, typer.Option(help="Also write an HTML report here.", writable=True, dir_okay=False)
 ]
@@ -75,6 +78,14 @@ def _can_be_drawn(figure: Path | None) -> Path | None:
         ending_of(figure)
         require("matplotlib", extra="figures")
     return figure
+
+
+def two_to_draw(figure: Path | None, objectives: Sequence[str]) -> None:
+    """Refuses, before the runs, a figure of a front that has not two objectives."""
+    if figure is not None and len(objectives) != 2:
+        what = f"{len(objectives)}: {', '.join(objectives)}"
+        raise typer.BadParameter(f"a front is drawn of two --objectives, got {what}",
+                                 param_hint="--figure")  # fmt: skip
 
 
 Figure = Annotated[
@@ -137,6 +148,21 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(n.strip() for n in text.split(",") if n.strip())
 
 
+def quantities(text: str) -> tuple[str, ...]:
+    """What ``--objectives`` names, which is something.
+
+    >>> quantities(" , ")
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: --objectives: expected like runtime_s,energy_j, got ' , '
+    """
+    from rheostat.errors import DataError
+
+    if wanted := names(text):
+        return wanted
+    raise DataError("--objectives", [f"expected like runtime_s,energy_j, got {text!r}"])
+
+
 def pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
     """``a=b`` flags as a mapping.
 
@@ -154,12 +180,13 @@ def pairs(flags: list[str] | None, flag: str) -> dict[str, str]:
 
 def together(files: Sequence[Path], read: Callable[[Path], JobTable]) -> JobTable:
     """One table of all files; with several, a note says of which file it is."""
+    import os
     from dataclasses import replace
 
     from rheostat.core.jobs import concat
     from rheostat.errors import DataError
 
-    places = [f.resolve() for f in files]
+    places = [os.path.realpath(f) for f in files]  # a loop of links is told when it is read
     if twice := [f for f, p in zip(files, places, strict=True) if places.count(p) > 1]:
         raise DataError(str(twice[0]), ["is there twice: its rows would count twice"])
     tables = [read(f) for f in files]
@@ -295,6 +322,25 @@ def fitted(
         return new.fit(jobs)
 
 
+def without_energy(columns: Iterable[str]) -> str:
+    """Objectives that need no energy; node-hours need nodes.
+
+    >>> without_energy(["nodes"]), without_energy(["cap_w"])
+    ('runtime_s,node_hours', 'runtime_s')
+    """
+    return "runtime_s,node_hours" if "nodes" in columns else "runtime_s"
+
+
+def countable(wanted: Iterable[str], columns: Iterable[str]) -> None:
+    """Refuse node-hours where nothing tells the nodes, before anything is run."""
+    from rheostat.errors import DataError
+
+    known = list(columns)
+    if "node_hours" in wanted and not {"nodes", "node_hours"} & set(known):
+        problem = f"node_hours needs a knob or column nodes; there are {', '.join(known)}"
+        raise DataError("--objectives", [problem, f"try --objectives {without_energy(known)}"])
+
+
 def judged(jobs: JobTable, objectives: str, *, model: bool = True) -> tuple[str, ...]:
     """The objectives, if the log can teach them; a log without power cannot teach energy.
 
@@ -303,14 +349,14 @@ def judged(jobs: JobTable, objectives: str, *, model: bool = True) -> tuple[str,
     from rheostat.errors import DataError
     from rheostat.recipes.nodecount import targets_in
 
-    wanted, measured = names(objectives), targets_in(jobs)
+    wanted, measured = quantities(objectives), targets_in(jobs)
     blind = [q for q in wanted if q in ("energy_j", "power_w", "edp_js") and len(measured) < 2]
     if blind:
         raise DataError(
             "--objectives",
             [
                 f"no row of this log has power or energy, so {', '.join(blind)} cannot be learnt",
-                "try --objectives runtime_s,node_hours" + ", or give --model" * model,
+                f"try --objectives {without_energy(jobs.columns)}" + ", or give --model" * model,
             ],
         )
     return wanted

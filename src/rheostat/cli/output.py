@@ -17,6 +17,8 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rheostat.core.jobs import JobTable
+    from rheostat.core.machine import Machine
     from rheostat.core.report import Grid, Report
 
 
@@ -63,6 +65,9 @@ def console() -> Any:
 
 def tell(message: str) -> None:
     """A line on stderr; on a terminal it is broken between words, further lines indented."""
+    from rheostat.core.printable import printable
+
+    message = printable(message)
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         message = textwrap.fill(message, width, subsequent_indent="  ", break_on_hyphens=False)
@@ -77,6 +82,15 @@ def tell_notes(notes: Iterable[Any], most: int = 8) -> None:
         tell(f"note: {note.message}{rows}")
     if len(said) > most:
         tell(f"note: and {len(said) - most} more")
+
+
+def placed(jobs: JobTable, given: str) -> Machine:
+    """The machine ``given``, else that of the log; a line on stderr where that is a proposal."""
+    from rheostat.simulation.log_machine import placed as place
+
+    noted, machine = place(jobs, given)
+    tell_notes(noted.notes[len(jobs.notes) :])
+    return machine
 
 
 class Compiling(logging.Handler):
@@ -94,7 +108,10 @@ class Compiling(logging.Handler):
         self._next_s = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One function is being compiled."""
+        """One function is being compiled, or none can be kept."""
+        if record.levelno >= logging.WARNING:
+            tell(f"note: {record.getMessage()}")
+            return
         self.functions += 1
         if self.muted:
             return
@@ -124,7 +141,11 @@ def working(what: str) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.markup import escape
 
+    from rheostat.core.printable import printable
+
+    what = escape(printable(what))
     with Console(stderr=True).status(what) as status:
         COMPILING.spinner = (status, what)
         try:

@@ -35,7 +35,7 @@ def compare_policies(
     from rheostat.cli.progress import stages
     from rheostat.explanation.schedule_protocol import claims, protocol_report, sweep_grid
     from rheostat.recipes.policies import open_policies, open_policy
-    from rheostat.simulation.estimates import overdue_of
+    from rheostat.simulation.overdue import agreed
     from rheostat.simulation.protocol import (
         HEURISTICS,
         ComparisonProtocol,
@@ -53,10 +53,10 @@ def compare_policies(
         seed,
     )
     asked = {"semantics": how["semantics"], "ties": how["ties"]}
-    open_policies(rules.everything, "--policies", **asked)
+    made = open_policies(rules.everything, "--policies", **asked)
     files = trace_files(traces)
     check_fitted(rules, sorted(map(trace_name, files)))
-    how["overdue"] = overdue_of(how["overdue"], how["estimates"], usual="extend")
+    how["overdue"] = agreed(made, how["overdue"], how["estimates"], default="extend")
     tasks = tasks_of(files, rules.everything, **how)
     cluster = workers_of(dask, slurm, workers, memory)
     with stages() as progress:

@@ -19,6 +19,13 @@ CALENDAR_S = 3e8
 """Seconds from here on (nine years) are a moment of the calendar, not a duration."""
 
 
+Zone = Annotated[str, typer.Option(help="Time zone of a clock that has none.")]
+ReaderOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", help="Option of a format, as rejoin=JobName. Repeatable."),
+]
+
+
 def read(
     file: Annotated[Path, typer.Argument(help="A job log or table of runs.", metavar="FILE")],
     form: Annotated[
@@ -31,11 +38,8 @@ def read(
         list[str] | None,
         typer.Option("--known", help="Moment of a column, as size=submit. Repeatable."),
     ] = None,
-    zone: Annotated[str, typer.Option(help="Time zone of a clock that has none.")] = "",
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", help="Option of a format, as rejoin=JobName. Repeatable."),
-    ] = None,
+    zone: Zone = "",
+    option: ReaderOptions = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -50,12 +54,7 @@ def read(
     from rheostat.measurement.read import guess_format
     from rheostat.measurement.read import read as read_file
 
-    options: dict[str, Any] = {"columns": o.pairs(column, "--column")} if column else {}
-    options |= {"units": o.pairs(unit, "--unit")} if unit else {}
-    options |= {"known": o.pairs(known, "--known")} if known else {}
-    options |= {"map": map_file} if map_file else {}
-    options |= {"zone": zone} if zone else {}
-    options |= {k: _value(v) for k, v in o.pairs(option, "--option").items()}
+    options = reader_options(column, unit, known, map_file, zone, option)
     with working(f"reading {file}"):
         name = form or guess_format(file)
         jobs = read_file(file, name, options=options)
@@ -71,6 +70,23 @@ def read(
     report = Report(heading, (Section("columns", _sentences(jobs), _grid(jobs, words=True)),))
     put_report(report, _grid(jobs))
     tell_notes(jobs.notes, most=20)
+
+
+def reader_options(
+    column: list[str] | None,
+    unit: list[str] | None,
+    known: list[str] | None,
+    map_file: Path | None,
+    zone: str,
+    option: list[str] | None,
+) -> dict[str, Any]:
+    """What was typed, as options of a reader."""
+    options: dict[str, Any] = {"columns": o.pairs(column, "--column")} if column else {}
+    options |= {"units": o.pairs(unit, "--unit")} if unit else {}
+    options |= {"known": o.pairs(known, "--known")} if known else {}
+    options |= {"map": map_file} if map_file else {}
+    options |= {"zone": zone} if zone else {}
+    return options | {k: _value(v) for k, v in o.pairs(option, "--option").items()}
 
 
 def _value(text: str) -> Any:
@@ -105,15 +121,13 @@ def _spread(jobs: JobTable, name: str) -> list[Any]:
 
 
 def _said(value: Any, column: Column) -> str:
-    from datetime import UTC, datetime
-
-    from rheostat.core.units import format_quantity
+    from rheostat.core.units import format_moment, format_quantity
     from rheostat.explanation.number_words import duration
 
     if value is None or isinstance(value, str):
         return value or ""
     if column.unit == "s" and abs(value) >= CALENDAR_S:
-        return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d}"
+        return format_moment(value)
     if column.unit in ("", "1") and float(value).is_integer():
         return f"{value:,.0f}"
     return duration(value) if column.unit == "s" else format_quantity(value, column.unit)

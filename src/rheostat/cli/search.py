@@ -21,13 +21,25 @@ def search(
         Path, typer.Argument(help="TOML: a [knobs] table, see --help below.", metavar="SPACE.toml")
     ],
     measure: Annotated[
-        str, typer.Option(help="Command to run; {nodes} stands for the value of the knob nodes.")
+        str,
+        typer.Option(
+            help="Command to run; {nodes}, outside quotes, is the value of the knob nodes."
+        ),
     ],
-    budget: Annotated[int, typer.Option(min=1, help="Settings to measure in all.")] = 8,
+    budget: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Settings to measure in all.")
+    ] = 8,
     journal: Annotated[
         Path | None, typer.Option(help="Results on disk as they come; the same call continues.")
     ] = None,
-    repeat: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 1,
+    repeat: Annotated[int, typer.Option(min=1, max=10_000, help="Runs of each setting.")] = 1,
+    warm_up: Annotated[
+        int, typer.Option(min=0, max=10_000, help="Runs of each setting before those that count.")
+    ] = 0,
+    check: Annotated[
+        str,
+        typer.Option(help="REGEX in the output of a right run, or 'cmd: COMMAND' that reads it."),
+    ] = "",
     method: o.Method = "auto",
     prior: o.Prior = None,
     known: Annotated[
@@ -50,20 +62,23 @@ def search(
     """Measure a few settings of your own code, well chosen, and take one.
 
     SPACE.toml holds [knobs] with lines like nodes = [1, 2, 4] or cap_w = {low = 100, high = 300}.
-    The command may print a JSON object such as {"runtime_s": 12.5, "energy_j": 4100} as its last
-    line; the wall time stands in for a missing runtime_s, and what RAPL, NVML or Zeus read for
-    missing watts, where they can. Without a meter, --objectives runtime_s,node_hours needs no
-    energy, and --power-model predicts it. A run that fails is not asked again.
+    Runs are timed here. What the command prints counts by its name, as a JSON object on a line:
+    {"runtime_s": 12.5, "energy_j": 4100}; a bare number does not. RAPL, NVML or Zeus are read for
+    missing watts, where they can, and the report says where each figure came from. Without a meter,
+    --objectives runtime_s,node_hours needs no energy, and --power-model predicts it. A run that
+    fails, or whose output --check calls wrong, is not asked again.
     """
     from rheostat.cli.next import repeat_words, repeats
     from rheostat.cli.output import tell
     from rheostat.core.units import parse_duration
-    from rheostat.recipes.search_defaults import distinct, proposer
+    from rheostat.recipes.search_defaults import UNUSED_PRIOR, distinct, proposer, uses_prior
     from rheostat.tradeoff.measured_cells import tell_runs
     from rheostat.tradeoff.search import search as run
 
     knobs = knob_options.space_file(space)
-    wanted = o.names(objectives)
+    wanted = o.quantities(objectives)
+    o.countable(wanted, knobs.names)
+    o.two_to_draw(figure, wanted)
     chosen_by, limits = o.rules(rule, within)
     past = o.load(prior, knobs=knobs.names) if prior else None
     at_hand = o.load(known, knobs=knobs.names) if known else None
@@ -71,11 +86,15 @@ def search(
     asker = proposer(
         method, knobs, wanted, limits=limits, prior=past, budget=budget + held, seed=seed
     )
+    if prior and not uses_prior(asker):
+        tell(UNUSED_PRIOR.format(type(asker).__name__))
     if at_hand is not None:
         tell(f"{tell_runs(asker, at_hand)} settings of {known} are measured already")
     for note in asker.notes:
         tell(f"note: {note.message}")
-    meter = _meter(measure, knobs, wanted, repeat, parse_duration(timeout), model=power_model)
+    seconds = parse_duration(timeout)
+    runs = {"repeat": repeat, "timeout_s": seconds, "warm_up": warm_up, "check": check}
+    meter = _meter(measure, knobs, wanted, runs, model=power_model)
     again: list[dict[str, Any]] = []
 
     def announce(asked: JobTable) -> None:
@@ -86,20 +105,21 @@ def search(
     options = run(
         asker, meter, budget, journal=journal, progress=_progress(json=json), announce=announce
     )
-    for note in (*options.outcome.notes, *meter.notes):
-        tell(f"note: {note.message}")
+    said = tuple(dict.fromkeys(n.message for n in (*options.outcome.notes, *meter.notes)))
+    for message in said:
+        tell(f"note: {message}")
     shown = options if at_hand is None else asker.front
-    _show(shown, asker, again, chosen_by, limits, json=json, html=html, figure=figure)
+    _show(shown, asker, again, said, chosen_by, limits, json=json, html=html, figure=figure)
 
 
 NO_METER = (
     "note: nothing here reads energy ({why}): the command must print energy_j or power_w. If it "
-    "cannot: --objectives runtime_s,node_hours needs neither, --power-model predicts power"
+    "cannot: --objectives {without} needs neither, --power-model predicts power"
 )
 
 
 def _meter(
-    line: str, knobs: Space, wanted: tuple[str, ...], repeat: int, timeout_s: float, *, model: Any
+    line: str, knobs: Space, wanted: tuple[str, ...], runs: dict[str, Any], *, model: Any
 ) -> Any:
     """What runs the command; before the first run, how its energy will be known."""
     from rheostat.cli.output import tell
@@ -111,10 +131,11 @@ def _meter(
     watts = {"energy_j", "power_w", "edp_js"} & set(wanted)
     sensors = meters(("rapl", "nvml", "zeus")) if watts and model is None else []
     if sensors and all(s.why() for s in sensors):
-        tell(NO_METER.format(why="; ".join(f"{s.name}: {s.why()}" for s in sensors)))
+        why = "; ".join(f"{s.name}: {s.why()}" for s in sensors)
+        tell(NO_METER.format(why=why, without=o.without_energy(knobs.names)))
     derived = {"node_hours"} if "nodes" in knobs.names else set()
     printed = [q for q in wanted if q not in (watts | derived if model else derived)]
-    run = Command(line, printed, repeat=repeat, timeout_s=timeout_s, meters=sensors)
+    run = Command(line, printed, meters=sensors, **runs)
     return run if model is None else PredictedPower(run, load(model, PREDICTORS))
 
 
@@ -132,6 +153,7 @@ def _show(
     options: Front,
     asker: Any,
     again: list[dict[str, Any]],
+    said: tuple[str, ...],
     rule: Any,
     limits: tuple[Any, ...],
     *,
@@ -143,7 +165,8 @@ def _show(
     from rheostat.cli.output import put_json, put_report, write_files
     from rheostat.core.report import Section
     from rheostat.errors import Infeasible
-    from rheostat.explanation.choice import explain_choice, explain_front, front_table
+    from rheostat.explanation.choice import explain_choice
+    from rheostat.explanation.front import explain_front, front_table
     from rheostat.explanation.narrate import Narrative
 
     try:
@@ -152,7 +175,8 @@ def _show(
         choice, stop = None, infeasible
     sections, facts = explain_front(options, None if choice is None else choice.index, None)
     facts |= {"evaluations": len(options), "feasible": stop is None, "choice": None}
-    facts["repeats"] = again
+    facts["repeats"], facts["notes"] = again, list(said)
+    sections = [*sections, Section("measured", tuple(f"{n}." for n in said))] if said else sections
     if choice is not None:
         more, reasons = explain_choice(choice, options)
         sections, facts = [*sections, *more], facts | reasons

@@ -38,8 +38,8 @@ Overdue = Annotated[
     typer.Option(
         metavar="past|now|extend",
         help="When a job that outlived its estimate is expected to end: in the past as estimated, "
-        "now, or later, its estimate raised step by step.  "
-        "[default: past; in compare, and for learned estimates, extend]",
+        "now, or later, its estimate raised step by step; the same for all policies of a table.  "
+        "[default: past; in compare, with learned estimates and beside agent:ours, extend]",
     ),
 ]
 
@@ -65,11 +65,11 @@ def simulate(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative or agent:FILE "
-            "(agent:ours comes with rheostat).  ORDER is fcfs, sjf, ljf, saf, sqf, largest, lxf, "
-            "wfp3, unicef, f1, f2, f3, f4, multifactor, multifactor:FILE or tree:FILE; "
-            "rheostat simulate --orders says what each means.  Repeatable, the first is what the "
-            "others are compared with.  [default: easy]"
+            help="fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative, agent:FILE "
+            "(agent:ours comes with rheostat) or your own, FILE.py:NAME.  ORDER is fcfs, sjf, "
+            "ljf, saf, sqf, largest, lxf, wfp3, unicef, f1, f2, f3, f4, multifactor, "
+            "multifactor:FILE or tree:FILE; rheostat simulate --orders says what each means.  "
+            "Repeatable, the first is what the others are compared with.  [default: easy]"
         ),
     ] = None,
     estimates: Estimates = "user",
@@ -106,31 +106,30 @@ def simulate(
     from rheostat.cli.output import put_json, put_report, tell, write_files
     from rheostat.explanation.schedule import flat_grid, schedule_report, schedule_text
     from rheostat.recipes.policies import open_policies
-    from rheostat.simulation.estimates import overdue_of
+    from rheostat.simulation.log_machine import placed
+    from rheostat.simulation.overdue import agreed, under
     from rheostat.simulation.report_facts import facts as facts_of
-    from rheostat.simulation.trace_header import machine_of
 
     names = list(dict.fromkeys(policy or ["easy"]))
     how = {"estimates": estimates, "semantics": semantics, "ties": ties}
-    policies = open_policies(
-        names, "--policy", semantics=semantics, ties=ties, overdue=overdue or None
-    )
+    policies = open_policies(names, "--policy", semantics=semantics, ties=ties)
     _tell_apart(policies)
+    how["overdue"] = agreed(policies, overdue, estimates)
+    policies = [under(policy, how["overdue"]) for policy in policies]
     jobs = _read(trace, form)
     site: dict[str, Any] = {}
     if alternatives is not None:
         site["alternatives"] = _alternatives(alternatives)
     if power_model is not None:
         site["power_w"] = _predicted(power_model, jobs)
-    place = machine_of(jobs, machine)
+    jobs, place = placed(jobs, machine)
     _check(policies, place, estimates, site)
     runs = run_all(jobs, policies, place, seed=seed, estimates=estimates, **site)
     for run in runs:
         _write(run, schedule, alone=len(runs) == 1)
     deep = json or bool(html or figure)
-    how["overdue"] = overdue_of(overdue, estimates)
     facts = facts_of(str(trace), runs, how, read=jobs, seed=seed, deep=deep)
-    near = _replayed(jobs, runs[0], facts)
+    near = (*_roomy(jobs, runs, facts), *_replayed(jobs, runs[0], facts))
     if html or figure:
         from rheostat.simulation.report_series import picture
 
@@ -211,11 +210,24 @@ def _check(policies: list[Policy], machine: Machine, estimates: str, site: dict[
         raise DataError("simulate", problems)
 
 
+def _roomy(jobs: JobTable, runs: list[Simulation], facts: dict[str, Any]) -> tuple[str, ...]:
+    """Adds to the facts that nobody waits on so large a machine; the sentence."""
+    from rheostat.simulation.log_machine import roomy_words
+
+    said = roomy_words(jobs, runs)
+    facts["nobody_waits"] = said or None
+    return (said,) if said else ()
+
+
 def _replayed(jobs: JobTable, base: Simulation, facts: dict[str, Any]) -> tuple[str, ...]:
-    """Adds ``replay`` to the facts where the trace has waits; a sentence about it."""
+    """Adds ``logged`` and ``replay`` to the facts where the trace has waits; a sentence."""
+    from rheostat.simulation.as_logged import as_logged
     from rheostat.simulation.replay import replay
+    from rheostat.simulation.schedule_metrics import metrics
 
     near = replay(jobs, base.jobs)
+    pair = as_logged(jobs, base)
+    facts["logged"] = None if pair is None else metrics(pair[0].jobs, base.machine.procs)
     facts["replay"] = None if near is None else {"policy": base.policy.name, **near.facts()}
     if near is None:
         return ()

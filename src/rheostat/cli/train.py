@@ -35,12 +35,16 @@ def train(
     ] = "",
     jobsets: Annotated[
         int | None,
-        typer.Option(min=1, help="DRAS: learn from the first so many weeks.  [default: all]"),
+        typer.Option(
+            min=1, max=10_000, help="DRAS: learn from the first so many weeks.  [default: all]"
+        ),
     ] = None,
     updates: Annotated[
         int | None,
         typer.Option(
-            min=1, help="A2C, PPO: learn so many times.  [default: 100; ours: 24 generations]"
+            min=1,
+            max=10**6,
+            help="A2C, PPO: learn so many times.  [default: 100; ours: 24 generations]",
         ),
     ] = None,
     phases: Annotated[
@@ -69,11 +73,14 @@ def train(
     search: Annotated[
         int | None,
         typer.Option(
-            min=1, help="First try so many settings by short trainings; journal: OUT.search."
+            min=1,
+            max=10_000,
+            help="First try so many settings by short trainings; journal: OUT.search.",
         ),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, help="A2C, PPO: processes that play; the agent is the same.")
+        int,
+        typer.Option(min=1, max=1024, help="A2C, PPO: processes that play; the agent is the same."),
     ] = 1,
     machine: MachineSize = "",
     power_model: o.PowerModel = None,
@@ -95,18 +102,17 @@ def train(
     """
     from dataclasses import replace
 
-    from rheostat.cli.output import tell_notes
+    from rheostat.cli.output import placed, tell_notes
     from rheostat.errors import DataError
     from rheostat.measurement.read import read
     from rheostat.recipes.train import AGENTS
-    from rheostat.simulation.trace_header import machine_of
     from rheostat.simulation.workload import workload
     from rheostat.training.rl.curriculum import Curriculum
 
     if agent not in (*AGENTS, "ours"):
         raise DataError("--agent", [f"expected {', '.join(AGENTS)} or ours, got {agent!r}"])
     jobs = _powered(read(trace, form or None), power_model)
-    place = machine_of(jobs, machine)
+    place = placed(jobs, machine)
     if agent == "ours":
         from rheostat.cli.learned_priority import train_ours
 

@@ -29,7 +29,9 @@ def plan(
         float, typer.Option(min=0.0, max=0.5, help="Expected share of jobs that take part.")
     ] = 0.05,
     knob: Turned = "nodes",
-    largest: Annotated[int, typer.Option(min=1, help="Largest setting that exists.")] = 256,
+    largest: Annotated[
+        int, typer.Option(min=1, max=10_000_000, help="Largest setting that exists.")
+    ] = 256,
     accuracy: Annotated[
         float, typer.Option(min=0.001, help="How well the exponent of runtime is to be known.")
     ] = 0.05,
@@ -101,13 +103,15 @@ def read(
         typer.Option(help="The plan; not needed where FILE has the column KNOB_requested."),
     ] = None,
     knob: Turned = "nodes",
+    seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
     json: o.Json = False,
 ) -> None:
     """Say what the trial's jobs in the log FILE told, beside what the log alone would say.
 
-    `rheostat decide FILE --trial PLAN.csv` uses both together.
+    `rheostat decide FILE --trial PLAN.csv` uses both together; the exponent that its forecasts have
+    for these jobs stands beside.
     """
     from dataclasses import asdict
 
@@ -117,19 +121,25 @@ def read(
     from rheostat.errors import DataError
 
     log = advice_options.with_trial(o.load(file, form, mapped), plan, (knob,))
-    result = trial_result(log, knob)
+    kind = advice_options.advice_kind("auto", log, None)
+    model = o.fitted(log, None, kind, seed, (knob,)) if kind == "within" else None
+    result = trial_result(log, knob, model)
     if result is None:
         raise DataError("trial read", ["expected jobs of two applications that ran at another "
                                        f"{knob} than asked for; got fewer"])  # fmt: skip
     if json:
-        put_json("rheostat.trial-read/1", asdict(result))
+        put_json("rheostat.trial-read/1", {**asdict(result), "agrees": result.agrees})
         return
-    trial_says, log_says = ("{:.2f} [{:.2f}, {:.2f}]".format(*v)
-                            for v in (result.by_trial, result.by_log))  # fmt: skip
+    trial_says, log_says, forecast_says = (
+        "nothing" if v is None else "{:.2f} [{:.2f}, {:.2f}]".format(*v)
+        for v in (result.by_trial, result.by_log, result.by_forecast)
+    )
     said = (
         f"{result.turned:,} jobs of {result.applications:,} applications ran at other {knob} than "
         "asked for.",
         f"Exponent of runtime in {knob}: {trial_says} by the trial, averaged over these jobs.",
         f"The requests of the log alone would say {log_says}.",
+        f"What is advised rests on {forecast_says} for these jobs"
+        + (": both agree." if result.agrees else ": the two disagree, and nothing is advised."),
     )
     put_report(Report("", [Section("trial", said)]))

@@ -21,15 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.bounded_read import checked_members, read_bytes
 from rheostat.core.file_kinds import FORMAT, HEADER, describe_file
-from rheostat.core.files import ordinary_file, parse_json, replace_file, seal, unsealed
+from rheostat.core.files import parse_json, replace_file, seal, unsealed
 from rheostat.errors import DataError, ModelFileError
 
 CONTENTS = "contents.json"
 DIGEST_B = 64
 """Bytes of a SHA-256 in hexadecimal, the comment of the zip."""
-LARGEST_B = 4 * 2**30
-"""Bytes a part may unpack to: more is no model but an attack on the memory."""
 NOT_SMALLER = (".safetensors",)
 """Weights of networks do not get smaller; packing hundreds of MB after each round takes long."""
 NOT_A_ZIP = (
@@ -82,7 +81,7 @@ def write_archive(path: str | Path, archive: Archive) -> None:
 def read_archive(path: str | Path) -> Archive:
     """The archive in a file; `ModelFileError` where it is damaged or is none."""
     try:
-        data = ordinary_file(path).read_bytes()
+        data = read_bytes(path)
     except DataError as error:
         raise ModelFileError(str(path), error.problems) from error
     try:
@@ -125,9 +124,7 @@ def _read_zip(data: bytes) -> Archive:
         header = _checked_header(_json(file, HEADER) if HEADER in file.namelist() else None)
         if file.comment != hashlib.sha256(data[:-DIGEST_B]).hexdigest().encode():
             raise ValueError("its checksum is of something else")
-        large = [i.filename for i in file.infolist() if i.file_size > LARGEST_B]
-        if large:
-            raise ValueError(f"part {large[0]} is larger than any model")
+        checked_members(file)
         names = [n for n in file.namelist() if n not in (HEADER, CONTENTS)]
         parts = {name: file.read(name) for name in names}
         return _archive({**header, "contents": _json(file, CONTENTS)}, parts)

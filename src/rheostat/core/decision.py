@@ -13,7 +13,8 @@ class Because:
 
     ``numbers`` maps a quantity of the chosen setting to (mean, low, high); ``runner_up`` is the
     setting the rule would have taken next, ``compared`` the chosen over the runner-up, as ratios;
-    ``evidence`` is what the forecast rests on, a word of `core.outcome.GRADES`.
+    ``evidence`` is what the forecast rests on, a word of `core.outcome.GRADES`; ``try_next`` is a
+    setting expected to be better than what was measured, but not surely so.
     """
 
     rule: str
@@ -23,6 +24,7 @@ class Because:
     compared: Mapping[str, float] = field(default_factory=dict)
     support: float | None = None
     evidence: str | None = None
+    try_next: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

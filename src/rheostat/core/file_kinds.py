@@ -6,12 +6,16 @@ import json
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rheostat.errors import FileKindError
 
 FORMAT, HEADER = "rheostat", "header.json"
 LOOKED_AT_B = 2**20
+MOST_B = 256 * 2**20
+OBJECT_B, MOST_OBJECTS_B = (240, 72, 40), 2 * 2**30
+"""Memory of an object, an array and an element that JSON makes, and of all of a document."""
+"""Bytes of a document; a larger one is a table under a wrong name."""
 BEGINNINGS = ((b"PAR1", "a parquet table"), (b"PK", "a zip"), (b"\x1f\x8b", "gzip"))
 UNREADABLE = (
     OSError, ValueError, KeyError, RecursionError, RuntimeError, NotImplementedError, EOFError,
@@ -37,17 +41,43 @@ def other_kind(path: str | Path, expected: str, why: object = "") -> FileKindErr
 
 def kind_in(path: str | Path) -> str | None:
     """The kind that the file of a saved model names, contents unchecked; None where it is none."""
+    if not Path(path).is_file():  # a pipe waits and a device has no end
+        return None
     try:
         with Path(path).open("rb") as file:
             if file.read(1) == b"{":
-                header = json.loads(b"{" + file.read())
+                header = json.loads(weighed(b"{" + _few(file)))
             else:
-                with zipfile.ZipFile(file) as members:
-                    header = json.loads(members.read(HEADER))
+                with zipfile.ZipFile(file) as members, members.open(HEADER) as inner:
+                    header = json.loads(weighed(_few(inner)))
     except UNREADABLE:
         return None
     ours = isinstance(header, dict) and header.get("format") == FORMAT
     return str(header.get("kind")) if ours else None
+
+
+def _few(file: IO[bytes]) -> bytes:
+    """What is left in a file, if it is no more than a model as text or a header may be."""
+    data = file.read(MOST_B + 1)
+    if len(data) > MOST_B:
+        raise ValueError("larger than any model as text")
+    return data
+
+
+def weighed(text: str | bytes) -> str | bytes:
+    """JSON, if what it makes fits into memory: a ValueError where it is all brackets and commas.
+
+    >>> weighed("[" * 50_000_000)
+    Traceback (most recent call last):
+    ...
+    ValueError: its 50,000,000 parts would take more than 2,048 MiB of memory
+    """
+    signs = ("{", "[", ",") if isinstance(text, str) else (b"{", b"[", b",")
+    counts = [text.count(s) for s in signs]  # type: ignore[arg-type]
+    if sum(n * size for n, size in zip(counts, OBJECT_B, strict=True)) > MOST_OBJECTS_B:
+        raise ValueError(f"its {sum(counts):,} parts would take more than "
+                         f"{MOST_OBJECTS_B >> 20:,} MiB of memory")  # fmt: skip
+    return text
 
 
 def describe_file(path: str | Path) -> str:

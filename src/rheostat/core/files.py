@@ -19,11 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.file_kinds import other_kind
+from rheostat.core.file_kinds import MOST_B, other_kind, weighed
 from rheostat.errors import DataError
 
-MOST_B = 256 * 2**20
-"""Bytes of a document; a larger one is a table under a wrong name."""
 BINARY = (b"PK\x03\x04", b"PAR1")
 """First bytes of a zip and of parquet: such a file is no text with a few wrong bytes."""
 LARGEST = 2**64
@@ -87,7 +85,9 @@ def parse_json(text: str | bytes) -> Any:
     ValueError: 1e400 is no finite number
     """
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
+        return json.loads(
+            weighed(text), parse_constant=_finite, parse_float=_finite, parse_int=_whole
+        )
     except RecursionError as error:
         raise ValueError("nested too deep") from error
 
@@ -130,6 +130,24 @@ def _odd_numbers(value: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
+def named_errors(path: str | Path) -> Iterator[None]:
+    """Errors of writing carry the file's name: those of a full disk have none of themselves.
+
+    >>> with named_errors("runs.csv"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    OSError: [Errno 28] No space left on device: 'runs.csv'
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A path to write to; at the end it becomes ``path`` in one step, and the device has it.
 
@@ -145,13 +163,15 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """
     path = Path(os.path.realpath(path))  # a link stays a link
     if path.exists() and not path.is_file():
-        yield path
+        with named_errors(path):
+            yield path
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        yield draft
-        _flush(draft, os.O_RDWR)
+        with named_errors(path):
+            yield draft
+            _flush(draft, os.O_RDWR)
         os.replace(draft, path)
         _flush(path.parent, os.O_RDONLY)
     except OSError as error:

@@ -17,7 +17,7 @@ Das, I.: On characterizing the "knee" of the Pareto curve (1999): the point fart
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -25,11 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.decision import Assignment, Because
+from rheostat.core.dominance import Mask, hypervolume_2d, knee_index, non_dominated
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import GRADES, Array, Outcome
 from rheostat.errors import DataError, Infeasible
 
-Mask = NDArray[np.bool_]
+SURE = 0.9
+"""Share of draws in which a forecast must be better to be taken before what was measured."""
 
 _UNITS = {
     "runtime_s": "s",
@@ -76,75 +78,6 @@ class Objective:
     def of(cls, name: str | Objective) -> Objective:
         """An objective from its name, unit looked up, minimised."""
         return name if isinstance(name, Objective) else cls(name, "min", _UNITS.get(name, ""))
-
-
-def non_dominated(y: Array) -> Mask:
-    """Rows of ``y`` (n, m; minimised) that no other row dominates.
-
-    >>> non_dominated(np.array([[1.0, 3.0], [2.0, 2.0], [2.0, 4.0], [2.0, 2.0], [np.nan, 0.0]]))
-    array([ True,  True, False,  True, False])
-
-    Equal rows do not dominate each other: all copies stay.  A row with NaN is never on the front
-    and dominates nobody.  Empty input gives an empty mask.
-    """
-    y = np.asarray(y, dtype=float)
-    mask: Mask = np.asarray(np.isfinite(y).all(axis=1))
-    if y.shape[1] == 2:
-        mask[mask] = _non_dominated_2d(y[mask])
-        return mask
-    for i in np.flatnonzero(mask):
-        others = y[mask]
-        mask[i] = not np.any((others <= y[i]).all(axis=1) & (others < y[i]).any(axis=1))
-    return mask
-
-
-def _non_dominated_2d(y: Array) -> Mask:
-    """The same for finite rows of two objectives, by sorting: large spaces have many rows."""
-    order = np.lexsort((y[:, 1], y[:, 0]))
-    first, second = y[order].T
-    start = np.searchsorted(first, first)  # the least second objective of those with equal first
-    least = np.concatenate([[np.inf], np.minimum.accumulate(second)])[start]  # of a smaller first
-    mask = np.empty(len(y), dtype=bool)
-    mask[order] = (second < least) & (second == second[start])
-    return mask
-
-
-def hypervolume_2d(y: Array, reference: Sequence[float]) -> float:
-    """Area dominated by ``y`` (n, 2; minimised) up to ``reference``; rows beyond it add nothing.
-
-    >>> hypervolume_2d(np.array([[1.0, 2.0], [2.0, 1.0]]), (3.0, 3.0))
-    3.0
-    >>> hypervolume_2d(np.empty((0, 2)), (1.0, 1.0))
-    0.0
-    """
-    r = np.asarray(reference, dtype=float)
-    y = np.asarray(y, dtype=float).reshape(-1, 2)
-    y = y[(y < r).all(axis=1)]
-    y = y[np.lexsort((y[:, 1], y[:, 0]))]
-    ceiling = np.minimum.accumulate(np.concatenate(([r[1]], y[:, 1])))
-    return float(np.sum((r[0] - y[:, 0]) * (ceiling[:-1] - ceiling[1:])))
-
-
-def knee_index(y: Array) -> int:
-    """Row of the front farthest below the chord between its ends, on log axes where possible.
-
-    >>> knee_index(np.array([[1.0, 100.0], [2.0, 10.0], [50.0, 9.0], [100.0, 8.0]]))
-    1
-
-    Ratios are what people weigh, hence log axes when all values are positive.  Fewer than three
-    distinct front points have no bend and lie equally deep: ties go to the best first objective.
-    """
-    front = np.flatnonzero(non_dominated(y))
-    if not front.size:
-        raise DataError("knee", ["no alternative has finite objectives"])
-    z = y[front]
-    z = np.log(z) if (z > 0).all() else z
-    span = z.max(axis=0) - z.min(axis=0)
-    depth = 1.0 - ((z - z.min(axis=0)) / np.where(span > 0, span, 1.0)).sum(axis=1) / max(
-        1, int((span > 0).sum())
-    )
-    order = np.lexsort((z[:, 0], -np.round(depth, 12)))
-    return int(front[order[0]])
 
 
 class Rule(Protocol):
@@ -198,6 +131,10 @@ class Front:
         Draws of n rows.
     objectives : sequence of str or Objective
         At least one; names are minimised.
+    repeats : array of int, optional
+        (n,) runs behind each row where rows are measurements, 0 for a forecast; see `choose`.
+    turned : sequence of str
+        The knobs; by default the columns that differ.
 
     Raises
     ------
@@ -216,6 +153,8 @@ class Front:
     alternatives: JobTable
     outcome: Outcome
     objectives: tuple[Objective, ...]
+    repeats: NDArray[np.int64] | None = None
+    turned: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(Objective.of(o) for o in self.objectives))
@@ -242,8 +181,21 @@ class Front:
         return Outcome({name: self.draws(name)}).mean(name)
 
     def interval(self, name: str, level: float = 0.9) -> tuple[Array, Array]:
-        """(low, high) over draws, each (n,)."""
-        return Outcome({name: self.draws(name)}).interval(name, level)
+        """(low, high) over draws, each (n,); of too few repeats (see `ranged`) their range."""
+        drawn = Outcome({name: self.draws(name)})
+        low, high = drawn.interval(name, level)
+        least, most = drawn.interval(name, 1.0)
+        few = self.ranged(level)
+        return np.where(few, least, low), np.where(few, most, high)
+
+    def ranged(self, level: float = 0.9) -> Mask:
+        """Measured rows whose runs are too few for an interval of this ``level``, (n,).
+
+        The next of k + 1 equal runs lies between the least and the most of k with probability
+        (k - 1) / (k + 1), whatever their distribution: 90 % take 19 runs.
+        """
+        k = np.zeros(len(self)) if self.repeats is None else self.repeats
+        return np.asarray((k > 0) & ((k - 1) / (k + 1) < level))
 
     @cached_property
     def values(self) -> Array:
@@ -281,7 +233,9 @@ class Front:
 
     @property
     def knobs(self) -> tuple[str, ...]:
-        """Columns that differ between alternatives; the first column if none does."""
+        """``turned``, or columns that differ between alternatives; the first if none does."""
+        if self.turned:
+            return self.turned
         frame = self.alternatives.frame
         varied = tuple(c for c in frame.columns if frame[c].n_unique() > 1)
         return varied or tuple(frame.columns[:1])
@@ -289,25 +243,62 @@ class Front:
     def choose(self, rule: Rule, limits: Constraint | Iterable[Constraint] = ()) -> Assignment:
         """The row with the least score among rows that meet every constraint.
 
+        Where some rows were ``measured``, one that was not is taken only if it is better than the
+        best of them in a share `SURE` of draws, or if none of them meets the limits; otherwise it
+        is named as ``because.try_next``.
+
         Raises `Infeasible` with the row that misses least where none fits.
         """
         limits = tuple(limits) if isinstance(limits, Iterable) else (limits,)
         if isinstance(rule, Constraint) and rule not in limits:
             limits = (*limits, rule)  # a deadline used as a rule limits too
+        order = self._ranked(rule, limits)
+        first, ran = int(order[0]), self.measured
+        if ran[first] or not ran[order].any():
+            return self._assigned(rule, limits, order)
+        best = int(order[ran[order]][0])
+        if self._surely(first, rule, limits):
+            return self._assigned(rule, limits, order)
+        order = np.concatenate([[best], order[order != best]])
+        made = self._assigned(rule, limits, order)
+        return replace(made, because=replace(made.because, try_next=self.setting(first)))
+
+    @property
+    def measured(self) -> Mask:
+        """Which rows are measurements, as far as ``repeats`` tells, (n,)."""
+        return np.zeros(len(self), dtype=bool) if self.repeats is None else self.repeats > 0
+
+    def _ranked(self, rule: Rule, limits: Sequence[Constraint]) -> NDArray[np.int64]:
+        """Rows that meet the limits, best first."""
         score = np.asarray(rule.score(self), dtype=float)
         excess = [np.asarray(c.excess(self), dtype=float) for c in limits]
         worst = np.max(excess, axis=0) if excess else np.full(len(self), -np.inf)
         usable = np.isfinite(self.values).all(axis=1) & ~np.isnan(worst)
         allowed = usable & (worst <= 0) & np.isfinite(score)
         if not allowed.any():
-            raise _infeasible(self, limits, np.where(usable, np.maximum(worst, 0.0), np.inf))
-        order = np.flatnonzero(allowed)[np.argsort(score[allowed], kind="stable")]
-        return Assignment(
-            _job_id(self),
-            self.setting(int(order[0])),
-            _because(self, rule, limits, order),
-            int(order[0]),
-        )
+            raise infeasible(self, limits, np.where(usable, np.maximum(worst, 0.0), np.inf))
+        return np.flatnonzero(allowed)[np.argsort(score[allowed], kind="stable")]
+
+    def _assigned(
+        self, rule: Rule, limits: Sequence[Constraint], order: NDArray[np.int64]
+    ) -> Assignment:
+        first = int(order[0])
+        because = because_of(self, rule, limits, order)
+        return Assignment(_job_id(self), self.setting(first), because, first)
+
+    def _surely(self, row: int, rule: Rule, limits: Sequence[Constraint]) -> bool:
+        """Whether the rule takes ``row`` before all measured rows in a share `SURE` of draws."""
+        measured_rows = np.flatnonzero(self.measured)
+        depth = max(len(self.draws(o.name)) for o in self.objectives)
+        wins = 0
+        for d in range(depth):
+            draw = {q: v[[d % len(v)]] for q, v in self.outcome.draws.items()}
+            try:
+                order = replace(self, outcome=Outcome(draw))._ranked(rule, limits)
+            except Infeasible:
+                continue
+            wins += order[np.isin(order, [*measured_rows, row])][:1].tolist() == [row]
+        return wins >= SURE * depth
 
 
 def _signed(objective: Objective) -> float:
@@ -318,7 +309,27 @@ def _job_id(front: Front) -> int | str | None:
     return front.alternatives.frame["job_id"][0] if "job_id" in front.alternatives.columns else None
 
 
-def _infeasible(front: Front, limits: Sequence[Constraint], miss: Array) -> Infeasible:
+def rule_words(rule: Rule, objectives: Sequence[Objective]) -> str:
+    """What a rule takes of these objectives: its ``words`` of them where it has any, else its text.
+
+    Parameters
+    ----------
+    rule : Rule
+        A front of one objective has no knee, for example.
+    objectives : sequence of Objective
+        Of the front.
+
+    Returns
+    -------
+    str
+        For reports.
+    """
+    words = getattr(rule, "words", None)
+    return str(rule) if words is None else str(words(objectives))
+
+
+def infeasible(front: Front, limits: Sequence[Constraint], miss: Array) -> Infeasible:
+    """That no row meets the limits, with the one that misses least; ``miss`` (n,) is a share."""
     asked = " and ".join(str(c) for c in limits) or "finite objectives"
     if not np.isfinite(miss).any():
         return Infeasible(
@@ -331,9 +342,10 @@ def _infeasible(front: Front, limits: Sequence[Constraint], miss: Array) -> Infe
     )
 
 
-def _because(
+def because_of(
     front: Front, rule: Rule, limits: Sequence[Constraint], order: NDArray[np.int64]
 ) -> Because:
+    """The rule, the numbers and the runner-up of the first row in ``order``."""
     best = int(order[0])
     means = {o.name: front.mean(o.name) for o in front.objectives}
     spans = {o.name: front.interval(o.name) for o in front.objectives}
@@ -344,7 +356,7 @@ def _because(
     second = int(order[1]) if len(order) > 1 else None
     compared = {} if second is None else {k: float(v[best] / v[second]) for k, v in means.items()}
     return Because(
-        rule=str(rule),
+        rule=rule_words(rule, front.objectives),
         numbers=numbers,
         limits=tuple(str(c) for c in limits),
         runner_up=None if second is None else front.setting(second),

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rheostat.core.bounded_read import check_rows, checked_size
 from rheostat.core.files import replacing
 from rheostat.errors import DataError, LeakError
 
@@ -258,11 +259,12 @@ class JobTable:
     @classmethod
     def read_parquet(cls, path: str | Path) -> JobTable:
         """A table written by `write_parquet`."""
-        meta = pl.read_parquet_metadata(path).get("rheostat")
+        meta = pl.read_parquet_metadata(checked_size(path)).get("rheostat")
         if meta is None:
             raise DataError(
                 str(path), ["not written by rheostat; read other formats with rheostat.read"]
             )
+        check_rows(path, pl.scan_parquet(path).select(pl.len()).collect().item())
         facts = json.loads(meta)
         schema = Schema(Column(n, u, Moment[k], m) for n, u, k, m in facts["columns"])
         notes = tuple(Note(m, tuple(r), c, d) for m, r, c, d in facts["notes"])

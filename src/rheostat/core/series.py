@@ -10,6 +10,9 @@ import numpy as np
 
 from rheostat.errors import DataError
 
+MOST_CHANGES = 1_000_000
+"""Moments at which a value begins, of all that is simulated or planned."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -94,6 +97,13 @@ class Series:
         """Moments in (begin, end] at which a new value begins."""
         one = np.asarray(self.from_s)
         if self.repeat_s:
+            changes = (end - begin) / self.repeat_s * len(one)
+            if changes > MOST_CHANGES:
+                problem = (
+                    f"repeat_s: {self.repeat_s:g} s gives {changes:.2g} changes of a value in "
+                )
+                limit = f"{end - begin:g} s; expected at most {MOST_CHANGES:,}"
+                raise DataError("series", [problem + limit])
             rounds = np.arange(begin // self.repeat_s, end // self.repeat_s + 1) * self.repeat_s
             one = (rounds[:, None] + one).ravel()
         return one[(one > begin) & (one <= end)]

@@ -25,6 +25,26 @@ from rheostat.core.vocabulary import column
 from rheostat.errors import DataError
 
 Setting = Mapping[str, Any]
+MOST_SETTINGS = 100_000
+"""Values of a knob, and settings of a finite space: each is a row that is forecast or weighed."""
+
+
+class TooManySettings(DataError):
+    """More settings than are forecast or weighed at once."""
+
+
+def few_enough(what: str, count: float) -> None:
+    """More settings than `MOST_SETTINGS` are refused before any is made.
+
+    >>> few_enough("nodes", 1e12)
+    Traceback (most recent call last):
+    ...
+    rheostat.core.space.TooManySettings: nodes: expected 100,000 values or settings at most, \
+got 1e+12; take larger steps, powers of two or fewer knobs
+    """
+    if count > MOST_SETTINGS:
+        raise TooManySettings(what, [f"expected {MOST_SETTINGS:,} values or settings at most, "
+            f"got {count:.7g}; take larger steps, powers of two or fewer knobs"])  # fmt: skip
 
 
 @dataclass(frozen=True, init=False)
@@ -48,7 +68,8 @@ class Knob:
     Raises
     ------
     DataError
-        Neither values nor a range, or a value that is no number and no name.
+        Neither values nor a range, a value that is no number and no name, or more values than
+        `MOST_SETTINGS`.
 
     Examples
     --------
@@ -78,6 +99,7 @@ class Knob:
         log: bool | None = None,
     ) -> None:
         listed = tuple(values) if values is not None else ()
+        few_enough(f"Knob {name}", len(listed))
         numeric = all(
             isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in listed
         )
@@ -200,12 +222,20 @@ class Space:
         """Whether every knob is a list of values."""
         return all(k.finite for k in self.knobs)
 
+    @property
+    def count(self) -> int:
+        """Settings of a finite space before constraints."""
+        return math.prod(len(k.values) for k in self.knobs)
+
     def allows(self, setting: Setting) -> bool:
         """Whether all constraints hold."""
         return all(c(setting) for c in self.constraints)
 
     def settings(self) -> list[dict[str, Any]]:
-        """Every allowed setting of a finite space, the last knob turning fastest."""
+        """Every allowed setting of a finite space, the last knob turning fastest.
+
+        Before constraints `MOST_SETTINGS` at most.
+        """
         if not self.finite:
             raise DataError(
                 "Space",
@@ -215,6 +245,7 @@ class Space:
                     if not k.finite
                 ],
             )
+        few_enough(f"Space of {', '.join(self.names)}", self.count)
         every = itertools.product(*(k.values for k in self.knobs))
         return [s for v in every if self.allows(s := dict(zip(self.names, v, strict=True)))]
 
@@ -245,13 +276,22 @@ class Space:
         Columns known only after submission are dropped: they belong to the setting that ran.
         """
         rows = self.settings() if settings is None else list(settings)
-        frame = pl.DataFrame({n: [r[n] for r in rows] for n in self.names})
+        frame = pl.DataFrame(
+            {k.name: _of_one_type(k, [r[k.name] for r in rows]) for k in self.knobs}
+        )
         base = JobTable(pl.DataFrame(), Schema()) if job is None else _one_row(job)
         keep = [c for c in base.columns if c not in self.names]
         turned = frame if not keep else base.frame.select(keep).join(frame, how="cross")
         described = {c: base.schema[c] for c in base.columns}
         schema = Schema(tuple(described.get(c) or column(c) for c in turned.columns))
         return JobTable(turned, schema)
+
+
+def _of_one_type(knob: Knob, values: Sequence[Any]) -> Sequence[Any]:
+    """Values as the knob lists them: a table may hold 4.0 where the knob says 4."""
+    listed = {v: v for v in knob.values}
+    own = [listed.get(v, v) for v in values]
+    return [float(v) for v in own] if any(isinstance(v, float) for v in own) else own
 
 
 def _one_row(job: JobTable) -> JobTable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import UTC, datetime
 
 from rheostat.errors import DataError
 
@@ -114,3 +115,15 @@ def format_duration(seconds: float) -> str:
     if d:
         return f"{d}d {h}h {m}m"
     return f"{h}h {m}m {s}s" if h else f"{m}m {s}s"
+
+
+def format_moment(seconds: float, pattern: str = "%Y-%m-%d") -> str:
+    """A date in UTC of seconds since 1970; the number itself where no calendar has such a year.
+
+    >>> format_moment(86400), format_moment(0, "%Y-%m-%d %H:%M UTC"), format_moment(5e14)
+    ('1970-01-02', '1970-01-01 00:00 UTC', '5e+14 s')
+    """
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime(pattern)
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:.6g} s"

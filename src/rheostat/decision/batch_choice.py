@@ -8,14 +8,14 @@ J  jobs      S  settings per job      d  draws      pick : (J,) place of the cho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.decision import Assignment, Because
-from rheostat.core.front import Constraint, Rule
+from rheostat.core.front import Constraint, Rule, rule_words
 from rheostat.core.outcome import GRADES, Array
 from rheostat.decision.admissible import evidence
 from rheostat.decision.batch_fronts import BatchFronts
@@ -32,7 +32,9 @@ class BatchChoice:
     requested one, ``change[q]`` the relative change (mean, low, high), ``sums[q]`` the draws of the
     totals (after, before), each (d, clusters), over jobs that have both.  Power is mean energy over
     mean runtime, so that the three agree.  ``grade`` is what the change rests on, a place in
-    `GRADES`, -1 ungraded.
+    `GRADES`, -1 ungraded.  ``over`` has the draws of how many advised jobs run longer than a
+    relative limit of runtime allows, and of how many are advised, each (d, clusters); None where
+    there is no such limit.
     """
 
     pick: NDArray[np.int64]
@@ -46,6 +48,7 @@ class BatchChoice:
     change: Mapping[str, Triple]
     sums: Mapping[str, tuple[Array, Array]]
     grade: NDArray[np.int64]
+    over: tuple[Array, Array] | None
 
     @property
     def quantities(self) -> tuple[str, ...]:
@@ -68,6 +71,7 @@ class BatchChoice:
             {q: _joined([p.change[q] for p in parts]) for q in first.change},
             {q: _added([p.sums[q] for p in parts]) for q in first.sums},
             np.concatenate([p.grade for p in parts]),
+            None if first.over is None else _added([p.over for p in parts if p.over is not None]),
         )
 
 
@@ -115,7 +119,8 @@ def choose(
         ["kept", "advised", "infeasible"],
         "abstained",
     )
-    return _described(many, pick, second, status, level, cluster)
+    described = _described(many, pick, second, status, level, cluster)
+    return replace(described, over=_over(many, pick, status == "advised", limits, cluster))
 
 
 def _described(
@@ -149,8 +154,39 @@ def _described(
     weaker = evidence(many)
     grade = np.full(len(many), -1) if weaker is None else weaker[np.arange(len(many)), pick]
     return BatchChoice(
-        pick, second, status, settings, held, compared, advised, requested, change, sums, grade
+        pick,
+        second,
+        status,
+        settings,
+        held,
+        compared,
+        advised,
+        requested,
+        change,
+        sums,
+        grade,
+        None,
     )
+
+
+def _over(
+    many: BatchFronts,
+    pick: NDArray[np.int64],
+    advised: NDArray[np.bool_],
+    limits: Sequence[Any],
+    cluster: NDArray[np.int64],
+) -> tuple[Array, Array] | None:
+    """Advised jobs that run longer than a relative limit allows, and all advised, by cluster."""
+    slower = [c for c in limits if hasattr(c, "factor") and c.quantity == "runtime_s"]
+    if not slower:
+        return None
+    runtime = many.draws("runtime_s")
+    after = _at(runtime, pick)
+    missed = np.zeros(after.shape)
+    for limit in slower:
+        missed[after > limit.factor * _at(runtime, many.base(limit.against))] = 1.0
+    counted = np.ones(after.shape)
+    return _by_cluster(missed, advised, cluster), _by_cluster(counted, advised, cluster)
 
 
 def _by_cluster(draws: Array, here: NDArray[np.bool_], cluster: NDArray[np.int64]) -> Array:
@@ -221,7 +257,7 @@ def assignments(
     runner = frame.select(names)[start + np.maximum(chosen.second, 0)].rows(named=True)
     means = {q: many.flat.mean(q) for q in wanted}
     ratio = {q: m[start + chosen.pick] / m[start + chosen.second] for q, m in means.items()}
-    said, limit_texts = str(rule), tuple(str(c) for c in limits)
+    said, limit_texts = rule_words(rule, many.flat.objectives), tuple(str(c) for c in limits)
     made = []
     for j in np.flatnonzero(np.isin(chosen.status, ("advised", "kept"))).tolist():
         alone = chosen.second[j] < 0

@@ -23,8 +23,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.front import Constraint, Front, Objective, Rule
-from rheostat.core.jobs import Column, JobTable, Moment
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome, Predictor
+from rheostat.core.requested_settings import as_requested
 from rheostat.core.space import Space
 from rheostat.errors import DataError, Infeasible
 
@@ -80,19 +81,20 @@ class BatchFronts:
     def excess(self, constraint: Constraint | Any) -> Array:
         """(J, S): by how much each setting misses the limit, at most 0 where it is held.
 
-        A limit relative to another setting offers ``excess_many(runtime_s, base)``.
+        A limit relative to another setting offers ``excess_many(draws, base)`` of its ``quantity``.
         """
         if getattr(constraint, "rowwise", False):
             return self._folded(constraint.excess(self.flat))
         if hasattr(constraint, "excess_many"):
-            base = self.base(getattr(constraint, "against", None))
-            return np.asarray(constraint.excess_many(self.draws("runtime_s"), base), dtype=float)
+            quantity = getattr(constraint, "quantity", "runtime_s")
+            base = self.base(getattr(constraint, "against", None), quantity)
+            return np.asarray(constraint.excess_many(self.draws(quantity), base), dtype=float)
         return np.stack([np.asarray(constraint.excess(self.front(j))) for j in range(len(self))])
 
-    def base(self, against: Mapping[str, Any] | str | None) -> Ints:
+    def base(self, against: Mapping[str, Any] | str | None, quantity: str = "runtime_s") -> Ints:
         """(J,): what a slowdown refers to: a named setting, the requested one, or the fastest."""
         if against is None:
-            mean = self._folded(self.flat.mean("runtime_s"))
+            mean = self._folded(self.flat.mean(quantity))
             return np.asarray(np.argmin(np.where(np.isfinite(mean), mean, np.inf), axis=1))
         if isinstance(against, str):
             return self.requested
@@ -122,25 +124,6 @@ def stack(
     twice = np.flatnonzero(requested < len(settings)) * size + len(settings)
     wanted = tuple(Objective.of(o) for o in objectives)
     return BatchFronts(Front(alternatives, _emptied(outcome, twice), wanted), requested, size)
-
-
-def as_requested(jobs: JobTable, names: Sequence[str]) -> JobTable:
-    """Jobs at the settings they asked for, which ``KNOB_requested`` keeps whatever is turned.
-
-    A job of a trial ran at another setting than it asked for; advice is about what it asked for.
-
-    >>> from rheostat import table
-    >>> ran = table({"nodes": [4, 8], "nodes_requested": [16, None]})
-    >>> as_requested(ran, ["nodes"]).frame.rows()
-    [(16, 16), (8, 8)]
-    """
-    for name in names:
-        kept = f"{name}_requested"
-        known = [kept] if kept in jobs.columns else []
-        value = jobs.frame.select(pl.coalesce(*known, name).alias(name))[name]
-        column = Column(kept, jobs.schema[name].unit, Moment.SUBMIT, f"{name} as submitted")
-        jobs = jobs.with_columns([column], **{name: value, kept: value})
-    return jobs
 
 
 def _interleaved(

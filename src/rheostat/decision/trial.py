@@ -106,7 +106,8 @@ def plan_trial(
     whole = jobs.frame[knob].dtype.is_integer()
     turned = _drawn(asked, second, factors, (low, high), whole=whole)
     part = (first < chance) & (turned != asked)
-    value = pl.Series(np.where(part, turned, asked)).cast(jobs.frame[knob].dtype)
+    planned = pl.Series(np.where(part, turned, asked), nan_to_null=True)
+    value = planned.cast(jobs.frame[knob].dtype)
     return Trial(_table(jobs, knob, value, chance, part), knob, share, tuple(factors))
 
 

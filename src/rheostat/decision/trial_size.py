@@ -20,12 +20,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
-from rheostat.core.outcome import Array
+from rheostat.core.outcome import Array, Predictor
+from rheostat.core.requested_settings import as_requested, requested
 from rheostat.decision.placebo import clustered, left, numbered
 from rheostat.decision.trial import Trial, plan_trial
 from rheostat.errors import DataError
 
 Codes = NDArray[np.int64]
+Exponent = tuple[float, float, float]
 ACCURACY = 0.05
 """An exponent this well known tells the runtime at a quarter of the nodes to 7 %."""
 SPREAD = 0.5
@@ -147,14 +149,24 @@ class TrialResult:
 
     ``by_trial`` and ``by_log`` are exponents (value, low, high) of runtime in the setting that ran,
     averaged over the jobs that chance turned, and in the setting that was asked for, with 90 %
-    intervals; their difference is what requests betray of the problem.
+    intervals; their difference is what requests betray of the problem.  ``by_forecast`` is the
+    exponent of the forecasts that advice is made of, averaged over the same jobs.
     """
 
     knob: str
     turned: int
     applications: int
-    by_trial: tuple[float, float, float]
-    by_log: tuple[float, float, float]
+    by_trial: Exponent
+    by_log: Exponent
+    by_forecast: Exponent | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether what chance showed and what is forecast have any exponent in common."""
+        if self.by_forecast is None:
+            return True
+        (_, low, high), (_, least, most) = self.by_trial, self.by_forecast
+        return low <= most and least <= high
 
 
 def with_trial(log: JobTable, plan: JobTable, knob: str) -> JobTable:
@@ -207,7 +219,7 @@ def with_trial(log: JobTable, plan: JobTable, knob: str) -> JobTable:
     return made.noted(Note(message, tuple(rows[:20].tolist()), int(rows.size)))
 
 
-def trial_result(log: JobTable, knob: str) -> TrialResult | None:
+def trial_result(log: JobTable, knob: str, model: Predictor | None = None) -> TrialResult | None:
     """What the jobs of a trial tell, within users' applications.
 
     Parameters
@@ -216,6 +228,8 @@ def trial_result(log: JobTable, knob: str) -> TrialResult | None:
         With ``knob``, KNOB_requested, runtime_s and app or user, see `with_trial`.
     knob : str
         The setting that was turned.
+    model : Predictor, optional
+        Fitted; gives the exponent that advice from it rests on.
 
     Returns
     -------
@@ -238,7 +252,27 @@ def trial_result(log: JobTable, knob: str) -> TrialResult | None:
     asked_for = np.column_stack([request, request**2])
     by_trial = _exponent(turned, y, asked_for, app, cell, jobs)
     by_log = _exponent(request, y, turned[:, None], one, cell, app)
-    return TrialResult(knob, int((turned != 0).sum()), groups, by_trial, by_log)
+    forecast = None if model is None else _forecast_exponent(log, knob, model)
+    return TrialResult(knob, int((turned != 0).sum()), groups, by_trial, by_log, forecast)
+
+
+def _forecast_exponent(log: JobTable, knob: str, model: Predictor) -> Exponent | None:
+    """The exponent that ``model`` forecasts for the jobs that chance turned, weighed as above."""
+    good = log.rows(
+        pl.all_horizontal(pl.col(knob, requested(knob), "runtime_s") > 0)
+        & (pl.col(knob) != pl.col(requested(knob)))
+    ).known_at(Moment.SUBMIT)
+    asked = as_requested(good, [knob])
+    ran = asked.with_columns((), **{knob: good.frame[knob]})
+    after, before = (np.log(model.predict(jobs)["runtime_s"]) for jobs in (ran, asked))
+    turned = np.log(good.numpy(knob) / asked.numpy(knob))
+    known = np.isfinite(after + before).all(axis=0)
+    if not known.any():
+        return None
+    turned, change = turned[known], (after - before)[:, known]
+    each = change @ turned / float(turned @ turned)
+    low, high = np.quantile(each, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(each.mean()), float(low), float(high)
 
 
 def _exponent(

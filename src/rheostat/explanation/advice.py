@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
 
 from rheostat.core.report import Chart, Grid, Report, Section
+from rheostat.core.units import format_moment
 from rheostat.decision.accuracy import Accuracy, accuracy_facts
 from rheostat.decision.backtest import Backtest, changes_by
 from rheostat.decision.decide import Advice, Change
@@ -59,7 +59,7 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
     if advice.totals and counts["advised"]:
         totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
         said.append(f"Predicted in all: {'; '.join(_total(q, t) for q, t in totals.items())}.")
-        said += _sensitivity(advice)
+        said += _over_limit(advice) + _sensitivity(advice)
     grades = {g: n for g, n in advice.evidence().items() if n}
     if grades:
         said.append(f"Evidence: {', '.join(f'{n:,} {g}' for g, n in grades.items())}.")
@@ -71,11 +71,27 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
     if advice.impossible:
         said.append(f"{advice.impossible:,} forecasts contradict physics and are left out.")
     said += [
+        f"{n:,} forecasts are left out: {r.removesuffix(': no prediction')}."
+        for r, n in advice.doubted.items()
+    ]
+    said += [
         f"{n.count} job{'s' if n.count > 1 else ''}: {n.message}."
         for n in advice.table.notes
         if n.count
     ]
     return said
+
+
+def _over_limit(advice: Advice) -> list[str]:
+    """How many advised jobs may take longer than their limit allows."""
+    if advice.over_limit is None:
+        return []
+    mean, low, high = (share(v, 1) for v in advice.over_limit)
+    slower = (pl.col("status") == "advised") & (pl.col("runtime_s_change") > 0)
+    return [
+        f"Over the limit of slowdown: {mean} [{low}, {high}] of the advised jobs, mostly among "
+        f"the {len(advice.table.frame.filter(slower)):,} forecast to take longer than as asked."
+    ]
 
 
 def _sensitivity(advice: Advice) -> list[str]:
@@ -145,6 +161,10 @@ def advice_facts(advice: Advice) -> dict[str, Any]:
         "evidence": advice.evidence(),
         "hints": advice.hints(),
         "impossible": advice.impossible,
+        "doubted": dict(advice.doubted),
+        "over_limit": None
+        if advice.over_limit is None
+        else dict(zip(("mean", "low", "high"), advice.over_limit, strict=True)),
         "advised_settings_ran": False,
         "statistic": "means over draws; power_w is mean energy over mean runtime",
         "totals": {q: change_facts(t) for q, t in advice.totals.items()},
@@ -196,7 +216,7 @@ def with_accuracy(report: Report, accuracy: Mapping[str, Accuracy], share_held: 
 
 def explain_backtest(result: Backtest) -> Explained:
     """What was learnt, how right it was where that can be checked, and what would have changed."""
-    when = datetime.fromtimestamp(result.edge_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    when = format_moment(result.edge_s, "%Y-%m-%d %H:%M UTC")
     learnt = f"{result.learnt:,} jobs that ended before {when}"
     left = f" ({result.unfinished} still running then are left out)" if result.unfinished else ""
     sections = [

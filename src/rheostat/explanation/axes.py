@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from rheostat.explanation.drawing import Axis
 from rheostat.explanation.number_words import MINUS, plain_name, unit_of
@@ -37,7 +38,8 @@ def axis_of(
     values : iterable
         In base units; what is no finite number is left out.
     unit : str, optional
-        The base unit, where the name does not carry it; "share" is drawn as percent.
+        The base unit, where the name does not carry it; "share" is drawn as percent, "date" as
+        the date of seconds since 1970, where the calendar has such a year.
     log : bool
         Logarithmic, where all values are above 0.
     zero : bool
@@ -52,7 +54,13 @@ def axis_of(
     'runtime (h)'
     >>> axis_of("change", [-0.07, 0.05], "share").words
     ('−6', '−4', '−2', '0', '2', '4')
+    >>> axis_of("submit_s", [0.0, 1e15], "date").title  # 31 million years
+    'submit (d)'
     """
+    if unit == "date":
+        if _in_the_calendar(values):
+            return date_axis(name, values)
+        unit = "s"
     seen = [float(v) for v in values if isinstance(v, (int, float)) and math.isfinite(v)]
     base = unit_of(name) if unit is None else unit
     log = log and bool(seen) and min(seen) > 0
@@ -66,6 +74,67 @@ def axis_of(
     title = f"{plain_name(name)} ({label})" if label else plain_name(name)
     words = _thinned(ticks) if log else tuple(map(number, ticks))
     return Axis(title, low, high, tuple(t * size for t in ticks), words, log)
+
+
+def _in_the_calendar(values: Iterable[object]) -> bool:
+    """Whether all moments are of the years 1 to 9999, which alone have dates."""
+    seen = [v for v in values if isinstance(v, (int, float)) and math.isfinite(v)]
+    return all(FIRST_S <= v < LAST_S for v in seen)
+
+
+FIRST_S = datetime.min.replace(tzinfo=UTC).timestamp()
+LAST_S = datetime.max.replace(tzinfo=UTC).timestamp()
+
+
+def date_axis(title: str, values: Iterable[object]) -> Axis:
+    """The axis of moments of the calendar, seconds since 1970: ticks at midnights, UTC.
+
+    >>> axis = date_axis("date", [1_767_225_600.0, 1_769_904_000.0])
+    >>> axis.words[:2], axis.title
+    (('2026-01-01', '01-08'), 'date (UTC)')
+    >>> date_axis("date", [1_767_225_600.0, 1_767_240_000.0]).words[:2]
+    ('2026-01-01 00:00', '00:30')
+    """
+    seen = [float(v) for v in values if isinstance(v, (int, float)) and math.isfinite(v)]
+    low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
+    high = max(high, low + 60.0)
+    months = high - low > MONTHS_S
+    if months:
+        ticks = _months(low, high)
+    else:
+        step = next(s for s in STEPS_S if (high - low) / s <= MOST)
+        first = math.ceil(low / step) * step
+        ticks = [first + i * step for i in range(int((high - first) // step) + 1)]
+    words = _dates(ticks, clock=not months and ticks[1:] and ticks[1] - ticks[0] < DAY_S)
+    return Axis(f"{title} (UTC)", low, high, tuple(ticks), words)
+
+
+DAY_S = 86_400.0
+MONTHS_S = 60 * DAY_S
+STEPS_S = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 10_800.0, 21_600.0, 43_200.0,
+           DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S)  # fmt: skip
+
+
+def _months(low: float, high: float) -> list[float]:
+    """Firsts of months, or of every third, sixth or twelfth, ..."""
+    begin, end = (datetime.fromtimestamp(s, UTC) for s in (low, high))
+    months = range(12 * begin.year + begin.month, 12 * end.year + end.month)
+    every = next(n for n in (1, 2, 3, 6, 12, 24, 60, 120, 1200, 24_000) if len(months) / n <= MOST)
+    at = [m for m in months if m % every == 0]
+    return [datetime(m // 12, m % 12 + 1, 1, tzinfo=UTC).timestamp() for m in at]
+
+
+def _dates(ticks: Sequence[float], *, clock: object) -> tuple[str, ...]:
+    """Words of ticks; what the tick before said already, the year or the day, is left out."""
+    words, before = [], ""
+    for tick in ticks:
+        when = datetime.fromtimestamp(tick, UTC)
+        day = f"{when:%Y-%m-%d}"
+        short = day if day[:4] != before[:4] else day[5:]
+        hour = f"{when:%H:%M}" if day == before else f"{short} {when:%H:%M}"
+        words.append(hour if clock else short)
+        before = day
+    return tuple(words)
 
 
 def names_axis(title: str, names: Sequence[str], *, downward: bool = False) -> Axis:

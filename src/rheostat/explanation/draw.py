@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -74,7 +75,8 @@ def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Element]
     named = [i for i in known if len(known) <= FEW or s["kinds"][i] in WEIGHTS]
     wanted = [Label(known.index(i), text[i], WEIGHTS.get(s["kinds"][i], 0.0)) for i in named]
     spots = [_pick(s[k], known) for k in "xy"]
-    wide, narrow = (dict(zip(known, placed(spots[0], spots[1], wanted, axes, a), strict=True))
+    spots = [(*own, *other) for own, other in zip(spots, _truths(chart), strict=True)]
+    wide, narrow = (dict(zip(known, placed(spots[0], spots[1], wanted, axes, a), strict=False))
                     for a in (WIDE, NARROW))  # fmt: skip
     for kind, name, colour, symbol, filled in KINDS:
         rows = [i for i in known if s["kinds"][i] == kind]
@@ -90,6 +92,13 @@ def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Element]
                 )
             )  # fmt: skip
     return elements
+
+
+def _truths(chart: Chart) -> tuple[list[float], list[float]]:
+    """Where crosses lie, which labels may not cover."""
+    pairs = [p for s in chart.series if "kinds" not in s for p in zip(s["x"], s["y"], strict=True)]
+    known = [p for p in pairs if all(isinstance(v, (int, float)) and math.isfinite(v) for v in p)]
+    return [p[0] for p in known], [p[1] for p in known]
 
 
 def _truth(chart: Chart, s: Series) -> Points:

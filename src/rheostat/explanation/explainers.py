@@ -24,11 +24,10 @@ def only(things: Things) -> Any:
 @explains("core.front.Front", "a front, as front and search return it")
 def front(things: Things, about: Context) -> Report:
     """The table of settings and the picture."""
-    from rheostat.explanation import choice
+    from rheostat.explanation.front import asked, explain_front
 
     shown = only(things)
-    asked = choice.asked(shown, about.job, about.requested)
-    return Report("", *choice.explain_front(shown, None, asked))
+    return Report("", *explain_front(shown, None, asked(shown, about.job, about.requested)))
 
 
 @explains("core.decision.Assignment", "a choice (Front.choose)")

@@ -15,7 +15,8 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,7 @@ ACROSS = {"left": (-1, "right"), "right": (1, "left")}
 UP = {"top": (1, "bottom"), "bottom": (-1, "top")}
 STYLE = {
     "svg.fonttype": "none",
+    "text.parse_math": False,
     "svg.hashsalt": "rheostat",
     "pdf.fonttype": 42,
     "font.family": "sans-serif",
@@ -152,7 +154,7 @@ def figure_bytes(drawing: Drawing, ending: str) -> bytes:
     """
     matplotlib = require("matplotlib", extra="figures")
     out = io.BytesIO()
-    with matplotlib.rc_context(STYLE):
+    with own_style(matplotlib):
         figure(drawing).savefig(out, format=ending, dpi=300, metadata=UNDATED[ending])
     return _rounded(out.getvalue()) if ending == "svg" else out.getvalue()
 
@@ -166,6 +168,15 @@ def _rounded(svg: bytes) -> bytes:
     return re.sub(rb"<[^>]*>", lambda tag: re.sub(rb"(\d\.\d\d)\d+", rb"\1", tag[0]), svg)
 
 
+@contextmanager
+def own_style(matplotlib: Any) -> Iterator[None]:
+    """`STYLE` on matplotlib's own settings: a ``matplotlibrc`` of the folder says nothing."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(STYLE)
+        yield
+
+
 def figure(drawing: Drawing) -> Figure:
     """The drawing as a matplotlib figure, for whoever wants to change it.
 
@@ -177,12 +188,12 @@ def figure(drawing: Drawing) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        7.2 inches wide.  Save it under ``matplotlib.rc_context(STYLE)``.
+        7.2 inches wide.  Save it under `own_style`.
     """
     matplotlib = require("matplotlib", extra="figures")
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
+    with own_style(matplotlib):
         wide = max(PAGE, drawing.least_width)
         size = (wide * PT / 72, drawing.height * PT / 72)
         made = Figure(figsize=size, layout="constrained")

@@ -61,7 +61,9 @@ def shares(value: tuple[float, float, float]) -> str:
 
 
 def tsv(grid: Grid) -> str:
-    r"""Tab-separated values for pipes: base units, full precision, an interval as three columns.
+    r"""Tab-separated values for pipes: base units, an interval as three columns.
+
+    A value with an interval has the digits that its interval tells, others have all of theirs.
 
     >>> g = Grid(("nodes", "runtime_s"), ((4, (10.0, 9.0, 11.0)),))
     >>> tsv(g)
@@ -73,9 +75,42 @@ def tsv(grid: Grid) -> str:
         heads += [head, f"{head}_low", f"{head}_high"] if triple else [head]
     lines = ["\t".join(map(_field, heads))]
     for row in grid.rows:
-        flat = [x for v in row for x in (v if isinstance(v, tuple) else (v,))]
+        flat = [x for v in row for x in (rounded(*v) if isinstance(v, tuple) else (v,))]
         lines.append("\t".join("" if _missing(v) else _field(v) for v in flat))
     return "\n".join(lines) + "\n"
+
+
+def rounded(value: float, low: float, high: float) -> tuple[float, float, float]:
+    """A value and its interval, rounded to three digits of the interval's width.
+
+    >>> rounded(51234.56789, 48111.2345, 55000.9876), rounded(0.0702123, 0.05, 0.09)
+    ((51230.0, 48110.0, 55000.0), (0.0702, 0.05, 0.09))
+    >>> rounded(3.14159, 3.14159, 3.14159)
+    (3.14159, 3.14159, 3.14159)
+    """
+    width = high - low
+    if not (math.isfinite(width) and width > 0):
+        return value, low, high
+    digits = 2 - math.floor(math.log10(width))
+    return round(value, digits), round(low, digits), round(high, digits)
+
+
+def with_told_digits(grid: Grid) -> Grid:
+    """A grid whose columns NAME, NAME_low, NAME_high have the digits that the intervals tell.
+
+    >>> grid = with_told_digits(Grid(("t", "t_low", "t_high"), ((3.14159, 2.0, 4.0),)))
+    >>> grid.rows
+    ((3.14, 2.0, 4.0),)
+    """
+    at = {h: i for i, h in enumerate(grid.heads)}
+    spans = [(at[h], at[f"{h}_low"], at[f"{h}_high"]) for h in grid.heads
+             if f"{h}_low" in at and f"{h}_high" in at]  # fmt: skip
+    rows = [list(row) for row in grid.rows]
+    for row in rows:
+        for places in spans:
+            if all(isinstance(row[k], float) for k in places):
+                row[places[0]], row[places[1]], row[places[2]] = rounded(*(row[k] for k in places))
+    return Grid(grid.heads, tuple(map(tuple, rows)), grid.units, grid.marked)
 
 
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})

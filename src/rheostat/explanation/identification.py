@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import exp
 from typing import TYPE_CHECKING, Any
 
 from rheostat.explanation.number_words import plain_name
+from rheostat.prediction.effects.plausible import SMALL_CHANGE
 
 if TYPE_CHECKING:
     from rheostat.decision.placebo import Placebo
@@ -21,16 +23,26 @@ REMEDIES = (
 
 def identification_words(log: Identification) -> tuple[str, ...]:
     """Sentences for a person who decides whether to believe the advice."""
+    return (*_answer(log), *(f"{d[0].upper()}{d[1:]}." for d in log.doubts))
+
+
+def _answer(log: Identification) -> tuple[str, ...]:
     by = log.by
     if by == "design":
         return ("Yes: a table of measured runs, whose settings were chosen to be compared.",)
+    if log.conflict:
+        return (f"No: a trial contradicts {log.conflict}. What chance showed counts more.",)
     if by == "trial":
         return (
             f"Yes: {log.turned} jobs of {log.turned_apps} applications ran at another setting "
             "than was asked for, drawn by chance.",
         )
     if by == "repeats":
-        return (f"Yes: {log.repeats} problems ran at two or more settings.",)
+        reason = (
+            f"{log.repeats} problems ran at two or more settings, and what their runs at equal "
+            f"settings differ by leaves the exponent of scaling open by {abs(log.misled):.2f}"
+        )
+        return (f"Yes: {reason}.",) if log.answers else (f"No: {reason}: too far.", *REMEDIES)
     if by == "size":
         reason = (
             f"{', '.join(log.sizes)} tells the size of a problem; it explains "
@@ -58,6 +70,35 @@ def placebo_words(tests: Sequence[Placebo]) -> tuple[str, ...]:
         f"cause (exponent {t.exponent:.2f} [{t.low:.2f}, {t.high:.2f}]): users had reasons that "
         "move both."
         for t in failed
+    )
+
+
+SHOWN = 5
+
+
+def doubted_words(knob: str, exponents: Mapping[str, float], applications: int) -> tuple[str, ...]:
+    """What the next setting tells of the run before, by application, and how far advice then goes.
+
+    ``exponents`` are those of applications where it is more than chance.
+
+    >>> doubted_words("nodes", {"cfd": 0.5}, 6)[0].split(": ", 1)[1]
+    'in 1 of 6 applications nodes tell the runtime of the run before, which they cannot cause: cfd \
+(exponent 0.50: no advice beyond a factor of 1.11).'
+    """
+    if not exponents:
+        return (
+            f"Placebo: in none of {applications} applications do {knob} tell the runtime of the "
+            "run before by more than chance.",
+        )
+    said = [
+        f"{app or 'all'} (exponent {e:.2f}: no advice beyond a factor of "
+        f"{exp(SMALL_CHANGE / abs(e)):.2f})"
+        for app, e in sorted(exponents.items(), key=lambda pair: -abs(pair[1]))
+    ]
+    more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
+    return (
+        f"Placebo: in {len(said)} of {applications} applications {knob} tell the runtime of the "
+        f"run before, which they cannot cause: {', '.join(said[:SHOWN])}{more}.",
     )
 
 

@@ -63,6 +63,15 @@ def plain_name(name: str) -> str:
     return stem.replace("_", " ")
 
 
+def cost_name(name: str) -> str:
+    """What is paid in a quantity: ``29 % less time``, not runtime.
+
+    >>> cost_name("runtime_s"), cost_name("energy_j")
+    ('time', 'energy')
+    """
+    return "time" if name == "runtime_s" else plain_name(name)
+
+
 def head_words(head: str, unit: str = "") -> str:
     """The head of a column as drawn; ``unit`` is that of the drawn values, if they carry one.
 

@@ -15,13 +15,17 @@ from rheostat.explanation.number_words import listed, share
 
 HEADS = ("policy", "wait", "p95 wait", "max wait", "slowdown", "p95 slowdown", "used", "starved")
 UNITS = ("", "s", "s", "s", "", "", "share", "rate")
+LOGGED = "as logged"
 MOST = 5
 Facts = Mapping[str, Any]
 
 
 def policy_grid(facts: Facts) -> Grid:
-    """A row per policy: the headline metrics."""
-    return Grid(HEADS, tuple(tuple(_row(n, p)) for n, p in facts["policies"].items()), UNITS)
+    """A row per policy, and one of what the log records: the headline metrics."""
+    logged = facts.get("logged")
+    rows = [*([_row(LOGGED, logged)] if logged else []),
+            *(_row(n, p) for n, p in facts["policies"].items())]  # fmt: skip
+    return Grid(HEADS, tuple(map(tuple, rows)), UNITS)
 
 
 def _row(name: str, p: Facts) -> list[Any]:
@@ -77,7 +81,9 @@ def flat_grid(facts: Facts) -> Grid:
     """All tables side by side, for pipes."""
     main, pairs, power = policy_grid(facts), paired_grid(facts), power_grid(facts)
     if power is not None:
-        rows = tuple((*r, *q[1:]) for r, q in zip(main.rows, power.rows, strict=True))
+        drawn = {q[0]: q[1:] for q in power.rows}
+        none = (None,) * (len(power.heads) - 1)
+        rows = tuple((*r, *drawn.get(r[0], none)) for r in main.rows)
         main = Grid((*main.heads, *power.heads[1:]), rows, (*main.units, *power.units[1:]))
     if pairs is None:
         return main
@@ -104,7 +110,11 @@ def _said(facts: Facts) -> tuple[str, ...]:
     jobs = next(iter(policies.values()))["jobs"]
     procs = facts["machine"]["procs"]
     name = facts["trace"].rpartition("/")[2]
-    return (f"{name}: {jobs:,} jobs on {procs:,} processors.", _clairvoyance(facts))
+    logged = facts.get("logged")
+    part = f" As logged: the {logged['jobs']:,} jobs whose wait is recorded." if (
+        logged and logged["jobs"] < jobs
+    ) else ""  # fmt: skip
+    return (f"{name}: {jobs:,} jobs on {procs:,} processors.{part}", _clairvoyance(facts))
 
 
 def _clairvoyance(facts: Facts) -> str:

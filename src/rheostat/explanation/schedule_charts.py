@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.report import Chart, Section
+from rheostat.core.units import format_moment
 from rheostat.explanation.number_words import duration, listed
 
 USERS = 20
@@ -35,7 +36,7 @@ def _power(shown: Facts, per: tuple[str, ...]) -> Section:
     cap = shown["cap_w"]
     if cap is None:
         return Section("Power", per, None, chart)
-    line = {"x": _short(DAY_S * shown["day"], 5), "y": _short(cap), "name": "cap", "limit": True}
+    line = {"x": _moments(shown)[0], "y": _short(cap), "name": "cap", "limit": True}
     said = [_held(name, s) for name, s in shown["series"].items()]
     drawn = replace(chart, series=(*chart.series, line))
     return Section("Power", (*said, *per), None, drawn)
@@ -50,12 +51,21 @@ def _held(name: str, run: Facts) -> str:
 
 
 def _lines(shown: Facts, key: str, axis: str, unit: str) -> Chart:
-    seconds = _short(DAY_S * shown["day"], 5)
+    seconds, since, of = _moments(shown)
     series = [
         {"x": seconds, "y": _short(_until(shown, name, s[key])), "name": name}
         for name, s in shown["series"].items()
     ]
-    return Chart("time", tuple(series), (SINCE, axis), units=("s", unit))
+    return Chart("time", tuple(series), (since, axis), units=(of, unit))
+
+
+def _moments(shown: Facts) -> tuple[list[Any], str, str]:
+    """Where bins lie on the axis of time, its title and unit: dates where the log has them."""
+    zero = shown["calendar_s"]
+    if zero is None:
+        return _short(DAY_S * shown["day"], 5), SINCE, "s"
+    begin = zero + shown["begin_s"]
+    return np.round(begin + DAY_S * shown["day"]).tolist(), "date", "date"
 
 
 def _until(shown: Facts, name: str, values: np.ndarray) -> np.ndarray:
@@ -67,16 +77,16 @@ def gantt(shown: Facts) -> list[Section]:
     """Who holds the machine over the whole trace; job by job where the queue is deepest."""
     sections = []
     for name, shares in shown["occupancy"].items():
-        seconds = _short(DAY_S * shown["day"], 5)
+        seconds, since, of = _moments(shown)
         rows = {"x": seconds, "y": shares["rows"], "z": _short(shares["share"])}
-        chart = Chart("occupancy", (rows,), (SINCE, ""), units=("s", ""))
+        chart = Chart("occupancy", (rows,), (since, ""), units=(of, ""))
         said = [f"{name}: share of the machine held, over {duration(shown['bin_s'])} each."]
         said += _left_out(shown)
         sections.append(Section(f"Who holds the machine: {name}", tuple(said), None, chart))
     waits = np.concatenate([f["wait_s"] for f in shown["close_up"].values()])
     limits = [float(waits.min()), float(waits.max())] if len(waits) else [0.0, 1.0]
     for name, jobs in shown["close_up"].items():
-        sections.append(_close_up(name, jobs, limits))
+        sections.append(_close_up(name, jobs, limits, _day(shown, jobs["day"])))
     return sections
 
 
@@ -89,7 +99,15 @@ def _left_out(shown: Facts) -> list[str]:
     return [f"Of the {len(policies)} policies the first and the last are drawn: {ends}."]
 
 
-def _close_up(name: str, jobs: Facts, limits: list[float]) -> Section:
+def _day(shown: Facts, day: float) -> str:
+    """When a close-up begins: a date, or days since the log began."""
+    if shown["calendar_s"] is None:
+        return f"day {day:.2f}"
+    begin = shown["calendar_s"] + shown["begin_s"] + DAY_S * day
+    return format_moment(begin, "%Y-%m-%d %H:%M UTC")
+
+
+def _close_up(name: str, jobs: Facts, limits: list[float], day: str) -> Section:
     text = [
         f"<b>job {j}</b><br>waited {duration(w)}"
         for j, w in zip(jobs["job_id"], jobs["wait_s"], strict=True)
@@ -113,7 +131,7 @@ def _close_up(name: str, jobs: Facts, limits: list[float]) -> Section:
     ]
     if jobs["left_out"]:
         said.append(f"{jobs['left_out']:,} smaller jobs in this window are not drawn.")
-    axes = (f"time from day {jobs['day']:.2f}", "processors")
+    axes = (f"time from {day}", "processors")
     chart = Chart("gantt", (bars,), axes, units=("s", ""))
     return Section(f"Gantt chart, close-up: {name}", tuple(said), None, chart)
 

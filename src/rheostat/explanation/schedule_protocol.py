@@ -8,6 +8,7 @@ from typing import Any
 
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.explanation.number_words import listed, share
+from rheostat.explanation.schedule import LOGGED
 
 Facts = Mapping[str, Any]
 FEW = 4
@@ -50,23 +51,30 @@ def _triple(part: Facts | None) -> tuple[float, float, float] | None:
 
 
 def trace_grid(facts: Facts) -> Grid:
-    """A row per trace: what EASY and the best heuristics reach."""
+    """A row per trace: what is logged, if anything is, and what EASY and the best orders reach."""
+    logged = any(t["logged"] for t in facts["traces"].values())
     rows = []
     for name, t in facts["traces"].items():
         whole = t["whole"]
+        was = [t["logged"] and t["logged"]["bounded_slowdown"]["mean"]] if logged else []
         best = [whole["best"], whole["best_slowdown"]]
         held = [whole["best_within_limit"], whole["best_within_limit_slowdown"]]
-        rows.append((name, t["jobs"], t["procs"], whole["base_slowdown"], *best, *held))
-    heads = ("trace", "jobs", "processors", "EASY", "best order", "its slowdown",
+        rows.append((name, t["jobs"], t["procs"], *was, whole["base_slowdown"], *best, *held))
+    known = (LOGGED,) if logged else ()
+    heads = ("trace", "jobs", "processors", *known, "EASY", "best order", "its slowdown",
              "best in limit", "its slowdown")  # fmt: skip
     return Grid(heads, tuple(rows))
 
 
 def sweep_grid(facts: Facts) -> Grid:
-    """A row per trace and policy: the headline metrics, for pipes and pages."""
+    """A row per trace and policy: the headline metrics, for pipes and pages.
+
+    What a log records of its own waits is the first row of its trace.
+    """
     rows = []
     for trace, t in facts["traces"].items():
-        for name, p in t["policies"].items():
+        logged = {LOGGED: t["logged"]} if t["logged"] else {}
+        for name, p in (logged | t["policies"]).items():
             wait, slow = p["wait_s"], p["bounded_slowdown"]
             spreads = [wait["mean"], wait["p95"], wait["max"], slow["mean"], slow["p95"]]
             rows.append((trace, name, *spreads, p["utilisation"]))

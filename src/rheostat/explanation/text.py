@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from rheostat.core.printable import printable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.explanation import scatter
 from rheostat.explanation.grid_cells import cell
@@ -44,25 +45,25 @@ def render(report: Report, width: int = 80) -> str:
 def show(report: Report, console: Console) -> None:
     """Print the report on ``console``."""
     if report.title:
-        console.print(Text(report.title, style="bold"))
+        console.print(Text(printable(report.title), style="bold"))
         console.print()
     for section in report.sections:
         console.print(_section(section, min(console.width, WIDEST)))
         if section.grid or section.chart:
             console.print()
     if report.next_commands:
-        console.print(_labelled("next", Group(*(Text(c) for c in report.next_commands))))
+        console.print(_labelled("next", Group(*(Text(printable(c)) for c in report.next_commands))))
 
 
 def _section(section: Section, width: int) -> RenderableType:
     parts: list[RenderableType] = []
-    said = Text("\n".join([*section.sentences, *section.listing.splitlines()]))
+    said = Text(printable("\n".join([*section.sentences, *section.listing.splitlines()])))
     parts.append(_labelled(section.title, said))
     if section.chart and section.chart.kind in TERMINAL:
         lines = scatter.draw(section.chart, width=min(width, 84) - 2)
         if lines:
             legend = [LEGEND] if section.chart.kind == "front" else []
-            parts += ["", Text("\n".join([*lines, *legend]), no_wrap=True), ""]
+            parts += ["", Text(printable("\n".join([*lines, *legend])), no_wrap=True), ""]
     if section.grid:
         parts.append(grid_table(section.grid))
     return Group(*parts)
@@ -73,7 +74,7 @@ def _labelled(label: str, body: RenderableType) -> Table:
     long = len(label) >= LABEL
     table.add_column(style="bold cyan", width=None if long else LABEL - 1, no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row(label, body)
+    table.add_row(escape(printable(label)), body)
     return table
 
 
@@ -84,10 +85,12 @@ def grid_table(grid: Grid) -> Table:
     for i, head in enumerate(grid.heads):
         numeric = any(not isinstance(r[i], str) and r[i] is not None for r in grid.rows)
         table.add_column(
-            head_words(head, units[i]), justify="right" if numeric else "left", overflow="fold"
+            escape(printable(head_words(head, units[i]))),
+            justify="right" if numeric else "left",
+            overflow="fold",
         )
     for i, row in enumerate(grid.rows):
         here = i == grid.marked
-        cells = [escape(cell(v, u)) for v, u in zip(row, units, strict=True)]
+        cells = [escape(printable(cell(v, u))) for v, u in zip(row, units, strict=True)]
         table.add_row(*cells, style="bold" if here else None)
     return table

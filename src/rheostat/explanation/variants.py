@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.front import non_dominated
+from rheostat.core.dominance import non_dominated
 from rheostat.core.report import Chart, Grid, Report, Section
 
 Row = Mapping[str, Any]
@@ -122,6 +122,7 @@ def search_report(
     verdict: Mapping[str, Any] | None = None,
     name: str = "",
     chains: Mapping[str, Any] | None = None,
+    objective: str = "runtime_s",
 ) -> Report:
     """What was tried, what is right, what it gains, and what the search itself took.
 
@@ -141,6 +142,8 @@ def search_report(
         Of the program.
     chains : mapping, optional
         What a model's chains came to: chains, and lassi or energy_reduction_at_k.
+    objective : str
+        What the best has least of.
 
     Returns
     -------
@@ -149,7 +152,7 @@ def search_report(
     """
     accepted = sum(r["verdict"] == "accepted" for r in rows)
     said = [f"{len(rows)} variants were run, {accepted} are accepted."]
-    said.append(_best_words(best) if best else "None may be used: the original stays.")
+    said.append(_best_words(best) if best else f"{why_none(rows, objective)}.")
     chosen = str(best["variant"]) if best else ""
     front = Section("variants", (FRONT_WORDS,) if accepted else (), variant_grid(rows, chosen),
                     _chart(rows))  # fmt: skip
@@ -167,6 +170,35 @@ def search_report(
     listed = [dict(r) | {"on_front": f} for r, f in zip(rows, on_front(rows), strict=True)]
     facts = {"variants": listed, "best": None if best is None else dict(best), "cost": dict(cost)}
     return Report(f"Variants of {name}" if name else "", sections, facts)
+
+
+def why_none(rows: Sequence[Row], objective: str) -> str:
+    """Why the original stays, with the accepted variant that came nearest.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of a code search; none gains on the original.
+    objective : str
+        runtime_s or energy_j.
+
+    Returns
+    -------
+    str
+        For an error, and for reports.
+    """
+    accepted = [r for r in rows if r["verdict"] == "accepted"]
+    if not accepted:
+        return "no variant is accepted: the original stays"
+    known = [r for r in accepted if math.isfinite(ratio(r, objective))]
+    what = "faster" if objective == "runtime_s" else "thriftier"
+    why = f"no accepted variant is {what} by more than the noise: the original stays"
+    if not known:
+        return f"{why}; none was measured"
+    nearest = min(known, key=lambda r: ratio(r, objective))
+    share, quantity = ratio(nearest, objective), "time" if what == "faster" else "energy"
+    change = f" ({nearest['figures'].get('time_change', '')})" if what == "faster" else ""
+    return f"{why}; nearest is {nearest['variant']}, {share:.3g} of its {quantity}{change}"
 
 
 def _best_words(best: Row) -> str:

@@ -13,12 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from rheostat.core.bounded_read import MOST_B, checked_size, read_all
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 
 LONGEST = 1_000_000
+LONGEST_B = 256 * 2**20
+"""Of a line that is held at all, to be told of."""
+SMALL_B, MOST_TIMES = 256 * 2**20, 100
+"""Unpacked bytes of a gzip file, and how many times its own: logs come to 5 to 30 times."""
 
 
 class Records:
@@ -65,15 +70,34 @@ class Records:
 
 
 def raw_lines(path: Path) -> Iterator[bytes]:
-    """Lines as bytes; a cut gzip file is a `DataError` that says so."""
+    """Lines as bytes; a `DataError` for a cut gzip file, and where no line ends or no file does."""
+    most, total = most_unpacked_b(path), 0
     with _opened(path) as file:
-        yield from file
+        while line := file.readline(LONGEST_B + 1):
+            total += len(line)
+            if len(line) > LONGEST_B:
+                problem = f"a line is longer than {LONGEST_B >> 20} MiB: no text is"
+                raise DataError(str(path), [problem])
+            if total > most:
+                raise DataError(str(path), [f"unpacks to more than {most:,} bytes: no table does"])
+            yield line
 
 
-def whole(path: Path) -> bytes:
-    """All bytes of a file, unpacked where it is gzip."""
+def beginning(path: Path, size_b: int) -> bytes:
+    """The first bytes of a file, unpacked where it is gzip."""
     with _opened(path) as file:
-        return file.read()
+        return file.read(size_b)
+
+
+def whole(path: Path, most_b: int = MOST_B) -> bytes:
+    """All bytes of a file, unpacked where it is gzip, at most so many."""
+    with _opened(checked_size(path, most_b)) as file:
+        return read_all(file, path, min(most_unpacked_b(path), most_b))
+
+
+def most_unpacked_b(path: Path) -> int:
+    """Bytes that a file of a table may come to, which for gzip goes by its size."""
+    return max(SMALL_B, MOST_TIMES * path.stat().st_size)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from rheostat.core.bounded_read import check_rows
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Note
 from rheostat.core.vocabulary import column
@@ -68,9 +69,12 @@ def scan(path: str | Path) -> tuple[pl.LazyFrame, pl.Schema]:
         raise DataError(str(path), [f"the parquet file {hint}"])
     try:
         lazy = pl.scan_parquet(path)
-        return lazy, lazy.collect_schema()
+        types = lazy.collect_schema()
+        rows = lazy.select(pl.len()).collect().item()
     except BROKEN as error:
         raise DataError(str(path), [f"is a damaged parquet file: {error}"]) from error
+    check_rows(path, rows)
+    return lazy, types
 
 
 def read_fields(

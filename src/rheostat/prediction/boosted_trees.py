@@ -7,13 +7,19 @@ library to be read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 
+from rheostat._machine_code import code_folder, kept
 from rheostat._threads import one_thread
-from rheostat.core.outcome import Array
+from rheostat.errors import ModelFileError
+from rheostat.prediction.tree_checks import check_nodes
+
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
 
 TREES, LEAVES, RATE, SMALLEST_LEAF, SHRINKAGE, TRIED = 30, 12, 0.15, 30, 5.0, 0.5
 LEAF = -1.0
@@ -80,13 +86,19 @@ class BoostedTrees:
         made.start_ = float(np.mean([m.start_ for m in models]))
         return made
 
+    def check(self) -> None:
+        """Raise a `ModelFileError` where walking the trees would lead out of them."""
+        check_nodes(self.nodes_, self.roots_)
+
     def predict(self, x: Array) -> Array:
         """Of each row, (n,)."""
+        if x.shape[1] <= self.nodes_[:, 0].max(initial=LEAF):
+            raise ModelFileError("its trees ask about columns that are not there")
         sums: Array = _walked(np.ascontiguousarray(x, dtype=float), self.roots_, self.nodes_)
         return self.start_ + sums
 
 
-@numba.njit(cache=True, error_model="numpy")
+@partial(kept, folder=code_folder("trees", [Path(__file__)]))
 def _walked(x: Any, roots: Any, nodes: Any) -> Any:
     sums = np.zeros(len(x))
     for i in range(len(x)):

@@ -6,17 +6,30 @@ sooner where its errors grow: the requests have changed, and only the newest are
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rheostat.core.outcome import Array
-from rheostat.core.vocabulary import table
-from rheostat.prediction.prompt_length import STACKED, TARGET, PromptLength
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
+    from rheostat.prediction.prompt_length import PromptLength
 
+Answers = list[tuple[str, float]]
 LEAST, KEPT = 40, 4000
+KEPT_CHARACTERS = 20_000_000
+"""Of the prompts that are learned from: of longer ones fewer are kept."""
 RECENT = 100
+SCORED = 10_000
+"""Scores of prompts that are kept until their answers come: about a megabyte."""
+LEAST_SCATTER = 0.5
+"""Of normal scores, whose spread is 1: where almost all answers are as long as the limit lets them
+be, almost no error is expected, and the few that end before are no change of the requests."""
 DRIFTED = 1.5
 """Mean squared errors of the last `RECENT` answers, over those expected, that mean a change."""
 
@@ -50,34 +63,55 @@ class LengthLearner:
         self.model = model
         self.drifts = 0
         self.answers = 0
-        self._texts: deque[tuple[str, float]] = deque(maxlen=kept)
+        self._kept = kept
+        self._texts: deque[tuple[str, float]] = deque()
+        self._characters = 0
+        self._scores: dict[int, float] = {}
         self._squares: deque[float] = deque(maxlen=RECENT)
         self._since, self._fitted = 0, 0
 
     def quantiles(self, prompt: str, levels: Sequence[float]) -> Array:
         """Tokens of the answer at these probabilities, (levels,); 256 before anything is known."""
         if self.model is None:
-            seen = [n for _, n in self._texts]
+            seen = [n for _, n in islice(reversed(self._texts), RECENT)]
             return np.quantile(seen, levels) if seen else np.full(len(levels), 256.0)
-        return self.model.quantiles([prompt], levels)[:, 0]
+        score = self._score(self.model, prompt)
+        while len(self._scores) >= SCORED:
+            del self._scores[next(iter(self._scores))]
+        self._scores[hash(prompt)] = score
+        return self.model.quantiles_at([score], levels)[:, 0]
+
+    def _score(self, model: PromptLength, prompt: str) -> float:
+        """Of a prompt; it is asked for when a request comes and again when it is answered."""
+        known = self._scores.get(hash(prompt))
+        return float(model.score_prompts([prompt])[0]) if known is None else known
 
     def observe(self, prompt: str, output_tokens: float) -> bool:
         """Take in an answer; whether it is the one by which a change of the requests is noticed."""
         self.answers += 1
-        self._texts.append((prompt, output_tokens))
+        self._keep(prompt, output_tokens)
         self._since += 1
         if self.model is None:
             return False
-        score = self.model.score_prompts([prompt])[0]
-        error = self.model.normal_score([output_tokens])[0] - score
-        self._squares.append(float(error / self.model.scatter_) ** 2)
+        error = self.model.normal_score([output_tokens])[0] - self._score(self.model, prompt)
+        self._squares.append(float(error / max(self.model.scatter_, LEAST_SCATTER)) ** 2)
         if len(self._squares) < RECENT or np.mean(self._squares) < DRIFTED:
             return False
         self.drifts += 1
-        self._texts = deque(list(self._texts)[-RECENT:], maxlen=self._texts.maxlen)
+        while len(self._texts) > RECENT:
+            self._drop()
         self._squares.clear()
         self._fitted = 0  # what was learned before is of other requests: fit as soon as it is due
         return True
+
+    def _keep(self, prompt: str, output_tokens: float) -> None:
+        self._texts.append((prompt, output_tokens))
+        self._characters += len(prompt)
+        while len(self._texts) > self._kept or self._characters > KEPT_CHARACTERS:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._characters -= len(self._texts.popleft()[0])
 
     @property
     def due(self) -> bool:
@@ -91,11 +125,41 @@ class LengthLearner:
 
     def refit(self) -> None:
         """Learn from the answers kept; takes seconds where they are thousands."""
+        self.take(fitted(*self.begin()))
+
+    def begin(self) -> tuple[Answers, str]:
+        """What `fitted` is to learn from: it may run elsewhere while answers come in."""
         self._since, self._fitted = 0, len(self._texts)
-        prompts, lengths = zip(*list(self._texts), strict=True)
-        encoder = self.model.encoder if self.model else ""
-        self.model = PromptLength(encoder=encoder).fit(table({"prompt": prompts, TARGET: lengths}))
+        return list(self._texts), self.model.encoder if self.model else ""
+
+    def take(self, model: PromptLength) -> None:
+        """Ask this model from now on."""
+        self.model = model
+        self._scores.clear()
         self._squares.clear()
+
+
+def fitted(answers: Answers, encoder: str = "") -> PromptLength:
+    """A model of these prompts and lengths of answers, which has answered once: it is compiled."""
+    from rheostat.core.vocabulary import table
+    from rheostat.prediction.prompt_length import TARGET, PromptLength
+
+    prompts, lengths = zip(*answers, strict=True)
+    model = PromptLength(encoder=encoder).fit(table({"prompt": prompts, TARGET: lengths}))
+    return ready(model)
+
+
+def fitted_apart(answers: Answers, encoder: str = "") -> PromptLength:
+    """As `fitted`, in a process of its own at low priority, which ends then."""
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=os.nice, initargs=(10,)) as pool:
+        return ready(pool.submit(fitted, answers, encoder).result())
+
+
+def ready(model: PromptLength) -> PromptLength:
+    """The model, after it has answered once: machine code is loaded, or compiled, by then."""
+    model.quantiles(["say yes"], [0.5])
+    model.normal_score([1.0])
+    return model
 
 
 def compile_ahead() -> None:
@@ -103,8 +167,6 @@ def compile_ahead() -> None:
 
     Where it has never been compiled, this takes some ten seconds, and later a tenth of one.
     """
-    learner = LengthLearner()
-    for i in range(STACKED):
-        learner.observe(f"say {i}", 2.0 + i % 3)
-    learner.refit()
-    learner.quantiles("say yes", [0.5])
+    from rheostat.prediction.prompt_length import STACKED
+
+    fitted([(f"say {i}", 2.0 + i % 3) for i in range(STACKED)])

@@ -75,30 +75,38 @@ def _is_informative(series: pl.Series) -> bool:
     return not is_category(series) or series.n_unique() <= max(10, 0.5 * len(series))
 
 
-def learnable(jobs: JobTable, targets: Sequence[str]) -> tuple[JobTable, Array, tuple[Note, ...]]:
+def learnable(
+    jobs: JobTable, targets: Sequence[str], needed: Sequence[str] = ()
+) -> tuple[JobTable, Array, tuple[Note, ...]]:
     """Rows to learn from, their target values (n, targets), and notes on the rows left out.
 
-    Left out: rows marked ``censored``, and rows where a target is missing or not positive.
+    Left out: rows marked ``censored``, rows where a target is missing or not positive, and rows
+    without a value of a ``needed`` column.
     """
     if not targets:
         raise DataError("fit", ["no row has a runtime, power or energy: jobs that have yet to run"])
     y = target_values(jobs, targets)
     cut = jobs.cut_off
     odd = ~cut & ~((y > 0) & np.isfinite(y)).all(axis=1)
+    blank = ~(cut | odd) & np.any([jobs.frame[c].is_null() for c in needed], axis=0)
     notes = [
         Note(text, tuple(np.flatnonzero(rows)[:20].tolist()), int(rows.sum()), dropped=True)
         for text, rows in (
             ("censored runs were not learnt from: their runtime is only a lower bound", cut),
             (f"rows without positive {', '.join(targets)} were not learnt from", odd),
+            (f"rows without {', '.join(needed)} were not learnt from", blank),
         )
         if rows.any()
     ]
-    keep = ~(cut | odd)
+    keep = ~(cut | odd | blank)
     if not keep.any():
-        raise DataError(
-            "fit",
-            [f"no row has {', '.join(targets)} > 0 and ran to its end (of {len(jobs)} rows)"],
+        known = "".join(f"{c}, " for c in needed)
+        problem = (
+            f"no row has {known}{', '.join(targets)} > 0 and ran to its end (of {len(jobs):,} rows)"
         )
+        if not len(jobs):
+            problem = "no job is left to learn from: none has an end before those that are asked of"
+        raise DataError("fit", [problem])
     return jobs.rows(keep), y[keep], tuple(notes)
 
 

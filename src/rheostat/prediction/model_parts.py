@@ -8,15 +8,21 @@ a list, given here in full.  Pickle is never read.
 from __future__ import annotations
 
 import io
+import json
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rheostat._optional import require
-from rheostat.core.outcome import Array
+from rheostat.core.bounded_read import checked_members
 from rheostat.errors import ModelFileError
+from rheostat.prediction.tree_checks import check_lightgbm, check_sklearn, check_xgboost
+
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
 
 TRUSTED = (
     "sklearn.tree._tree.Tree",
@@ -95,12 +101,16 @@ def _boosters(thing: Any) -> list[Any]:
 def _read_lightgbm(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> Boosters:
     lightgbm = require("lightgbm", extra="trees")
     texts = [files[f"{i}.txt"].decode() for i in range(int(facts["count"]))]
+    for text in texts:
+        check_lightgbm(text)
     return Boosters([lightgbm.Booster(model_str=t) for t in texts])
 
 
 def _read_xgboost(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> Any:
     model = require("xgboost", extra="trees").XGBRegressor(n_jobs=1)
     model.load_model(bytearray(files["model.ubj"]))
+    booster = model.get_booster()
+    check_xgboost(json.loads(booster.save_raw("json")), booster.num_features())
     return model
 
 
@@ -122,11 +132,13 @@ def _read_sklearn(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> Any:
     from skops.io.exceptions import UntrustedTypesFoundException
 
     try:
-        return skops_io.loads(files["model.skops"], trusted=list(TRUSTED))
+        made = skops_io.loads(files["model.skops"], trusted=list(TRUSTED))
     except UntrustedTypesFoundException as error:
         raise ModelFileError(
             f"holds types that are not allowed in a model file: {error}"
         ) from error
+    check_sklearn(made)
+    return made
 
 
 def _pack_network(thing: Any) -> Pack:
@@ -208,5 +220,7 @@ def arrays_out(arrays: Mapping[str, Any]) -> bytes:
 
 def arrays_in(data: bytes) -> dict[str, Any]:
     """The arrays of `arrays_out`; object arrays are refused."""
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        checked_members(packed)
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}

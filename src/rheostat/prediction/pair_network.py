@@ -12,12 +12,15 @@ Tao, Zhang, Dearing, Wang, Fan, Papka, Lan: PARS, arXiv 2510.03243.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rheostat._threads import one_thread
-from rheostat.core.outcome import Array
+
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
 
 FILTER, MARGIN = 0.2, 1.0
 WIDTH, EPOCHS, BATCH, RATE, DECAY = 96, 12, 128, 1e-3, 0.05

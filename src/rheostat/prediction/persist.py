@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from rheostat.core.archive import NOT_A_ZIP, Archive, read_archive, write_archive
 from rheostat.errors import ModelFileError, NotFitted, RheostatError
+from rheostat.prediction.from_file import remember
 from rheostat.prediction.state_tree import StateReader, StateWriter, state_of
 
 
@@ -45,7 +46,7 @@ KINDS = {
                         "rheostat fit --out-of-core", b"index.json"),
     "counters": Kind("counter model", "prediction.counters.counter_model:CounterModel", 1,
                      "rheostat counters --save"),
-    "serving-law": Kind("law of serving", "prediction.serving_law.predictor:ServingLaw", 5,
+    "serving-law": Kind("law of serving", "prediction.serving_law.predictor:ServingLaw", 6,
                         "rheostat llm fit --save"),
     "prompt-length": Kind("model of answer lengths", "prediction.prompt_length:PromptLength", 2,
                           "rheostat llm rank --save"),
@@ -69,11 +70,6 @@ KINDS = {
 """A new kind of file is one line here."""
 PREDICTORS = ("surrogate", "scaling-law", "within-application", "out-of-core", "step-cost")
 """Kinds that predict what jobs cost from a job log's columns."""
-BROKEN = (
-    KeyError, ValueError, TypeError, AttributeError, RuntimeError, OSError, IndexError,
-    OverflowError, zipfile.BadZipFile,
-)  # fmt: skip
-"""What the libraries' own readers raise on contents that are not theirs."""
 
 
 def save(model: Any, path: str | Path) -> Path:
@@ -151,16 +147,25 @@ def load(path: str | Path, kinds: Iterable[str] = tuple(KINDS)) -> Any:
         raise ModelFileError(str(path), [message]) from error
     _check(archive, path, wanted)
     try:
-        cls = _class(archive.kind)
-        if hasattr(cls, "from_archive"):
-            return cls.from_archive(archive)
-        return StateReader(dict(archive.parts)).get(archive.contents)
+        model = _built(archive)
     except ModelFileError as error:
         raise ModelFileError(str(path), [str(error)]) from error
     except RheostatError as error:
         raise ModelFileError(str(path), [f"is damaged: {error}"]) from error
-    except BROKEN as error:
+    except Exception as error:
         raise ModelFileError(str(path), [_unreadable(archive, error)]) from error
+    remember(model, path)
+    return model
+
+
+def _built(archive: Archive) -> Any:
+    cls = _class(archive.kind)
+    if hasattr(cls, "from_archive"):
+        return cls.from_archive(archive)
+    model = StateReader(dict(archive.parts)).get(archive.contents)
+    if type(model) is not cls:
+        raise ModelFileError(f"its contents are of a {type(model).__name__}, not {cls.__name__}")
+    return model
 
 
 def _kind_of(model: Any) -> str:

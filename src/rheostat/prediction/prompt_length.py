@@ -15,20 +15,14 @@ w : (F,)  least sum (z - x w)^2 + PENALTY |w|^2
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix, hstack
-from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
-from rheostat.core.jobs import JobTable
-from rheostat.core.outcome import Array, Outcome
 from rheostat.core.turns import opening, question
-from rheostat.errors import DataError, NotFitted
-from rheostat.prediction import text_encoder
-from rheostat.prediction.model_columns import learnable
+from rheostat.errors import DataError, ModelFileError, NotFitted
+from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.prompt_numbers import numbers
 from rheostat.prediction.prompt_terms import (
     BLOCKS,
@@ -42,6 +36,14 @@ from rheostat.prediction.prompt_terms import (
     weigh,
 )
 from rheostat.prediction.score_stack import ScoreStack
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from scipy.sparse import csr_matrix
+
+    from rheostat.core.jobs import JobTable
+    from rheostat.core.outcome import Array, Outcome
 
 TARGET = "output_tokens"
 PENALTY = 2.5
@@ -86,11 +88,16 @@ class PromptLength:
 
     def fit(self, requests: JobTable) -> PromptLength:
         """Learn from answered requests: columns ``prompt`` and ``output_tokens``."""
+        from scipy.special import ndtri
+        from scipy.stats import rankdata
+
+        from rheostat.prediction.model_columns import learnable
+
         kept, values, _ = learnable(requests, (TARGET,))
         if len(kept) < 2 * PARTS:
             raise DataError("prompts", [f"expected at least {2 * PARTS} answers, got {len(kept)}"])
         prompts = _texts(kept)
-        self.digest_ = text_encoder.digest(self.encoder) if self.encoder else ""
+        self.digest_ = _encoder().digest(self.encoder) if self.encoder else ""
         slots, _, _, sizes = counted_terms(prompts)
         logs = np.log1p(sizes)
         self.center_, self.scale_ = logs.mean(axis=0), logs.std(axis=0) + 1e-9
@@ -119,6 +126,14 @@ class PromptLength:
         """A number per request, (n,): the longer the answer, the larger."""
         return self.score_prompts(_texts(requests))
 
+    def check(self) -> None:
+        """Raise a `ModelFileError` where the weights are not one per term, length and number."""
+        if "weights_" in vars(self):
+            shapes = np.shape(self.rarity_), np.shape(self.weights_)
+            if shapes[0] != (TERMS,) or len(shapes[1]) != 1 or shapes[1][0] < TERMS + SIZES:
+                raise ModelFileError(f"its weights have shapes {shapes}, which no prompt has")
+
+    @blames_its_file
     def score_prompts(self, prompts: Sequence[str]) -> Array:
         """As `score`, of texts, (n,); some 50 microseconds each, with an encoder milliseconds."""
         if not hasattr(self, "weights_"):
@@ -141,6 +156,8 @@ class PromptLength:
         return self._matrix(prompts, self._vectors(prompts))
 
     def _matrix(self, prompts: Sequence[str], vectors: Array) -> csr_matrix:
+        from scipy.sparse import csr_matrix, hstack
+
         slots, values, starts, sizes = counted_terms(prompts)
         weigh(slots, values, starts, self.rarity_)
         terms = csr_matrix((values, slots, starts), shape=(len(prompts), TERMS))
@@ -156,6 +173,7 @@ class PromptLength:
         """What the encoder says of each question, beside what it says of all, of length 1."""
         if not self.encoder:
             return np.empty((len(prompts), 0))
+        text_encoder = _encoder()
         if text_encoder.digest(self.encoder) != self.digest_:
             said = f"expected the encoder that was learned with, of SHA-256 {self.digest_}"
             raise DataError(f"encoder {self.encoder}", [said])
@@ -165,17 +183,30 @@ class PromptLength:
         away = vectors - self.usual_
         return np.asarray(away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9))
 
+    @blames_its_file
     def predict(self, requests: JobTable) -> Outcome:
         """Draws of ``output_tokens``, (n_draws, n)."""
+        from rheostat.core.outcome import Outcome
+
         normal = np.random.default_rng(self.seed).standard_normal(self.n_draws)
         return Outcome({TARGET: self._tokens(self.score(requests), normal)})
 
+    @blames_its_file
     def quantiles(self, prompts: Sequence[str], levels: Sequence[float]) -> Array:
         """Tokens of the answers to these texts at these probabilities, (levels, n)."""
-        return self._tokens(self.score_prompts(prompts), ndtri(np.asarray(levels)))
+        return self.quantiles_at(self.score_prompts(prompts), levels)
+
+    @blames_its_file
+    def quantiles_at(self, scores: ArrayLike, levels: Sequence[float]) -> Array:
+        """As `quantiles`, of prompts that have these scores, (levels, n)."""
+        from scipy.special import ndtri
+
+        return self._tokens(np.asarray(scores), ndtri(np.asarray(levels)))
 
     def normal_score(self, output_tokens: ArrayLike) -> Array:
         """The scores that answers of these lengths should have had, (n,)."""
+        from scipy.special import ndtri
+
         lengths, n = np.asarray(output_tokens, float), len(self.lengths_)
         below = np.searchsorted(self.lengths_, lengths) + np.searchsorted(
             self.lengths_, lengths, side="right"
@@ -184,6 +215,8 @@ class PromptLength:
 
     def _tokens(self, score: Array, normal: Array) -> Array:
         """Lengths (k, n) of the answers where errors are these k standard normal numbers."""
+        from scipy.special import ndtr
+
         rank = ndtr(score + self.scatter_ * normal[:, None])
         grid = (np.arange(len(self.lengths_)) + 0.5) / len(self.lengths_)
         return np.asarray(np.interp(rank, grid, self.lengths_))
@@ -198,8 +231,17 @@ def _parts(prompts: Sequence[str], seed: int) -> NDArray[np.int64]:
     return np.asarray((np.random.default_rng(seed).permutation(group.max() + 1) % PARTS)[group])
 
 
+def _encoder() -> ModuleType:
+    """What reads pretrained encoders, which a model of words alone does not need."""
+    from rheostat.prediction import text_encoder
+
+    return text_encoder
+
+
 def _by_group(x: csr_matrix, weights: Array) -> Array:
     """What each block of terms, the sizes and the vector add to the linear score, (n, GROUPS)."""
+    from scipy.sparse import csr_matrix
+
     edges = [*range(0, TERMS + 1, BUCKETS), TERMS + SIZES, x.shape[1]]
     columns = np.searchsorted(edges, x.indices, side="right") - 1
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
@@ -222,6 +264,9 @@ def _texts(requests: JobTable) -> list[str]:
 
 def _ridge(x: csr_matrix, z: Array, rtol: float = 1e-6) -> Array:
     """Weights by conjugate gradients in the space of prompts, which are fewer than features."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.linalg import LinearOperator, cg
+
     used, columns = np.unique(x.indices, return_inverse=True)  # what occurs fits into the cache
     few = csr_matrix((x.data, columns.astype(np.int32), x.indptr), shape=(len(z), len(used)))
     turned = few.T.tocsr()

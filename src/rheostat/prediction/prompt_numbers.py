@@ -13,14 +13,15 @@ Read in machine code from the bytes of `prompt_terms.encoded`.  A prompt has
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 
-from rheostat.core.outcome import Array
 from rheostat.core.turns import TURN, turn_lengths
-from rheostat.prediction.prompt_terms import FIRST, Bytes, Rows, word_at
+from rheostat.prediction.prompt_terms import FIRST, Bytes, Rows, compiled, word_at
+
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
 
 UNITS = ("words", "sentences", "paragraphs", "items")
 KINDS = {
@@ -102,7 +103,7 @@ FIRST_WORD, NUMBERED, REST = len(KINDS), 2 * len(KINDS), 2 * len(KINDS) + len(UN
 UNITS_KNOWN = len(UNITS)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _number(text: Any, begin: int, end: int) -> float:
     """The number that stands there alone, -1 for anything else."""
     value = 0.0
@@ -113,7 +114,7 @@ def _number(text: Any, begin: int, end: int) -> float:
     return value
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _read_one(text: Any, words: Any, kinds: Any, row: Any) -> None:
     i, place, stated, stated_at, foreign, line = 0, 0, 0.0, -NEAR - 1, 0, 0
     for k in range(len(text)):
@@ -150,7 +151,7 @@ def _read_one(text: Any, words: Any, kinds: Any, row: Any) -> None:
         row[REST + 5] = np.log1p(line)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _read(data: Any, ends: Any, words: Any, kinds: Any, read: Any) -> None:
     for i in range(len(read)):
         _read_one(data[ends[i] : ends[i + 1]], words, kinds, read[i])

@@ -12,15 +12,20 @@ The opening is the first line, up to `OPENING` bytes: it mostly says what is ask
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
-from rheostat.core.outcome import Array
+from rheostat._machine_code import code_folder, kept
 from rheostat.core.turns import question
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from rheostat.core.outcome import Array
 
 BLOCKS, BUCKETS = 5, 2**17
 TERMS = BLOCKS * BUCKETS
@@ -37,6 +42,8 @@ for _kind, _bytes in ((2, b"\n"), (3, b"?"), (4, b"."), (5, b","), (6, b"0123456
     KIND_OF[list(_bytes)] = _kind
 Bytes = NDArray[np.uint8]
 Rows = NDArray[np.int64]
+_SOURCES = sorted(Path(__file__).parent.glob("prompt_*.py"))
+compiled = partial(kept, folder=code_folder("prompts", _SOURCES))
 
 
 def terms(prompts: Sequence[str]) -> tuple[csr_matrix, Array]:
@@ -46,6 +53,8 @@ def terms(prompts: Sequence[str]) -> tuple[csr_matrix, Array]:
     >>> int(counts.max()), sizes[0, :2].tolist()
     (2, [12.0, 4.0])
     """
+    from scipy.sparse import csr_matrix
+
     slots, counts, starts, sizes = counted_terms(prompts)
     return csr_matrix((counts, slots, starts), shape=(len(prompts), TERMS)), sizes
 
@@ -61,7 +70,7 @@ def counted(data: Bytes, ends: Rows) -> tuple[Rows, Array, Rows, Array]:
     return made
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def weigh(slots: Any, counts: Any, starts: Any, rarity: Any) -> None:
     """Turn counts into (1 + log count) times rarity, each block of a prompt of length 1."""
     squares = np.empty(BLOCKS)
@@ -74,7 +83,7 @@ def weigh(slots: Any, counts: Any, starts: Any, rarity: Any) -> None:
             counts[k] /= np.sqrt(squares[slots[k] // BUCKETS])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def added(slots: Any, values: Any, starts: Any, weights: Any) -> Any:
     """Sums over the terms of each prompt of value times weight, by block, (n, BLOCKS)."""
     sums = np.zeros((len(starts) - 1, BLOCKS))
@@ -93,7 +102,7 @@ def encoded(prompts: Sequence[str]) -> tuple[Bytes, Rows]:
     return np.frombuffer(b"".join(parts), np.uint8), np.cumsum([0, *map(len, parts)])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _count(table: Any, slots_of: Any, times: Any, size: int, slot: Any) -> int:
     """Count a term; how many different ones there are."""
     mask = len(table) - 1
@@ -109,23 +118,23 @@ def _count(table: Any, slots_of: Any, times: Any, size: int, slot: Any) -> int:
     return size + 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _slot(block: int, value: Any) -> Any:
     return block * BUCKETS + ((value ^ (value >> 15)) & (BUCKETS - 1))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _mixed(value: Any, other: Any) -> Any:
     return ((value ^ other) * 16777619) & 0xFFFFFFFF
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _plain(byte: int) -> bool:
     """Whether a byte is of a letter, a digit or no ASCII at all."""
     return 97 <= byte <= 122 or 48 <= byte <= 57 or byte == 95 or byte > 127
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def word_at(text: Any, begin: int) -> Any:
     """The word that begins here as a number, and where it ends."""
     value, end = FIRST, begin
@@ -135,7 +144,7 @@ def word_at(text: Any, begin: int) -> Any:
     return (value, end) if end > begin else (_mixed(value, np.int64(text[begin])), begin + 1)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _count_words(text: Any, opening: int, table: Any, slots_of: Any, times: Any, sizes: Any) -> int:
     """Blocks 0, 2 and 4; how many different terms there are."""
     size, before, different, i = 0, 0, 0, 0
@@ -163,7 +172,7 @@ def _count_words(text: Any, opening: int, table: Any, slots_of: Any, times: Any,
     return size
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _count_pieces(
     text: Any, opening: int, table: Any, slots_of: Any, times: Any, size: int
 ) -> int:  # fmt: skip
@@ -186,7 +195,7 @@ def _count_pieces(
     return size
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def count_terms(text: Any, table: Any, slots_of: Any, times: Any, sizes: Any) -> int:
     """Different terms of a prompt, in ``slots_of`` with ``times``; how many there are.
 
@@ -204,17 +213,18 @@ def count_terms(text: Any, table: Any, slots_of: Any, times: Any, sizes: Any) ->
             opening = i
             break
     size = _count_words(text, opening, table, slots_of, times, sizes)
-    return _count_pieces(text, opening, table, slots_of, times, size)
+    made: int = _count_pieces(text, opening, table, slots_of, times, size)
+    return made
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def room(length: int) -> int:
     """Terms that a prompt of so many bytes has at most."""
     opening = min(length, OPENING)
     return 2 * (length + opening) + 6 * (length + opening) + PAIRED * PAIRED // 2 + 8
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def table_size(terms: int) -> int:
     """A power of two, at least twice as large."""
     size = 64
@@ -223,7 +233,7 @@ def table_size(terms: int) -> int:
     return size
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def _counted(data: Any, ends: Any) -> Any:
     """Slots, counts and starts of the rows of a sparse matrix, and sizes."""
     n = len(ends) - 1

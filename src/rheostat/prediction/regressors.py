@@ -1,7 +1,8 @@
 """Which learner turns the matrix into numbers?  A small registry, and any scikit-learn regressor.
 
-The forest averages many trees grown on resampled rows and needs no tuning; XGBoost and LightGBM
-grow trees one after the other on what is still unexplained; TabNet is a network that chooses, row
+The forest averages many trees grown on resampled rows and needs no tuning; XGBoost, LightGBM and
+scikit-learn's boosting, which needs no further library, grow trees one after the other on what is
+still unexplained; TabNet is a network that chooses, row
 by row and step by step, which features to look at.  All learn several targets at once.
 
 References
@@ -25,6 +26,23 @@ def _forest(seed: int) -> Any:
 
     return RandomForestRegressor(
         n_estimators=80, min_samples_leaf=2, max_features=0.5, random_state=seed, n_jobs=1
+    )
+
+
+def _boosting(seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.multioutput import MultiOutputRegressor
+
+    return MultiOutputRegressor(
+        HistGradientBoostingRegressor(
+            max_iter=300,
+            learning_rate=0.06,
+            max_leaf_nodes=31,
+            min_samples_leaf=5,
+            max_features=0.7,
+            early_stopping=False,
+            random_state=seed,
+        )
     )
 
 
@@ -72,6 +90,7 @@ def _tabnet(seed: int) -> Any:
 
 REGRESSORS: dict[str, Callable[[int], Any]] = {
     "forest": _forest,
+    "boosting": _boosting,
     "xgboost": _xgboost,
     "lightgbm": _lightgbm,
     "tabnet": _tabnet,
@@ -86,7 +105,7 @@ def make_regressor(kind: Any, seed: int) -> Any:
     >>> make_regressor("oracle", 0)
     Traceback (most recent call last):
     ...
-    rheostat.errors.DataError: regressor: expected one of forest, xgboost, lightgbm, tabnet or ...
+    rheostat.errors.DataError: regressor: expected one of forest, boosting, xgboost, ...
     """
     if isinstance(kind, str):
         if kind not in REGRESSORS:

@@ -8,13 +8,16 @@ whole is off.  A new row gets their mean.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
-from rheostat.core.outcome import Array
 from rheostat.prediction.boosted_trees import BoostedTrees
 from rheostat.prediction.pair_network import PairNetwork
+
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
 
 FARTHEST = 4.0
 COMPONENTS = 50
@@ -41,6 +44,8 @@ class ScoreStack:
         self, x: Array, vectors: Array, z: Array, lengths: Array, part: NDArray[np.int64]
     ) -> ScoreStack:
         """Learn z, (n,), the normal scores of ``lengths``, leaving out one ``part`` in turn."""
+        from scipy.optimize import nnls
+
         few = min(COMPONENTS, *vectors.shape)
         away = vectors - vectors.mean(axis=0)
         self.directions_ = np.linalg.svd(away, full_matrices=False)[2][:few].T

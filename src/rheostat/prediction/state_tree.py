@@ -13,9 +13,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from rheostat.core.jobs import Moment
 from rheostat.errors import ModelFileError
 from rheostat.prediction.model_parts import arrays_in, arrays_out, libraries_of, pack, unpack
 
@@ -58,6 +56,8 @@ MODULES = {
     "prediction.prompt_length": ("PromptLength",),
     "prediction.score_stack": ("ScoreStack",),
     "prediction.serving_law.configurations": ("Configurations",),
+    "prediction.serving_law.learned_part": ("Columns", "LogGaussian"),
+    "prediction.serving_law.part_weights": ("PartWeights",),
     "prediction.serving_law.predictor": ("ServingLaw",),
     "prediction.step_cost.additive": ("AdditiveCost",),
     "prediction.step_cost.predictor": ("StepCost",),
@@ -94,21 +94,27 @@ class StateWriter:
             return {"$array": self._array(np.asarray(value))}
         if isinstance(value, bytes):
             return {"$bytes": self._file("", value)}
-        if isinstance(value, (list, tuple, dict, Moment, pl.Series)):
-            return self._plain(value)
+        if (plain := self._plain(value)) is not None:
+            return plain
         if CLASSES.get(type(value).__name__) == type(value).__module__.removeprefix("rheostat."):
             fields = {name: self.put(v) for name, v in state_of(value).items()}
             return {"$class": type(value).__name__, "fields": fields}
         return self._regressor(value)
 
-    def _plain(self, value: Any) -> dict[str, Any]:
+    def _plain(self, value: Any) -> dict[str, Any] | None:
+        import polars as pl  # to read a file without texts or moments takes 25 MB less without it
+
+        from rheostat.core.jobs import Moment
+
         if isinstance(value, Moment):
             return {"$moment": value.name}
         if isinstance(value, dict):
             return {"$dict": [[self.put(k), self.put(v)] for k, v in value.items()]}
         if isinstance(value, pl.Series):
             return {"$texts": value.name, "values": value.cast(pl.String).to_list()}
-        return {"$" + type(value).__name__: [self.put(v) for v in value]}
+        if isinstance(value, (list, tuple)):
+            return {"$" + type(value).__name__: [self.put(v) for v in value]}
+        return None
 
     def _array(self, array: np.ndarray[Any, Any]) -> str:
         if array.dtype.hasobject:
@@ -155,12 +161,33 @@ class StateReader:
             raise ModelFileError(f"{name!r} is no class that a model file may hold")
         cls = getattr(import_module(f"rheostat.{CLASSES[name]}"), name)
         made = cls.__new__(cls)
-        vars(made).update({field: self.get(v) for field, v in tree["fields"].items()})
+        fields = {field: self.get(v) for field, v in tree["fields"].items()}
+        if dataclasses.is_dataclass(cls):
+            _check_names(name, {f.name for f in dataclasses.fields(cls)}, set(fields))
+        vars(made).update(fields)
+        if hasattr(cls, "check"):
+            cls.check(made)
         return made
+
+    def _moment(self, tree: dict[str, Any]) -> Any:
+        from rheostat.core.jobs import Moment
+
+        return Moment[tree["$moment"]]
+
+    def _texts(self, tree: dict[str, Any]) -> Any:
+        import polars as pl
+
+        return pl.Series(tree["$texts"], tree["values"], dtype=pl.String)
 
     def _array(self, tree: dict[str, Any]) -> Any:
         array = self._arrays[tree["$array"]]
         return array if array.ndim else array[()]
+
+
+def _check_names(cls: str, wanted: set[str], given: set[str]) -> None:
+    if wanted != given:
+        lacks, odd = sorted(wanted - given), sorted(given - wanted)
+        raise ModelFileError(f"{cls} in it lacks {lacks} or has {odd}, which it should not")
 
 
 def state_of(value: Any) -> dict[str, Any]:
@@ -171,10 +198,10 @@ def state_of(value: Any) -> dict[str, Any]:
 
 
 _BUILD: dict[str, Callable[[StateReader, dict[str, Any]], Any]] = {
-    "$moment": lambda reader, tree: Moment[tree["$moment"]],
+    "$moment": StateReader._moment,
     "$array": StateReader._array,
     "$bytes": lambda reader, tree: reader._parts[tree["$bytes"]],
-    "$texts": lambda reader, tree: pl.Series(tree["$texts"], tree["values"], dtype=pl.String),
+    "$texts": StateReader._texts,
     "$list": lambda reader, tree: [reader.get(v) for v in tree["$list"]],
     "$tuple": lambda reader, tree: tuple(reader.get(v) for v in tree["$tuple"]),
     "$dict": lambda reader, tree: {reader.get(k): reader.get(v) for k, v in tree["$dict"]},

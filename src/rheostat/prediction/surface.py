@@ -108,6 +108,8 @@ def named_by(jobs: JobTable, by: Sequence[str]) -> JobTable:
     >>> named_by(runs, ("app", "batch_size")).frame["app"].to_list()
     ['a 32', 'a 64']
     """
+    if not by:
+        raise DataError("by", ["expected at least one column, as app,batch_size"])
     jobs.require(*by)
     parts = [pl.col(c).cast(pl.String).fill_null("") for c in by]
     return jobs.with_columns([column("app")], app=pl.concat_str(parts, separator=" "))

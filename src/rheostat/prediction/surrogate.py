@@ -25,6 +25,7 @@ from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import NotFitted
 from rheostat.prediction.cold_start import KnownGroups, equal_shares, fit_regulars, group_folds
 from rheostat.prediction.encode import Encoder, fit_encoder
+from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.intervals import (
     Calibration,
     Ints,
@@ -74,8 +75,8 @@ class Surrogate:
     Parameters
     ----------
     method : str or scikit-learn regressor
-        "forest", "xgboost", "lightgbm", "tabnet", "attention" (an attention embedding feeding
-        trees), or any regressor.
+        "forest", "boosting", "xgboost", "lightgbm", "tabnet", "attention" (an attention embedding
+        feeding trees), or any regressor.
     targets : sequence of str
         Quantities to predict, positive, in SI units; derived ones (energy) need not be named.
     embedding : str, optional
@@ -158,6 +159,7 @@ class Surrogate:
         self.notes_, self.n_learnt_ = (*notes, *followed), len(y)
         return self
 
+    @blames_its_file
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws (K, n) of every target, support (n,), and notes on rows it abstains on."""
         frame = self._asked(jobs)
@@ -173,6 +175,7 @@ class Surrogate:
         grade = np.where(answered, self.support_.grade(frame), 0)
         return Outcome(values, support, _abstentions(~answered), grade)
 
+    @blames_its_file
     def predict_log(self, jobs: JobTable) -> Array:
         """Point prediction of the log targets, (n, t), also outside the support."""
         frame = self._asked(jobs)

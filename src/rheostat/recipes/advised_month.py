@@ -23,8 +23,8 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.machine import Machine
 from rheostat.core.outcome import Array, Predictor
 from rheostat.core.report import Grid, Section
+from rheostat.core.requested_settings import as_requested
 from rheostat.core.vocabulary import table
-from rheostat.decision.batch_fronts import as_requested
 from rheostat.decision.decide import Advice
 from rheostat.errors import DataError
 from rheostat.explanation.grid_cells import cell

@@ -5,6 +5,7 @@ A pack says what a translator of a loop program has to know of a language, in a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from rheostat.prediction.language_model.conversation import Message
@@ -107,6 +108,30 @@ CXX_LANGUAGES = LANGUAGES | {"openmp": "C++ with OpenMP", "target": "C++ with Op
                              "regions", "serial": "plain C++"}  # fmt: skip
 
 
+def fenced(text: str, language: str = "c") -> str:
+    r"""A program between fences that are longer than any row of backquotes in it.
+
+    Parameters
+    ----------
+    text : str
+        Whoever wrote it: what it holds stays inside.
+    language : str
+        Stands after the opening fence.
+
+    Returns
+    -------
+    str
+        As CommonMark reads it.
+
+    Examples
+    --------
+    >>> fenced("int a;"), fenced("/*\n```\n*/").splitlines()[0]
+    ('```c\nint a;\n```', '````c')
+    """
+    fence = "`" * (max([2, *map(len, re.findall("`+", text))]) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
 def summary_question(pack: str) -> list[Message]:
     """Self-prompting, first: the context in the model's own words."""
     return [Message("system", PLAIN_PERSONA), Message("user", f"Sum up in a list:\n\n{pack}")]
@@ -114,7 +139,7 @@ def summary_question(pack: str) -> list[Message]:
 
 def description_question(source: str) -> list[Message]:
     """Self-prompting, second: the program in the model's own words."""
-    asked = f"Say what this program computes, loop by loop:\n\n```c\n{source}\n```"
+    asked = f"Say what this program computes, loop by loop:\n\n{fenced(source)}"
     return [Message("system", PLAIN_PERSONA), Message("user", asked)]
 
 
@@ -176,7 +201,7 @@ def translation_question(
         f"Rewrite it in {(CXX_LANGUAGES if cxx else LANGUAGES)[to]}. It must print the same "
         "numbers and read the same arguments, and be right with any number of threads.",
         *([beside] if beside else []),
-        f"```c\n{source}\n```",
+        fenced(source),
         *([note] if note else []),
     ]
     return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]
@@ -197,7 +222,7 @@ def files_beside(files: Mapping[str, str], changed: str) -> str:
     str
         A part of a question.
     """
-    others = [f"{name}:\n```\n{text}\n```" for name, text in files.items() if name != changed]
+    others = [f"{name}:\n{fenced(text, '')}" for name, text in files.items() if name != changed]
     if not others:
         return ""
     said = f"The source below is {changed}: answer with this file. The others stay as they are."
@@ -211,7 +236,7 @@ def refactoring_question(source: str, plan: str = "", results: str = "") -> list
         "read the same arguments.",
         *([f"Plan:\n{plan}"] if plan else []),
         *([f"So far:\n{results}"] if results else []),
-        f"```c\n{source}\n```",
+        fenced(source),
     ]
     return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]
 
@@ -223,7 +248,7 @@ def plan_question(source: str, background: str, description: str, energy: str) -
         *([f"The program:\n{description}"] if description else []),
         *([f"So far:\n{energy}"] if energy else []),
         "List at most five changes to this program, the one that saves most first:",
-        f"```c\n{source}\n```",
+        fenced(source),
     ]
     return [Message("system", PLAIN_PERSONA), Message("user", "\n\n".join(parts))]
 
@@ -231,7 +256,7 @@ def plan_question(source: str, background: str, description: str, energy: str) -
 def judge_question(source: str, candidate: str) -> list[Message]:
     """A second opinion; advice only."""
     asked = (
-        f"Original:\n```c\n{source}\n```\n\nCandidate:\n```c\n{candidate}\n```\n\nDoes the "
+        f"Original:\n{fenced(source)}\n\nCandidate:\n{fenced(candidate)}\n\nDoes the "
         'candidate compute the same? Answer with JSON: {"valid": true or false, "why": ""}'
     )
     return [Message("system", PLAIN_PERSONA), Message("user", asked)]
@@ -240,8 +265,8 @@ def judge_question(source: str, candidate: str) -> list[Message]:
 def correction_question(code: str, stage: str, errors: str, original: str = "") -> list[Message]:
     """The last program with what is wrong with it, and the one that it has to agree with."""
     parts = [
-        *([f"The original:\n```c\n{original}\n```\n\nThe program made of it:"] if original else []),
-        f"```c\n{code}\n```",
+        *([f"The original:\n{fenced(original)}\n\nThe program made of it:"] if original else []),
+        fenced(code),
         f"This program is wrong ({stage}):\n{errors}\n\nMend it.",
     ]
     return [Message("system", PERSONA), Message("user", "\n\n".join(parts))]
@@ -251,7 +276,7 @@ def rest_of_cuda_question(code: str, lines: Sequence[str], note: str = "") -> li
     """A program whose kernels are translated, with the lines around them that are not."""
     said = "\n".join(lines)
     parts = [
-        f"```c\n{code}\n```",
+        fenced(code),
         f"These lines of it are still CUDA:\n{said}",
         "Delete those that allocate, copy and free arrays of a device, and the declarations of "
         "these arrays. Call the function with the host's arrays instead: `f(x, n)` in place of "

@@ -31,7 +31,7 @@ from rheostat.measurement.code.modelled_energy import EnergyModel
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
-from rheostat.recipes.variant_store import VariantStore, figures_of, relative
+from rheostat.recipes.variant_store import VariantStore, figures_of, gains, relative
 from rheostat.tradeoff.search import search
 from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
 from rheostat.tradeoff.variants.islands import one_after_another
@@ -44,6 +44,9 @@ from rheostat.tradeoff.variants.variant import (
     diff_lines,
     only,
 )
+
+MEASURED_BY = {"runtime_s": "time", "energy_j": "energy"}
+"""The rung that tells whether a variant gains."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,18 @@ class CodeSearch:
         What was searched.
     cost : dict
         Seconds, tokens and joules of the search.
+    translates : bool
+        Whether a variant is wanted even if it gains nothing on the original.
+    rungs : tuple of str
+        Those that were run.
     """
 
     front: Front
     store: VariantStore
     original: Program
     cost: dict[str, Any]
+    translates: bool = False
+    rungs: tuple[str, ...] = RUNGS
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -85,12 +94,15 @@ class CodeSearch:
         return [r for r in self.rows if r["verdict"] == "accepted"]
 
     def best(self, objective: str = "runtime_s") -> dict[str, Any] | None:
-        """The accepted row with the least of an objective; of two within noise, the earlier.
+        """The row with the least of an objective of those that gain on the original.
 
-        The first where none was measured.
+        Of two within noise it is the earlier.  A translation need not gain: the original does not
+        do its work; nor what a person asked not to be measured, where the first accepted is taken.
         """
         best: dict[str, Any] | None = None
-        for row in self.accepted:
+        need = not self.translates and MEASURED_BY.get(objective) in self.rungs
+        gain = [r for r in self.accepted if not need or gains(r, objective)]
+        for row in gain:
             if best is None or _is_less(row, best, objective):
                 best = row
         return best
@@ -139,6 +151,8 @@ class SearchSettings:
         The first that works here where none is given.
     seed : int, optional
         Of the hidden inputs; a secret one, kept in the folder, where none is given.
+    translates : bool
+        Whether a variant is wanted even if it gains nothing on the original.
     about : dict
         What else a folder has to be about to be continued, as the target language.
     """
@@ -152,6 +166,7 @@ class SearchSettings:
     required: tuple[str, ...] = ("output",)
     confined_by: Sandbox | None = None
     seed: int | None = None
+    translates: bool = False
     about: dict[str, Any] = field(default_factory=dict)
 
 
@@ -204,7 +219,8 @@ def search_code(
             proposer, _Measured(store, verify, cost), how.budget,
             journal=folder / "journal.jsonl", progress=progress,
         )  # fmt: skip
-    return CodeSearch(front, store, original, cost.kept() | {"duplicates": proposer.duplicates})
+    return CodeSearch(front, store, original, cost.kept() | {"duplicates": proposer.duplicates},
+                      how.translates, how.rungs)  # fmt: skip
 
 
 def _verifier(

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.core.decision import Assignment
-from rheostat.core.front import Front, hypervolume_2d
+from rheostat.core.dominance import hypervolume_2d
+from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Predictor
 from rheostat.core.space import Knob, Space
@@ -27,7 +28,7 @@ from rheostat.prediction.importance import Importance, permutation_importance
 from rheostat.recipes import nodecount
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.limits import Deadline
-from rheostat.tradeoff.lookahead import plan, scaled
+from rheostat.tradeoff.lookahead import REFERENCE, plan, scaled
 from rheostat.tradeoff.many_fronts import fronts
 from rheostat.tradeoff.rules import Knee
 
@@ -37,7 +38,7 @@ SURE = 0.9
 
 @dataclass(frozen=True)
 class Race:
-    """Share of the true front's area found after 1, 2, ... measurements, each (evaluations,)."""
+    """Share of the true front's hypervolume after 1, 2, ... measurements, each (evaluations,)."""
 
     searched: Array
     random: Array
@@ -110,16 +111,17 @@ def leaning(demo: Demo) -> Importance | None:
 def race(front: Front, truth: Front, seed: int) -> Race:
     """Measure node counts one by one: those the forecasts recommend together, or any.
 
-    The reference point lies a tenth beyond the true front's worst values.
+    Judged as `plan` plans: on logarithms, the reference a tenth beyond the worst of all settings.
     """
     known = np.flatnonzero(np.isfinite(front.values).all(axis=1))
     draws = [np.log(front.draws(o.name)[:, known]) for o in front.objectives]
     planned = known[plan(scaled(np.stack(draws, axis=2)), [], len(known))]
-    reference = 1.1 * np.max(truth.values[truth.mask], axis=0)
-    best = hypervolume_2d(truth.values, reference)
+    true = scaled(np.log(truth.values)[None])[0]
+    reference = REFERENCE.tolist()
+    best = hypervolume_2d(true, reference)
 
     def share(order: Sequence[int]) -> list[float]:
-        seen = truth.values[list(order)]
+        seen = true[list(order)]
         return [hypervolume_2d(seen[: k + 1], reference) / best for k in range(len(seen))]
 
     rng = np.random.default_rng(seed)

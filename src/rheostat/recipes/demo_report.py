@@ -9,7 +9,8 @@ import numpy as np
 from rheostat.core.report import Chart, Section
 from rheostat.decision.accuracy import accuracy_facts
 from rheostat.explanation.advice import accuracy_words, advice_grid, calibration_chart
-from rheostat.explanation.choice import changes, explain_choice, explain_front, row_of
+from rheostat.explanation.choice import changes, explain_choice
+from rheostat.explanation.front import explain_front, row_of
 from rheostat.explanation.models import explain_importance
 from rheostat.explanation.narrate import Narrative
 from rheostat.explanation.number_words import listed, plain_name, setting_words, share, signed
@@ -23,7 +24,8 @@ NEXT = (
 KINDS = {
     "xgboost": "Boosted trees (XGBoost)",
     "lightgbm": "Boosted trees (LightGBM)",
-    "forest": "A random forest (the extra trees has better models)",
+    "boosting": "Boosted trees (scikit-learn)",
+    "forest": "A random forest",
     "law": "Scaling laws",
 }
 
@@ -99,13 +101,19 @@ def _truth(demo: Demo) -> Section:
         real = [f"{plain_name(q)} {signed(v[0])}" for q, v in change.items()]
         said.append(f"Really, the choice changes {listed(real)} against the request.")
     known = np.isfinite(demo.front.values).all(axis=1)
-    held = []
+    held, few, count = [], 0, 0
     for q in (o.name for o in demo.front.objectives):
         low, high = demo.front.interval(q)
         true = demo.truth.mean(q)
         inside = int(((low <= true) & (true <= high))[known].sum())
+        few, count = few + inside, count + int(known.sum())
         held.append(f"{plain_name(q)} of {inside} of {int(known.sum())} settings")
     said.append(f"The intervals above hold the true {listed(held)}.")
+    if 2 * few < count:
+        said.append(
+            "They err together: what no column shows of a job moves all its settings alike. Over "
+            "all recent jobs intervals hold what they promise, as said under fit."
+        )
     return Section("truth", tuple(said))
 
 

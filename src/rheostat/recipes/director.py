@@ -8,7 +8,8 @@ program is run and no file is written on a request but a model in one folder.
 from __future__ import annotations
 
 import json
-import math
+import logging
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,8 +24,11 @@ from rheostat.prediction import persist
 from rheostat.prediction.iteration_time.clients import ClientForecasts
 
 FAMILIES = ("", "iteration", "iteration-time")
+LOG = logging.getLogger("rheostat.director")
 NS = 1e-9
 MOST_STEPS = 1000
+MOST_BYTES = 64 * 2**20
+"""Of a message; a connection that sends more is closed."""
 REFUSED = {
     "execute": "no program is run on a request",
     "launch": "no program is run on a request",
@@ -57,6 +61,7 @@ class DirectorService:
         self.clients, self.folder = clients, folder
         self.stopped = False
         self.answered = 0
+        self._said = ""
 
     def answer(self, message: bytes) -> bytes:
         """The reply to one message; whatever it holds, there is one."""
@@ -65,11 +70,20 @@ class DirectorService:
             request, payload = _parsed(message)
             reply = self._reply(request, payload)
         except (RheostatError, ValueError, OSError) as error:
-            reply = {"status": "failed", "error": str(error)[:500]}
+            reply = self._failed(str(error))
+        except Exception as error:  # noqa: BLE001  one request shall not end a simulation's server
+            reply = self._failed(f"{type(error).__name__}: {error}")
         self.answered += 1
         if "et" in reply and not reply["et"]:
             reply["et"] = repr(perf_counter() - begun)
         return json.dumps(reply).encode()
+
+    def _failed(self, why: str) -> Reply:
+        """A refusal, which the log tells once while it stays the same."""
+        if why != self._said:
+            LOG.warning("refused: %s", why[:500])
+        self._said = why
+        return {"status": "failed", "error": why[:500]}
 
     def _reply(self, request: dict[str, Any], payload: str) -> Reply:
         command, args = str(request.get("cmd", "")), _arguments(request.get("args"))
@@ -125,7 +139,10 @@ class DirectorService:
     def _load_records(self, args: Sequence[str], payload: str) -> Reply:
         try:
             frame = pl.read_csv(self._path(args))
-            rows = [(int(c), float(v)) for c, v in frame.select("client", "value").iter_rows()]
+            rows = [
+                (_client([str(c)]), float(v))
+                for c, v in frame.select("client", "value").iter_rows()
+            ]
         except (pl.exceptions.PolarsError, TypeError) as error:
             raise DataError(args[0], [f"expected CSV with client and value: {error}"]) from error
         for client, value in rows:
@@ -149,8 +166,8 @@ class DirectorService:
     def _path(self, args: Sequence[str]) -> Path:
         """A file in the folder; a path that leads elsewhere is refused."""
         name = args[0] if args else ""
-        path = (self.folder / name).resolve()
-        if not name or path.parent != self.folder.resolve():
+        path = Path(os.path.realpath(self.folder / name))
+        if not name or path.parent != Path(os.path.realpath(self.folder)):
             raise DataError("path", [f"expected a name in the server's folder, got {name[:80]!r}"])
         return path
 
@@ -195,8 +212,8 @@ def _arguments(given: Any) -> list[str]:
 
 
 def _client(args: Sequence[str]) -> int:
-    if not args or not args[0].isdigit() or not math.isfinite(float(args[0])):
-        raise DataError("args", ["expected the number of a client first"])
+    if not args or not re.fullmatch(r"[0-9]{1,18}", args[0]):
+        raise DataError("client", [f"expected a whole number from 0, got {', '.join(args)[:60]!r}"])
     return int(args[0])
 
 
@@ -224,6 +241,7 @@ def serve(
     context = zmq.Context()
     socket = context.socket(zmq.REP)
     socket.setsockopt(zmq.LINGER, 1000)
+    socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
     try:
         try:
             socket.bind(endpoint)

@@ -25,6 +25,7 @@ from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
+from rheostat.prediction.serving_law.predictor import sampled
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.decisive import most_decisive
 
@@ -53,6 +54,35 @@ def of_service(runs: JobTable, app: str, workload: str = "") -> JobTable:
     return runs.rows(np.flatnonzero(keep))
 
 
+def known_gpus(runs: JobTable) -> tuple[JobTable, tuple[Note, ...]]:
+    """Rows on types of GPU that the law knows, and a note on the others; all where it knows none.
+
+    >>> from rheostat import table
+    >>> kept, notes = known_gpus(table({"gpu_model": ["H100", "TPU v5", "H100"]}))
+    >>> len(kept), notes[0].message
+    (2, "rows on a type of GPU that is not known were left out: 'TPU v5'")
+    """
+    if "gpu_model" not in runs.columns:
+        return runs, ()
+    names = runs.frame["gpu_model"].cast(pl.String).fill_null("")
+    unknown = [n for n in names.unique(maintain_order=True) if not _known_gpu(n)]
+    odd = names.is_in(unknown).to_numpy()
+    if not odd.any() or odd.all():
+        return runs, ()
+    said = ", ".join(map(repr, unknown))
+    note = Note(f"rows on a type of GPU that is not known were left out: {said}",
+                tuple(np.flatnonzero(odd)[:20].tolist()), int(odd.sum()), dropped=True)  # fmt: skip
+    return runs.rows(np.flatnonzero(~odd)), (note,)
+
+
+def _known_gpu(name: str) -> bool:
+    try:
+        accelerator(name)
+    except DataError:
+        return False
+    return True
+
+
 def mixed_workloads(own: JobTable) -> tuple[Note, ...]:
     """A note where one service's runs are of several workloads, whose means are compared."""
     if "workload" not in own.columns:
@@ -68,9 +98,12 @@ def mixed_workloads(own: JobTable) -> tuple[Note, ...]:
 def notes_on(runs: JobTable) -> tuple[Note, ...]:
     """What the law does not learn from ``runs``, and repeats of a configuration that disagree."""
     kept, values, notes = learnable(runs, OBJECTIVES)
+    notes += sampled(len(kept))
     keys = [
-        c for c in ("app", "workload", *knobs_in(kept), "weight_precision") if c in kept.columns
-    ]
+        c for c in ("app", "workload", *knobs_in(kept), "weight_precision", "prompt_tokens",
+                    "output_tokens")
+        if c in kept.columns
+    ]  # fmt: skip
     energy = pl.Series("_energy", values[:, 1])
     spread = pl.col("_energy").max().over(keys) / pl.col("_energy").min().over(keys)
     odd = kept.frame.with_columns(energy).select(spread > DISAGREE).to_series().to_numpy()

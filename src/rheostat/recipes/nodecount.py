@@ -71,7 +71,7 @@ def kind_of(kind: str, jobs: JobTable) -> str:
         return kind
     runs = "submit_s" not in jobs.columns and set(TARGETS) <= set(targets_in(jobs))
     order = (*((("law", "gpytorch"),) if runs else ()), ("xgboost", "xgboost"), ("lightgbm",) * 2)
-    return next((k for k, library in order if find_spec(library)), "forest")
+    return next((k for k, library in order if find_spec(library)), "boosting")
 
 
 def targets_in(jobs: JobTable) -> tuple[str, ...]:

@@ -7,13 +7,17 @@ tree:FILE, tree:FILE+easy, ...               a tree as an order, or one of an ag
 agent:FILE                                   a learned priority or an agent, from `train`
 agent:ours                                   the learned priority that comes with rheostat
 FILE                                         a tree, a learned priority or an agent
+FILE.py:NAME, FILE.py:NAME+easy              a policy or an order of your own: a class without
+                                             arguments, a policy, or a function of the queue
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from rheostat.core.jobs import JobTable
@@ -25,6 +29,7 @@ from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS, pr
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.errors import DataError
 from rheostat.prediction.persist import load
+from rheostat.simulation.event_policy import EventPolicy
 from rheostat.simulation.learned_policy import LearnedPolicy
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
 from rheostat.simulation.policy import Policy, as_policy
@@ -74,6 +79,8 @@ def open_policy(
     how: dict[str, Any] = {"semantics": semantics, "ties": ties, "overdue": overdue}
     name = name.strip()
     kind, colon, file = name.partition(":")
+    if colon and kind.endswith(".py"):
+        return _own(name, Path(kind), file, backfill, how)
     if colon and kind.lower() == "agent":
         return as_policy(_agent(name, Path(file)), backfill=backfill, **how)
     if colon and kind.lower() in ("tree", "multifactor"):
@@ -85,6 +92,7 @@ def open_policy(
         if not isinstance(made, PriorityTree):
             return as_policy(_as_agent(made, Path(name)), backfill=backfill, **how)
     else:
+        _known(name)
         return batch_policy(name, backfill=backfill, **how)
     if isinstance(made, PriorityTree) and is_student(made):
         return as_policy(AgentPolicy(Student.of(made), named), backfill=far, **how)
@@ -186,6 +194,62 @@ def simulate(  # noqa: PLR0913 - what is known of jobs and site, all but three b
         power_w=power_w, seed=seed,
     )  # fmt: skip
     return run.jobs
+
+
+FAMILIES = (
+    "fcfs, easy, conservative",
+    "ORDER, ORDER+easy or ORDER+conservative; ORDER is " + ", ".join(PRIORITY_FUNCTIONS),
+    "multifactor:FILE (weights, TOML or slurm.conf) or tree:FILE, each with or without +easy",
+    "agent:ours, or agent:FILE as rheostat train wrote it",
+    "FILE.py:NAME, a policy or an order of your own",
+)
+
+
+def _known(name: str) -> None:
+    """A `DataError` that lists every family, where this is a name of none."""
+    first = name.partition("+")[0].strip().lower()
+    if first not in (*NAMES, *BACKFILLING) and not first.startswith(("tree:", "multifactor:")):
+        raise DataError(f"policy {name}", [f"expected one of: {'; '.join(FAMILIES)}"])
+
+
+def _own(name: str, path: Path, thing: str, backfill: str | None, how: dict[str, Any]) -> Policy:
+    """The policy or the order called ``thing`` in a Python file, named as both."""
+    thing, far = _split(name, thing, backfill)
+    thing_there = getattr(_module(name, path), thing, None)
+    if thing_there is None:
+        raise DataError(name, [f"{path} has no {thing or 'name after the colon'}"])
+    try:
+        made = thing_there() if isinstance(thing_there, type) else thing_there
+    except TypeError as error:
+        raise DataError(name, [f"expected a class without arguments: {error}"]) from error
+    if not isinstance(made, Policy) and not callable(made):
+        problem = "a policy (rheostat.EventPolicy) or a function score(now, s, r, n)"
+        raise DataError(name, [f"expected {problem}, got {type(made).__name__}"])
+    called = f"{path.name}:{thing}"
+    if isinstance(made, Policy):
+        policy = as_policy(made, backfill=far, **how)
+        return policy if policy.name != EventPolicy.name else _called(policy, called)
+    order = replace(priority_function(made), name=called)
+    return batch_policy(order, backfill=far or "easy", **how)
+
+
+def _called(policy: Policy, name: str) -> Policy:
+    """A policy that has not named itself, by its file."""
+    named = copy(policy)
+    named.name = name  # type: ignore[misc]
+    return named
+
+
+def _module(name: str, path: Path) -> Any:
+    """What a Python file defines; whatever is wrong with it is told, not raised through."""
+    import runpy
+
+    if not path.is_file():
+        raise DataError(name, [f"expected a Python file, found no {path}"])
+    try:
+        return SimpleNamespace(**runpy.run_path(str(path), run_name=path.stem))
+    except Exception as error:
+        raise DataError(name, [f"{path}: {type(error).__name__}: {error}"]) from error
 
 
 def _split(name: str, file: str, backfill: str | None) -> tuple[str, str | None]:

@@ -14,6 +14,13 @@ from rheostat.tradeoff.propose import PROPOSERS
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.law_guided import limitable
 
+UNUSED_PRIOR = "note: --prior is not used: {} does not learn from runs of other applications"
+
+
+def uses_prior(asker: Searcher) -> bool:
+    """Whether a proposer learns from runs of other applications."""
+    return hasattr(asker, "past_applications")
+
 
 def proposer(
     method: str,
@@ -55,7 +62,8 @@ def proposer(
     DataError
         No method has this name.
     """
-    name = automatic(space, objectives, limits) if method == "auto" else method
+    informed = prior is not None
+    name = automatic(space, objectives, limits, informed=informed) if method == "auto" else method
     if name == "law":
         from rheostat.tradeoff.propose.law_guided import LawGuided
 
@@ -119,8 +127,13 @@ def next_settings(
     return asker.ask(count)
 
 
-def automatic(space: Space, objectives: Sequence[str], limits: Sequence[Limit] = ()) -> str:
+def automatic(
+    space: Space, objectives: Sequence[str], limits: Sequence[Limit] = (), *, informed: bool = False
+) -> str:
     """Laws where they apply, else expected hypervolume, else (without torch) Sobol points.
+
+    With runs of other applications (``informed``) laws apply to names and to any number of
+    objectives, power or energy among them: nothing else learns from such runs.
 
     >>> from rheostat.core.space import Knob
     >>> named = Space.of(Knob("compiler", ["gcc", "icx"]))
@@ -132,7 +145,8 @@ def automatic(space: Space, objectives: Sequence[str], limits: Sequence[Limit] =
     known = set(limitable(space.names))
     steered = {*objectives, *(x.quantity for x in limits)} <= known
     metered = bool({"power_w", "energy_j"} & set(objectives))
-    if steered and metered and len(objectives) == 2 and all(k.numeric for k in space.knobs):
+    plain = len(objectives) == 2 and all(k.numeric for k in space.knobs)
+    if steered and metered and (informed or plain):
         return "law"
     return {1: "improvement", 2: "hypervolume"}.get(len(objectives), "nehvi")
 

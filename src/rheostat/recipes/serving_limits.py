@@ -61,8 +61,9 @@ def with_limits(
 
 
 def refuse_beyond_measured(
-    runs: JobTable, prompt_tokens: float = 0.0, context_tokens: float = 0.0
-) -> None:
+    runs: JobTable, prompt_tokens: float = 0.0, context_tokens: float = 0.0,
+    output_tokens: float = 0.0,
+) -> None:  # fmt: skip
     """Refuse requests far longer than those of all ``runs``; runs that do not say are taken as is.
 
     A step reads the cache of every request: what short ones measured says nothing of long ones.
@@ -70,6 +71,7 @@ def refuse_beyond_measured(
     lengths = {c: _numbers(runs, c) for c in ("prompt_tokens", "output_tokens")}
     asked = {
         "--prompt-tokens": (prompt_tokens, lengths["prompt_tokens"]),
+        "--output-tokens": (output_tokens, lengths["output_tokens"]),
         "--context-tokens": (context_tokens, np.sum([np.nan_to_num(v) for v in lengths.values()],
                                                     axis=0)),
     }  # fmt: skip

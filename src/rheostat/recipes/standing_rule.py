@@ -34,7 +34,7 @@ class StandingRule:
 
     otherwise: Rule
     row: int
-    words: str
+    because: str
 
     def score(self, front: Front) -> Array:
         """Score of every row of ``front``, (n,)."""
@@ -43,7 +43,7 @@ class StandingRule:
         return score
 
     def __str__(self) -> str:
-        return self.words
+        return self.because
 
 
 def unbroken(runs: JobTable) -> dict[str, int]:

@@ -14,6 +14,7 @@ import numpy as np
 from rheostat.core.files import read_json, replace_file, text_digest
 from rheostat.errors import DataError
 from rheostat.explanation.variants import ratio
+from rheostat.measurement.code.paired_times import FASTER, SLOWER
 from rheostat.measurement.code.program import CUDA, Program
 from rheostat.measurement.code.verdict import Verdict
 from rheostat.tradeoff.variants.variant import (
@@ -23,6 +24,8 @@ from rheostat.tradeoff.variants.variant import (
 
 SCHEMA = "rheostat.code-search/1"
 NOT_MEASURED = math.nan
+LEAST_SAVED = 0.03
+"""Share of the energy; a smaller one is within the noise of meters and of the model."""
 
 
 @dataclass
@@ -176,3 +179,34 @@ def figures_of(facts: dict[str, Any]) -> dict[str, Any]:
 def relative(row: dict[str, Any], objective: str) -> float:
     """A figure of a variant over that of the original in the same paired runs."""
     return float(row["diff_lines"]) if objective == "diff_lines" else ratio(row, objective)
+
+
+def gains(row: dict[str, Any], objective: str) -> bool:
+    """Whether a variant is shown to be better than the original in an objective.
+
+    Parameters
+    ----------
+    row : dict
+        Of a search.
+    objective : str
+        runtime_s or energy_j.
+
+    Returns
+    -------
+    bool
+        Faster by more than the noise of runs in turns; thriftier by `LEAST_SAVED`, and not slower
+        where the energy is only modelled.  What was not measured gains nothing.
+
+    Examples
+    --------
+    >>> figures = {"runtime_ratio": 0.7, "time_change": "a change of 5 % cannot be told"}
+    >>> gains({"figures": figures}, "runtime_s")
+    False
+    >>> gains({"figures": figures | {"time_change": "faster"}}, "runtime_s")
+    True
+    """
+    change = row["figures"]["time_change"]
+    if objective == "runtime_s":
+        return bool(change == FASTER)
+    measured = row["figures"]["energy_kind"] == "measured"
+    return relative(row, objective) < 1 - LEAST_SAVED and (measured or change != SLOWER)

@@ -13,6 +13,10 @@ from rheostat.errors import DataError
 from rheostat.simulation.workload import Array
 
 MICRO = 1e6
+MOST_FAILURES = 1_000_000
+"""That are drawn for a partition."""
+MOST_FAILURES = 1_000_000
+"""That are drawn for a partition."""
 
 
 def resources(machine: Machine) -> Array:
@@ -94,6 +98,12 @@ def failures(machine: Machine, begin: float, end: float) -> dict[str, Array]:
         for k, part in enumerate(machine.parts):
             rng = np.random.default_rng([seed, k])
             mean = chance.mtbf_s / max(part.procs // chance.procs, 1)
+            expected = (end - begin) / mean
+            if expected > MOST_FAILURES:
+                whose = part.name or "the machine"
+                problem = f"mtbf_s: {chance.mtbf_s:g} s gives {expected:.2g} failures of {whose} "
+                limit = f"in {end - begin:g} s; expected at most {MOST_FAILURES:,}"
+                raise DataError("failures", [problem + limit])
             at = begin + rng.exponential(mean)
             while at <= end:
                 rows.append((at, k, chance.procs, chance.repair_s))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rheostat.errors import DataError
+from rheostat.simulation.engine.running_jobs import longer
 from rheostat.simulation.policy import SchedulingProblem
 from rheostat.simulation.start_plan import StartPlan
 from rheostat.simulation.workload import Array
@@ -34,7 +35,8 @@ class ClusterState:
     submit_s, estimate_s, procs, user
         Of the waiting jobs, (w,): submission, run time asked for, processors, number of the user.
     end_s, held
-        Of the running jobs, (r,): expected end, s, by the run time asked for; processors.
+        Of the running jobs, (r,): expected end, s, by the run time asked for and, of jobs that
+        have outlived it, by the policy's ``overdue``; processors.
     """
 
     now_s: float
@@ -54,6 +56,7 @@ class _Machine:
     problem: SchedulingProblem
     free: int
     start: Array
+    overdue: str = "past"
     waiting: list[int] = field(default_factory=list)
     ends: list[tuple[float, int]] = field(default_factory=list)
 
@@ -63,8 +66,17 @@ class _Machine:
         runs = np.array(sorted(j for _, j in self.ends), np.int64)
         return ClusterState(
             now, self.free, load.submit_s[waits], estimate[waits], load.procs[waits],
-            self.problem.users[waits], self.start[runs] + estimate[runs], load.procs[runs],
+            self.problem.users[waits], self._expected(runs, now), load.procs[runs],
         )  # fmt: skip
+
+    def _expected(self, runs: Array, now: float) -> Array:
+        """Expected ends of the running jobs, s; (r,)."""
+        estimate = self.problem.estimate_s[runs]
+        if self.overdue == "extend":
+            for k in np.flatnonzero(self.start[runs] + estimate < now):
+                estimate[k] = longer(now - self.start[runs[k]], estimate[k])
+        ends: Array = self.start[runs] + estimate
+        return np.maximum(ends, now) if self.overdue == "now" else ends
 
     def end_until(self, now: float) -> None:
         while self.ends and self.ends[0][0] <= now:
@@ -80,9 +92,14 @@ class _Machine:
 
 
 class EventPolicy(ABC):
-    """Decides at each event which waiting jobs start."""
+    """Decides at each event which waiting jobs start.
+
+    ``overdue`` says when jobs that outlived their request are expected to end: in the "past",
+    "now", or later, as their estimates "extend".
+    """
 
     name = "own"
+    overdue = "past"
 
     @abstractmethod
     def choose(self, state: ClusterState) -> Iterable[int]:
@@ -98,7 +115,8 @@ class EventPolicy(ABC):
         wait for ever.
         """
         load, begin, passes, i = problem.load, time.process_time(), 0, 0
-        machine = _Machine(problem, problem.machine.procs, np.full(len(load), np.nan))
+        start = np.full(len(load), np.nan)
+        machine = _Machine(problem, problem.machine.procs, start, self.overdue)
         while i < len(load) or machine.ends:
             due = machine.ends[0][0] if machine.ends else np.inf
             now = min(due, float(load.submit_s[i]) if i < len(load) else np.inf)

@@ -24,6 +24,7 @@ class LearnedPolicy:
     name: str = "learned"
     semantics: str = "textbook"
     ties: str = "event"
+    overdue: str = "extend"
 
     def plan(self, problem: SchedulingProblem) -> StartPlan:
         """Starts of the jobs; run times are predicted here, so ``estimates`` are the user's."""
@@ -33,7 +34,8 @@ class LearnedPolicy:
         load, true = problem.load, self.semantics == "cqsim"
         begin = time.process_time()
         start, passes = self.priority.starts(
-            load, problem.users, problem.machine.procs, clairvoyant=true, batch=self.ties == "batch"
-        )
+            load, problem.users, problem.machine.procs, clairvoyant=true,
+            batch=self.ties == "batch", overdue=self.overdue,
+        )  # fmt: skip
         spent = time.process_time() - begin
         return StartPlan(start, load.ask_s, passes, spent, true or problem.clairvoyant)

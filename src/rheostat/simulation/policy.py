@@ -18,6 +18,7 @@ from rheostat.core.machine import Machine
 from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
 from rheostat.errors import DataError
 from rheostat.simulation.estimates import scheduled
+from rheostat.simulation.overdue import under
 from rheostat.simulation.start_plan import StartPlan
 from rheostat.simulation.workload import Array, Estimates, Workload, users
 
@@ -102,7 +103,7 @@ def as_policy(
             policy, backfill=backfill, semantics=semantics, ties=ties, overdue=overdue
         )
     asked = {"semantics": (semantics, "textbook"), "ties": (ties, "event"),
-             "backfill": (backfill, None), "overdue": (overdue, None)}  # fmt: skip
+             "backfill": (backfill, None)}  # fmt: skip
     problems = [
         f"{option}: with this policy expected {usual or 'none given'}, got {given}"
         for option, (given, usual) in asked.items()
@@ -110,7 +111,7 @@ def as_policy(
     ]
     if problems:
         raise DataError(policy.name, problems)
-    return policy
+    return policy if overdue is None else under(policy, overdue)
 
 
 def cannot(

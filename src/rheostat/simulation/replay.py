@@ -27,6 +27,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable
+from rheostat.measurement.log_usage import logged_waits as recorded
 from rheostat.simulation.timeline import even_edges, mean_in, steps
 
 Array = np.ndarray
@@ -79,9 +80,9 @@ def logged_waits(trace: JobTable, run: JobTable) -> Array | None:
 
     ``run`` holds rows of ``trace`` in the same order, the rows left out missing.
     """
-    if "wait_s" not in trace.schema or len(trace) < FEWEST:
+    if len(trace) < FEWEST:
         return None
-    wait = trace.numpy("wait_s")
+    wait = recorded(trace)
     if np.isfinite(wait).sum() < FEWEST or not (wait > 0).any():
         return None
     result = wait if len(trace) == len(run) else _matched(trace, run, wait)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable
+from rheostat.measurement.log_usage import calendar_zero_s
 from rheostat.simulation.result import Simulation
 from rheostat.simulation.schedule_metrics import SIZES, size_class
 from rheostat.simulation.timeline import even_edges, mean_in, peak_in, place, steps
@@ -43,6 +44,7 @@ def picture(runs: Sequence[Simulation], *, bins: int = BINS) -> dict[str, Any]:
     days = (edges - begin) / 86_400
     return {
         "begin_s": begin,
+        "calendar_s": calendar_zero_s(runs[0].jobs),
         "bin_s": float(edges[1] - edges[0]),
         "day": days[:-1] + np.diff(days) / 2,
         "series": {r.policy.name: _series(r, edges) for r in runs},

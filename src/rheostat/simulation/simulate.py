@@ -13,10 +13,10 @@ from rheostat.core.machine import Machine
 from rheostat.core.outcome import Array, Outcome
 from rheostat.decision.policies.batch_policy import BatchPolicy
 from rheostat.errors import DataError
+from rheostat.simulation.log_machine import placed
 from rheostat.simulation.policy import Policy, SchedulingProblem, as_policy, cannot
 from rheostat.simulation.result import Simulation, account_of, run_table
 from rheostat.simulation.site import simulate_site
-from rheostat.simulation.trace_header import machine_of
 from rheostat.simulation.workload import Estimates, workload
 
 if TYPE_CHECKING:
@@ -50,8 +50,10 @@ def simulate_run(  # noqa: PLR0913 - what is known of jobs and site, all but thr
     Simulation
         The schedule and what it took; where any watts are known, with an ``account`` of energy.
     """
-    if not isinstance(machine, Machine):
-        machine = machine_of(jobs) if machine is None else Machine(machine)
+    if machine is None:
+        jobs, machine = placed(jobs)
+    elif not isinstance(machine, Machine):
+        machine = Machine(machine)
     rule = as_policy(policy, backfill=backfill, semantics=semantics, ties=ties, overdue=overdue)
     given = {"alternatives": alternatives, "sized_by": sized_by, "power_w": power_w}
     site: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

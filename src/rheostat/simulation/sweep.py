@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from rheostat._optional import require
+from rheostat.core.bounded_read import read_bytes
 from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import (
     code_digest,
     file_digest,
-    ordinary_file,
+    named_errors,
     seal,
     text_digest,
     unsealed,
@@ -33,10 +34,11 @@ from rheostat.core.jobs import JobTable
 from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
 from rheostat.errors import DataError, RheostatError
 from rheostat.prediction.out_of_core.dask_cluster import Workers, connect
+from rheostat.simulation.log_machine import placed
+from rheostat.simulation.overdue import under
 from rheostat.simulation.policy import Policy
 from rheostat.simulation.result import Simulation
 from rheostat.simulation.simulate import simulate_run
-from rheostat.simulation.trace_header import machine_of
 
 Progress = Callable[[str, float, float], None]
 RETRIES = 3
@@ -137,8 +139,8 @@ def tasks_of(
 
 def _files(policy: str, machine: str, estimates: str) -> str:
     """What is in the files that an option names: of a policy, a machine, a model."""
-    named = policy.partition(":")[2].partition("+")[0]
-    paths = map(Path, (policy, named, machine, estimates))
+    first, _, named = policy.partition(":")
+    paths = map(Path, (policy, first, named.partition("+")[0], machine, estimates))
     return "".join(file_digest(p) for p in paths if p.is_file())
 
 
@@ -151,22 +153,26 @@ def perform(task: Task, open_policy: Opener = batch_policy) -> dict[str, Any]:
 
 
 def _performed(task: Task, open_policy: Opener) -> dict[str, Any]:
+    from rheostat.simulation.as_logged import as_logged
     from rheostat.simulation.note_numbers import noted
+    from rheostat.simulation.schedule_metrics import metrics
 
     jobs = _trace(task.trace)
-    policy = open_policy(task.policy, semantics=task.semantics, ties=task.ties)
-    if isinstance(policy, BatchPolicy):  # others say themselves what becomes of overdue jobs
-        policy = replace(policy, overdue=task.overdue)
+    opened = open_policy(task.policy, semantics=task.semantics, ties=task.ties)
+    policy = under(opened, task.overdue)
+    if isinstance(policy, BatchPolicy):
         _ready(policy)
-    machine = machine_of(jobs, task.machine)
+    jobs, machine = placed(jobs, task.machine)
     run = simulate_run(jobs, policy, machine, estimates=task.estimates)
     known = task.semantics == "cqsim" or task.estimates == "perfect"
+    logged = as_logged(jobs, run)
     return {
         "clairvoyant": run.clairvoyant,
         "clairvoyant_share": 1.0 if known else _unasked(run),
         "procs": run.machine.procs,
         "whole": _summed(run.jobs, run.machine.procs),
         "later": _summed(_later(run.jobs, task), run.machine.procs),
+        "logged": logged and metrics(logged[0].jobs, run.machine.procs),
         "cpu_s": run.cpu_s,
         "notes": [n["text"] for n in noted(jobs, [run]) if n["text"]],
     }
@@ -271,14 +277,15 @@ def _kept(path: Path | None) -> Iterator[Callable[[Task, dict[str, Any]], None]]
         yield lambda _task, _result: None
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    torn = path.is_file() and path.stat().st_size and path.read_bytes()[-1:] != b"\n"
+    torn = path.is_file() and read_bytes(path, new=True)[-1:] not in (b"", b"\n")
     with path.open("a", encoding="utf-8") as file:
         file.write("\n" if torn else "")
 
         def keep(task: Task, result: dict[str, Any]) -> None:
-            file.write(json.dumps(seal({"key": task.key, "result": result})) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+            with named_errors(path):
+                file.write(json.dumps(seal({"key": task.key, "result": result})) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
 
         yield keep
 
@@ -290,7 +297,7 @@ def finished(path: Path) -> dict[str, dict[str, Any]]:
     """
     if not os.path.lexists(path):
         return {}
-    results, lines = {}, ordinary_file(path, new=True).read_bytes().splitlines()
+    results, lines = {}, read_bytes(path, new=True).splitlines()
     for line in lines:
         try:
             entry = unsealed(json.loads(line), path)

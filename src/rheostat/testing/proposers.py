@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rheostat.core.front import hypervolume_2d
+from rheostat.core.dominance import hypervolume_2d
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Outcome
 from rheostat.core.space import Knob, Space

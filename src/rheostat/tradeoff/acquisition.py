@@ -26,7 +26,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rheostat.core.front import non_dominated
+from rheostat.core.dominance import non_dominated
 from rheostat.core.outcome import Array
 
 _CELLS = 4_000_000  # draws x candidates x steps held at a time (32 MB of doubles)

@@ -11,9 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rheostat.core.front import Front, Objective
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome, Predictor
+from rheostat.core.requested_settings import as_requested
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError, Infeasible
 from rheostat.tradeoff.measured_cells import filled, measured
@@ -36,7 +40,8 @@ def front(
     Parameters
     ----------
     job : JobTable
-        One row.  Columns known only after submission are dropped before the model is asked.
+        One row.  Columns known only after submission are dropped before the model is asked.  Its
+        own setting, or KNOB_requested where that is known, is what it asked for.
     model : Predictor or None
         Fitted; ``predict`` is called once with all alternatives that ``runs`` do not hold.  None
         where they hold all.
@@ -83,9 +88,12 @@ def front(
     rows = space.settings() if settings is None else [s for s in settings if space.allows(s)]
     if not rows:
         raise Infeasible("the constraints leave no setting of the knobs: loosen one", -1)
+    if runs is None and set(space.names) <= set(job.columns):
+        job = as_requested(job.known_at(Moment.SUBMIT), space.names)
     alternatives = space.alternatives(job, rows)
     wanted = tuple(_meant(Objective.of(o), runs) for o in objectives)
-    front = Front(alternatives, _outcome(alternatives, model, runs, space, wanted), wanted)
+    outcome, repeats = _outcome(alternatives, model, runs, space, wanted)
+    front = Front(alternatives, outcome, wanted, repeats, space.names)
     for objective in wanted:
         front.draws(objective.name)  # what the model does not give is an error here, not later
     return front
@@ -104,15 +112,17 @@ def _outcome(
     runs: JobTable | None,
     space: Space,
     wanted: Sequence[Objective],
-) -> Outcome:
+) -> tuple[Outcome, NDArray[np.int64] | None]:
+    """The outcome, and the number of runs behind each row that was measured."""
     if runs is None:
-        return _fitted(model).predict(alternatives)
+        return _fitted(model).predict(alternatives), None
     own = measured(alternatives, runs, space.names, [o.name for o in wanted])
     blank = own.missing(len(alternatives))
     if not own.cells:
-        return _fitted(model).predict(alternatives)
+        return _fitted(model).predict(alternatives), None
     predicted = _fitted(model).predict(alternatives.rows(blank)) if len(blank) else None
-    return filled(alternatives, own, predicted, space.names)
+    repeats = np.array([len(own.cells.get(i, ())) for i in range(len(alternatives))])
+    return filled(alternatives, own, predicted, space.names), repeats
 
 
 def _fitted(model: Predictor | None) -> Predictor:

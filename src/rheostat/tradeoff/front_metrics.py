@@ -28,7 +28,8 @@ from dataclasses import dataclass
 import moocore
 import numpy as np
 
-from rheostat.core.front import Constraint, Front, Rule, hypervolume_2d, non_dominated
+from rheostat.core.dominance import hypervolume_2d, non_dominated
+from rheostat.core.front import Constraint, Front, Rule
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError, Infeasible
 

@@ -179,6 +179,8 @@ class MaxSlowdown:
         The setting compared with.
     confidence : float
         Probability with which the limit must hold, between 0 and 1.
+    quantity : str
+        What must not grow: the runtime unless another is named.
 
     Raises
     ------
@@ -189,11 +191,14 @@ class MaxSlowdown:
     --------
     >>> str(MaxSlowdown(1.2, against={"nodes": 64}))
     'at most 1.2 times the runtime at nodes=64'
+    >>> str(MaxSlowdown(1, "requested", 0.8, "energy_j"))
+    'at most 1 times the energy as requested with 80 % confidence'
     """
 
     factor: float
     against: Mapping[str, Any] | Literal["requested"] | None = None
     confidence: float = 0.5
+    quantity: str = "runtime_s"
 
     def __post_init__(self) -> None:
         if not self.factor >= 1 or not 0 < self.confidence < 1:
@@ -207,28 +212,27 @@ class MaxSlowdown:
 
     def excess(self, front: Front) -> Array:
         """Relative miss of each row, (n,)."""
-        draws = front.draws("runtime_s")[:, None, :]
+        draws = front.draws(self.quantity)[:, None, :]
         return np.asarray(self.excess_many(draws, np.array([self.base(front)]))[0])
 
-    def excess_many(self, runtime_s: Array, base: NDArray[np.int64]) -> Array:
+    def excess_many(self, draws: Array, base: NDArray[np.int64]) -> Array:
         """`excess` of many fronts: draws (d, J, S) and each job's base setting (J,) give (J, S)."""
-        against = np.take_along_axis(runtime_s, base[None, :, None], axis=2)
-        ratio = runtime_s / against
+        ratio = draws / np.take_along_axis(draws, base[None, :, None], axis=2)
         flat: Array = _quantile(ratio.reshape(len(ratio), -1), self.confidence)
         excess: Array = flat.reshape(ratio.shape[1:]) / self.factor - 1.0
         return excess
 
     def score(self, front: Front) -> Array:
-        """The first objective that is not runtime, inf where the slowdown is larger."""
+        """The first objective that is not limited, inf where the limit is missed."""
         return self.score_given(front, self.excess(front))
 
     def score_given(self, front: Front, excess: Array) -> Array:
         """`score` where the miss of each row is known already, (n,)."""
-        return _other_objective(front, "runtime_s", excess)
+        return _other_objective(front, self.quantity, excess)
 
     def base(self, front: Front) -> int:
         """Place of the setting compared with."""
-        mean = front.mean("runtime_s")
+        mean = front.mean(self.quantity)
         if self.against is None:
             if not np.isfinite(mean).any():
                 return 0  # the model abstains on every row, and so does the excess
@@ -249,11 +253,12 @@ class MaxSlowdown:
         )
 
     def __str__(self) -> str:
-        against = "of the fastest setting"
+        against = "of the fastest setting" if self.quantity == "runtime_s" else "of the least"
         if self.against:
             asked = self.against
             against = "as requested" if asked == "requested" else f"at {_settings(asked)}"
-        text = f"at most {self.factor:g} times the runtime {against}"
+        limited = PLAIN.get(self.quantity, self.quantity)
+        text = f"at most {self.factor:g} times the {limited} {against}"
         return text + _surely(self.confidence)
 
 

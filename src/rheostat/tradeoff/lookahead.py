@@ -10,7 +10,7 @@ that nothing about the true front needs to be known.
 Notation
 --------
 d  draws     N  settings     k  evaluations left
-y : (d, N, 2) log objectives, minimised; scaled to [0, 1] within each draw     r = 1.1
+y : (d, N, m) log objectives, minimised; scaled to [0, 1] within each draw     r = 1.1
 
 References
 ----------
@@ -18,6 +18,8 @@ Emmerich, Deutz, Klinkenberg: Hypervolume-based expected improvement (CEC 2011).
 Guerreiro, Fonseca, Paquete: Greedy hypervolume subset selection (2016).
 .. [Frazier2009] Frazier, Powell, Dayanik: The knowledge-gradient policy for correlated normal
    beliefs. INFORMS J. Computing 21 (2009).
+.. [Hansen1998] Hansen, Jaszkiewicz: Evaluating the quality of approximations to the non-dominated
+   set. IMM-REP-1998-7 (1998).
 """
 
 from __future__ import annotations
@@ -26,11 +28,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import qmc
 
 from rheostat.core.outcome import Array
 from rheostat.tradeoff.acquisition import hypervolume_improvement
 
 REFERENCE = np.array([1.1, 1.1])
+WEIGHTS = 32
+"""Directions in which fronts of one, or of more than two objectives are judged."""
 
 
 def scaled(y: Array) -> Array:
@@ -104,9 +109,49 @@ def value_of_a_run(logs: Array, noise: Array, measured: Sequence[int]) -> Array:
 
 
 def _gain(y: Array, free: NDArray[np.int64], given: list[int]) -> Array:
-    """Mean hypervolume that each free setting adds to ``given``; -1 where it is given already."""
-    gain = hypervolume_improvement(y[:, free], y[:, given], REFERENCE).mean(axis=0)
+    """What each free setting adds to ``given`` on average; -1 where it is given already.
+
+    Hypervolume of two objectives, else `scalarised_gain`.
+    """
+    if y.shape[2] == 2:
+        gain = hypervolume_improvement(y[:, free], y[:, given], REFERENCE).mean(axis=0)
+    else:
+        gain = scalarised_gain(y[:, free], y[:, given])
     return np.where(np.isin(free, given), -1.0, gain)
+
+
+def scalarised_gain(y: Array, given: Array) -> Array:
+    """Mean fall of the least weighted maximum that each candidate brings, (n,): the R2 indicator.
+
+    Parameters
+    ----------
+    y : array
+        (d, n, m) draws of the candidates, scaled, minimised.
+    given : array
+        (d, f, m) draws of what will be known.
+
+    Returns
+    -------
+    array
+        (n,) means over draws and `WEIGHTS` even directions [Hansen1998]_.
+
+    Examples
+    --------
+    >>> scalarised_gain(np.array([[[0.2], [0.9]]]), np.array([[[0.7]]])).round(2)
+    array([0.5, 0. ])
+    """
+    gain = np.zeros(y.shape[1])
+    for weights in _directions(y.shape[2]):
+        best = weights * np.append(given, np.full((len(y), 1, y.shape[2]), REFERENCE[0]), axis=1)
+        fall = best.max(axis=2).min(axis=1)[:, None] - (weights * y).max(axis=2)
+        gain += np.clip(fall, 0.0, None).mean(axis=0)
+    return np.asarray(gain / WEIGHTS)
+
+
+def _directions(m: int) -> Array:
+    """Even weights (WEIGHTS, m) on the simplex, the largest of each scaled to 1."""
+    points = qmc.Halton(m, scramble=False).random(WEIGHTS + 1)[1:]
+    return np.asarray(np.log(points) / np.log(points).min(axis=1, keepdims=True))
 
 
 def least_regret(objective: Array, limited: Array, limit: float) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rheostat.core.front import non_dominated
+from rheostat.core.dominance import non_dominated
 from rheostat.core.outcome import Array
 
 Mask = NDArray[np.bool_]

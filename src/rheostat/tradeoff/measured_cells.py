@@ -222,7 +222,7 @@ def expected_front(searcher: Searcher) -> Front | None:
         return None
     rows = searcher.space.alternatives(searcher.job, settings)
     outcome = filled(rows, own, predicted, searcher.space.names)
-    return Front(rows, outcome, searcher.objectives)
+    return Front(rows, outcome, searcher.objectives, turned=searcher.space.names)
 
 
 def better_unmeasured(

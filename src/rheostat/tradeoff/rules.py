@@ -12,18 +12,21 @@ energy-delay product, here the case of equal weights on log axes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rheostat.core.front import Front
+from rheostat.core.front import Front, Objective
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import PLAIN, MaxSlowdown
 from rheostat.tradeoff.many_fronts import knee_heights
+
+MOST_WEIGHT = 1e6
+"""A larger exponent is a typing error, and overflows."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,17 @@ class Knee:
     def score_many(self, values: Array) -> Array:
         """`score` of many fronts at once: ``values`` (J, S, m) gives (J, S)."""
         return knee_heights(values)
+
+    def words(self, objectives: Sequence[Objective]) -> str:
+        """Of one objective there is no knee but its best value.
+
+        >>> Knee().words([Objective.of("runtime_s")])
+        'least runtime'
+        """
+        if len(objectives) > 1:
+            return str(self)
+        least = "most" if objectives[0].sense == "max" else "least"
+        return f"{least} {PLAIN.get(objectives[0].name, objectives[0].name)}"
 
     def __str__(self) -> str:
         return "knee of the front"
@@ -74,7 +88,7 @@ class Weighted:
     Parameters
     ----------
     weights : mapping of str to float
-        Exponent of each quantity, at least 0.
+        Exponent of each quantity, from 0 to `MOST_WEIGHT`.
     counted : MaxSlowdown, optional
         Nothing is gained in a draw that misses it: there a setting counts no better than the one
         the slowdown refers to.  So a little more saving is not bought with much more risk.
@@ -82,7 +96,7 @@ class Weighted:
     Raises
     ------
     DataError
-        A negative weight, or none above 0.
+        A weight below 0 or above the most, or none above 0.
 
     Examples
     --------
@@ -94,11 +108,14 @@ class Weighted:
     counted: MaxSlowdown | None = None
 
     def __post_init__(self) -> None:
-        good = bool(self.weights) and all(w >= 0 for w in self.weights.values())
+        good = bool(self.weights) and all(0 <= w <= MOST_WEIGHT for w in self.weights.values())
         if not good or not any(w > 0 for w in self.weights.values()):
             raise DataError(
                 "Weighted",
-                [f"expected weights >= 0, one of them above 0, got {dict(self.weights)}"],
+                [
+                    f"expected weights from 0 to {MOST_WEIGHT:g}, one of them above 0, "
+                    f"got {dict(self.weights)}"
+                ],
             )
 
     @property
@@ -121,8 +138,8 @@ class Weighted:
         """`score` of J fronts of equal length in one, (n,), each with the place compared with."""
         if self.counted is None:
             return self._score(front, front.mean)
-        runtime = self._folded(front, "runtime_s", base)
-        missed = runtime[0] > self.counted.factor * runtime[1]
+        limited = self._folded(front, self.counted.quantity, base)
+        missed = limited[0] > self.counted.factor * limited[1]
 
         def mean(name: str) -> Array:
             draws, compared = self._folded(front, name, base)

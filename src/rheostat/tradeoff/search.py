@@ -21,7 +21,7 @@ from rheostat.core.jobs import JobTable, concat
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
 from rheostat.tradeoff.propose.base import Proposer
-from rheostat.tradeoff.propose.observations import merged, stack
+from rheostat.tradeoff.propose.observations import front_of, merged, stack
 from rheostat.tradeoff.search_journal import SearchJournal
 
 Measure = Callable[[JobTable], Outcome]
@@ -111,8 +111,9 @@ def search(
     notes = outcome.notes + (book.notes if book is not None else ())
     rows, outcome = concat([j for j, _ in results]), replace(outcome, notes=notes)
     space = getattr(proposer, "space", None)
-    return Front(*((rows, outcome) if space is None else merged(space, rows, outcome)),
-                 proposer.objectives)  # fmt: skip
+    if space is None:
+        return Front(rows, outcome, proposer.objectives)
+    return front_of(space, *merged(space, rows, outcome), proposer.objectives)
 
 
 def _counts(budget: int, batch: int, workers: int) -> tuple[tuple[str, int], ...]:

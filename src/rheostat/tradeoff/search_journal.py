@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rheostat.core.bounded_read import checked_size, read_all
 from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import ordinary_file, parse_json, seal, unsealed
+from rheostat.core.files import named_errors, parse_json, seal, unsealed
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
@@ -63,7 +64,7 @@ class SearchJournal:
 
     def __enter__(self) -> SearchJournal:
         if os.path.lexists(self.path):
-            ordinary_file(self.path, new=True)
+            checked_size(self.path, new=True)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(self.path, "a+b")
         try:
@@ -97,13 +98,14 @@ class SearchJournal:
         self._append({"told": row, "draws": draws, "support": support})
 
     def _append(self, record: dict[str, Any]) -> None:
-        self._file.write(json.dumps(seal(record), allow_nan=False).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with named_errors(self.path):
+            self._file.write(json.dumps(seal(record), allow_nan=False).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def _read(self) -> None:
         self._file.seek(0)
-        text = self._file.read()
+        text = read_all(self._file, self.path)
         if not text.startswith(BEGINS[: len(text)]):
             raise other_kind(self.path, f"a journal of schema {SCHEMA}")
         whole = text.rfind(b"\n") + 1

@@ -90,6 +90,15 @@ def test_libraries_lie_beside_the_compiler(monkeypatch, tmp_path):
         written(tmp_path / name, "")
     assert (toolchain.offload_absent(), toolchain.archer_absent()) == ("", "")
     monkeypatch.undo()
+    (tmp_path / "lib" / "llvm-17" / "bin").mkdir(parents=True)
+    clang = written(tmp_path / "lib" / "llvm-17" / "bin" / "clang", "")
+    monkeypatch.setattr(toolchain, "tool", lambda _: str(clang))
+    assert toolchain.symbolizer_absent() == (
+        "no line known without clang's llvm-symbolizer: apt-get install llvm-17")  # fmt: skip
+    assert toolchain.sanitizer_options("a=1") == "a=1"
+    beside = written(clang.parent / "llvm-symbolizer", "")
+    assert toolchain.symbolizer_absent() == ""
+    assert toolchain.sanitizer_options("a=1") == f"a=1:external_symbolizer_path={beside}"
     for libraries, where in (
         (toolchain.llvm_libraries, "lib"),
         (toolchain.cuda_libraries, "lib64"),

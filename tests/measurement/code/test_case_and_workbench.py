@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, toolchain
 from rheostat.measurement.code.capture import SandboxLimits
-from rheostat.measurement.code.case import RungOptions
+from rheostat.measurement.code.case import Case, RungOptions
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.toolchain import CLANG, GCC
@@ -35,7 +35,7 @@ from tests.measurement.scripted import done
 
 
 def test_what_a_case_is_given(case):
-    assert RungOptions() == RungOptions((1, 2, 4), 7, 0.03, 10.0, 10.0, 0.1, 2)
+    assert RungOptions() == RungOptions((1, 2, 4), 7, 0.03, 10.0, 10.0, 0.1, 2, 0)
     assert (case.seed, case.on_host, case.cannot_run, case.cannot_time) == (0, False, "", "")
     assert case.inputs() == (SMALL, SMALLER, LARGE, MIDDLE)
     assert case.limits(LARGE) == LARGE.limits(1) == SandboxLimits(wall_s=55.4, cpu_s=11.0)
@@ -54,8 +54,11 @@ def test_cuda_without_a_device_is_run_on_the_host(case, tools, box):
     assert of(case, "opencl").cannot_time == cuda.cannot_time
     assert cuda.inputs() == (SMALL, SMALLER, MIDDLE)
     edge = replace(case.reference)
-    edge.expected, edge.small = (given(1, 0.05),), (given(2, 9.0),)
+    edge.expected, edge.small, edge.edges = (given(1, 0.05),), (given(2, 9.0),), ()
     assert replace(cuda, reference=edge).inputs() == (given(2, 9.0),)
+    edge.edges = (given(3, 0.01), given(4, 9.0))
+    assert Case(program("candidate"), edge).inputs()[-2:] == edge.edges
+    assert replace(cuda, reference=edge).inputs() == (given(2, 9.0), given(3, 0.01))
     more = SandboxLimits(wall_s=LARGE.limits().wall_s + 30, cpu_s=LARGE.limits().cpu_s + 30)
     assert cuda.limits(LARGE) == more
     case.reference.original = program("original", "cuda", "cu")

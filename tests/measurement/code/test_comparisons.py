@@ -15,7 +15,15 @@ from rheostat.measurement.code.compare_output import (
     output_lines,
     spread,
 )
-from rheostat.measurement.code.paired_times import PairedTimes, in_turns, paired_times
+from rheostat.measurement.code.paired_times import (
+    FASTER,
+    SAME,
+    SLOWER,
+    UNTOLD,
+    PairedTimes,
+    in_turns,
+    paired_times,
+)
 from rheostat.measurement.code.work_counts import WorkCounts, counts_in
 
 # --- outputs -----------------------------------------------------------------------------------
@@ -32,7 +40,7 @@ def test_a_tolerance_that_is_none_is_refused():
     assert [s.partition(" is no")[0] for s in said[2:]] == ["'('", "3"]
     assert Tolerance(0, 0, 0) == Tolerance(0.0, 0.0, 0)
     plain = Tolerance()
-    assert (plain.relative, plain.absolute, plain.ulps) == (1e-6, 1e-12, 4)
+    assert (plain.relative, plain.absolute, plain.ulps) == (None, 1e-12, 4)
 
 
 @pytest.mark.parametrize(("tolerance", "value", "expected", "close"), [
@@ -118,20 +126,28 @@ def test_a_change_is_beyond_one_and_beyond_the_least_effect(ratio, effect, chang
 def test_the_same_program_is_called_faster_or_slower_once_in_twenty_at_most(pairs):
     noise = np.random.default_rng(pairs).lognormal(0, 0.3, (400, 2, pairs))
     claims = [paired_times(a, b, minimum_effect=0.0).change for a, b in noise]
-    assert sum(c != "no significant change" for c in claims) <= 0.075 * len(claims)
-    assert pairs > 5 or set(claims) == {"no significant change"}
+    assert sum(c in (FASTER, SLOWER) for c in claims) <= 0.075 * len(claims)
+    assert pairs > 5 or set(claims) == {UNTOLD}
+
+
+@pytest.mark.parametrize(("low", "high", "change"), [
+    (0.96, 1.04, SAME), (0.94, 1.04, UNTOLD), (0.96, 1.06, UNTOLD), (1.01, 1.2, SLOWER),
+])  # fmt: skip
+def test_no_change_is_said_where_five_percent_would_have_been_seen(low, high, change):
+    ratios = np.geomspace(low, high, 6)
+    assert paired_times(np.ones(6), ratios, minimum_effect=0.01).change == change
 
 
 def test_an_interval_that_holds_one_is_no_change():
     fast, slow = np.array([1.0, 1.0, 1.0, 1.0, 1.0]), np.array([0.5, 0.5, 0.5, 2.0, 2.0])
     for first, second in ((fast, slow), (slow, fast)):
         made = paired_times(first, second, minimum_effect=0.01)
-        assert (made.low < 1 < made.high, made.change) == (True, "no significant change")
+        assert (made.low < 1 < made.high, made.change) == (True, UNTOLD)
 
 
 def test_one_pair_has_a_ratio_and_no_interval():
     made = paired_times(np.array([2.0]), np.array([1.0]), minimum_effect=0.0)
-    assert (made.ratio, made.change, made.pairs) == (0.5, "no significant change", 1)
+    assert (made.ratio, made.change, made.pairs) == (0.5, UNTOLD, 1)
     assert math.isnan(made.low + made.high)
     assert made.words == "0.5 times the original's time in one run each: no interval"
     assert "2 times" in PairedTimes(2.0, 1.0, 3.0, "slower", 2).words

@@ -159,15 +159,33 @@ def test_original_and_candidate_may_each_be_a_source_a_folder_or_a_manifest(fold
         "b.c", ("-O2",), "a.c", ("-O2", "-lm"))  # fmt: skip
     assert (dict(other.files), tolerance) == ({"a.c": "int a; // math"}, Tolerance())
     own = written(folder / "own.json", '{"files": ["a.h"], "build": "make"}')
-    assert load_pair(source, own)[1].name == "own"
+    assert load_pair(source, own, own_build=True)[1].name == "own"
     one, other, tolerance = load_pair(folder / "mine.toml", source)
     assert (one.name, other.name, other.flags, other.language) == (
         "mine", "b.c", ("-O3", "-lm"), "serial")  # fmt: skip
     assert (dict(other.files), tolerance.relative) == ({"b.c": "int c;"}, 0.5)
-    assert load_pair(folder / "mine.toml", own)[1].name == "own"
+    assert load_pair(folder / "mine.toml", own, own_build=True)[1].name == "own"
     copy = folder / "copy"
     (copy / "d").mkdir(parents=True)
     written(copy / "d" / "a.c", "int z;")
     written(copy / "a.h", "int y;")
     one, other, _ = load_pair(folder, copy, folder / "mine.toml")
     assert (one.files["a.h"], other.files["d/a.c"], other.name) == ("int b;", "int z;", "copy")
+
+
+def test_a_candidate_is_built_as_the_original_is_unless_a_person_says_otherwise(tmp_path):
+    """A Makefile of its own drops the flags of every check, and a race passes them all."""
+    manifest = 'files = ["a.c", "Makefile", "x/rules.mk"]\nbuild = "make"\n'
+    for name, rules in (("one", "#\n"), ("same", "#\n"), ("other", "override FLAGS =\n")):
+        (tmp_path / name / "x").mkdir(parents=True)
+        written(tmp_path / name / "a.c", f"int {name};")
+        written(tmp_path / name / "Makefile", "include x/rules.mk\n")
+        written(tmp_path / name / "x" / "rules.mk", rules)
+    shared = written(tmp_path / "one" / "m.toml", manifest)
+    assert load_pair(tmp_path / "one", tmp_path / "same", shared)[1].files["a.c"] == "int same;"
+    own = written(tmp_path / "other" / "m.toml", manifest.replace('"make"', '"make all"'))
+    hint = "leave it out of the candidate, or read it and say --own-build"
+    what = "expected the original's build, got another one: x/rules.mk"
+    refused(lambda: load_pair(tmp_path / "one", tmp_path / "other", shared), f"{what}; {hint}")
+    refused(lambda: load_pair(shared, own), f"{what}, the command 'make all'; {hint}")
+    assert load_pair(shared, own, own_build=True)[1].build == ("make", "all")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code import rungs_races, rungs_run, toolchain
+from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS
 from rheostat.measurement.code.verdict import PASSED, SKIPPED, Evidence, Finding
@@ -80,7 +81,7 @@ def test_what_is_right_only_by_memory_that_nobody_set_is_told(case, box):
 
 def test_the_output_is_compared_on_every_input(case, tools, box):
     made = rungs_run.output(case)
-    assert made == Evidence("output", PASSED, "4 inputs, and none at all",
+    assert made == Evidence("output", PASSED, "4 inputs, and none at all; numbers agree to 1e-06",
                             numbers={"inputs": 4, "relative_tolerance": 1e-6})  # fmt: skip
     known = case.reference.without_arguments
     assert len(known) == 1
@@ -88,7 +89,7 @@ def test_the_output_is_compared_on_every_input(case, tools, box):
         e.limits() for e in (SMALL, SMALLER, LARGE, MIDDLE, *known)]  # fmt: skip
     del case.reference.without_arguments
     case.reference.original = program("original", inputs=ProgramInputs())
-    assert rungs_run.output(case).reason == "the one input there is"
+    assert rungs_run.output(case).reason.startswith("the one input there is; ")
     box.says["candidate", "run gcc"] = lambda a: done(f"sum {min(int(a.command[-1]), 5)}")
     assert rungs_run.output(case) == failed(
         "output", *wrong("output", "with n=900, output line 1: expected 'sum 900', got 'sum 5'")
@@ -99,12 +100,16 @@ def test_the_output_is_compared_on_every_input(case, tools, box):
 
 def test_the_output_is_compared_with_each_count_of_threads(case, box):
     openmp = of(case, "openmp")
-    assert rungs_run.threads(openmp) == Evidence("threads", PASSED, "2, 4, 3 threads")
+    assert rungs_run.threads(openmp) == Evidence(
+        "threads", PASSED, "2, 4, 3, 8, 16, 17, 64 threads"
+    )
     asked = [
         (a.command[-1], a.environment["OMP_NUM_THREADS"], a.limits) for a in box.asked("run gcc")
     ]
     assert asked == [(e.given.arguments[0], str(k), e.limits(k))
-                     for e in (LARGE, SMALLER) for k in (2, 4, 3)]  # fmt: skip
+                     for e, counts in ((LARGE, (2, 4, 3)), (SMALLER, (2, 4, 3)),
+                                       (MIDDLE, (8, 16, 17, 64))) for k in counts]  # fmt: skip
+    assert SandboxLimits().processes + 63 == asked[-1][2].processes, "room for 64 threads"
     assert rungs_run.threads(case) == Evidence(
         "threads", SKIPPED, "serial code makes no OpenMP threads")  # fmt: skip
     box.says["candidate", "run gcc"] = lambda a: done(
@@ -164,6 +169,12 @@ def test_what_archer_says_is_told(case, box):
     openmp = of(case, "openmp")
     box.says["candidate", "run races"] = done("", RACE, 66)
     assert rungs_races.races(openmp) == failed("races", RACED)
+    box.says["candidate", "run races"] = done(
+        "", "WARNING: ThreadSanitizer: data race (pid=1)\n", 66
+    )
+    (found,) = rungs_races.races(openmp).findings
+    assert found.words == ("data race (no line known without clang's llvm-symbolizer: apt-get "
+                           "install llvm-16)")  # fmt: skip
     box.says["candidate", "run races"] = done("", NO_ROOM, 1)
     lacks(lambda: rungs_races.races(openmp), rungs_races.ADDRESSES)
     box.says["candidate", "run races"] = done("", "", 5)

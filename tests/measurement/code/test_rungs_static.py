@@ -101,7 +101,7 @@ def test_calls_that_the_original_does_not_make_are_told(case, tools, box):
     case.bench.imported.clear()
     box.says["candidate", "nm"] = done(SYMBOLS + " U system\n U usleep@x\n")
     box.says["candidate", "objdump"] = done("  10:\tsyscall\n")
-    text = 'int candidate;\nint f() { system("x");\n__asm__ volatile ("syscall"); }'
+    text = '\nint candidate; int f() { system("x");\n__asm__ volatile ("syscall"); }'
     bad = replace(case, candidate=Program({"a.c": text}))
     assert rungs_static.calls(bad) == failed(
         "calls",

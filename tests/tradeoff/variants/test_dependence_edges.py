@@ -112,6 +112,12 @@ def test_a_value_is_kept_if_it_is_read_before_it_is_set_again(after, last) -> No
     ("if (b[i] > s) s = b[i]; else t = 1;", None), ("if (b[i] > s) { s = b[i]; k = i; }", None),
     ("s = fmin(b[i], t) + s;", "+"), ("if (b[i] > s) s += b[i];", None), ("s /= 2;", None),
     ("s += 1; s *= 2;", None), ("s += 1; s -= 2;", "+"), ("s <<= 1;", None), ("k &= x[i];", "&"),
+    # running extremes and sums, and values other than the one compared
+    ("if (b[i] > s) s = b[i]; a[i] = s;", None), ("s = fmax(s, b[i]); a[i] = s;", None),
+    ("s = b[i] > s ? b[i] : s; a[i] = s;", None), ("s = fmax(s + b[i], b[i]);", None),
+    ("s = fmax(s, s + b[i]);", None), ("if (b[i] > s) s = 2 * b[i];", None),
+    ("if (b[i] > s + 1) s = b[i];", None), ("s = b[i] > s ? s : 2;", None),
+    ("s = ( s<b[i] ) ? b[ i ] : (s);", "max"), ("s = fmin(s, (b[i]));", "min"),
 ])  # fmt: skip
 def test_what_is_reduced_and_with_what(statement, operator) -> None:
     (d,) = found(f"for (i = 0; i < n; i++) {{ {statement} }}")

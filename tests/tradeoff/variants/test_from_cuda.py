@@ -199,6 +199,10 @@ def test_serial_has_no_pragma():
         ("while (a[0] > t) { __syncthreads(); }", "line 3: a barrier that not all threads"),
         ("int s = a[0]; while (s) { __syncthreads(); s--; }", "line 3: a barrier that not all"),
         ("if (t >= n) return;\n  __syncthreads();", "line 3: a thread ends before a barrier"),
+        (
+            "for (int i = 0; i < n; i++) { __syncthreads(); if (a[t]) return; }",
+            "line 3: a thread ends before a barrier",
+        ),
         ("for (int i = t; i < n; i++) { __syncthreads(); }", "line 3: i counts a loop around"),
         ("for (int i = 0; i < n; i++) { if (a[t]) break; __syncthreads(); }", "leaves a loop"),
         ("int v[4]; v[0] = t; __syncthreads(); a[t] = v[0];", "v is kept over a barrier and is no"),
@@ -212,3 +216,13 @@ def test_serial_has_no_pragma():
 def test_what_no_rule_knows_is_refused_with_its_line(body, reason):
     with pytest.raises(DataError, match=re.escape(reason)):
         from_cuda(kernel(body), "openmp")
+
+
+def test_a_pointer_before_a_strided_loop_is_no_index():
+    """Its declarator is no name: as a pattern it was none either."""
+    text = ADD.replace(
+        "int i = threadIdx.x + blockIdx.x * blockDim.x;\n  if (i >= n) return;\n  b[i] += a[i];",
+        "float *p = b;\n  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; "
+        "i += blockDim.x * gridDim.x) p[i] += a[i];",
+    )
+    assert "p[i] += a[i]" in from_cuda(text, "openmp").text

@@ -12,7 +12,13 @@ from rheostat.tradeoff.search import search
 from rheostat.tradeoff.variants import tuning
 from rheostat.tradeoff.variants.placement import PragmaPlacement
 from rheostat.tradeoff.variants.tuning import Tuning
-from rheostat.tradeoff.variants.variant import OBJECTIVES, StepwiseProposer, Variant, VariantResult
+from rheostat.tradeoff.variants.variant import (
+    OBJECTIVES,
+    StepwiseProposer,
+    Variant,
+    VariantResult,
+    only,
+)
 
 TEXT = """void f(long n, double *a, long *x) {
   for (long s = 0; s < n; s++) {
@@ -231,3 +237,23 @@ def test_time_decides_where_no_energy_is_known() -> None:
     assert Tuning(COSTLY)._cost(unknown) == 0.7
     assert Tuning(COSTLY)._cost(known) == 0.9
     assert Tuning(COSTLY, objective="runtime_s")._cost(known) == 0.7
+
+
+def one_by_one(variants):
+    for variant in variants:
+        yield from only(variant)
+
+
+def test_chains_are_asked_in_turn_one_variant_at_a_time_or_as_many_as_wanted() -> None:
+    made = [[Variant(f"int {c}{k};", "flags", "") for k in range(3)] for c in "ab"]
+    run = Run(lambda v: VariantResult(accepted=True))
+    proposer = run.proposer(*(one_by_one(m) for m in made))
+    order = []
+    for n in (None, 1, 2, 9, 9):
+        jobs = proposer.ask() if n is None else proposer.ask(n)
+        order.append([run.texts[name].text for name in jobs.frame["variant"]])
+        for name in jobs.frame["variant"]:
+            run.trials[name] = VariantResult(accepted=True)
+        proposer.tell(jobs, Outcome({o: np.ones((1, len(jobs))) for o in OBJECTIVES}))
+    assert order == [["int a0;"], ["int b0;"], ["int a1;", "int b1;"], ["int a2;", "int b2;"], []]
+    assert proposer.duplicates == 0

@@ -45,8 +45,9 @@ def fit(
     ] = "",
     graphs: Graphs = None,
     next_count: Annotated[
-        int, typer.Option("--next", min=0, help="Also name so many configurations to measure: "
-                          "those that reduce the error on --device most.")
+        int,
+        typer.Option("--next", min=0, max=10_000, help="Also name so many configurations to "
+                     "measure: those that reduce the error on --device most."),
     ] = 0,
     wanted: Annotated[
         list[str] | None,

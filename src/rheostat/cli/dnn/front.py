@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rheostat.cli import advice_options, knob_options
+from rheostat.cli import knob_options
 from rheostat.cli import options as o
 from rheostat.cli.dnn import network_options as n
 from rheostat.cli.front import show
@@ -57,6 +57,7 @@ def front(
     from rheostat.errors import Infeasible
     from rheostat.prediction.persist import load
     from rheostat.recipes.dnnperf import one_run
+    from rheostat.recipes.log_answer import LogAnswer
     from rheostat.tradeoff import all_settings
 
     learner: StepCost = load(model, ["step-cost"])
@@ -69,7 +70,7 @@ def front(
     usual = ("sample_s", *(q for q in ("memory_peak_b",) if q in learner.fits_))
     options = all_settings.front(job, learner, space, o.names(objectives) or usual)
     chosen_by, limits = o.rules(rule, within)
-    answer = advice_options.LogAnswer()
+    answer = LogAnswer()
     try:
         choice = options.choose(chosen_by, limits)
     except Infeasible as stop:

@@ -28,26 +28,40 @@ def calibrate(
     ],
     learn: Annotated[
         int | None,
-        typer.Option(help="Learn from so many of the first requests.", show_default="100, or half"),
+        typer.Option(
+            help="Learn from so many of the first requests.",
+            min=1,
+            max=100_000_000,
+            show_default="100, or half",
+        ),
     ] = None,
     batch_cap: Annotated[
         int | None,
         typer.Option(
             help="Requests that run at once on each server.",
             min=1,
+            max=1_000_000,
             show_default="read from the log",
         ),
     ] = None,
     cache_tokens: Annotated[
         int | None,
         typer.Option(
-            help="Tokens that each server's cache holds.", min=1, show_default="read from the log"
+            help="Tokens that each server's cache holds.",
+            min=1,
+            max=10**12,
+            show_default="read from the log",
         ),
     ] = None,
-    chunk: Annotated[int, typer.Option(help="Prompt tokens prefilled in a step.", min=1)] = 2048,
-    replicas: Annotated[int, typer.Option(help="Servers that answered.", min=1)] = 1,
+    chunk: Annotated[
+        int, typer.Option(help="Prompt tokens prefilled in a step.", min=1, max=10**9)
+    ] = 2048,
+    replicas: Annotated[int, typer.Option(help="Servers that answered.", min=1, max=10_000)] = 1,
     prefill_replicas: Annotated[
-        int, typer.Option(help="Servers that only prefilled; the others only decoded.", min=0)
+        int,
+        typer.Option(
+            help="Servers that only prefilled; the others only decoded.", min=0, max=10_000
+        ),
     ] = 0,
     seed: o.Seed = 0,
     column: o.Columns = None,

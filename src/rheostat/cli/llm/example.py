@@ -20,7 +20,9 @@ def demo(
     folder: Annotated[
         Path, typer.Argument(help="Folder to write to.", writable=True, file_okay=False)
     ] = Path("llm-demo"),
-    requests: Annotated[int, typer.Option(min=10, help="Requests of the log.")] = 1500,
+    requests: Annotated[
+        int, typer.Option(min=10, max=1_000_000, help="Requests of the log.")
+    ] = 1500,
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> None:

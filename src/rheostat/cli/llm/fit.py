@@ -20,14 +20,26 @@ from rheostat.cli.llm.serving_runs import (
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.prediction.serving_law import ServingLaw
+    from rheostat.prediction.serving_law.printed_placement import PrintedPlacement
 
 
 def fit(
     runs: Runs,
     latex: Annotated[bool, typer.Option("--latex", help="Print the equation as LaTeX.")] = False,
     python: Annotated[bool, typer.Option("--python", help="Print a Python function.")] = False,
+    for_: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            help="Print the law as it answers for these configurations of RUNS, as "
+            "app=NAME,gpu_model=H100,gpus=2: their own parameters, what is left over, the answers.",
+        ),
+    ] = "",
     next_count: Annotated[
-        int, typer.Option("--next", min=0, help="Also name this many configurations to measure.")
+        int,
+        typer.Option(
+            "--next", min=0, max=10_000, help="Also name this many configurations to measure."
+        ),
     ] = 0,
     symbolic: Annotated[
         str,
@@ -80,10 +92,26 @@ def fit(
                                         "equation": equation.TEXT, "next": wanted,
                                         "sensitivity": _sensitivity(law)})  # fmt: skip
         return
-    write = equation.as_latex if latex else equation.as_python if python else equation.as_text
-    print(write(law))
+    if for_:
+        printed = _placement(law, jobs, for_)
+        print(printed.as_latex() if latex else printed.as_python() if python else printed.as_text())
+    else:
+        write = equation.as_latex if latex else equation.as_python if python else equation.as_text
+        print(write(law))
     for setting in wanted:
         print("next: " + ", ".join(f"{k}={v}" for k, v in setting.items()))
+
+
+def _placement(law: ServingLaw, jobs: JobTable, wanted: str) -> PrintedPlacement:
+    """The configurations of RUNS that ``wanted`` names, each once."""
+    import numpy as np
+
+    from rheostat.core.jobs import Moment
+    from rheostat.prediction.serving_law.printed_placement import PrintedPlacement
+
+    some = o.only(jobs, wanted.split(",")).known_at(Moment.SUBMIT)
+    once = some.frame.with_row_index("_row").unique(some.columns, keep="first", maintain_order=True)
+    return PrintedPlacement.of(law, some.rows(np.asarray(once["_row"].to_numpy())))
 
 
 def _sensitivity(law: ServingLaw) -> dict[str, Any] | None:

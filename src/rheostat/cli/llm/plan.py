@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,8 @@ from rheostat.cli.llm.serving_runs import (
 
 if TYPE_CHECKING:
     from rheostat.core.front import Front
+    from rheostat.core.jobs import JobTable
+    from rheostat.prediction.serving_law import ServingLaw
 
 
 def plan(
@@ -57,6 +60,7 @@ def plan(
         ),
     ] = "",
     prompt_tokens: Annotated[float, typer.Option(help="Tokens of a prompt.", min=0.0)] = 0.0,
+    output_tokens: Annotated[float, typer.Option(help="Tokens of an answer.", min=0.0)] = 0.0,
     context_tokens: Annotated[
         float,
         typer.Option(
@@ -70,7 +74,9 @@ def plan(
     ] = 0.9,
     config: Config = None,
     kernels: Kernels = None,
-    replicas: Annotated[int, typer.Option(help="Most replicas for the trace.", min=1)] = 8,
+    replicas: Annotated[
+        int, typer.Option(help="Most replicas for the trace.", min=1, max=1000)
+    ] = 8,
     html: o.Html = None,
     figure: o.Figure = None,
     form: o.Form = "",
@@ -93,9 +99,7 @@ def plan(
         mixed_workloads,
         notes_on,
         of_service,
-        offered,
         simple_rules,
-        turned,
     )
     from rheostat.recipes.energylens import plan as planned
     from rheostat.recipes.serving_limits import MEMORY, TTFT, refuse_beyond_measured, with_limits
@@ -114,34 +118,34 @@ def plan(
     tell_notes(notes_on(jobs))
     own = of_service(jobs, app, workload)
     tell_notes(mixed_workloads(own))
-    settings = turned(offered(jobs, own), knob_options.space(knob).settings()) if knob else None
-    if settings == []:
-        raise DataError("--knob", ["no such setting has as many GPUs as its split needs"])
+    settings = _settings(jobs, own, knob)
+    own = _of_lengths(law, own, prompt_tokens, output_tokens)
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
-    refuse_beyond_measured(jobs, prompt_tokens, context_tokens)
+    refuse_beyond_measured(jobs, prompt_tokens, context_tokens, output_tokens)
     front = with_limits(front, law, prompt_tokens, context_tokens, cache)
     first = "" if trace else ttft
     if first and not prompt_tokens:
         raise DataError("--ttft", ["needs --prompt-tokens, or a --trace of requests"])
     asked = (("itl_s", itl), ("power_w", power), (TTFT, first))
     limits = [_limit(q, text) for q, text in asked if text]
+    _held(law, limits)
     limits += [Limit(MEMORY, memory, "")] if context_tokens else []
     if trace is not None:
         served = ServedTrace(trace, ttft or "10s", replicas, cache)
         show_for_trace(law, front, allowed(front, limits), served, json=json, html=html,
                        figure=figure)  # fmt: skip
         return
-    rule = Weighted({aim: 1.0})
     more = partial(about_the_law, law, jobs, prior)
+    rule, alike = Weighted({aim: 1.0}), replace(front, repeats=None)  # the law knows all runs
     try:
-        choice = front.choose(rule, limits)
+        choice = alike.choose(rule, limits)
     except Infeasible as stop:
         show(front, None, {}, more=more, json=json, html=html, figure=figure, stop=stop)
         raise
     simple = simple_rules(front, allowed(front, limits))
     kept = standing(law, jobs, front, rule, choice.index, simple) if minimise == "energy" else None
     if kept:
-        choice = front.choose(kept, limits)
+        choice = alike.choose(kept, limits)
         tell(str(kept))
     show(front, choice, simple, aim, more=more, json=json, html=html, figure=figure)
 
@@ -167,6 +171,42 @@ def _aimed(
     if aims[minimise] not in front.outcome:
         raise DataError("--minimise", [f"{minimise} needs --gpu-price or --carbon"])
     return front, aims[minimise]
+
+
+def _settings(jobs: JobTable, own: JobTable, knob: list[str] | None) -> list[dict[str, Any]]:
+    """What is offered, with the knobs as asked."""
+    from rheostat.errors import DataError
+    from rheostat.recipes.energylens import offered, turned
+
+    settings = offered(jobs, own)
+    if knob:
+        settings = turned(settings, knob_options.space(knob).settings())
+    if not settings:
+        raise DataError("--knob", ["no such setting has as many GPUs as its split needs"])
+    return settings
+
+
+def _of_lengths(
+    law: ServingLaw, own: JobTable, prompt_tokens: float, output_tokens: float
+) -> JobTable:
+    """Runs of requests so long; says which, and how often the law's intervals hold."""
+    from rheostat.cli.output import tell, tell_notes
+    from rheostat.explanation.interval_words import interval_words
+    from rheostat.recipes.serving_lengths import at_lengths
+
+    own, notes = at_lengths(own, prompt_tokens, output_tokens)
+    tell_notes(notes)
+    for text in interval_words(law):
+        tell(text)
+    return own
+
+
+def _held(law: ServingLaw, limits: list[Any]) -> None:
+    """Refuse limits with a confidence where intervals do not hold."""
+    from rheostat.explanation.interval_words import refuse_unheld
+
+    for limit in limits:
+        refuse_unheld(law, limit.quantity, limit.confidence)
 
 
 def _limit(quantity: str, text: str) -> Any:

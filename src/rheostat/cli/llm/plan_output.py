@@ -107,7 +107,8 @@ def show(
     """The front, the choice and what simple rules take; where nothing holds, the nearest."""
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
     from rheostat.core.report import Section
-    from rheostat.explanation.choice import explain_choice, explain_front, front_table
+    from rheostat.explanation.choice import explain_choice
+    from rheostat.explanation.front import explain_front, front_table
     from rheostat.explanation.narrate import Narrative
 
     row = None if choice is None else choice.index

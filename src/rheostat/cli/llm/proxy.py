@@ -23,7 +23,10 @@ one from a client, later than clients do: who asks on a connection that is being
 def proxy(
     upstream: Annotated[
         list[str],
-        typer.Option(help="Address of a server, as http://127.0.0.1:8000. Repeatable."),
+        typer.Option(
+            help="Address of a server, as http://127.0.0.1:8000 or http://USER:PASSWORD@HOST/PATH. "
+            "Repeatable."
+        ),
     ],
     policy: Annotated[
         str, typer.Option(help="cost, shortest-answer, shortest-prompt or fcfs.")
@@ -36,10 +39,10 @@ def proxy(
         ),
     ] = "",
     in_flight: Annotated[
-        int, typer.Option(help="Requests that a server runs at once.", min=1)
+        int, typer.Option(help="Requests that a server runs at once.", min=1, max=100_000)
     ] = 16,
     waiting: Annotated[
-        int, typer.Option(help="Requests that wait; further ones get 503.", min=1)
+        int, typer.Option(help="Requests that wait; further ones get 503.", min=1, max=10_000_000)
     ] = 10_000,
     head_start: Annotated[
         float,
@@ -66,11 +69,17 @@ def proxy(
     port: Annotated[
         int, typer.Option(help="Port to listen at; 0 takes a free one.", min=0, max=65535)
     ] = 8100,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="At an address of this machine alone: a name in Host beside localhost. Repeatable."
+        ),
+    ] = None,
     timeout: Annotated[
         float, typer.Option(help="Longest silence of a server, s.", min=0.1)
     ] = 600.0,
     body_limit: Annotated[
-        int, typer.Option(help="Bytes of a request, at most.", min=1)
+        int, typer.Option(help="Bytes of a request, at most.", min=1, max=2**32)
     ] = 10_000_000,
     stop_after: Annotated[
         float, typer.Option(help="Stop after so many seconds; 0 never does.", min=0.0)
@@ -83,16 +92,25 @@ def proxy(
     from those that pass.  Counts are at /metrics.
     """
     from rheostat.cli.output import put_json, tell
-    from rheostat.prediction import persist
 
-    known: PromptLength | None = persist.load(model, ["prompt-length"]) if model else None
-    front = _proxy(upstream, priority, _order(policy, head_start, step, in_flight, known),
+    known: PromptLength | None = None
+    if model is not None:
+        from rheostat.prediction import persist
+
+        known = persist.load(model, ["prompt-length"])
+    order = _order(policy, head_start, step, in_flight, known)
+    order.learn = save is not None
+    front = _proxy(upstream, priority, order,
                    in_flight, waiting, timeout, body_limit, within)  # fmt: skip
+    front.learn_apart = True
+    front.hosts = _hosts(host, allowed_host or [])
     try:
         _run(front, host, port, stop_after)
     finally:
         learner, outcomes = front.order.learner, dict(front.counters.outcomes)
         if save is not None and learner.model is not None:
+            from rheostat.prediction import persist
+
             persist.save(learner.model, save)
             tell(f"wrote {save}")
         elif save is not None:
@@ -105,11 +123,12 @@ def proxy(
 def _order(policy: str, head_start_s: float, step: str, batch_cap: int, known: Any) -> Any:
     from rheostat.cli.llm.requests import numbers
     from rheostat.decision.serving.service_order import ServiceOrder
-    from rheostat.prediction.length_learner import LengthLearner, compile_ahead
+    from rheostat.prediction.length_learner import LengthLearner, ready
     from rheostat.prediction.service_cost import StepTimes
 
     times = StepTimes(*numbers(step, 4, "--step"))
-    compile_ahead()  # else the first answers that are learned from would wait for the compiler
+    if known is not None:
+        ready(known)  # else the first requests would wait for the compiler
     return ServiceOrder(policy, head_start_s, LengthLearner(known), times, batch_cap)
 
 
@@ -119,12 +138,17 @@ def _proxy(
 ) -> ServingProxy:  # fmt: skip
     from rheostat.cli.llm.bound import bound
     from rheostat.decision.serving.dispatch_queue import DispatchQueue
-    from rheostat.decision.serving.proxy import PRIORITY, ServingProxy, upstream_client
+    from rheostat.decision.serving.proxy import PRIORITY, ServingProxy
+    from rheostat.decision.serving.upstream import Upstream, upstream_connections
     from rheostat.decision.serving.waiting_line import BoundLine, KeyLine
     from rheostat.errors import DataError
 
-    problems = [f"--upstream: expected http://HOST:PORT, got {u!r}"
-                for u in upstreams if not _is_address(u)]  # fmt: skip
+    servers, problems = [], []
+    for address in upstreams:
+        try:
+            servers.append(Upstream.at(address))
+        except ValueError as error:
+            problems.append(f"--upstream: {error}")
     if priority and priority not in PRIORITY:
         problems.append(f"--priority: expected {' or '.join(PRIORITY)}, got {priority!r}")
     if within and priority:
@@ -133,24 +157,19 @@ def _proxy(
         problems.append(f"--within needs costs: expected --policy cost, got {order.policy}")
     if problems:
         raise DataError("llm proxy", problems)
-    line = BoundLine(len(upstreams), in_flight, *bound(within)) if within else KeyLine()
-    queue = DispatchQueue(len(upstreams), 10**9 if priority else in_flight, waiting, line)
-    client = upstream_client(2 * in_flight, IDLE_S)
-    bare = [u.rstrip("/").removesuffix("/v1") for u in upstreams]
-    return ServingProxy(bare, order, queue, client, priority, timeout_s, most_bytes, bool(within))
+    line = BoundLine(len(servers), in_flight, *bound(within)) if within else KeyLine()
+    queue = DispatchQueue(len(servers), 10**9 if priority else in_flight, waiting, line)
+    client = upstream_connections(servers, 2 * in_flight, IDLE_S)
+    return ServingProxy(servers, order, queue, client, priority, timeout_s, most_bytes,
+                        bool(within))  # fmt: skip
 
 
-def _is_address(text: str) -> bool:
-    """Whether a server may be there: a scheme, a host, and a path at most."""
-    from rheostat._optional import require
+def _hosts(host: str, names: list[str]) -> list[str] | None:
+    """What Host may name beside this machine; None where others are to reach this address."""
+    from rheostat.decision.serving.request_target import is_this_machine
 
-    httpx = require("httpx2", extra="proxy")
-    try:
-        url = httpx.URL(text)
-    except httpx.InvalidURL:
-        return False
-    bare = text.split() == [text] and not (url.query or url.fragment)
-    return bool(url.scheme in ("http", "https") and url.host and (url.port or 0) < 65536 and bare)
+    shown = f"[{host}]" if ":" in host else host
+    return [n.lower() for n in names] if is_this_machine(shown.encode()) else None
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -173,12 +192,11 @@ def _run(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None
 
     from rheostat._optional import require
     from rheostat.cli.output import tell
-    from rheostat.decision.serving.proxy import proxy_app
 
     uvicorn = require("uvicorn", extra="proxy")
     listening = _listening(host, port)
-    config = uvicorn.Config(proxy_app(front), log_level="warning", access_log=False,
-                            timeout_keep_alive=KEPT_S, server_header=False,
+    config = uvicorn.Config(front, http="h11", ws="none", lifespan="off", log_level="warning",
+                            access_log=False, timeout_keep_alive=KEPT_S, server_header=False,
                             date_header=False)  # fmt: skip
     server = uvicorn.Server(config)
 
@@ -189,7 +207,10 @@ def _run(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None
             )
         shown = f"[{host}]" if ":" in host else host
         tell(f"listening at http://{shown}:{listening.getsockname()[1]}")
-        await server.serve(sockets=[listening])
+        try:
+            await server.serve(sockets=[listening])
+        finally:
+            await front.client.aclose()
 
     # uvicorn stops at SIGTERM and sends it again at its end: what was learned is to be kept first
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)

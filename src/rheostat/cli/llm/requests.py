@@ -28,7 +28,10 @@ def rank(
     ] = None,
     column: o.Columns = None,
     test_fraction: Annotated[
-        float, typer.Option("--test-fraction", help="Share of the requests kept for the scores.")
+        float,
+        typer.Option(
+            "--test-fraction", min=0.0, max=0.99, help="Share of the requests kept for the scores."
+        ),
     ] = 0.2,
     networks: Annotated[
         str,

@@ -41,7 +41,13 @@ def load_runs(
     unit: list[str] | None,
 ) -> JobTable:  # fmt: skip
     """One table of serving runs; a table that no other reader knows is read as one of them."""
-    return o.load(files, form, mapped, columns, units=unit, otherwise="serving")
+    from rheostat.cli.output import tell_notes
+    from rheostat.recipes.energylens import known_gpus
+
+    jobs = o.load(files, form, mapped, columns, units=unit, otherwise="serving")
+    known, notes = known_gpus(jobs)
+    tell_notes(notes)
+    return known
 
 
 def configured(jobs: JobTable, app: str, path: Path | None) -> tuple[JobTable, ModelConfig | None]:

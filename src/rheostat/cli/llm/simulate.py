@@ -43,9 +43,15 @@ def simulate(
     rate: Annotated[
         float, typer.Option(help="Play the trace this many times as fast.", min=1e-6)
     ] = 1.0,
-    batch_cap: Annotated[int, typer.Option(help="Requests that run at once.", min=1)] = 256,
-    cache_tokens: Annotated[int, typer.Option(help="Tokens the cache holds.", min=1)] = 400_000,
-    chunk: Annotated[int, typer.Option(help="Prompt tokens prefilled in a step.", min=1)] = 2048,
+    batch_cap: Annotated[
+        int, typer.Option(help="Requests that run at once.", min=1, max=1_000_000)
+    ] = 256,
+    cache_tokens: Annotated[
+        int, typer.Option(help="Tokens the cache holds.", min=1, max=10**12)
+    ] = 400_000,
+    chunk: Annotated[
+        int, typer.Option(help="Prompt tokens prefilled in a step.", min=1, max=10**9)
+    ] = 2048,
     step: Annotated[
         str,
         typer.Option(
@@ -89,15 +95,19 @@ def simulate(
             "late for it; or as 1.2x, times the p99 of first come, first served."
         ),
     ] = "",
-    replicas: Annotated[int, typer.Option(help="Servers of this kind.", min=1)] = 1,
+    replicas: Annotated[int, typer.Option(help="Servers of this kind.", min=1, max=10_000)] = 1,
     routing: Annotated[
         str, typer.Option(help="Who is sent where: round-robin, least-work or prefix.")
     ] = "round-robin",
     prefix_cache: Annotated[
-        int, typer.Option(help="Tokens of earlier prompts that each server keeps.", min=0)
+        int,
+        typer.Option(help="Tokens of earlier prompts that each server keeps.", min=0, max=10**12),
     ] = 0,
     prefill_replicas: Annotated[
-        int, typer.Option(help="Servers that only prefill; the others then only decode.", min=0)
+        int,
+        typer.Option(
+            help="Servers that only prefill; the others then only decode.", min=0, max=10_000
+        ),
     ] = 0,
     transfer: Annotated[
         float, typer.Option(help="Seconds per token to move a cache to another server.", min=0.0)

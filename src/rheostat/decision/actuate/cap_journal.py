@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import ordinary_file, parse_json
+from rheostat.core.files import named_errors, ordinary_file, parse_json
 from rheostat.errors import DataError
 
 SCHEMA = "rheostat.journal/2"
@@ -92,7 +92,7 @@ class CapJournal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if not new:
             self._mend()
-        with self.path.open("a", encoding="utf-8") as file:
+        with named_errors(self.path), self.path.open("a", encoding="utf-8") as file:
             if new:
                 file.write(_HEAD + "\n")
             file.write(entry.line() + "\n")

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
@@ -184,7 +185,8 @@ def _placed(action: tuple[_Choice, ...], state: NodeState, score: float) -> tupl
         return (Start(action[0].job, mode, place(state, mode.gpus, domain)[0], domain, score),)
     large, small = sorted(action, key=lambda c: -c.mode.gpus)
     options = []
-    for home, other in ((0, 1), (1, 0)):
+    several = permutations(range(len(state.node.domains)), 2)
+    for home, other in list(several) or [(0, 0)]:
         first, spilled = place(state, large.mode.gpus, home)
         left = [g for g in state.free if g not in first]
         near = [g for g in state.node.domains[other] if g in left]

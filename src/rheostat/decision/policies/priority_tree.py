@@ -28,6 +28,7 @@ with continuous classes", 1992 (a line in each leaf).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +44,10 @@ Array = np.ndarray
 WHOLE = ("feature", "left", "right", "support", "slope")
 REAL = ("threshold", "value", "scale", "steep")
 SLOPED = ("slope", "scale", "steep")
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SAID = re.compile(r"[\w .,:;()/%+=<>'-]*")
+"""Neither ends a comment, a docstring or a line in Python, C or Lua."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,10 @@ class PriorityTree:
 
 def _problems(tree: PriorityTree) -> list[str]:
     """Whatever would let a job run out of the tree or round in circles."""
+    odd = [f for f in tree.features if not _NAME.fullmatch(f"{f.name}") or not _SAID.fullmatch(
+        f"{f.unit} {f.words}")]  # fmt: skip
+    if odd:  # they stand in the source that `export` writes, which a scheduler runs
+        return [f"a feature's name is a word and its description plain text, got {odd[0]!r:.120}"]
     m, d = len(tree.feature), len(tree.features)
     sizes = {n: len(getattr(tree, n)) for n in (*WHOLE, *REAL)}
     wide = {getattr(tree, n).shape[1:] for n in SLOPED}

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 LONGEST = 4_000_000
+TOGETHER = 65536
+"""Bytes of a stream that are read at once: one by one, its events would cost three times that."""
 WRITTEN = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls")
 """What a model writes: thoughts and calls of tools take as long as the answer itself."""
 
@@ -32,31 +34,36 @@ class AnswerLength:
         self.prompt_tokens: float | None = None
         self._stated: float | None = None
         self._pieces = 0
-        self._rest = b""
+        self._rest = bytearray()
 
     def feed(self, data: bytes) -> None:
         """The next bytes."""
         self._rest += data
-        if self.streamed:
-            *lines, self._rest = self._rest.split(b"\n")
-            for line in lines:
-                if line.startswith(b"data:"):
-                    self._take(line[5:])
+        if self.streamed and len(self._rest) > TOGETHER and b"\n" in data:
+            self._take_lines()
         if len(self._rest) > LONGEST:
-            self._rest = b""
+            self._rest = bytearray()
 
     def output_tokens(self) -> float | None:
         """As the server states it, else the pieces of the stream; None where neither is there."""
-        if not self.streamed and self._rest:
-            self._take(self._rest)
-            self._rest = b""
+        if self.streamed:
+            self._take_lines()
+        else:
+            self._take(_read(self._rest))
+        self._rest = bytearray()
         return self._stated if self._stated is not None else float(self._pieces) or None
 
-    def _take(self, text: bytes) -> None:
-        try:
-            given = json.loads(text)
-        except (ValueError, RecursionError):
-            return
+    def _take_lines(self) -> None:
+        """The events that have ended."""
+        *lines, self._rest = self._rest.split(b"\n")
+        events = [line[5:] for line in lines if line.startswith(b"data:")]
+        if events and events[-1].strip() == b"[DONE]":
+            events.pop()
+        together = _read(b"[" + b",".join(events) + b"]")
+        for given in map(_read, events) if together is None else together:
+            self._take(given)
+
+    def _take(self, given: Any) -> None:
         if not isinstance(given, dict):
             return
         usage = given.get("usage")
@@ -66,6 +73,14 @@ class AnswerLength:
         choices = given.get("choices")
         if self.streamed and isinstance(choices, list):
             self._pieces += sum(1 for c in choices if isinstance(c, dict) and _said(c))
+
+
+def _read(text: bytes | bytearray) -> Any:
+    """A JSON document; None where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _count(value: Any) -> float | None:

@@ -3,18 +3,19 @@
 A request waits here until a server has a place (``queue``), or is passed on at once with its key as
 the ``priority`` that vLLM or SGLang order by.  Answers stream through as they come; their lengths
 teach the order.  Every request gets one answer: the server's, or an error of ours that says why -
-400, 413 or 415 for what is no request, 503 with Retry-After where the queue is full or no server
-can be reached, 504 where one is silent.  An answer that a server breaks off has no end here either.
+400, 403, 413 or 415 for what is no request, 503 with Retry-After where the queue is full or no
+server can be reached, 504 where one is silent.  An answer that a server breaks off has no end here
+either.  Errors name a server by its number and have an id, under which the log says more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from http.cookiejar import DefaultCookiePolicy
 from time import monotonic
 from typing import Any
 
@@ -25,6 +26,7 @@ from rheostat.decision.serving.proxy_messages import (
     ORDERED,
     OURS,
     AskedAnswers,
+    NoAnswerError,
     Passing,
     Receive,
     RefusedError,
@@ -32,30 +34,42 @@ from rheostat.decision.serving.proxy_messages import (
     parsed,
     passed_on,
     refuse,
+    request_id,
     with_priority,
 )
+from rheostat.decision.serving.request_target import (
+    HOST,
+    ambiguous_end,
+    checked_target,
+    is_this_machine,
+)
+from rheostat.decision.serving.sending import Sending
 from rheostat.decision.serving.service_order import ServiceOrder
+from rheostat.decision.serving.upstream import Upstream
+from rheostat.errors import RheostatError
+from rheostat.prediction.length_learner import fitted, fitted_apart
 
 LOG = logging.getLogger("rheostat.proxy")
 PRIORITY = {"vllm": 1e6, "sglang": -1e6}
 """What a key is multiplied by: vLLM takes the least first, SGLang the greatest."""
 REST_S = 2.0
+METRICS = "/metrics"
 
 
 @dataclass
 class ServingProxy:
-    """Takes requests, orders them, asks the servers and passes their answers on.
+    """Takes requests, orders them, asks the servers and passes their answers on; an ASGI app.
 
     Parameters
     ----------
     upstreams
-        Addresses of the servers, without ``/v1``.
+        The servers.
     order
         Keys of requests.
     queue
         Places at the servers.
     client
-        An ``httpx2.AsyncClient``, as `upstream_client` makes it.
+        Connections to them, as `upstream_connections` makes them.
     priority
         ``vllm`` or ``sglang`` where the server itself orders, else empty.
     timeout_s
@@ -66,9 +80,14 @@ class ServingProxy:
         Keys are costs alone (s), for a queue that holds a bound.
     most_held_bytes
         Of the bodies of all requests that are here at once.
+    learn_apart
+        Learn lengths in another process, which ends when it has, and takes its libraries and
+        memory with it; in a thread of this one if False.
+    hosts
+        What ``Host`` may name beside this machine; None where it may name anything.
     """
 
-    upstreams: Sequence[str]
+    upstreams: Sequence[Upstream]
     order: ServiceOrder
     queue: DispatchQueue
     client: Any
@@ -77,6 +96,8 @@ class ServingProxy:
     most_bytes: int = 10_000_000
     by_cost: bool = False
     most_held_bytes: int = 1_000_000_000
+    hosts: Collection[str] | None = None
+    learn_apart: bool = False
 
     def __post_init__(self) -> None:
         self.counters = ProxyCounters()
@@ -84,21 +105,27 @@ class ServingProxy:
         self._fitting: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """One request, from its first byte to the last of its answer."""
+        """One request, from its first byte to the last of its answer; ``/metrics`` is ours."""
+        if scope["path"] == METRICS and self._may_ask(scope):
+            await self._metrics(send)
+            return
         self.counters.received += 1
-        outcome, body, send = "failed", bytearray(), self._patient(send)
+        outcome, body, sending = "failed", bytearray(), Sending(send, self.timeout_s)
         try:
+            target = self._target(scope)
             await self._read(receive, body)
-            work = asyncio.ensure_future(self._served(scope, body, send))
+            work = asyncio.ensure_future(self._served(scope, target, body, sending))
             gone = asyncio.ensure_future(_disconnected(receive))
             try:
-                await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+                await sending.watched({work, gone})
                 outcome = work.result() if work.done() else "left"
             finally:
                 await _stop(work, gone)
         except RefusedError as error:
             outcome = error.outcome
-            await refuse(send, error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.timeout_s):
+                    await refuse(send, error)
         except ClientLeftError:
             outcome = "left"
         finally:
@@ -113,6 +140,31 @@ class ServingProxy:
             {"waiting": self.queue.waiting, "running": sum(self.queue.running),
              "held_bytes": self.held_bytes, "length_error_ratio": learner.error_ratio},
         )  # fmt: skip
+
+    async def _metrics(self, send: Send) -> None:
+        body = (await self.metrics()).encode()
+        headers = [(b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),
+                   (b"content-length", b"%d" % len(body))]  # fmt: skip
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _may_ask(self, scope: dict[str, Any]) -> bool:
+        return self.hosts is None or is_this_machine(_host(scope), self.hosts)
+
+    def _target(self, scope: dict[str, Any]) -> bytes:
+        """Path and query to ask a server for; refused before a body is read."""
+        if ambiguous_end(scope["headers"], scope.get("http_version", "1.1")):
+            said = "expected a Content-Length or a Transfer-Encoding of HTTP/1.1, not both"
+            raise RefusedError(400, "invalid_request_error", said, close=True)
+        if not self._may_ask(scope):
+            status = 403 if HOST.fullmatch(_host(scope)) else 400
+            said = "expected a Host of this machine, or one of --allowed-host"
+            raise RefusedError(status, "invalid_request_error", said)
+        path = scope.get("raw_path") or scope["path"].encode()
+        try:
+            return checked_target(path, scope.get("query_string", b""))
+        except ValueError as error:
+            raise RefusedError(400, "invalid_request_error", str(error)) from error
 
     async def _read(self, receive: Receive, body: bytearray) -> None:
         """Take the request's body in."""
@@ -139,22 +191,12 @@ class ServingProxy:
             said = f"requests of {self.most_held_bytes} bytes are here already"
             raise RefusedError(503, "overloaded", said)
 
-    def _patient(self, send: Send) -> Send:
-        """To send no longer than the timeout: who takes nothing of an answer has left."""
-
-        async def patient(message: dict[str, Any]) -> None:
-            try:
-                async with asyncio.timeout(self.timeout_s):
-                    await send(message)
-            except TimeoutError as error:
-                raise ClientLeftError from error
-
-        return patient
-
-    async def _served(self, scope: dict[str, Any], body: bytearray, send: Send) -> str:
+    async def _served(
+        self, scope: dict[str, Any], target: bytes, body: bytearray, send: Send
+    ) -> str:
         """Wait for a place, ask, pass the answer on; what became of it."""
         if scope["method"] != "POST" or not scope["path"].endswith(ORDERED):
-            return await self._passed(scope, body, send)
+            return await self._passed(scope, target, body, send)
         coding = dict(scope["headers"]).get(b"content-encoding", b"identity").decode("latin-1")
         if coding != "identity":
             said = f"expected a body without Content-Encoding, got {coding}"
@@ -168,7 +210,8 @@ class ServingProxy:
             try:
                 async with self.queue.place(key) as server:
                     self.counters.waited(monotonic() - began)
-                    return await self._asked(server, scope, body, send, asked)
+                    request = self._request(server, scope, target, body)
+                    return await self._asked(server, request, send, asked)
             except QueueFullError as error:
                 said = f"{self.queue.waiting} requests wait already"
                 raise RefusedError(503, "overloaded", said) from error
@@ -183,64 +226,60 @@ class ServingProxy:
             return self.order.cost(asked.prompt, *size)
         return self.order.key(asked.prompt, arrival_s, *size)
 
-    async def _passed(self, scope: dict[str, Any], body: bytearray, send: Send) -> str:
+    async def _passed(
+        self, scope: dict[str, Any], target: bytes, body: bytearray, send: Send
+    ) -> str:
         """Ask what takes no place, such as a list of models, of the first server that is there."""
         awake, said = self.queue.awake(), ""
         for server in sorted(range(len(self.upstreams)), key=lambda s: s not in awake):
             try:
-                return await self._asked(server, scope, body, send, None)
+                request = self._request(server, scope, target, body)
+                return await self._asked(server, request, send, None)
             except UnreachableError as error:
                 said = str(error)
         raise RefusedError(503, "no_server", said, "failed")
 
+    def _request(self, server: int, scope: dict[str, Any], target: bytes, body: bytearray) -> Any:
+        """As it came, but for what belongs to a connection; answers shall come as they are."""
+        headers = passed_on(scope["headers"], OURS)
+        return self.upstreams[server].request(
+            scope["method"], target, headers, bytes(body), self.timeout_s
+        )
+
     async def _asked(
-        self,
-        server: int,
-        scope: dict[str, Any],
-        body: bytearray,
-        send: Send,
-        asked: AskedAnswers | None,
+        self, server: int, request: Any, send: Send, asked: AskedAnswers | None
     ) -> str:
         """Ask one server; what became of it."""
-        httpx = require("httpx2", extra="proxy")
+        httpcore = require("httpcore2", extra="proxy")
         passing = Passing(send, at_once=asked is not None)
         try:
-            answer = await self.client.send(self._request(server, scope, body), stream=True)
+            answer = await self.client.handle_async_request(request)
             try:
                 await passing.all_of(answer)
             finally:
                 await answer.aclose()
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             self.queue.rest(server, REST_S)
-            raise UnreachableError(f"{self.upstreams[server]}: {error!r}") from error
-        except httpx.TransportError as error:
+            raise UnreachableError(self._said(server, "cannot be reached", error)) from error
+        except (NoAnswerError, httpcore.TimeoutException, httpcore.NetworkError,
+                httpcore.ProtocolError) as error:  # fmt: skip
             return await self._broken(server, error, passing)
-        if asked and asked.prompt and answer.status_code == 200:
+        if asked and asked.prompt and answer.status == 200:
             self._learn(asked, passing)
         return "answered"
 
-    def _request(self, server: int, scope: dict[str, Any], body: bytearray) -> Any:
-        """As it came, but for what belongs to a connection; answers shall come as they are."""
-        httpx = require("httpx2", extra="proxy")
-        query = scope.get("query_string", b"").decode("latin-1")
-        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
-        url = self.upstreams[server].rstrip("/") + path + (f"?{query}" if query else "")
-        headers = [*passed_on(scope["headers"], OURS), (b"accept-encoding", b"identity")]
-        timeout = httpx.Timeout(self.timeout_s, connect=min(5.0, self.timeout_s), pool=None)
-        try:
-            return self.client.build_request(
-                scope["method"], url, content=bytes(body), headers=headers, timeout=timeout
-            )
-        except httpx.InvalidURL as error:
-            said = f"the address cannot be asked for: {error}"
-            raise RefusedError(400, "invalid_request_error", said) from error
+    def _said(self, server: int, what: str, error: Exception) -> str:
+        """What a client is told of a server: its number, and an id by which the log says more."""
+        name = request_id()
+        LOG.warning("request %s: server %d (%s) %s: %r", name, server + 1, self.upstreams[server],
+                    what, error)  # fmt: skip
+        return f"server {server + 1} of {len(self.upstreams)} {what} (request {name})"
 
     async def _broken(self, server: int, error: Exception, passing: Passing) -> str:
         """The server fell silent or away: an error of ours, inside the stream if it has begun."""
-        httpx = require("httpx2", extra="proxy")
-        late = isinstance(error, httpx.TimeoutException)
-        said = f"{self.upstreams[server]} {'was silent' if late else 'broke off'}: {error!r}"
-        LOG.warning("%s", said)
+        httpcore = require("httpcore2", extra="proxy")
+        late = isinstance(error, httpcore.TimeoutException)
+        said = self._said(server, "was silent" if late else "broke off", error)
         if not passing.started:
             kind = "timeout" if late else "server_failed"
             raise RefusedError(504 if late else 503, kind, said, "failed") from error
@@ -256,7 +295,16 @@ class ServingProxy:
         learner = self.order.learner
         self.order.answered(asked.prompt, prompt_tokens, max(1.0, tokens / asked.answers))
         if learner.due and (self._fitting is None or self._fitting.done()):
-            self._fitting = asyncio.ensure_future(asyncio.to_thread(learner.refit))
+            self._fitting = asyncio.ensure_future(self._refit())
+
+    async def _refit(self) -> None:
+        """Learn lengths anew; where that fails, the order goes on with what it knows."""
+        learner = self.order.learner
+        try:
+            learn = fitted_apart if self.learn_apart else fitted
+            learner.take(await asyncio.to_thread(learn, *learner.begin()))
+        except (OSError, MemoryError, RheostatError, BrokenExecutor) as error:
+            LOG.warning("lengths of answers were not learned: %r", error)
 
 
 class UnreachableError(Exception):
@@ -264,50 +312,12 @@ class UnreachableError(Exception):
 
 
 class ClientLeftError(Exception):
-    """The client went, or takes nothing of its answer."""
+    """The client went before its request had ended."""
 
 
-def upstream_client(most_idle: int = 100, idle_s: float = 2.0) -> Any:
-    """A client that adds nothing of its own: no headers, and no cookies of another's answer.
-
-    Parameters
-    ----------
-    most_idle, idle_s
-        Connections that are kept open without use, and for how long (s).
-
-    Returns
-    -------
-    An ``httpx2.AsyncClient``; it trusts the system's certificates, or those of ``SSL_CERT_FILE``
-    """
-    httpx = require("httpx2", extra="proxy")
-    limits = httpx.Limits(
-        max_connections=None, max_keepalive_connections=most_idle, keepalive_expiry=idle_s
-    )
-    client = httpx.AsyncClient(limits=limits, trust_env=False, verify=httpx.create_ssl_context())
-    client.headers.clear()
-    client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
-    return client
-
-
-def proxy_app(proxy: ServingProxy) -> Any:
-    """The Starlette application: every path goes to the servers, ``/metrics`` is ours."""
-    require("starlette", extra="proxy")
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
-
-    async def metrics(request: Request) -> Response:
-        return Response(await proxy.metrics(), media_type="text/plain; version=0.0.4")
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        await proxy.client.aclose()
-
-    return Starlette(
-        routes=[Route("/metrics", metrics), Route("/{path:path}", proxy)], lifespan=lifespan
-    )
+def _host(scope: dict[str, Any]) -> bytes:
+    host: bytes = dict(scope["headers"]).get(b"host", b"localhost")
+    return host
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import secrets
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rheostat.decision.serving.answer_length import AnswerLength
-from rheostat.measurement.serving.requests import prompt_text
+from rheostat.measurement.serving.prompt_text import prompt_text
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -21,6 +23,11 @@ HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"
 """Headers that belong to one connection."""
 OURS = {b"host", b"content-length", b"accept-encoding", b"expect"}
 """Headers of a request that we set ourselves."""
+MOST_HELD = 50_000_000
+"""Bytes of an answer that are held until it has ended; a longer one is sent as it comes."""
+AT_ONCE = 4
+"""Parts that are sent before others have their turn: whether the client is still there is noticed
+between turns, and asyncio logs each further part that is written to a lost connection."""
 LINE = 65536
 """Bytes of a line that is waited for."""
 
@@ -28,9 +35,20 @@ LINE = 65536
 class RefusedError(Exception):
     """A request that no server is asked: status, type and message."""
 
-    def __init__(self, status: int, kind: str, message: str, outcome: str = "refused") -> None:
+    def __init__(
+        self, status: int, kind: str, message: str, outcome: str = "refused", *, close: bool = False
+    ) -> None:
         super().__init__(message)
-        self.status, self.kind, self.outcome = status, kind, outcome
+        self.status, self.kind, self.outcome, self.close = status, kind, outcome, close
+
+
+class NoAnswerError(Exception):
+    """What a server sent is no answer to a request."""
+
+
+def request_id() -> str:
+    """Sixteen letters by which a client's error is found in the log."""
+    return secrets.token_hex(8)
 
 
 @dataclass(frozen=True)
@@ -126,19 +144,29 @@ class Passing:
     streamed: bool = False
     length: AnswerLength = field(default_factory=lambda: AnswerLength(streamed=False))
     _rest: bytes = b""
+    _sent: int = 0
 
     async def all_of(self, answer: Any) -> None:
         """Send everything that the server sends."""
-        self.streamed = "event-stream" in answer.headers.get("content-type", "")
+        if not 200 <= answer.status < 600:
+            raise NoAnswerError(f"status {answer.status}")
+        kind = next((v for k, v in answer.headers if k.lower() == b"content-type"), b"")
+        self.streamed = b"event-stream" in kind
         self.length = AnswerLength(streamed=self.streamed)
-        if self.at_once and not self.streamed:
-            body = b"".join([part async for part in answer.aiter_raw()])
+        held = bytearray()
+        if not self.at_once or self.streamed:
             await self._begin(answer)
-            await self._part(body)
-        else:
-            await self._begin(answer)
-            async for part in answer.aiter_raw():
+        async for part in answer.aiter_stream():
+            if self.started:
                 await self._part(part)
+            else:
+                held += part
+                if len(held) > MOST_HELD:
+                    await self._begin(answer)
+                    await self._part(bytes(held))
+        if not self.started:
+            await self._begin(answer)
+            await self._part(bytes(held))
         await self.send({"type": "http.response.body", "body": self._rest, "more_body": False})
 
     async def broken(self, said: str) -> None:
@@ -150,9 +178,9 @@ class Passing:
 
     async def _begin(self, answer: Any) -> None:
         self.started = True
-        headers = passed_on(answer.headers.raw, {b"content-length"} if self.streamed else ())
+        headers = passed_on(answer.headers, {b"content-length"} if self.streamed else ())
         await self.send(
-            {"type": "http.response.start", "status": answer.status_code, "headers": headers}
+            {"type": "http.response.start", "status": answer.status, "headers": headers}
         )
 
     async def _part(self, part: bytes) -> None:
@@ -164,7 +192,10 @@ class Passing:
         else:
             part, self._rest = self._rest + part, b""
         if part:
+            self._sent += 1
             await self.send({"type": "http.response.body", "body": part, "more_body": True})
+            if self._sent % AT_ONCE == 0:
+                await asyncio.sleep(0)
 
 
 async def refuse(send: Send, error: RefusedError) -> None:
@@ -174,5 +205,7 @@ async def refuse(send: Send, error: RefusedError) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     if error.status == 503:
         headers.append((b"retry-after", b"2"))
+    if error.close:
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -11,13 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.prediction.length_learner import LengthLearner
 from rheostat.prediction.service_cost import StepTimes
+
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
 
 LEVELS = tuple((i + 0.5) / 7 for i in range(7))
 LEAST = 1e-9  # s; a request costs something
@@ -41,6 +44,8 @@ class ServiceOrder:
         A step of the server, and how many requests it runs at once.
     tokens_per_character
         Of prompts, until answers say how many tokens they had.
+    learn
+        Whether lengths are learned where the policy does not ask for them, too.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class ServiceOrder:
     times: StepTimes = field(default_factory=StepTimes)
     batch_cap: int = 64
     tokens_per_character: float = 0.25
+    learn: bool = True
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
@@ -109,6 +115,8 @@ class ServiceOrder:
         if prompt_tokens and prompt:
             seen = prompt_tokens / len(prompt)
             self.tokens_per_character += FORGET * (seen - self.tokens_per_character)
+        if not self.learn and self.policy in UNASKED:
+            return False
         return self.learner.observe(prompt, output_tokens)
 
     def answer_tokens(self, prompt: str, most_tokens: float | None = None) -> Array:
@@ -131,3 +139,5 @@ POLICIES: Mapping[str, Callable[[ServiceOrder, float, Callable[[], Array]], floa
     "fcfs": lambda order, prompt_tokens, lengths: 1.0,
 }
 """What is short, in seconds or tokens: (order, tokens of the prompt, lengths of the answer)."""
+UNASKED = ("shortest-prompt", "fcfs")
+"""Policies that ask for no length of an answer."""

@@ -58,6 +58,8 @@ class RungOptions:
         Smallest share of the original's instructions that is no deleted work; 0 allows any.
     timing_threads : int
         Threads of timed runs.
+    most_pairs : int
+        So many pairs are run, ``pairs`` at a time, while no change can be told.
     """
 
     threads: tuple[int, ...] = (1, 2, 4)
@@ -67,6 +69,7 @@ class RungOptions:
     suspicious_speedup: float = 10.0
     least_work: float = 0.1
     timing_threads: int = 2
+    most_pairs: int = 0
 
 
 class RungUnavailable(Exception):
@@ -121,7 +124,7 @@ class Case:
 
     def inputs(self) -> tuple[Expected, ...]:
         """Admitted inputs on which the candidate is run; short ones in a device's place."""
-        every = (*self.reference.small, *self.reference.expected)
+        every = (*self.reference.small, *self.reference.expected, *self.reference.edges)
         short = (e for e in every if e in self.reference.small or e.cpu_s < HOST_S)
         return tuple(short) if self.on_host else every
 

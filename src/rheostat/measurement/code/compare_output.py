@@ -21,6 +21,9 @@ TIMING = (
 )
 TOKEN = re.compile(rf"(?<![A-Za-z_]){NUMBER}(?![A-Za-z_])|[A-Za-z_][\w]*|[^\s\w]")
 MOST_DIFFERENCES = 5
+SINGLE, DOUBLE = 1e-6, 1e-9
+"""Relative tolerance of outputs that are computed in single, and in double precision: another
+order of sums moves them by less, unless most of the digits cancel."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,11 @@ class Tolerance:
 
     Parameters
     ----------
-    relative, absolute : float
-        Of a number with a fraction or exponent.
+    relative : float, optional
+        Of a number with a fraction or exponent; by default that of double precision or, in an
+        original with ``float``, of single precision (`Reference.agreed`).
+    absolute : float
+        The same, of numbers near 0.
     ulps : int
         Steps of double precision.
     masked : tuple of str
@@ -44,7 +50,7 @@ class Tolerance:
     (True, False)
     """
 
-    relative: float = 1e-6
+    relative: float | None = None
     absolute: float = 1e-12
     ulps: int = 4
     masked: tuple[str, ...] = ()
@@ -55,6 +61,7 @@ class Tolerance:
             f"{name}: expected 0 or more, got {value!r}"
             for name in ("relative", "absolute", "ulps")
             if not (isinstance(value := getattr(self, name), (int, float)) and value >= 0)
+            and not (value is None and name == "relative")
         ]
         for pattern in (*self.masked, *self.outputs):
             try:
@@ -75,7 +82,8 @@ class Tolerance:
             return False
         apart = abs(a - b)
         largest = max(abs(a), abs(b))
-        return apart <= max(self.absolute, self.relative * largest, self.ulps * math.ulp(largest))
+        relative = SINGLE if self.relative is None else self.relative
+        return apart <= max(self.absolute, relative * largest, self.ulps * math.ulp(largest))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.cuda_on_host import HEADER
@@ -82,6 +83,17 @@ def sanitizer_findings(text: str, rung: str = "sanitizers") -> tuple[Finding, ..
                          m["message"])  # fmt: skip
         made.append(Finding(rung, file, line, f"{m['tool']}: {message.strip()}"))
     return tuple(dict.fromkeys(made))[:MOST]
+
+
+def without_lines(findings: Sequence[Finding], why: str) -> tuple[Finding, ...]:
+    """Reports that name no line say why.
+
+    >>> without_lines([Finding("races", "", 0, "data race")], "no symbolizer")[0].words
+    'data race (no symbolizer)'
+    """
+    return tuple(
+        replace(f, message=f"{f.message} ({why})") if why and not f.line else f for f in findings
+    )
 
 
 def race_findings(text: str, rung: str = "races") -> tuple[Finding, ...]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from rheostat.core.files import read_text
 from rheostat.errors import DataError
 from rheostat.measurement.code.ladder import verifier
-from rheostat.measurement.code.program import SOURCES, Program, language_of
+from rheostat.measurement.code.program import SOURCES, Program, language_of, within
 from rheostat.measurement.code.program_inputs import ProgramInputs
 from rheostat.measurement.code.sandbox import Sandbox
 
@@ -89,7 +89,7 @@ def read_hecbench(
         said = f"{len(known)} of {model}: {', '.join(known[:5])}" if known else f"none of {model}"
         raise DataError(str(checkout), [f"no program {name!r} in src; there are {said}"])
     files = {
-        p.name: read_text(p)
+        p.name: read_text(within(Path(checkout), p))
         for p in sorted(folder.iterdir())
         if p.suffix in (*SOURCES, *HEADERS) and p.is_file()
     }
@@ -97,7 +97,7 @@ def read_hecbench(
     for include in sorted(missing):
         header = next(folder.parent.glob(f"{name}-*/{Path(include).name}"), None)
         if header is not None:
-            files[include] = read_text(header)
+            files[include] = read_text(within(Path(checkout), header))
     given = _arguments(Path(checkout), name) if arguments is None else arguments
     language = "cuda" if model == "cuda" else language_of(files)
     return Program(

@@ -37,10 +37,14 @@ from rheostat.measurement.code.program import (
     language_of,
     read_program,
     source_text,
+    within,
 )
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs, inputs_of
 
 MANIFESTS = (".toml", ".json")
+BUILD_FILES = frozenset({"makefile", "gnumakefile", "cmakelists.txt", "meson.build", "build.ninja",
+                         "configure", "sconstruct"})  # fmt: skip
+BUILD_SUFFIXES = frozenset({".mk", ".mak", ".cmake", ".sh", ".ninja", ".am", ".in", ".ac", ".py"})
 KEYS = {
     "name": str, "language": str, "files": list, "build": str, "run": str, "flags": str,
     "inputs": dict, "tolerance": dict,
@@ -114,7 +118,7 @@ def _files(given: Mapping[str, Any], path: Path, sources: Path | None) -> dict[s
     if sources is not None and not sources.is_dir():
         return {sources.name: source_text(sources)}
     root = sources or path.parent
-    return {name: read_text(root / name) for name in given["files"]}
+    return {name: read_text(within(root, root / name)) for name in given["files"]}
 
 
 def _program(given: Mapping[str, Any], files: dict[str, str], path: Path) -> Program:
@@ -131,8 +135,9 @@ def _program(given: Mapping[str, Any], files: dict[str, str], path: Path) -> Pro
 
 
 def load_pair(
-    original: str | Path, candidate: str | Path, manifest: str | Path | None = None
-) -> tuple[Program, Program, Tolerance]:
+    original: str | Path, candidate: str | Path, manifest: str | Path | None = None, *,
+    own_build: bool = False,
+) -> tuple[Program, Program, Tolerance]:  # fmt: skip
     """An original and its candidate, each a source file, a folder of files or a manifest.
 
     Parameters
@@ -143,13 +148,52 @@ def load_pair(
         The same; it is built and run as the original is, unless it is a manifest of its own.
     manifest : str or Path, optional
         How both are built, run and given inputs.
+    own_build : bool
+        Whether the candidate may bring build files or a build command of its own.
 
     Returns
     -------
     Program, Program, Tolerance
         Original, candidate and the tolerance of the original's manifest.
+
+    Raises
+    ------
+    DataError
+        A candidate whose build could leave the checks out, or any problem of a file.
     """
-    original, candidate = Path(original), Path(candidate)
+    one, other, tolerance = _pair(Path(original), Path(candidate), manifest)
+    if not own_build:
+        _check_build(one, other)
+    return one, other, tolerance
+
+
+def _check_build(original: Program, candidate: Program) -> None:
+    """A build of its own may drop the flags of every check, and run anything."""
+    changed = [
+        name for name, text in candidate.files.items()
+        if _is_of_a_build(name) and original.files.get(name) != text
+    ]  # fmt: skip
+    if candidate.build not in ((), original.build):
+        changed.append(f"the command {shlex.join(candidate.build)!r}")
+    if changed:
+        problem = f"expected the original's build, got another one: {', '.join(changed)}"
+        hint = "leave it out of the candidate, or read it and say --own-build"
+        raise DataError(candidate.name, [f"{problem}; {hint}"])
+
+
+def _is_of_a_build(name: str) -> bool:
+    """Whether a file steers a build, and is no source of the program.
+
+    >>> [_is_of_a_build(n) for n in ("src/Makefile", "rules.mk", "main.c", "data.txt")]
+    [True, True, False, False]
+    """
+    path = PurePosixPath(name)
+    return path.name.lower() in BUILD_FILES or path.suffix in BUILD_SUFFIXES
+
+
+def _pair(
+    original: Path, candidate: Path, manifest: str | Path | None
+) -> tuple[Program, Program, Tolerance]:
     shared = Path(manifest) if manifest is not None else None
     if shared is None and original.suffix in MANIFESTS:
         shared, first = original, None

@@ -15,6 +15,9 @@ LEAST_PAIRS = 6
 LEAST_SHARE = 0.1
 """Of a run that is the program's at the least: a start may take longer than the usual one."""
 FASTER, SLOWER, SAME = "faster", "slower", "no significant change"
+UNTOLD = "a change of 5 % cannot be told"
+LEAST_TOLD = 0.05
+"""An interval of a ratio that holds 1 and reaches farther than this says nothing."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,10 @@ def paired_times(
     Returns
     -------
     PairedTimes
-        "no significant change" where the interval holds 1 or the effect is below the smallest.  The
-        interval is by bootstrap, and no narrower than the ranks between which a median lies with
-        95 %, whatever the distribution: of seven pairs the bootstrap alone leaves out 12 %.
+        "no significant change" where the whole interval is within `LEAST_TOLD` of 1 or the effect
+        is below the smallest, `UNTOLD` where an interval that holds 1 is wider.  The interval is by
+        bootstrap, and no narrower than the ranks between which a median lies with 95 %, whatever
+        the distribution: of seven pairs the bootstrap alone leaves out 12 %.
 
     Examples
     --------
@@ -75,7 +79,7 @@ def paired_times(
     """
     logs = np.log(candidate_s) - np.log(original_s)
     if len(logs) == 1:
-        return PairedTimes(float(np.exp(logs[0])), math.nan, math.nan, SAME, 1)
+        return PairedTimes(float(np.exp(logs[0])), math.nan, math.nan, UNTOLD, 1)
     rng = np.random.default_rng(seed)
     draws = np.median(logs[rng.integers(len(logs), size=(DRAWS, len(logs)))], axis=1)
     tail = (1 - LEVEL) / 2
@@ -152,6 +156,8 @@ def _judged(interval: Iterable[float], pairs: int, minimum_effect: float) -> Pai
     """Median, lower and upper end, with what they tell."""
     ratio, low, high = map(float, interval)
     change = SAME
+    if pairs < LEAST_PAIRS or (low < 1 < high and (low < 1 - LEAST_TOLD or high > 1 + LEAST_TOLD)):
+        change = UNTOLD
     if pairs >= LEAST_PAIRS and high < 1 and ratio < 1 - minimum_effect:
         change = FASTER
     elif pairs >= LEAST_PAIRS and low > 1 and ratio > 1 + minimum_effect:

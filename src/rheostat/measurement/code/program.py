@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -63,7 +64,10 @@ class Program:
         problems = [
             f"file {path!r}: expected a path below the program's folder"
             for path in self.files
-            if not path or PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts
+            if not path.isprintable()
+            or PurePosixPath(path).is_absolute()
+            or not path
+            or ".." in PurePosixPath(path).parts
         ]
         if self.language not in LANGUAGES:
             problems.append(f"language: expected {', '.join(LANGUAGES)}, got {self.language!r}")
@@ -133,8 +137,39 @@ def flags_of(text: str) -> tuple[str, ...]:
     return ("-O2", "-lm") if "math" in text else ("-O2",)
 
 
+def within(folder: Path, path: Path) -> Path:
+    """A file of a program's folder, whoever wrote that, and nothing else of this machine.
+
+    Parameters
+    ----------
+    folder, path : Path
+        Where the program lies, and one of its files.
+
+    Returns
+    -------
+    Path
+        The same path.
+
+    Raises
+    ------
+    DataError
+        A link leads out of the folder, or the file is another user's under a second name (a hard
+        link): its text would stand in reports and in questions to models.
+    """
+    root, real = Path(os.path.realpath(folder)), Path(os.path.realpath(path))
+    if not real.is_relative_to(root):
+        raise DataError(str(path), [f"leads out of {folder} to {real}: copy the file"])
+    if real.exists():
+        status = real.stat()
+        if status.st_nlink > 1 and status.st_uid != root.stat().st_uid:
+            owner = f"user {status.st_uid}, who does not own {folder}"
+            raise DataError(str(path), [f"is a second name of a file of {owner}: copy the file"])
+    return path
+
+
 def source_text(path: Path) -> str:
     """The text of a source file; a file of another kind is refused by what it is."""
+    within(path.parent, path)
     if path.suffix not in SOURCES and ordinary_file(path):
         raise other_kind(path, f"a source file ({' '.join(SOURCES)})")
     return read_text(path)

@@ -67,6 +67,24 @@ class InputRange:
         step = self.multiple_of
         return str(int(min(max(round(value / step) * step, math.ceil(self.low)), self.high)))
 
+    @property
+    def edges(self) -> tuple[str, str, str, str]:
+        """Both ends; of a size also a multiple of 64 and the last size before one, small ones.
+
+        >>> InputRange(10, 500).edges, InputRange(1, 9, kind="seed").edges
+        (('10', '500', '64', '63'), ('1', '9', '1', '9'))
+        """
+        if self.values:
+            return self.values[0], self.values[-1], self.values[0], self.values[-1]
+        if self.kind == "real":
+            return repr(self.low), repr(self.high), repr(self.low), repr(self.high)
+        step = 1 if self.kind == "seed" else self.multiple_of
+        low, high = math.ceil(self.low / step) * step, math.floor(self.high / step) * step
+        whole = math.lcm(64, step)
+        whole *= max(1, math.ceil((low + step) / whole))
+        inner = (whole, whole - step) if self.kind == "size" and whole <= high else (low, high)
+        return str(low), str(high), str(inner[0]), str(inner[1])
+
 
 @dataclass(frozen=True)
 class ProgramInput:
@@ -80,6 +98,16 @@ class ProgramInput:
     def words(self) -> str:
         """For messages: as n=96, seed=31."""
         return ", ".join(f"{k}={v}" for k, v in self.values.items()) or "no input"
+
+    @property
+    def size(self) -> float:
+        """How large its numbers are together: to order inputs of one program.
+
+        >>> ProgramInput(values={"n": "9", "method": "cg", "m": "-3"}).size
+        40.0
+        """
+        numbers = [float(v) for v in self.values.values() if re.fullmatch(r"-?\d+(\.\d+)?", v)]
+        return math.prod(1 + abs(x) for x in numbers)
 
 
 @dataclass(frozen=True)
@@ -136,6 +164,14 @@ class ProgramInputs:
             With every name replaced.
         """
         return self.written({name: r.draw(rng, part) for name, r in self.ranges.items()})
+
+    def edges(self) -> tuple[ProgramInput, ...]:
+        """Inputs at the edges of the ranges that a person stated, all ranges at the same edge."""
+        if self.guessed or not self.ranges:
+            return ()
+        each = [r.edges for r in self.ranges.values()]
+        every = [dict(zip(self.ranges, values, strict=True)) for values in zip(*each, strict=True)]
+        return tuple(self.written(v) for i, v in enumerate(every) if v not in every[:i])
 
     def written(self, values: Mapping[str, str]) -> ProgramInput:
         """The input that has these values."""

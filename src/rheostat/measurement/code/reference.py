@@ -1,16 +1,15 @@
 """The original: built, run on inputs that only the harness knows, its outputs kept.
 
 An input is admitted if the original ends well on it, prints the same twice, and is clean under the
-sanitizers.  How much its own numbers move when sums are taken in another order widens the
-tolerance: a right candidate cannot do better.
+sanitizers.  In single precision the original's own rounding widens the tolerance: a right
+candidate cannot do better.
 """
 
 from __future__ import annotations
 
-import math
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
@@ -18,6 +17,8 @@ from rheostat.errors import DataError
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.compare_output import (
+    DOUBLE,
+    SINGLE,
     Tolerance,
     differences,
     output_lines,
@@ -35,7 +36,8 @@ SMALL_PART = (0.0, 0.25)
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
-SPREAD_FACTOR, MOST_SPREAD = 10.0, 1e-3
+SPREAD_FACTOR, MOST_SPREAD = 10.0, 1e-4
+SINGLE_PRECISION = re.compile(r"\b(?:float|half|__half)\d*\b")
 SLOWER, SPARE_S = 20.0, 1.0
 """A candidate has this many times the original's seconds, and these beside it."""
 
@@ -56,7 +58,8 @@ class Expected:
     def limits(self, threads: int = 1) -> SandboxLimits:
         """What a candidate may use on this input with so many threads."""
         cpu_s = SPARE_S + SLOWER * self.cpu_s
-        return SandboxLimits(wall_s=5 * cpu_s + SLOWER * self.wall_s, cpu_s=cpu_s * threads)
+        return SandboxLimits(wall_s=5 * cpu_s + SLOWER * self.wall_s, cpu_s=cpu_s * threads,
+                             processes=SandboxLimits().processes + threads - 1)  # fmt: skip
 
 
 @dataclass
@@ -72,7 +75,7 @@ class Reference:
     seed : int
         Draws the inputs.
     tolerance : Tolerance
-        Of outputs; widened by the original's own spread.
+        Of outputs.
     count : int
         Inputs of full size.
     """
@@ -150,24 +153,41 @@ class Reference:
         return () if expected is None else (expected,)
 
     @cached_property
+    def edges(self) -> tuple[Expected, ...]:
+        """Both ends of stated ranges, tails of vectors and blocks, where the original runs so."""
+        longest = self.expected[0]
+        few = SandboxLimits(wall_s=SPARE_S + SLOWER * longest.wall_s,
+                            cpu_s=SPARE_S + SLOWER * longest.cpu_s)  # fmt: skip
+        known = [e.given.values for e in (*self.expected, *self.small)]
+        tried = [self._try(given, few)[1] for given in self.original.inputs.edges()
+                 if given.values not in known]  # fmt: skip
+        return tuple(e for e in tried if e is not None)
+
+    @cached_property
     def agreed(self) -> Tolerance:
-        """The tolerance, widened to how far the original agrees with itself."""
+        """The tolerance that was asked for, else what the original's precision can hold."""
         self.built  # noqa: B018 - an original that does not build is told first
-        if (
-            self.original.language == "opencl"
-            or self.family == "nvcc"
-            or compiler_absent(self.original, "clang")
-        ):
+        if self.tolerance.relative is not None:
             return self.tolerance
-        wide = 0.0
-        for kind, e in product(toolchain.OTHER_SUMS, (*self.expected, *self.without_arguments)):
-            other = self.bench.build(self.original, kind)
-            run = self.bench.run(other, e.given, limits=e.limits()) if other.ok else other.said
-            apart = spread(run.stdout, e.output) if run.ok else math.nan
-            if math.isfinite(apart):
-                wide = max(wide, SPREAD_FACTOR * apart)
-        return replace(self.tolerance, relative=max(self.tolerance.relative,
-                                                    min(wide, MOST_SPREAD)))  # fmt: skip
+        text = "\n".join(self.original.files.values())
+        relative = max(SINGLE, self._rounded) if SINGLE_PRECISION.search(text) else DOUBLE
+        return replace(self.tolerance, relative=relative)
+
+    @property
+    def _rounded(self) -> float:
+        """What rounding to single precision does to the original's outputs, with a margin.
+
+        Only the precision of sums is another, not their order: where the original makes up for
+        rounding, as by Kahan's sum, a candidate has to do so, too.
+        """
+        if self.original.language == "opencl" or self.family == "nvcc":
+            return 0.0
+        other = self.bench.build(self.original, toolchain.EXTENDED)
+        apart = [0.0]
+        for e in (*self.expected, *self.without_arguments) if other.ok else ():
+            run = self.bench.run(other, e.given, limits=e.limits())
+            apart.append(spread(run.stdout, e.output) if run.ok else 0.0)
+        return min(SPREAD_FACTOR * float(np.nanmax(apart)), MOST_SPREAD)
 
     def counts(self, built: Built, expected: Expected) -> WorkCounts | str:
         """Work of a build on an input, counted once; text says why there are no counts."""

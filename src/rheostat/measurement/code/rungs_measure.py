@@ -12,6 +12,9 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.modelled_energy import EnergyModel
 from rheostat.measurement.code.paired_times import (
     FASTER,
+    LEAST_PAIRS,
+    UNTOLD,
+    PairedTimes,
     in_turns,
     net_times,
     paired_times,
@@ -28,6 +31,7 @@ from rheostat.measurement.code.work_counts import WorkCounts
 from rheostat.measurement.code.workbench import Built
 from rheostat.measurement.meters import Session, meters
 
+Walls = tuple[NDArray[np.float64], NDArray[np.float64]]
 SPARE_S = 0.05
 """A start in the sandbox takes about this long and differs by as much."""
 
@@ -118,15 +122,18 @@ def time(case: Case) -> Evidence:
             wrong.extend(case.wrong("time", run, expected, f" and {threads} threads, timed"))
         return run.wall_s if run.ok else math.nan
 
-    walls = in_turns(
-        partial(seconds, case.reference.built), partial(seconds, case.built), case.options.pairs
-    )
-    if not (walls[0].size and math.isfinite(float(walls[0].sum() + walls[1].sum()))):
+    original, candidate = partial(seconds, case.reference.built), partial(seconds, case.built)
+    walls = in_turns(original, candidate, case.options.pairs)
+    times = _compared(case, walls, start_s)
+    while times is not None and _untold(case, times):
+        more = in_turns(original, candidate, case.options.pairs)
+        walls = np.append(walls[0], more[0]), np.append(walls[1], more[1])
+        times = _compared(case, walls, start_s)
+    if times is None:
         return case.failed("time", [case.finding("time", "a timed run did not end well: with "
                                     f"{expected.given.words} and {threads} threads")])  # fmt: skip
     if wrong:
         return case.failed("time", tuple(dict.fromkeys(wrong)))
-    times = net_times(*walls, start_s, minimum_effect=case.options.minimum_effect, seed=case.seed)
     ours, theirs = (without_start(w, _middle(start_s)) for w in walls)
     numbers = {"runtime_s": float(_middle(theirs)), "original_runtime_s": float(_middle(ours)),
                "runtime_ratio": times.ratio, "low": times.low, "high": times.high,
@@ -143,6 +150,18 @@ def time(case: Case) -> Evidence:
         message = f"more than {case.options.suspicious_speedup:g} times faster: look at it"
         return case.flagged(evidence, [Finding("time", case.file, 0, message, "warning")])
     return evidence
+
+
+def _compared(case: Case, walls: Walls, start_s: NDArray[np.float64]) -> PairedTimes | None:
+    """The ratio of times taken in turns; None where a run did not end well."""
+    if not (walls[0].size and math.isfinite(float(walls[0].sum() + walls[1].sum()))):
+        return None
+    return net_times(*walls, start_s, minimum_effect=case.options.minimum_effect, seed=case.seed)
+
+
+def _untold(case: Case, times: PairedTimes) -> bool:
+    """Whether more pairs may tell what these do not."""
+    return times.change == UNTOLD and LEAST_PAIRS <= times.pairs < case.options.most_pairs
 
 
 def _middle(values: object) -> float:

@@ -10,7 +10,7 @@ from itertools import cycle
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings
+from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings, without_lines
 from rheostat.measurement.code.program import PRAGMA, Program
 from rheostat.measurement.code.reference import MEMORY_MB, Expected
 from rheostat.measurement.code.toolchain import LANES, RACES
@@ -111,7 +111,7 @@ def _raced(
                 known = (race_findings(r.stderr) for _, r in reported(made) if made.ok)
                 own = next((f for f in known if f), ())
                 case.need(f"the original itself: {own[0].words}" if own else "")
-            return findings
+            return without_lines(findings, toolchain.symbolizer_absent())
         case.need(ADDRESSES if "unexpected memory mapping" in run.stderr else "")
         case.need("" if run.ok else f"the checked run {run.ending}")
         findings = case.wrong("races", run, expected, " under ThreadSanitizer")

@@ -8,7 +8,7 @@ from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.cuda_on_host import ORDERS
-from rheostat.measurement.code.diagnostics import sanitizer_findings
+from rheostat.measurement.code.diagnostics import sanitizer_findings, without_lines
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
@@ -18,6 +18,9 @@ from rheostat.measurement.code.workbench import Built, roomy
 
 ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY", "MALLOC_PERTURB_": "128"}
 """A device's memory that nobody set holds bytes of 0x7f: 1.4e306, or 2139062143."""
+MANY_THREADS = (8, 16, 17, 64)
+"""More than any array of a fixed size for each thread may hold."""
+QUICK_S = 0.05
 PROBE = """int main(void) {
   int changed = 0;
 #pragma omp target map(to : changed)
@@ -29,7 +32,7 @@ PROBE = """int main(void) {
 
 
 def sanitizers(case: Case) -> Evidence:
-    """AddressSanitizer and UndefinedBehaviorSanitizer on a small and the largest input.
+    """AddressSanitizer and UndefinedBehaviorSanitizer on a small, the largest and edge inputs.
 
     A run that fails without a report is the business of the next rung.
     """
@@ -43,13 +46,14 @@ def sanitizers(case: Case) -> Evidence:
     plain = case.bench.run(case.built, first.given, threads=count, limits=case.limits(first, count))
     if plain.stopped:
         return case.skipped("sanitizers", f"without them it was {plain.stopped}: see output")
-    checked = case.inputs()
-    for expected in (checked[0], *case.reference.expected[:1] * (not case.on_host)):
+    more = () if case.on_host else (*case.reference.expected[:1], *case.reference.edges)
+    for expected in (case.inputs()[0], *more):
         run = _filled(case, made, expected, count)
         reports = sanitizer_findings(run.stderr)
         if not (reports or run.ok):
             return case.passed("sanitizers", f"no report, but {run.ending}")
-        findings = reports or _never_set(case, made, expected, run)
+        named = without_lines(reports, toolchain.symbolizer_absent())
+        findings = named or _never_set(case, made, expected, run)
         if findings:
             return case.failed("sanitizers", findings)
     return case.passed("sanitizers", "address, undefined behaviour")
@@ -90,8 +94,9 @@ def output(case: Case) -> Evidence:
             return case.failed("output", findings)
     said = f"{len(every)} inputs" if case.original.inputs.ranges else "the one input there is"
     said += ", and none at all" if known else ""
-    return case.passed("output", said, inputs=len(every),
-                       relative_tolerance=case.reference.agreed.relative)  # fmt: skip
+    relative = case.reference.agreed.relative
+    return case.passed("output", f"{said}; numbers agree to {relative:g}", inputs=len(every),
+                       relative_tolerance=relative)  # fmt: skip
 
 
 def threads(case: Case) -> Evidence:
@@ -101,15 +106,23 @@ def threads(case: Case) -> Evidence:
     if not case.is_parallel:
         return case.skipped("threads", f"{case.candidate.language} code makes no OpenMP threads")
     counts = [*(t for t in case.options.threads if t > 1), case.drawn_threads]
-    for expected in (case.reference.expected[0], case.reference.small[-1]):
-        for count in counts:
+    largest, small = case.reference.expected[0], case.reference.small[-1]
+    every = ((largest, counts), (small, counts), (_large_and_quick(case), MANY_THREADS))
+    for expected, numbers in every:
+        for count in numbers:
             run = case.bench.run(
                 case.built, expected.given, threads=count, limits=expected.limits(count)
             )
             findings = case.wrong("threads", run, expected, f" and {count} threads")
             if findings:
                 return case.failed("threads", findings)
-    return case.passed("threads", f"{', '.join(map(str, counts))} threads")
+    return case.passed("threads", f"{', '.join(map(str, (*counts, *MANY_THREADS)))} threads")
+
+
+def _large_and_quick(case: Case) -> Expected:
+    """The input of the largest numbers that is soon done, as each of many threads needs work."""
+    quick = [e for e in case.inputs() if e.cpu_s < QUICK_S] or case.reference.small
+    return max(quick, key=lambda e: e.given.size)
 
 
 def _orders(case: Case) -> Evidence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ PACKAGES = {
     "gcc": "gcc", "g++": "g++", "clang": "clang-16 libomp-16-dev libclang-rt-16-dev",
     "clang++": "clang-16 libomp-16-dev libclang-rt-16-dev", "valgrind": "valgrind",
     "oclgrind": "oclgrind", "nm": "binutils", "objdump": "binutils",
-    "clang-offload-packager": "clang-tools-16",
+    "clang-offload-packager": "clang-tools-16", "llvm-symbolizer": "llvm-16",
     "nvcc": "nvidia-cuda-toolkit (or NVIDIA's own)",
 }  # fmt: skip
 """Debian packages by tool."""
@@ -89,6 +90,38 @@ def archer_absent() -> str:
     return ""
 
 
+def symbolizer() -> str:
+    """The llvm-symbolizer of clang's own version, which names lines in reports of its sanitizers.
+
+    Another version's may not read what this clang writes. Empty without it.
+    """
+    clang = tool("clang")
+    beside = Path(os.path.realpath(clang)).parent / "llvm-symbolizer"
+    return str(beside) if clang and beside.exists() else ""
+
+
+def symbolizer_absent() -> str:
+    """Why reports of clang's sanitizers name no lines; empty if they do."""
+    if symbolizer():
+        return ""
+    return f"no line known without clang's llvm-symbolizer: apt-get install {_symbolizer_package()}"
+
+
+def _symbolizer_package() -> str:
+    of_clang = re.search(r"/(llvm-\d+)/", os.path.realpath(tool("clang")))
+    return of_clang[1] if of_clang else PACKAGES["llvm-symbolizer"]
+
+
+def sanitizer_options(options: str) -> str:
+    """Options of clang's sanitizers and the symbolizer that they call.
+
+    >>> sanitizer_options("exitcode=66").split(":")[0]
+    'exitcode=66'
+    """
+    path = symbolizer()
+    return f"{options}:external_symbolizer_path={path}" if path else options
+
+
 @dataclass(frozen=True)
 class BuildKind:
     """One way to build a program: the compiler's family, flags, and flags that are taken away.
@@ -126,9 +159,8 @@ RACES = BuildKind(  # a race optimised away is one
 COUNTED = BuildKind("work", "gcc", ("-g",), "-O1")
 DEVICE = BuildKind("device", "clang", ("-g", "-fopenmp-targets=x86_64-pc-linux-gnu"), "-O1",
                    mark="__tgt_register_lib")  # fmt: skip
-OTHER_SUMS = (BuildKind("reassociated", "clang", ("-ffast-math",), "-O3"),
-              BuildKind("extended", "gcc", ("-mfpmath=387",), "-O2"))  # fmt: skip
-"""The same sums in another order, and rounded less often."""
+EXTENDED = BuildKind("extended", "gcc", ("-mfpmath=387",), "-O2")
+"""The same sums, rounded less often."""
 LANES = BuildKind("lanes", "clang", ("-g",), "-O2")
 
 

@@ -21,6 +21,7 @@ from rheostat.measurement.code.toolchain import (
     build_command,
     cuda_libraries,
     llvm_libraries,
+    sanitizer_options,
 )
 
 BUILDING = SandboxLimits(wall_s=300.0, cpu_s=120.0, address_space_b=0, file_b=512 * 2**20,
@@ -145,15 +146,18 @@ class Workbench:
         if built.kind.family != "gcc":
             own = llvm_libraries() if built.kind.family == "clang" else cuda_libraries()
             variables["LD_LIBRARY_PATH"] = own
+        checks = {k: sanitizer_options(v) if k.endswith("SAN_OPTIONS") else v
+                  for k, v in (environment or {}).items()}  # fmt: skip
         command = [*wrapper, *built.command, *given.arguments]
         return self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
-                                environment={**variables, **(environment or {})})  # fmt: skip
+                                environment={**variables, **checks})  # fmt: skip
 
 
 def _holds(built: Built, mark: str) -> bool:
-    """Whether a name stands in what was built; the name of no file is none."""
-    path = built.folder / built.binary
-    return path.is_file() and mark.encode() in path.read_bytes()
+    """Whether a name stands in what was built; the name of no file, or of the host's, is none."""
+    path = Path(os.path.realpath(built.folder / built.binary))
+    inside = path.is_relative_to(os.path.realpath(built.folder)) and path.is_file()
+    return inside and mark.encode() in path.read_bytes()
 
 
 def _plain(name: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.files import named_errors
 from rheostat.errors import FetchError
 from rheostat.measurement.fetch.whole import why_not_whole
 
@@ -33,6 +34,7 @@ class Resuming:
         """Download ``url`` completely to ``output_file`` or raise `FetchError`."""
         import requests
         import urllib3
+        from requests.exceptions import InvalidSchema, InvalidURL
 
         why = ""
         for _ in range(self.attempts):
@@ -45,6 +47,9 @@ class Resuming:
             except requests.HTTPError as error:
                 code = error.response.status_code if error.response is not None else "an error"
                 raise FetchError(f"{url}: the server answered {code}") from error
+            except (InvalidSchema, InvalidURL) as error:
+                problem = f"{url}: leads to an address that is not asked: {error}"
+                raise FetchError(problem) from error
             except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
                 why = f": {type(error).__name__}"
         raise FetchError(
@@ -89,5 +94,6 @@ class Resuming:
         with self.part.open(mode) as file:
             # read1 hands over what has arrived; iter_content loses the last piece of a cut reply
             while piece := reply.raw.read1(CHUNK):
-                file.write(piece)
+                with named_errors(self.part):
+                    file.write(piece)
                 self.progress(file.tell(), total)

@@ -45,6 +45,9 @@ DTYPES = {1: "f32", 2: "u8", 3: "s8", 4: "u16", 5: "s16", 6: "s32", 7: "s64", 9:
 """ONNX's numbers of types; another one (text) has no size."""
 Given = Sequence[HloType]
 
+MOST_OPERATIONS = 1_000_000
+"""Of a graph with its functions put in."""
+
 
 def read_onnx(path: str | Path, *, sizes: Mapping[str, int] | None = None) -> Graph:
     """The graph in an ONNX file.
@@ -82,6 +85,7 @@ def read_onnx(path: str | Path, *, sizes: Mapping[str, int] | None = None) -> Gr
         model = onnx.load(file, load_external_data=False)
         onnx.checker.check_model(model)
         _set_sizes(model, sizes or {})
+        _check_functions(model)
         model = onnx.shape_inference.infer_shapes(
             inliner.inline_local_functions(model), data_prop=True
         )
@@ -90,6 +94,27 @@ def read_onnx(path: str | Path, *, sizes: Mapping[str, int] | None = None) -> Gr
         problem = f"expected an ONNX model, got {type(error).__name__}: {said}"
         raise DataError(str(file), [problem, "the file is damaged: export it anew"]) from error
     return _OnnxReader(onnx, str(file)).graph(model.graph)
+
+
+def _check_functions(model: Any) -> None:
+    """Functions that call functions twice each are 2^n operations once they are put in."""
+    sizes: dict[tuple[str, str], int] = {}
+    bodies = {(f.domain, f.name): f.node for f in model.functions}
+
+    def size(nodes: Any, depth: int) -> int:
+        total = 0
+        for node in nodes:
+            key = (node.domain, node.op_type)
+            if key in bodies and key not in sizes:
+                if depth > len(bodies):
+                    raise ValueError(f"the function {node.op_type} calls itself")
+                sizes[key] = size(bodies[key], depth + 1)
+            total += sizes.get(key, 1)
+        return total
+
+    if (total := size(model.graph.node, 0)) > MOST_OPERATIONS:
+        limit = f"expected at most {MOST_OPERATIONS:,}"
+        raise ValueError(f"its functions hold {total:.3g} operations; {limit}")
 
 
 def _set_sizes(model: Any, sizes: Mapping[str, int]) -> None:

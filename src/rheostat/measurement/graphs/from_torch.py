@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
-import pickle
+import struct
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from rheostat.core.graph import Graph
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.graphs.aten_costs import aten_cost
+from rheostat.measurement.graphs.exported_program import SavedProgram, read_program
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.op_rows import OpCost, OpRows
 
@@ -25,7 +27,8 @@ DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf1
 STEP_SIZE = 0.01
 PUT_IN = OpCost("parameter_constant", bytes=0.0)
 BROKEN = (RuntimeError, ValueError, KeyError, TypeError, AttributeError, OSError, EOFError,
-          AssertionError, IndexError, zipfile.BadZipFile, pickle.UnpicklingError)  # fmt: skip
+          AssertionError, IndexError, ArithmeticError, zipfile.BadZipFile, zlib.error,
+          struct.error)  # fmt: skip
 
 
 def from_torch(
@@ -149,19 +152,34 @@ def read_exported(path: Path) -> Graph:
     """The graph in a file of ``torch.export.save``; `DataError` where it is none."""
     torch = require("torch", extra="graphs")
     try:
+        program = read_program(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.export.load(path)
-        return from_exported(program, str(path))
+            traced = _traced_anew(torch, program).run_decompositions()
     except BROKEN as error:
         said = (str(error).splitlines() or [""])[0][:200]
-        problem = f"expected a program of torch.export, got {type(error).__name__}: {said}"
-        raise DataError(str(path), [problem, "save it anew with torch.export.save"]) from error
+        got = f"no field {said}" if isinstance(error, KeyError) else said or type(error).__name__
+        problem = f"expected a program of torch.export, got {got}"
+        advice = "save it anew with torch.export.save, or name module:function"
+        raise DataError(str(path), [problem, advice]) from error
+    return _of_nodes(traced.graph.nodes, program.kinds, str(path), program.open_sizes)
 
 
-def _of_nodes(nodes: Any, kinds: list[str], name: str) -> Graph:
+def _traced_anew(torch: Any, program: SavedProgram) -> Any:
+    """The program of a file as PyTorch's own, made of tensors without content."""
+
+    class Replayed(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, *given: Any) -> list[Any]:
+            return program(torch, given)
+
+    with torch._subclasses.FakeTensorMode():
+        given = tuple(program.inputs(torch))
+    return torch.export.export(Replayed(), given, strict=False)
+
+
+def _of_nodes(nodes: Any, kinds: list[str], name: str, open_sizes: Iterable[str] = ()) -> Graph:
     rows, places = OpRows(), dict[Any, int]()
-    open_sizes: set[str] = set()
+    open_sizes = set(open_sizes)
     entering = iter(kinds)
     for node in nodes:
         if node.op == "output":

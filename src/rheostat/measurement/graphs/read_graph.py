@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,11 +13,14 @@ from rheostat.core.files import ordinary_file, parse_json
 from rheostat.core.graph import Graph
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError, FileKindError
+from rheostat.measurement.graphs.from_function import from_function
 from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
 from rheostat.measurement.graphs.recorded import recorded_graph
-from rheostat.measurement.lines import raw_lines, whole
+from rheostat.measurement.lines import beginning, raw_lines, whole
 
 START_B = 4096
+MOST_HLO_B = 64 * 2**20
+"""Bytes of HLO text, whose instructions take ten times that in memory."""
 
 
 def read_graph(
@@ -66,11 +67,12 @@ def read_graph(
         return read_exported(file)
     if kind_in(file) == "graph":
         return Graph.from_archive(read_archive(file))
-    text = whole(file)
-    if b"HloModule" not in text[:START_B]:
+    start = beginning(file, START_B)
+    if b"HloModule" not in start:  # before a packed file of anything else is unpacked
         kinds = "HLO text, ONNX (.onnx), a torch.export program (.pt2), records.jsonl#0 or a graph"
-        stable = [STABLE_HLO] if b"stablehlo." in text[:START_B] else []
+        stable = [STABLE_HLO] if b"stablehlo." in start else []
         raise FileKindError(str(file), [f"expected {kinds}, got {describe_file(file)}", *stable])
+    text = whole(file, MOST_HLO_B)
     try:
         return from_hlo(text.decode("utf-8-sig"), str(file))
     except UnicodeDecodeError as error:
@@ -146,49 +148,6 @@ def graphs_of(
         for row, record in _records(Path(folder) / path, wanted):
             graphs[wanted[row]] = recorded_graph(record, wanted[row], optimised=optimised)
     return {name: graphs[name] for name in names}
-
-
-def from_function(reference: str) -> Graph:
-    """The graph of ``module:function``, which takes nothing and returns what is to be run.
-
-    Parameters
-    ----------
-    reference : str
-        The function returns ``(step, *arguments)``: a JAX function and its arguments, or a
-        ``torch.nn.Module`` and its inputs.  Sizes alone matter; no weights are needed.
-
-    Returns
-    -------
-    Graph
-        Of the JAX function, or of a training step of the module.
-
-    Raises
-    ------
-    DataError
-        No such module or function, or it returns something else.
-    """
-    module, _, name = reference.partition(":")
-    if "" not in sys.path:
-        sys.path.append("")
-    try:
-        made = getattr(importlib.import_module(module), name)()
-    except (ImportError, AttributeError) as error:
-        raise DataError(reference, [f"expected module:function, got {error}"]) from error
-    if not isinstance(made, tuple) or not made or not callable(made[0]):
-        problem = f"expected it to return (step, *arguments), got {type(made).__name__}"
-        raise DataError(reference, [problem])
-    return _of_callable(made[0], made[1:], reference)
-
-
-def _of_callable(step: Any, args: tuple[Any, ...], name: str) -> Graph:
-    bases = {f"{c.__module__}.{c.__name__}" for c in type(step).__mro__}
-    if "torch.nn.modules.module.Module" in bases:
-        from rheostat.measurement.graphs.from_torch import from_torch
-
-        return from_torch(step, *args, training=True, name=name)
-    from rheostat.measurement.graphs.from_jax import from_jax
-
-    return from_jax(step, *args, name=name)
 
 
 def _record(path: Path, row: int, *, optimised: bool) -> Graph:

@@ -65,8 +65,8 @@ def _records(data: bytes, path: str | Path) -> tuple[Integers, Integers]:
                 str(path),
                 [f"cut off: {len(data) - at} bytes left at byte {at:,}, a header has {HEADER_B}"],
             )
-        size = int.from_bytes(data[at + SIZE_AT : at + SIZE_AT + 4], "little", signed=True)
-        flag = int.from_bytes(data[at + SIZE_AT + 4 : at + HEADER_B], "little", signed=True)
+        size = int.from_bytes(data[at + SIZE_AT : at + SIZE_AT + 4], "little")
+        flag = int.from_bytes(data[at + SIZE_AT + 4 : at + HEADER_B], "little")
         if flag != FLAG or not 0 < size <= LONGEST_B:
             raise DataError(str(path), [_no_record(data, at)])
         if at + HEADER_B + size > len(data):

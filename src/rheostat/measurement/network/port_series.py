@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rheostat.core.bounded_read import checked_members
 from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import ordinary_file
 from rheostat.core.outcome import Array
@@ -81,6 +82,8 @@ def read_ports(path: str | Path) -> PortSeries:
     """
     path = ordinary_file(path)
     try:
+        with zipfile.ZipFile(path) as packed:
+            checked_members(packed)
         with np.load(path, allow_pickle=False) as file:
             given = {k: np.asarray(file[k]) for k in MEMBERS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, AttributeError) as error:

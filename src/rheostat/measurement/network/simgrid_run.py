@@ -54,8 +54,9 @@ def main() -> None:
 
 def split(hosts: int) -> tuple:
     """Ranks of the halo exchange, of the all-reduce (even), of the noise."""
-    first, second = hosts // 2, hosts * 4 // 9 // 2 * 2
-    return first, second, max(2, hosts - first - second)
+    first = hosts // 2
+    second = min(hosts * 4 // 9, hosts - first - 2) // 2 * 2
+    return first, second, hosts - first - second
 
 
 def build(groups: int, routers: int, terminals: int, wide: int) -> tuple:
@@ -81,7 +82,7 @@ def build(groups: int, routers: int, terminals: int, wide: int) -> tuple:
         for c in range(groups - 1):
             other, back = (g + 1 + c) % groups, groups - 2 - c
             a, b = g * routers + c // wide, other * routers + back // wide
-            if a < b and c < routers * wide:
+            if a < b:
                 join(a, b, (a, routers - 1 + c % wide), (b, routers - 1 + back % wide), WIDE)
     hosts = []
     for t in range(count * terminals):

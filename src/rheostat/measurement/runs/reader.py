@@ -116,6 +116,8 @@ def read_runs(
     A row whose runtime, energy or power is missing stays, with null.
     """
     frame, notes = table_frame(path, encoding)
+    if all(frame[c].null_count() == frame.height for c in frame.columns if c != ROW):
+        raise DataError(str(path), ["no cell has a value", _present(frame)])
     chosen = Mapped.of({"columns": dict(columns or {}), "known": dict(known or {})})
     chosen = chosen.over(
         load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
@@ -131,7 +133,7 @@ def read_runs(
     taken, described = _take(frame, chosen)
     rest, guessed, words = _guess_rest(frame, chosen, taken)
     table = frame.select(ROW, **taken, **rest)
-    _must_be_numbers(path, table)
+    table = _as_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
     table, unfinished = _censor(table)
     if not MEASURED & set(table.columns) and not _are_requests(table):
@@ -320,19 +322,26 @@ def _not_understood(
     return notes
 
 
-def _must_be_numbers(path: str | Path, table: pl.DataFrame) -> None:
-    """Amounts that hold text are a `DataError` with the first cell that is no number."""
-    problems = []
+def _as_numbers(path: str | Path, table: pl.DataFrame) -> pl.DataFrame:
+    """Amounts as numbers; text is a `DataError` with the first cell that is none.
+
+    A column without a single value has no type of its own: here it gets that of its meaning.
+    """
+    problems, empty = [], []
     wanted = (*AMOUNTS, "start_s", "end_s", "cpu_cap_w", "gpu_cap_w")
     for name in (c for c in table.columns if c in wanted or _numeric(c)):
         values = table[name]
-        if values.dtype.is_numeric() or values.null_count() == len(values):
+        if values.dtype.is_numeric():
+            continue
+        if values.null_count() == len(values):
+            empty.append(name)
             continue
         bad = values.cast(pl.String).cast(pl.Float64, strict=False).is_null() & values.is_not_null()
         at = int(bad.arg_max() or 0)
         problems.append(f"{name} is {values[at]!r} in row {table[ROW][at]}, expected a number")
     if problems:
         raise DataError(str(path), problems)
+    return table.with_columns(pl.col(empty).cast(pl.Float64))
 
 
 def _censor(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -6,11 +6,12 @@ deployment; V2 has none per token, which is then energy per request over the mea
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Note
+from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.serving.columns import COLUMNS
@@ -28,6 +29,8 @@ V2 = {"Model": "app", "task": "workload", "GPU": "gpu_model", "TP": "tp", "PP": 
       "Max BS (reqs)": "batch_cap", "Avg BS (reqs)": "batch_mean",
       "Avg Output Tokens": "output_tokens", "Energy/req (J)": "energy_per_request_j",
       "Avg TPOT (s)": "itl_s", "Token tput (tok/s)": "tokens_per_s"}  # fmt: skip
+MEASURED = [replace(c, known=Moment.END) if c.name == "output_tokens" else c for c in COLUMNS]
+"""Answers end where their model ends them: their mean length is known after the run alone."""
 MIXTURES = {"8x7b": (46.7e9, 12.9e9), "8x22b": (141e9, 39e9)}
 """V2 does not say how many parameters are active: all and active ones of Mixtral, by its makers."""
 
@@ -71,7 +74,7 @@ def _v3(frame: pl.DataFrame) -> JobTable:
         active_params=pl.col("activated_params_billions") * 1e9,
         itl_s=pl.col("median_itl_ms") / 1e3,
     )
-    return table(made, COLUMNS)
+    return table(made, MEASURED)
 
 
 def _v2(frame: pl.DataFrame) -> JobTable:
@@ -90,4 +93,4 @@ def _v2(frame: pl.DataFrame) -> JobTable:
     ).with_columns(power_w=pl.col("energy_per_token_j") * pl.col("tokens_per_s"))
     silent = made["output_tokens"].null_count()
     said = "rows without output tokens have no energy per token"
-    return table(made, COLUMNS, [Note(said, count=silent)] if silent else [])
+    return table(made, MEASURED, [Note(said, count=silent)] if silent else [])

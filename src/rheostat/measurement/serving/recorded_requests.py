@@ -14,13 +14,14 @@ from typing import Any
 
 import polars as pl
 
+from rheostat.core.bounded_read import read_bytes
 from rheostat.core.file_kinds import describe_file
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import rows_where
-from rheostat.measurement.serving.frames import frame_of
+from rheostat.measurement.serving.frames import frame_of, not_found
 from rheostat.measurement.serving.recorded_names import WEEK_S, in_seconds, is_recorded
 from rheostat.measurement.serving.requests import COLUMNS
 
@@ -62,10 +63,11 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
         time.  Other rows, failed requests among them, are left out and noted.
     """
     path = ordinary_file(path)
-    frame, said = in_seconds(raw_frame(path, columns), path)
+    raw = raw_frame(path, columns)
+    frame, said = in_seconds(raw, path)
     every = [c for c in (TIMES[0], *LENGTHS, *TIMES[1:]) if c != "start_s" or c in frame.columns]
     if missing := [c for c in every if c not in frame.columns]:
-        raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
+        raise DataError(str(path), [not_found(missing, raw)])
     first = ["start_s"] if "start_s" in frame.columns else []
     timed = pl.col("submit_s").is_finite() & (pl.col("end_s") - pl.col("submit_s") <= WEEK_S)
     for before, after in zip(["submit_s", *first], [*first, "end_s"], strict=True):
@@ -190,7 +192,7 @@ def _documents(path: Path) -> list[Any]:
     """JSON documents one after another, with or without line ends."""
     decoder, documents, at = json.JSONDecoder(), [], 0
     try:
-        text = path.read_bytes().decode().strip()
+        text = read_bytes(path).decode().strip()
         while at < len(text):
             document, end = decoder.raw_decode(text, at)
             documents.append(document)

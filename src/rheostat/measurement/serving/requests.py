@@ -18,13 +18,14 @@ from typing import Any
 
 import polars as pl
 
+from rheostat.core.bounded_read import read_bytes
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
-from rheostat.core.turns import TURN
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
-from rheostat.measurement.serving.frames import frame_of
+from rheostat.measurement.serving.frames import frame_of, not_found
+from rheostat.measurement.serving.prompt_text import prompt_text, text_of
 
 COLUMNS = (
     Column("prompt", "", Moment.SUBMIT, "text of the request"),
@@ -37,7 +38,6 @@ WORD = re.compile(
     r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+"
 )
 """A word, or a character of Thai, Lao, Japanese or Chinese."""
-SPEAKING = ("user", "assistant", "tool", "function")
 COUNTED = "__counted"
 ANSWERS = ("response", "output", "completion", "answer")
 LONGEST = 1_000_000
@@ -81,7 +81,7 @@ def read_requests(path: str | Path, *, columns: Mapping[str, str] | None = None)
     )
     missing = [c for c in ("prompt", "output_tokens") if c not in frame.columns]
     if missing:
-        raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
+        raise DataError(str(path), [not_found(missing, frame)])
     return _checked(frame, path)
 
 
@@ -105,7 +105,7 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
 
 
 def _lines(path: Path) -> pl.DataFrame:
-    rows = [_row(line) for line in path.read_bytes().splitlines() if line.strip()]
+    rows = [_row(line) for line in read_bytes(path).splitlines() if line.strip()]
     numbers = dict.fromkeys(("prompt_tokens", "output_tokens", "submit_s"), pl.Float64)
     return pl.DataFrame(rows, schema={"prompt": pl.String, **numbers, COUNTED: pl.Boolean})
 
@@ -157,46 +157,6 @@ def _moment(value: Any) -> float | None:
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
-def prompt_text(given: Mapping[str, Any]) -> str | None:
-    r"""The text of an OpenAI-style request: its messages, or ``prompt``, or an instruction.
-
-    The last message of the user comes first, and with it instructions to the system: what is asked
-    decides how long the answer will be.  What was said before follows, a turn a piece
-    (`rheostat.core.turns`).
-
-    Examples
-    --------
-    >>> said = [("system", "Be kind."), ("user", "Hello"), ("assistant", "Hi"), ("user", "Bye")]
-    >>> prompt_text({"messages": [{"role": r, "content": c} for r, c in said]})
-    'Bye\nBe kind.\x1eHello\x1eHi'
-    """
-    if isinstance(given.get("messages"), list):
-        return _conversation([m for m in given["messages"] if isinstance(m, dict)])
-    parts = [_text(given.get(k)) for k in ("prompt", "instruction", "input")]
-    return "\n".join(filter(None, parts)) or None
-
-
-def _conversation(messages: list[dict[str, Any]]) -> str | None:
-    said = [(m.get("role"), _text(m.get("content"))) for m in messages]
-    said = [(role, text) for role, text in said if text]
-    last = max((i for i, (role, _) in enumerate(said) if role == "user"), default=0)
-    asked, others = said[last : last + 1], [*said[:last], *said[last + 1 :]]
-    orders = [text for role, text in others if role not in SPEAKING]
-    turns = [text for role, text in others if role in SPEAKING]
-    return TURN.join(["\n".join([*(t for _, t in asked), *orders]), *turns]) or None
-
-
-def _text(content: Any) -> str:
-    """Text, or the texts of a list of parts; images and the like have none.
-
-    Half of a pair of code units, as logs that cut texts off leave it, becomes ``?``.
-    """
-    parts = content if isinstance(content, list) else [content]
-    texts = (c.get("text") if isinstance(c, dict) else c for c in parts)
-    joined = "\n".join(t for t in texts if isinstance(t, str) and t)
-    return joined.encode("utf-8", "replace").decode()
-
-
 def _length(given: Mapping[str, Any], usage: Mapping[str, Any]) -> tuple[float | None, bool]:
     """Tokens of the answer where they are stated, else its words; whether they were counted."""
     said = given.get("output_tokens", usage.get("completion_tokens", usage.get("output_tokens")))
@@ -212,8 +172,10 @@ def _chosen(choice: Any) -> str | None:
     """The text of a choice, with what it calls tools with."""
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
-        return _text(choice.get("text")) if isinstance(choice, dict) else None
+        return text_of(choice.get("text")) if isinstance(choice, dict) else None
     calls = message.get("tool_calls")
     called = [c["function"] for c in calls if isinstance(c, dict) and isinstance(
         c.get("function"), dict)] if isinstance(calls, list) else []  # fmt: skip
-    return "\n".join([_text(message.get("content")), *(_text(f.get("arguments")) for f in called)])
+    return "\n".join(
+        [text_of(message.get("content")), *(text_of(f.get("arguments")) for f in called)]
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, rows_where
@@ -86,7 +86,29 @@ def read_serving(
         sized = with_params(frame)
         frame = sized if sized["params"].is_not_null().any() else frame
     kept, notes = rows_where(frame, good, "energy per token is no number above 0")
-    return table(kept.drop(ROW), COLUMNS, [*read_in, *notes])
+    kept, more = _of_this_world(kept)
+    return table(kept.drop(ROW), COLUMNS, [*read_in, *notes, *more])
+
+
+PLAUSIBLE = {
+    "gpus": (1, 1e6), "tp": (1, 1e6), "pp": (1, 1e6), "dp": (1, 1e6), "ep": (1, 1e6),
+    "batch_cap": (1, 1e8), "params": (1e3, 1e16), "active_params": (1e3, 1e16),
+    "itl_s": (1e-7, 1e5), "energy_per_token_j": (1e-9, 1e9),
+    "prompt_tokens": (0, 1e9), "output_tokens": (0, 1e9),
+}  # fmt: skip
+"""What any deployment of a language model may have; beyond lies a mistake or a wrong unit."""
+
+
+def _of_this_world(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Rows without a value that no deployment has, and what was left out by which column."""
+    notes: list[Note] = []
+    for name, (low, high) in PLAUSIBLE.items():
+        if name in frame.columns and frame[name].dtype.is_numeric():
+            value = pl.col(name)
+            good = value.is_null() | value.is_between(low, high) & ~value.cast(float).is_nan()
+            frame, said = rows_where(frame, good, f"{name} is not between {low:g} and {high:g}")
+            notes += said
+    return frame, notes
 
 
 def _mapped(source: ColumnSource) -> pl.Expr:

@@ -6,6 +6,7 @@ answers differ by a factor of hundreds or of eight, so it is asked for, not gues
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import polars as pl
@@ -13,9 +14,12 @@ import polars as pl
 ENERGY = {"energy": 1.0, "energy_j": 1.0, "energy_kj": 1e3, "energy_wh": 3.6e3, "energy_kwh": 3.6e6}
 POWER = {"power": 1.0, "power_w": 1.0, "power_kw": 1e3}
 """Names that do not say per what, with J or W of one of theirs."""
-STATED = {"energy": ("J/token", "J/request"), "power": ("W/gpu", "W/deployment")}
+STATED = {"energy": ("J/token", "J/request"), "power": ("W/gpu", "W/deployment"),
+          "batch": ("requests/replica", "requests/deployment")}  # fmt: skip
 AGREES = 0.2
 """Power over throughput that is this near to the energy per token says that it is of all GPUs."""
+CONTRADICTS = 5.0
+"""Factor between watts and energy times throughput from which one of them is in another unit."""
 
 
 def with_energy_per_token(
@@ -48,7 +52,9 @@ def with_energy_per_token(
             problems.append(f"--unit: expected one of {choices}, got {what}={unit}")
     if problems:
         return frame
-    return _power(_energy(frame, stated.get("energy"), problems), stated.get("power"), problems)
+    frame = _power(_energy(frame, stated.get("energy"), problems), stated.get("power"), problems)
+    _contradictions(frame, problems)
+    return _batch(frame, stated.get("batch"), problems)
 
 
 def _energy(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.DataFrame:
@@ -95,6 +101,40 @@ def _power(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.Dat
     if "energy_per_token_j" not in frame.columns and "tokens_per_s" in frame.columns:
         frame = frame.with_columns(energy_per_token_j=_number("power_w") / _number("tokens_per_s"))
     return frame
+
+
+def _contradictions(frame: pl.DataFrame, problems: list[str]) -> None:
+    """Energy times throughput against watts, row by row."""
+    needed = ("energy_per_token_j", "tokens_per_s", "power_w")
+    if not set(needed) <= set(frame.columns):
+        return
+    ratio = pl.col(needed[0]) * pl.col(needed[1]) / pl.col(needed[2])
+    numbers = frame.select(_number(n) for n in needed).with_row_index("_row")
+    odd = numbers.with_columns(_ratio=ratio).filter(
+        pl.col("_ratio").is_finite() & (pl.col("_ratio").log().abs() > math.log(CONTRADICTS))
+    )
+    if len(odd):
+        row, energy, speed, watts, factor = odd.row(0)
+        problems.append(
+            f"energy per token times tokens per second is not the power in {len(odd)} rows: row "
+            f"{row} says {energy:g} J x {speed:g} /s = {energy * speed:g} W and {watts:g} W, a "
+            f"factor of {factor:.3g}: one of the units is another (--unit, or a scale in --map)"
+        )
+
+
+def _batch(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.DataFrame:
+    """The batch cap of all copies, which some engines state for each of them."""
+    if not {"dp", "batch_cap"} <= set(frame.columns):
+        return frame
+    copies = _number("dp").fill_null(1.0)
+    if not frame.select((copies > 1).any()).item() or unit == "requests/deployment":
+        return frame
+    if unit is None:
+        problems.append("batch_cap: of each copy (vLLM's max_num_seqs) or of all (dp is above 1)? "
+                        "state it: --unit batch=requests/replica or "
+                        "--unit batch=requests/deployment")  # fmt: skip
+        return frame
+    return frame.with_columns(batch_cap=_number("batch_cap") * copies)
 
 
 def _of_all(frame: pl.DataFrame, power: pl.Expr) -> bool:

@@ -16,7 +16,7 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
-from rheostat.measurement.serving.frames import frame_of
+from rheostat.measurement.serving.frames import frame_of, not_found
 from rheostat.measurement.serving.recorded_requests import is_record, read_recorded
 from rheostat.measurement.serving.requests import COLUMNS, is_requests, read_requests
 
@@ -74,7 +74,7 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
         logged = read_requests(path, columns=columns)
         frame, said = logged.frame, logged.notes
     if missing := [c for c in NAMES if c not in frame.columns]:
-        raise DataError(str(path), [f"found no column {' and no '.join(missing)}"])
+        raise DataError(str(path), [not_found(missing, frame)])
     numbers = [_seconds(frame.schema["submit_s"]),
                *(pl.col(c).cast(pl.Float64, strict=False) for c in NAMES[1:])]  # fmt: skip
     listed = isinstance(frame.schema.get("prefix_blocks"), pl.List)

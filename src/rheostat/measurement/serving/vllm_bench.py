@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 
+from rheostat.core.bounded_read import read_bytes
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
@@ -76,7 +77,7 @@ def _documents(path: Path) -> list[Mapping[str, Any]]:
     """Documents that follow each other, with or without a line end; `DataError` for other text."""
     given, decoder, at = [], json.JSONDecoder(), 0
     try:
-        text = path.read_bytes().decode().strip()
+        text = read_bytes(path).decode().strip()
         while at < len(text):
             document, end = decoder.raw_decode(text, at)
             given.append(document)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.bounded_read import read_bytes
 from rheostat.core.file_kinds import other_kind
 from rheostat.core.files import ordinary_file, parse_json
 from rheostat.core.jobs import JobTable, Note
@@ -57,7 +58,7 @@ def read_sacct_json(path: str | Path) -> JobTable:
     """
     path = ordinary_file(path)
     try:
-        document = parse_json(path.read_bytes())
+        document = parse_json(read_bytes(path))
     except ValueError as error:
         raise other_kind(path, "complete JSON of sacct --json", error) from error
     jobs = document.get("jobs") if isinstance(document, dict) else None

@@ -19,7 +19,8 @@ ID = re.compile(r"\d+(_(\d+|\[.*\]))?(\+\d+)?(\..+)?")
 STATE = re.compile(r"[A-Z_]+\+?( by \d+)?")
 WHEN = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+|\d+|Unknown|None")
 SHIFTED = (
-    "field count differs from the header: a delimiter inside a field? (rejoin=JobName mends it)"
+    "field count differs from the header: a delimiter inside a field? "
+    "(--option rejoin=JobName mends it)"
 )
 CUT = "the last line is cut off"
 UNENDED = "the last line has no line end: its last field may be cut off"

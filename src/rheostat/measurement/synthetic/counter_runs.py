@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rheostat.core.files import replace_file
+
 CORES, FASTEST, SLOWEST, UNCORE = 40, 3.2, 0.8, 2.4
 IDLE_W = 30.0
 INTERVAL_S = 0.1
@@ -82,9 +84,8 @@ def write_pcm(
             for k in range(intervals):
                 idle = k < app.idle * intervals
                 lines.append(_line(app, cap, k, idle, (f, u), noise * rng.normal()))
-    path = Path(path)
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    replace_file(path, "\n".join(lines) + "\n")
+    return Path(path)
 
 
 def _line(

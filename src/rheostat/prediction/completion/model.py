@@ -37,6 +37,7 @@ from rheostat.prediction.completion.cap_choice import keep
 from rheostat.prediction.completion.curves import costs, linear, nearest, whole
 from rheostat.prediction.completion.mixture import CapMixture, Completion, Ints
 from rheostat.prediction.completion.table import CapTable
+from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.surface import CAPS
 
 WAYS = ("mixture", "line", "line along costs", "nearest applications")
@@ -122,6 +123,7 @@ class CapModel:
         falling = [j for j, knob in enumerate(self.known_.knobs) if knob in CAPS]
         return CompletionWays(mixture, costs(mean, mixture.depth_, falling), self.rows_[rows])
 
+    @blames_its_file
     def complete(
         self, tried: Sequence[int], speed: Array, *, noise: float = 0.0, level: float = 0.9
     ) -> Completion:
@@ -138,6 +140,7 @@ class CapModel:
         joined = _centred(completion, self._left_out(tried, noise).weight @ ways, fixed)
         return _widened(joined, self._spread(tried, noise, level), fixed)
 
+    @blames_its_file
     def needed(
         self, tried: Sequence[int], loss: float, risk: float, *, noise: float = 0.0
     ) -> float:
@@ -168,6 +171,7 @@ class CapModel:
         first = int(np.flatnonzero(enough).max(initial=-1)) + 1
         return float(steps[first]) if first < len(steps) else np.inf
 
+    @blames_its_file
     def first_try(self, there: Array) -> int:
         """The setting of ``there`` (p,) after whose run applications left out are known best."""
         if there.tobytes() not in self.first_:

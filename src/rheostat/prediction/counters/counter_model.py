@@ -23,6 +23,7 @@ from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.counters.counter_columns import averaged, groups_of, run_codes, runs_of
 from rheostat.prediction.counters.learners import fold_groups
 from rheostat.prediction.counters.methods import Method, make_method
+from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.model_columns import target_values
 
 FLOOR = 1e-3
@@ -77,10 +78,12 @@ class CounterModel:
         self.fitted_ = {t: self._fit(jobs, t) for t in self.targets}
         return self
 
+    @blames_its_file
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws (K, n) of every target for each row."""
         return self._outcome(jobs, lambda t: self._rows(t, jobs))
 
+    @blames_its_file
     def predict_runs(self, jobs: JobTable) -> tuple[JobTable, Outcome]:
         """The runs of the table, and draws (K, r) of every target for each."""
         return runs_of(jobs), self._outcome(jobs, lambda t: self._runs(self._known(t), jobs))

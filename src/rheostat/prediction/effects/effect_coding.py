@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.outcome import Array
+from rheostat.core.requested_settings import requested
 from rheostat.prediction.effects.shapes import Shape, logs, shape_of
 from rheostat.prediction.encode import codes, joined
 
@@ -28,15 +29,6 @@ GUESSES = ("time_limit_s",)
 """Columns that guess the outcome at the setting asked for: they tell how long, not how large."""
 PROBLEM = "script"
 """The column that is the same whenever the problem is."""
-
-
-def requested(knob: str) -> str:
-    """Name of the column with what was asked for of a knob.
-
-    >>> requested("nodes")
-    'nodes_requested'
-    """
-    return f"{knob}_requested"
 
 
 @dataclass(frozen=True)
@@ -105,6 +97,11 @@ class EffectCoding:
             np.stack([_log(s, v) for s, _, v in pairs], -1),
         )
 
+    def at_run(self, frame: pl.DataFrame) -> Array:
+        """Request columns (n, s) as if each row had asked for what it runs at."""
+        pairs = zip(self.shapes, self.knobs, strict=True)
+        return np.concatenate([s.request(frame[k]) for s, k in pairs], axis=1)
+
     def exponents(self, quantity: str) -> Array:
         """Exponent of each knob in a quantity if nothing departs from perfect scaling, (knobs,)."""
         return np.array([s.exponent(quantity) for s in self.shapes])
@@ -140,15 +137,20 @@ def fit_coding(
     by: Sequence[str] | None,
     sizes: Sequence[str],
     problem: str | None,
+    without: Sequence[str] = (),
 ) -> EffectCoding:
     """Learn groups, curve columns and typical values from a log.
 
     ``by`` names what makes jobs the same application: the application, else the user, unless said.
+    Sizes and guesses in ``without`` are left out.
     """
     have = [c for c in ("app", "user") if c in frame.columns]
     of = tuple(by) if by is not None else tuple(have[:1])
     within = tuple(dict.fromkeys([*of, *have]))
-    measured = [c for c in (*sizes, *GUESSES) if c in frame.columns and _varies(frame[c], knobs)]
+    recorded = [
+        c for c in dict.fromkeys((*sizes, *GUESSES)) if c in frame.columns and c not in without
+    ]
+    measured = [c for c in recorded if _varies(frame[c], knobs)]
     guesses = tuple(c for c in measured if c in GUESSES and c not in sizes)
     sized = tuple(c for c in measured if c in sizes)
     return EffectCoding(

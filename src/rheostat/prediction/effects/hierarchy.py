@@ -79,7 +79,8 @@ def learn(
 ) -> Hierarchy:
     """Weights of every application from rows ``x`` (n, q), ``y`` (n,), less their group means.
 
-    ``lost`` (A,) counts the degrees of freedom that taking group means away has cost.
+    ``lost`` (A,) counts the degrees of freedom that taking group means away has cost.  Applications
+    whose rows do not differ tell nothing, and are drawn from the population.
 
     >>> rng = np.random.default_rng(0)
     >>> app = np.repeat(np.arange(20), 30)
@@ -94,17 +95,20 @@ def learn(
     noise = _noise(x, y, app, lost)
     precision = _summed(x[:, :, None] * x[:, None, :], app, size) / noise[:size, None, None] ** 2
     evidence = _summed(x * y[:, None], app, size) / noise[:size, None] ** 2
-    state = _State(precision, evidence, prior)
-    plain = state.spread(np.diag(prior.between**2), ROUNDS, np.ones(size))
-    weight = _cluster_weights(app, user, size, draws, rng)
+    telling = np.bincount(app, np.abs(x).sum(axis=1), minlength=size) > 0
+    state = _State(precision[telling], evidence[telling], prior)
+    plain = state.spread(np.diag(prior.between**2), ROUNDS, np.ones(telling.sum()))
+    weight = _cluster_weights(app, user, size, draws, rng)[:, telling]
     spread = state.spread(np.broadcast_to(plain, (draws, q, q)), AGAIN, weight)
     mean, covariance, shrink = state.population(spread)
     mean = mean + _drawn(covariance, (draws, q), rng)
     centre, own = state.applications(mean, spread, shrink)
     tail = np.sqrt(TAIL / rng.chisquare(TAIL, (draws, size + 1, 1)))
-    new = mean[:, None] + tail[:, -1:] * _drawn(spread[:, None], (draws, 1, q), rng)
-    known = centre + tail[:, :-1] * _drawn(own, (draws, size, q), rng)
-    return Hierarchy(np.concatenate([known, new], axis=1), mean, noise)
+    drawn, known = np.empty((draws, size + 1, q)), np.append(telling, False)
+    away = tail[:, ~known] * _drawn(spread[:, None], (draws, int((~known).sum()), q), rng)
+    drawn[:, ~known] = mean[:, None] + away
+    drawn[:, known] = centre + tail[:, known] * _drawn(own, (draws, int(known.sum()), q), rng)
+    return Hierarchy(drawn, mean, noise)
 
 
 @dataclass(frozen=True)

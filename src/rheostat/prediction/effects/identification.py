@@ -27,6 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.core.outcome import Array
+from rheostat.prediction.effects.believed import Believed
+from rheostat.prediction.effects.doubts import Mask
 from rheostat.prediction.effects.effect_coding import Rows
 
 FEWEST = 10
@@ -55,7 +57,9 @@ class Identification:
     and ``turned_apps`` count jobs that ran at another setting than asked for, and their
     applications; ``repeats`` counts problems that ran at several settings.  ``reliability`` is the
     share of the runtime's variance that the recorded sizes explain at equal requests (NaN: none is
-    recorded), ``misled`` the largest error of an exponent that remains possible.
+    recorded), ``misled`` the largest error of an exponent that remains possible where chance did
+    not choose.  ``doubts`` says which records are not believed, and why, ``conflict`` how a trial
+    contradicts the forecast itself.
     """
 
     designed: bool
@@ -65,6 +69,8 @@ class Identification:
     sizes: tuple[str, ...]
     reliability: float
     misled: float
+    doubts: tuple[str, ...] = ()
+    conflict: str = ""
 
     @property
     def by(self) -> str:
@@ -80,7 +86,10 @@ class Identification:
     @property
     def answers(self) -> bool:
         """Whether the log tells enough to advise by."""
-        return self.by != "nothing" and (self.by != "size" or abs(self.misled) <= MISLED)
+        if self.conflict:
+            return False
+        bounded = self.by in ("size", "repeats")
+        return self.by != "nothing" and not (bounded and abs(self.misled) > MISLED)
 
     def selection(self, quantity: str, first: Array) -> tuple[Array, Array, Array]:
         """Prior mean, standard deviation and spread between applications of request weights, (s,).
@@ -100,7 +109,14 @@ class Identification:
 
 
 def identify(
-    rows: Rows, request: Array, size: Array, y: Array, sizes: tuple[str, ...], *, designed: bool
+    rows: Rows,
+    request: Array,
+    size: Array,
+    y: Array,
+    sizes: tuple[str, ...],
+    *,
+    designed: bool,
+    believed: Believed | None = None,
 ) -> Identification:
     """How the log of ``rows`` may answer.
 
@@ -113,26 +129,36 @@ def identify(
         if reliability >= LEAST_EXPLAINED and request[~moved].any():
             misled = slopes * (1 - reliability) / reliability
     worst = float(misled[np.argmax(np.abs(misled))])
+    repeats = _repeats(rows)
+    if believed is not None:
+        by_problem = repeats >= FEWEST and np.isfinite(believed.by_problem)
+        least = believed.by_problem if by_problem else believed.by_size
+        worst = least if by_problem else float(np.copysign(np.fmax(abs(worst), least), worst))
     return Identification(
         designed,
         int(moved.sum()),
         len(np.unique(rows.app[moved])),
-        _repeats(rows),
+        repeats,
         sizes,
         reliability,
         float(np.clip(worst, -UNKNOWN, UNKNOWN)),
+        () if believed is None else believed.words,
     )
 
 
 def _repeats(rows: Rows) -> int:
     """Problems that ran at two or more requests."""
+    return int(several(rows).sum())
+
+
+def several(rows: Rows) -> Mask:
+    """Of each problem, in order of its number, whether it ran at two or more requests."""
     _, code = np.unique(rows.problem, return_inverse=True)
-    low = np.full(code.max() + 1, np.inf)
+    low = np.full((code.max() + 1, rows.log_asked.shape[1]), np.inf)
     high = -low
-    value = rows.log_asked.sum(axis=1)
-    np.minimum.at(low, code, value)
-    np.maximum.at(high, code, value)
-    return int((high - low > 1e-9).sum())
+    np.minimum.at(low, code, rows.log_asked)
+    np.maximum.at(high, code, rows.log_asked)
+    return np.asarray((high - low > 1e-9).any(axis=1))
 
 
 def _reliability(request: Array, size: Array, y: Array) -> tuple[float, Array]:

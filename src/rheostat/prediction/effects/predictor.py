@@ -17,23 +17,43 @@ n  rows      B  draws      p, s, k, g  effect, request, size and guess columns, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from zlib import crc32
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Array, Outcome
+from rheostat.core.requested_settings import requested
 from rheostat.errors import NotFitted
+from rheostat.prediction.effects import plausible
+from rheostat.prediction.effects.believed import (
+    Believed,
+    contradiction,
+    examine,
+    exponent_by_chance,
+    moved_by_chance,
+)
 from rheostat.prediction.effects.effect_coding import PROBLEM, SIZES, Rows, fit_coding
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
-from rheostat.prediction.effects.identification import identify
+from rheostat.prediction.effects.identification import Identification, identify, several
+from rheostat.prediction.effects.job_noise import job_noise
 from rheostat.prediction.effects.levels import EffectLevels, centred, drift, fit_levels
-from rheostat.prediction.effects.neighbours import beside
+from rheostat.prediction.effects.plausible import Mask
 from rheostat.prediction.effects.shapes import PARALLEL, logs
-from rheostat.prediction.intervals import PERMUTATIONS, row_hash
+from rheostat.prediction.effects.weighed_rows import (
+    UNLIKE,
+    even,
+    group_means,
+    guess_slopes,
+    less_neighbours,
+    problem_variances,
+    room,
+)
+from rheostat.prediction.from_file import blames_its_file
+from rheostat.prediction.intervals import PERMUTATIONS
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.support import fit_support
 
@@ -80,6 +100,8 @@ class WithinApplication:
     (array([1200.,   nan]), [3, 0], 'design')
     """
 
+    identification_: Identification
+
     def __init__(
         self,
         knobs: Sequence[str] = ("nodes",),
@@ -102,29 +124,77 @@ class WithinApplication:
     def fit(self, jobs: JobTable) -> WithinApplication:
         """Learn from finished jobs."""
         jobs.require(*self.knobs)
-        jobs, values, notes = learnable(jobs, self.targets)
+        jobs, values, notes = learnable(jobs, self.targets, self.knobs)
         asked = jobs.known_at(Moment.SUBMIT).frame
         order = _steady(asked, values)
         frame, y = asked[order], np.log(values[order])
-        self.coding_ = fit_coding(
-            frame,
-            self.knobs,
-            self.targets,
-            by=self.group_by,
-            sizes=self.sizes,
-            problem=self.problem,
-        )
-        rows = self.coding_.rows(frame)
         self.notes_, self.n_learnt_ = notes, len(y)
-        self.least_w_ = self._least_watts(frame, values[order])
-        self._fit_guesses(rows)
-        self._fit_quantities(rows, y, designed="submit_s" not in frame.columns)
+        power = values[order][:, [t == "power_w" for t in self.targets]]
+        self.least_w_ = plausible.least_watts(frame, self.knobs, power)
+        rows, believed = self._believed(frame, y[:, 0], jobs)
+        self.follow_ = guess_slopes(rows, len(self.coding_.apps))
+        self._fit_quantities(rows, y, believed)
+        self._ask_chance(frame, rows, y[:, 0])
         kept = list(dict.fromkeys([*self.coding_.by, *self.knobs]))
         self.support_ = fit_support(frame.select(kept), self.coding_.by)
         orders = np.random.default_rng([self.seed, 1])
         self.orders_ = np.stack([orders.permutation(self.n_draws) for _ in range(PERMUTATIONS)])
         return self
 
+    def _believed(
+        self, frame: pl.DataFrame, y: Array, jobs: JobTable
+    ) -> tuple[Rows, Believed | None]:
+        """Rows of a log, coded by the records that stand the tests; None for measured runs."""
+        settings: Any = {"by": self.group_by, "sizes": self.sizes, "problem": self.problem}
+        self.coding_ = fit_coding(frame, self.knobs, self.targets, **settings)
+        rows = self.coding_.rows(frame)
+        if "submit_s" not in frame.columns or rows.log_run.shape[1] == 0:
+            return rows, None
+        names = (*self.coding_.sizes, *self.coding_.guesses)
+        if gone := moved_by_chance(rows, names):
+            self.coding_ = fit_coding(frame, self.knobs, self.targets, **settings, without=gone)
+            rows = self.coding_.rows(frame)
+        words = [f"{g} is left out: it changes with the setting that chance drew" for g in gone]
+        if self.coding_.problem and (said := self._outranked(rows, y, frame, jobs)):
+            words.append(f"{self.coding_.problem} is not believed: {said}")
+            self.coding_ = replace(self.coding_, problem=None)
+            rows = self.coding_.rows(frame)
+        coding = self.coding_
+        examined = examine(rows, y, len(coding.apps), coding.problem, coding.sizes, words)
+        return examined.rows, examined
+
+    def _ask_chance(self, frame: pl.DataFrame, rows: Rows, y: Array) -> None:
+        """Refuse to answer where the jobs of a trial contradict what is forecast of them."""
+        by_chance = exponent_by_chance(rows, y)
+        if self.identification_.by != "trial" or by_chance is None:
+            return
+        said = contradiction(*self._turned_changes(frame.filter(rows.turned)), by_chance)
+        if said:
+            self.identification_ = replace(self.identification_, conflict=f"the forecast: {said}")
+
+    def _turned_changes(self, turned: pl.DataFrame) -> tuple[Array, Array]:
+        """Forecast log changes (B, n) of jobs that chance turned, and by how much (n,)."""
+        at = self.coding_.rows(turned)
+        change = self._change(self.targets[0], at, self._home(turned))
+        return change, (at.log_run - at.log_asked)[:, 0]
+
+    def _outranked(self, rows: Rows, y: Array, frame: pl.DataFrame, jobs: JobTable) -> str:
+        """How a trial contradicts what one problem's runs say by themselves; "" where it does not.
+
+        Those alone forecast the jobs that chance turned, and both exponents are of these jobs.
+        """
+        by_chance = exponent_by_chance(rows, y)
+        if by_chance is None:
+            return ""
+        plain = {k: v for k, v in vars(self).items() if not k.endswith("_")}
+        asked = [pl.col(k) == pl.col(requested(k)).fill_null(pl.col(k)) for k in self.knobs
+                 if requested(k) in frame.columns]  # fmt: skip
+        alone = WithinApplication(**plain).fit(jobs.rows(pl.all_horizontal(asked)))
+        if alone.identification_.by != "repeats":
+            return ""
+        return contradiction(*alone._turned_changes(frame.filter(rows.turned)), by_chance)
+
+    @blames_its_file
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws (B, n) of every target, support, grade, and notes on rows it abstains on."""
         if not hasattr(self, "coding_"):
@@ -136,44 +206,90 @@ class WithinApplication:
         rows = self.coding_.rows(frame)
         support = self.support_.counts(frame)
         grade = self.support_.grade(frame)
-        noise = self._noise(frame, rows)
-        known = np.where(grade > 0, 0.0, np.nan)
-        values = {
-            t: np.exp(self._draws(t, rows, *noise[i]) + known) for i, t in enumerate(self.targets)
+        noise = job_noise(frame, rows, self.orders_, len(self.targets) + 1)
+        values = {t: np.exp(self._draws(t, rows, *noise[i])) for i, t in enumerate(self.targets)}
+        home = self._home(frame)
+        if "runtime_s" in values and self.identification_.by != "design":
+            change = self._change("runtime_s", rows, home).mean(axis=0)
+            exponent = self.coding_.exponents("runtime_s")[0]
+            lever = room(change, (rows.log_run - rows.log_asked)[:, 0], exponent)
+            values["runtime_s"] *= np.exp(UNLIKE * lever * noise[-1][1])
+        unlike = self._not_believed(frame, rows, home, values)
+        unlike = {m: w & (grade > 0) for m, w in unlike.items()} | {UNSEEN: grade == 0}
+        silent = np.any(list(unlike.values()), axis=0)
+        values = {t: np.where(silent, np.nan, v) for t, v in values.items()}
+        return Outcome(values, support, _abstentions(unlike), grade)
+
+    def _home(self, frame: pl.DataFrame) -> Rows:
+        """The rows of ``frame`` as they were asked for."""
+        return self.coding_.rows(
+            frame.with_columns(
+                pl.col(requested(k)).fill_null(pl.col(k)).alias(k)
+                for k in self.knobs
+                if requested(k) in frame.columns
+            )
+        )
+
+    def _not_believed(
+        self, frame: pl.DataFrame, rows: Rows, home: Rows, values: dict[str, Array]
+    ) -> dict[str, Mask]:
+        """Rows (n,) whose forecast nobody is told, by the reason; see `plausible`."""
+        by, nodes = self.identification_.by, [k for k in self.knobs if k in PARALLEL][:1]
+        wrong = apart = np.zeros(frame.height, dtype=bool)
+        for t in self.targets if by == "size" else ():
+            held = self._change(t, rows, home)
+            begin = rows.effect[t].shape[1]
+            moved = self._moved(t, rows.app, self.coding_.at_run(frame) - rows.request, begin)
+            apart = apart | plausible.disagreeing(held, held + moved)
+        for k in nodes:
+            amount = np.exp(logs(frame[k]))
+            if "power_w" in values:
+                wrong = wrong | plausible.below_idle(values["power_w"], amount, self.least_w_[k])
+            if "runtime_s" in values and by not in plausible.BY_DESIGN:
+                asked = frame[requested(k)] if requested(k) in frame.columns else frame[k]
+                more = amount / np.exp(logs(asked.fill_null(frame[k])))
+                wrong = wrong | plausible.backwards(self._change("runtime_s", rows, home), more)
+        turned = np.abs(rows.log_run - rows.log_asked)[:, 0]
+        before = np.abs(self.placebo_[rows.app]) * turned > plausible.SMALL_CHANGE
+        return {
+            plausible.IMPOSSIBLE: wrong,
+            plausible.DISAGREE: apart & ~wrong,
+            plausible.BEFORE: before & ~wrong & ~apart,
+            plausible.UNTOLD: ~self.identified_[rows.app] & (turned > 0),
+            plausible.BEYOND: plausible.beyond(rows.log_run - rows.log_asked, self.turned_to_),
         }
-        return Outcome(values, support, _abstentions(grade == 0), grade)
 
-    def _least_watts(self, frame: pl.DataFrame, values: Array) -> dict[str, float]:
-        """The least that any run drew per node (gpu, core, ...): a node that idles draws less."""
-        if "power_w" not in self.targets:
-            return {}
-        power = values[:, self.targets.index("power_w")]
-        parallel = [k for k in self.knobs if k in PARALLEL]
-        return {k: float(np.nanmin(power / np.exp(logs(frame[k])))) for k in parallel}
+    def _change(self, target: str, rows: Rows, home: Rows) -> Array:
+        """Log of a quantity less its log at the setting asked for, the request as it is, (B, n)."""
+        fitted = self.fitted_[target]
+        away = (rows.log_run - home.log_run) @ fitted.exponents
+        moved = self._moved(target, rows.app, rows.effect[target] - home.effect[target])
+        return away + moved + self._left_open(target, rows)
 
-    def _fit_guesses(self, rows: Rows) -> None:
-        """Slope of each guess on the request, by application: (A + 1, s, g), the last for all."""
-        cell = rows.cell
-        request, guess = centred(rows.request, cell), centred(rows.guess, cell)
-        apps, s = len(self.coding_.apps), request.shape[1]
-        common = np.linalg.lstsq(request, guess, rcond=None)[0]
-        gram, cross = np.zeros((apps, s, s)), np.zeros((apps, s, guess.shape[1]))
-        np.add.at(gram, rows.app, request[:, :, None] * request[:, None, :])
-        np.add.at(cross, rows.app, request[:, :, None] * guess[:, None, :])
-        pull = GUESS_WORTH * np.eye(s) * np.maximum(np.mean(request**2), 1e-6)
-        own = np.linalg.solve(gram + pull, cross + pull @ common)
-        self.follow_ = np.concatenate([own, common[None]])
+    def _left_open(self, target: str, rows: Rows) -> Array:
+        """What the error that records leave open makes of a quantity at another setting, (B, n)."""
+        turned = (rows.log_run - rows.log_asked)[:, 0] * (target == "runtime_s")
+        return -self.open_[:, None] * turned
+
+    def _moved(self, target: str, app: Ints, away: Array, begin: int = 0) -> Array:
+        """What columns ``away`` (n, r) make of the log of a quantity, the first is ``begin``."""
+        weights = self.fitted_[target].weights.weights[:, :, begin : begin + away.shape[1]]
+        moved = np.empty((self.n_draws, len(app)))
+        for a in np.unique(app):
+            here = app == a
+            moved[:, here] = weights[:, a] @ away[here].T
+        return moved
 
     def _columns(self, rows: Rows, target: str) -> Array:
         """(n, q) effect, request, size and guess columns, guesses less their request's part."""
         plain = rows.guess - np.einsum("ns,nsg->ng", rows.request, self.follow_[rows.app])
         return np.concatenate([rows.effect[target], rows.request, rows.size, plain], axis=1)
 
-    def _fit_quantities(self, rows: Rows, y: Array, *, designed: bool) -> None:
+    def _fit_quantities(self, rows: Rows, y: Array, believed: Believed | None) -> None:
         """Identification from the first target, then weights and levels of every target."""
-        rng = np.random.default_rng([self.seed, 0])
+        rng, designed = np.random.default_rng([self.seed, 0]), believed is None
         s, k = rows.request.shape[1], rows.size.shape[1]
-        request = _group_means(rows.request, rows.problem)
+        request = group_means(rows.request, rows.problem)
         cell = rows.cell
         lost = np.bincount(
             np.unique(np.stack([rows.app, cell]), axis=1)[0], minlength=len(self.coding_.apps)
@@ -190,26 +306,57 @@ class WithinApplication:
                 asked, size = centred(rows.request, cell), flat[:, p + s : p + s + k]
                 plain = centred(left, cell)
                 self.identification_ = identify(
-                    rows, asked, size, plain, self.coding_.sizes, designed=designed
+                    rows,
+                    asked,
+                    size,
+                    plain,
+                    self.coding_.sizes,
+                    designed=designed,
+                    believed=believed,
                 )
-            even = _even(flat, rows.problem, cell)
+                self._fit_doubts(rows, believed)
+            level = even(flat, rows.problem, cell)
             prior = self._prior(target, x.shape[1], p, s)
-            hierarchy = self._learn(even, rows, prior, lost, rng)
+            hierarchy = self._learn(level, rows, prior, lost, rng)
             if self.identification_.by == "trial" and self.coding_.problem is None:
-                even = _less_neighbours(even, flat, hierarchy, rows, p)
-                hierarchy = self._learn(even, rows, prior, lost, rng)
+                level = less_neighbours(level, flat, hierarchy, rows, p)
+                hierarchy = self._learn(level, rows, prior, lost, rng)
             point = hierarchy.weights[:, :-1].mean(axis=0)
             rest = centred(left - np.einsum("nq,nq->n", whole, point[rows.app]), cell)
             common = 0.0 if designed else drift(rest, cell)
-            apart = np.sqrt(_problem_variances(rest, rows.problem, cell)[1])
+            apart = np.sqrt(problem_variances(rest, rows.problem, cell)[1])
             hierarchy = replace(hierarchy, noise=np.hypot(hierarchy.noise, apart))
             levels = fit_levels(whole, left, cell, rows.app, point, hierarchy.noise[:-1], common)
             self.fitted_[target] = QuantityEffects(hierarchy, levels, exponents, common)
 
+    def _fit_doubts(self, rows: Rows, believed: Believed | None) -> None:
+        """What the records leave open, a draw (B,), and what is doubted by application (A + 1,)."""
+        by, apps = self.identification_.by, len(self.coding_.apps)
+        open_to = self.identification_.misled / 2 if by == "repeats" else 0.0
+        normal = np.random.default_rng([self.seed, 3]).standard_normal(self.n_draws)
+        self.open_ = open_to * (1 + normal)
+        self.placebo_ = np.zeros(apps + 1)
+        self.identified_ = np.ones(apps + 1, dtype=bool)
+        self.turned_to_ = np.zeros((2, len(self.knobs)))
+        if by == "trial":
+            turned = rows.log_run - rows.log_asked  # 0 of all jobs that ran as they asked
+            self.turned_to_ = np.stack([turned.min(axis=0), turned.max(axis=0)])
+        if believed is not None and by in ("size", "repeats"):
+            self.placebo_[:apps] = believed.placebo
+        if by == "repeats":
+            _, first = np.unique(rows.problem, return_index=True)
+            self.identified_ = np.bincount(rows.app[first[several(rows)]], minlength=apps + 1) >= 2
+
+    @property
+    def doubted_(self) -> dict[str, float]:
+        """Exponents of the run before in the next setting, where that is more than chance."""
+        pairs = zip(self.coding_.apps, self.placebo_, strict=False)
+        return {app: float(e) for app, e in pairs if e}
+
     def _learn(
-        self, even: Array, rows: Rows, prior: Prior, lost: Array, rng: np.random.Generator
+        self, level: Array, rows: Rows, prior: Prior, lost: Array, rng: np.random.Generator
     ) -> Hierarchy:
-        x, y = even[:, :-1], even[:, -1]
+        x, y = level[:, :-1], level[:, -1]
         return learn(x, y, rows.app, rows.user, prior, lost, draws=self.n_draws, rng=rng)
 
     def _prior(self, target: str, q: int, p: int, s: int) -> Prior:
@@ -232,51 +379,18 @@ class WithinApplication:
         """Log of a quantity, (B, n)."""
         fitted = self.fitted_[target]
         levels, place = fitted.levels, fitted.levels.place(rows.cell, rows.app)
-        away = self._columns(rows, target) - levels.x[place]
-        moved = np.empty((self.n_draws, len(place)))
-        for app in np.unique(rows.app):
-            here = rows.app == app
-            moved[:, here] = fitted.weights.weights[:, app] @ away[here].T
+        moved = self._moved(target, rows.app, self._columns(rows, target) - levels.x[place])
         moved += levels.y[place] + rows.log_run @ fitted.exponents
+        moved += self._left_open(target, rows)
         noise = fitted.weights.noise[rows.app]
         moved += np.hypot(levels.sd[place], np.sqrt(fitted.drift) * noise) * shared
         moved += np.sqrt(1 - fitted.drift) * noise * own
         return np.round(moved, DECIMALS)
 
-    def _noise(self, frame: pl.DataFrame, rows: Rows) -> list[tuple[Array, Array]]:
-        """Standard normal draws per target, each (B, n): common to a level, and of each job.
-
-        They depend on the job, not on the setting, so that settings of one job share them.
-        """
-        from scipy.stats import norm
-
-        scores = norm.ppf((np.arange(self.n_draws) + 0.5) / self.n_draws)[self.orders_].T
-        group = row_hash(np.stack([rows.cell, rows.app], axis=1).astype(float))
-        job = [rows.cell[:, None].astype(float), rows.log_asked, rows.size, rows.guess]
-        if "job_id" in frame.columns:
-            job.append(_numbers(frame["job_id"])[:, None])
-        mine = row_hash(np.concatenate(job, axis=1))
-        return [
-            (
-                scores[:, (group // PERMUTATIONS**i) % PERMUTATIONS],
-                scores[:, (mine // PERMUTATIONS**i) % PERMUTATIONS],
-            )
-            for i in range(len(self.targets))
-        ]
-
 
 DECIMALS = 9
 """Linear algebra may differ in the last bits with the number of rows."""
-GUESS_WORTH = 10.0
-"""Runs that the slope of all applications weighs in the slope of one."""
-
-
-def _numbers(ids: pl.Series) -> Array:
-    """A number for each id: itself, or a checksum of its text, (n,)."""
-    if ids.dtype.is_numeric():
-        return ids.cast(pl.Float64).fill_null(-1.0).to_numpy()
-    text = ids.cast(pl.String).fill_null("")
-    return np.array([float(crc32(t.encode())) for t in text])
+UNSEEN = "no run of any application near this setting: no prediction"
 
 
 def _steady(frame: pl.DataFrame, values: Array) -> Ints:
@@ -285,69 +399,10 @@ def _steady(frame: pl.DataFrame, values: Array) -> Ints:
     return np.lexsort((*values.T, *when))
 
 
-def _group_means(values: Array, group: Ints) -> Array:
-    """Each row's mean over its group."""
-    _, code = np.unique(group, return_inverse=True)
-    return np.asarray(values - centred(values, code))
-
-
-def _even(flat: Array, problem: Ints, cell: Ints) -> Array:
-    """Rows less the part that runs of one problem have in common by chance.
-
-    Generalised least squares with a random effect of the problem; the last column of ``flat`` is
-    the outcome.
-    """
-    _, code, count = np.unique(problem, return_inverse=True, return_counts=True)
-    within, between = _problem_variances(flat[:, -1] - _fitted_values(flat), problem, cell)
-    keep = 1 - np.sqrt(within / (within + count * between))
-    return np.asarray(flat - keep[code][:, None] * (flat - centred(flat, code)))
-
-
-def _problem_variances(rest: Array, problem: Ints, cell: Ints) -> tuple[float, float]:
-    """Variance of ``rest`` (n,) between runs of one problem, and what problems add to it.
-
-    The means of cells are taken away, and with them a part of what the few problems of a cell add.
-    """
-    _, first, code, count = np.unique(
-        problem, return_index=True, return_inverse=True, return_counts=True
-    )
-    if count.max() == 1:
-        return 1.0, 0.0
-    inside, runs = centred(rest, code), np.bincount(cell)
-    within = max(float(inside @ inside) / max(len(rest) - len(count), 1), 1e-9)
-    free = len(rest) - float((count**2 / runs[cell[first]]).sum())
-    excess = float(rest @ rest) - within * (len(rest) - len(runs))
-    return within, max(excess / max(free, 1.0), 0.0)
-
-
-def _less_neighbours(
-    even: Array, flat: Array, hierarchy: Hierarchy, rows: Rows, effects: int
-) -> Array:
-    """Rows of a trial less what the runs beside them in time say, and weighed by how much that is.
-
-    ``flat`` has ``effects`` columns of the setting, then what requests and sizes betray, and last
-    the outcome.
-    """
-    point = hierarchy.weights[:, :-1].mean(axis=0)[rows.app]
-    part = flat[:, :-1] * point
-    betrayed = part[:, effects:].sum(axis=1)
-    off, surer = beside(
-        flat[:, -1] - part[:, :effects].sum(axis=1), betrayed, rows.cell, rows.turned
-    )
-    lighter = even.copy()
-    lighter[:, -1] -= off
-    return np.asarray(lighter * surer[:, None])
-
-
-def _fitted_values(flat: Array) -> Array:
-    x, y = flat[:, :-1], flat[:, -1]
-    return np.asarray(x @ np.linalg.lstsq(x, y, rcond=None)[0])
-
-
-def _abstentions(rows: Array) -> tuple[Note, ...]:
-    if not rows.any():
-        return ()
-    where = tuple(np.flatnonzero(rows)[:20].tolist())
-    return (
-        Note("no run of any application near this setting: no prediction", where, int(rows.sum())),
+def _abstentions(reasons: Mapping[str, Mask]) -> tuple[Note, ...]:
+    """A note for each reason that keeps the forecast of any row back."""
+    return tuple(
+        Note(said, tuple(np.flatnonzero(rows)[:20].tolist()), int(rows.sum()))
+        for said, rows in reasons.items()
+        if rows.any()
     )

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import copy
 import sys
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from rheostat.errors import DataError
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
 from rheostat.prediction.iteration_time.forecast import HORIZON
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
 
-UNKNOWN_S = 0.002
-"""What CODES's own server answers while nobody has reported anything."""
+MOST_APPS, MOST_RECORDS = 4096, 50_000_000
+"""Applications, whose forecasters take 60 kB each, and records, of 8 bytes each, that are kept."""
 
 
 @dataclass(eq=False)
@@ -31,7 +33,7 @@ class ClientGroup:
 
     ranks: int = 1
     forecaster: AdaptiveForecaster = field(default_factory=AdaptiveForecaster)
-    records: dict[int, list[float]] = field(default_factory=dict)
+    records: dict[int, array[float]] = field(default_factory=dict)
     learned: int = 0
     asked: dict[int, int] = field(default_factory=dict)
     returned: set[int] = field(default_factory=set)
@@ -46,7 +48,7 @@ class ClientGroup:
             self.returned.add(client)
         if not self.asked:
             self.returned.clear()
-        self.records.setdefault(client, []).extend(times_s)
+        self.records.setdefault(client, array("d")).extend(times_s)
         self._learn(self.ranks)
 
     def learn(self) -> None:
@@ -104,7 +106,7 @@ class ClientForecasts:
     ) -> None:
         self.apps, self.groups = dict(apps or {}), dict[str, ClientGroup]()
         self.others, self.ranks = others, Counter(self.apps.values())
-        self.version = 0
+        self.version = self.kept = 0
         if model is not None:
             self.take(model)
 
@@ -113,9 +115,15 @@ class ClientForecasts:
         return self.apps.get(client, self.others or f"client-{client}")
 
     def group(self, client: int) -> ClientGroup:
-        """The group of a client, begun if there is none."""
+        """The group of a client, begun if there is none and `MOST_APPS` have not begun."""
         app = self.app_of(client)
-        return self.groups.setdefault(app, ClientGroup(self._ranks(app)))
+        if app not in self.groups:
+            if len(self.groups) >= MOST_APPS:
+                expected = f"expected at most {MOST_APPS:,} clients without an application"
+                advice = "give --workload and --allocation, so that clients share a forecast"
+                raise DataError("client", [f"{expected}, got one more, {client}: {advice}"])
+            self.groups[app] = ClientGroup(self._ranks(app))
+        return self.groups[app]
 
     def _ranks(self, app: str) -> int:
         """Clients of an application, so many that it never has where that is not known."""
@@ -124,21 +132,25 @@ class ClientForecasts:
     def report(self, client: int, times_s: Sequence[float]) -> int:
         """A client's next iterations took so long, s; the number of those that are no time."""
         good = [float(t) for t in times_s if np.isfinite(t) and t > 0]
-        self.group(client).report(client, good)
+        group, self.kept = self.group(client), self.kept + len(good) + 1
+        if self.kept > MOST_RECORDS:
+            raise DataError("records", [f"{MOST_RECORDS:,} are here: start the server anew"])
+        group.report(client, good)
         return len(times_s) - len(good)
 
     def forecast(self, client: int, steps: int) -> list[float]:
         """The client's next iterations, s; asked again, those after them.
 
-        While nothing was reported by its application, the median of all others, or
-        `UNKNOWN_S`.
+        While only the newest of the records is known, that; a `DataError` while nothing was
+        reported by its application, nor loaded.
         """
-        group = self.group(client)
-        said = group.ahead(client, steps)
-        if np.isfinite(said).all():
-            return said
-        others = [r[-1] for g in self.groups.values() for r in g.records.values() if r]
-        return [float(np.median(others)) if others else UNKNOWN_S] * steps
+        group = self.groups.get(self.app_of(client))
+        newest = [r[-1] for r in group.records.values() if r] if group else []
+        if group is None or not (newest or group.forecaster.logs):
+            said = f"no forecast yet: nothing was reported or loaded for {self.app_of(client)}"
+            raise DataError("inference", [said])
+        ahead = group.ahead(client, steps)
+        return ahead if np.isfinite(ahead).all() else [float(np.median(newest))] * steps
 
     def learn(self) -> int:
         """Learn all that was reported; the number of iterations learned from."""

@@ -85,13 +85,12 @@ class CycleBank:
         k = self.best
         return np.asarray(self.level[k] + self.deviation(steps, k))
 
-    def _moved(self, belief: Array, k: int | slice = slice(None)) -> tuple[Array, Array]:
+    def _moved(self, belief: Array) -> tuple[Array, Array]:
         """One iteration on: belief of the phase that comes, and the part of it that slipped."""
-        rows = slice(k, k + 1) if isinstance(k, int) else k
-        ahead = np.take_along_axis(belief, self.before[rows], axis=1)
-        further = np.take_along_axis(belief, self.twice[rows], axis=1)
-        odd = self.slip[rows] * np.where(self.inside[rows], belief + further, 0.0)
-        on = (1.0 - 2.0 * self.slip[rows]) * np.where(self.inside[rows], ahead, 0.0)
+        ahead = np.take_along_axis(belief, self.before, axis=1)
+        further = np.take_along_axis(belief, self.twice, axis=1)
+        odd = self.slip * np.where(self.inside, belief + further, 0.0)
+        on = (1.0 - 2.0 * self.slip) * np.where(self.inside, ahead, 0.0)
         return np.asarray(on + odd), np.asarray(odd)
 
     def log_likelihood(self, z: float) -> float:

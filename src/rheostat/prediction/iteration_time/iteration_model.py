@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rheostat.errors import DataError, NotFitted
+from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
 from rheostat.prediction.iteration_time.forecast import IterationForecast
 
@@ -30,6 +31,7 @@ class IterationModel:
             raise DataError("application", [f"expected one of {known}, got {app!r}"])
         return self.forecasters_[app]
 
+    @blames_its_file
     def forecast(self, app: str, steps: int) -> IterationForecast:
         """The next ``steps`` iterations of an application."""
         return self.of(app).forecast(steps)

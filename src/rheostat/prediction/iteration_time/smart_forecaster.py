@@ -62,7 +62,7 @@ class SmartForecaster:
         learning = [p for p in self.net.parameters() if p.requires_grad]
         self.optimiser = torch.optim.Adam(learning, lr=self.config.rate)
         self.times: list[float] = []
-        self.mean, self.spread, self.trained = 0.0, 1.0, False
+        self.trained = False
         self.intervals = AdaptiveIntervals(horizon)
 
     @property

@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rheostat.core.bounded_read import read_bytes
 from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import ordinary_file, parse_json, seal, unsealed
+from rheostat.core.files import named_errors, ordinary_file, parse_json, seal, unsealed
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.prediction.language_model.conversation import (
@@ -92,14 +93,14 @@ class Transcript:
     def _append(self, record: Mapping[str, Any]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = not self.path.exists() or self.path.stat().st_size == 0
-        with open(self.path, "ab") as file:
+        with named_errors(self.path), open(self.path, "ab") as file:
             for line in ([{"schema": SCHEMA}] if new else []) + [dict(record)]:
                 file.write(json.dumps(seal(line), allow_nan=False).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
     def _read(self) -> None:
-        text = self.path.read_bytes()
+        text = read_bytes(self.path, new=True)
         if not text.startswith(BEGINS[: len(text)]):
             raise other_kind(self.path, f"a transcript of schema {SCHEMA}")
         whole = text.rfind(b"\n") + 1

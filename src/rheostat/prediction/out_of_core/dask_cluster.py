@@ -6,6 +6,7 @@ a batch job that `dask-jobqueue` submits; the trace must lie where every worker 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ def connect(workers: Workers) -> Iterator[Any]:
         try:
             client = stack.enter_context(distributed.Client(where, timeout=workers.wait_s))
             client.wait_for_workers(1, timeout=workers.wait_s)
-        except (TimeoutError, OSError) as error:
+        except (TimeoutError, OSError, ValueError) as error:  # no address is a ValueError
             raise RheostatError(
                 f"no Dask worker answered within {workers.wait_s:.0f} s at "
                 f"{workers.address or 'the new cluster'}: {error}"
@@ -59,6 +60,8 @@ def _cluster(distributed: Any, workers: Workers) -> Any:
             processes=True,
             dashboard_address=None,
         )
+    if shutil.which("sbatch") is None:
+        raise RheostatError("no sbatch here: Slurm's workers are started from a login node")
     cluster = slurm_cluster(workers)
     cluster.scale(jobs=workers.count)
     return cluster

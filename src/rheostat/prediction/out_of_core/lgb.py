@@ -12,6 +12,7 @@ from rheostat._optional import require
 from rheostat.prediction.out_of_core.binned_file import Spool
 from rheostat.prediction.out_of_core.binning import BINS, Codes
 from rheostat.prediction.out_of_core.boosters import After, BoostRun, Settings, Vector
+from rheostat.prediction.tree_checks import check_lightgbm
 
 
 class LightGBM:
@@ -68,13 +69,18 @@ class LightGBM:
     def load(self, stages: Sequence[bytes]) -> Callable[[Codes], Vector]:
         """The sum of the stages."""
         lgb = require("lightgbm", extra="trees")
-        boosters = [lgb.Booster(model_str=s.decode()) for s in stages]
+        boosters = [_loaded(lgb, s) for s in stages]
         return lambda x: np.sum([b.predict(x) for b in boosters], axis=0).astype(np.float32)
 
     def rounds(self, stages: Sequence[bytes]) -> int:
         """Trees grown so far, over all stages."""
         lgb = require("lightgbm", extra="trees")
         return sum(int(lgb.Booster(model_str=s.decode()).current_iteration()) for s in stages)
+
+
+def _loaded(lgb: Any, stage: bytes) -> Any:
+    check_lightgbm(stage.decode())
+    return lgb.Booster(model_str=stage.decode())
 
 
 def _sequences(lgb: Any, spool: Spool) -> list[Any]:

@@ -22,6 +22,7 @@ from rheostat.core.files import replace_file
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import DataError
+from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.intervals import Calibration
 from rheostat.prediction.out_of_core.binned_file import Spool, find_spool, key_of, write_spool
 from rheostat.prediction.out_of_core.boosters import BoostRun, Settings
@@ -80,6 +81,7 @@ class ScaleModel:
             jobs, targets=plan.targets, features=plan.features, kind=self.trees.kind
         )
 
+    @blames_its_file
     def predict_log(self, jobs: JobTable) -> Array:
         """Median prediction of each log target, (n, t), also outside the support."""
         asked = self._asked(jobs)
@@ -87,6 +89,7 @@ class ScaleModel:
             return np.empty((0, len(self.targets)))
         return self.trees.predict(self.coding.matrix(asked)) + log_scales(self.coding.plan, asked)
 
+    @blames_its_file
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws (K, n) of every target, support (n,), and a note on rows it abstains on."""
         asked = self._asked(jobs)

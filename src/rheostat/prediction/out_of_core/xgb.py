@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from rheostat._optional import require
 from rheostat.prediction.out_of_core.binned_file import Spool
 from rheostat.prediction.out_of_core.binning import Codes
 from rheostat.prediction.out_of_core.boosters import After, BoostRun, Settings, Vector
+from rheostat.prediction.tree_checks import check_xgboost
 
 MAX_BIN = 256
 """As many as there are codes: the library's own cuts separate all of them."""
@@ -74,6 +76,7 @@ class XGBoost:
 def _xgb_load(xgb: Any, model: bytes) -> Any:
     booster = xgb.Booster()
     booster.load_model(bytearray(model))
+    check_xgboost(json.loads(booster.save_raw("json")), booster.num_features())
     return booster
 
 

@@ -24,6 +24,7 @@ from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.encode import joined
+from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.model_columns import is_category, learnable
 from rheostat.prediction.scaling_law.coordinates import Array, Basis, Scale, spread_out
 from rheostat.prediction.scaling_law.pooled import Pooled, PooledRuns, fit_pooled
@@ -152,6 +153,7 @@ class LawGP:
     def _columns(letter: str, count: int) -> list[str]:
         return [f"{letter}{i}" for i in range(count)]
 
+    @blames_its_file
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws (S, n) of runtime and power of each row, as one more run would show them."""
         if not hasattr(self, "pooled_"):

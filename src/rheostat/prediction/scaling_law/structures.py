@@ -131,12 +131,13 @@ def _generic(
     """Structures in which past jobs tell no more than the usual level: flat, and physical."""
     levels = np.array([j.logs.mean(axis=1) for j in jobs]) if jobs else np.zeros((1, 2))
     generic, alone = [], not jobs
+    names = Scale.of(settings, named).levels  # a past job may have run with some of them only
     for physical in (False, True):
         if physical and not any(role_of(k) for k in knobs):
             continue
 
         def curve(x: Array, level: Array, physical: bool = physical) -> Curve:
-            scale = Scale.of(x, named)
+            scale = replace(Scale.of(x, named), levels=names)
             means = np.repeat(level, len(x))[None]
             if physical:
                 means = means + _physical(x, scale, knobs, named)

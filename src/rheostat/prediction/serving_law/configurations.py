@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.errors import DataError
 from rheostat.prediction.serving_law.accelerators import accelerators
 
@@ -23,17 +24,21 @@ BYTES = {"bfloat16": 2.0, "float16": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, 
 
 @dataclass(frozen=True)
 class Configurations:
-    """Rows of a table of serving runs; every array is (n,); ``prompt`` is NaN where not said.
+    """Rows of a table of serving runs; every array is (n,).
 
-    ``kind`` is the architecture, told apart by whether a token uses a part of the parameters.
+    ``prompt`` and ``output``, tokens of a prompt and of its answer, are NaN where they were not
+    said before the run.  ``kind`` is the architecture, told apart by whether a token uses a part of
+    the parameters.
     """
 
     gpus: Array
     pp: Array
     ep: Array
+    dp: Array
     batch: Array
     cap_w: Array
     prompt: Array
+    output: Array
     params: Array
     active: Array
     weight_b: Array
@@ -49,6 +54,21 @@ class Configurations:
     def __len__(self) -> int:
         return len(self.gpus)
 
+    def of_rows(self, rows: NDArray[Any]) -> Configurations:
+        """Some of the rows."""
+        return Configurations(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+    @property
+    def split(self) -> Array:
+        """GPUs that a layer of one copy is split over, (n,)."""
+        return self.gpus / (self.pp * self.dp)
+
+    @property
+    def experts_split(self) -> Array:
+        """GPUs that the experts are split over, which several copies may share, (n,)."""
+        together = np.clip(self.ep, self.split, self.gpus / self.pp)
+        return np.where(self.active < self.params, together, self.split)
+
     @staticmethod
     def of(jobs: JobTable) -> Configurations:
         """Read ``jobs``; every problem of every column in one `DataError`."""
@@ -59,9 +79,15 @@ class Configurations:
         numbers = {c: _positive(frame, c, problems) for c in ("gpus", "batch_cap", "params")}
         ones = np.ones(len(frame))
         pp, ep = (_positive(frame, c, problems, ones) for c in ("pp", "ep"))
+        dp = _positive(frame, "dp", problems, _copies(frame, numbers["gpus"] / pp, ep))
+        dp = np.clip(dp, 1.0, numbers["gpus"] / pp)
         rated = np.array([d.power_w for d in devices], dtype=float)
         cap_w = np.minimum(_positive(frame, "power_cap_w", problems, rated), rated)
-        prompt = _positive(frame, "prompt_tokens", problems, ones * np.nan)
+        unstated = np.full(len(frame), np.nan)
+        prompt, output = (
+            _positive(frame, c, problems, unstated) if _known(jobs, c) else unstated
+            for c in ("prompt_tokens", "output_tokens")
+        )
         active = _positive(frame, "active_params", problems, numbers["params"])
         width = _width(frame, problems)
         if problems:
@@ -75,11 +101,25 @@ class Configurations:
         rates = {f: np.array([getattr(d, f) for d in devices], dtype=float) for f in RATES}
         mixture = np.where(active < numbers["params"], "mixture", "")
         return Configurations(
-            numbers["gpus"], pp, ep, numbers["batch_cap"], cap_w, prompt, numbers["params"],
-            np.minimum(active, numbers["params"]), width, **rates,
+            numbers["gpus"], pp, ep, dp, numbers["batch_cap"], cap_w, prompt, output,
+            numbers["params"], np.minimum(active, numbers["params"]), width, **rates,
             gpu=names("gpu_model"), app=names("app"), workload=names("workload"),
             kind=np.strings.add(names("architecture"), mixture),
         )  # fmt: skip
+
+
+def _known(jobs: JobTable, column: str) -> bool:
+    """Whether the column is there and says what was set before the run."""
+    return column in jobs.columns and jobs.schema[column].known <= Moment.SUBMIT
+
+
+def _copies(frame: pl.DataFrame, gpus: Array, ep: Array) -> Array:
+    """Copies of the model where none are stated: GPUs that neither layers nor experts need."""
+    if "tp" not in frame.columns:
+        return np.ones(len(frame))
+    tp = frame["tp"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    copies = gpus / np.where(np.isfinite(tp) & (tp > 0), tp, gpus)
+    return np.where((ep <= 1) & (copies >= 1) & (copies % 1 == 0), copies, 1.0)
 
 
 def _positive(

@@ -64,7 +64,7 @@ def _parts(name: str, bits: NDArray[np.int64], experts: Rows) -> list[tuple[str,
 
 def _join(at: Array, numbers: Mapping[str, float], c: Configurations, here: Rows) -> None:
     """``sync`` and ``exchange`` of rows whose layers are split, in place."""
-    split = c.gpus / c.pp
+    split = c.experts_split
     layers = 32.0 * np.cbrt(c.params / 8e9)
     per_hop = 2.0 * layers / np.maximum(np.log2(split), 1.0)
     width = np.sqrt(1e9 / (12.0 * layers))  # for each root of active parameters in 1e9

@@ -8,30 +8,39 @@ the prompts, over the tokens that answer them.
 
 Notation
 --------
-B  requests that run at once (the batch cap)      G  GPUs: T tensor or expert parallel x N stages
-W  bytes of weights touched in a step             A, P  parameters active per token, in all
-K  bytes of cache read per request                M, F, L, D  a GPU's bytes/s, flop/s, link, watts
-C  watts a GPU may draw (its power cap, else D)
+B  requests that run at once (the batch cap)      G  GPUs: D copies x T tensor parallel x N stages
+b  requests of one copy, B / D                    S  GPUs that weights are split over: T, or E where
+W  bytes of weights touched in a step                copies of the attention share E GPUs of experts
+K  bytes of cache read per request                A, P  parameters active per token, in all
+M, F, L, H  a GPU's bytes/s, flop/s, link, watts  C  watts a GPU may draw (its power cap, else H)
+p, o  tokens of a prompt and of its answer, where they were stated before the run
 
-    t     = host + request B + sqrt(t_w^2 + t_c^2) + t_k
-            + (log2 T + N - 1) (sync + exchange B / N a / L)
-    t_w   = W / (T M bandwidth)       t_k = B K / (G M)       t_c = 2 A B / (G F compute)
-    W     = bytes (A + (P - A) (1 - exp(-experts B A / P)))   the experts that B tokens touch
+    t     = host + request b + sqrt(t_w^2 + t_c^2) + t_k
+            + (log2 S + N - 1) (sync + exchange b / N a / L)
+    t_w   = W / (S M bandwidth)       t_k = B K / (G M)       t_c = 2 A B / (G F compute)
+    W     = bytes (A + (P - A) (1 - exp(-experts b S / T A / P)))   experts that their tokens touch
+    K     = cache a (p + o / 2) / 540
     busy  = moving (t_w bandwidth + t_k) + computing t_c compute
-    t     = D busy / (C - D static), where that is longer: a GPU slows down at its cap
-    t_p   = 2 A prefill / (G F compute)                       prompts, per token of the answers
-    each  = t / B + t_p + prepare (0.3 + 0.7 / (1 + B / crowd))     s per token of the deployment
-    E     = G D (static each + busy / B + computing compute t_p)     per token; power = E / each
+    t     = H busy / (C - H static), where that is longer: a GPU slows down at its cap
+    t_p   = 2 A r / (G F compute)                             prompts, per token of the answers
+    r     = prefill p / (0.15 o) (1 + p l h / A)              attention grows with the prompt
+    each  = t / B + t_p + q (0.3 + 0.7 / (1 + B / crowd))            s per token of the deployment
+    q     = prepare 400 / o
+    E     = G H (static each + busy / B + computing compute t_p)     per token; power = E / each
 
-The stages of a pipeline each read their own weights for each of N parts of the batch, one after the
-other.  A dense model has A = P.  K grows with the square root of A, the exchanged activations a
-too: public models widen with the root of their size.  Every parameter is positive; the prior of
-each is a log-normal around a value of measurements on other machines (ML.ENERGY V2: A100 and H100).
+Where lengths were not stated K = cache a, r = prefill and q = prepare: 540 tokens of context, 0.15
+of a prompt for each token of an answer, answers of 400 tokens.  Copies each read their own weights
+for their own requests and exchange nothing.  The stages of a pipeline each read theirs for each of
+N parts of the batch, one after the other.  A dense model has A = P.  K grows with the square root
+of A, the exchanged activations a too: public models widen with the root of their size; they have
+l = 32 (P / 8e9)^(1/3) layers of width h = sqrt(A / 12 l).  Every parameter is positive; the prior
+of each is a log-normal around a value of measurements on other machines (ML.ENERGY V2: A100, H100).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,6 +87,28 @@ LEAST_HEADROOM = 0.05
 """Share of the rated power that is left for work at the tightest cap that is told apart."""
 
 
+CONTEXT, PROMPTS, ANSWER = 540.0, 0.15, 400.0
+"""Tokens of context, of prompts for each token of an answer, and of an answer, where not stated."""
+
+
+class Lengths(NamedTuple):
+    """How many times what is assumed of unstated lengths the stated ones take, (n,) each."""
+
+    context: Array
+    prefill: Array
+    answers: Array
+
+
+def lengths(c: Configurations) -> Lengths:
+    """Context, prefill per token of the answers, and answers, over those of unstated lengths."""
+    layers = 32.0 * np.cbrt(c.params / 8e9)
+    attention = c.prompt * np.sqrt(layers * c.active / 12.0) / c.active
+    made = ((c.prompt + c.output / 2) / CONTEXT,
+            c.prompt / c.output / PROMPTS * (1.0 + attention), ANSWER / c.output)  # fmt: skip
+    stated = np.isfinite(c.prompt + c.output)
+    return Lengths(*(np.where(stated, m, 1.0) for m in made))
+
+
 def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array, Array]:
     """Logarithms of the time of a step (s), energy per token (J) and mean power (W), each (n,).
 
@@ -85,21 +116,23 @@ def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array, Array]
     """
     (host, request, bandwidth, compute, cache, sync, exchange, experts, static, moving, computing,
      prefill, prepare, crowd) = np.exp(np.minimum(log_parameters, HIGHEST)).T  # fmt: skip
-    touched = 1.0 - np.exp(-experts * c.batch * c.active / c.params)
+    split, batch = c.experts_split, c.batch / c.dp
+    crowd_of_experts = batch * split / c.split
+    touched = 1.0 - np.exp(-experts * crowd_of_experts * c.active / c.params)
     weights_b = c.weight_b * (c.active + (c.params - c.active) * touched)
-    root = np.sqrt(c.active / 1e9)
-    split = c.gpus / c.pp
+    root, long = np.sqrt(c.active / 1e9), lengths(c)
     t_weights = weights_b / (split * c.memory_b_per_s * bandwidth)
-    t_cache = c.batch * cache * root / (c.gpus * c.memory_b_per_s)
+    t_cache = c.batch * cache * long.context * root / (c.gpus * c.memory_b_per_s)
     t_compute = 2.0 * c.active * c.batch / (c.gpus * c.flop_per_s * compute)
     hops = np.log2(split) + c.pp - 1.0
-    t_joined = hops * (sync + exchange * c.batch / c.pp * root / c.link_b_per_s)
-    time = host + request * c.batch + np.hypot(t_weights, t_compute) + t_cache + t_joined
+    t_joined = hops * (sync + exchange * batch / c.pp * root / c.link_b_per_s)
+    time = host + request * batch + np.hypot(t_weights, t_compute) + t_cache + t_joined
     busy = moving * (t_weights * bandwidth + t_cache) + computing * t_compute * compute
     headroom = np.maximum(c.cap_w / c.power_w - static, LEAST_HEADROOM)
     time = np.maximum(time, busy / headroom)
-    prompts = prefill * token_s(compute, c)
-    each = time / c.batch + prompts + prepare * (SEEN + (1.0 - SEEN) / (1.0 + c.batch / crowd))
+    prompts = prefill * long.prefill * token_s(compute, c)
+    hidden = SEEN + (1.0 - SEEN) / (1.0 + c.batch / crowd)
+    each = time / c.batch + prompts + prepare * long.answers * hidden
     work = static * each + busy / c.batch + computing * compute * prompts
     energy = c.gpus * c.power_w * work
     return np.log(time), np.log(energy), np.log(energy / each)

@@ -17,11 +17,13 @@ from rheostat.prediction.serving_law.configurations import Configurations
 
 Rows = NDArray[np.bool_]
 
-REACH = {"batch": 2.0, "gpus": 2.0, "pp": 2.0, "params": 4.0, "active": 4.0, "prompt": 4.0}
+REACH = {"batch": 2.0, "gpus": 2.0, "pp": 2.0, "params": 4.0, "active": 4.0, "prompt": 4.0,
+         "output": 4.0}  # fmt: skip
 """Multiples of the largest and parts of the smallest measured number that are still answered."""
 WORDS = {
     "batch": "batch cap", "gpus": "number of GPUs", "pp": "pipeline stages",
     "params": "parameters of the model", "active": "active parameters", "prompt": "prompt length",
+    "output": "length of an answer",
 }  # fmt: skip
 
 

@@ -19,14 +19,25 @@ import numpy as np
 import polars as pl
 from scipy.linalg import cho_factor, cho_solve
 
-from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
-from rheostat.errors import DataError, NotFitted
+from rheostat.errors import NotFitted
+from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
 from rheostat.prediction.serving_law.kernel_medians import medians
 from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, NAMES, jacobian, step
+from rheostat.prediction.serving_law.learned_part import LogGaussian
 from rheostat.prediction.serving_law.measured_range import outside
+from rheostat.prediction.serving_law.part_weights import (
+    FEWEST,
+    LeftOut,
+    PartWeights,
+    folds_of,
+    groups_of,
+    unweighed,
+    weighed,
+)
 from rheostat.prediction.serving_law.sharing import PARAMETERS, PriorCovariance
 
 TARGETS = ("itl_s", "energy_per_token_j")
@@ -37,6 +48,10 @@ EVERY = tuple(range(len(QUANTITIES)))
 STEPS, HALVINGS, CLOSE = 40, 10, 1e-2
 """At most so many steps towards the most likely parameters, each halved so often until it gains
 as much as `CLOSE`, in units of the logarithm of the likelihood."""
+
+
+MOST_ROWS, BLOCK = 800, 1000
+"""Rows that are learned from at most, and that are asked for at once: matrices are (q n, q n)."""
 
 
 class ServingLaw:
@@ -64,7 +79,12 @@ class ServingLaw:
 
     A row far from all that was measured, or on a type of GPU that was not, is not answered (NaN,
     and a note: `measured_range`); an unknown accelerator or weight precision is a `DataError`.
+    Of more than `MOST_ROWS` runs so many are learned from, evenly spread, and a note says so.
     """
+
+    configurations_ = 0  # of models saved before there was a bound
+    learned_: Sequence[LogGaussian | None] = ()  # of models saved before there was one
+    evidence_: PartWeights | None = None
 
     def __init__(
         self,
@@ -83,6 +103,8 @@ class ServingLaw:
         """Learn from measured configurations; a table without rows leaves the prior."""
         jobs.refuse_later_than(Moment.SUBMIT, NEEDED)
         kept, logs = _measured(jobs)
+        self.configurations_ = len(kept)
+        kept, logs = _few(kept, logs)
         self.seen_ = Configurations.of(kept)
         self.observed_ = np.flatnonzero(np.isfinite(logs.T.ravel()))
         self.factor_, self.weights_ = None, np.zeros(len(QUANTITIES) * len(kept))
@@ -90,23 +112,34 @@ class ServingLaw:
         self.slopes_ = jacobian(self._medians(self.seen_), self.seen_)
         if len(kept):
             self._settle(logs.T.ravel(), PriorCovariance.between(self.seen_, self.seen_))
+        self._compare(logs)
         common = np.array([_every(name) for name in NAMES])
         self.log_parameters_ = MEDIAN + common * self.pull_.sum(axis=0)
         return self
 
+    @blames_its_file
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws of ``itl_s``, ``energy_per_token_j`` and ``power_w`` (all GPUs), (n_draws, n)."""
         asked = Configurations.of(jobs)
-        mean, spread = self.posterior(asked)
-        values = np.exp(mean.reshape(len(QUANTITIES), -1) + self._deviations(spread))
+        blocks = [slice(i, i + BLOCK) for i in range(0, max(1, len(asked)), BLOCK)]
+        parts = [self._drawn(Configurations.of(jobs.rows(np.arange(len(asked))[b])))
+                 for b in blocks]  # fmt: skip
+        values = np.concatenate(parts, axis=2)
         beyond, notes = outside(
             self.seen_, asked, [d for d, n in (self.kernels or {}).items() if "bandwidth" in n]
         )
         values = np.where(beyond, np.nan, values)
         draws = {name: values[:, i] for i, name in enumerate(QUANTITIES)}
         draws["power_w"] = np.minimum(draws["power_w"], asked.gpus * asked.cap_w)
-        return Outcome(draws, notes=notes)
+        return Outcome(draws, notes=(*notes, *sampled(self.configurations_)))
 
+    def _drawn(self, asked: Configurations) -> Array:
+        """Draws of some rows, (d, q, n): they depend on no other row."""
+        mean, spread = self.posterior(asked)
+        drawn: Array = np.exp(mean.reshape(len(QUANTITIES), -1) + self._deviations(spread))
+        return drawn
+
+    @blames_its_file
     def posterior(
         self, asked: Configurations, quantities: Sequence[str] = QUANTITIES
     ) -> tuple[Array, Array]:
@@ -138,7 +171,60 @@ class ServingLaw:
             return mean, spread
         cross = self._covariance(known, self.slopes_, slopes, EVERY, kinds)[self.observed_]
         left = self._residuals(known, EVERY, kinds).T @ self.weights_
-        return mean + left, spread - cross.T @ cho_solve(self.factor_, cross)
+        spread -= cross.T @ cho_solve(self.factor_, cross)
+        return self._mixed(mean + left, spread, asked, kinds)
+
+    def _mixed(
+        self, mean: Array, spread: Array, asked: Configurations, kinds: Sequence[int]
+    ) -> tuple[Array, Array]:
+        """The law's answer with the learned part's share of it, as wide as left-out groups say."""
+        if self.evidence_ is None:
+            return mean, spread
+        m = len(asked)
+        share, width = (
+            np.repeat(v[kinds], m) for v in (self.evidence_.share, self.evidence_.width)
+        )
+        share = share * np.tile(np.isin(asked.gpu, self.seen_.gpu), len(kinds))
+        other, beside = mean.copy(), np.zeros_like(spread)
+        for k, kind in enumerate(kinds):
+            part = self.learned_[kind]
+            if part is not None and self.evidence_.share[kind] > 0:
+                own = slice(k * m, (k + 1) * m)
+                other[own], beside[own, own] = part.posterior(asked)
+        apart = np.sqrt(share * (1 - share)) * (mean - other)
+        spread = np.outer(np.sqrt(1 - share), np.sqrt(1 - share)) * spread
+        spread += np.outer(np.sqrt(share), np.sqrt(share)) * beside + np.outer(apart, apart)
+        return (1 - share) * mean + share * other, np.outer(width, width) * spread
+
+    def _compare(self, logs: Array) -> None:
+        """Fit the learned part, and see which part is right about groups that it has not seen."""
+        groups = groups_of(self.seen_)
+        self.learned_ = [None] * len(QUANTITIES)
+        self.evidence_ = unweighed(len(QUANTITIES), len(np.unique(groups)))
+        if not self.residual or self.evidence_.groups < FEWEST:
+            return
+        self.learned_ = [_learned(self.seen_, own) for own in logs.T]
+        folds, blank = folds_of(groups, self.seed), np.full((2, len(groups)), np.nan)
+        parts = [
+            blank if part is None else LogGaussian.left_out(self.seen_, own, folds)
+            for part, own in zip(self.learned_, logs.T, strict=True)
+        ]
+        learned = LeftOut(*np.swapaxes(parts, 0, 1))
+        self.evidence_ = weighed(self._left_out(groups), learned, groups)
+
+    def _left_out(self, groups: Array) -> LeftOut:
+        """The law's errors in groups of rows that it was not fitted to, on the tangent at all."""
+        n, q = len(groups), len(QUANTITIES)
+        assert self.factor_ is not None
+        made = np.full((2, q * n), np.nan)
+        inverse = cho_solve(self.factor_, np.eye(len(self.observed_)))
+        own = np.tile(groups, q)[self.observed_]
+        for g in np.unique(own):
+            here = np.flatnonzero(own == g)
+            spread = np.linalg.inv(inverse[np.ix_(here, here)])
+            made[0, self.observed_[here]] = spread @ self.pulled_[self.observed_[here]]
+            made[1, self.observed_[here]] = np.sqrt(np.diag(spread))
+        return LeftOut(*made.reshape(2, q, n))
 
     def log_parameters_of(self, asked: Configurations) -> Array:
         """The most likely log-parameters of each configuration, (m, k)."""
@@ -199,6 +285,7 @@ class ServingLaw:
         weights = np.zeros(len(logs))
         left = logs - np.concatenate(step(at, self.seen_)) + moved
         weights[rows] = cho_solve(self.factor_, left[rows])
+        self.pulled_ = weights
         return np.asarray(np.sum(slopes * weights.reshape(len(QUANTITIES), -1, 1), axis=0))
 
     def _medians(self, c: Configurations) -> Array:
@@ -249,27 +336,59 @@ class ServingLaw:
         return np.asarray(np.einsum("nij,dj->din", root, z))
 
 
+def sampled(configurations: int) -> tuple[Note, ...]:
+    """A note where there are more to learn from than are learned from."""
+    if configurations <= MOST_ROWS:
+        return ()
+    said = f"the law is learned from {MOST_ROWS:,} of {configurations:,} configurations, evenly "
+    return (Note(f"{said}spread: what any two have in common is in its matrices"),)
+
+
+def _few(jobs: JobTable, logs: Array) -> tuple[JobTable, Array]:
+    """At most `MOST_ROWS` of the rows, evenly spread."""
+    if len(jobs) <= MOST_ROWS:
+        return jobs, logs
+    rows = np.linspace(0, len(jobs) - 1, MOST_ROWS).round().astype(np.int64)
+    return jobs.rows(rows), logs[rows]
+
+
 def _every(name: str) -> float:
     """Prior variance of what all configurations share of a log-parameter."""
     return PARAMETERS[name]["every"] ** 2
 
 
+def _learned(seen: Configurations, logs: Array) -> LogGaussian | None:
+    """The learned part of a quantity, where it was measured often enough."""
+    return LogGaussian(seen, logs) if np.isfinite(logs).sum() >= FEWEST else None
+
+
 def _measured(jobs: JobTable) -> tuple[JobTable, Array]:
-    """Rows with both targets, and the logarithms of these and of power (NaN: unknown), (n, q)."""
-    jobs.require(*TARGETS) if len(jobs) else None
+    """Rows with a target, and the logarithms of these and of power (NaN: unknown), (n, q)."""
     if not len(jobs):
         return jobs, np.zeros((0, len(QUANTITIES)))
-    kept, values, _ = learnable(jobs, TARGETS)
-    if not (values > 0).all():
-        raise DataError("serving runs", ["itl_s and energy_per_token_j must be above 0"])
+    there = [t for t in TARGETS if t in jobs.columns]
+    if not there:
+        jobs.require(*TARGETS)
+    values = np.column_stack([_positive(jobs, t) for t in TARGETS])
+    some = np.isfinite(values).any(axis=1) & ~jobs.cut_off
+    if not some.any():
+        learnable(jobs, there)  # says what is missing
+    kept, values = jobs.rows(some), values[some]
     return kept, np.log(np.column_stack([values, _power(kept, values[:, 1])]))
+
+
+def _positive(jobs: JobTable, name: str) -> Array:
+    """A column, NaN where it has no number above 0."""
+    if name not in jobs.columns:
+        return np.full(len(jobs), np.nan)
+    values = jobs.frame[name].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
 
 def _power(jobs: JobTable, energy: Array) -> Array:
     """Measured watts of all GPUs; where only tokens per second are known, times their energy."""
     power = np.full(len(jobs), np.nan)
     for name, times in (("tokens_per_s", energy), ("power_w", np.ones(len(jobs)))):
-        if name in jobs.columns:
-            values = jobs.frame[name].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-            power = np.where(np.isfinite(values) & (values > 0), values * times, power)
+        values = _positive(jobs, name) * times
+        power = np.where(np.isfinite(values), values, power)
     return power

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from rheostat.prediction.serving_law.configurations import Array, Configurations
 
 GPUS, PLACEMENT_BATCH, SERVICE_BATCH, SIZE = 1.4, 2.0, 1.5, 0.5  # length scales in doublings
+LENGTH = 1.5  # of prompts and answers; unstated ones are like any
 
 PARAMETERS: Mapping[str, Mapping[str, float]] = {
     "host": {"every": 0.7, "gpu": 0.5, "placement": 0.55, "kind, placement": 0.3,
@@ -56,14 +57,18 @@ TOGETHER = np.array([[1.0, 0.5, -0.3], [0.5, 1.0, 0.2], [-0.3, 0.2, 1.0]])
 def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
     """How far rows of ``a`` and of ``b`` share each level, 0 to 1: (n, m) each."""
     app, gpu, workload = _same(a.app, b.app), _same(a.gpu, b.gpu), _same(a.workload, b.workload)
-    gpus = _near(a.gpus, b.gpus, GPUS) * _near(a.pp, b.pp, GPUS)
+    gpus = np.prod(
+        [_near(getattr(a, f), getattr(b, f), GPUS) for f in ("gpus", "pp", "dp")], axis=0
+    )
+    long = _near(a.prompt, b.prompt, LENGTH) * _near(a.output, b.output, LENGTH)
     # the format of the weights decides which kernels run, and how much the host has to do
     weights = _same(a.weight_b, b.weight_b)
     placement = gpu * workload * gpus * weights
     kind = _same(a.kind, b.kind)
     size = kind * _near(a.params, b.params, SIZE) * _near(a.active, b.active, SIZE)
-    run = app * gpu * workload * gpus
-    alike = (_same(getattr(a, f), getattr(b, f)) for f in ("gpus", "pp", "ep", "batch", "cap_w"))
+    run = app * gpu * workload * gpus * long
+    alike = [_same(getattr(a, f), getattr(b, f)) for f in
+             ("gpus", "pp", "ep", "dp", "batch", "cap_w")]  # fmt: skip
     return {
         "every": np.ones((len(a), len(b))), "kind": kind, "kind, format": kind * weights,
         "size": size, "app": app, "gpu": gpu, "workload": workload,
@@ -71,7 +76,7 @@ def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
         "kind, placement": kind * placement,
         "placement, batch": placement * _near(a.batch, b.batch, PLACEMENT_BATCH),
         "run": run, "run, batch": run * _near(a.batch, b.batch, SERVICE_BATCH),
-        "itself": run * np.prod(list(alike), axis=0),
+        "itself": (long > 1.0 - 1e-9) * run * np.prod(alike, axis=0),
     }  # fmt: skip
 
 
@@ -111,5 +116,5 @@ def _same(a: NDArray[np.generic], b: NDArray[np.generic]) -> Array:
 
 
 def _near(a: Array, b: Array, length: float) -> Array:
-    difference = np.log2(a)[:, None] - np.log2(b)[None, :]
+    difference = np.nan_to_num(np.log2(a)[:, None] - np.log2(b)[None, :])
     return np.asarray(np.exp(-0.5 * (difference / length) ** 2))

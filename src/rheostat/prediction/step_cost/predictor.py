@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rheostat._threads import one_thread
 from rheostat.core.graph import Graph
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import DERIVED, Outcome
 from rheostat.errors import DataError, NotFitted
+from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.step_cost.additive import Array, Codes, fit_additive
 from rheostat.prediction.step_cost.rows import ASKED, TrainingRows, without_graph
@@ -85,6 +87,7 @@ class StepCost:
         self.terms |= {name: cost_terms(graph) for name, graph in graphs.items()}
         return self
 
+    @one_thread()
     def fit(self, jobs: JobTable) -> StepCost:
         """Learn from measured training runs.
 
@@ -118,6 +121,8 @@ class StepCost:
         self.epoch_overhead_ = self._overhead(jobs)
         return self
 
+    @blames_its_file
+    @one_thread()
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws of each target, (n_draws, n); a row whose graph is unknown is abstained on."""
         if not hasattr(self, "fits_"):

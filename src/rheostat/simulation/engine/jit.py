@@ -1,21 +1,14 @@
 """Compile once, keep on disk: ``@compiled`` is numba's ``njit`` with a cache that cannot go stale.
 
-Numba keys its cache by the file of the function alone, so that a change in one it calls is not
-seen: old machine code then runs against new arrays.  Here the folder's name holds a hash of all
-sources of the engines.  It lies in the user's cache directory, or below ``NUMBA_CACHE_DIR``.
+The folder's name holds a hash of all sources of the engines (`rheostat._machine_code`).
 """
 
 from __future__ import annotations
 
 import ctypes
 import dis
-import hashlib
 import inspect
-import logging
-import os
-import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +16,8 @@ from typing import Any, TypeVar, overload
 
 import numba
 from numba.core.runtime import rtsys  # type: ignore[attr-defined]
-from platformdirs import user_cache_path
+
+from rheostat._machine_code import LOG, code_folder, kept
 
 
 def _folder() -> str:
@@ -32,25 +26,10 @@ def _folder() -> str:
         here.parents[1] / "decision" / "serving" / "waiting_line.py"
     )  # its numbers are compiled in
     sources = [*sorted(here.rglob("*.py")), *sorted(here.with_name("serving").glob("*.py")), rule]
-    digest = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()[:16]
-    home = os.environ.get("NUMBA_CACHE_DIR") or user_cache_path("rheostat")
-    return str(Path(home) / f"engine-{digest}")
+    return code_folder("engine", sources)
 
 
-def _forget(folder: Path) -> None:
-    """Where the engine has changed, delete what older ones left a month ago."""
-    month = time.time() - 30 * 86_400
-    if folder.exists() or not folder.parent.is_dir():
-        return
-    for other in folder.parent.glob("engine-*"):
-        if other.stat().st_mtime < month:
-            shutil.rmtree(other, ignore_errors=True)
-
-
-LOG = logging.getLogger("rheostat.compile")
-"""One message of level INFO for each function that is compiled because no machine code is kept."""
 FOLDER = _folder()
-_forget(Path(FOLDER))
 
 
 @contextmanager
@@ -74,7 +53,6 @@ def _without_scipy() -> Iterator[None]:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-_CONFIG: Any = numba.config
 
 
 @overload
@@ -82,14 +60,10 @@ def compiled(function: F) -> F: ...
 @overload
 def compiled(**options: Any) -> Callable[[F], F]: ...
 def compiled(function: Any = None, **options: Any) -> Any:
-    """``numba.njit(cache=True)`` into `FOLDER`; other users of numba keep their own folder."""
+    """``numba.njit`` with its machine code in `FOLDER`."""
     if function is None:
         return lambda f: compiled(f, **options)
-    before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, FOLDER
-    try:
-        made = numba.njit(cache=True, error_model="numpy", **options)(function)
-    finally:
-        _CONFIG.CACHE_DIR = before
+    made = kept(function, FOLDER, **options)
     _load_lightly(made)
     return made
 

@@ -72,14 +72,15 @@ class LearnedPriority:
 
     def starts(
         self, load: Workload, user: np.ndarray, size: int, *, clairvoyant: bool = False,
-        batch: bool = False,
+        batch: bool = False, overdue: str = "extend",
     ) -> tuple[np.ndarray, int]:  # fmt: skip
         """(start of each job, s, (n,); scheduling passes), from an empty machine under EASY.
 
         ``clairvoyant`` plans waiting jobs with true run times, as CQSim does, and trusts nothing
-        predicted; the order never knows them.  Overdue jobs are given longer estimates.
+        predicted; the order never knows them.  ``overdue`` jobs are given longer estimates
+        ("extend"), or expected in the "past" or "now".
         """
-        from rheostat.simulation.engine.running_jobs import EXTEND
+        from rheostat.decision.policies.batch_policy import OVERDUE
         from rheostat.simulation.learned_priority.queue_features import table
         from rheostat.simulation.learned_priority.rescoring_engine import play
         from rheostat.simulation.learned_priority.scoring_network import network
@@ -87,7 +88,7 @@ class LearnedPriority:
         known = table(load.submit_s, load.run_s, load.procs, load.ask_s, user)
         planned = load.run_s if clairvoyant else load.ask_s
         jobs = (load.submit_s, load.run_s, load.procs, planned, load.ask_s)
-        how = (size, True, batch, self.history, EXTEND)
+        how = (size, True, batch, self.history, OVERDUE.index(overdue))
         rules = self.rules(planning=not clairvoyant)
         start, passes, _, _ = play(known, jobs, network(), np.array(self.weights), rules, how)
         return start, int(passes)

@@ -16,6 +16,8 @@ from rheostat.simulation.serving.continuous_batching import run
 from rheostat.simulation.serving.replica import Array, Replica
 from rheostat.simulation.serving.routing import ROUTINGS, PrefixBlocks, Rows, routed
 
+MOST_REPLICAS = 10_000
+
 
 @dataclass(frozen=True)
 class Deployment:
@@ -46,6 +48,11 @@ class Deployment:
         problems = []
         if self.replicas < 1:
             problems.append(f"replicas: expected 1 or more, got {self.replicas}")
+        problems += [
+            f"{name}: expected {MOST_REPLICAS:,} at most, got {getattr(self, name)}"
+            for name in ("replicas", "prefill_replicas")
+            if getattr(self, name) > MOST_REPLICAS
+        ]
         if self.routing not in ROUTINGS:
             problems.append(f"routing: expected {', '.join(ROUTINGS)}, got {self.routing!r}")
         problems += [

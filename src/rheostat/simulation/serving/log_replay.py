@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from scipy.optimize import differential_evolution, minimize
 
 from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Admission, Asked, Deployment, through
-from rheostat.simulation.serving.replica import TIMES, Array, Replica
+from rheostat.simulation.serving.replica import TIMES, Array, Replica, too_long
 
 Rows = NDArray[np.int64]
 NAMES = ("ttft", "tpot", "latency")
@@ -52,6 +53,9 @@ class Recording:
             requests.numpy(c).astype(float)
             for c in ("submit_s", "prompt_tokens", "output_tokens", "end_s")
         )
+        problems = too_long("prompt_tokens", prompt) + too_long("output_tokens", output)
+        if problems:
+            raise DataError("recorded requests", problems)
         known = "start_s" in requests.columns
         first = requests.numpy("start_s").astype(float) if known else np.full(len(submit), np.nan)
         return cls(submit, prompt, output, end, _latencies(submit, first, end, output))

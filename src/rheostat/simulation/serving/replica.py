@@ -12,6 +12,21 @@ from rheostat.prediction.service_cost import StepTimes
 
 Array = NDArray[np.float64]
 TIMES = ("base_s", "request_s", "context_s", "prefill_s")
+MOST_TOKENS, MOST_AT_ONCE = 10_000_000, 100_000_000
+"""Tokens of a prompt or an answer, whose chunks and tokens are steps; requests of one batch."""
+
+
+def too_long(name: str, tokens: Array) -> list[str]:
+    """A problem where a request has more than `MOST_TOKENS`: chunks and tokens are steps.
+
+    >>> too_long("prompt_tokens", np.array([5.0, 1e15]))
+    ['prompt_tokens: expected 10,000,000 at most, got 1e+15 in row 1, and 0 more rows']
+    """
+    odd = np.flatnonzero(tokens > MOST_TOKENS)
+    if not len(odd):
+        return []
+    return [f"{name}: expected {MOST_TOKENS:,} at most, got {tokens[odd[0]]:.4g} in row {odd[0]}, "
+            f"and {len(odd) - 1} more rows"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,8 @@ class Replica:
             for name in ("batch_cap", "cache_tokens", "chunk", "base_s")
             if not getattr(self, name) > 0
         ]
+        if self.batch_cap > MOST_AT_ONCE:
+            problems.append(f"batch_cap: expected {MOST_AT_ONCE:,} at most, got {self.batch_cap}")
         problems += [
             f"{name}: expected 0 or more, got {getattr(self, name)}"
             for name in ("request_s", "context_s", "prefill_s", "idle_w", "busy_w", "delay_s")

@@ -12,7 +12,7 @@ from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.decision.serving.waiting_line import SLOWER, latest_begin
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Admission, Asked, Deployment, through
-from rheostat.simulation.serving.replica import Replica
+from rheostat.simulation.serving.replica import Replica, too_long
 from rheostat.simulation.serving.routing import prefix_blocks
 
 Array = NDArray[np.float64]
@@ -211,6 +211,8 @@ def _check(
             problems.append(
                 f"{name}: row {odd[0]} is {values[odd[0]]}, and {len(odd) - 1} more rows"
             )
+        elif name != "submit_s":
+            problems += too_long(name, values)
     if len(submit) and np.ptp(submit) > LONGEST_S:
         problems.append(f"submit_s: expected a span of {LONGEST_S:g} s at most, where the times of "
                         f"steps can still be told apart, got {np.ptp(submit):g} s")  # fmt: skip

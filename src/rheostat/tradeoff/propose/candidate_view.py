@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.front import Front, Mask, Objective
+from rheostat.core.dominance import Mask
+from rheostat.core.front import Front, Objective
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.tradeoff.acquisition import infer_reference, project_out

@@ -57,9 +57,9 @@ class LawGuided(Searcher):
     Parameters
     ----------
     space, objectives, job, limits, seed
-        As for `Searcher`; knobs are numbers, objectives are two of runtime_s, power_w, energy_j
-        and, where nodes are a knob, node_hours, minimised.  In a draw where a setting misses a
-        limit it adds nothing to the plan.
+        As for `Searcher`; objectives are runtime_s, power_w, energy_j and, where nodes are a knob,
+        node_hours, minimised.  In a draw where a setting misses a limit it adds nothing to the
+        plan.
     prior : JobTable, optional
         Runs of other applications with the knobs, runtime_s and power_w.
     by : columns that tell the applications of ``prior`` apart
@@ -80,9 +80,16 @@ class LawGuided(Searcher):
         super().__init__(space, objectives, **shared)
         _refuse(self)
         self.budget = budget
-        self._jobs = [] if prior is None else past_jobs(prior, self.space.names, by)
+        self._jobs = (
+            [] if prior is None else past_jobs(prior, self.space.names, by, levels(self.space))
+        )
         self._fresh: tuple[int, LawEnsemble] | None = None
         self._drawn: tuple[tuple[int, int], Index, dict[str, Array]] | None = None
+
+    @property
+    def past_applications(self) -> int:
+        """How many applications of the past it learns from."""
+        return len(self._jobs)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -130,6 +137,8 @@ class LawGuided(Searcher):
         """
         cells = self._cells({self.key(s): i for i, s in enumerate(settings)})
         runtime, power = _noise(list(cells.values()))
+        if len(self.objectives) != 2:
+            return []
         measured = [int(np.searchsorted(at, i)) for i in sorted(cells) if i in at]
         if not runtime + power or not measured:
             return []
@@ -209,8 +218,10 @@ class LawGuided(Searcher):
     def _informed(self, settings: Sequence[Setting]) -> LawEnsemble:
         """The model after what was told, in an order that the telling does not change."""
         if self._fresh is None or self._fresh[0] != len(settings):
-            points = np.array([list(s.values()) for s in settings], dtype=float)
-            ways = structures(points, self.space.names, self._jobs)
+            names = levels(self.space)
+            points = np.array([coded(s, names) for s in settings])
+            named = [i for i, k in enumerate(self.space.names) if k in names]
+            ways = structures(points, self.space.names, self._jobs, named)
             self._fresh = (len(settings), LawEnsemble(ways, seed=self.seed))
         model, place = self._fresh[1].copy(), {self.key(s): i for i, s in enumerate(settings)}
         cells = self._cells(place)
@@ -324,11 +335,11 @@ def limitable(knobs: Sequence[str]) -> tuple[str, ...]:
 
 def _refuse(searcher: LawGuided) -> None:
     """Raise a `DataError` that says all that does not fit."""
-    problems = [f"{k.name}: expected numbers" for k in searcher.space.knobs if not k.numeric]
+    problems = []
     knobs = searcher.space.names
     names, known = [o.name for o in searcher.objectives if o.sense == "min"], limitable(knobs)
-    if len(names) != 2 or not set(names) <= set(known):
-        problems.append(f"objectives: expected two of {', '.join(known)}, got {names}")
+    if len(names) != len(searcher.objectives) or not set(names) <= set(known):
+        problems.append(f"objectives: expected some of {', '.join(known)}, minimised; got {names}")
     problems += [
         f"limit on {x.quantity}: expected one of {', '.join(limitable(knobs))}"
         for x in searcher.limits
@@ -340,10 +351,35 @@ def _refuse(searcher: LawGuided) -> None:
         raise DataError("LawGuided", problems)
 
 
-def past_jobs(prior: JobTable, knobs: Sequence[str], by: Sequence[str]) -> list[Job]:
-    """Curves of the applications in ``prior``: settings and mean log runtime and power."""
+def levels(space: Space) -> dict[str, tuple[Any, ...]]:
+    """The names that a knob can take, of the knobs that are not numbers."""
+    return {k.name: k.values for k in space.knobs if not k.numeric}
+
+
+def coded(setting: Setting, names: Mapping[str, Sequence[Any]]) -> list[float]:
+    """A setting as numbers: a name is its place among the knob's.
+
+    >>> coded({"nodes": 2, "compiler": "icx"}, {"compiler": ("gcc", "icx")})
+    [2.0, 1.0]
+    """
+    return [float(names[k].index(v) if k in names else v) for k, v in setting.items()]
+
+
+def past_jobs(
+    prior: JobTable,
+    knobs: Sequence[str],
+    by: Sequence[str],
+    names: Mapping[str, Sequence[Any]] | None = None,
+) -> list[Job]:
+    """Curves of the applications in ``prior``: settings and mean log runtime and power.
+
+    Runs with a name that is not among ``names`` of its knob tell nothing of those that are.
+    """
+    names = names or {}
     prior.require(*knobs, *by, "runtime_s", "power_w")
     good = (pl.col("runtime_s") > 0) & (pl.col("power_w") > 0)
+    for knob, listed in names.items():
+        good &= pl.col(knob).is_in(list(listed))
     logs = prior.finished().frame.filter(good).drop_nulls(list(knobs))
     means = (
         logs.group_by(*by, *knobs)
@@ -354,5 +390,6 @@ def past_jobs(prior: JobTable, knobs: Sequence[str], by: Sequence[str]) -> list[
     for _, group in means.group_by(*by, maintain_order=True):
         if group.height >= FEWEST:
             values = group.select("runtime_s", "power_w").to_numpy().T
-            jobs.append(Job(group.select(knobs).to_numpy().astype(float), values))
+            settings = [coded(row, names) for row in group.select(knobs).iter_rows(named=True)]
+            jobs.append(Job(np.array(settings), values))
     return jobs

@@ -53,13 +53,13 @@ class Observations:
         """All told settings as a `Front`, sorted; repeats of one are its draws, sorted by value."""
         if not self._parts:
             nothing = Outcome({o.name: np.empty((1, 0)) for o in self.objectives})
-            return Front(self.space.alternatives(None, []), nothing, self.objectives)
+            return front_of(self.space, self.space.alternatives(None, []), nothing, self.objectives)
         if self._front is None:
             jobs = concat([j for j, _ in self._parts])
             outcome = stack([o for _, o in self._parts])
             order = self._order(jobs, outcome)
             whole = merged(self.space, jobs.rows(order), outcome.rows(order))
-            self._front = Front(*whole, self.objectives)
+            self._front = front_of(self.space, *whole, self.objectives)
         return self._front
 
     def table(self, also: Sequence[str] = ()) -> JobTable:
@@ -75,6 +75,15 @@ class Observations:
         values = [outcome[n].sum(axis=0, where=np.isfinite(outcome[n])) for n in outcome.names]
         keys = [*reversed(values), *reversed(self.space.scale(jobs).T)]
         return np.lexsort(keys)
+
+
+def front_of(
+    space: Space, jobs: JobTable, outcome: Outcome, objectives: Sequence[Objective]
+) -> Front:
+    """The front of measured settings, which knows their knobs and their numbers of runs."""
+    runs = [np.isfinite(v).sum(axis=0) for v in outcome.draws.values()]
+    repeats = np.max(runs, axis=0) if runs else np.zeros(len(jobs), np.int64)
+    return Front(jobs, outcome, tuple(objectives), repeats, space.names)
 
 
 def misfits(space: Space, jobs: JobTable) -> list[str]:

@@ -172,11 +172,13 @@ def _all_threads(axis: str) -> re.Pattern[str]:
 
 
 def first_value(source: CSource, node: Node) -> tuple[str, str, str] | None:
-    """Type, name and value of a declaration of one variable, else None."""
+    """Type, name and value of a declaration of one plain variable, else None."""
     declarators = node.children_by_field_name("declarator")
     if node.type != "declaration" or [d.type for d in declarators] != ["init_declarator"]:
         return None
     name, value = (declarators[0].child_by_field_name(n) for n in ("declarator", "value"))
+    if name.type != "identifier":  # a pointer is no index
+        return None
     kind = source.text_of(node.child_by_field_name("type"))
     return kind, source.text_of(name), source.text_of(value)
 

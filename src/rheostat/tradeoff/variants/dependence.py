@@ -145,31 +145,51 @@ def _read_after(source: CSource, loop: Loop, name: str) -> bool:
 
 
 def _extreme(source: CSource, mine: list[Access]) -> str:
-    """Which of min and max ``if (x > s) s = x;`` and its relatives compute."""
+    """Which of min and max ``if (x > s) s = x;`` and its relatives compute.
+
+    Only those: what reads s once more is a running extreme, and ``s = fmax(s + x, y)`` a sum.
+    """
     write = [a for a in mine if a.kind == WRITE]
-    if len(write) != 1 or len(mine) > 3:
+    if len(write) != 1:
         return ""
     name, statement = write[0].name, write[0].statement
-    value = statement.child_by_field_name("right")
-    text = re.sub(r"\s+", "", source.text_of(value))
-    call = re.match(r"f(min|max)f?\(", text)
-    if call and name in identifiers(source, value):
-        return call[1]
+    value = _bare(statement.child_by_field_name("right"))
+    call = re.match(r"f(min|max)f?\(", source.text_of(value))
     test = value if value.type == "conditional_expression" else _guard(statement)
-    if test is None:
+    if call:
+        said = call[1]
+        compared = _texts(source, value.child_by_field_name("arguments").named_children)
+        chosen, reads = compared, 1
+    elif test is not None:
+        condition = _bare(test.child_by_field_name("condition"))
+        if condition.type != "binary_expression":
+            return ""
+        compared = _texts(source, [condition.child_by_field_name(s) for s in ("left", "right")])
+        operator = source.text_of(condition.child_by_field_name("operator"))[0]
+        fields = ("consequence", "alternative") if test is value else ()
+        chosen = _texts(source, [test.child_by_field_name(f) for f in fields] or [value])
+        if operator not in "<>":
+            return ""
+        first = chosen[0] == compared[0]
+        said, reads = "min" if first == (operator == "<") else "max", len(chosen)
+    else:
         return ""
-    condition = test.child_by_field_name("condition")
-    while condition.type == "parenthesized_expression":
-        condition = condition.named_children[0]
-    if condition.type != "binary_expression" or name not in identifiers(source, condition):
-        return ""
-    left, operator = (
-        source.text_of(condition.child_by_field_name(n)) for n in ("left", "operator")
-    )
-    if operator[0] not in "<>":
-        return ""
-    kept = test is value and source.text_of(value.child_by_field_name("consequence")) == name
-    return "min" if ((left == name) == (operator[0] == ">")) != kept else "max"
+    other = [text for text in compared if text != name]
+    wanted = {name, *other} if len(chosen) > 1 else set(other)
+    exact = len(compared) == 2 and len(other) == 1 and set(chosen) == wanted
+    return said if exact and len(mine) == reads + 1 else ""
+
+
+def _bare(node: Node) -> Node:
+    """What stands within parentheses."""
+    while node.type == "parenthesized_expression":
+        node = node.named_children[0]
+    return node
+
+
+def _texts(source: CSource, nodes: list[Node]) -> list[str]:
+    """Texts without blanks and outer parentheses."""
+    return [re.sub(r"\s+", "", source.text_of(_bare(node))) for node in nodes]
 
 
 def _guard(node: Node) -> Node | None:

@@ -165,17 +165,17 @@ class PragmaSites:
         """An array as a reduction names it: whole if its size is declared, else with a length."""
         function = self.source.functions[d.loop.function]
         text = self.source.text_of(function)
-        whole = self.source.text
+        whole, plain = self.source.text, re.escape(name)
         if re.search(
-            rf"\b(?:double|float|int|long|unsigned|size_t)\s[^;]*\b{name}\s*\[[^\]]+\]", whole
+            rf"\b(?:double|float|int|long|unsigned|size_t)\s[^;]*\b{plain}\s*\[[^\]]+\]", whole
         ):
             return name
-        made = re.search(rf"\b{name}\s*=\s*(?:\([^()]*\)\s*)?calloc\(([^;,]+),", text)
+        made = re.search(rf"\b{plain}\s*=\s*(?:\([^()]*\)\s*)?calloc\(([^;,]+),", text)
         made = made or re.search(
-            rf"\b{name}\s*=\s*(?:\([^()]*\)\s*)?malloc\(([^;]+?)\s*\*\s*sizeof\b", text
+            rf"\b{plain}\s*=\s*(?:\([^()]*\)\s*)?malloc\(([^;]+?)\s*\*\s*sizeof\b", text
         )
         made = made or re.search(
-            rf"\b{name}\s*=\s*(?:\([^()]*\)\s*)?malloc\(sizeof\s*\([^()]*\)\s*\*\s*([^;]+?)\)\s*[;,]",
+            rf"\b{plain}\s*=\s*(?:\([^()]*\)\s*)?malloc\(sizeof\s*\([^()]*\)\s*\*\s*([^;]+?)\)\s*[;,]",
             text,
         )
         return f"{name}[:{made[1].strip()}]" if made else ""

@@ -7,6 +7,7 @@ from typing import Any
 
 from rheostat._optional import require
 from rheostat.core.archive import Archive
+from rheostat.errors import DataError
 
 TENSORS = "tensors.safetensors"
 
@@ -21,6 +22,17 @@ def to_archive(facts: Mapping[str, Any], tensors: Mapping[str, Any]) -> Archive:
 
 
 def from_archive(archive: Archive) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Facts and tensors."""
+    """Facts and tensors; a `DataError` where the facts say of sizes what no tensor has.
+
+    A network is made by the facts before the tensors are put into it: it must not be larger.
+    """
     load = require("safetensors.torch", extra="train").load
-    return dict(archive.contents), load(archive.parts[TENSORS])
+    facts, tensors = dict(archive.contents), load(archive.parts[TENSORS])
+    there = {size for tensor in tensors.values() for size in tensor.shape}
+    if odd := [h for h in facts["setup"]["hidden"] if h not in there]:
+        raise DataError("agent", [f"expected hidden layers as its tensors are, got {odd[0]!r}"])
+    if facts.get("nodes", 0) > (most := max(there, default=0)):
+        raise DataError("agent", [f"expected at most {most} nodes, got {facts['nodes']!r}"])
+    if not all(tensor.isfinite().all() for tensor in tensors.values()):
+        raise DataError("agent", ["expected finite weights"])
+    return facts, tensors

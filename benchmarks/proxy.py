@@ -1,0 +1,184 @@
+"""What does `rheostat llm proxy` itself need, beside a front that passes everything on?
+
+    python benchmarks/proxy.py [--requests N] [--json]
+
+Both stand before the same made server, each in a process of its own, and are asked the same made
+prompts over eight connections; every second answer is a stream of twenty events, 2 ms apart.  CPU
+seconds are the process's own per 1,000 requests, after the first hundred; memory is the most it
+ever held.  The model of lengths that the proxy begins with is fitted to 500 made answers, trees and
+network included.  The bare front is the same server (uvicorn) and the same connections (httpcore2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+CONNECTIONS, WARM, EVERY_S = 8, 100, 2e-3
+EVENT = b'data: {"choices": [{"delta": {"content": "word "}}]}\n\n'
+BARE = """
+import httpcore2, socket, sys, uvicorn
+client = httpcore2.AsyncConnectionPool(max_connections=None, max_keepalive_connections=32)
+
+async def front(scope, receive, send):
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message["body"], message.get("more_body")
+    request = httpcore2.Request(scope["method"], sys.argv[1] + scope["path"],
+                                headers=scope["headers"], content=body)
+    answer = await client.handle_async_request(request)
+    await send({"type": "http.response.start", "status": answer.status,
+                "headers": [(k.lower(), v) for k, v in answer.headers
+                            if k.lower() != b"transfer-encoding"]})
+    async for part in answer.aiter_stream():
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+    await answer.aclose()
+    await send({"type": "http.response.body", "body": b""})
+
+config = uvicorn.Config(front, http="h11", ws="none", lifespan="off", log_level="warning",
+                        access_log=False, server_header=False, date_header=False)
+listening = socket.create_server(("127.0.0.1", 0))
+print(f"listening at http://127.0.0.1:{listening.getsockname()[1]}", file=sys.stderr, flush=True)
+uvicorn.Server(config).run(sockets=[listening])
+"""
+
+
+def main() -> None:
+    """Ask each front the same and print what it needed."""
+    args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    args.add_argument("--requests", type=int, default=2000)
+    args.add_argument("--json", action="store_true", help="one JSON document")
+    given = args.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = asyncio.run(measured(given.requests, Path(folder) / "lengths.rheo"))
+    if given.json:
+        print(json.dumps(rows))
+        return
+    shown = Table("front", "CPU s per 1,000 requests", "times the bare one", "memory, MB")
+    for row in rows:
+        shown.add_row(row["front"], f"{row['cpu_s']:.2f}", f"{row['cpu_s'] / rows[0]['cpu_s']:.2f}",
+                      f"{row['memory_mb']:.0f}")  # fmt: skip
+    Console().print(shown)
+
+
+async def measured(requests: int, model: Path) -> list[dict[str, Any]]:
+    """A row per front."""
+    save_lengths(model)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    ours = [str(Path(sys.executable).parent / "rheostat"), "llm", "proxy", "--port", "0",
+            "--upstream", address]  # fmt: skip
+    fronts = {
+        "bare": [sys.executable, "-c", BARE, address],
+        "fcfs": [*ours, "--policy", "fcfs"],
+        "cost": [*ours, "--policy", "cost"],
+        "cost, with a model": [*ours, "--policy", "cost", "--model", str(model)],
+    }
+    return [{"front": name, **await asked(command, requests)} for name, command in fronts.items()]
+
+
+def save_lengths(path: Path) -> None:
+    """A model of 500 made answers."""
+    from rheostat.prediction.length_learner import fitted
+    from rheostat.prediction.persist import save
+
+    rng = np.random.default_rng(0)
+    save(fitted([(prompt(rng), float(rng.integers(1, 40))) for _ in range(500)]), path)
+
+
+def prompt(rng: np.random.Generator) -> str:
+    """Forty of a thousand made words."""
+    return " ".join(f"word{i}" for i in rng.integers(0, 1000, 40))
+
+
+async def asked(command: list[str], requests: int) -> dict[str, float]:
+    """CPU seconds per 1,000 requests and most memory, in MB, of a front's own process."""
+    front = subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
+                             start_new_session=True)  # fmt: skip
+    assert front.stderr is not None
+    line = await asyncio.to_thread(front.stderr.readline)
+    port = int(re.findall(r":(\d+)$", line.strip())[0])
+    rng = np.random.default_rng(1)
+    bodies = [json.dumps({"messages": [{"role": "user", "content": prompt(rng)}],
+                          "stream": bool(i % 2)}).encode()
+              for i in range(WARM + requests)]  # fmt: skip
+    await shared(port, bodies[:WARM])
+    before = cpu_s(front.pid)
+    await shared(port, bodies[WARM:])
+    used = {"cpu_s": (cpu_s(front.pid) - before) / requests * 1000, "memory_mb": peak(front.pid)}
+    os.killpg(front.pid, signal.SIGKILL)  # and what learns for it
+    front.wait()
+    return used
+
+
+async def shared(port: int, bodies: list[bytes]) -> None:
+    """Ask over so many connections at once."""
+    await asyncio.gather(*(ask(port, bodies[i::CONNECTIONS]) for i in range(CONNECTIONS)))
+
+
+async def ask(port: int, bodies: list[bytes]) -> None:
+    """One request after the other on one connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for body in bodies:
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n"
+        writer.write(head % len(body) + b"\r\n" + body)
+        answered = await reader.readuntil(b"\r\n\r\n")
+        assert b" 200 " in answered, answered
+        if (length := re.search(rb"content-length: (\d+)", answered)) is not None:
+            await reader.readexactly(int(length[1]))
+        else:
+            await reader.readuntil(b"0\r\n\r\n")
+    writer.close()
+
+
+async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """The made server: a stream for whom asks for one, else one document."""
+    usage = {"completion_tokens": 20, "prompt_tokens": 40}
+    said = {"choices": [{"message": {"content": "word " * 20}}], "usage": usage}
+    whole, head = json.dumps(said).encode(), b"HTTP/1.1 200 OK\r\ncontent-type: "
+    one = head + b"application/json\r\ncontent-length: %d\r\n\r\n%s"
+    many = head + b"text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    try:
+        while True:
+            asked = (await reader.readuntil(b"\r\n\r\n")).lower()
+            body = await reader.readexactly(int(re.findall(rb"content-length: (\d+)", asked)[0]))
+            if b'"stream": true' in body:
+                writer.write(many)
+                for _ in range(20):
+                    writer.write(b"%x\r\n%s\r\n" % (len(EVENT), EVENT))
+                    await asyncio.sleep(EVERY_S)
+                writer.write(b"0\r\n\r\n")
+            else:
+                writer.write(one % (len(whole), whole))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+def cpu_s(pid: int) -> float:
+    """User and system seconds so far, without children."""
+    used = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak(pid: int) -> float:
+    """Most memory held at once, MB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""In words, what is known of how often the intervals of a law of serving hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.errors import DataError
+from rheostat.prediction.serving_law import ServingLaw
+from rheostat.prediction.serving_law.part_weights import FEWEST
+from rheostat.prediction.serving_law.predictor import QUANTITIES
+
+LEAST_HELD = 0.8
+"""90 % intervals that hold less of what was left out than this are taken for no limit."""
+SAID = {
+    "itl_s": "time between tokens",
+    "energy_per_token_j": "energy per token",
+    "power_w": "power",
+}
+
+
+def interval_words(law: ServingLaw) -> list[str]:
+    """A sentence for each quantity; one where too few groups of runs were there to know."""
+    evidence = law.evidence_
+    if evidence is None:
+        return []
+    if evidence.groups < FEWEST:
+        said = f"how often they hold here is not known from {evidence.groups} groups of runs"
+        wide = f"as other tables ask, they are {evidence.width[0]:.2g} times as wide as the law's"
+        return [
+            f"90 % intervals: {said} (models, placements, lengths), {FEWEST} are needed; {wide}"
+        ]
+    each = zip(QUANTITIES, evidence.share, evidence.width, evidence.held, strict=True)
+    return [
+        f"90 % intervals of {SAID[q]} held {100 * before:.0f} % of {evidence.groups} groups of "
+        f"runs that were left out; made {width:.2f} times as wide they hold {100 * after:.0f} %"
+        + _parts(share)
+        for q, share, width, (before, after) in each
+        if np.isfinite(after)
+    ]
+
+
+def _parts(share: float) -> str:
+    """Which part answers, where it is not the law alone."""
+    if share == 0:
+        return ""
+    who = "the learned part answers" if share == 1 else "half of the answer is the learned part's"
+    return f" ({who}: it was nearer to groups left out)"
+
+
+def refuse_unheld(law: ServingLaw, quantity: str, confidence: float) -> None:
+    """Refuse a limit with a confidence where intervals do not hold what was left out."""
+    evidence = law.evidence_
+    if confidence <= 0.5 or evidence is None or quantity not in QUANTITIES:
+        return
+    held = evidence.held[QUANTITIES.index(quantity), 1]
+    if held < LEAST_HELD:
+        raise DataError(quantity, [
+            f"@{confidence:g}: 90 % intervals held {100 * held:.0f} % of the runs that were left "
+            "out; leave the confidence away, or measure more placements and lengths"])  # fmt: skip

@@ -1,0 +1,266 @@
+"""What a job log says was used: node-hours, energy and where it comes from, what did not complete.
+
+Notation
+--------
+h  node-hours of a job, nodes received (else asked for) times run time; core-hours in a log that
+   counts no nodes
+lost  h of the runs that ended otherwise than completed, cancelled ones included
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import Array
+
+COMPLETED = ("COMPLETED", "PARTIAL_COMPLETED")
+UNFINISHED = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING")
+PIECES = "PARTIAL"
+SIZES = (("nodes_alloc", "node_h"), ("nodes", "node_h"), ("cores_alloc", "core_h"),
+         ("cores", "core_h"))  # fmt: skip
+GROUPS = (("app", ("app",)), ("user", ("user",)), ("partition", ("partition", "queue")))
+UNKNOWN = "(not recorded)"
+
+
+@dataclass(frozen=True)
+class LogUsage:
+    """What `log_usage` found.
+
+    Parameters
+    ----------
+    jobs : int
+        Rows of the log that are jobs.
+    first_s, last_s : float
+        First submission and last end, s; NaN where the log has none.  Of the calendar where
+        ``calendar`` is true, else since the log's own zero.
+    unit : str
+        "node_h" or "core_h"; "" where the log has no sizes or no run times.
+    hours, lost_hours : float
+        Node-hours (core-hours) of all runs, and of those that did not complete.
+    counted : int
+        Jobs with a size and a run time: those in ``hours``.
+    lost_jobs, ended_jobs : int
+        Jobs that ended otherwise than completed, of those whose end is known.
+    energy_j : float
+        Of the ``energy_jobs`` whose energy is known, J; NaN where none is.
+    energy_jobs : int
+    energy_hours : float
+        Share of ``hours`` that these jobs have.
+    energy_source : str
+        Where the joules come from, in words.
+    states : tuple of mapping
+        ``state``, ``jobs``, ``hours`` of each end, the most hours first.
+    groups : mapping of str to tuple of mapping
+        Of "app", "user" and "partition", where recorded: ``name``, ``jobs``, ``hours``,
+        ``energy_j``, ``lost_jobs``, ``lost_hours``, ``wait_s``, the most hours first.
+    """
+
+    jobs: int
+    first_s: float
+    last_s: float
+    calendar: bool
+    unit: str
+    hours: float
+    lost_hours: float
+    counted: int
+    lost_jobs: int
+    ended_jobs: int
+    energy_j: float
+    energy_jobs: int
+    energy_hours: float
+    energy_source: str
+    states: tuple[dict[str, Any], ...]
+    groups: dict[str, tuple[dict[str, Any], ...]]
+
+
+def log_usage(jobs: JobTable) -> LogUsage:
+    """What ``jobs`` used, what of it was lost, and by whom.
+
+    Pieces of jobs whose summary row is there too (SWF) are left out.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> found = log_usage(table({"nodes": [2, 4], "runtime_s": [3600.0, 1800.0],
+    ...                          "state": ["COMPLETED", "FAILED"], "app": ["a", "b"]}))
+    >>> found.unit, found.hours, found.lost_hours, found.energy_source
+    ('node_h', 4.0, 2.0, 'no row has power or energy')
+    >>> [g["name"] for g in found.groups["app"]]
+    ['a', 'b']
+    """
+    if "state" in jobs.columns:
+        whole = ~jobs.frame["state"].cast(pl.String).str.starts_with(PIECES).fill_null(value=False)
+        jobs = jobs.rows(whole.to_numpy())
+    energy, source = _energy(jobs)
+    hours, unit = _hours(jobs)
+    zero = calendar_zero_s(jobs)
+    columns = {
+        "hours": hours, "energy_j": energy, "wait_s": logged_waits(jobs),
+        "lost": _lost(jobs), "state": _names(jobs, ("state",)),
+    }  # fmt: skip
+    frame = pl.DataFrame(columns, schema_overrides={"lost": pl.Boolean}).fill_nan(None)
+    known, total = frame["energy_j"].is_not_null(), _sum(frame["hours"])
+    return LogUsage(
+        len(jobs),
+        _least(jobs, ("submit_s", "start_s"), np.nanmin) + (zero or 0.0),
+        _least(jobs, ("end_s", "start_s", "submit_s"), np.nanmax) + (zero or 0.0),
+        zero is not None,
+        unit,
+        total,
+        _lost_hours(frame),
+        frame["hours"].count(),
+        int(frame["lost"].sum() or 0),
+        frame["lost"].count(),
+        _sum(frame["energy_j"]),
+        int(known.sum()),
+        _sum(frame.filter(known)["hours"]) / total if total else float("nan"),
+        source,
+        tuple(_by(frame, frame["state"], ("state", "jobs", "hours"))),
+        {
+            name: tuple(_by(frame, labels))
+            for name, columns in GROUPS
+            if (labels := _names(jobs, columns)).null_count() < len(jobs)
+        },
+    )
+
+
+def calendar_zero_s(jobs: JobTable) -> float | None:
+    """Seconds since 1970 at the log's own zero: 0 for calendar times, an SWF header's start.
+
+    None where the log does not say when it was.
+    """
+    first = _least(jobs, ("submit_s", "start_s", "end_s"), np.nanmin)
+    if first > CALENDAR_S:
+        return 0.0
+    for note in jobs.notes:
+        for part in note.message.removeprefix("header ").split("; "):
+            key, _, value = part.partition(": ")
+            if key == "UnixStartTime" and value.strip().split(" ")[0].isdigit():
+                return float(value.split(" ")[0]) or None
+    return None
+
+
+def logged_waits(jobs: JobTable) -> Array:
+    """(n,) wait as the log has it, s: wait_s, else start less submission; NaN unknown.
+
+    A job that was cancelled before it ran has not waited for its start.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> logged_waits(table({"submit_s": [0.0, 5.0], "start_s": [60.0, None]})).tolist()
+    [60.0, nan]
+    """
+    wait = _column(jobs, "wait_s")
+    wait = np.where(np.isfinite(wait), wait, _column(jobs, "start_s") - _column(jobs, "submit_s"))
+    if "state" in jobs.columns:
+        cancelled = (jobs.frame["state"].cast(pl.String) == "CANCELLED").fill_null(value=False)
+        wait = np.where(cancelled.to_numpy() & ~(_column(jobs, "runtime_s") > 0), np.nan, wait)
+    result: Array = np.where(wait >= 0, wait, np.nan)
+    return result
+
+
+CALENDAR_S = 3e8
+"""Seconds from here on (nine years) are a moment of the calendar, not since a log's start."""
+
+
+def _column(jobs: JobTable, name: str) -> Array:
+    if name not in jobs.columns or not jobs.frame[name].dtype.is_numeric():
+        return np.full(len(jobs), np.nan)
+    return jobs.numpy(name).astype(float)
+
+
+def _least(jobs: JobTable, names: tuple[str, ...], of: Any) -> float:
+    """``of`` the first of the columns that has a value; NaN where none has."""
+    for name in names:
+        values = _column(jobs, name)
+        if np.isfinite(values).any():
+            return float(of(values))
+    return float("nan")
+
+
+def _hours(jobs: JobTable) -> tuple[Array, str]:
+    """(n,) node-hours or core-hours of each job, NaN unknown, and which; units are never mixed."""
+    run = _column(jobs, "runtime_s")
+    for unit in ("node_h", "core_h"):
+        size = np.full(len(jobs), np.nan)
+        for name, of in SIZES:
+            if of == unit:
+                other = _column(jobs, name)
+                size = np.where(size > 0, size, np.where(other > 0, other, np.nan))
+        hours: Array = size * np.where(run >= 0, run, np.nan) / 3600.0
+        if np.isfinite(hours).any():
+            return hours, unit
+    return np.full(len(jobs), np.nan), ""
+
+
+def _energy(jobs: JobTable) -> tuple[Array, str]:
+    """(n,) joules of each job, NaN unknown, and where they come from."""
+    own, power = _column(jobs, "energy_j"), _column(jobs, "power_w")
+    run = _column(jobs, "runtime_s")
+    derived = np.where((power > 0) & (run >= 0), power * run, np.nan)
+    energy: Array = np.where(own > 0, own, derived)
+    if np.isfinite(own).any():
+        said = [n.message for n in jobs.notes if n.message.startswith("energy_j")]
+        caution = f" ({said[0].partition(': ')[2].partition(';')[0]})" if said else ""
+        return energy, f"column energy_j of the log{caution}"
+    if np.isfinite(derived).any():
+        return energy, "column power_w of the log, mean power, times run time"
+    return energy, "no row has power or energy"
+
+
+def _lost(jobs: JobTable) -> pl.Series:
+    """Whether each run ended otherwise than completed; null unknown, or not ended."""
+    if "state" in jobs.columns and jobs.frame["state"].count():
+        state = jobs.frame["state"].cast(pl.String)
+        lost = ~state.is_in(COMPLETED)
+        return pl.select(pl.when(~state.is_in(UNFINISHED)).then(lost)).to_series()
+    if "censored" in jobs.columns:
+        return jobs.frame["censored"].cast(pl.Boolean)
+    return pl.Series([None] * len(jobs), dtype=pl.Boolean)
+
+
+def _names(jobs: JobTable, columns: tuple[str, ...]) -> pl.Series:
+    """The first of the columns that has a value, as text; nulls where none has."""
+    for name in columns:
+        if name in jobs.columns and jobs.frame[name].count():
+            return jobs.frame[name].cast(pl.String)
+    return pl.Series([None] * len(jobs), dtype=pl.String)
+
+
+KEPT = ("name", "jobs", "hours", "energy_j", "lost_jobs", "lost_hours", "wait_s")
+
+
+def _by(frame: pl.DataFrame, labels: pl.Series, kept: tuple[str, ...] = KEPT) -> list[Any]:
+    """A mapping per name, the most hours first; a sum without a known value is NaN."""
+    groups = frame.with_columns(name=labels.fill_null(UNKNOWN)).group_by("name").agg(
+        pl.len().alias("jobs"),
+        *(pl.when(pl.col(c).count() > 0).then(pl.col(c).sum()).alias(c)
+          for c in ("hours", "energy_j")),
+        pl.col("lost").sum().alias("lost_jobs"),
+        pl.when(pl.col("hours").count() > 0)
+        .then(pl.col("hours").filter(pl.col("lost")).sum())
+        .alias("lost_hours"),
+        pl.col("wait_s").mean().alias("wait_s"),
+    )  # fmt: skip
+    numbers = pl.col("hours", "energy_j", "wait_s", "lost_hours")
+    groups = groups.with_columns(numbers.fill_null(float("nan")))
+    rows = groups.sort(
+        [pl.col("hours").fill_nan(-1.0), pl.col("jobs"), pl.col("name")],
+        descending=[True, True, False],
+    )
+    renamed = rows.with_columns(state=pl.col("name"))
+    return renamed.select(kept).to_dicts()
+
+
+def _lost_hours(frame: pl.DataFrame) -> float:
+    """Hours of the runs that did not complete: none where all did, NaN where nobody knows."""
+    lost = frame.filter("lost")
+    if lost.is_empty() and frame["lost"].count() and frame["hours"].count():
+        return 0.0
+    return _sum(lost["hours"])
+
+
+def _sum(values: pl.Series) -> float:
+    return float(values.sum()) if values.count() else float("nan")

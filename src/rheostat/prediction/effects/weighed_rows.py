@@ -1,0 +1,111 @@
+"""Rows of a log weighed by what they tell: runs of one problem, and runs beside a trial's jobs.
+
+Notation
+--------
+n  rows      flat : (n, q + 1) columns less the mean of their cell, the last is the outcome
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rheostat.core.outcome import Array
+from rheostat.prediction.effects.effect_coding import Rows
+from rheostat.prediction.effects.hierarchy import Hierarchy, Ints
+from rheostat.prediction.effects.levels import centred
+from rheostat.prediction.effects.neighbours import beside
+
+
+def group_means(values: Array, group: Ints) -> Array:
+    """Each row's mean over its group."""
+    _, code = np.unique(group, return_inverse=True)
+    return np.asarray(values - centred(values, code))
+
+
+def even(flat: Array, problem: Ints, cell: Ints) -> Array:
+    """Rows less the part that runs of one problem have in common by chance.
+
+    Generalised least squares with a random effect of the problem; the last column of ``flat`` is
+    the outcome.
+    """
+    _, code, count = np.unique(problem, return_inverse=True, return_counts=True)
+    within, between = problem_variances(flat[:, -1] - _fitted_values(flat), problem, cell)
+    keep = 1 - np.sqrt(within / (within + count * between))
+    return np.asarray(flat - keep[code][:, None] * (flat - centred(flat, code)))
+
+
+def problem_variances(rest: Array, problem: Ints, cell: Ints) -> tuple[float, float]:
+    """Variance of ``rest`` (n,) between runs of one problem, and what problems add to it.
+
+    The means of cells are taken away, and with them a part of what the few problems of a cell add.
+    """
+    _, first, code, count = np.unique(
+        problem, return_index=True, return_inverse=True, return_counts=True
+    )
+    if count.max() == 1:
+        return 1.0, 0.0
+    inside, runs = centred(rest, code), np.bincount(cell)
+    within = max(float(inside @ inside) / max(len(rest) - len(count), 1), 1e-9)
+    free = len(rest) - float((count**2 / runs[cell[first]]).sum())
+    excess = float(rest @ rest) - within * (len(rest) - len(runs))
+    return within, max(excess / max(free, 1.0), 0.0)
+
+
+def less_neighbours(
+    level: Array, flat: Array, hierarchy: Hierarchy, rows: Rows, effects: int
+) -> Array:
+    """Rows of a trial less what the runs beside them in time say, and weighed by how much that is.
+
+    ``flat`` has ``effects`` columns of the setting, then what requests and sizes betray, and last
+    the outcome.
+    """
+    point = hierarchy.weights[:, :-1].mean(axis=0)[rows.app]
+    part = flat[:, :-1] * point
+    betrayed = part[:, effects:].sum(axis=1)
+    off, surer = beside(
+        flat[:, -1] - part[:, :effects].sum(axis=1), betrayed, rows.cell, rows.turned
+    )
+    lighter = level.copy()
+    lighter[:, -1] -= off
+    return np.asarray(lighter * surer[:, None])
+
+
+def _fitted_values(flat: Array) -> Array:
+    x, y = flat[:, :-1], flat[:, -1]
+    return np.asarray(x @ np.linalg.lstsq(x, y, rcond=None)[0])
+
+
+GUESS_WORTH = 10.0
+"""Runs that the slope of all applications weighs in the slope of one."""
+UNLIKE, DIVIDED = 0.2, 0.3
+"""Spread of the exponent between jobs of one application where more nodes gain nothing, and the
+share of it where work divides perfectly: larger problems scale farther, and a log rarely tells
+how large they are.  Few jobs of a trial do not tell the spread either."""
+
+
+def guess_slopes(rows: Rows, apps: int) -> Array:
+    """Slope of each guess on the request, by application: (A + 1, s, g), the last for all."""
+    cell = rows.cell
+    request, guess = centred(rows.request, cell), centred(rows.guess, cell)
+    s = request.shape[1]
+    common = np.linalg.lstsq(request, guess, rcond=None)[0]
+    gram, cross = np.zeros((apps, s, s)), np.zeros((apps, s, guess.shape[1]))
+    np.add.at(gram, rows.app, request[:, :, None] * request[:, None, :])
+    np.add.at(cross, rows.app, request[:, :, None] * guess[:, None, :])
+    pull = GUESS_WORTH * np.eye(s) * np.maximum(np.mean(request**2), 1e-6)
+    own = np.linalg.solve(gram + pull, cross + pull @ common)
+    return np.concatenate([own, common[None]])
+
+
+def room(change: Array, turned: Array, exponent: float) -> Array:
+    """``turned`` (n,), log setting over log request, by how unlike jobs of one application are.
+
+    Where ``change`` (n,) of log runtime is ``exponent`` times ``turned``, as where work divides
+    perfectly, smaller and larger problems do the same; where it departs from that, they depart at
+    other settings.
+
+    >>> room(np.array([1.0, 0.5, 0.0]), np.array([-1.0, -1.0, -1.0]), -1.0)
+    array([-0.3 , -0.65, -1.  ])
+    """
+    departed = np.abs(change / np.where(turned == 0, 1.0, turned) - exponent)
+    return np.asarray(turned * (DIVIDED + (1 - DIVIDED) * np.minimum(departed, 1.0)))

@@ -1,0 +1,106 @@
+"""`front`, `decide`, `backtest` and `trial` answer from one forecast."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rheostat as rh
+from benchmarks.confounding_lib.confounded_site import ConfoundedSite
+from rheostat import Knob, Weighted, powers_of_two
+from rheostat.cli import run
+from rheostat.core.jobs import Moment
+from rheostat.decision.backtest import backtest
+from rheostat.decision.decide import decide
+from rheostat.decision.trial import plan_trial
+from rheostat.decision.trial_size import trial_result
+from rheostat.prediction.effects import WithinApplication
+from rheostat.tradeoff.all_settings import front
+
+MENU = Knob("nodes", powers_of_two(1, 256))
+QUANTITIES = ("runtime_s", "energy_j")
+RULE = Weighted({"runtime_s": 1, "energy_j": 1})
+
+
+def site_log(proxy: str, share: float):
+    """Six applications whose users give larger problems more nodes; communication grows."""
+    month = ConfoundedSite(5, 0.5, 1.0, proxy, n_apps=6, law="communication").month(1500)
+    if not share:
+        return month.run()
+    nodes = plan_trial(month.requests, share, "nodes", seed=5).table.frame["nodes"]
+    return month.run(nodes.to_numpy())
+
+
+@pytest.fixture(scope="module", params=[("memory", 0.0), ("none", 0.1)], ids=["size", "trial"])
+def asked(request):
+    """The log, the model of its first part, and the jobs after it."""
+    log = site_log(*request.param)
+    past, recent, _ = rh.decision.backtest.divided(log, 0.9)
+    return log, WithinApplication(("nodes",)).fit(past), recent
+
+
+def test_one_job_and_many_get_the_same_forecast_and_the_same_silence(asked) -> None:
+    log, model, recent = asked
+    advice = decide(recent, model, MENU, RULE)
+    backtested = backtest(log, WithinApplication(("nodes",)), MENU, RULE, split=0.9).advice
+    assert backtested.table.frame.equals(advice.table.frame)
+    asked_for = "nodes_requested" if "nodes_requested" in recent.columns else "nodes"
+    compared = 0
+    for i in range(0, len(recent), 12):
+        row = advice.table.frame.row(i, named=True)
+        settings = [{"nodes": n} for n in {*MENU.values, recent.frame[asked_for][i]}]
+        one = front(recent.rows([i]), model, MENU, QUANTITIES, settings=settings)
+        place = [options["nodes"] for options in settings]
+        assert row["nodes_requested"] == recent.frame[asked_for][i]
+        if row["status"] == "abstained":
+            continue
+        compared += row["status"] == "advised"
+        for q in QUANTITIES:
+            mean = one.mean(q)
+            assert mean[place.index(row["nodes"])] == pytest.approx(row[f"{q}_advised"])
+            assert mean[place.index(row["nodes_requested"])] == pytest.approx(row[f"{q}_requested"])
+    assert compared
+
+
+def test_the_trial_is_read_with_the_forecast_of_decide(asked) -> None:
+    log, _, _ = asked
+    if "nodes_requested" not in log.columns:
+        pytest.skip("a log without a trial")
+    model = WithinApplication(("nodes",)).fit(log)
+    found = trial_result(log, "nodes", model)
+    turned = log.rows(pl.col("nodes") != pl.col("nodes_requested"))
+    moves = np.log(turned.numpy("nodes") / turned.numpy("nodes_requested"))
+    asked_for = turned.known_at(Moment.SUBMIT)
+    before = asked_for.with_columns((), nodes=asked_for.frame["nodes_requested"])
+    change = np.log(model.predict(asked_for)["runtime_s"] / model.predict(before)["runtime_s"])
+    known = np.isfinite(change).all(axis=0)
+    each = change[:, known] @ moves[known] / (moves[known] @ moves[known])
+    assert found.by_forecast[0] == pytest.approx(each.mean())
+    assert found.agrees
+
+
+def test_the_command_line_asks_the_same(tmp_path, capsys) -> None:
+    log = site_log("memory", 0.0)
+    frame = log.frame
+    last = frame["end_s"].max() + 1
+    waiting = frame[-5:].with_columns(
+        job_id=pl.col("job_id") + 10, submit_s=pl.lit(last),
+        **{c: pl.lit(None, frame[c].dtype) for c in
+           ("start_s", "end_s", "runtime_s", "power_w", "energy_j")},
+    )  # fmt: skip
+    pl.concat([frame, waiting.select(frame.columns)]).write_parquet(tmp_path / "log.parquet")
+    given = str(tmp_path / "log.parquet")
+    assert run(["decide", given, "--json"]) == 0
+    jobs = json.loads(capsys.readouterr().out)["jobs"]
+    assert len(jobs) == 5
+    for job in jobs[:2]:
+        assert run(["front", given, "--job", str(job["job_id"]), "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert shown["requested"] == {"nodes": job["nodes_requested"]}
+        rows = {r["nodes"]: r for r in shown["front"]}
+        for q in QUANTITIES:
+            assert rows[job["nodes"]][q] == pytest.approx(job[f"{q}_advised"], rel=1e-6)
+            assert rows[job["nodes_requested"]][q] == pytest.approx(job[f"{q}_requested"], rel=1e-6)

@@ -1,0 +1,26 @@
+"""What a space refuses to list."""
+
+import pytest
+
+from rheostat.cli import knob_options
+from rheostat.core.space import Knob, Space
+from rheostat.errors import DataError
+
+TOLD = "expected 100,000 values or settings at most, got"
+
+
+def test_more_settings_than_can_be_forecast_are_refused_before_any_is_made() -> None:
+    """By a knob's values, and by the product of several."""
+    with pytest.raises(DataError, match=f"Knob nodes: {TOLD} 100001; take larger steps"):
+        Knob("nodes", range(100_001))
+    ten = [Knob(f"k{i}", range(10)) for i in range(12)]
+    assert Space.of(ten[:5]).count == 100_000
+    with pytest.raises(DataError, match=rf"Space of k0, .*: {TOLD} 1e\+12; take larger steps"):
+        Space.of(ten).settings()
+
+
+@pytest.mark.parametrize("most", ["1000000000000", "1e12", "1e308"])
+def test_steps_as_they_are_typed_are_counted_before_they_are_made(most: str) -> None:
+    """All mistakes of a call at once."""
+    with pytest.raises(DataError, match=rf"1\.\.1e\+\d+/1: {TOLD} 1e\+\d+.*got 'oops'"):
+        knob_options.space([f"nodes=1..{most}/1", "oops"])

@@ -1,0 +1,92 @@
+"""What a log says was used, against sums by hand; real logs of several formats."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import rheostat as rh
+from rheostat.core.jobs import Note
+from rheostat.measurement.log_usage import calendar_zero_s, log_usage, logged_waits
+
+SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
+LOG = {
+    "submit_s": [1.7e9, 1.7e9 + 10, 1.7e9 + 20, 1.7e9 + 30],
+    "start_s": [1.7e9 + 60, 1.7e9 + 10, 1.7e9 + 50, None],
+    "end_s": [1.7e9 + 3660, 1.7e9 + 7210, 1.7e9 + 1850, None],
+    "runtime_s": [3600.0, 7200.0, 1800.0, None],
+    "nodes": [2, 1, 8, 4],
+    "nodes_alloc": [2, 2, None, None],
+    "state": ["COMPLETED", "FAILED", "TIMEOUT", "PENDING"],
+    "app": ["a", "b", "a", None],
+    "user": ["u", "u", "v", "v"],
+    "energy_j": [1000.0, None, None, None],
+    "power_w": [9.0, 0.5, None, None],
+}
+
+
+def test_hours_energy_and_what_was_lost_are_the_sums_by_hand():
+    found = log_usage(rh.table(LOG))
+    assert (found.unit, found.hours, found.counted) == ("node_h", 2 + 4 + 4, 3)
+    assert (found.lost_hours, found.lost_jobs, found.ended_jobs) == (8, 2, 3)
+    assert (found.energy_j, found.energy_jobs, found.energy_hours) == (1000 + 0.5 * 7200, 2, 0.6)
+    assert found.energy_source == "column energy_j of the log"
+    assert (found.first_s, found.last_s, found.calendar) == (1.7e9, 1.7e9 + 7210, True)
+    assert [(s["state"], s["jobs"]) for s in found.states] == [
+        ("FAILED", 1), ("TIMEOUT", 1), ("COMPLETED", 1), ("PENDING", 1)]  # fmt: skip
+    a, b, unknown = found.groups["app"]
+    assert (a["name"], a["jobs"], a["hours"], a["lost_hours"], a["wait_s"]) == ("a", 2, 6, 4, 45)
+    assert (b["energy_j"], b["lost_jobs"]) == (3600, 1)
+    assert unknown["name"] == "(not recorded)"
+    assert math.isnan(unknown["hours"])
+    assert list(found.groups) == ["app", "user"]
+
+
+def test_where_all_completed_nothing_was_lost():
+    found = log_usage(rh.table({"nodes": [2], "runtime_s": [60.0], "state": ["COMPLETED"]}))
+    assert (found.lost_hours, found.lost_jobs, found.ended_jobs) == (0.0, 0, 1)
+
+
+def test_what_is_not_recorded_is_nan_and_no_zero():
+    found = log_usage(rh.table({"job_id": [1, 2]}))
+    assert (found.unit, found.states[0]["state"]) == ("", "(not recorded)")
+    assert all(
+        math.isnan(v) for v in (found.hours, found.lost_hours, found.energy_j, found.first_s)
+    )
+    assert (found.ended_jobs, found.groups) == (0, {})
+
+
+def test_cores_count_where_no_nodes_are_known_and_pieces_do_not():
+    swf = rh.table({"cores": [4, 4], "runtime_s": [3600.0, 3600.0],
+                    "state": ["COMPLETED", "PARTIAL"]})  # fmt: skip
+    found = log_usage(swf)
+    assert (found.jobs, found.unit, found.hours) == (1, "core_h", 4)
+
+
+def test_a_job_cancelled_before_it_ran_has_not_waited():
+    jobs = rh.table({"submit_s": [0.0, 0.0], "start_s": [50.0, 50.0], "runtime_s": [0.0, 9.0],
+                     "state": ["CANCELLED"] * 2})  # fmt: skip
+    assert logged_waits(jobs).tolist()[1:] == [50.0]
+    assert math.isnan(logged_waits(jobs)[0])
+
+
+def test_the_calendar_is_that_of_the_header():
+    swf = {"submit_s": [5.0]}
+    assert calendar_zero_s(rh.table(swf)) is None
+    head = Note("header Computer: SP2; UnixStartTime: 893466664")
+    assert calendar_zero_s(rh.table(swf, notes=[head])) == 893466664
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data")
+@pytest.mark.parametrize(
+    ("file", "jobs", "unit", "lost"),
+    [("slurm/sacct.json", 18, "node_h", 4), ("slurm/sacct_P.psv", 18, "node_h", 4),
+     ("sacct/sacct_dump2101.log", 8, "node_h", 7),
+     ("jobs/m100_gridpilot/m100_real_jobs_jan2022.parquet", 1994, "node_h", 794)],
+)  # fmt: skip
+def test_logs_of_real_sites(file, jobs, unit, lost):
+    found = log_usage(rh.read(SHARED / file))
+    assert (found.jobs, found.unit, found.lost_jobs) == (jobs, unit, lost)
+    assert found.lost_hours <= found.hours

@@ -1,0 +1,70 @@
+"""Shapes of what a knob does: perfect scaling, departures from it, bends and names."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rheostat.prediction.effects.shapes import SHAPES, affine, logs, shape_of, speed_up
+
+
+def test_nodes_divide_work_and_add_watts_and_no_other_number_does():
+    nodes, clock = (shape_of(pl.Series(n, [1, 2, 4])) for n in ("nodes", "clock"))
+    quantities = ("runtime_s", "power_w", "power_max_w", "energy_j", "cost")
+    assert [nodes.exponent(q) for q in quantities] == [-1.0, 1.0, 1.0, 0.0, 0.0]
+    assert [clock.exponent(q) for q in quantities] == [0.0] * 5
+    for parallel in ("gpus", "cores", "threads", "tasks", "ranks"):
+        assert shape_of(pl.Series(parallel, [1, 2])).parallel
+
+
+def test_a_number_has_a_line_and_half_a_square_of_its_logarithm():
+    shape = shape_of(pl.Series("clock", [1.0, 4.0, 4.0]))
+    x = np.log([1.0, 8.0]) - 2 * np.log(4) / 3
+    wanted = np.stack([x, x * x / 2], axis=-1)
+    values = pl.Series([1.0, 8.0])
+    for columns in (shape.request, shape.curve("runtime_s").columns):
+        assert columns(values) == pytest.approx(wanted)
+    assert shape.curve("runtime_s").mean.tolist() == [0, 0]
+    assert shape.curve("runtime_s").scale.tolist() == [0.5, 0.5]
+    assert shape.logarithmic
+
+
+def test_names_have_a_column_each_but_the_commonest():
+    shape = shape_of(pl.Series("governor", ["b", "a", "a", "c", "c", "c", None]))
+    assert (shape.logarithmic, shape.parallel) == (False, False)
+    assert shape.request(pl.Series(["a", "c", "b", "x", None])).tolist() == [
+        [1, 0], [0, 0], [0, 1], [0, 0], [0, 0]]  # fmt: skip
+    assert shape.plain.scale.tolist() == [0.5, 0.5]
+    assert shape.plain.mean.tolist() == [0.0, 0.0]
+    assert shape_of(pl.Series("turbo", [0, 1, 1])).request(pl.Series([0, 1])).tolist() == [[1], [0]]
+    one = shape_of(pl.Series("governor", ["a", "a"]))
+    assert one.request(pl.Series(["a", "b"])).tolist() == [[1], [0]]
+
+
+def test_what_is_not_positive_has_no_logarithm():
+    assert logs(pl.Series([1, 0, -2, None])).tolist() == pytest.approx([0, *[np.nan] * 3],
+                                                                       nan_ok=True)  # fmt: skip
+
+
+@pytest.mark.parametrize("quantity", ["runtime_s", "power_w"])
+def test_departures_of_nodes_start_at_none_and_end_at_the_most_nodes(quantity):
+    curve = shape_of(pl.Series("nodes", [1, 4096])).curve(quantity)
+    wide = curve.columns(pl.Series([1, 4096, 5000]))
+    assert wide.shape == (3, SHAPES)
+    assert wide[0] == pytest.approx(np.zeros(SHAPES), abs=1e-12)
+    assert wide[1].min() > 0
+    assert wide[2].tolist() == wide[1].tolist()
+    assert (curve.scale.tolist(), len(curve.mean)) == ([1.0] * SHAPES, SHAPES)
+
+
+@pytest.mark.parametrize(("family", "curve", "within"), [
+    (speed_up, lambda n: np.log(1 + 0.01 * (n - 1) + 1e-5 * n * (n - 1)), 0.3),
+    (speed_up, lambda n: np.log(1 + 0.003 * (n - 1)), 0.2),
+    (affine, lambda n: np.log((1 + 0.4 / n) / 1.4) - 0.03 * np.log(n), 0.02),
+])  # fmt: skip
+def test_curves_of_the_laws_are_sums_of_the_shapes(family, curve, within):
+    grid, shapes, _ = family()
+    wanted = curve(np.exp(grid))
+    fit = shapes.T @ np.linalg.lstsq(shapes.T, wanted, rcond=None)[0]
+    assert np.abs(fit - wanted).max() < within

@@ -1,0 +1,105 @@
+"""What tells the effect of a setting: which source, from how much, and how far it may mislead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rheostat.prediction.effects.effect_coding import Rows
+from rheostat.prediction.effects.identification import Identification, identify
+
+NAN = float("nan")
+NOTHING = Identification(False, 9, 3, 9, (), NAN, 1.5)
+
+
+@pytest.mark.parametrize(("more", "by", "answers"), [
+    ({}, "nothing", False), ({"sizes": ("memory_b",), "misled": 0.41}, "size", False),
+    ({"sizes": ("memory_b",), "misled": 0.4}, "size", True),
+    ({"sizes": ("memory_b",), "misled": -0.4}, "size", True),
+    ({"sizes": ("memory_b",), "misled": -0.41}, "size", False),
+    ({"repeats": 10, "sizes": ("memory_b",), "misled": 0.4}, "repeats", True),
+    ({"repeats": 10, "misled": 0.41}, "repeats", False),
+    ({"turned": 10, "conflict": "the forecast"}, "trial", False),
+    ({"turned": 10, "repeats": 10}, "trial", True),
+    ({"designed": True, "turned": 10}, "design", True),
+])  # fmt: skip
+def test_the_strongest_source_counts_and_a_rough_size_answers_nothing(more, by, answers):
+    found = replace(NOTHING, **more)
+    assert (found.by, found.answers) == (by, answers)
+
+
+@pytest.mark.parametrize(("more", "quantity", "mean", "sd", "between"), [
+    ({"designed": True}, "runtime_s", [0, 0], [1e-3, 5e-4], [1e-3, 5e-4]),
+    ({}, "runtime_s", [0, 0], [1.5, 0.75], [0.2, 0.1]),
+    ({"turned": 10}, "power_w", [0, 0], [1.5, 0.75], [0.2, 0.1]),
+    ({"sizes": ("m",), "misled": -0.3}, "runtime_s", [-0.15, 0], [0.15, 0.075], [0.15, 0.075]),
+    ({"sizes": ("m",), "misled": 0.01}, "runtime_s", [0.005, 0], [0.03, 0.015], [0.03, 0.015]),
+    ({"sizes": ("m",), "misled": 0.3}, "power_w", [0, 0], [0.03, 0.015], [0.03, 0.015]),
+])  # fmt: skip
+def test_what_requests_may_betray_before_any_data(more, quantity, mean, sd, between):
+    """At the slope of a knob and, half as much, at its bend."""
+    made = replace(NOTHING, **more).selection(quantity, np.array([True, False]))
+    for got, wanted in zip(made, (mean, sd, between), strict=True):
+        assert got == pytest.approx(np.array(wanted))
+
+
+def rows(n=400, seed=0, moved=0, **more):
+    """Log requests that follow the size half as far, in two applications."""
+    rng = np.random.default_rng(seed)
+    size = rng.standard_normal((n, 1))
+    request = 0.5 * size + 0.8 * rng.standard_normal((n, 1))
+    app, zero = np.arange(n) % 2, np.zeros(n, dtype=int)
+    made = Rows(app, zero, zero, np.arange(n), {}, np.arange(n) < moved, request, size,
+                np.zeros((n, 0)), request, request)  # fmt: skip
+    return replace(made, **more), rng.standard_normal(n)
+
+
+def test_a_size_that_explains_a_share_misleads_by_what_it_misses():
+    """slope x follow x (1 - R^2) / R^2, with R^2 at equal requests, of jobs that ran as asked."""
+    made, noise = rows(moved=50)
+    y = 0.4 * made.size[:, 0] - 0.7 * made.request[:, 0] + 0.3 * noise
+    y[:50] += 100.0  # jobs of a trial tell nothing of why others asked
+    found = identify(made, made.request, made.size, y, ("memory_b",), designed=False)
+    s, r, t = made.size[50:, 0], made.request[50:, 0], y[50:]
+    rest = lambda v: v - r * (r @ v) / (r @ r)  # noqa: E731
+    left, size = rest(t), rest(s)
+    slope = size @ left / (size @ size)
+    share = slope**2 * (size @ size) / (left @ left)
+    assert 0.1 < share < 0.6
+    assert found.reliability == pytest.approx(share)
+    assert found.misled == pytest.approx(slope * (r @ s) / (r @ r) * (1 - share) / share)
+    assert (found.turned, found.turned_apps, found.repeats) == (50, 2, 0)
+    one = identify(replace(made, turned=np.arange(400) == 3), made.request, made.size, y,
+                   ("memory_b",), designed=True)  # fmt: skip
+    assert (one.turned, one.turned_apps, one.designed, one.by) == (1, 1, True, "design")
+
+
+def test_what_bounds_nothing_misleads_by_the_most_there_is():
+    made, noise = rows()
+    none = identify(made, made.request, made.size, noise, (), designed=False)
+    assert (none.misled, none.by) == (1.5, "nothing")
+    assert np.isnan(none.reliability)
+    useless = identify(made, made.request, made.size, noise, ("m",), designed=False)
+    assert useless.reliability < 0.1
+    assert useless.misled == 1.5
+    steep = identify(made, 0.01 * made.request, made.size, -9 * made.size[:, 0] + 6 * noise,
+                     ("m",), designed=False)  # fmt: skip
+    assert steep.misled == -1.5
+    still = identify(made, 0 * made.request, made.size, 9 * made.size[:, 0], ("m",), designed=False)
+    assert (still.reliability, still.misled) == (pytest.approx(1.0), 1.5)
+    same = identify(made, made.request, made.size, 0 * noise, ("m",), designed=False)
+    assert (same.reliability, same.misled) == (0.0, 1.5)
+
+
+def test_a_problem_that_ran_at_two_requests_is_a_repeat():
+    asked = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.5], [2.0, 0.0], [2.0, 1e-12], [0.0, 2.0]])
+    made, noise = rows(6, problem=np.array([4, 9, 9, 7, 7, 2]), log_asked=asked)
+    assert identify(made, made.request, made.size, noise, (), designed=False).repeats == 1
+    again = replace(made, problem=np.array([4, 4, 4, 7, 7, 7]))
+    assert identify(again, made.request, made.size, noise, (), designed=False).repeats == 2
+    near = replace(made, log_asked=asked * [1.0, 0.01])  # 0.005 apart is apart
+    assert identify(near, made.request, made.size, noise, (), designed=False).repeats == 1
+    every = replace(made, problem=np.array([4, 9, 9, 7, 4, 7]))
+    assert identify(every, made.request, made.size, noise, (), designed=False).repeats == 3

@@ -1,0 +1,246 @@
+"""Parts of the serving law: data sheets, kernels as prior, what rows share, how far it reaches."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rheostat import table
+from rheostat.errors import NotFitted
+from rheostat.prediction.serving_law import ServingLaw, equation, predictor
+from rheostat.prediction.serving_law.accelerators import ACCELERATORS
+from rheostat.prediction.serving_law.closed_form import ClosedForm
+from rheostat.prediction.serving_law.configurations import Configurations
+from rheostat.prediction.serving_law.kernel_medians import medians
+from rheostat.prediction.serving_law.law import MEDIAN, NAMES, step
+from rheostat.prediction.serving_law.measured_range import outside
+from rheostat.prediction.serving_law.products import ProductLaw, variables_of
+from rheostat.prediction.serving_law.sensitivity import Sensitivity, sensitivity
+from rheostat.prediction.serving_law.sharing import levels
+
+ONE = {"app": "m", "workload": "chat", "params": 4e10, "active_params": 5e9, "gpu_model": "H100",
+       "gpus": 4, "batch_cap": 32}  # fmt: skip
+
+
+def several(**columns):
+    """Rows like `ONE` but for these columns."""
+    n = len(next(iter(columns.values())))
+    return table({k: [v] * n for k, v in ONE.items()} | columns)
+
+
+def configurations(**columns):
+    return Configurations.of(several(**columns))
+
+
+# --- accelerators --------------------------------------------------------------------------------
+
+STACKS = {"V100": (4, 8), "A100-40": (5, 8), "A100": (5, 16), "L40S": (24, 2), "H100": (5, 16),
+          "A100-PCI-40": (5, 8), "A100-PCI": (5, 16), "H100-PCI": (5, 16),
+          "GH200": (6, 16), "MI250": (8, 16), "MI300X": (8, 24), "MI325X": (8, 32)}  # fmt: skip
+LINKS = {"V100": (6, 50), "A100-40": (12, 50), "A100": (12, 50), "H100": (18, 50),
+         "GH200": (18, 50), "H200": (18, 50), "GB200": (18, 100), "B200": (18, 100),
+         "MI250": (8, 100), "MI300X": (7, 128), "MI325X": (7, 128), "L40S": (2, 32),
+         "A100-PCI-40": (2, 32), "A100-PCI": (2, 32), "H100-PCI": (2, 64),
+         "H100-NVL": (12, 50)}  # fmt: skip
+
+
+def test_memories_are_stacks_of_chips_and_links_are_so_many_lanes():
+    """GB of a stack or chip; GB/s of a link in both directions (L40S: PCIe, one each way)."""
+    memory = {k: a.memory_b / 1e9 for k, a in ACCELERATORS.items() if k in STACKS}
+    assert memory == {k: n * gb for k, (n, gb) in STACKS.items()}
+    links = {k: a.link_b_per_s / 1e9 for k, a in ACCELERATORS.items()}
+    assert links == {k: n * gb_s for k, (n, gb_s) in LINKS.items()}
+
+
+def test_a_gpu_is_its_part_of_the_makers_system():
+    """GB200 NVL72: 360 PFLOPS, 13.4 TB; DGX B200: 36 PFLOPS, 1,440 GB (16 bits, half dense)."""
+    rack, box = ACCELERATORS["GB200"], ACCELERATORS["B200"]
+    assert (rack.flop_per_s, box.flop_per_s) == (360e15 / 72 / 2, 36e15 / 8 / 2)
+    assert (round(72 * rack.memory_b / 1e12, 1), 8 * box.memory_b) == (13.4, 1440e9)
+
+
+# --- what kernels reach --------------------------------------------------------------------------
+
+
+def test_the_most_particular_number_of_a_kernel_counts():
+    numbers = {"bandwidth": 0.9, "bandwidth of 16 bits": 0.8, "bandwidth of 8 bits": 0.7,
+               "bandwidth of 4 bits": 0.6, "bandwidth of experts of 4 bits": 0.5}  # fmt: skip
+    c = configurations(weight_precision=["bf16", "fp8", "nvfp4", "nvfp4", "bf16"],
+                       active_params=[5e9, 5e9, 5e9, 4e10, 5e9],
+                       gpu_model=["H100"] * 4 + ["B200"])  # fmt: skip
+    at = medians({"NVIDIA H100 80GB": numbers}, c)
+    share = np.exp(at[:, NAMES.index("bandwidth")])
+    prior = math.exp(MEDIAN[NAMES.index("bandwidth")])
+    assert share == pytest.approx([0.8, 0.7, 0.5, 0.6, prior])
+    others = [k for k, name in enumerate(NAMES) if name != "bandwidth"]
+    assert np.array_equal(at[:, others], np.tile(MEDIAN[others], (5, 1)))
+
+
+@pytest.mark.parametrize(("gpus", "pp", "table_of"), [
+    (1, 1, None), (2, 1, 2), (3, 1, 4), (4, 1, 4), (4, 2, 2), (5, 1, 4), (6, 1, 8), (8, 1, 8),
+    (16, 1, 8), (4, 4, None),
+])  # fmt: skip
+def test_joining_gpus_costs_half_way_between_the_prior_and_two_all_reduces_a_layer(
+    gpus, pp, table_of
+):
+    """Of the nearest number of GPUs there is a table of; from eight on that of eight."""
+    seconds, link = {2: 8e-6, 4: 1e-5, 8: 2e-5}, {2: 0.9, 4: 0.8, 8: 0.6}
+    numbers = {f"join_s of {n} GPUs": s for n, s in seconds.items()}
+    numbers |= {f"link of {n} GPUs": s for n, s in link.items()}
+    (at,) = medians({"H100": numbers}, configurations(gpus=[gpus], pp=[pp]))
+    k, j = NAMES.index("sync"), NAMES.index("exchange")
+    if table_of is None:
+        assert (at[k], at[j]) == (MEDIAN[k], MEDIAN[j])
+        return
+    layers, hops = 32 * (4e10 / 8e9) ** (1 / 3), math.log2(gpus / pp)
+    width = math.sqrt(1e9 / (12 * layers))
+    own = 2 * layers * seconds[table_of] / hops
+    assert math.exp(at[k]) == pytest.approx(math.sqrt(own * math.exp(MEDIAN[k])))
+    own = 2 * layers * 2 * width / (link[table_of] * hops)
+    assert math.exp(at[j]) == pytest.approx(math.sqrt(own * math.exp(MEDIAN[j])))
+    alone = {name: s for name, s in numbers.items() if name.startswith("join_s")}
+    (at,) = medians({"H100": alone}, configurations(gpus=[gpus], pp=[pp]))
+    assert at[k] == MEDIAN[k]  # both numbers are needed
+
+
+# --- what rows have in common --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("level", "column", "doublings"), [
+    ("placement", "gpus", 1.4), ("placement", "pp", 1.4), ("run", "gpus", 1.4), ("run", "pp", 1.4),
+    ("placement, batch", "batch_cap", 2.0), ("run, batch", "batch_cap", 1.5),
+    ("size", "params", 0.5), ("size", "active_params", 0.5),
+])  # fmt: skip
+def test_at_its_length_scale_a_level_is_shared_by_exp_of_minus_a_half(level, column, doublings):
+    start = float(ONE.get(column, 1))
+    both = configurations(**{column: [start, start * 2**doublings]})
+    shared = levels(both, both)[level]
+    assert shared == pytest.approx(np.array([[1, math.exp(-0.5)], [math.exp(-0.5), 1]]))
+
+
+MIXED = several(
+    app=["a", "a", "a", "b", "b", "c", "c", "d"],
+    workload=["chat", "chat", "video", "chat", "chat", "video", "chat", "chat"],
+    params=[8e9, 8e9, 8e9, 4e10, 4e10, 7e10, 7e10, 9e9],
+    active_params=[8e9, 8e9, 8e9, 5e9, 5e9, 7e10, 7e10, 9e9],
+    architecture=["", "", "", "", "", "", "", "hybrid"],
+    gpu_model=["H100", "H100", "H100", "B200", "H100", "B200", "B200", "A100"],
+    gpus=[1, 1, 2, 4, 4, 8, 8, 1], pp=[1, 1, 1, 1, 2, 2, 1, 1],
+    batch_cap=[8, 64, 64, 16, 256, 32, 512, 128],
+    weight_precision=["bf16", "bf16", "fp8", "fp8", "nvfp4", "bf16", "fp8", "bf16"],
+    power_cap_w=[None, None, 300.0, None, None, None, 500.0, None],
+    itl_s=[0.01, 0.014, 0.012, 0.02, 0.05, 0.06, 0.05, 0.03],
+    energy_per_token_j=[0.9, 0.15, 0.2, 1.3, 0.5, 3.0, 0.4, 0.12],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("fitted", "expected"), [
+    (False, [-7.28423341, 2.53552955, 6.07519245]),
+    (True, [-9.15956423, 0.188021009 * 1.2**2, 0.596624609 * 1.2**2]),  # of few groups
+])  # fmt: skip
+def test_the_prior_is_the_one_that_figures_of_the_pages_stand_on(fitted, expected):
+    """Medians, spreads and correlations in three sums: who changes one measures anew."""
+    law = ServingLaw().fit(MIXED if fitted else MIXED.rows([]))
+    mean, spread = law.posterior(Configurations.of(MIXED))
+    weights = np.cos(np.arange(len(mean)))
+    made = [mean @ weights, weights @ spread @ weights, np.trace(spread)]
+    assert made == pytest.approx(expected, rel=1e-5)
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("column", "reach", "word"), [
+    ("batch_cap", 2, "batch cap"), ("gpus", 2, "number of GPUs"), ("pp", 2, "pipeline stages"),
+    ("params", 4, "parameters of the model"), ("active_params", 4, "active parameters"),
+    ("prompt_tokens", 4, "prompt length"),
+])  # fmt: skip
+def test_the_law_reaches_a_stated_multiple_beyond_what_was_measured(column, reach, word):
+    start = {"params": 4e10, "active_params": 1e9}.get(column, 64.0)
+    seen = configurations(**{column: [start, 2 * start]})
+    ends = [start / reach, 2 * start * reach, start / reach * 0.99, 2 * start * reach * 1.01]
+    rows, (note,) = outside(seen, configurations(**{column: ends}))
+    assert rows.tolist() == [False, False, True, True]
+    assert note.message.startswith(f"not answered: {word} beyond {reach} times what was measured")
+    assert (note.rows, note.count) == ((2, 3), 2)
+
+
+def test_no_draw_is_above_the_cap_of_all_gpus():
+    """The prior alone spreads so far that it would be."""
+    asked = several(power_cap_w=[200.0, 150.0], batch_cap=[512, 512])
+    watts = ServingLaw().fit(asked.rows([])).predict(asked).draws["power_w"]
+    assert watts.max(axis=0).tolist() == [4 * 200.0, 4 * 150.0]
+
+
+def test_of_more_runs_than_the_bound_those_are_taken_that_lie_evenly(monkeypatch):
+    assert predictor.MOST_ROWS == 800
+    assert predictor.sampled(800) == ()
+    (note,) = predictor.sampled(3000)
+    assert "learned from 800 of 3,000 configurations, evenly spread" in note.message
+    monkeypatch.setattr(predictor, "MOST_ROWS", 3)
+    law = ServingLaw().fit(MIXED)
+    assert law.seen_.batch.tolist() == [8, 256, 128]  # of rows 0 to 7 the first, middle and last
+    assert "3 of 8" in law.predict(MIXED).notes[-1].message
+    assert len(ServingLaw().fit(MIXED.rows([0, 1, 2])).predict(MIXED.rows([0])).notes) == 0
+
+
+def test_answers_do_not_depend_on_the_blocks_that_they_are_worked_out_in(monkeypatch):
+    law = ServingLaw(n_draws=5).fit(MIXED)
+    whole = law.predict(MIXED).draws["itl_s"]
+    monkeypatch.setattr(predictor, "BLOCK", 3)
+    assert law.predict(MIXED).draws["itl_s"] == pytest.approx(whole)
+    assert whole.shape == (5, 8)
+
+
+@pytest.mark.parametrize("law", [ServingLaw(), ClosedForm(), ProductLaw()])
+def test_who_was_not_fitted_does_not_answer(law):
+    with pytest.raises(NotFitted):
+        law.predict(MIXED)
+
+
+def test_the_written_law_has_stages_and_a_cap():
+    space: dict[str, object] = {}
+    law = ServingLaw().fit(MIXED)
+    exec(equation.as_python(law), space)
+    for stages, cap in ((2, None), (4, 180.0), (1, 120.0)):
+        c = configurations(pp=[stages], power_cap_w=[cap])
+        wanted = np.exp(np.concatenate(step(law.log_parameters_, c)))
+        rates = (c.memory_b_per_s[0], c.flop_per_s[0], c.link_b_per_s[0], c.power_w[0])
+        made = space["step"](32, 4, 5e9, 4e10, 2.0, *rates, stages, cap)  # type: ignore[operator]
+        assert made == pytest.approx(tuple(wanted))
+
+
+def test_words_name_what_moves_a_step_or_its_energy_by_more_than_half_a_percent():
+    none = np.zeros(2)
+    rest = dict.fromkeys(NAMES, none)
+    made = Sensitivity("here", np.array([1.0, 8.0]), {**rest, "host": np.array([0.0, -0.0051])},
+                       {**rest, "static": np.array([0.0, 0.0051]),
+                        "cache": np.array([0.0049, 0.0])})  # fmt: skip
+    said = made.as_text().splitlines()
+    assert [line.split()[0] for line in said[3:]] == ["host", "static"]
+    assert said[3].split() == ["host", "0.00", "-0.01", "0.00", "0.00"]
+    assert said[2].split() == ["B=1", "B=8"] * 2
+    law = ServingLaw().fit(MIXED)
+    text = equation.as_text(law)
+    assert text.endswith(f"\n\n{sensitivity(law).as_text()}")
+    value, low, high = equation.intervals(law)["sync"]
+    (line,) = (x for x in text.splitlines() if x.startswith("      sync = "))
+    assert line.split()[2:6] == [f"{value:.3g}", f"[{low:.3g},", f"{high:.3g}]", "s"]
+    assert low < value < high
+
+
+def test_a_weight_has_the_bits_of_its_format_and_its_part_of_the_scale_of_a_block():
+    """A scale of 8 bits is there for 32 weights of MXFP4, and for 16 of NVFP4."""
+    bits = {"float32": 32, "bfloat16": 16, "float16": 16, "bf16": 16, "fp16": 16, "fp8": 8,
+            "int8": 8, "fp4": 4, "int4": 4, "mxfp4": 4 + 8 / 32, "nvfp4": 4 + 8 / 16}  # fmt: skip
+    read = configurations(weight_precision=[*bits, None]).weight_b
+    assert read.tolist() == [*(b / 8 for b in bits.values()), 2.0]
+
+
+def test_variables_of_products_are_per_thousand_tokens_and_billion_bytes():
+    made = variables_of(several(prompt_tokens=[500.0], pp=[2], weight_precision=["fp8"]))
+    assert {k: v.item() for k, v in made.items()} == pytest.approx(
+        {"T": 2, "P": 2, "B": 32, "W": 5, "H": 700 / 3350, "S": 0.5})  # fmt: skip
+    assert variables_of(several(pp=[1]))["S"].tolist() == [1.0]

@@ -1,0 +1,80 @@
+"""The machine as found in a log, and the waits of the log beside those of a policy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rheostat.core.jobs import Note
+from rheostat.core.machine import Machine
+from rheostat.core.vocabulary import table
+from rheostat.errors import DataError
+from rheostat.simulation.as_logged import as_logged
+from rheostat.simulation.log_machine import log_machine, machine_of, placed, roomy_words
+from rheostat.simulation.simulate import simulate_run
+
+RAN = {
+    "job_id": [1, 2, 3, 4],
+    "submit_s": [0.0, 0.0, 5.0, 20.0],
+    "start_s": [0.0, 0.0, 10.0, 20.0],
+    "runtime_s": [10.0, 30.0, 10.0, 5.0],
+    "time_limit_s": [10.0, 30.0, 10.0, 5.0],
+    "cores": [4, 2, 6, 1],
+    "partition": ["batch", "batch", "gpu", None],
+}
+
+
+def test_the_machine_is_what_jobs_held_at_once_where_no_header_says(tmp_path):
+    found = log_machine(table(RAN))
+    assert (found.procs, found.source, found.held, found.largest) == (8, "held", 8, 6)
+    assert found.partitions == (("batch", 6), ("gpu", 6))
+    (tmp_path / "site.toml").write_text(found.toml())
+    assert Machine.load(tmp_path / "site.toml").procs == 12
+    jobs, machine = placed(table(RAN))
+    assert machine.procs == 8
+    assert "no machine given: 8 processors, the most that jobs of the log held at once (batch 6, " \
+        "gpu 6)" in jobs.notes[-1].message  # fmt: skip
+    assert placed(table(RAN), "16")[0].notes == ()
+
+
+def test_a_header_is_believed_and_nothing_is_said():
+    jobs = table(RAN, notes=[Note("header Computer: SP2; MaxProcs: 128")])
+    same, machine = placed(jobs)
+    assert (machine.procs, machine.name, len(same.notes)) == (128, "SP2", 1)
+
+
+def test_a_log_without_starts_and_header_is_asked_for_its_size():
+    with pytest.raises(DataError, match="has no starts to find it by: give its processors"):
+        machine_of(table({k: v for k, v in RAN.items() if k != "start_s"}))
+
+
+def test_python_takes_the_same_machine_and_notes_it():
+    run = simulate_run(table(RAN), "easy")
+    assert run.machine.procs == 8
+    assert any("no machine given" in n.message for n in run.jobs.notes)
+
+
+def test_a_machine_on_which_nobody_waits_is_named():
+    jobs = table(RAN)
+    said = roomy_words(jobs, [simulate_run(jobs, "easy", 65_536)])
+    assert said == (
+        "Nobody waits, whatever the policy: of 65,536 processors at most 12 are ever used at once. "
+        "--machine 8 is the machine of the log."
+    )
+    assert roomy_words(jobs, [simulate_run(jobs, "easy", 8)]) == ""
+
+
+def test_the_log_stands_beside_a_run_of_the_same_jobs():
+    n = 40
+    start = np.arange(n) * 10.0
+    jobs = table({"job_id": range(n), "submit_s": start, "runtime_s": [30.0] * n,
+                  "cores": [1] * n, "time_limit_s": [60.0] * n,
+                  "start_s": [*(start[:-1] + 7.0), None]})  # fmt: skip
+    run = simulate_run(jobs, "easy", 4)
+    logged, easy = as_logged(jobs, run)
+    assert len(logged.jobs) == len(easy.jobs) == n - 1
+    assert set(logged.jobs.numpy("wait_s")) == {7.0}
+    assert (logged.jobs.numpy("end_s") == start[:-1] + 37.0).all()
+    assert as_logged(jobs.rows(range(9)), simulate_run(jobs.rows(range(9)), "easy", 4)) is None
+    with pytest.raises(DataError, match="it is what the site did"):
+        logged.policy.plan(None)
