@@ -9,8 +9,10 @@ from rheostat.core.jobs import Note
 from rheostat.core.machine import Machine
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.simulation.as_logged import as_logged
+from rheostat.explanation.schedule import policy_grid
+from rheostat.simulation.as_logged import as_logged, joined, logged_facts
 from rheostat.simulation.log_machine import log_machine, machine_of, placed, roomy_words
+from rheostat.simulation.report_facts import facts as run_facts
 from rheostat.simulation.simulate import simulate_run
 
 RAN = {
@@ -78,3 +80,24 @@ def test_the_log_stands_beside_a_run_of_the_same_jobs():
     assert as_logged(jobs.rows(range(9)), simulate_run(jobs.rows(range(9)), "easy", 4)) is None
     with pytest.raises(DataError, match="it is what the site did"):
         logged.policy.plan(None)
+
+
+def test_rows_beside_the_log_are_of_the_jobs_whose_wait_is_recorded():
+    n = 40
+    submit = np.arange(n) * 10.0
+    told = {"job_id": range(n), "submit_s": submit, "runtime_s": [20.0] * n,
+            "cores": [1] * n, "time_limit_s": [60.0] * n}  # fmt: skip
+    # the last job fills the machine, waits long in each run, and never started on the site
+    jobs = table({**told, "cores": [1] * (n - 1) + [4], "wait_s": [*[7.0] * (n - 1), None]})
+    runs = [simulate_run(jobs, name, 4) for name in ("easy", "sjf+easy")]
+    facts = {"logged": logged_facts(jobs, runs), **run_facts("t.swf", runs, read=jobs)}
+    rows = {r[0]: r[1] for r in policy_grid(facts).rows}
+    names = ["as logged", "easy, same jobs", "sjf+easy, same jobs", "easy", "sjf+easy"]
+    assert list(rows) == names
+    assert rows["as logged"] == 7.0
+    assert rows["easy, same jobs"] == 0.0 < rows["easy"]
+    assert facts["logged"]["jobs"] == facts["logged"]["same_jobs"]["easy"]["jobs"] == n - 1
+    assert logged_facts(table({**told, "wait_s": [7.0] * n}), runs)["same_jobs"] == {}
+    single = [logged_facts(jobs, [run]) for run in runs]
+    assert str(joined([*single, None])) == str(facts["logged"])
+    assert joined([None]) is None

@@ -129,7 +129,7 @@ def simulate(
         _write(run, schedule, alone=len(runs) == 1)
     deep = json or bool(html or figure)
     facts = facts_of(str(trace), runs, how, read=jobs, seed=seed, deep=deep)
-    near = (*_roomy(jobs, runs, facts), *_replayed(jobs, runs[0], facts))
+    near = (*_roomy(jobs, runs, facts), *_replayed(jobs, runs, facts))
     if html or figure:
         from rheostat.simulation.report_series import picture
 
@@ -219,15 +219,14 @@ def _roomy(jobs: JobTable, runs: list[Simulation], facts: dict[str, Any]) -> tup
     return (said,) if said else ()
 
 
-def _replayed(jobs: JobTable, base: Simulation, facts: dict[str, Any]) -> tuple[str, ...]:
+def _replayed(jobs: JobTable, runs: list[Simulation], facts: dict[str, Any]) -> tuple[str, ...]:
     """Adds ``logged`` and ``replay`` to the facts where the trace has waits; a sentence."""
-    from rheostat.simulation.as_logged import as_logged
+    from rheostat.simulation.as_logged import logged_facts
     from rheostat.simulation.replay import replay
-    from rheostat.simulation.schedule_metrics import metrics
 
+    base = runs[0]
     near = replay(jobs, base.jobs)
-    pair = as_logged(jobs, base)
-    facts["logged"] = None if pair is None else metrics(pair[0].jobs, base.machine.procs)
+    facts["logged"] = logged_facts(jobs, runs)
     facts["replay"] = None if near is None else {"policy": base.policy.name, **near.facts()}
     if near is None:
         return ()

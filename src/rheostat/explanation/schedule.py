@@ -16,16 +16,23 @@ from rheostat.explanation.number_words import listed, share
 HEADS = ("policy", "wait", "p95 wait", "max wait", "slowdown", "p95 slowdown", "used", "starved")
 UNITS = ("", "s", "s", "s", "", "", "share", "rate")
 LOGGED = "as logged"
+SAME = "same jobs"
 MOST = 5
 Facts = Mapping[str, Any]
 
 
 def policy_grid(facts: Facts) -> Grid:
     """A row per policy, and one of what the log records: the headline metrics."""
-    logged = facts.get("logged")
-    rows = [*([_row(LOGGED, logged)] if logged else []),
-            *(_row(n, p) for n, p in facts["policies"].items())]  # fmt: skip
-    return Grid(HEADS, tuple(map(tuple, rows)), UNITS)
+    rows = (logged_rows(facts.get("logged")) | facts["policies"]).items()
+    return Grid(HEADS, tuple(tuple(_row(n, p)) for n, p in rows), UNITS)
+
+
+def logged_rows(logged: Facts | None) -> dict[str, Facts]:
+    """What the log records; where not of all jobs, then each policy on those it records."""
+    if not logged:
+        return {}
+    same = logged["same_jobs"].items()
+    return {LOGGED: logged} | {f"{n}, {SAME}": p for n, p in same}
 
 
 def _row(name: str, p: Facts) -> list[Any]:
@@ -111,8 +118,8 @@ def _said(facts: Facts) -> tuple[str, ...]:
     procs = facts["machine"]["procs"]
     name = facts["trace"].rpartition("/")[2]
     logged = facts.get("logged")
-    part = f" As logged: the {logged['jobs']:,} jobs whose wait is recorded." if (
-        logged and logged["jobs"] < jobs
+    part = f" As logged, and rows of the {SAME}: {logged['jobs']:,} whose wait is recorded." if (
+        logged and logged["same_jobs"]
     ) else ""  # fmt: skip
     return (f"{name}: {jobs:,} jobs on {procs:,} processors.{part}", _clairvoyance(facts))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.explanation.number_words import listed, share
-from rheostat.explanation.schedule import LOGGED
+from rheostat.explanation.schedule import LOGGED, SAME, logged_rows
 
 Facts = Mapping[str, Any]
 FEW = 4
@@ -53,17 +53,36 @@ def _triple(part: Facts | None) -> tuple[float, float, float] | None:
 def trace_grid(facts: Facts) -> Grid:
     """A row per trace: what is logged, if anything is, and what EASY and the best orders reach."""
     logged = any(t["logged"] for t in facts["traces"].values())
+    part = _partly_logged(facts)
     rows = []
     for name, t in facts["traces"].items():
         whole = t["whole"]
         was = [t["logged"] and t["logged"]["bounded_slowdown"]["mean"]] if logged else []
+        if part:
+            same = (t["logged"] or {"same_jobs": {}})["same_jobs"].get(facts["protocol"]["base"])
+            was.append(same and same["bounded_slowdown"]["mean"])
         best = [whole["best"], whole["best_slowdown"]]
         held = [whole["best_within_limit"], whole["best_within_limit_slowdown"]]
         rows.append((name, t["jobs"], t["procs"], *was, whole["base_slowdown"], *best, *held))
-    known = (LOGGED,) if logged else ()
+    known = (LOGGED, *((f"EASY, {SAME}",) if part else ())) if logged else ()
     heads = ("trace", "jobs", "processors", *known, "EASY", "best order", "its slowdown",
              "best in limit", "its slowdown")  # fmt: skip
     return Grid(heads, tuple(rows))
+
+
+def _partly_logged(facts: Facts) -> bool:
+    """Whether the log of a trace records the waits of some of its jobs only."""
+    return any(t["logged"] and t["logged"]["same_jobs"] for t in facts["traces"].values())
+
+
+def _trace_words(facts: Facts) -> tuple[str, ...]:
+    told = [
+        f"{n}: {t['logged']['jobs']:,} of {t['jobs']:,} jobs have a wait recorded; those alone are "
+        f"in {LOGGED} and {SAME}."
+        for n, t in facts["traces"].items()
+        if t["logged"] and t["logged"]["same_jobs"]
+    ]
+    return ("Mean bounded slowdowns of whole traces.", *told)
 
 
 def sweep_grid(facts: Facts) -> Grid:
@@ -73,8 +92,7 @@ def sweep_grid(facts: Facts) -> Grid:
     """
     rows = []
     for trace, t in facts["traces"].items():
-        logged = {LOGGED: t["logged"]} if t["logged"] else {}
-        for name, p in (logged | t["policies"]).items():
+        for name, p in (logged_rows(t["logged"]) | t["policies"]).items():
             wait, slow = p["wait_s"], p["bounded_slowdown"]
             spreads = [wait["mean"], wait["p95"], wait["max"], slow["mean"], slow["p95"]]
             rows.append((trace, name, *spreads, p["utilisation"]))
@@ -95,7 +113,7 @@ def protocol_report(facts: Facts, *, full: bool = False) -> Report:
     sections = [
         Section("claims", short_claims(facts)),
         Section("ratios", ratios, protocol_grid(facts), _ratios(facts) if full else None),
-        Section("traces", ("Mean bounded slowdowns of whole traces.",), trace_grid(facts)),
+        Section("traces", _trace_words(facts), trace_grid(facts)),
     ]
     if full:
         said = tuple(f"{name}: {words}." for name, words in rules["gates"].items())

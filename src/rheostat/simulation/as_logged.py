@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.simulation.replay import logged_waits
 from rheostat.simulation.result import Simulation
+from rheostat.simulation.schedule_metrics import metrics
 from rheostat.simulation.start_plan import StartPlan
 
 LOGGED = "as logged"
@@ -53,3 +55,28 @@ def as_logged(trace: JobTable, run: Simulation) -> tuple[Simulation, Simulation]
     logged = replace(run, jobs=jobs.with_columns((), **times), account=None, clairvoyant=False,
                      passes=0, cpu_s=0.0, policy=LoggedSchedule())  # fmt: skip
     return logged, replace(run, jobs=jobs)
+
+
+def logged_facts(trace: JobTable, runs: Sequence[Simulation]) -> dict[str, Any] | None:
+    """Metrics of what the log records; None where too few waits are recorded.
+
+    ``same_jobs`` has the metrics of each run over the jobs whose wait is recorded, where these are
+    not all: what the log says of some jobs is not compared with what a policy makes of others.
+    """
+    pairs = {run.policy.name: as_logged(trace, run) for run in runs}
+    both = {name: pair for name, pair in pairs.items() if pair is not None}
+    if not both:
+        return None
+    procs = runs[0].machine.procs
+    logged = next(iter(both.values()))[0].jobs
+    same = {name: metrics(run.jobs, procs) for name, (_, run) in both.items()}
+    part = len(logged) < len(runs[0].jobs)
+    return metrics(logged, procs) | {"same_jobs": same if part else {}}
+
+
+def joined(facts: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """The `logged_facts` of runs made one by one, as those of all; None where none are known."""
+    known = [f for f in facts if f]
+    if not known:
+        return None
+    return known[0] | {"same_jobs": {k: v for f in known for k, v in f["same_jobs"].items()}}

@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from rheostat.errors import DataError
+from rheostat.simulation.as_logged import joined
 from rheostat.simulation.paired_comparison import (
     BLOCK_JOBS,
     DRAWS,
@@ -130,7 +131,7 @@ def _trace_facts(of: Mapping[str, Any], rules: ComparisonProtocol) -> dict[str, 
     """The bar on one trace: the best order, and the best whose longest wait is within limits."""
     base = of[BASE]
     facts: dict[str, Any] = {"procs": base["procs"], "jobs": base["whole"]["jobs"]}
-    facts["logged"] = base["logged"]
+    facts["logged"] = joined(of[p]["logged"] for p in rules.everything)
     for part in ("whole", "later"):
         limit = rules.max_wait * base[part]["wait_s"]["max"]
         slow = {h: of[h][part]["bounded_slowdown"]["mean"] for h in rules.heuristics}

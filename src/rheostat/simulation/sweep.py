@@ -153,9 +153,8 @@ def perform(task: Task, open_policy: Opener = batch_policy) -> dict[str, Any]:
 
 
 def _performed(task: Task, open_policy: Opener) -> dict[str, Any]:
-    from rheostat.simulation.as_logged import as_logged
+    from rheostat.simulation.as_logged import logged_facts
     from rheostat.simulation.note_numbers import noted
-    from rheostat.simulation.schedule_metrics import metrics
 
     jobs = _trace(task.trace)
     opened = open_policy(task.policy, semantics=task.semantics, ties=task.ties)
@@ -165,14 +164,13 @@ def _performed(task: Task, open_policy: Opener) -> dict[str, Any]:
     jobs, machine = placed(jobs, task.machine)
     run = simulate_run(jobs, policy, machine, estimates=task.estimates)
     known = task.semantics == "cqsim" or task.estimates == "perfect"
-    logged = as_logged(jobs, run)
     return {
         "clairvoyant": run.clairvoyant,
         "clairvoyant_share": 1.0 if known else _unasked(run),
         "procs": run.machine.procs,
         "whole": _summed(run.jobs, run.machine.procs),
         "later": _summed(_later(run.jobs, task), run.machine.procs),
-        "logged": logged and metrics(logged[0].jobs, run.machine.procs),
+        "logged": logged_facts(jobs, [run]),
         "cpu_s": run.cpu_s,
         "notes": [n["text"] for n in noted(jobs, [run]) if n["text"]],
     }
