@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from rheostat.cli import run
 
@@ -36,6 +39,58 @@ def test_a_value_that_a_file_set_is_blamed_on_the_file(here, capsys) -> None:
 def test_an_odd_value_is_named(here, capsys, words, said) -> None:
     assert run(["front", "runs.csv", *words]) == 1
     assert said in capsys.readouterr().err
+
+
+CASES: dict[str, tuple[str, list[str], str]] = {
+    "an open quote": (
+        'app,nodes,runtime_s\na,1,2\n"b,1,3\nc,1,4\n', ["read", "FILE", "--format", "runs"],
+        "line 3 opens a quote that nothing closes"),
+    "two open quotes": (
+        'app,nodes,runtime_s\na,1,2\n"b,1,3\nc,1,4\n"d,1,2\nd,2,2\n',
+        ["read", "FILE", "--format", "runs"], "a cell with a line break: is a quote open"),
+    "columns of a CSV": (
+        ",".join(f"c{i}" for i in range(10_001)) + "\n", ["read", "FILE", "--format", "runs"],
+        "expected at most 10,000 columns, it has 10,001"),
+    "columns of JSON": (
+        json.dumps([{"app": "a", **{f"c{i}": 1 for i in range(10_000)}}]),
+        ["read", "FILE", "--format", "runs"], "expected at most 10,000 columns, it has 10,001"),
+    "columns of counters": (
+        "Time,EXEC," + ",".join(f"c{i}" for i in range(10_000)) + "\n", ["counters", "FILE"],
+        "expected at most 10,000 columns, it has 10,002"),
+    "processors of a log": (
+        "JobID|State|Submit|Elapsed|ReqCPUS|NNodes\n1|COMPLETED|2024-01-01T00:00:00|01:00:00|1"
+        + "0" * 400 + "|1\n2|COMPLETED|2024-01-01T00:00:00|01:00:00|4|1\n",
+        ["read", "FILE", "--format", "sacct"], "cores is beyond 1e+12"),
+    "a count of a queue": (
+        "app,gpus,runtime_s,power_w\nlbm,1,10,100\n",
+        ["coschedule", "FILE", "--queue", "lbm*999999999999"],
+        "expected 1 to 100,000 jobs, got 999,999,999,999"),
+    "a moment of a request": (
+        "submit_s,prompt_tokens,output_tokens\n0,10,10\n1e300,10,10\n", ["llm", "simulate", "FILE"],
+        "submit_s: expected seconds, at most 1e+11, got 1e+300, which is none"),
+    "a cap of nothing": (
+        "app,cap_w,runtime_s\na,100,20\na,200,10\nb,100,21\nb,200,10\nb,0,0\nc,100,22\nc,200,10\n",
+        ["caps", "FILE", "--app", "a"],
+        "left out, a cap, a count or the runtime is not known or not above 0: 1 rows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_file_holds_too_much_of_or_wrongly_is_said_in_one_line(here, capsys, case) -> None:
+    text, words, said = CASES[case]
+    (here / "f").write_text(text)
+    run(["f" if w == "FILE" else w for w in words])
+    assert said in capsys.readouterr().err
+
+
+def test_a_text_that_a_parquet_file_holds_once_for_many_rows_is_refused(here, capsys) -> None:
+    """51 kB on disk, 5 GB once each row has its own: neither Arrow nor polars comes to that."""
+    rows = 5_000
+    word = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["w" * 1_000_000])
+    table = pa.table({"app": word, "runtime_s": [1.0] * rows, "nodes": [1] * rows})
+    parquet.write_table(table, "word.parquet", store_schema=False)
+    assert run(["read", "word.parquet", "--format", "runs"]) == 1
+    assert "its texts come to 5,000,000,000 bytes" in capsys.readouterr().err
 
 
 def test_a_folder_steers_neither_pictures_nor_the_compiler_nor_the_terminal(here) -> None:

@@ -60,7 +60,9 @@ def test_runs_of_a_setting_are_the_mean_of_their_logs_and_those_outside_are_name
     found, notes = _runs(KNOWN, tried, "x")
     assert found == {(100.0, 100.0): pytest.approx(6.0), (150.0, 300.0): pytest.approx(5.0)}
     assert notes == ("cpu_cap_w=250, gpu_cap_w=300 is not used: known are "
-                     "cpu_cap_w 100 to 200, gpu_cap_w 100 to 300",)  # fmt: skip
+                     "cpu_cap_w 100 to 200, gpu_cap_w 100 to 300",
+                     "left out, of x: a cap, a count or the runtime is not known or not above 0: "
+                     "1 rows")  # fmt: skip
     assert _runs(KNOWN, tried.select([*KNOBS, "runtime_s"]), "x")[0][100.0, 100.0] == (
         pytest.approx((4.0 * 9.0 * 7.0) ** (1 / 3))
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,26 @@ TREE = PriorityTree.of(
     slope=[[-1], [1], [-1], [-1], [0]], scale=[[1.0], [2.0], [1.0], [1.0], [4.0]],
     steep=[[1.0], [-0.5], [1.0], [1.0], [2.0]],
 )  # fmt: skip
+
+
+def _chain(deep: int) -> PriorityTree:
+    """A tree in which the way to the right goes through so many questions."""
+    inner = [i % 2 == 0 and i < 2 * deep for i in range(2 * deep + 1)]
+    left = [i + 1 if ask else -1 for i, ask in enumerate(inner)]
+    right = [i + 2 if ask else -1 for i, ask in enumerate(inner)]
+    zero = [0] * len(inner)
+    return PriorityTree.of(FEATURES, feature=zero, threshold=zero, left=left, right=right,
+                           value=zero)  # fmt: skip
+
+
+def test_a_tree_too_deep_to_be_drawn_or_compiled_is_refused() -> None:
+    with pytest.raises(DataError, match="at most 500 questions in a row, got 501"):
+        _chain(501)
+    with pytest.raises(DataError, match="at most 95 questions in a row, got 96: no compiler"):
+        export(_chain(96), "python")
+    scope: dict[str, Any] = {}
+    exec(export(_chain(95), "python"), scope)
+    assert scope["worth"](1.0, 0.0, 0.0) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -170,3 +170,16 @@ def test_a_setup_tells_all_mistakes_at_once():
         ActorCriticConfig("sac", window=0, gamma=2.0, lr=0.0, hidden=(4,))
     for word in ("ppo or a2c", "window", "gamma", "lr", "hidden"):
         assert word in str(told.value)
+
+
+@pytest.mark.parametrize(("switch", "value", "said"), [
+    ("lr", float("nan"), "lr: expected a number from 1e-12 to 1000, got nan"),
+    ("lr", "fast", "lr: expected a number from 1e-12 to 1000, got 'fast'"),
+    ("clip", float("inf"), "clip: expected a number from 0 to 1e+06, got inf"),
+    ("hidden", (10**9, 8), "hidden[0]: expected a whole number from 1 to 10,000, got 1000000000"),
+    ("decisions", 10**6, "expected at most 20,000,000 jobs in an update, got 1,024,000,000"),
+])  # fmt: skip
+def test_a_switch_that_is_no_number_or_fills_memory_is_refused(switch, value, said):
+    with pytest.raises(DataError) as told:
+        ActorCriticConfig(**{switch: value})
+    assert said in str(told.value)

@@ -130,7 +130,7 @@ def test_scaled_inputs_are_small_numbers():
 
 def test_a_setup_tells_all_mistakes_at_once():
     with pytest.raises(DataError) as told:
-        DrasConfig(method="sac", window=0, gamma=2.0, lr=0.0)
+        DrasConfig(method="sac", window=0, gamma=2.0, lr=float("nan"))
     for word in ("method", "window", "gamma", "lr"):
         assert word in str(told.value)
     with pytest.raises(DataError, match="dras-pg or dras-dql"):

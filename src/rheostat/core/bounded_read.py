@@ -21,6 +21,8 @@ MOST_B = 4 * 2**30
 PART_B = 1 << 24
 MOST_ROWS, MOST_ROWS_PER_B = 10_000_000, 100
 """Of a parquet file, and more of one whose columns hardly ever change."""
+MOST_COLUMNS = 10_000
+"""Of any table; counters of each core of the largest machines come to some thousands."""
 
 
 def checked_size(path: str | Path, most_b: int = MOST_B, *, new: bool = False) -> Path:
@@ -62,6 +64,13 @@ def check_rows(path: str | Path, rows: int) -> None:
     """A `DataError` where a parquet file says it has more rows than one of its size can."""
     if rows > (most := MOST_ROWS_PER_B * Path(path).stat().st_size + MOST_ROWS):
         problem = f"unpacks to {rows:,} rows, at most {most:,} are read of its size"
+        raise DataError(str(path), [problem])
+
+
+def check_columns(path: str | Path, columns: int) -> None:
+    """A `DataError` where a table has more columns than one is asked about."""
+    if columns > MOST_COLUMNS:
+        problem = f"expected at most {MOST_COLUMNS:,} columns, it has {columns:,}"
         raise DataError(str(path), [problem])
 
 

@@ -133,11 +133,8 @@ class JobTable:
         problems = [
             f"column {c} has no schema entry" for c in self.frame.columns if c not in self.schema
         ]
-        problems += [
-            f"schema names {c}, the frame has not"
-            for c in self.schema
-            if c not in self.frame.columns
-        ]
+        there = set(self.frame.columns)  # polars lists them anew at each call
+        problems += [f"schema names {c}, the frame has not" for c in self.schema if c not in there]
         if problems:
             raise DataError("JobTable", problems)
 

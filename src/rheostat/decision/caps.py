@@ -23,6 +23,7 @@ from rheostat.core.outcome import Array
 from rheostat.core.space import Knob
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
+from rheostat.measurement.checks import rows_where
 from rheostat.prediction.completion.alone import Corners, Line, Process
 from rheostat.prediction.completion.cap_choice import CapChoice, keep, next_try
 from rheostat.prediction.completion.mixture import Completion
@@ -30,6 +31,7 @@ from rheostat.prediction.completion.model import CapModel
 from rheostat.prediction.completion.table import CapTable, cap_table
 from rheostat.prediction.surface import CAPS, knobs_in
 
+NOT_ABOVE_0 = "a cap, a count or the runtime is not known or not above 0"
 LOSS = 0.05
 RISK = 0.9
 
@@ -108,7 +110,8 @@ def choose_caps(
     DataError
         Fewer than two known applications, columns that are missing, knobs beyond what is known.
     """
-    complete, notes = _with_default(others.finished().rows(pl.col("app").cast(pl.String) != app))
+    known, spoilt = _usable(others.finished().rows(pl.col("app").cast(pl.String) != app))
+    complete, notes = _with_default(known)
     if complete.frame["app"].n_unique() < 2:
         raise DataError("known applications", [f"expected two or more beside {app}"])
     learnt = cap_table(complete)
@@ -122,7 +125,7 @@ def choose_caps(
     at = [int(i) for i in np.flatnonzero(np.isfinite(first / runtime))]
     row = first / runtime
     completion = model.complete(at, row[at], level=risk)
-    notes = (*notes, *outside, *between)
+    notes = (*spoilt, *notes, *outside, *between)
     if not at:
         kept = CapChoice(learnt.default, 0.0, 1.0)
         first_run = CapAdvice(
@@ -136,6 +139,16 @@ def choose_caps(
     return CapAdvice(
         learnt, app, row, first, completion, kept, after, needed, plain, notes, loss, risk
     )
+
+
+def _usable(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:
+    """Runs with a runtime and settings above 0, and a note on the others."""
+    asked = [c for c in (*knobs_in(known), "runtime_s") if c in known.columns]
+    there = [c for c in asked if known.frame[c].count()]  # what misses altogether is an error later
+    good = pl.all_horizontal([pl.lit(True), *(pl.col(c) > 0 for c in there)])
+    frame, gone = rows_where(known.frame, good, NOT_ABOVE_0)
+    said = tuple(f"left out, {note.message}: {note.count} rows" for note in gone)
+    return replace(known, frame=frame), said
 
 
 def _with_default(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:
@@ -163,7 +176,8 @@ def _runs(
     problems = [f"column {c} is missing" for c in (*known.knobs, "runtime_s") if c not in frame]
     if problems:
         raise DataError("tried", [*problems, f"present: {', '.join(tried.columns)}"])
-    cells = frame.drop_nulls([*known.knobs, "runtime_s"]).filter(pl.col("runtime_s") > 0)
+    good = [pl.col(c) > 0 for c in (*known.knobs, "runtime_s")]
+    cells, gone = rows_where(frame, pl.all_horizontal(good), f"of {app}: {NOT_ABOVE_0}")
     mean = cells.group_by(*known.knobs).agg(pl.col("runtime_s").log().mean().exp())
     runtimes = {
         tuple(map(float, row[:-1])): float(row[-1]) for row in mean.sort(known.knobs).rows()
@@ -174,6 +188,7 @@ def _runs(
         f"{k} {a:g} to {b:g}" for k, a, b in zip(known.knobs, low, high, strict=True)
     )
     notes = tuple(f"{_setting_text(known.knobs, s)} is not used: known are {between}" for s in odd)
+    notes += tuple(f"left out, {note.message}: {note.count} rows" for note in gone)
     return {s: t for s, t in runtimes.items() if s not in odd}, notes
 
 

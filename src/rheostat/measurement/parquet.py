@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.bounded_read import check_rows
+from rheostat.core.bounded_read import MOST_B, check_columns, check_rows
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Note
 from rheostat.core.vocabulary import column
@@ -23,6 +23,8 @@ NUMBER, TEXT, INSTANT, SERIES, ANY = "a number", "text", "an instant", "a list o
 MAGIC = b"PAR1"
 # polars panics, which is no PolarsError, on some files whose inside was overwritten
 BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+MOST_TEXT = 100
+"""Times the size of the file that its texts may come to, where that is more than `MOST_B`."""
 SMALL_B = 32_000_000
 """Files up to this size are decoded once beforehand: on a damaged size polars ends the process."""
 
@@ -74,6 +76,7 @@ def scan(path: str | Path) -> tuple[pl.LazyFrame, pl.Schema]:
     except BROKEN as error:
         raise DataError(str(path), [f"is a damaged parquet file: {error}"]) from error
     check_rows(path, rows)
+    check_columns(path, len(types))
     return lazy, types
 
 
@@ -105,22 +108,41 @@ def gather(path: str | Path, lazy: pl.LazyFrame) -> pl.DataFrame:
     """Collect a lazy frame over ``path``, streaming; damage met on the way is a `DataError`."""
     _must_decode(Path(path))
     try:
-        return lazy.collect(engine="streaming")
+        frame = lazy.collect(engine="streaming")
     except BROKEN as error:
         first = str(error).partition("\n")[0][:300]
         raise DataError(str(path), [f"is damaged inside: {first}"]) from error
+    check_text(path, frame)
+    return frame
+
+
+def check_text(path: str | Path, frame: pl.DataFrame) -> None:
+    """A `DataError` where texts, which polars holds once each, come to more than one could."""
+    texts = [n for n, t in frame.schema.items() if t == pl.String]
+    lengths = frame.select(pl.col(texts).str.len_bytes().cast(pl.UInt64).sum())
+    most = max(MOST_B, MOST_TEXT * Path(path).stat().st_size)
+    if texts and (total := sum(n or 0 for n in lengths.row(0))) > most:
+        problem = f"its texts come to {total:,} bytes, at most {most:,} are read of its size"
+        raise DataError(str(path), [problem])
 
 
 def _must_decode(path: Path) -> None:
-    """Decode a small file with Arrow, which raises where polars would ask for 2^61 bytes."""
+    """Decode a small file with Arrow, which raises where polars would ask for 2^61 bytes.
+
+    A text that stands in many rows is held once.
+    """
     if path.stat().st_size > SMALL_B:
         return
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
     try:
-        for _ in ParquetFile(path).iter_batches():
-            pass
+        with ParquetFile(path) as file:
+            columns = (file.schema.column(i) for i in range(len(file.schema)))
+            texts = [c.path for c in columns if c.physical_type == "BYTE_ARRAY"]
+        with ParquetFile(path, read_dictionary=texts) as file:
+            for _ in file.iter_batches():
+                pass
     except (pyarrow.ArrowException, OSError, MemoryError) as error:
         first = str(error).partition("\n")[0][:300]
         raise DataError(str(path), [f"is damaged inside: {first}"]) from error

@@ -159,3 +159,12 @@ def test_counts_are_all_four_or_none():
     text = "I   refs:  1,234\nD   refs: 500 (1 rd)\nD1  misses: 7\nLL misses: 3\n"
     assert counts_in(text) == WorkCounts(1234.0, 500.0, 7.0, 3.0)
     assert counts_in(text.replace("LL", "L2")) is None
+
+
+def test_a_pattern_takes_linear_time_or_is_refused():
+    """Python's own matcher would try 2^40 ways through this line, and a manifest is a file."""
+    text = "a" * 40 + "b"
+    assert output_lines(text, Tolerance(masked=("(a+)+$",)))[0].text == text
+    assert output_lines(text, Tolerance(outputs=("(a+)+$",))) == []
+    with pytest.raises(DataError, match="of linear time, as it must be: look-around"):
+        Tolerance(outputs=("(?=a)b",))

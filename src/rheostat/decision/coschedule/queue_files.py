@@ -122,8 +122,10 @@ def read_queue(text: str, profiles: Profiles) -> list[Waiting]:
 
 
 def _part(text: str, profiles: Profiles) -> tuple[str, int]:
-    match = re.fullmatch(r"(.+?)\s*\*\s*(\d{1,9})", text)
-    return (match[1], int(match[2])) if match and text not in profiles else (text, 1)
+    match = re.fullmatch(r"(.+?)\s*\*\s*(\d+)", text)
+    if not match or text in profiles:
+        return text, 1
+    return match[1], int(match[2]) if len(match[2]) < 20 else 10**19  # far too many either way
 
 
 def _means_file(text: str) -> bool:

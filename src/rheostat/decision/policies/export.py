@@ -26,6 +26,8 @@ import numpy as np
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.errors import DataError
 
+DEEPEST = 95
+"""Questions: Python takes a hundred levels of indentation, Lua two hundred of nesting."""
 STEPS = 1_000_000  # whole numbers of a Slurm priority, from the least worth to the most
 HEAD = "Made by rheostat; {leaves} groups, at most {depth} questions. Highest worth goes first."
 
@@ -62,6 +64,9 @@ def export(tree: PriorityTree, language: str) -> str:
     """
     if language not in LANGUAGES:
         raise DataError("export", [f"expected {', '.join(LANGUAGES)}, got {language!r}"])
+    if tree.depth > DEEPEST:
+        problem = f"expected a tree of at most {DEEPEST} questions in a row, got {tree.depth:,}"
+        raise DataError("export", [f"{problem}: no compiler takes its source"])
     return LANGUAGES[language](tree)
 
 

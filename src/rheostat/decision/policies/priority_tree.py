@@ -45,6 +45,8 @@ WHOLE = ("feature", "left", "right", "support", "slope")
 REAL = ("threshold", "value", "scale", "steep")
 SLOPED = ("slope", "scale", "steep")
 
+DEEPEST = 500
+"""Questions on one way: nobody reads so many, and drawing them takes one call inside another."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SAID = re.compile(r"[\w .,:;()/%+=<>'-]*")
 """Neither ends a comment, a docstring or a line in Python, C or Lua."""
@@ -219,4 +221,6 @@ def _problems(tree: PriorityTree) -> list[str]:
     children = np.concatenate([tree.left[inside], tree.right[inside]])
     if not result and len(np.unique(children)) != len(children):
         result.append("a node has two parents")
+    if not result and tree.depth > DEEPEST:
+        result.append(f"expected at most {DEEPEST} questions in a row, got {tree.depth:,}")
     return result

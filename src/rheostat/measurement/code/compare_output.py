@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rheostat.errors import DataError
+from rheostat.measurement import linear_regex
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 TIMING_WORD = (
@@ -40,7 +41,8 @@ class Tolerance:
     ulps : int
         Steps of double precision.
     masked : tuple of str
-        Regular expressions of what is left out in addition to times, as in a printed host name.
+        Regular expressions of what is left out in addition to times, as in a printed host name;
+        without look-around and back-references (`linear_regex`).
     outputs : tuple of str
         Regular expressions; where there are any, only their first groups are compared.
 
@@ -63,11 +65,8 @@ class Tolerance:
             if not (isinstance(value := getattr(self, name), (int, float)) and value >= 0)
             and not (value is None and name == "relative")
         ]
-        for pattern in (*self.masked, *self.outputs):
-            try:
-                re.compile(pattern)
-            except (re.error, TypeError) as error:
-                problems.append(f"{pattern!r} is no regular expression: {error}")
+        patterns = (*self.masked, *self.outputs)
+        problems += [said for p in patterns if (said := linear_regex.problem(p))]
         if problems:
             raise DataError("tolerance", problems)
 
@@ -112,8 +111,7 @@ def output_lines(text: str, tolerance: Tolerance) -> list[OutputLine]:
     [('sum', '3.5', 'in', '#', 's')]
     """
     if tolerance.outputs:
-        text = "\n".join(m[1] if m.re.groups else m[0] for p in tolerance.outputs
-                         for m in re.finditer(p, text))  # fmt: skip
+        text = "\n".join(m for p in tolerance.outputs for m in linear_regex.found(p, text))
     lines = []
     for number, line in enumerate(text.splitlines(), 1):
         kept, masked = _without_times(line, tolerance)
@@ -128,8 +126,8 @@ def _without_times(line: str, tolerance: Tolerance) -> tuple[str, bool]:
     before = line
     for pattern in TIMING:
         line = pattern.sub(lambda m: m[0].replace(m["number"], "#"), line)
-    for text in tolerance.masked:
-        line = re.sub(text, "#", line)
+    for mask in tolerance.masked:
+        line = linear_regex.masked(mask, line)
     return line, line != before
 
 

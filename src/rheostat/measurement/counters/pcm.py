@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rheostat.core.bounded_read import check_columns
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
@@ -143,6 +144,7 @@ def _heads(path: str | Path, lines: list[tuple[int, str]]) -> tuple[_Heads, int]
         names = [c.strip() for c in text.split(mark)]
         if "Time" in names and set(names) & set(COLUMNS):
             groups = _filled(lines[0][1].split(mark)) if n else []
+            check_columns(path, len(names))
             return _Heads(names, groups + [""] * (len(names) - len(groups)) if n else [], mark), (
                 n + 1
             )

@@ -13,11 +13,13 @@ import csv
 import gzip
 import re
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
+from rheostat.core.bounded_read import check_columns
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
@@ -25,6 +27,8 @@ from rheostat.measurement.lines import LONGEST, raw_lines
 
 COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?(e[-+]?\d+)?", re.IGNORECASE)
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
+END = "\x03"
+"""A line put behind the last one: where it is no row of its own, a quote was never closed."""
 EMPTY = ("", "nan", "na", "n/a", "null", "none", "-")
 
 
@@ -32,15 +36,13 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
     text = _decode(Path(path), encoding)
     delimiter = _delimiter(text[0])
-    try:
-        rows = [r for r in csv.reader(text, delimiter=delimiter) if r]
-    except csv.Error as error:
-        raise DataError(str(path), [f"is not a readable CSV file: {error}"]) from error
+    rows, broken = _rows(path, text, delimiter)
     header, body = [h.strip() for h in rows[0]], rows[1:]
+    check_columns(path, len(header))
     names = [h or ("row" if i == 0 else f"column_{i}") for i, h in enumerate(header)]
     if sum(_is_number(h) for h in header) > len(header) / 2:
         raise DataError(str(path), ["the first line is numbers, expected column names"])
-    twice = sorted({n for n in names if names.count(n) > 1})
+    twice = sorted(n for n, times in Counter(names).items() if times > 1)
     if twice:
         raise DataError(str(path), [f"column {n} comes twice" for n in twice])
     odd = [i for i, r in enumerate(body) if len(r) != len(names)]
@@ -50,11 +52,38 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
     notes = [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
+    if broken:
+        notes.append(note_rows("a cell with a line break: is a quote open before it?", broken))
     cells = {name: [body[i][k] for i in good] for k, name in enumerate(names)}
     if delimiter != ",":
         notes += _with_points(cells)
     frame, said = typed_frame(cells, good)
     return frame, [*notes, *said]
+
+
+def _rows(path: str | Path, text: list[str], delimiter: str) -> tuple[list[list[str]], list[int]]:
+    """The rows, header first, and which (from the first behind it) take more than one line.
+
+    An error where all lines behind an open quote would be a cell.
+    """
+    reader = csv.reader([*text, END], delimiter=delimiter)
+    rows: list[list[str]] = []
+    broken, begins = [], 1
+    try:
+        for row in reader:
+            if row == [END]:
+                break
+            if row and row[-1].endswith(END) and reader.line_num > len(text):
+                problem = f"line {begins} opens a quote that nothing closes: all lines behind it"
+                raise DataError(str(path), [f"{problem} would be one cell; close or remove it"])
+            if row and reader.line_num > begins:
+                broken.append(max(0, len(rows) - 1))
+            begins = reader.line_num + 1
+            rows += [row] if row else []
+    except csv.Error as error:
+        problem = f"is not a readable CSV file: {error} (in the row that begins in line {begins})"
+        raise DataError(str(path), [problem]) from error
+    return rows, broken
 
 
 def typed_frame(
@@ -66,13 +95,12 @@ def typed_frame(
     >>> frame.rows(), notes
     ([(0, 1, 'lbm'), (2, 2, None)], [])
     """
-    frame, notes = pl.DataFrame({ROW: rows}), []
+    made, notes = {ROW: pl.Series(rows)}, []
     for name, column in cells.items():
-        values, bad = _typed(column)
-        frame = frame.with_columns(values.alias(name))
+        made[name], bad = _typed(column)
         if bad:
             notes.append(note_rows(f"{name}: not a number, null", [rows[i] for i in bad]))
-    return frame, notes
+    return pl.DataFrame(made), notes
 
 
 def _decode(path: Path, encoding: str) -> list[str]:

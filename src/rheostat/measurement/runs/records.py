@@ -7,17 +7,22 @@ and noted; rows that are no object are left out.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from rheostat.core.bounded_read import check_columns
 from rheostat.core.files import parse_json
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.lines import whole
 from rheostat.measurement.runs.delimited import typed_frame
+
+MOST_CELLS = 50_000_000
+"""Of a table, empty ones too: rows whose names differ have few of their own and many empty ones."""
 
 
 def first_record(start: bytes) -> dict[str, Any] | None:
@@ -59,9 +64,14 @@ def read_records(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFram
         raise DataError(str(path), ["has no row that is a JSON object"])
     flat = [_flat(rows[i]) for i in good]
     paths = dict.fromkeys(k for row in flat for k in row)
+    check_columns(path, len(paths))
+    if (count := len(paths) * len(flat)) > MOST_CELLS:
+        problem = f"expected at most {MOST_CELLS:,} cells, got {count:,}: {len(paths):,} columns"
+        raise DataError(str(path), [f"{problem}, most of them in few of the rows"])
     nested = [p for p in paths if any(isinstance(row.get(p), (dict, list)) for row in flat)]
     ends = [p.rpartition(".")[2] for p in paths]
-    names = {p: end if ends.count(end) == 1 else p for p, end in zip(paths, ends, strict=True)}
+    times = Counter(ends)
+    names = {p: end if times[end] == 1 else p for p, end in zip(paths, ends, strict=True)}
     cells = {names[p]: [_cell(row.get(p)) for row in flat] for p in paths if p not in nested}
     frame, notes = typed_frame(cells, good)
     if odd:

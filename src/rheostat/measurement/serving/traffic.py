@@ -130,7 +130,8 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     if not len(kept):
         raise DataError(str(path), ["no row has a time and lengths of 1 or more whole tokens"])
     if (latest := float(kept["submit_s"].max())) > LATEST_S:  # type: ignore[arg-type]
-        problem = f"submit_s: expected seconds, got {latest:.0f}, which looks like milliseconds"
-        raise DataError(str(path), [f"{problem}: divide by 1000"])
+        got = f"expected seconds, at most {LATEST_S:g}, got {latest:g}"
+        hint = "looks like milliseconds: divide by 1000" if latest < 1e3 * LATEST_S else "is none"
+        raise DataError(str(path), [f"submit_s: {got}, which {hint}"])
     kept = kept.sort("submit_s", maintain_order=True)
     return table(kept.with_columns(pl.col("submit_s") - kept["submit_s"][0]), COLUMNS, notes)

@@ -270,4 +270,4 @@ def _zone(name: str) -> ZoneInfo:
 
 def _int(text: str | None) -> int | None:
     number = slurm.amount(text) if text else None
-    return int(number) if number is not None else None
+    return slurm.count(number) if number is not None else None

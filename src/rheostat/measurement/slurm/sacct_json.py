@@ -122,7 +122,7 @@ def _energy(given: Mapping[str, int], steps: list[Mapping[str, Any]]) -> float |
 def _counts(resources: list[Mapping[str, Any]]) -> dict[str, int]:
     """TRES by name, ``gres/gpu`` for a named generic resource; typed GPUs are summed if alone."""
     plain = {
-        f"{r['type']}/{r['name']}" if r.get("name") else str(r["type"]): int(
+        f"{r['type']}/{r['name']}" if r.get("name") else str(r["type"]): slurm.count(
             unwrap(r["count"]) or 0
         )
         for r in resources

@@ -15,6 +15,8 @@ _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 COMPLETED = "COMPLETED"
 NO_VALUE = (2.0**32 - 2, 2.0**32 - 1)
+MOST_COUNT = 2.0**62
+"""What is more stays this: a number that a column can hold, and that no job can have."""
 NO_VALUE_64 = 1e19
 """Slurm writes 2^64 - 2, also as 18.45E, where a 64-bit number has no value; no job takes more."""
 
@@ -74,9 +76,18 @@ def tres(text: str) -> dict[str, str]:
 def gpus(resources: dict[str, str]) -> int | None:
     """GPUs in a TRES mapping: the untyped count, or the sum over types where only those are."""
     if (plain := resources.get("gres/gpu", "")).isdigit():
-        return int(plain)
+        return count(plain)
     typed = [v for k, v in resources.items() if k.startswith("gres/gpu:") and v.isdigit()]
-    return sum(int(v) for v in typed) if typed else None
+    return count(sum(float(v) for v in typed)) if typed else None
+
+
+def count(value: str | float) -> int:
+    """A whole number that fits into a column.
+
+    >>> count("12"), count("9" * 400) == count(1e25) == 2**62
+    (12, True)
+    """
+    return int(min(float(value), MOST_COUNT))
 
 
 def memory_b(text: str, cores: float | None, nodes: float | None) -> float | None:

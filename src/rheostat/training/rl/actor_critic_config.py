@@ -7,6 +7,17 @@ from dataclasses import dataclass
 from rheostat.errors import DataError
 from rheostat.training.env.episode_trace import EpisodeRules
 from rheostat.training.env.rewards import weights
+from rheostat.training.rl.switch_bounds import (
+    MOST,
+    MOST_WIDTH,
+    STEP_SIZES,
+    real,
+    whole,
+    widths,
+)
+
+MOST_SEEN = 20_000_000
+"""Jobs that the decisions of an update show together; each takes some 50 bytes."""
 
 
 @dataclass(frozen=True)
@@ -58,25 +69,16 @@ class ActorCriticConfig:
         problems = []
         if self.method not in ("ppo", "a2c"):
             problems.append(f"method: expected ppo or a2c, got {self.method!r}")
-        counts = ("window", "episode_jobs", "episodes", "decisions", "epochs", "parts")
-        problems += [
-            f"{name}: expected a whole number above 0, got {getattr(self, name)!r}"
-            for name in counts
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1
-        ]
-        problems += [
-            f"{name}: expected 0 to 1, got {getattr(self, name)!r}"
-            for name in ("gamma", "trace_decay")
-            if not 0 <= getattr(self, name) <= 1
-        ]
-        if not isinstance(self.hidden, tuple) or len(self.hidden) != 2 or min(self.hidden) < 1:
-            problems.append(f"hidden: expected two widths above 0, got {self.hidden!r}")
-        problems += [
-            f"{name}: expected a number of at least 0, got {getattr(self, name)!r}"
-            for name in ("clip", "tame", "entropy", "value_weight")
-            if not getattr(self, name) >= 0
-        ]
-        problems += [] if self.lr > 0 else [f"lr: expected a number above 0, got {self.lr!r}"]
+        counts = ("episode_jobs", "episodes", "decisions", "epochs", "parts")
+        problems += widths(self.hidden) + whole({"window": self.window}, MOST_WIDTH)
+        problems += whole({name: getattr(self, name) for name in counts}, MOST)
+        if not problems and (seen := self.episodes * self.decisions * self.window) > MOST_SEEN:
+            problems.append(f"episodes * decisions * window: expected at most {MOST_SEEN:,} jobs "
+                            f"in an update, got {seen:,}")  # fmt: skip
+        shares, weighed = ("gamma", "trace_decay"), ("clip", "tame", "entropy", "value_weight")
+        problems += real({name: getattr(self, name) for name in shares}, 0, 1)
+        problems += real({name: getattr(self, name) for name in weighed}, 0, MOST)
+        problems += real({"lr": self.lr}, *STEP_SIZES)
         if problems:
             raise DataError("setup of the agent", problems)
         weights(self.reward)

@@ -12,6 +12,14 @@ from typing import Any
 from rheostat.errors import DataError
 from rheostat.training.env.episode_trace import BACKFILLS, PROMISES
 from rheostat.training.env.rewards import weights
+from rheostat.training.rl.switch_bounds import (
+    MOST,
+    MOST_WIDTH,
+    STEP_SIZES,
+    real,
+    whole,
+    widths,
+)
 
 CHOICES = {
     "method": ("pg", "dql"),
@@ -110,24 +118,12 @@ class DrasConfig:
             for name, known in CHOICES.items()
             if getattr(self, name) not in known
         ]
-        if not isinstance(self.hidden, tuple) or len(self.hidden) != 2:
-            raise DataError(
-                "setup of the agent", [f"hidden: expected two widths, got {self.hidden!r}"]
-            )
-        sizes = {"window": self.window, "instances": self.instances}
-        sizes |= {f"hidden[{i}]": width for i, width in enumerate(self.hidden)}
-        problems += [
-            f"{name}: expected a whole number above 0, got {value!r}"
-            for name, value in sizes.items()
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1
-        ]
-        problems += [] if self.lr > 0 else [f"lr: expected a number above 0, got {self.lr!r}"]
+        problems += widths(self.hidden)
+        problems += whole({"window": self.window}, MOST_WIDTH)
+        problems += whole({"instances": self.instances}, MOST)
+        problems += real({"lr": self.lr}, *STEP_SIZES)
         shares = ("gamma", "explore", "explore_factor", "explore_least")
-        problems += [
-            f"{name}: expected 0 to 1, got {getattr(self, name)!r}"
-            for name in shares
-            if not 0 <= getattr(self, name) <= 1
-        ]
+        problems += real({name: getattr(self, name) for name in shares}, 0, 1)
         if problems:
             raise DataError("setup of the agent", problems)
         weights(self.reward)
