@@ -10,7 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
+from itertools import starmap
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ import pytest
 from rheostat.decision.serving.proxy_messages import parsed, with_priority
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.errors import DataError
-from rheostat.prediction.length_learner import fitted, fitted_apart
+from rheostat.prediction.length_learner import ApartFit, fitted
 from tests.decision.test_proxy_messages import CHAT, USAGE, Client, asked, proxy, refusal, request
 
 pytest.importorskip("uvicorn", reason="the extra proxy is not installed")
@@ -227,7 +229,7 @@ def test_a_stop_from_outside_lets_it_end_in_order() -> None:
 def test_lengths_are_learned_in_a_process_that_ends_and_failing_is_said(monkeypatch, caplog):
     """What is learned elsewhere says what is learned here; the order goes on where it cannot be."""
     answers = [(f"say {'yes' if i % 2 else 'all'} {i}", 2.0 + 90.0 * (i % 2)) for i in range(60)]
-    here, apart = (learn(answers) for learn in (fitted, fitted_apart))
+    here, apart = (learn(answers) for learn in (fitted, ApartFit().fitted))
     prompts = ["say yes 9", "say all 8"]
     assert apart.quantiles(prompts, [0.2, 0.8]).tolist() == here.quantiles(
         prompts, [0.2, 0.8]).tolist()  # fmt: skip
@@ -238,6 +240,46 @@ def test_lengths_are_learned_in_a_process_that_ends_and_failing_is_said(monkeypa
     asyncio.run(front._refit())
     assert "lengths of answers were not learned: FileNotFoundError" in caplog.text
     assert front.order.learner.model is None
+
+
+ENDLESS = starmap(time.sleep, [(3600.0,)])
+"""Answers that are never all there, as a fit that takes long."""
+KILLED = """
+import threading, time
+from itertools import starmap
+from rheostat.prediction.length_learner import ApartFit
+
+fit = ApartFit()
+threading.Thread(target=fit.fitted, args=(starmap(time.sleep, [(3600.0,)]),), daemon=True).start()
+while fit._process is None:
+    time.sleep(0.01)
+print("learning", flush=True)
+time.sleep(3600.0)
+"""
+
+
+def test_a_fit_ends_when_it_is_to(caplog) -> None:
+    front = proxy(Client(b"{}"), learn_apart=True)
+    front.order.learner.begin = lambda: (ENDLESS, "")
+
+    async def run() -> None:
+        front._fitting = asyncio.ensure_future(front._refit())
+        while front._apart._process is None:
+            await asyncio.sleep(0.01)
+        front.stop_learning()
+        await front._fitting
+
+    asyncio.run(run())
+    assert caplog.text == ""
+    assert front.order.learner.model is None
+
+
+def test_a_fit_ends_with_who_was_killed() -> None:
+    """What learns holds the output of who started it: that ends when both have."""
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) as started:
+        assert started.stdout.readline() == b"learning\n"
+        started.kill()
+        assert started.communicate(timeout=120) == (b"", None)
 
 
 def test_policies_that_ask_for_no_lengths_learn_none_unless_they_are_kept() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -125,6 +126,39 @@ def test_what_is_no_answer_is_an_error_of_ours(status) -> None:
     start, document = refusal(proxy(client))
     assert (start["status"], document["type"]) == (503, "server_failed")
     assert client.closed == 1
+
+
+@pytest.mark.parametrize("first", [
+    b"200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nSTOLEN",
+    b"204 No Content\r\ncontent-length: 5\r\n\r\nhello",
+])  # fmt: skip
+def test_what_a_server_sends_beyond_its_answer_reaches_nobody(first, caplog) -> None:
+    """Bytes behind an answer would be the answer to whoever asks next on this connection."""
+    opened = []
+
+    async def odd(reader, writer):
+        opened.append(writer)
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                good = b"200 OK\r\ncontent-length: 4\r\n\r\nmine"
+                writer.write(b"HTTP/1.1 " + (first if b"/first" in head else good))
+
+    async def run():
+        server = await asyncio.start_server(odd, "127.0.0.1", 0)
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server, front(address) as (_, client):
+            answers = [await client.get(path) for path in ("/first", "/second", "/third")]
+        for writer in opened:
+            writer.close()
+            await writer.wait_closed()
+        return answers
+
+    answers = asyncio.run(run())
+    assert [a.status_code for a in answers] == [int(first[:3]), 200, 200]
+    assert [a.text for a in answers[1:]] == ["mine", "mine"]
+    assert ("content-length" in answers[0].headers) == (first[:3] != b"204")
+    assert len(opened) == 2  # the first is closed, the second serves both that ask later
+    assert caplog.text.count("sent more than its answer: its connection is closed") == 1
 
 
 def test_an_answer_without_an_end_is_not_held(monkeypatch) -> None:

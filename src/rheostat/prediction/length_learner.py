@@ -7,16 +7,22 @@ sooner where its errors grow: the requests have changed, and only the newest are
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rheostat.errors import RheostatError
+
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+
     from rheostat.core.outcome import Array
     from rheostat.prediction.prompt_length import PromptLength
 
@@ -149,10 +155,57 @@ def fitted(answers: Answers, encoder: str = "") -> PromptLength:
     return ready(model)
 
 
-def fitted_apart(answers: Answers, encoder: str = "") -> PromptLength:
-    """As `fitted`, in a process of its own at low priority, which ends then."""
-    with ProcessPoolExecutor(1, get_context("spawn"), initializer=os.nice, initargs=(10,)) as pool:
-        return ready(pool.submit(fitted, answers, encoder).result())
+class ApartFit:
+    """As `fitted`, in a process of its own at low priority, which ends then or when it is to."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._process: BaseProcess | None = None
+
+    def fitted(self, answers: Answers, encoder: str = "") -> PromptLength:
+        """The model; an OSError where the process ended without one."""
+        context = get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_fit_apart, args=(theirs, answers, encoder), daemon=True)
+        with ours, theirs:
+            process.start()
+            self._process = process
+            theirs.close()  # else its end would not be seen
+            if self.stopped:
+                process.kill()
+            try:
+                made = ours.recv()
+            except EOFError as error:
+                raise ChildProcessError("the process that learned has ended") from error
+            finally:
+                process.join()
+        if isinstance(made, Exception):
+            raise made
+        return ready(made)
+
+    def stop(self) -> None:
+        """End what runs; nothing more is learned."""
+        self.stopped = True
+        if self._process is not None:
+            self._process.kill()
+
+
+def _fit_apart(answer_to: Connection, answers: Answers, encoder: str) -> None:
+    os.nice(10)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: who started this one ends it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        answer_to.send(fitted(answers, encoder))
+    except (OSError, MemoryError, RheostatError) as error:
+        answer_to.send(error)
+
+
+def _end_with_parent() -> None:
+    """End at once where the parent was killed: nobody takes what is learned."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def ready(model: PromptLength) -> PromptLength:

@@ -210,6 +210,7 @@ def _run(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None
         try:
             await server.serve(sockets=[listening])
         finally:
+            front.stop_learning()
             await front.client.aclose()
 
     # uvicorn stops at SIGTERM and sends it again at its end: what was learned is to be kept first

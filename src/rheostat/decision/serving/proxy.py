@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Sequence
-from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -45,9 +44,9 @@ from rheostat.decision.serving.request_target import (
 )
 from rheostat.decision.serving.sending import Sending
 from rheostat.decision.serving.service_order import ServiceOrder
-from rheostat.decision.serving.upstream import Upstream
+from rheostat.decision.serving.upstream import Upstream, sent_more
 from rheostat.errors import RheostatError
-from rheostat.prediction.length_learner import fitted, fitted_apart
+from rheostat.prediction.length_learner import ApartFit, fitted
 
 LOG = logging.getLogger("rheostat.proxy")
 PRIORITY = {"vllm": 1e6, "sglang": -1e6}
@@ -103,6 +102,11 @@ class ServingProxy:
         self.counters = ProxyCounters()
         self.held_bytes = 0
         self._fitting: asyncio.Task[None] | None = None
+        self._apart = ApartFit()
+
+    def stop_learning(self) -> None:
+        """End a fit that runs in another process; what was learned before stays."""
+        self._apart.stop()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """One request, from its first byte to the last of its answer; ``/metrics`` is ours."""
@@ -256,6 +260,9 @@ class ServingProxy:
             answer = await self.client.handle_async_request(request)
             try:
                 await passing.all_of(answer)
+                if sent_more(answer):
+                    LOG.warning("server %d (%s) sent more than its answer: its connection is "
+                                "closed", server + 1, self.upstreams[server])  # fmt: skip
             finally:
                 await answer.aclose()
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -301,9 +308,11 @@ class ServingProxy:
         """Learn lengths anew; where that fails, the order goes on with what it knows."""
         learner = self.order.learner
         try:
-            learn = fitted_apart if self.learn_apart else fitted
+            learn = self._apart.fitted if self.learn_apart else fitted
             learner.take(await asyncio.to_thread(learn, *learner.begin()))
-        except (OSError, MemoryError, RheostatError, BrokenExecutor) as error:
+        except (OSError, MemoryError, RheostatError) as error:
+            if self._apart.stopped:
+                return
             LOG.warning("lengths of answers were not learned: %r", error)
 
 

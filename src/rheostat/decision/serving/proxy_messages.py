@@ -28,6 +28,7 @@ MOST_HELD = 50_000_000
 AT_ONCE = 4
 """Parts that are sent before others have their turn: whether the client is still there is noticed
 between turns, and asyncio logs each further part that is written to a lost connection."""
+NO_CONTENT = 204
 LINE = 65536
 """Bytes of a line that is waited for."""
 
@@ -178,7 +179,8 @@ class Passing:
 
     async def _begin(self, answer: Any) -> None:
         self.started = True
-        headers = passed_on(answer.headers, {b"content-length"} if self.streamed else ())
+        without = self.streamed or answer.status == NO_CONTENT  # neither has a length
+        headers = passed_on(answer.headers, {b"content-length"} if without else ())
         await self.send(
             {"type": "http.response.start", "status": answer.status, "headers": headers}
         )

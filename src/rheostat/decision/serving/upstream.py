@@ -85,6 +85,22 @@ class Upstream:
                                 extensions={"timeout": silence})  # fmt: skip
 
 
+def sent_more(answer: Any) -> bool:
+    """Whether a server sent more than the answer that was read; its connection then ends with it.
+
+    httpcore keeps such bytes and would take them for the answer to whoever asks next.
+    """
+    httpcore = require("httpcore2", extra="proxy")
+    if not isinstance(answer, httpcore.Response):
+        return False
+    # httpcore shows neither; h11's own word for "nothing more goes over this" closes it behind us
+    state = answer.stream._stream._connection._h11_state
+    more = bool(state.trailing_data[0])
+    if more:
+        state.send_failed()
+    return more
+
+
 def _basic(user: str | None, password: str | None) -> bytes:
     if user is None and password is None:
         return b""
