@@ -75,6 +75,12 @@ CASES: dict[str, tuple[str, list[str], str]] = {
 }  # fmt: skip
 
 
+def test_more_generated_runs_than_memory_takes_are_refused(here, capsys) -> None:
+    assert run(["budget", "demo", "made.csv", "--apps", "10000", "--repeats", "10000"]) == 1
+    assert "expected at most 10,000,000 runs" in capsys.readouterr().err
+    assert not (here / "made.csv").exists()
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_file_holds_too_much_of_or_wrongly_is_said_in_one_line(here, capsys, case) -> None:
     text, words, said = CASES[case]

@@ -253,7 +253,7 @@ def demo(
     ] = Path("capped_runs.csv"),
     apps: Annotated[int, typer.Option(min=2, max=10_000, help="Applications.")] = 12,
     repeats: Annotated[int, typer.Option(min=1, max=10_000, help="Runs of each setting.")] = 1,
-    noise: Annotated[float, typer.Option(min=0, help="Relative spread of a run.")] = 0.01,
+    noise: Annotated[float, typer.Option(min=0, max=10, help="Relative spread of a run.")] = 0.01,
     tree: Annotated[
         Path | None,
         typer.Option(

@@ -19,9 +19,12 @@ import numpy as np
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
+from rheostat.errors import DataError
 
 CPU_CAPS = tuple(range(140, 201, 10))
 GPU_CAPS = tuple(range(150, 251, 10))
+MOST_RUNS = 10_000_000
+"""A gigabyte in memory."""
 
 
 def capped_runs(
@@ -39,6 +42,9 @@ def capped_runs(
     >>> len(runs), runs.frame["app"].unique().sort().to_list()
     (154, ['app00', 'app01'])
     """
+    if (count := apps * repeats * len(cpu_caps) * len(gpu_caps)) > MOST_RUNS:
+        problem = f"expected at most {MOST_RUNS:,} runs, {apps:,} applications and {repeats:,}"
+        raise DataError("generated runs", [f"{problem} repeats come to {count:,}"])
     rng = np.random.default_rng(seed)
     t0 = rng.lognormal(4.0, 0.6, apps)
     share = rng.dirichlet((1.0, 1.0, 2.0), apps)
