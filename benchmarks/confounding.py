@@ -61,7 +61,7 @@ def advice_of(method: str, case: Case) -> Advice | None:
 KEYS = (
     "between", "within", "proxy", "trial", "law", "n_apps", "seed", "method",
     "claimed_saving", "true_saving", "oracle_saving", "covered", "claimed_share", "broken_limits",
-    "broken_slower",
+    "broken_slower", "more_energy",
 )  # fmt: skip
 """Of the rows printed; those kept have more."""
 Row = dict[str, object]

@@ -90,7 +90,7 @@ def scored(case: Case, advice: Advice | None) -> dict[str, object]:
         return {**row, "claimed_saving": None, "true_saving": 0.0, "oracle_saving": oracle,
                 "covered": None, "claimed_share": 0.0, "broken_limits": None, "kept_saving": 0.0,
                 "broken_slower": None, "covered_jobs": None, "over_limit": None,
-                "held": None}  # fmt: skip
+                "held": None, "more_energy": None}  # fmt: skip
     frame = advice.table.frame
     moved = (frame["status"] == "advised").to_numpy()
     nodes = np.where(moved, frame["nodes"].to_numpy(), frame["nodes_requested"].to_numpy())
@@ -113,6 +113,7 @@ def scored(case: Case, advice: Advice | None) -> dict[str, object]:
         "broken_slower": float(broken[slower].mean()) if slower.any() else None,
         "covered_jobs": float(inside[moved].mean()) if moved.any() else None,
         "over_limit": advice.over_limit,
+        "more_energy": float((moved & (e > energy * (1 + 1e-9))).mean()),
         "held": None if advice.over_limit is None else _held(broken, moved, advice.over_limit[2]),
     }
 

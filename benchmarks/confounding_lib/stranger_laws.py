@@ -5,6 +5,7 @@ a part that grows with the nodes.  `kinks`: straight lines on log axes that brea
 fits into memory and where it is too small for its nodes, both at other nodes for other problems.
 `blocks`: a problem comes in blocks that nodes take whole, so that time falls in steps and then not.
 `imbalance`: all wait for the slowest of the nodes, the more the more there are.
+`unshared`: communication, on nodes that share no watts, so that more nodes never take less energy.
 `users`: communication, and a noise of runtime that is each user's own, from 2 % to 40 %.
 Nodes that wait draw less, so watts per node fall where a job scales badly.
 
@@ -22,13 +23,13 @@ P = p0 + p1 n (i + (1 - i) e),   e : share of the runtime that is divided work
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rheostat.measurement.synthetic.site_law import IDLE_SHARE, Apps, Array
 
-LAWS = ("floor", "communication", "kinks", "users", "blocks", "imbalance")
+LAWS = ("floor", "communication", "kinks", "users", "blocks", "imbalance", "unshared")
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class StrangerApps:
     def draw(cls, law: str, n_apps: int, rng: np.random.Generator) -> StrangerApps:
         """Overheads from negligible to half of the runtime on sixteen nodes."""
         plain = Apps.draw(n_apps, rng)
+        if law == "unshared":
+            plain = replace(plain, shared_w=np.zeros(n_apps))
         part = 10 ** rng.uniform(-2.2, -0.2, n_apps)
         floor = law == "floor"
         exponent = rng.uniform(0.7, 1.0, n_apps) if floor else rng.uniform(0.2, 0.9, n_apps)

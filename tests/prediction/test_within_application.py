@@ -10,6 +10,7 @@ from rheostat import table
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.effects import WithinApplication, plausible, predictor
 from rheostat.prediction.effects.job_noise import _numbers
+from rheostat.prediction.effects.effect_prior import effect_prior
 from rheostat.prediction.effects.predictor import _steady
 from rheostat.prediction.effects.weighed_rows import GUESS_WORTH
 
@@ -69,7 +70,7 @@ def test_a_guess_is_told_by_its_application_s_slope_on_the_request_pulled_to_all
 
 def test_effects_are_the_shapes_requests_what_the_log_can_be_told_and_sizes_are_wide(fitted):
     p = fitted.coding_.shapes[0].curve("runtime_s").scale.shape[0]
-    prior = fitted._prior("runtime_s", p + 2 + 2, p, 2)
+    prior = effect_prior(fitted.coding_, fitted.identification_, "runtime_s", p + 4, p, 2)
     assert prior.sd == pytest.approx([*[1.0] * p, 1.5, 0.75, 2.0, 2.0])
     assert prior.between == pytest.approx([*[0.7] * p, 0.2, 0.1, 0.2, 0.2])
     assert prior.mean[p:].tolist() == [0.0] * 4

@@ -18,12 +18,13 @@ change : (B, n) log of a quantity less its log at the setting asked for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects.shapes import PARALLEL, logs
 
@@ -96,6 +97,15 @@ def disagreeing(change: Array, other: Array) -> Mask:
     low, high = np.quantile(change, tails, axis=0)
     other_low, other_high = np.quantile(other, tails, axis=0)
     return np.asarray((low > other_high + SMALL) | (other_low > high + SMALL))
+
+
+def notes(reasons: Mapping[str, Mask]) -> tuple[Note, ...]:
+    """A note for each reason that keeps the forecast of any row back."""
+    return tuple(
+        Note(said, tuple(np.flatnonzero(rows)[:20].tolist()), int(rows.sum()))
+        for said, rows in reasons.items()
+        if rows.any()
+    )
 
 
 SMALL = 1e-6

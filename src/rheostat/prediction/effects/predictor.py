@@ -17,14 +17,14 @@ n  rows      B  draws      p, s, k, g  effect, request, size and guess columns, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Moment, Note
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.requested_settings import requested
 from rheostat.errors import NotFitted
@@ -37,6 +37,7 @@ from rheostat.prediction.effects.believed import (
     moved_by_chance,
 )
 from rheostat.prediction.effects.effect_coding import PROBLEM, SIZES, Rows, fit_coding
+from rheostat.prediction.effects.effect_prior import effect_prior
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
 from rheostat.prediction.effects.identification import Identification, identify, several
 from rheostat.prediction.effects.job_noise import job_noise
@@ -51,14 +52,12 @@ from rheostat.prediction.effects.weighed_rows import (
     less_neighbours,
     problem_variances,
     room,
+    wary,
 )
 from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.intervals import PERMUTATIONS
 from rheostat.prediction.model_columns import learnable
 from rheostat.prediction.support import fit_support
-
-SIZE_SD, SIZE_SPREAD = 2.0, 0.2
-"""Exponents of recorded sizes: of the population before any data, and between applications."""
 
 
 @dataclass(frozen=True)
@@ -210,15 +209,17 @@ class WithinApplication:
         values = {t: np.exp(self._draws(t, rows, *noise[i])) for i, t in enumerate(self.targets)}
         home = self._home(frame)
         if "runtime_s" in values and self.identification_.by != "design":
-            change = self._change("runtime_s", rows, home).mean(axis=0)
+            change = self._change("runtime_s", rows, home)
             exponent = self.coding_.exponents("runtime_s")[0]
-            lever = room(change, (rows.log_run - rows.log_asked)[:, 0], exponent)
-            values["runtime_s"] *= np.exp(UNLIKE * lever * noise[-1][1])
+            turned = rows.log_run - rows.log_asked
+            own = UNLIKE * room(change.mean(axis=0), turned[:, 0], exponent) * noise[-1][1]
+            more = (turned[:, [k in PARALLEL for k in self.knobs]] > 0).any(axis=1)
+            values["runtime_s"] *= np.exp(own + more * wary(change + own))
         unlike = self._not_believed(frame, rows, home, values)
         unlike = {m: w & (grade > 0) for m, w in unlike.items()} | {UNSEEN: grade == 0}
         silent = np.any(list(unlike.values()), axis=0)
         values = {t: np.where(silent, np.nan, v) for t, v in values.items()}
-        return Outcome(values, support, _abstentions(unlike), grade)
+        return Outcome(values, support, plausible.notes(unlike), grade)
 
     def _home(self, frame: pl.DataFrame) -> Rows:
         """The rows of ``frame`` as they were asked for."""
@@ -316,7 +317,7 @@ class WithinApplication:
                 )
                 self._fit_doubts(rows, believed)
             level = even(flat, rows.problem, cell)
-            prior = self._prior(target, x.shape[1], p, s)
+            prior = effect_prior(self.coding_, self.identification_, target, x.shape[1], p, s)
             hierarchy = self._learn(level, rows, prior, lost, rng)
             if self.identification_.by == "trial" and self.coding_.problem is None:
                 level = less_neighbours(level, flat, hierarchy, rows, p)
@@ -359,22 +360,6 @@ class WithinApplication:
         x, y = level[:, :-1], level[:, -1]
         return learn(x, y, rows.app, rows.user, prior, lost, draws=self.n_draws, rng=rng)
 
-    def _prior(self, target: str, q: int, p: int, s: int) -> Prior:
-        """Effects as the shapes have them, requests as the log can be told, sizes wide."""
-        first = np.zeros(s, dtype=bool)
-        first[self.coding_.first_requests] = True
-        mean, sd, between = self.identification_.selection(target, first)
-        rest = q - p - s
-        curves = [h.curve(target) for h in self.coding_.shapes]
-        scale = np.concatenate([c.scale for c in curves])
-        middle = np.concatenate([c.mean for c in curves])
-        return Prior(
-            np.concatenate([middle, mean, np.zeros(rest)]),
-            np.concatenate([scale, sd, np.full(rest, SIZE_SD)]),
-            np.concatenate([scale * 0.7, between, np.full(rest, SIZE_SPREAD)]),
-            np.concatenate([np.zeros(p), np.ones(s), 2 + np.arange(rest)]).astype(np.int64),
-        )
-
     def _draws(self, target: str, rows: Rows, shared: Array, own: Array) -> Array:
         """Log of a quantity, (B, n)."""
         fitted = self.fitted_[target]
@@ -397,12 +382,3 @@ def _steady(frame: pl.DataFrame, values: Array) -> Ints:
     """An order of the rows that does not depend on the order they came in."""
     when = [frame["submit_s"].to_numpy()] if "submit_s" in frame.columns else []
     return np.lexsort((*values.T, *when))
-
-
-def _abstentions(reasons: Mapping[str, Mask]) -> tuple[Note, ...]:
-    """A note for each reason that keeps the forecast of any row back."""
-    return tuple(
-        Note(said, tuple(np.flatnonzero(rows)[:20].tolist()), int(rows.sum()))
-        for said, rows in reasons.items()
-        if rows.any()
-    )
