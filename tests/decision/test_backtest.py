@@ -9,6 +9,8 @@ from rheostat import Knob, Moment, Outcome, table
 from rheostat.decision.accuracy import accuracy
 from rheostat.decision.backtest import backtest, divided
 from rheostat.errors import DataError, LeakError
+from rheostat.explanation.advice import with_accuracy
+from rheostat.explanation.narrate import explain
 from rheostat.measurement.synthetic.world import World
 from rheostat.tradeoff.rules import Weighted
 
@@ -100,3 +102,22 @@ def test_the_recent_part_may_be_given_as_a_time(jobs):
 def test_a_split_without_a_past_says_so(jobs):
     with pytest.raises(DataError, match="before and after the split"):
         divided(jobs, "1000d")
+
+
+class Sure(Oracle):
+    """Says a fiftieth of the noise that there is, around twice the time."""
+
+    def predict(self, jobs):
+        out = super().predict(jobs)
+        return Outcome({**out.draws, "runtime_s": 2 * out["runtime_s"]}, out.support)
+
+
+@pytest.mark.parametrize(("model", "warned"), [(Sure, True), (Oracle, False)])
+def test_intervals_that_do_not_hold_stand_before_the_advice(world, jobs, model, warned):
+    result = backtest(jobs, model(world), Knob("nodes", [1, 8, 64]))
+    report = explain(result)
+    said = next(s for s in report.sections if s.title == "predicted").sentences[0]
+    assert said.startswith("Do not follow this advice as it is") == warned
+    assert report.facts["accuracy"]["runtime_s"]["far_below"] == warned
+    first = with_accuracy(explain(result.advice), result.accuracy, 0.2).sections[0].sentences[0]
+    assert first.startswith("Do not follow this advice as it is") == warned

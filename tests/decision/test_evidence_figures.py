@@ -80,7 +80,8 @@ def test_accuracy_is_of_runs_that_ended_and_covers_both_ends() -> None:
     assert found["power_w"].rows == 0
     assert math.isnan(found["power_w"].error)
     assert accuracy_facts({"q": Accuracy(2, 0.1, 0.8, 0.9, ())}) == {
-        "q": {"rows": 2, "error": 0.1, "coverage": 0.8, "level": 0.9}}  # fmt: skip
+        "q": {"rows": 2, "error": 0.1, "coverage": 0.8, "level": 0.9,
+              "far_below": False}}  # fmt: skip
 
 
 class Graded:

@@ -9,8 +9,8 @@ import pytest
 from rheostat import table
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.effects import WithinApplication, plausible, predictor
-from rheostat.prediction.effects.job_noise import _numbers
 from rheostat.prediction.effects.effect_prior import effect_prior
+from rheostat.prediction.effects.job_noise import _numbers
 from rheostat.prediction.effects.predictor import _steady
 from rheostat.prediction.effects.weighed_rows import GUESS_WORTH
 

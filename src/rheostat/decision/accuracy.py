@@ -19,6 +19,11 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array, Outcome
 
+FEWEST, FAR_BELOW = 30, 0.75
+"""Rows from which coverage is judged, and the share of the level below which chance is no excuse:
+of 30 independent rows 90 % intervals hold less than 67.5 % once in some thousand logs."""
+SMALL_ERROR = 0.05
+"""Relative error of a typical forecast that changes no advice, however narrow its interval."""
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
@@ -34,6 +39,16 @@ class Accuracy:
     coverage: float
     level: float
     curve: tuple[tuple[float, float], ...]
+
+    @property
+    def far_below(self) -> bool:
+        """Whether the intervals held clearly less than they claim: no promise rests on them.
+
+        >>> Accuracy(400, 0.3, 0.53, 0.9, ()).far_below, Accuracy(400, 0.3, 0.8, 0.9, ()).far_below
+        (True, False)
+        """
+        short = self.rows >= FEWEST and self.coverage < FAR_BELOW * self.level
+        return short and self.error > SMALL_ERROR
 
 
 def accuracy(
@@ -81,6 +96,12 @@ def accuracy_facts(accuracies: Mapping[str, Accuracy]) -> dict[str, dict[str, fl
     0.9
     """
     return {
-        q: {"rows": a.rows, "error": a.error, "coverage": a.coverage, "level": a.level}
+        q: {
+            "rows": a.rows,
+            "error": a.error,
+            "coverage": a.coverage,
+            "level": a.level,
+            "far_below": a.far_below,
+        }
         for q, a in accuracies.items()
     }

@@ -211,7 +211,32 @@ def with_accuracy(report: Report, accuracy: Mapping[str, Accuracy], share_held: 
     said += [accuracy_words(q, a) for q, a in accuracy.items()]
     section = Section("checked", tuple(said), None, calibration_chart(accuracy))
     facts = {**report.facts, "accuracy": accuracy_facts(accuracy)}
-    return replace(report, sections=[*report.sections, section], facts=facts)
+    first, *rest = report.sections
+    first = replace(first, sentences=(*unheld_words(accuracy), *first.sentences))
+    return replace(report, sections=[first, *rest, section], facts=facts)
+
+
+def unheld_words(accuracy: Mapping[str, Accuracy]) -> tuple[str, ...]:
+    """What stands before advice whose intervals did not hold on jobs that have run; else nothing.
+
+    >>> unheld_words({"runtime_s": Accuracy(400, 0.4, 0.53, 0.9, ())})[0].partition(":")[0]
+    'Do not follow this advice as it is'
+    >>> unheld_words({"runtime_s": Accuracy(400, 0.4, 0.88, 0.9, ())})
+    ()
+    """
+    short = {q: a for q, a in accuracy.items() if a.far_below}
+    if not short:
+        return ()
+    held = ", ".join(
+        f"{share(a.coverage)} of {a.rows:,} for {plain_name(q)}" for q, a in short.items()
+    )
+    level = share(next(iter(short.values())).level)
+    return (
+        f"Do not follow this advice as it is: on jobs that it had not seen, {level} intervals held "
+        f"{held}. Intervals, confidence and the share over the limit are not promised for this log "
+        "(scripts used again for other inputs make it so); a trial tells: rheostat trial plan FILE "
+        "--share 0.05.",
+    )
 
 
 def explain_backtest(result: Backtest) -> Explained:
@@ -227,7 +252,14 @@ def explain_backtest(result: Backtest) -> Explained:
             None,
             calibration_chart(result.accuracy),
         ),
-        Section("predicted", (*_sums(result.advice, result.advice.counts()), UNMEASURED)),
+        Section(
+            "predicted",
+            (
+                *unheld_words(result.accuracy),
+                *_sums(result.advice, result.advice.counts()),
+                UNMEASURED,
+            ),
+        ),
         Section("by user", ("Largest predicted energy first.",), _user_grid(result)),
         *_by_group(result.advice),
     ]
