@@ -76,13 +76,13 @@ def _partly_logged(facts: Facts) -> bool:
 
 
 def _trace_words(facts: Facts) -> tuple[str, ...]:
-    told = [
+    notes = [
         f"{n}: {t['logged']['jobs']:,} of {t['jobs']:,} jobs have a wait recorded; those alone are "
         f"in {LOGGED} and {SAME}."
         for n, t in facts["traces"].items()
         if t["logged"] and t["logged"]["same_jobs"]
     ]
-    return ("Mean bounded slowdowns of whole traces.", *told)
+    return ("Mean bounded slowdowns of whole traces.", *notes)
 
 
 def sweep_grid(facts: Facts) -> Grid:

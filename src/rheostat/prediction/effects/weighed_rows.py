@@ -124,4 +124,4 @@ def wary(change: Array) -> Array:
     >>> wary(np.array([[-0.1], [0.1]])).tolist()
     [[0.0], [0.1]]
     """
-    return (WARY - 1) * np.maximum(change - change.mean(axis=0), 0.0)
+    return np.asarray((WARY - 1) * np.maximum(change - change.mean(axis=0), 0.0))
