@@ -114,7 +114,7 @@ def proxy(
             persist.save(learner.model, save)
             tell(f"wrote {save}")
         elif save is not None:
-            tell(f"too few answers to learn from: {save} was not written")
+            tell(f"no fit to answers has ended yet: {save} was not written")
         if json:
             put_json("rheostat.llm-proxy/1", {"requests": front.counters.received,
                      "outcomes": outcomes, "answers_learned": learner.answers})  # fmt: skip
