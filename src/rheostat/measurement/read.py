@@ -20,6 +20,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.adastra import read_adastra
 from rheostat.measurement.counters import read_likwid, read_papi, read_pcm, read_perf
+from rheostat.measurement.energy_units import energy_doubt
 from rheostat.measurement.fdata import read_fdata
 from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.pm100 import NODE, read_pm100
@@ -356,13 +357,14 @@ def read(
         raise DataError("format", [f"expected one of {', '.join(every)}, got {name!r}"])
     ordinary_file(path)
     try:
-        return every[name].read(path, **(options or {}))
+        jobs = every[name].read(path, **(options or {}))
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
         option = str(error).split()[-1].strip("'")
         raise DataError(str(path), [f"is read as {name}, which takes no option {option!r}"
                                     + INSTEAD.get(option, "")]) from error  # fmt: skip
+    return jobs.noted(*energy_doubt(jobs))
 
 
 def _head(path: Path) -> Head:

@@ -1,0 +1,24 @@
+"""Energy in another unit than its name says is named where a table is read, with what to type."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from rheostat import read
+from rheostat.cli import run
+
+
+@pytest.mark.parametrize(("name", "energy", "said"), [
+    ("energy_j", 2.88e6, None), ("energy_kWh", 0.8, None), ("energy_j", 0.8, "energy_kWh"),
+    ("energy_j", 800.0, "energy_Wh"), ("energy_j", 2880.0, "energy_kJ"),
+    ("energy_j", 2.88e9, "give the column in joules"),
+])  # fmt: skip
+def test_watts_that_no_node_draws_point_at_the_unit(tmp_path, capsys, name, energy, said) -> None:
+    file = tmp_path / "log.csv"
+    rows = {"job_id": range(20), "nodes": [2] * 20, "runtime_s": [3600.0] * 20, name: [energy] * 20}
+    pl.DataFrame(rows).write_csv(file)
+    doubts = [n.message for n in read(file).notes if "W per node" in n.message]
+    assert [said in d for d in doubts] == [True] * (said is not None)
+    run(["summary", str(file)])
+    assert ("W per node" in capsys.readouterr().err) == (said is not None)
