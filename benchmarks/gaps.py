@@ -33,6 +33,7 @@ from nodecount_lib.sources import drawn, load  # noqa: E402
 import rheostat as rh  # noqa: E402
 from rheostat.core.front import Front  # noqa: E402
 from rheostat.prediction.scaling_law import LawGP  # noqa: E402
+from rheostat.tradeoff.all_settings import front as one_front  # noqa: E402
 from rheostat.tradeoff.rules import Weighted  # noqa: E402
 
 KEPT = (0.25, 0.5, 0.75, 0.9)
@@ -85,7 +86,7 @@ def judged(pool: Pool, others: list[Pool], kept: float, seed: int) -> list[dict[
     model = LawGP(pool.knobs, seed=seed).fit(runs)
     settings = [dict(zip(pool.knobs, s, strict=True)) for s in pool.settings.tolist()]
     knobs = [rh.Knob(k, np.unique(pool.settings[:, j]).tolist()) for j, k in enumerate(pool.knobs)]
-    front = rh.front(own.rows([0]).select(["app"]), model, knobs, settings=settings, runs=own)
+    front = one_front(own.rows([0]).select(["app"]), model, knobs, settings=settings, runs=own)
     rows = []
     for name, rule in RULES.items():
         cost = pool.log_y @ np.array(COST[name])

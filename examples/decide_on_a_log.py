@@ -7,12 +7,10 @@ from rheostat.measurement.synthetic import World
 
 jobs = rh.prepared(World(seed=0).jobs(1500, seed=0))
 past, recent = jobs.split_by_time(0.9)
-nodes = rh.Knob("nodes", rh.powers_of_two(1, 64))
-least_energy = rh.Weighted({"energy_j": 1})
 
 model = rh.Surrogate("forest").fit(past)
-advice = rh.decide(recent, model, nodes, least_energy, limits=rh.MaxSlowdown(1.2, "requested"))
-print(rh.explain(advice))
-assert sum(advice.counts().values()) == len(recent)
+answer = rh.decide(recent, model=model, knobs="nodes=1..64", slowdown=20)
+print(answer)
+assert sum(answer.advice.counts().values()) == len(recent)
 
-print(rh.explain(rh.backtest(jobs, rh.Surrogate("forest"), nodes, least_energy, split=0.9)))
+print(rh.backtest(jobs, knobs="nodes=1..64", slowdown=20, method="forest", test_fraction=0.1))

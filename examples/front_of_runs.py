@@ -17,9 +17,6 @@ lbm,16,470,6500
 
 path = Path(mkdtemp()) / "runs.csv"
 path.write_text(RUNS)
-runs = rh.read(path)
-nodes = rh.Knob("nodes", [1, 2, 4, 8, 16])
-front = rh.front(runs.rows([0]), None, nodes, runs=runs)  # all measured: no model is needed
-choice = front.choose(rh.Knee(), limits=rh.Deadline("20m"))
-print(rh.explain(choice, front=front, requested={"nodes": 16}))
-assert choice.setting["nodes"] == 4
+answer = rh.front(path, knobs="nodes=1..16", limits=["deadline=20m"])  # all was measured
+print(answer)
+assert answer.choice.setting["nodes"] == 4

@@ -28,7 +28,6 @@ _MODULES = {
     "Space": "core.space",
     "powers_of_two": "core.space",
     "table": "core.vocabulary",
-    "backtest": "decision.backtest",
     "PowerLimits": "decision.budget.allocate_power",
     "allocate_power": "decision.budget.allocate_power",
     "BudgetObjective": "decision.budget.node_options",
@@ -38,7 +37,6 @@ _MODULES = {
     "read_queue": "decision.coschedule.queue_files",
     "Node": "decision.coschedule.shared_node",
     "Advice": "decision.decide",
-    "decide": "decision.decide",
     "BatchPolicy": "decision.policies.batch_policy",
     "batch_policy": "decision.policies.batch_policy",
     "plan_trial": "decision.trial",
@@ -58,12 +56,16 @@ _MODULES = {
     "summary": "recipes.log_summary",
     "open_policy": "recipes.policies",
     "simulate": "recipes.policies",
+    "Answer": "questions.answer",
+    "backtest": "questions.backtest",
+    "decide": "questions.decide",
+    "front": "questions.front",
+    "listening": "questions.listener",
     "next_settings": "recipes.search_defaults",
     "proposer": "recipes.search_defaults",
     "EventPolicy": "simulation.event_policy",
     "QuantileBoosting": "simulation.quantile_boosting",
     "metrics": "simulation.schedule_metrics",
-    "front": "tradeoff.all_settings",
     "Proposer": "tradeoff.propose.base",
     "Deadline": "tradeoff.limits",
     "EnergyBudget": "tradeoff.limits",
@@ -93,7 +95,6 @@ if TYPE_CHECKING:
     from rheostat.core.space import Space as Space
     from rheostat.core.space import powers_of_two as powers_of_two
     from rheostat.core.vocabulary import table as table
-    from rheostat.decision.backtest import backtest as backtest
     from rheostat.decision.budget.allocate_power import PowerLimits as PowerLimits
     from rheostat.decision.budget.allocate_power import allocate_power as allocate_power
     from rheostat.decision.budget.node_options import BudgetObjective as BudgetObjective
@@ -103,7 +104,6 @@ if TYPE_CHECKING:
     from rheostat.decision.coschedule.queue_files import read_queue as read_queue
     from rheostat.decision.coschedule.shared_node import Node as Node
     from rheostat.decision.decide import Advice as Advice
-    from rheostat.decision.decide import decide as decide
     from rheostat.decision.policies.batch_policy import BatchPolicy as BatchPolicy
     from rheostat.decision.policies.batch_policy import batch_policy as batch_policy
     from rheostat.decision.trial import plan_trial as plan_trial
@@ -115,6 +115,11 @@ if TYPE_CHECKING:
     from rheostat.prediction.persist import save as save
     from rheostat.prediction.scaling_law import LawGP as LawGP
     from rheostat.prediction.surrogate import Surrogate as Surrogate
+    from rheostat.questions.answer import Answer as Answer
+    from rheostat.questions.backtest import backtest as backtest
+    from rheostat.questions.decide import decide as decide
+    from rheostat.questions.front import front as front
+    from rheostat.questions.listener import listening as listening
     from rheostat.recipes.ecosched import coschedule as coschedule
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.explain import explain as explain
@@ -128,7 +133,6 @@ if TYPE_CHECKING:
     from rheostat.simulation.event_policy import EventPolicy as EventPolicy
     from rheostat.simulation.quantile_boosting import QuantileBoosting as QuantileBoosting
     from rheostat.simulation.schedule_metrics import metrics as metrics
-    from rheostat.tradeoff.all_settings import front as front
     from rheostat.tradeoff.limits import Deadline as Deadline
     from rheostat.tradeoff.limits import EnergyBudget as EnergyBudget
     from rheostat.tradeoff.limits import MaxSlowdown as MaxSlowdown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rheostat._extras import install_command
 
@@ -32,6 +33,10 @@ class DataError(RheostatError):
         super().__init__(f"{where}: {'; '.join(said)}" if said else where)
 
 
+class QuestionError(DataError):
+    """What was asked is incomplete or contradicts itself, whatever the table holds."""
+
+
 class LeakError(DataError):
     """A model asked at one moment was handed columns that become known later."""
 
@@ -52,10 +57,13 @@ class NotFitted(RheostatError):
 
 
 class Infeasible(RheostatError):
-    """No setting meets the constraints; ``nearest`` is the row that misses them least."""
+    """No setting meets the constraints; ``nearest`` is the row that misses them least.
 
-    def __init__(self, message: str, nearest: int) -> None:
-        self.nearest = nearest
+    ``answer`` is what a question could answer nevertheless: the settings without a choice.
+    """
+
+    def __init__(self, message: str, nearest: int, answer: Any = None) -> None:
+        self.nearest, self.answer = nearest, answer
         super().__init__(message)
 
 

@@ -124,7 +124,7 @@ def test_interrupted_is_130_and_says_what_is_kept(monkeypatch, log, capsys):
         interrupt.add_note("3 of 9 results are kept")
         raise interrupt
 
-    monkeypatch.setattr("rheostat.cli.options.load", stop)
+    monkeypatch.setattr("rheostat.questions.inputs.load", stop)
     code, out, err = told(capsys, "front", log, "--job", JOB)
     assert (code, out, err) == (130, "", "rheostat: interrupted; 3 of 9 results are kept\n")
 

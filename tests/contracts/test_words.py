@@ -77,7 +77,7 @@ SAME_CAPABILITY = {
     "protocol": "the comparison of policies: its rules, and its command",
     "learned_priority": "the learned priority: player, and the command that trains it",
 }
-"""Modules of one name on several floors, beside a command and what it calls."""
+"""Modules of one name on several floors, beside a question, its command and what it calls."""
 
 
 def modules() -> dict[str, list[Path]]:
@@ -94,7 +94,9 @@ def modules() -> dict[str, list[Path]]:
 def test_modules_share_a_name_only_for_one_capability() -> None:
     shared = {}
     for name, folders in modules().items():
-        below = [f for f in folders if f.parts[:1] not in (("cli",), ("explanation",))]
+        below = [
+            f for f in folders if f.parts[:1] not in (("cli",), ("questions",), ("explanation",))
+        ]
         if len(folders) > 1 and len(below) > 1:
             shared[name] = sorted(map(str, below))
     unexplained = {n: f for n, f in shared.items() if n not in SAME_CAPABILITY}

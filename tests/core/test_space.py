@@ -2,9 +2,9 @@
 
 import pytest
 
-from rheostat.cli import knob_options
 from rheostat.core.space import Knob, Space
 from rheostat.errors import DataError
+from rheostat.questions.parse import parse_space
 
 TOLD = "expected 100,000 values or settings at most, got"
 
@@ -23,4 +23,4 @@ def test_more_settings_than_can_be_forecast_are_refused_before_any_is_made() -> 
 def test_steps_as_they_are_typed_are_counted_before_they_are_made(most: str) -> None:
     """All mistakes of a call at once."""
     with pytest.raises(DataError, match=rf"1\.\.1e\+\d+/1: {TOLD} 1e\+\d+.*got 'oops'"):
-        knob_options.space([f"nodes=1..{most}/1", "oops"])
+        parse_space([f"nodes=1..{most}/1", "oops"])

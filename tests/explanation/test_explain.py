@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import rheostat as rh
+from rheostat.decision.backtest import backtest
+from rheostat.decision.decide import decide
 from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
 from rheostat.errors import DataError
 from rheostat.explanation.explainer_table import EXPLAINERS, explainer_of
@@ -61,8 +63,8 @@ def things(jobs: rh.JobTable, tmp_path_factory) -> dict[str, tuple[object, dict[
         "core.front.Front": (front(), {"requested": {"nodes": 8}}),
         "core.decision.Assignment": (choice, {"front": front()}),
         "core.decision.Decision": (Decision((choice,)), {}),
-        "decision.decide.Advice": (rh.decide(jobs, model, knob), {}),
-        "decision.backtest.Backtest": (rh.backtest(jobs, rh.Surrogate("lightgbm"), knob), {}),
+        "decision.decide.Advice": (decide(jobs, model, knob), {}),
+        "decision.backtest.Backtest": (backtest(jobs, rh.Surrogate("lightgbm"), knob), {}),
         "decision.trial.Trial": (rh.plan_trial(jobs, 0.2), {}),
         "decision.budget.allocate_power.BudgetPlan": (
             rh.allocate_power(rh.node_fleet(caps, start="lowest"), rh.PowerLimits(4000.0)), {}

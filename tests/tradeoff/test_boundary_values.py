@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import rheostat as rh
 from rheostat import Front, Knob, Outcome, table
 from rheostat.tradeoff.acquisition import hypervolume_improvement
+from rheostat.tradeoff.all_settings import front as one_front
 from rheostat.tradeoff.many_fronts import knee_heights
 from rheostat.tradeoff.propose.candidate_view import CandidateView
 
@@ -49,5 +49,5 @@ def test_one_quantity_alone_is_filled_by_a_model_of_one_quantity():
 
     runs = table({"nodes": [1, 4], "runtime_s": [9.0, 4.0]})
     knob = Knob("nodes", [1, 2, 4])
-    front = rh.front(runs.rows([0]), Six(), knob, ("runtime_s",), runs=runs)
+    front = one_front(runs.rows([0]), Six(), knob, ("runtime_s",), runs=runs)
     assert front.mean("runtime_s").tolist() == [9.0, 6.0, 4.0]

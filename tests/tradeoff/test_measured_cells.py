@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-import rheostat as rh
 from rheostat import Knob, Outcome, Space, read, table
 from rheostat.cli import run
 from rheostat.core.dominance import non_dominated
 from rheostat.errors import DataError
 from rheostat.recipes.nodecount import own_runs
+from rheostat.tradeoff.all_settings import front as one_front
 
 RUNS = Path(__file__).parents[3] / "shared" / "data" / "runs"
 ZEUS = [RUNS / "zeus_nsdi23" / f"summary_power_{g}.csv" for g in ("v100", "a40", "p100", "rtx6000")]
@@ -34,7 +34,7 @@ def test_a_measured_cell_shows_mean_and_spread_of_its_repeats():
         "nodes": [1, 1, 1, 4], "runtime_s": [9.0, 10.0, 14.0, 4.0],
         "power_w": [2.0, 2.0, 5.0, 9.0],
     })  # fmt: skip
-    front = rh.front(runs.rows([0]), None, Knob("nodes", [1, 4]), runs=runs)
+    front = one_front(runs.rows([0]), None, Knob("nodes", [1, 4]), runs=runs)
     assert front.mean("runtime_s") == pytest.approx([11.0, 4.0], rel=1e-15)
     # energy is that of each run, not the product of two means
     assert front.mean("energy_j") == pytest.approx([(18.0 + 20.0 + 70.0) / 3, 36.0], rel=1e-15)
@@ -53,7 +53,7 @@ def test_the_model_is_asked_about_the_other_cells_alone_and_their_evidence_is_na
             return Outcome({"runtime_s": np.full((1, len(jobs)), 6.0),
                             "power_w": np.full((1, len(jobs)), 5.0)})  # fmt: skip
 
-    front = rh.front(runs.rows([0]), Model(), Knob("nodes", [1, 2, 4, 8]), runs=runs)
+    front = one_front(runs.rows([0]), Model(), Knob("nodes", [1, 2, 4, 8]), runs=runs)
     assert asked == [[1, 4]]
     assert front.mean("runtime_s").tolist() == [6.0, 8.0, 6.0, 4.0]
     assert front.outcome.grade.tolist() == [1, 3, 2, 3]  # borrowed, measured, interpolated
@@ -62,8 +62,8 @@ def test_the_model_is_asked_about_the_other_cells_alone_and_their_evidence_is_na
 def test_a_run_without_a_wanted_quantity_is_no_measurement_of_it():
     runs = table({"nodes": [1, 2], "runtime_s": [9.0, 5.0], "power_w": [2.0, None]})
     with pytest.raises(DataError, match="some settings were not measured"):
-        rh.front(runs.rows([0]), None, Knob("nodes", [1, 2]), runs=runs)
-    alone = rh.front(runs.rows([0]), None, Knob("nodes", [1, 2]), ("runtime_s",), runs=runs)
+        one_front(runs.rows([0]), None, Knob("nodes", [1, 2]), runs=runs)
+    alone = one_front(runs.rows([0]), None, Knob("nodes", [1, 2]), ("runtime_s",), runs=runs)
     assert alone.mean("runtime_s").tolist() == [9.0, 5.0]
 
 
@@ -71,7 +71,7 @@ def test_a_run_that_was_cut_off_is_no_measurement():
     runs = table(
         {"nodes": [1, 1, 2], "runtime_s": [90.0, 3.0, 50.0], "censored": [False, True, None]}
     )
-    front = rh.front(runs.rows([0]), None, Knob("nodes", [1, 2]), ("runtime_s",), runs=runs)
+    front = one_front(runs.rows([0]), None, Knob("nodes", [1, 2]), ("runtime_s",), runs=runs)
     assert front.mean("runtime_s").tolist() == [90.0, 50.0]
     assert front.outcome.support.tolist() == [1.0, 1.0]
 
@@ -99,7 +99,7 @@ def test_the_front_of_every_complete_pool_is_the_measured_one(path):
     count = 0
     for _, own, space in pools(path):
         count += 1
-        front = rh.front(own.rows([0]), None, space, runs=own)
+        front = one_front(own.rows([0]), None, space, runs=own)
         means = own.frame.with_columns(energy_j=pl.col("runtime_s") * pl.col("power_w"))
         means = means.group_by(space.names).agg(pl.col("runtime_s", "energy_j").mean())
         best = non_dominated(means.select("runtime_s", "energy_j").to_numpy())
@@ -116,7 +116,7 @@ def test_with_cells_removed_no_dominated_setting_is_called_non_dominated(path):
     rng = np.random.default_rng(0)
     for _, own, space in pools(path):
         kept = own.rows(np.sort(rng.permutation(len(own))[: max(2, len(own) // 2)]))
-        front = rh.front(kept.rows([0]), Pessimist(kept), space, runs=kept)
+        front = one_front(kept.rows([0]), Pessimist(kept), space, runs=kept)
         y, known = front.values, front.outcome.grade == 3
         for i in np.flatnonzero(front.mask):
             beaten = (y[known] <= y[i]).all(axis=1) & (y[known] < y[i]).any(axis=1)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import rheostat as rh
 from rheostat import Front, Knob, Outcome, table
 from rheostat.errors import DataError, Infeasible
+from rheostat.tradeoff.all_settings import front as one_front
 from rheostat.tradeoff.limits import Deadline, EnergyBudget, MaxSlowdown, NodeHours, PowerCap
 from rheostat.tradeoff.parse_rule import parse_rule
 from rheostat.tradeoff.rules import Knee, Weighted
@@ -27,7 +27,7 @@ class Amdahl:
 @pytest.fixture
 def front():
     job = table({"job_id": [7], "nodes": [4], "runtime_s": [33.0]})
-    return rh.front(job, Amdahl(), Knob("nodes", NODES))
+    return one_front(job, Amdahl(), Knob("nodes", NODES))
 
 
 def nodes(assignment):
@@ -141,14 +141,14 @@ def test_an_unknown_reference_setting_is_an_error(front):
 
 def test_constraints_that_leave_nothing_are_infeasible():
     with pytest.raises(Infeasible, match="leave no setting"):
-        rh.front(
+        one_front(
             table({"nodes": [1]}), Amdahl(), Knob("nodes", NODES), constraints=[lambda s: False]
         )
 
 
 def test_an_objective_the_model_does_not_give_is_an_error():
     with pytest.raises(DataError, match="carbon_g"):
-        rh.front(table({"nodes": [1]}), Amdahl(), Knob("nodes", NODES), ("runtime_s", "carbon_g"))
+        one_front(table({"nodes": [1]}), Amdahl(), Knob("nodes", NODES), ("runtime_s", "carbon_g"))
 
 
 def test_a_little_more_saving_is_not_bought_with_much_more_risk():

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-FAILED, INFEASIBLE, INTERRUPTED = 1, 3, 130
+FAILED, WRONG_USE, INFEASIBLE, INTERRUPTED = 1, 2, 3, 130
 LONGEST = 4000
 """Letters of a message."""
 
@@ -77,6 +77,8 @@ def _command(argv: Sequence[str]) -> None:
 
     from rheostat.cli.app import app
     from rheostat.cli.config import TRUST, defaults
+    from rheostat.cli.output import Terminal
+    from rheostat.questions.listener import listening
 
     _prepare(argv)
     ours = list(argv[: argv.index("--")] if "--" in argv else argv)
@@ -88,7 +90,8 @@ def _command(argv: Sequence[str]) -> None:
         for note in noted:
             tell(f"note: {note}")
     words = [*(a for a in ours if a != TRUST), *argv[len(ours) :]]
-    root(args=words, prog_name="rheostat", default_map=settings.values)
+    with listening(Terminal()):
+        root(args=words, prog_name="rheostat", default_map=settings.values)
 
 
 def _left(stop: SystemExit) -> int:
@@ -100,7 +103,7 @@ def _left(stop: SystemExit) -> int:
 
 
 def _failed(error: Exception) -> int:
-    from rheostat.errors import FileKindError, Infeasible
+    from rheostat.errors import FileKindError, Infeasible, QuestionError
 
     if isinstance(error, OSError):
         full = "standard output" if error.errno == errno.ENOSPC else ""  # files name themselves
@@ -112,7 +115,8 @@ def _failed(error: Exception) -> int:
 
         takes = "".join(f"; {flag} takes: {what}" for flag, what in takers(ASKED[1:], str(error)))
         return _say(f"{error}{takes}", FAILED)
-    return _say(str(error), INFEASIBLE if isinstance(error, Infeasible) else FAILED)
+    code = WRONG_USE if isinstance(error, QuestionError) else FAILED
+    return _say(str(error), INFEASIBLE if isinstance(error, Infeasible) else code)
 
 
 def _prepare(argv: Sequence[str]) -> None:

@@ -105,10 +105,11 @@ def plan(
     from rheostat.decision.budget.node_options import BudgetObjective
     from rheostat.explanation.budget import budget_grid, budget_report
     from rheostat.explanation.json import document, plain
+    from rheostat.questions import inputs
 
     bound = None if slowdown is None else _over_one(slowdown)
     objectives = BudgetObjective(objective, risk, bound, hysteresis)
-    runs = o.capped(file, where, by, form, mapped)
+    runs = inputs.capped(file, where, by, form, mapped)
     begin = _start(start, nodes, tree, rapl, gpu)
     fleet = _fleet(runs, nodes, count, begin, seed)
     tell_notes(fleet.notes)
@@ -157,9 +158,10 @@ def _start(text: str, nodes: Path | None, tree: str, rapl: str, gpu: str) -> Any
 
 def _caps(text: str) -> dict[str, float]:
     from rheostat.errors import DataError
+    from rheostat.questions.parse import parse_names
 
     caps, problems = {}, []
-    for part in o.names(text):
+    for part in parse_names(text):
         name, _, value = part.partition("=")
         try:
             caps[name.strip()] = float(value)
@@ -220,9 +222,10 @@ def follow(
     from rheostat.core.units import parse_duration
     from rheostat.decision.budget.changing_budget import follow as moments
     from rheostat.decision.budget.node_options import BudgetObjective
+    from rheostat.questions import inputs
     from rheostat.recipes.ecoshift import budget_series, limits_file
 
-    runs = o.capped(file, where, by, form, mapped)
+    runs = inputs.capped(file, where, by, form, mapped)
     fleet = _fleet(runs, nodes, count, _start(start, nodes, tree, rapl, gpu), seed)
     tell_notes(fleet.notes)
     plans = moments(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rheostat.cli import knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -69,10 +68,12 @@ def caps(
     from rheostat.core.files import replacing
     from rheostat.decision.caps import as_runs, choose_caps
     from rheostat.explanation.caps import caps_facts, caps_grid, caps_report
+    from rheostat.questions import inputs
+    from rheostat.questions.parse import parse_space
 
-    runs = o.capped(known, where, by, form, mapped, column)
-    own = runs if tried is None else o.capped(tried, None, by, form, mapped, column)
-    asked = knob_options.space(knob).knobs if knob else ()
+    runs = inputs.capped(known, where, by, form, mapped, column)
+    own = runs if tried is None else inputs.capped(tried, None, by, form, mapped, column)
+    asked = parse_space(knob).knobs if knob else ()
     with working("learning from the known applications"):
         choice = choose_caps(runs, own, app, loss=loss, risk=risk, knobs=asked)
     for note in choice.notes:

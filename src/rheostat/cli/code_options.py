@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rheostat.cli import options as o
-
 if TYPE_CHECKING:
     from rheostat.measurement.code.sandbox import Sandbox
 
@@ -15,8 +13,9 @@ if TYPE_CHECKING:
 def asked_rungs(text: str, flag: str) -> tuple[str, ...]:
     """Rungs by name, in the order of the ladder."""
     from rheostat.measurement.code.verdict import RUNGS
+    from rheostat.questions.parse import parse_names
 
-    names = RUNGS if text == "all" else o.names(text)
+    names = RUNGS if text == "all" else parse_names(text)
     unknown = [n for n in names if n not in RUNGS]
     if unknown:
         problem = f"expected {', '.join(RUNGS)} or all, got {', '.join(unknown)}"

@@ -55,8 +55,9 @@ def suite(
     What already lies in -o is not run again.  Exit code 3: none is admitted.
     """
     from rheostat.cli.code_options import confinement
+    from rheostat.questions.parse import parse_names
 
-    names = o.names(only)
+    names = parse_names(only)
     if hecbench is None:
         given = {"--admit": admit, "-o": output, "--arguments": arguments}
         if used := [k for k, v in given.items() if v]:

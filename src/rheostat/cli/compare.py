@@ -138,13 +138,15 @@ def _methods(
     from rheostat.explanation.narrate import explain
     from rheostat.prediction.baselines import baselines
     from rheostat.prediction.compare import compare as run
+    from rheostat.questions import inputs
+    from rheostat.questions.parse import parse_names
     from rheostat.recipes.nodecount import model, targets_in
 
-    jobs = o.load(file, form, mapped)
+    jobs = inputs.load(file, form, mapped)
     past, recent, _ = divided(jobs, split)
     targets = targets_in(jobs)
     trivial = baselines(targets, users="user" in jobs.columns)
-    methods = {**trivial, **{k: model(k, jobs, seed=seed) for k in o.names(kinds)}}
+    methods = {**trivial, **{k: model(k, jobs, seed=seed) for k in parse_names(kinds)}}
     with working(f"{len(methods)} methods learn from {len(past):,} jobs"):
         rows = run(methods, past, recent, targets=targets, seed=seed)
     report = explain(rows)

@@ -84,6 +84,7 @@ def coschedule(
     from rheostat.decision.coschedule.gpu_profiles import has_signals
     from rheostat.decision.coschedule.queue_files import read_profiles, read_queue
     from rheostat.explanation.coschedule import coschedule_report, jobs_grid, policies_grid
+    from rheostat.questions.parse import parse_names
     from rheostat.recipes.ecosched import POLICIES, coschedule_facts
     from rheostat.recipes.ecosched import coschedule as compare
 
@@ -97,7 +98,7 @@ def coschedule(
     jobs, idle_w = read_queue(queue, known), parse_quantity(idle, "W")
     node, tenants = _node(gpus, domains, idle_w), min(tenants, gpus)
     _must_fit(jobs, known, gpus)
-    candidates = o.names(policy) or POLICIES
+    candidates = parse_names(policy) or POLICIES
     if any(c.startswith("ecosched") for c in candidates) and not has_signals(
         {j.app: known[j.app] for j in jobs}
     ):

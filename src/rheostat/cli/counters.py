@@ -85,6 +85,7 @@ def counters(
     """
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_files
     from rheostat.prediction import persist
+    from rheostat.questions.parse import parse_names
     from rheostat.recipes import mummi
 
     if model is not None:
@@ -94,11 +95,15 @@ def counters(
         _saved(model, files, form, json=json, html=html, figure=figure)
         return
 
-    chosen = tuple(n for m in o.names(methods) for n in (mummi.TEN if m == "ten" else (m,)))
+    chosen = tuple(n for m in parse_names(methods) for n in (mummi.TEN if m == "ten" else (m,)))
     factors = _factors(what_if or [])
     jobs = mummi.recording(files, form)
     tell_notes(jobs.notes)
-    how = {"methods": chosen, "targets": o.names(target), "splits": o.names(leave_out)}
+    how = {
+        "methods": chosen,
+        "targets": parse_names(target),
+        "splits": parse_names(leave_out),
+    }
     with working(f"{len(chosen)} methods"):
         facts = mummi.study(jobs, **how, by=by, changes=factors, seed=seed)
     for line in _used(facts):

@@ -64,6 +64,8 @@ def fit(
     from rheostat.decision.accuracy import accuracy_facts
     from rheostat.explanation.advice import accuracy_words
     from rheostat.prediction.persist import save
+    from rheostat.questions import inputs
+    from rheostat.questions.parse import parse_names
     from rheostat.recipes.nodecount import accuracy_on_newest, kind_of, targets_in
     from rheostat.recipes.nodecount import model as new_model
 
@@ -84,12 +86,12 @@ def fit(
         else:
             put_report(Report("", [Section("fit", large.words(facts))], facts))
         return
-    jobs = o.load(files[0], form, mapped)
-    chosen, names = kind_of(kind, jobs), o.names(knobs)
+    jobs = inputs.load(files[0], form, mapped)
+    chosen, names = kind_of(kind, jobs), parse_names(knobs)
     clock = test_fraction > 0 and "submit_s" in jobs.columns
     new = new_model(chosen, jobs, knobs=names, seed=seed)
     scores = accuracy_on_newest(jobs, new, test_fraction) if clock else {}
-    model = o.fitted(jobs, None, chosen, seed, names)
+    model = inputs.fitted(jobs, None, chosen, seed, names)
     path = save(model, out)
     tell(f"wrote {path}")
     facts = {

@@ -57,16 +57,15 @@ def train_ours(
 
 
 def _weights(objective: str) -> dict[str, float] | None:
-    from rheostat.cli import knob_options
-    from rheostat.cli import options as o
     from rheostat.errors import DataError
+    from rheostat.questions.parse import parse_names, parse_value
 
     if not objective:
         return None
     weights = {}
-    for part in o.names(objective):
+    for part in parse_names(objective):
         name, equals, value = part.partition("=")
-        number = knob_options.value(value) if equals else 1.0
+        number = parse_value(value) if equals else 1.0
         if not isinstance(number, int | float):
             raise DataError("--objective", [f"expected NAME or NAME=WEIGHT, got {part!r}"])
         weights[name.strip()] = float(number)

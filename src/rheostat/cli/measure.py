@@ -49,6 +49,7 @@ def measure(
     meter the time is told and power is unavailable.  Leaves with the status of the command.
     """  # fmt: skip
     from rheostat.cli.output import put_json, put_report, tell, write_files
+    from rheostat.questions.parse import parse_names
 
     if (command is None) == (replay is None):
         raise typer.BadParameter("expected a command after --, or --replay with a recording")
@@ -59,7 +60,7 @@ def measure(
         measured = again(replay)
     else:
         status, measured, counted = _run(
-            command or [], o.names(meters), o.names(perf),
+            command or [], parse_names(meters), parse_names(perf),
             quiet=json, interval=interval, root=rapl_root, record=record,
         )  # fmt: skip
     for r in measured.readings:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rheostat.cli import knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ def next(
     """
     from rheostat.cli.output import tell
     from rheostat.errors import DataError
+    from rheostat.questions import inputs
+    from rheostat.questions.parse import parse_rules, parse_space
     from rheostat.recipes.search_defaults import (
         UNUSED_PRIOR,
         distinct,
@@ -48,14 +49,14 @@ def next(
     )
     from rheostat.tradeoff.measured_cells import tell_runs
 
-    space = knob_options.space(knob)
-    chosen_by, limits = o.rules(rule, within)
-    jobs = o.load(file, form, mapped, knobs=space.names)
-    knob_options.turnable(jobs, space)
-    own = o.only(jobs, where)
-    wanted = o.judged(own, objectives, model=False)
-    o.countable(wanted, own.columns)
-    past = o.load(prior, knobs=space.names) if prior else others(jobs, own, space)
+    space = parse_space(knob)
+    chosen_by, limits = parse_rules(rule, within)
+    jobs = inputs.load(file, form, mapped, knobs=space.names)
+    inputs.turnable(jobs, space)
+    own = inputs.only(jobs, where)
+    wanted = inputs.judged(own, objectives, model=False)
+    inputs.countable(wanted, own.columns)
+    past = inputs.load(prior, knobs=space.names) if prior else others(jobs, own, space)
     planned = distinct(own, space) + count
     asker = proposer(method, space, wanted, limits=limits, prior=past, budget=planned, seed=seed)
     if prior and not uses_prior(asker):

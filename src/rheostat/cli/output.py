@@ -10,8 +10,9 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.core.machine import Machine
     from rheostat.core.report import Grid, Report
+    from rheostat.questions.answer import Answer
 
 
 def put_json(schema: str, facts: Mapping[str, Any]) -> None:
@@ -77,11 +79,73 @@ def tell(message: str) -> None:
 def tell_notes(notes: Iterable[Any], most: int = 8) -> None:
     """What a reader or model noticed, on stderr; a long list is cut and says so."""
     said = list(notes)
-    for note in said[:most]:
-        rows = f" ({note.count:,} rows)" if note.count else ""
-        tell(f"note: {note.message}{rows}")
-    if len(said) > most:
-        tell(f"note: and {len(said) - most} more")
+    _tell_messages(
+        [f"{n.message} ({n.count:,} rows)" if n.count else n.message for n in said], most
+    )
+
+
+def _tell_messages(messages: Sequence[str], most: int = 8) -> None:
+    for message in messages[:most]:
+        tell(f"note: {message}")
+    if len(messages) > most:
+        tell(f"note: and {len(messages) - most} more")
+
+
+class Terminal:
+    """Hears what happens while a question is worked on, and says it on stderr."""
+
+    def notes(self, messages: Sequence[str]) -> None:
+        """A line each; a long list is cut and says so."""
+        _tell_messages(messages)
+
+    def line(self, text: str) -> None:
+        """A sentence that stands before the answer."""
+        tell(text)
+
+    def working(self, what: str) -> AbstractContextManager[None]:
+        """A spinner."""
+        return working(what)
+
+
+@contextmanager
+def printed(
+    *, json: bool, html: Path | None = None, figure: Path | None = None, quiet: bool = False
+) -> Iterator[Callable[[Answer], None]]:
+    """Gives what prints an answer; one that an error carries is printed before the error.
+
+    ``quiet`` leaves a pipe empty, where the result was written to a file.
+    """
+    from rheostat.errors import Infeasible
+
+    try:
+        yield partial(put, json=json, html=html, figure=figure, quiet=quiet)
+    except Infeasible as stop:
+        if stop.answer is not None:
+            put(stop.answer, json=json, html=html, figure=figure)
+        raise
+
+
+def put(
+    answer: Answer,
+    *,
+    json: bool,
+    html: Path | None = None,
+    figure: Path | None = None,
+    quiet: bool = False,
+) -> None:
+    """Print an answer, and write the page and the figures that were asked for."""
+    if json:
+        from rheostat.explanation.json import written
+
+        sys.stdout.write(written(answer.to_dict()))
+    else:
+        report = answer.report()
+        if report.sections and (on_terminal() or not quiet):
+            put_report(report, *answer.grids())
+        if not on_terminal():
+            for sentence in answer.beside():
+                tell(sentence)
+    write_files(answer.page_report(), html, figure)
 
 
 def placed(jobs: JobTable, given: str) -> Machine:

@@ -30,9 +30,10 @@ def predict(
     from rheostat.core.jobs import Moment
     from rheostat.core.report import Report, Section
     from rheostat.prediction.persist import PREDICTORS, load
+    from rheostat.questions import inputs
 
     learner = load(model, PREDICTORS)
-    jobs = o.load(file, form, mapped).known_at(Moment.SUBMIT)
+    jobs = inputs.load(file, form, mapped).known_at(Moment.SUBMIT)
     outcome = learner.predict(jobs)
     grid = _grid(jobs, outcome)
     if json:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rheostat.cli import options as o
-
 
 def compare_policies(
     policies: str,
@@ -34,6 +32,7 @@ def compare_policies(
     from rheostat.cli.output import on_terminal, put_json, put_report, tell, write_files
     from rheostat.cli.progress import stages
     from rheostat.explanation.schedule_protocol import claims, protocol_report, sweep_grid
+    from rheostat.questions.parse import parse_names
     from rheostat.recipes.policies import open_policies, open_policy
     from rheostat.simulation.overdue import agreed
     from rheostat.simulation.protocol import (
@@ -46,8 +45,8 @@ def compare_policies(
     from rheostat.simulation.sweep import policy_name, sweep, tasks_of, trace_files, trace_name
 
     rules = ComparisonProtocol(
-        tuple(dict.fromkeys(map(policy_name, o.names(policies)))),
-        tuple(map(policy_name, o.names(heuristics))) or HEURISTICS,
+        tuple(dict.fromkeys(map(policy_name, parse_names(policies)))),
+        tuple(map(policy_name, parse_names(heuristics))) or HEURISTICS,
         fitted_of(fitted),
         max_wait,
         seed,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rheostat.cli import knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -81,17 +80,21 @@ def reader_options(
     option: list[str] | None,
 ) -> dict[str, Any]:
     """What was typed, as options of a reader."""
-    options: dict[str, Any] = {"columns": o.pairs(column, "--column")} if column else {}
-    options |= {"units": o.pairs(unit, "--unit")} if unit else {}
-    options |= {"known": o.pairs(known, "--known")} if known else {}
+    from rheostat.questions.parse import parse_pairs
+
+    options: dict[str, Any] = {"columns": parse_pairs(column, "--column")} if column else {}
+    options |= {"units": parse_pairs(unit, "--unit")} if unit else {}
+    options |= {"known": parse_pairs(known, "--known")} if known else {}
     options |= {"map": map_file} if map_file else {}
     options |= {"zone": zone} if zone else {}
-    return options | {k: _value(v) for k, v in o.pairs(option, "--option").items()}
+    return options | {k: _value(v) for k, v in parse_pairs(option, "--option").items()}
 
 
 def _value(text: str) -> Any:
     """A number, a list at commas, or the text."""
-    return text.split(",") if "," in text else knob_options.value(text)
+    from rheostat.questions.parse import parse_value
+
+    return text.split(",") if "," in text else parse_value(text)
 
 
 SPREAD = ("min", "median", "max")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rheostat.cli import knob_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -71,17 +70,19 @@ def search(
     from rheostat.cli.next import repeat_words, repeats
     from rheostat.cli.output import tell
     from rheostat.core.units import parse_duration
+    from rheostat.questions import inputs
+    from rheostat.questions.parse import parse_objectives, parse_rules, space_file
     from rheostat.recipes.search_defaults import UNUSED_PRIOR, distinct, proposer, uses_prior
     from rheostat.tradeoff.measured_cells import tell_runs
     from rheostat.tradeoff.search import search as run
 
-    knobs = knob_options.space_file(space)
-    wanted = o.quantities(objectives)
-    o.countable(wanted, knobs.names)
+    knobs = space_file(space)
+    wanted = parse_objectives(objectives)
+    inputs.countable(wanted, knobs.names)
     o.two_to_draw(figure, wanted)
-    chosen_by, limits = o.rules(rule, within)
-    past = o.load(prior, knobs=knobs.names) if prior else None
-    at_hand = o.load(known, knobs=knobs.names) if known else None
+    chosen_by, limits = parse_rules(rule, within)
+    past = inputs.load(prior, knobs=knobs.names) if prior else None
+    at_hand = inputs.load(known, knobs=knobs.names) if known else None
     held = 0 if at_hand is None else distinct(at_hand, knobs)
     asker = proposer(
         method, knobs, wanted, limits=limits, prior=past, budget=budget + held, seed=seed
@@ -126,13 +127,14 @@ def _meter(
     from rheostat.measurement.command import Command
     from rheostat.measurement.meters import meters
     from rheostat.prediction.persist import PREDICTORS, load
+    from rheostat.questions import inputs
     from rheostat.recipes.predicted_power import PredictedPower
 
     watts = {"energy_j", "power_w", "edp_js"} & set(wanted)
     sensors = meters(("rapl", "nvml", "zeus")) if watts and model is None else []
     if sensors and all(s.why() for s in sensors):
         why = "; ".join(f"{s.name}: {s.why()}" for s in sensors)
-        tell(NO_METER.format(why=why, without=o.without_energy(knobs.names)))
+        tell(NO_METER.format(why=why, without=inputs.without_energy(knobs.names)))
     derived = {"node_hours"} if "nodes" in knobs.names else set()
     printed = [q for q in wanted if q not in (watts | derived if model else derived)]
     run = Command(line, printed, meters=sensors, **runs)

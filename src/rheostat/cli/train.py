@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rheostat.cli import knob_options
 from rheostat.cli import options as o
 from rheostat.cli.simulate import MachineSize, Trace
 
@@ -139,8 +138,9 @@ def train(
 
 def _phases(text: str) -> Any:
     from rheostat.errors import DataError
+    from rheostat.questions.parse import parse_names
 
-    counts = o.names(text)
+    counts = parse_names(text)
     if text and not (len(counts) == 3 and all(c.isdigit() for c in counts)):
         raise DataError("--phases", [f"expected three counts as 9,9,82, got {text!r}"])
     return tuple(map(int, counts)) if text else None
@@ -149,6 +149,7 @@ def _phases(text: str) -> Any:
 def _switches(given: list[str] | None) -> dict[str, Any]:
     """Values of ``--set``: numbers, words, yes and no, or widths as 64,32."""
     from rheostat.errors import DataError
+    from rheostat.questions.parse import parse_value
 
     words = {"true": True, "yes": True, "false": False, "no": False}
     made: dict[str, Any] = {}
@@ -156,7 +157,7 @@ def _switches(given: list[str] | None) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or not name.strip().isidentifier():
             raise DataError("--set", [f"expected SWITCH=VALUE as lr=0.001, got {text!r}"])
-        parts = [words.get(v.strip().lower(), knob_options.value(v)) for v in value.split(",")]
+        parts = [words.get(v.strip().lower(), parse_value(v)) for v in value.split(",")]
         made[name.strip()] = tuple(parts) if len(parts) > 1 else parts[0]
     return made
 

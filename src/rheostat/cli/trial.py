@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rheostat.cli import advice_options
 from rheostat.cli import options as o
 
 if TYPE_CHECKING:
@@ -58,10 +57,11 @@ def plan(
     from rheostat.core.report import Grid, Report, Section
     from rheostat.decision.trial import plan_trial
     from rheostat.decision.trial_size import trial_size
+    from rheostat.questions import inputs
 
-    jobs = o.load(file, form, mapped)
+    jobs = inputs.load(file, form, mapped)
     planned = plan_trial(jobs, share, knob, high=largest, seed=seed)
-    size = trial_size(planned, o.load(past) if past else jobs, accuracy)
+    size = trial_size(planned, inputs.load(past) if past else jobs, accuracy)
     frame = planned.table.frame
     part = frame.filter(frame["takes_part"])
     if out is not None:
@@ -119,10 +119,11 @@ def read(
     from rheostat.core.report import Report, Section
     from rheostat.decision.trial_size import trial_result
     from rheostat.errors import DataError
+    from rheostat.questions import advice, inputs
 
-    log = advice_options.with_trial(o.load(file, form, mapped), plan, (knob,))
-    kind = advice_options.advice_kind("auto", log, None)
-    model = o.fitted(log, None, kind, seed, (knob,)) if kind == "within" else None
+    log = inputs.with_trial(inputs.load(file, form, mapped), plan, (knob,))
+    kind = advice.advice_method("auto", log, None)
+    model = inputs.fitted(log, None, kind, seed, (knob,)) if kind == "within" else None
     result = trial_result(log, knob, model)
     if result is None:
         raise DataError("trial read", ["expected jobs of two applications that ran at another "

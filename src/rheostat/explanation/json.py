@@ -33,4 +33,9 @@ def plain(value: Any) -> Any:
 
 def document(schema: str, facts: Mapping[str, Any]) -> str:
     """One JSON document with its schema's name first, as text with a final newline."""
-    return dumps({"schema": schema, **plain(facts)}, indent=2, allow_nan=False) + "\n"
+    return written({"schema": schema, **plain(facts)})
+
+
+def written(plain_document: Mapping[str, Any]) -> str:
+    """A document of plain values as text with a final newline."""
+    return dumps(plain_document, indent=2, allow_nan=False) + "\n"

@@ -72,15 +72,14 @@ def front(
     Examples
     --------
     >>> import numpy as np
-    >>> import rheostat as rh
     >>> from rheostat import Knob, Outcome, table
     >>> class Amdahl:
     ...     def fit(self, jobs): return self
     ...     def predict(self, jobs):
     ...         n = jobs.numpy("nodes")[None, :]
     ...         return Outcome({"runtime_s": 10 + 90 / n, "power_w": 400.0 * n})
-    >>> front = rh.front(table({"app": ["lbm"], "nodes": [1]}), Amdahl(), Knob("nodes", [1, 2, 4]))
-    >>> front.mean("energy_j"), front.mask
+    >>> made = front(table({"app": ["lbm"], "nodes": [1]}), Amdahl(), Knob("nodes", [1, 2, 4]))
+    >>> made.mean("energy_j"), made.mask
     (array([40000., 44000., 52000.]), array([ True,  True,  True]))
     """
     space = Space.of(knobs)

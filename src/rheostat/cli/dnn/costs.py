@@ -73,10 +73,12 @@ def fit(
     from rheostat.core.report import Report, Section
     from rheostat.prediction.persist import save
     from rheostat.prediction.step_cost import StepCost
+    from rheostat.questions import inputs
+    from rheostat.questions.parse import parse_names
     from rheostat.recipes.dnnperf import least_run, left_out_errors, to_measure
 
-    jobs = o.only(_load(runs, form, mapped, column), where)
-    model = StepCost(o.names(target) or None, seed=seed).knowing(_graphs(jobs, runs, graphs))
+    jobs = inputs.only(_load(runs, form, mapped, column), where)
+    model = StepCost(parse_names(target) or None, seed=seed).knowing(_graphs(jobs, runs, graphs))
     with working(f"learning from {len(jobs):,} runs"):
         model.fit(jobs)
     tell_notes(model.notes_)
@@ -84,7 +86,7 @@ def fit(
     path = save(model, out)
     tell(f"wrote {path}")
     place = device or least_run(model)
-    named, expected = to_measure(model, jobs, place, next_count, o.only(jobs, wanted))
+    named, expected = to_measure(model, jobs, place, next_count, inputs.only(jobs, wanted))
     facts: dict[str, Any] = {
         "model": str(path), "rows": len(jobs), "devices": model.devices_, "networks": model.apps_,
         "configurations": {name: len(fit.log_y) for name, fit in model.fits_.items()},
@@ -186,7 +188,9 @@ def predict(
 
 def _load(file: Path, form: str, mapped: Path | None, column: list[str] | None) -> JobTable:
     """A table in our names, whatever theirs."""
-    return o.load(file, form, mapped, column, otherwise="training")
+    from rheostat.questions import inputs
+
+    return inputs.load(file, form, mapped, column, otherwise="training")
 
 
 def _graphs(jobs: JobTable, table: Path, folder: Path | None) -> dict[str, Graph]:

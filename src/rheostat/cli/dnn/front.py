@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rheostat.cli import knob_options
 from rheostat.cli import options as o
 from rheostat.cli.dnn import network_options as n
-from rheostat.cli.front import show
 
-if TYPE_CHECKING:
-    from rheostat.prediction.step_cost import StepCost
-
-TURNED = ("batch_size", "device", "precision_bits", "gpus")
+TURNED = "batch_size, device, precision_bits, gpus"
 USUAL_BATCHES = "batch_size=16,32,64,128,256"
 
 
@@ -25,7 +20,7 @@ def front(
     knob: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"What may be turned, NAME=V1,V2: {', '.join(TURNED)}. "
+            help=f"What may be turned, NAME=V1,V2: {TURNED}. "
             f"Repeatable.  [default: {USUAL_BATCHES} and every device learned from]"
         ),
     ] = None,
@@ -54,26 +49,11 @@ def front(
 
     Nothing has to be measured first: the network is known by its name, the devices by the model.
     """
-    from rheostat.errors import Infeasible
-    from rheostat.prediction.persist import load
-    from rheostat.recipes.dnnperf import one_run
-    from rheostat.recipes.log_answer import LogAnswer
-    from rheostat.tradeoff import all_settings
+    from rheostat.cli.output import printed
+    from rheostat.questions.dnn import front as ask
 
-    learner: StepCost = load(model, ["step-cost"])
-    space = knob_options.space(knob or [USUAL_BATCHES, f"device={','.join(learner.devices_)}"])
-    if strange := [k for k in space.names if k not in TURNED]:
-        raise typer.BadParameter(f"--knob: expected {', '.join(TURNED)}, got {strange[0]}")
-    job = one_run(name, device=device or learner.devices_[0], batch_size=batch_size,
-                  image_px=image_px, classes=classes, optimizer=optimizer,
-                  precision_bits=precision_bits, gpus=gpus, samples=samples)  # fmt: skip
-    usual = ("sample_s", *(q for q in ("memory_peak_b",) if q in learner.fits_))
-    options = all_settings.front(job, learner, space, o.names(objectives) or usual)
-    chosen_by, limits = o.rules(rule, within)
-    answer = LogAnswer()
-    try:
-        choice = options.choose(chosen_by, limits)
-    except Infeasible as stop:
-        show(options, None, {}, answer, json=json, html=html, figure=figure, stop=stop)
-        raise
-    show(options, choice, {}, answer, json=json, html=html, figure=figure)
+    with printed(json=json, html=html, figure=figure) as put:
+        put(ask(name, model, knobs=knob, device=device, batch_size=batch_size, image_px=image_px,
+                classes=classes, optimizer=optimizer, precision_bits=precision_bits, gpus=gpus,
+                samples=samples, objectives=objectives, rule=rule,
+                limits=within or ()))  # fmt: skip

@@ -64,7 +64,9 @@ def import_(
 
 def _sizes(flags: list[str] | None) -> dict[str, int]:
     """Whole numbers by name."""
-    given = o.pairs(flags, "--size")
+    from rheostat.questions.parse import parse_pairs
+
+    given = parse_pairs(flags, "--size")
     if odd := [v for v in given.values() if not v.isdecimal() or int(v) < 1]:
         raise typer.BadParameter(f"expected a whole number from 1, got {odd[0]!r}")
     return {name: int(value) for name, value in given.items()}

@@ -79,10 +79,11 @@ def calibrate(
     from rheostat.cli.output import put_json, tell, tell_notes, working, write_files
     from rheostat.explanation.serving_report import calibration_report
     from rheostat.measurement.serving.recorded_requests import read_recorded
+    from rheostat.questions.parse import parse_pairs
     from rheostat.simulation.serving.calibrate import calibrate as fit_steps
     from rheostat.simulation.serving.deployment import Deployment
 
-    jobs = read_recorded(recorded, columns=o.pairs(column, "--column") if column else None)
+    jobs = read_recorded(recorded, columns=parse_pairs(column, "--column") if column else None)
     tell_notes(jobs.notes)
     place = Deployment(replicas, "least-work", prefill_replicas=prefill_replicas)
     with working(f"playing {len(jobs):,} requests again"):

@@ -68,9 +68,10 @@ def fit(
     from rheostat.cli.output import put_json, tell, tell_notes
     from rheostat.prediction import persist
     from rheostat.prediction.serving_law import ServingLaw, equation
+    from rheostat.questions import inputs
     from rheostat.recipes.energylens import notes_on
 
-    jobs = o.only(load_runs(runs, form, mapped, column, unit), where)
+    jobs = inputs.only(load_runs(runs, form, mapped, column, unit), where)
     jobs, _ = configured(jobs, "", config)
     if symbolic:
         _formula(jobs, symbolic, save, seed, json=json)
@@ -108,8 +109,9 @@ def _placement(law: ServingLaw, jobs: JobTable, wanted: str) -> PrintedPlacement
 
     from rheostat.core.jobs import Moment
     from rheostat.prediction.serving_law.printed_placement import PrintedPlacement
+    from rheostat.questions import inputs
 
-    some = o.only(jobs, wanted.split(",")).known_at(Moment.SUBMIT)
+    some = inputs.only(jobs, wanted.split(",")).known_at(Moment.SUBMIT)
     once = some.frame.with_row_index("_row").unique(some.columns, keep="first", maintain_order=True)
     return PrintedPlacement.of(law, some.rows(np.asarray(once["_row"].to_numpy())))
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rheostat.cli import knob_options
 from rheostat.cli import options as o
 from rheostat.cli.llm.serving_runs import (
     Config,
@@ -176,11 +175,12 @@ def _aimed(
 def _settings(jobs: JobTable, own: JobTable, knob: list[str] | None) -> list[dict[str, Any]]:
     """What is offered, with the knobs as asked."""
     from rheostat.errors import DataError
+    from rheostat.questions.parse import parse_space
     from rheostat.recipes.energylens import offered, turned
 
     settings = offered(jobs, own)
     if knob:
-        settings = turned(settings, knob_options.space(knob).settings())
+        settings = turned(settings, parse_space(knob).settings())
     if not settings:
         raise DataError("--knob", ["no such setting has as many GPUs as its split needs"])
     return settings

@@ -68,19 +68,21 @@ def rank(
     from rheostat.errors import DataError
     from rheostat.measurement.serving.requests import read_requests
     from rheostat.prediction import persist
+    from rheostat.questions import inputs
+    from rheostat.questions.parse import parse_names, parse_pairs
     from rheostat.recipes.pars import KNOWN_CEILING, evaluated, label_noise, ranked
 
     if model is not None and (save or networks or encoder):
         said = "learns nothing: expected no --save, --networks or --encoder beside it"
         raise DataError("--model", [said])
-    columns = o.pairs(column, "--column")
-    jobs = o.together(requests, lambda f: read_requests(f, columns=columns))
+    columns = parse_pairs(column, "--column")
+    jobs = inputs.together(requests, lambda f: read_requests(f, columns=columns))
     tell_notes(jobs.notes)
     if model is not None:
         scores = ranked(persist.load(model, ["prompt-length"]), jobs, seed)
     else:
         with working(f"learning from {len(jobs)} requests"):
-            fitted, scores = evaluated(jobs, test_fraction, seed, o.names(networks), encoder)
+            fitted, scores = evaluated(jobs, test_fraction, seed, parse_names(networks), encoder)
         if save is not None:
             persist.save(fitted, save)
             tell(f"wrote {save}")

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rheostat.cli import options as o
-
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.measurement.serving.model_config import ModelConfig
@@ -42,9 +40,10 @@ def load_runs(
 ) -> JobTable:  # fmt: skip
     """One table of serving runs; a table that no other reader knows is read as one of them."""
     from rheostat.cli.output import tell_notes
+    from rheostat.questions import inputs
     from rheostat.recipes.energylens import known_gpus
 
-    jobs = o.load(files, form, mapped, columns, units=unit, otherwise="serving")
+    jobs = inputs.load(files, form, mapped, columns, units=unit, otherwise="serving")
     known, notes = known_gpus(jobs)
     tell_notes(notes)
     return known

@@ -130,15 +130,16 @@ def simulate(
     from rheostat.errors import DataError
     from rheostat.explanation.serving_report import serving_report
     from rheostat.measurement.serving.traffic import read_traffic
+    from rheostat.questions.parse import parse_names, parse_pairs
     from rheostat.simulation.serving.deployment import Deployment
     from rheostat.simulation.serving.replica import Replica
     from rheostat.simulation.serving.serve import serve
 
     if frequency:
         raise DataError("--frequency", [NO_FREQUENCY])
-    jobs = read_traffic(trace, columns=o.pairs(column, "--column") if column else None)
+    jobs = read_traffic(trace, columns=parse_pairs(column, "--column") if column else None)
     tell_notes(jobs.notes)
-    orders = o.names(policies)
+    orders = parse_names(policies)
     if not orders:
         raise DataError("--policies", ["expected names of orders, as fcfs,cost-oracle; got none"])
     jobs = jobs.with_columns([], submit_s=jobs.numpy("submit_s") / rate)

@@ -1,0 +1,96 @@
+"""`Answer`: what every question returns, for people, for notebooks and for machines."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rheostat.core.report import Grid, Report
+from rheostat.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Answer(ABC):
+    """The answer to a question: typed results, and one way to see them.
+
+    Parameters
+    ----------
+    notes : tuple of str
+        What was noticed on the way: odd rows, columns that were guessed, proposals.
+
+    Notes
+    -----
+    ``str(answer)`` is the text of a terminal, ``answer.to_dict()`` the document of ``--json``.
+    """
+
+    notes: tuple[str, ...] = ()
+    schema: ClassVar[str]
+    """Name and version of the document."""
+
+    @abstractmethod
+    def report(self) -> Report:
+        """Sections of sentences, tables and pictures, as a terminal shows them."""
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, Any]:
+        """The answer as data."""
+
+    def page_report(self) -> Report:
+        """The report of a page, where nothing stands beside it: with what precedes the answer."""
+        return self.report()
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Whole tables, for a pipe; none where the report's text is all there is."""
+        return ()
+
+    def beside(self) -> tuple[str, ...]:
+        """Sentences that go beside the tables of a pipe, where no report is shown."""
+        return ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that ``--json`` prints, as plain numbers, texts, lists and mappings."""
+        from rheostat.explanation.json import plain
+
+        return {"schema": self.schema, **plain(self.facts())}
+
+    def table(self) -> pl.DataFrame:
+        """The whole table, a row per setting, job or whatever was asked about."""
+        import polars as pl
+
+        if not (grids := self.grids()):
+            raise DataError(type(self).__name__, ["has no table: see .to_dict() or .report()"])
+        return pl.DataFrame(list(grids[0].rows), list(grids[0].heads), orient="row")
+
+    def to_html(self) -> str:
+        """A page that needs no other file."""
+        from rheostat.explanation.html import page
+
+        return page(self.page_report(), type(self).__name__)
+
+    def figure(self) -> Figure:
+        """The first picture of the report, drawn by matplotlib (extra ``figures``)."""
+        from rheostat.explanation.draw import drawing
+        from rheostat.explanation.figure import figure
+
+        charts = [s.chart for s in self.report().sections if s.chart is not None]
+        if not charts:
+            raise DataError(type(self).__name__, ["has no picture: see .table() or .report()"])
+        return figure(drawing(charts[0]))
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        from rheostat.explanation.text import render
+
+        return render(self.report())
+
+    def __repr__(self) -> str:
+        first = next((s for part in self.report().sections for s in part.sentences), "")
+        return f"<{type(self).__name__}: {first}>"

@@ -1,0 +1,238 @@
+"""What questions are asked of: tables and models, read, and cut to the rows that are meant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rheostat.core.jobs import JobTable, Moment, concat
+from rheostat.core.outcome import Predictor
+from rheostat.core.space import Space
+from rheostat.core.vocabulary import table
+from rheostat.decision.trial_size import with_trial as joined
+from rheostat.errors import DataError
+from rheostat.measurement.read import guess_format, read
+from rheostat.measurement.tables import read_table
+from rheostat.prediction.persist import PREDICTORS
+from rheostat.prediction.persist import load as load_model
+from rheostat.prediction.surface import mixed, named_by
+from rheostat.questions import listener
+from rheostat.questions.parse import (
+    Names,
+    parse_names,
+    parse_objectives,
+    parse_pairs,
+    parse_value,
+    unit_of,
+)
+from rheostat.recipes import nodecount
+
+Jobs = JobTable | Path | str
+Model = Predictor | Path | str
+MOST_VALUES = 40
+"""Values of a column that may be a knob."""
+
+
+def load(
+    file: Path | Sequence[Path],
+    form: str = "",
+    mapped: Path | None = None,
+    columns: Iterable[str] | Mapping[str, str] | None = None,
+    *,
+    knobs: Sequence[str] = (),
+    units: Iterable[str] | Mapping[str, str] | None = None,
+    otherwise: str = "runs",
+) -> JobTable:
+    """Read a file, or several into one table; what was odd is noted.
+
+    In a table of runs, columns that ``knobs`` names stay as they are in the file.  ``otherwise`` is
+    the reader of tables that are of no other format.
+    """
+    options: dict[str, Any] = {"map": mapped} if mapped else {}
+    options |= {"columns": parse_pairs(columns, "--column")} if columns else {}
+    options |= {"units": parse_pairs(units, "--unit")} if units else {}
+    files = [file] if isinstance(file, Path) else file
+    if knobs and (form or guess_format(files[0])) == "runs":
+        options["keep"] = knobs
+    with listener.working(f"reading {', '.join(map(str, files))}"):
+        jobs = together(files, lambda f: read(f, form or _format(f, otherwise), options=options))
+    listener.notes(jobs.notes)
+    return nodecount.prepared(jobs)
+
+
+def opened(
+    jobs: Jobs, form: str = "", mapped: Path | None = None, knobs: Sequence[str] = ()
+) -> JobTable:
+    """A table as it is; a file is read."""
+    if isinstance(jobs, JobTable):
+        return nodecount.prepared(jobs)
+    return load(Path(jobs), form, mapped, knobs=knobs)
+
+
+def together(files: Sequence[Path], read_one: Callable[[Path], JobTable]) -> JobTable:
+    """One table of all files; with several, a note says of which file it is."""
+    places = [os.path.realpath(f) for f in files]  # a loop of links is told when it is read
+    if twice := [f for f, p in zip(files, places, strict=True) if places.count(p) > 1]:
+        raise DataError(str(twice[0]), ["is there twice: its rows would count twice"])
+    tables = [read_one(f) for f in files]
+    if len(tables) == 1:
+        return tables[0]
+    for i, (file, one) in enumerate(zip(files, tables, strict=True)):
+        noticed = (replace(n, message=f"{file}: {n.message}") for n in one.notes)
+        tables[i] = replace(one, notes=tuple(noticed))
+    return concat(tables)
+
+
+def _format(file: Path, otherwise: str) -> str:
+    name = guess_format(file)
+    return otherwise if name == "runs" else name
+
+
+def condition(jobs: JobTable, text: str) -> tuple[str, str]:
+    """Column and value of ``column=value``; the column by its name here or in the file.
+
+    >>> condition(table({"app": ["lbm"]}), "app=lbm")
+    ('app', 'lbm')
+    """
+    name, _, wanted = text.partition("=")
+    if name not in jobs.columns:
+        theirs = [c for c in jobs.columns if jobs.schema[c].meaning == f"from {name}"]
+        name = theirs[0] if theirs else name
+    jobs.require(name)
+    return name, wanted
+
+
+def rows_with(jobs: JobTable, text: str) -> list[int]:
+    """The rows that hold one ``column=value``.
+
+    >>> rows_with(table({"cap_w": [200.0, 1500.0]}), "cap_w=1.5kW")
+    [1]
+    """
+    name, wanted = condition(jobs, text)
+    amount = parse_value(wanted, unit_of(name))
+    values = jobs.frame[name].to_list()
+    return [i for i, v in enumerate(values) if str(v) == wanted or v == amount]
+
+
+def only(jobs: JobTable, where: Sequence[str] | None) -> JobTable:
+    """The rows that hold every ``column=value``; none at all is a `DataError`.
+
+    >>> len(only(table({"gpus": [1, 2, 2], "app": ["a", "a", "b"]}), ["gpus=2", "app=a"]))
+    1
+    """
+    for text in where or ():
+        jobs = jobs.rows(rows_with(jobs, text))
+    if where and not len(jobs):
+        raise DataError("--where", [f"no row has {' and '.join(where)}"])
+    return jobs
+
+
+def capped(
+    file: Path,
+    where: Sequence[str] | None,
+    by: Names,
+    form: str = "",
+    mapped: Path | None = None,
+    columns: Iterable[str] | None = None,
+) -> JobTable:
+    """Runs under caps: rows asked for, applications by their columns; mixed ones are noted."""
+    runs, alike = only(load(file, form, mapped, columns), where), parse_names(by)
+    if alike:
+        runs = named_by(runs, alike)
+    if odd := [c for c in mixed(runs) if c not in alike]:
+        listener.note(f"runs that differ in {', '.join(odd)} are taken as repeats: --where or --by")
+    return runs
+
+
+def turnable(jobs: JobTable, space: Space) -> None:
+    """A knob that is no column of ``jobs`` is a `DataError`, which names what was turned there.
+
+    >>> from rheostat.questions.parse import parse_space
+    >>> turnable(table({"app": ["a", "a"], "cap_w": [200, 300]}), parse_space(None))
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: --knob: column nodes is missing; turned here: --knob cap_w=200,300
+    """
+    missing = [n for n in space.names if n not in jobs.columns]
+    if not missing:
+        return
+    ids = ("job_id", "run_id", "row", "submit_s", "start_s")
+    turned = [
+        f"--knob {n}={','.join(f'{v:g}' for v in values)}"
+        for n in jobs.columns
+        if jobs.schema[n].known is Moment.SUBMIT and n not in ids
+        and jobs.frame[n].dtype.is_numeric()
+        and 2 <= len(values := jobs.frame[n].drop_nulls().unique().sort().to_list()) <= MOST_VALUES
+    ]  # fmt: skip
+    hint = [f"turned here: {' '.join(turned)}"] if turned else []
+    raise DataError("--knob", [*(f"column {n} is missing" for n in missing), *hint])
+
+
+def with_trial(log: JobTable, plan: Jobs | None, knobs: Sequence[str]) -> JobTable:
+    """The log with what the jobs of a trial had asked for; without a plan as it is."""
+    if plan is None:
+        return log
+    planned = plan if isinstance(plan, JobTable) else table(read_table(Path(plan)).to_dict())
+    turned = [k for k in knobs if f"{k}_requested" in planned.columns] or list(knobs[:1])
+    before = len(log.notes)
+    for knob in turned:
+        log = joined(log, planned, knob)
+    listener.notes(log.notes[before:])
+    return log
+
+
+def fitted(
+    jobs: JobTable,
+    model: Model | None,
+    kind: str,
+    seed: int,
+    knobs: Sequence[str] = ("nodes",),
+    by: Sequence[str] | None = None,
+) -> Predictor:
+    """The model that is given or saved, or a new one that learns from ``jobs``."""
+    if isinstance(model, (str, Path)):
+        saved: Predictor = load_model(Path(model), PREDICTORS)
+        return saved
+    if model is not None:
+        return model
+    new = nodecount.model(kind, jobs, knobs=tuple(knobs), by=by, seed=seed)
+    with listener.working(f"learning from {len(jobs):,} jobs"):
+        return new.fit(jobs)
+
+
+def without_energy(columns: Iterable[str]) -> str:
+    """Objectives that need no energy; node-hours need nodes.
+
+    >>> without_energy(["nodes"]), without_energy(["cap_w"])
+    ('runtime_s,node_hours', 'runtime_s')
+    """
+    return "runtime_s,node_hours" if "nodes" in columns else "runtime_s"
+
+
+def countable(wanted: Iterable[str], columns: Iterable[str]) -> None:
+    """Refuse node-hours where nothing tells the nodes, before anything is run."""
+    known = list(columns)
+    if "node_hours" in wanted and not {"nodes", "node_hours"} & set(known):
+        problem = f"node_hours needs a knob or column nodes; there are {', '.join(known)}"
+        raise DataError("--objectives", [problem, f"try --objectives {without_energy(known)}"])
+
+
+def judged(jobs: JobTable, objectives: Names, *, model: bool = True) -> tuple[str, ...]:
+    """The objectives, if the log can teach them; a log without power cannot teach energy.
+
+    ``model`` tells whether the question takes a model that could.
+    """
+    wanted, measured = parse_objectives(objectives), nodecount.targets_in(jobs)
+    blind = [q for q in wanted if q in ("energy_j", "power_w", "edp_js") and len(measured) < 2]
+    if blind:
+        raise DataError(
+            "--objectives",
+            [
+                f"no row of this log has power or energy, so {', '.join(blind)} cannot be learnt",
+                f"try --objectives {without_energy(jobs.columns)}" + ", or give --model" * model,
+            ],
+        )
+    return wanted

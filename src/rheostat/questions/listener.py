@@ -1,0 +1,136 @@
+"""Who hears what happens while a question is worked on: a terminal, a notebook, a service.
+
+Questions print nothing.  What they notice goes to the listener that is set where they are asked;
+without one it is kept in the answer's notes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+from rheostat.errors import Infeasible
+
+if TYPE_CHECKING:
+    from rheostat.core.jobs import Note
+    from rheostat.questions.answer import Answer
+
+
+class Listener(Protocol):
+    """What a face of the program does with events."""
+
+    def notes(self, messages: Sequence[str]) -> None:
+        """Things that were noticed together, most important first."""
+
+    def line(self, text: str) -> None:
+        """A sentence that stands before the answer."""
+
+    def working(self, what: str) -> AbstractContextManager[None]:
+        """Something that may take long, for as long as the context lasts."""
+
+
+class Silent:
+    """Hears nothing."""
+
+    def notes(self, messages: Sequence[str]) -> None:
+        """Nothing."""
+
+    def line(self, text: str) -> None:
+        """Nothing."""
+
+    def working(self, what: str) -> AbstractContextManager[None]:
+        """Nothing."""
+        return nullcontext()
+
+
+_listener: ContextVar[Listener] = ContextVar("listener", default=Silent())  # noqa: B039
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Events go to ``listener`` for as long as the context lasts.
+
+    Parameters
+    ----------
+    listener : Listener
+        Has ``notes(messages)``, ``line(text)`` and ``working(what)``, a context.
+
+    Examples
+    --------
+    >>> class Printed(Silent):
+    ...     def notes(self, messages): print(*messages)
+    >>> with listening(Printed()):
+    ...     note("three rows have no runtime")
+    three rows have no runtime
+    """
+    before = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(before)
+
+
+def notes(noticed: Iterable[Note]) -> None:
+    """What a reader or model noticed."""
+    messages = [f"{n.message} ({n.count:,} rows)" if n.count else n.message for n in noticed]
+    if messages:
+        _listener.get().notes(messages)
+
+
+def note(message: str) -> None:
+    """One thing that was noticed."""
+    _listener.get().notes([message])
+
+
+def line(text: str) -> None:
+    """A sentence that stands before the answer."""
+    _listener.get().line(text)
+
+
+def working(what: str) -> AbstractContextManager[None]:
+    """Something that may take long, for as long as the context lasts."""
+    return _listener.get().working(what)
+
+
+class _Kept:
+    """Keeps the notes of one question and hands every event on."""
+
+    def __init__(self, beyond: Listener) -> None:
+        self.beyond = beyond
+        self.kept: list[str] = []
+
+    def notes(self, messages: Sequence[str]) -> None:
+        self.kept.extend(messages)
+        self.beyond.notes(messages)
+
+    def line(self, text: str) -> None:
+        self.beyond.line(text)
+
+    def working(self, what: str) -> AbstractContextManager[None]:
+        return self.beyond.working(what)
+
+
+P = ParamSpec("P")
+A = TypeVar("A", bound="Answer")
+
+
+def question(ask: Callable[P, A]) -> Callable[P, A]:
+    """The function, its answer with the notes of all that was noticed on the way."""
+
+    @wraps(ask)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> A:
+        kept = _Kept(_listener.get())
+        try:
+            with listening(kept):
+                answer = ask(*args, **kwargs)
+        except Infeasible as stop:
+            if stop.answer is not None:
+                stop.answer = replace(stop.answer, notes=tuple(kept.kept))
+            raise
+        return replace(answer, notes=tuple(kept.kept))
+
+    return asked

@@ -1,0 +1,192 @@
+"""Texts that people type - knobs, objectives, rules, limits - turned into values, once for all.
+
+Every function takes the value itself as well, so that a question takes either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from rheostat.core.files import read_toml
+from rheostat.core.front import Constraint, Rule
+from rheostat.core.space import Knob, Space, TooManySettings, few_enough, powers_of_two
+from rheostat.core.units import parse_quantity
+from rheostat.core.vocabulary import VOCABULARY
+from rheostat.errors import DataError, QuestionError
+from rheostat.measurement.runs.guess import split_unit
+from rheostat.tradeoff.limits import MaxSlowdown
+from rheostat.tradeoff.parse_rule import parse_rule
+from rheostat.tradeoff.rules import Weighted
+
+Knobs = Space | Knob | Sequence[Knob | str] | str | None
+Names = str | Sequence[str]
+Request = Mapping[str, Any] | Literal["requested"] | None
+NODES = "nodes=1..256"
+UNITS = ("s", "W", "J", "Hz", "B")
+
+
+def parse_space(knobs: Knobs) -> Space:
+    """Knobs from texts such as ``nodes=1,2,4`` or ``cap_w=100..300/50``; all mistakes at once.
+
+    Parameters
+    ----------
+    knobs : Space, Knob, several Knobs, text or several texts
+        None is 1 to 256 nodes in powers of two.
+
+    Examples
+    --------
+    >>> [k.values for k in parse_space(["nodes=1..8", "cap_w=100..200/50", "mode=a,b"]).knobs]
+    [(1, 2, 4, 8), (100, 150, 200), ('a', 'b')]
+    >>> parse_space("frequency_hz=900MHz..1.3GHz/200MHz").knobs[0].values
+    (900000000, 1100000000, 1300000000)
+    """
+    if isinstance(knobs, (Space, Knob)):
+        return Space.of(knobs)
+    given: list[Knob | str] = [knobs] if isinstance(knobs, str) else list(knobs or [NODES])
+    made, problems = [], []
+    for one in given:
+        try:
+            made.append(one if isinstance(one, Knob) else _knob(one))
+        except TooManySettings as error:
+            problems.append(str(error))
+        except (ValueError, DataError):
+            problems.append(f"expected NAME=1,2,4 or NAME=1..256 or NAME=100..300/50, got {one!r}")
+    if problems:
+        raise DataError("--knob", problems)
+    return Space(tuple(made))
+
+
+def _knob(text: str) -> Knob:
+    name, _, values = (part.strip() for part in text.partition("="))
+    return Knob(name, _values(values, unit_of(name)))
+
+
+def space_file(path: Path) -> Space:
+    """Knobs from a TOML file with a ``[knobs]`` table: lists, or ``{low = 1, high = 9}``."""
+    given = read_toml(path).get("knobs")
+    if not given or not isinstance(given, dict):
+        raise DataError(str(path), ["expected a [knobs] table with lines like nodes = [1, 2, 4]"])
+    knobs, problems = [], []
+    for name, values in given.items():
+        if isinstance(values, list) and values:
+            knobs.append(Knob(name, values))
+        elif isinstance(values, str):
+            knobs.append(Knob(name, _values(values, unit_of(name))))
+        elif isinstance(values, dict) and {"low", "high"} <= set(values):
+            knobs.append(Knob(name, **values))
+        else:
+            problems.append(f"{name}: expected a list or {{low = 1, high = 9}}, got {values!r}")
+    if problems:
+        raise DataError(str(path), problems)
+    return Space(tuple(knobs))
+
+
+def _values(text: str, unit: str) -> list[Any]:
+    ends, _, step = text.partition("/")
+    low, dots, high = ends.partition("..")
+    if not dots:
+        values = [parse_value(v, unit) for v in text.split(",") if v.strip()]
+    elif step:
+        values = _stepped(*(float(parse_value(v, unit)) for v in (low, high, step)))
+    else:
+        values = list(powers_of_two(int(low), int(high)))
+    if not values:
+        raise ValueError(text)
+    return values
+
+
+def _stepped(low: float, high: float, step: float) -> list[Any]:
+    if not step > 0:
+        raise ValueError(step)
+    few_enough(f"{low:g}..{high:g}/{step:g}", (high - low) / step)
+    every = [low + i * step for i in range(int((high - low) / step + 1e-9) + 1)]
+    if len(set(every)) < len(every):
+        problem = f"a step of {step:g} is lost in numbers as large as {high:g}: take a larger one"
+        raise TooManySettings(f"{low:g}..{high:g}/{step:g}", [problem])
+    return [int(v) if v.is_integer() else v for v in every]
+
+
+def unit_of(name: str) -> str:
+    """The base unit of a column, by the vocabulary or the end of its name; "" where it has none."""
+    _, _, unit, factor = split_unit(name)
+    return VOCABULARY[name].unit if name in VOCABULARY else unit if factor == 1.0 else ""
+
+
+def parse_value(text: str, unit: str = "") -> Any:
+    """A number if it reads as one, with or without the unit that is expected, else the text.
+
+    >>> parse_value("8"), parse_value("2.5"), parse_value("gcc"), parse_value("1.2GHz", "Hz")
+    (8, 2.5, 'gcc', 1200000000.0)
+    """
+    for kind in (int, float):
+        try:
+            return kind(text.strip())
+        except ValueError:
+            continue
+    return parse_quantity(text, unit) if unit in UNITS else text.strip()
+
+
+def parse_names(text: Names) -> tuple[str, ...]:
+    """Comma-separated names.
+
+    >>> parse_names("runtime_s, energy_j")
+    ('runtime_s', 'energy_j')
+    """
+    given = text.split(",") if isinstance(text, str) else text
+    return tuple(n.strip() for n in given if n.strip())
+
+
+def parse_objectives(text: Names) -> tuple[str, ...]:
+    """Quantities to minimise, at least one.
+
+    >>> parse_objectives(" , ")
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: --objectives: expected like runtime_s,energy_j, got ' , '
+    """
+    if wanted := parse_names(text):
+        return wanted
+    raise DataError("--objectives", [f"expected like runtime_s,energy_j, got {text!r}"])
+
+
+def parse_pairs(given: Iterable[str] | Mapping[str, str] | None, flag: str) -> dict[str, str]:
+    """``a=b`` texts as a mapping.
+
+    >>> parse_pairs(["runtime_s=wall_s"], "--column")
+    {'runtime_s': 'wall_s'}
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    values, problems = {}, []
+    for text in given or ():
+        ours, equals, theirs = text.partition("=")
+        if not equals or not ours or not theirs:
+            problems.append(f"expected NAME=VALUE, got {text!r}")
+        values[ours.strip()] = theirs.strip()
+    if problems:
+        raise QuestionError(flag, problems)
+    return values
+
+
+def parse_rules(
+    rule: str | Rule, limits: Iterable[str | Constraint] | None, request: Request = None
+) -> tuple[Any, tuple[Any, ...]]:
+    """The rule and the limits, slowdowns among them with the setting that they refer to.
+
+    >>> rule, limits = parse_rules("knee", ["slowdown=1.2"], {"nodes": 4})
+    >>> str(rule), str(limits[0])
+    ('knee of the front', 'at most 1.2 times the runtime at nodes=4')
+    """
+    return _rule(rule, request), tuple(_rule(limit, request) for limit in limits or ())
+
+
+def _rule(given: Any, request: Request) -> Any:
+    rule = parse_rule(given, request) if isinstance(given, str) else given
+    if isinstance(rule, Weighted) and rule.counted is not None:
+        return replace(rule, counted=_rule(rule.counted, request))
+    if isinstance(rule, MaxSlowdown) and rule.against == "requested":
+        return replace(rule, against=request)
+    return rule

@@ -1,0 +1,131 @@
+"""Command line and Python ask the same question and get the same document or the same error."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+
+import rheostat as rh
+from rheostat.cli import run
+from rheostat.cli.app import app
+from rheostat.errors import RheostatError
+from rheostat.questions.answer import Answer
+from rheostat.questions.listener import Silent
+
+RUNS = """app,nodes,runtime_s,power_w
+lbm,1,3600,420
+lbm,2,1900,830
+lbm,4,1040,1640
+lbm,8,640,3260
+"""
+ASKED = {
+    "front": [
+        (["runs.csv", "--knob", "nodes=1..8"], lambda: rh.front("runs.csv", knobs="nodes=1..8")),
+        (["runs.csv", "--knob", "nodes=1..8", "--within", "deadline=20m"],
+         lambda: rh.front("runs.csv", knobs="nodes=1..8", limits=["deadline=20m"])),
+        (["runs.csv", "--knob", "nodes=1..8", "--within", "deadline=2s"],
+         lambda: rh.front("runs.csv", knobs="nodes=1..8", limits=[rh.Deadline("2s")])),
+        (["runs.csv", "--knob", "gpus=1..8"], lambda: rh.front("runs.csv", knobs="gpus=1..8")),
+        (["runs.csv", "--rule", "fast"], lambda: rh.front("runs.csv", rule="fast")),
+        (["no.csv"], lambda: rh.front("no.csv")),
+    ],
+    "decide": [
+        (["asked.csv", "--past", "runs.csv", "--knob", "nodes=1..8", "--kind", "law"],
+         lambda: rh.decide("asked.csv", past="runs.csv", knobs="nodes=1..8", method="law")),
+        (["log.csv"], lambda: rh.decide("log.csv")),
+        (["runs.csv", "--objectives", " "], lambda: rh.decide("runs.csv", objectives=" ")),
+    ],
+    "backtest": [
+        (["log.csv", "--kind", "forest", "--seed", "1"],
+         lambda: rh.backtest("log.csv", method="forest", seed=1)),
+        (["log.csv", "--test-period", "x"], lambda: rh.backtest("log.csv", test_period="x")),
+    ],
+}  # fmt: skip
+"""Commands that only ask a question, each as it is typed and as it is called."""
+NOT_YET = {
+    "budget apply", "budget diff", "budget follow", "budget plan", "caps", "code refactor",
+    "code search", "code suite", "code translate", "code verify", "compare", "coschedule",
+    "counters", "demo", "dnn fit", "dnn front", "dnn import", "dnn predict", "doctor",
+    "explain", "fetch", "fit", "llm calibrate", "llm demo", "llm fit", "llm plan", "llm proxy",
+    "llm rank", "llm simulate", "measure", "network fit", "network forecast",
+    "network generate", "network read", "next", "predict", "read", "search", "simulate", "summary",
+    "train", "trial plan", "trial read",
+}  # fmt: skip
+"""Commands whose judgement still stands in the command line."""
+
+
+def commands(group: object, above: str = "") -> set[str]:
+    """Every command that prints a document."""
+    made = set()
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            made |= commands(command, f"{above}{name} ")
+        elif any("--json" in p.opts for p in command.params):
+            made.add(f"{above}{name}")
+    return made
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    log = rh.prepared(_log())
+    log.write_parquet(tmp_path / "log.parquet")
+    log.frame.write_csv(tmp_path / "log.csv")
+    (tmp_path / "runs.csv").write_text(RUNS)
+    (tmp_path / "asked.csv").write_text("job_id,app,nodes\n1,lbm,8\n2,lbm,4\n")
+    monkeypatch.chdir(tmp_path)
+
+
+def _log():
+    from rheostat.measurement.synthetic import World
+
+    return World(seed=0).jobs(300, seed=0)
+
+
+def test_no_command_is_forgotten() -> None:
+    assert commands(typer.main.get_command(app)) == set(ASKED) | NOT_YET
+
+
+@pytest.mark.parametrize(
+    ("command", "typed", "called"),
+    [(c, typed, called) for c, cases in ASKED.items() for typed, called in cases],
+    ids=[f"{c} {' '.join(typed)}" for c, cases in ASKED.items() for typed, _ in cases],
+)
+def test_one_document_or_one_error(here, capsys, command, typed, called) -> None:
+    code = run([command, *typed, "--json"])
+    printed = capsys.readouterr()
+    try:
+        answer = called()
+    except (RheostatError, OSError) as error:
+        assert code
+        words = str(error) if isinstance(error, RheostatError) else str(error.filename)
+        assert words in printed.err
+        answer = getattr(error, "answer", None)
+        assert (answer is None) == (not printed.out)
+    if answer is not None:
+        assert json.loads(printed.out) == answer.to_dict()
+        assert isinstance(answer, Answer)
+
+
+def test_an_answer_is_seen_in_every_form(here) -> None:
+    answer = rh.front("runs.csv", knobs="nodes=1..8")
+    assert answer.notes[0].startswith("guessed: app")
+    assert answer.table()["nodes"].to_list() == [1, 2, 4, 8]
+    assert "4 of 4 settings are worth considering" in str(answer)
+    assert repr(answer) == "<FrontAnswer: 4 of 4 settings are worth considering.>"
+    assert answer._repr_html_() == answer.to_html()
+    assert answer.to_html().startswith("<!doctype html>")
+    assert len(answer.figure().axes) == 1
+
+
+def test_a_listener_hears_what_is_noticed(here) -> None:
+    heard = []
+
+    class Listening(Silent):
+        def notes(self, messages):
+            heard.extend(messages)
+
+    with rh.listening(Listening()):
+        answer = rh.front("runs.csv", knobs="nodes=1..8")
+    assert tuple(heard) == answer.notes
