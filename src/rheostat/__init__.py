@@ -61,7 +61,9 @@ _MODULES = {
     "decide": "questions.decide",
     "front": "questions.front",
     "listening": "questions.listener",
-    "next_settings": "recipes.search_defaults",
+    "caps": "questions.caps",
+    "next_settings": "questions.next_settings",
+    "predict": "questions.predict",
     "proposer": "recipes.search_defaults",
     "EventPolicy": "simulation.event_policy",
     "QuantileBoosting": "simulation.quantile_boosting",
@@ -117,9 +119,12 @@ if TYPE_CHECKING:
     from rheostat.prediction.surrogate import Surrogate as Surrogate
     from rheostat.questions.answer import Answer as Answer
     from rheostat.questions.backtest import backtest as backtest
+    from rheostat.questions.caps import caps as caps
     from rheostat.questions.decide import decide as decide
     from rheostat.questions.front import front as front
     from rheostat.questions.listener import listening as listening
+    from rheostat.questions.next_settings import next_settings as next_settings
+    from rheostat.questions.predict import predict as predict
     from rheostat.recipes.ecosched import coschedule as coschedule
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.explain import explain as explain
@@ -128,7 +133,6 @@ if TYPE_CHECKING:
     from rheostat.recipes.nodecount import prepared as prepared
     from rheostat.recipes.policies import open_policy as open_policy
     from rheostat.recipes.policies import simulate as simulate
-    from rheostat.recipes.search_defaults import next_settings as next_settings
     from rheostat.recipes.search_defaults import proposer as proposer
     from rheostat.simulation.event_policy import EventPolicy as EventPolicy
     from rheostat.simulation.quantile_boosting import QuantileBoosting as QuantileBoosting

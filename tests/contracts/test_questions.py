@@ -37,6 +37,20 @@ ASKED = {
         (["log.csv"], lambda: rh.decide("log.csv")),
         (["runs.csv", "--objectives", " "], lambda: rh.decide("runs.csv", objectives=" ")),
     ],
+    "next": [
+        (["runs.csv", "--knob", "nodes=1..16", "--method", "sobol"],
+         lambda: rh.next_settings("runs.csv", knobs="nodes=1..16", method="sobol")),
+        (["runs.csv", "--knob", "nodes=1..8"],
+         lambda: rh.next_settings("runs.csv", knobs="nodes=1..8")),
+    ],
+    "predict": [
+        (["asked.csv", "--model", "m.npz"], lambda: rh.predict("asked.csv", "m.npz")),
+        (["asked.csv", "--model", "runs.csv"], lambda: rh.predict("asked.csv", "runs.csv")),
+    ],
+    "caps": [
+        (["caps.csv", "--app", "b"], lambda: rh.caps("caps.csv", "b")),
+        (["caps.csv", "--app", "none"], lambda: rh.caps("caps.csv", "none")),
+    ],
     "backtest": [
         (["log.csv", "--kind", "forest", "--seed", "1"],
          lambda: rh.backtest("log.csv", method="forest", seed=1)),
@@ -45,12 +59,12 @@ ASKED = {
 }  # fmt: skip
 """Commands that only ask a question, each as it is typed and as it is called."""
 NOT_YET = {
-    "budget apply", "budget diff", "budget follow", "budget plan", "caps", "code refactor",
+    "budget apply", "budget diff", "budget follow", "budget plan", "code refactor",
     "code search", "code suite", "code translate", "code verify", "compare", "coschedule",
     "counters", "demo", "dnn fit", "dnn front", "dnn import", "dnn predict", "doctor",
     "explain", "fetch", "fit", "llm calibrate", "llm demo", "llm fit", "llm plan", "llm proxy",
     "llm rank", "llm simulate", "measure", "network fit", "network forecast",
-    "network generate", "network read", "next", "predict", "read", "search", "simulate", "summary",
+    "network generate", "network read", "read", "search", "simulate", "summary",
     "train", "trial plan", "trial read",
 }  # fmt: skip
 """Commands whose judgement still stands in the command line."""
@@ -69,12 +83,16 @@ def commands(group: object, above: str = "") -> set[str]:
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     log = rh.prepared(_log())
     log.write_parquet(tmp_path / "log.parquet")
     log.frame.write_csv(tmp_path / "log.csv")
     (tmp_path / "runs.csv").write_text(RUNS)
     (tmp_path / "asked.csv").write_text("job_id,app,nodes\n1,lbm,8\n2,lbm,4\n")
-    monkeypatch.chdir(tmp_path)
+    rows = [f"{a},{c},{t * (1 + 0.3 * (250 - c) / 100 * k)}" for a, t, k in
+            (("a", 9.0, 1), ("b", 5.0, 0.5), ("c", 7.0, 2)) for c in (150, 200, 250)]  # fmt: skip
+    (tmp_path / "caps.csv").write_text("\n".join(["app,cap_w,runtime_s", *rows]))
+    rh.save(rh.Surrogate("forest", targets=("runtime_s",)).fit(rh.read("runs.csv")), "m.npz")
 
 
 def _log():

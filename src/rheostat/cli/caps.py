@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rheostat.cli import options as o
-
-if TYPE_CHECKING:
-    pass
 
 
 def caps(
@@ -64,30 +60,16 @@ def caps(
     the highest caps; the others are asked for in turn. Beside the answer stand a line between the
     same runs, bilinear interpolation of the corners, and a Gaussian process's lower bound.
     """
-    from rheostat.cli.output import put_json, put_report, tell, working, write_files
+    from rheostat.cli.output import printed, tell
     from rheostat.core.files import replacing
-    from rheostat.decision.caps import as_runs, choose_caps
-    from rheostat.explanation.caps import caps_facts, caps_grid, caps_report
-    from rheostat.questions import inputs
-    from rheostat.questions.parse import parse_space
+    from rheostat.decision.caps import as_runs
+    from rheostat.questions.caps import caps as ask
 
-    runs = inputs.capped(known, where, by, form, mapped, column)
-    own = runs if tried is None else inputs.capped(tried, None, by, form, mapped, column)
-    asked = parse_space(knob).knobs if knob else ()
-    with working("learning from the known applications"):
-        choice = choose_caps(runs, own, app, loss=loss, risk=risk, knobs=asked)
-    for note in choice.notes:
-        tell(f"note: {note}")
-    facts = caps_facts(choice)
-    if json:
-        put_json("rheostat.caps/1", facts)
-    else:
-        put_report(caps_report(facts), caps_grid(facts) if choice.ready else None)
-        if choice.ready and not sys.stdout.isatty():
-            for line in caps_report(facts).sections[0].sentences:
-                tell(line)
-    if out is not None and choice.ready:
+    with printed(json=json, html=html, figure=figure) as put:
+        answer = ask(known, app, runs=tried, loss=loss, risk=risk, knobs=knob, where=where or (),
+                     group_by=by, format=form, columns=mapped, renamed=column or ())  # fmt: skip
+        put(answer)
+    if out is not None and answer.advice.ready:
         with replacing(out) as draft:
-            as_runs(choice).frame.write_csv(draft)
+            as_runs(answer.advice).frame.write_csv(draft)
         tell(f"wrote {out}")
-    write_files(caps_report(facts), html, figure)

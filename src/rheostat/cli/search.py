@@ -67,10 +67,10 @@ def search(
     --objectives runtime_s,node_hours needs no energy, and --power-model predicts it. A run that
     fails, or whose output --check calls wrong, is not asked again.
     """
-    from rheostat.cli.next import repeat_words, repeats
     from rheostat.cli.output import tell
     from rheostat.core.units import parse_duration
     from rheostat.questions import inputs
+    from rheostat.questions.next_settings import repeat_words, repeats
     from rheostat.questions.parse import parse_objectives, parse_rules, space_file
     from rheostat.recipes.search_defaults import UNUSED_PRIOR, distinct, proposer, uses_prior
     from rheostat.tradeoff.measured_cells import tell_runs
@@ -163,13 +163,13 @@ def _show(
     html: Any,
     figure: Any,
 ) -> None:
-    from rheostat.cli.next import best, best_words
     from rheostat.cli.output import put_json, put_report, write_files
     from rheostat.core.report import Section
     from rheostat.errors import Infeasible
     from rheostat.explanation.choice import explain_choice
     from rheostat.explanation.front import explain_front, front_table
     from rheostat.explanation.narrate import Narrative
+    from rheostat.questions.next_settings import best_so_far, best_words
 
     try:
         choice, stop = options.choose(rule, limits), None
@@ -184,7 +184,7 @@ def _show(
         sections, facts = [*sections, *more], facts | reasons
     elif stop is not None and stop.nearest >= 0:
         facts["nearest"] = options.setting(stop.nearest)
-    so_far = best(asker, rule, limits)
+    so_far = best_so_far(asker, rule, limits)
     facts |= so_far
     if so_far["expected_better"] is not None:
         sections = [*sections, Section("next", best_words(so_far))]

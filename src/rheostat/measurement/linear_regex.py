@@ -26,7 +26,7 @@ def problem(pattern: Any) -> str:
     except (re.error, TypeError, OverflowError, RecursionError) as error:
         return f"{pattern!r:.200} is no regular expression: {error}"
     try:
-        found(pattern, "")
+        matches(pattern, "")
     except pl.exceptions.PolarsError as error:
         said = next(iter(re.findall("(?m)^error: (.*)", f"{error}")), f"{error}".split("\n")[0])
         return f"{pattern!r:.200} is no regular expression of linear time, as it must be: {said}"
@@ -39,10 +39,10 @@ def _groups(pattern: str) -> int:
         return re.compile(pattern).groups
 
 
-def found(pattern: str, text: str) -> list[str]:
+def matches(pattern: str, text: str) -> list[str]:
     r"""All matches: their first group where there is one, empty where it took no part.
 
-    >>> found(r"sum (\d+)", "sum 3, sum 14"), found(r"a\d", "a1 b2 a3")
+    >>> matches(r"sum (\d+)", "sum 3, sum 14"), matches(r"a\d", "a1 b2 a3")
     (['3', '14'], ['a1', 'a3'])
     """
     matches = pl.Series([text]).str.extract_all(pattern).explode().drop_nulls()

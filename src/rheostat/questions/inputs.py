@@ -64,12 +64,16 @@ def load(
 
 
 def opened(
-    jobs: Jobs, form: str = "", mapped: Path | None = None, knobs: Sequence[str] = ()
+    jobs: Jobs,
+    form: str = "",
+    mapped: Path | None = None,
+    knobs: Sequence[str] = (),
+    columns: Iterable[str] | None = None,
 ) -> JobTable:
     """A table as it is; a file is read."""
     if isinstance(jobs, JobTable):
         return nodecount.prepared(jobs)
-    return load(Path(jobs), form, mapped, knobs=knobs)
+    return load(Path(jobs), form, mapped, columns, knobs=knobs)
 
 
 def together(files: Sequence[Path], read_one: Callable[[Path], JobTable]) -> JobTable:
@@ -131,7 +135,7 @@ def only(jobs: JobTable, where: Sequence[str] | None) -> JobTable:
 
 
 def capped(
-    file: Path,
+    file: Jobs,
     where: Sequence[str] | None,
     by: Names,
     form: str = "",
@@ -139,7 +143,7 @@ def capped(
     columns: Iterable[str] | None = None,
 ) -> JobTable:
     """Runs under caps: rows asked for, applications by their columns; mixed ones are noted."""
-    runs, alike = only(load(file, form, mapped, columns), where), parse_names(by)
+    runs, alike = only(opened(file, form, mapped, columns=columns), where), parse_names(by)
     if alike:
         runs = named_by(runs, alike)
     if odd := [c for c in mixed(runs) if c not in alike]:

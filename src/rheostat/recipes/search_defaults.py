@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 from rheostat.core.jobs import JobTable
-from rheostat.core.space import Knob, Space
+from rheostat.core.space import Space
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import Limit
-from rheostat.tradeoff.measured_cells import tell_runs
 from rheostat.tradeoff.propose import PROPOSERS
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.law_guided import limitable
@@ -73,58 +72,6 @@ def proposer(
             "--method", [f"expected auto, law or one of {', '.join(PROPOSERS)}; got {method!r}"]
         )
     return PROPOSERS[name](space, objectives, limits=limits, seed=seed)
-
-
-def next_settings(
-    runs: JobTable,
-    knobs: Space | Knob | Iterable[Knob],
-    objectives: Sequence[str] = ("runtime_s", "energy_j"),
-    *,
-    count: int = 1,
-    method: str = "auto",
-    limits: Sequence[Limit] = (),
-    prior: JobTable | None = None,
-    seed: int = 0,
-) -> JobTable:
-    """Which settings to measure next, from the results at hand.
-
-    Parameters
-    ----------
-    runs : JobTable
-        Measured runs of one application, with the knobs and the objectives.
-    knobs : Space, Knob or several Knobs
-        What may be turned.
-    objectives : sequence of str
-        Quantities to minimise.
-    count : int
-        Settings to name.
-    method, limits, prior, seed
-        As for `proposer`.
-
-    Returns
-    -------
-    JobTable
-        At most ``count`` rows with the knobs; none where every setting is measured.
-
-    Raises
-    ------
-    DataError
-        A knob is no column of ``runs``, or no method has this name.
-
-    Examples
-    --------
-    >>> from rheostat import Knob, table
-    >>> runs = table({"nodes": [1, 4], "runtime_s": [90.0, 30.0], "energy_j": [9e3, 12e3]})
-    >>> next_settings(runs, Knob("nodes", [1, 2, 4]), method="sobol").frame["nodes"].to_list()
-    [2]
-    """
-    space = Space.of(knobs)
-    planned = distinct(runs, space) + count
-    asker = proposer(
-        method, space, objectives, limits=limits, prior=prior, budget=planned, seed=seed
-    )
-    tell_runs(asker, runs)
-    return asker.ask(count)
 
 
 def automatic(

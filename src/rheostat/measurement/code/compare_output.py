@@ -111,7 +111,7 @@ def output_lines(text: str, tolerance: Tolerance) -> list[OutputLine]:
     [('sum', '3.5', 'in', '#', 's')]
     """
     if tolerance.outputs:
-        text = "\n".join(m for p in tolerance.outputs for m in linear_regex.found(p, text))
+        text = "\n".join(m for p in tolerance.outputs for m in linear_regex.matches(p, text))
     lines = []
     for number, line in enumerate(text.splitlines(), 1):
         kept, masked = _without_times(line, tolerance)

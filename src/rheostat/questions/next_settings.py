@@ -1,0 +1,246 @@
+"""`next_settings`: which settings to measure next, from the results at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rheostat.core.front import Constraint, Rule
+from rheostat.core.jobs import JobTable
+from rheostat.core.report import Grid, Report, Section
+from rheostat.errors import DataError, Infeasible
+from rheostat.explanation.choice import choice_facts
+from rheostat.explanation.number_words import plain_name, setting_words, unit_of
+from rheostat.questions import inputs, listener
+from rheostat.questions.answer import Answer
+from rheostat.questions.listener import question
+from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
+from rheostat.recipes.search_defaults import UNUSED_PRIOR, distinct, others, proposer, uses_prior
+from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
+from rheostat.tradeoff.measured_cells import better_unmeasured, tell_runs
+
+AGAIN = "measured already, but runs differ so much that a repeat tells more"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NextAnswer(Answer):
+    """Settings to measure next, and the best so far.
+
+    Parameters
+    ----------
+    settings : tuple of mapping
+        Knob values to run.
+    repeats : tuple of mapping
+        Those of them that were measured already.
+    expected : mapping of str to list
+        For each objective that the method forecasts: median, low and high end of the 90 % interval
+        of each setting.
+    measured : int
+        Settings measured so far.
+    method : str
+        Name of the method.
+    best : mapping
+        As `best_so_far` gives it.
+    """
+
+    schema: ClassVar[str] = "rheostat.next/1"
+    settings: tuple[Mapping[str, Any], ...]
+    repeats: tuple[Mapping[str, Any], ...]
+    expected: Mapping[str, Sequence[tuple[float, float, float]]]
+    measured: int
+    method: str
+    best: Mapping[str, Any]
+
+    def report(self) -> Report:
+        """The settings with what is expected of them, and the best so far."""
+        (grid,) = self.grids()
+        titles = tuple(plain_name(h) if h in self.expected else h for h in grid.heads)
+        said = (f"{self.measured} settings are measured; measure next:", *self._again)
+        section = Section("next", said, Grid(titles, grid.rows, grid.units))
+        so_far = Section("so far", best_words(self.best))
+        return Report("", [section, so_far], self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """The settings, what is expected of them, and the best so far."""
+        expected = [
+            {q: list(values[i]) for q, values in self.expected.items()}
+            for i in range(len(self.settings))
+        ]
+        return {
+            "method": self.method,
+            "measured": self.measured,
+            "next": [
+                {"setting": s, "repeat": s in self.repeats, "expected": e}
+                for s, e in zip(self.settings, expected, strict=True)
+            ],
+            **self.best,
+        }
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row per setting."""
+        knobs, names = tuple(self.settings[0]), tuple(self.expected)
+        rows = tuple(
+            (*s.values(), *(self.expected[q][i] for q in names))
+            for i, s in enumerate(self.settings)
+        )
+        return (Grid((*knobs, *names), rows, ("",) * len(knobs) + tuple(map(unit_of, names))),)
+
+    def beside(self) -> tuple[str, ...]:
+        """What is repeated, and the best so far."""
+        return (" ".join([*self._again, *best_words(self.best)]),)
+
+    @property
+    def _again(self) -> tuple[str, ...]:
+        return tuple(map(repeat_words, self.repeats))
+
+
+@question
+def next_settings(
+    runs: inputs.Jobs,
+    *,
+    knobs: Knobs = None,
+    where: Sequence[str] = (),
+    count: int = 1,
+    method: str = "auto",
+    prior: inputs.Jobs | None = None,
+    objectives: Names = RUNTIME_ENERGY,
+    rule: str | Rule = "knee",
+    limits: Sequence[str | Constraint] = (),
+    seed: int = 0,
+    format: str = "",
+    columns: Path | None = None,
+) -> NextAnswer:
+    """Name the settings to measure next, given runs; nothing is run.
+
+    Parameters
+    ----------
+    runs : JobTable or path
+        Measured runs, with the knobs and the objectives.
+    knobs : Space, Knob, several Knobs, or texts
+        What may be turned.
+    where : sequence of str
+        Only rows with ``column=value``; the others, of other applications, teach the method.
+    count : int
+        Settings to name.
+    method : str
+        As for `rheostat.proposer`.
+    prior : JobTable or path, optional
+        Runs of other applications that teach the method.
+    objectives, rule, limits, seed, format, columns
+        As those of `rheostat.front`.
+
+    Returns
+    -------
+    NextAnswer
+        At most ``count`` settings, with what is expected of them.
+
+    Raises
+    ------
+    DataError
+        A knob is no column of the runs, no method has this name, or every setting is measured.
+
+    Examples
+    --------
+    >>> from rheostat import table
+    >>> runs = table({"nodes": [1, 4], "runtime_s": [90.0, 30.0], "energy_j": [9e3, 12e3]})
+    >>> next_settings(runs, knobs="nodes=1,2,4", method="sobol").settings
+    ({'nodes': 2},)
+    """
+    space, rules = parse_space(knobs), parse_rules(rule, limits)
+    jobs = inputs.opened(runs, format, columns, space.names)
+    inputs.turnable(jobs, space)
+    own = inputs.only(jobs, where)
+    wanted = inputs.judged(own, objectives, model=False)
+    inputs.countable(wanted, own.columns)
+    held = distinct(own, space)
+    past = others(jobs, own, space) if prior is None else inputs.opened(prior, knobs=space.names)
+    asker = proposer(
+        method, space, wanted, limits=rules[1], prior=past, budget=held + count, seed=seed
+    )
+    if prior is not None and not uses_prior(asker):
+        listener.line(UNUSED_PRIOR.format(type(asker).__name__))
+    known = tell_runs(asker, own)
+    if known < held:
+        listener.note(
+            f"{held - known} of {held} settings run are outside --knob, lack an objective"
+            " or did not finish"
+        )
+    listener.notes(asker.notes)
+    asked = asker.ask(count)
+    if not len(asked):
+        raise DataError("next", [f"all {known} settings of --knob are measured: nothing is left"])
+    settings = asked.select(asker.space.names).frame.rows(named=True)
+    return NextAnswer(
+        settings=tuple(settings),
+        repeats=tuple(repeats(asker, asked)),
+        expected=_expected(asker, settings) if known else {},
+        measured=known,
+        method=type(asker).__name__,
+        best=best_so_far(asker, *rules),
+    )
+
+
+def _expected(
+    asker: Any, settings: Sequence[Mapping[str, Any]]
+) -> dict[str, list[tuple[float, float, float]]]:
+    outcome = asker.forecast(settings)
+    if outcome is None:
+        return {}
+    names = [q.name for q in asker.objectives if q.name in outcome]
+    spans = {q: (outcome.quantile(q, 0.5), *outcome.interval(q)) for q in names}
+    return {
+        q: [tuple(float(v[i]) for v in span) for i in range(len(settings))]  # type: ignore[misc]
+        for q, span in spans.items()
+    }
+
+
+def repeats(asker: Any, asked: JobTable) -> list[dict[str, Any]]:
+    """The settings asked that are measured already: the method wants another run of them."""
+    settings = asked.select(asker.space.names).frame.rows(named=True)
+    return [s for s in settings if asker.measured(s)]
+
+
+def repeat_words(setting: Mapping[str, Any]) -> str:
+    """Why a setting is to be measured once more."""
+    return f"{setting_words(setting)}: {AGAIN}."
+
+
+def best_so_far(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
+    """The best measured setting by the rule, and one expected to be better, if any.
+
+    Expected values are medians of the draws with 90 % intervals.
+    """
+    facts: dict[str, Any] = {"best_measured": None, "expected_better": None, "nearest": None}
+    if not len(asker.history):
+        return facts
+    for name, find in (
+        ("best_measured", lambda: asker.front.choose(rule, limits)),
+        ("expected_better", lambda: better_unmeasured(asker, rule, limits)),
+    ):
+        try:
+            choice = find()
+        except Infeasible as stop:
+            if name == "best_measured" and stop.nearest >= 0:
+                facts["nearest"] = asker.front.setting(stop.nearest)
+                facts["misses"] = str(stop)
+            continue
+        facts[name] = None if choice is None else choice_facts(choice)
+    return facts
+
+
+def best_words(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sentences for `best_so_far`."""
+    measured, better = facts["best_measured"], facts["expected_better"]
+    said = ["Nothing measured meets the limits."]
+    if facts["nearest"] is not None:
+        said = [f"Of what was measured, {facts['misses']}."]
+    if measured is not None:
+        said = [f"Best measured: {setting_words(measured['setting'])}."]
+    if better is not None:
+        said.append(
+            f"Expected to be better, not measured yet: {setting_words(better['setting'])}; "
+            "measure it to confirm."
+        )
+    return tuple(said)

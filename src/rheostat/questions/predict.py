@@ -1,0 +1,107 @@
+"""`predict`: what jobs will cost as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.outcome import Outcome
+from rheostat.core.report import Grid, Report, Section
+from rheostat.explanation.number_words import unit_of
+from rheostat.prediction.persist import PREDICTORS, load
+from rheostat.questions import inputs, listener
+from rheostat.questions.answer import Answer
+from rheostat.questions.listener import question
+
+LEVEL = 0.9
+WHO = ("job_id", "user", "app", "nodes")
+QUANTITIES = ("runtime_s", "power_w", "energy_j")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PredictAnswer(Answer):
+    """A forecast for every job at the setting it asked for.
+
+    Parameters
+    ----------
+    jobs : JobTable
+        As they were known at submission.
+    outcome : Outcome
+        Draws of the quantities; NaN where there are no similar past runs.
+    model : str
+        The model's file, or its name.
+    """
+
+    schema: ClassVar[str] = "rheostat.predict/1"
+    jobs: JobTable
+    outcome: Outcome
+    model: str
+
+    def report(self) -> Report:
+        """A row per job."""
+        said = (f"{len(self.jobs):,} jobs.",)
+        return Report("", [Section("predict", said, self.grids()[0])], self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Values with their intervals, job by job."""
+        (grid,) = self.grids()
+        rows = [_named(grid.heads, row) for row in grid.rows]
+        return {"model": self.model, "level": LEVEL, "jobs": rows}
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row per job: mean, low and high end of the interval."""
+        who = [c for c in WHO if c in self.jobs.columns]
+        names = [q for q in QUANTITIES if q in self.outcome]
+        columns: list[list[Any]] = [self.jobs.frame[c].to_list() for c in who]
+        for q in names:
+            spans = (self.outcome.mean(q), *self.outcome.interval(q))
+            columns.append(list(zip(*(v.tolist() for v in spans), strict=True)))
+        heads, units = [*who, *names], [*[""] * len(who), *map(unit_of, names)]
+        if self.outcome.support is not None:
+            columns.append([int(v) for v in self.outcome.support])
+            heads, units = [*heads, "support"], [*units, ""]
+        return (Grid(tuple(heads), tuple(zip(*columns, strict=True)), tuple(units)),)
+
+
+@question
+def predict(
+    jobs: inputs.Jobs, model: inputs.Model, *, format: str = "", columns: Path | None = None
+) -> PredictAnswer:
+    """Forecast every job at the setting it asked for, with 90 % intervals.
+
+    Parameters
+    ----------
+    jobs : JobTable or path
+        Jobs as submitted.
+    model : Predictor or path
+        Fitted or saved.
+    format, columns : str and path
+        How a file is read.
+
+    Returns
+    -------
+    PredictAnswer
+        A job without similar past runs has no forecast.
+
+    Raises
+    ------
+    DataError
+        A column that the model needs is missing.
+    """
+    saved = isinstance(model, (str, Path))
+    learner = load(Path(model), PREDICTORS) if isinstance(model, (str, Path)) else model
+    asked = inputs.opened(jobs, format, columns).known_at(Moment.SUBMIT)
+    outcome = learner.predict(asked)
+    listener.notes(outcome.notes)
+    return PredictAnswer(
+        jobs=asked, outcome=outcome, model=str(model) if saved else type(model).__name__
+    )
+
+
+def _named(heads: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
+    """One job: values plain, intervals beside them."""
+    plain = {h: v[0] if isinstance(v, tuple) else v for h, v in zip(heads, row, strict=True)}
+    spans = {h: [v[1], v[2]] for h, v in zip(heads, row, strict=True) if isinstance(v, tuple)}
+    return {**plain, "intervals": spans}
