@@ -2,7 +2,7 @@
 
     python benchmarks/sources.py --quick            # 3 pools a source, 2 seeds
     python benchmarks/sources.py                    # 6 pools a source, 3 seeds
-    python benchmarks/sources.py --json --methods ours,botorch
+    python benchmarks/sources.py --json --methods ours,botorch --cache DIR   # kept outside
 
 Pools come from every measured table at hand and are grouped by who published them
 (nodecount_lib/sources.py).  Where several variants of a method are given, each source is judged by
@@ -31,7 +31,7 @@ from nodecount_lib.pools import prior_of  # noqa: E402
 from nodecount_lib.replay import Case  # noqa: E402
 from nodecount_lib.runner import Cache, Task, execute  # noqa: E402
 from nodecount_lib.sources import drawn, load  # noqa: E402
-from nodecount_lib.sources_table import left_out, lines  # noqa: E402
+from nodecount_lib.sources_table import differences, left_out, lines  # noqa: E402
 from rich.console import Console  # noqa: E402
 
 BUDGETS = (1, 2, 4, 8, 12)
@@ -60,7 +60,7 @@ def main() -> int:
     rows = execute(tasks, Cache(args.cache), jobs=args.jobs, console=console)
     rows = [row | {"source": source_of[row["pool"]]} for row in rows]
     summary = left_out(rows, methods)
-    for line in lines(summary, methods):
+    for line in (*lines(summary, methods), "", *differences(rows, methods)):
         print(line, file=sys.stderr if args.json else sys.stdout)
     if args.json:
         print(json.dumps({"schema": SCHEMA, "summary": summary, "rows": rows}))

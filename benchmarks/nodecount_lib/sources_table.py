@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .replay import Row
+from .stats import Scores, difference, verdict
 
 VARIANT = "@"
 """What separates a method's name from its variant's: ours@a and ours@b are variants of ours."""
@@ -66,4 +67,23 @@ def lines(summary: Summary, methods: list[str]) -> list[str]:
             means = [np.mean([v for (m, _), v in share.items() if m == b]) for b in bases]
             each = [" / ".join(f"{share.get((b, s), np.nan):.3f}" for b in bases) for s in sources]
             said.append(" | ".join([pair, str(budget), *(f"{m:.3f}" for m in means), *each]))
+    return [f"| {line} |" for line in said]
+
+
+def differences(rows: list[Row], methods: list[str]) -> list[str]:
+    """A Markdown table: the first method less each other one, means over pools, 95 % intervals.
+
+    Paired by pool and seed; none where there is nothing to compare with.
+    """
+    if len(methods) < 2:
+        return []
+    scores = Scores(rows)
+    said = ["objectives | evaluations | against | difference | verdict", "---|---|---|---|---"]
+    for pair in sorted(scores.objectives):
+        for budget in scores.budgets:
+            for other in methods[1:]:
+                cell = (pair, budget)
+                d = difference(scores, "hv_attainable", methods[0], other, cell=cell)
+                how = verdict("hv_attainable", d)
+                said.append(" | ".join([pair, str(budget), other, d.text(), how]))
     return [f"| {line} |" for line in said]

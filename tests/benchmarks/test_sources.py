@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from nodecount_lib.sources import Table, drawn, pools_of
-from nodecount_lib.sources_table import left_out, lines
+from nodecount_lib.sources_table import differences, left_out, lines
 
 
 def row(source, method, share, budget=4):
@@ -24,6 +24,16 @@ def test_a_source_is_judged_by_the_variant_that_is_best_on_the_others():
         table[-1]
         == "| runtime,energy | 4 | 0.267 | 0.300 | 0.100 / 0.300 | 0.200 / nan | 0.500 / nan |"
     )
+
+
+def test_differences_are_paired_by_pool_and_seed():
+    shares = {"ours": ([0.7, 0.5], [0.9, 0.8]), "peer": ([0.6, 0.4], [0.8, 0.7])}
+    rows = [row("s", m, v, 8) | {"pool": f"p{i}", "seed": k}
+            for m, pools in shares.items() for i, of in enumerate(pools)
+            for k, v in enumerate(of)]  # fmt: skip
+    found = differences(rows, ["ours", "peer"])
+    assert found[2:] == ["| runtime,energy | 8 | peer | 0.100 [0.100, 0.100] | ahead |"]
+    assert differences(rows, ["ours"]) == []
 
 
 def test_a_table_is_read_by_application_with_the_median_of_repeats(tmp_path):
