@@ -24,8 +24,9 @@ from rheostat.simulation.learned_priority.machine_state import (
 )
 from rheostat.simulation.learned_priority.planning_weights import plan
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority, together
+from rheostat.simulation.learned_priority.reference_schedule import beside, reference_schedule
 from rheostat.simulation.learned_priority.scoring_network import CENTRE, SPREAD, _score, length
-from rheostat.simulation.learned_priority.starvation_guard import beside, reference_schedule, usual
+from rheostat.simulation.learned_priority.starvation_guard import usual
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.priority.evolve import begun, train_rank
 from rheostat.training.priority.generated_sites import generated_site

@@ -20,8 +20,8 @@ PROJECT = "rheostat.toml"
 TRUST = "--trust-config"
 HARMLESS = frozenset([
     "accuracy", "app", "at", "batch-size", "by", "carbon", "classes", "column", "context-tokens",
-    "device", "for", "format", "gpu-price", "image-px", "interference", "itl", "job", "json",
-    "kind", "kinds", "knob", "knobs", "known", "kwh-price", "largest", "leave-out", "loss",
+    "device", "for", "format", "gpu-price", "guard", "image-px", "interference", "itl", "job",
+    "json", "kind", "kinds", "knob", "knobs", "known", "kwh-price", "largest", "leave-out", "loss",
     "method", "methods", "minimise", "next", "objective", "objectives", "optimizer",
     "output-tokens", "overdue", "precision-bits", "prompt-tokens", "replicas", "risk", "rule",
     "seed", "semantics", "share", "size", "slowdown", "target", "tenants", "test-fraction",

@@ -43,6 +43,15 @@ Overdue = Annotated[
     ),
 ]
 
+Guard = Annotated[
+    str,
+    typer.Option(
+        metavar="1.5x",
+        help="Keep the longest wait of every policy near so many times that of FCFS with EASY: "
+        "jobs go first before theirs is longer.  A single policy: NAME+1.5x.",
+    ),
+]
+
 
 def _tell_orders(asked: bool) -> None:
     """The orders with what they mean, and no simulation."""
@@ -76,6 +85,7 @@ def simulate(
     semantics: Semantics = "textbook",
     ties: Ties = "event",
     overdue: Overdue = "",
+    guard: Guard = "",
     alternatives: Annotated[
         Path | None,
         typer.Option(help="Moldable jobs: a CSV or parquet table of job_id, cores, runtime_s, ..."),
@@ -108,11 +118,14 @@ def simulate(
     from rheostat.recipes.policies import open_policies
     from rheostat.simulation.log_machine import placed
     from rheostat.simulation.overdue import agreed, under
+    from rheostat.simulation.policy import guarded, limit_of
     from rheostat.simulation.report_facts import facts as facts_of
 
     names = list(dict.fromkeys(policy or ["easy"]))
     how = {"estimates": estimates, "semantics": semantics, "ties": ties}
     policies = open_policies(names, "--policy", semantics=semantics, ties=ties)
+    limit = limit_of(guard)
+    policies = [guarded(policy, limit) for policy in policies]
     _tell_apart(policies)
     how["overdue"] = agreed(policies, overdue, estimates)
     policies = [under(policy, how["overdue"]) for policy in policies]

@@ -18,7 +18,7 @@ from rheostat.core.series import Series
 from rheostat.core.vocabulary import table
 
 PROCS = 8
-POLICIES = ("fcfs", "wfp3+easy", "conservative", "agent:ours")
+POLICIES = ("fcfs", "wfp3+easy", "conservative", "sjf+easy+1.5x", "agent:ours")
 
 
 def compile_ahead(progress: Callable[[int, int, dict[str, Any]], None] | None = None) -> None:

@@ -9,6 +9,7 @@ agent:ours                                   the learned priority that comes wit
 FILE                                         a tree, a learned priority or an agent
 FILE.py:NAME, FILE.py:NAME+easy              a policy or an order of your own: a class without
                                              arguments, a policy, or a function of the queue
+NAME+1.5x                                    one of these, its longest wait guarded, see `guarded`
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.outcome import Array, Outcome
-from rheostat.decision.policies.batch_policy import BACKFILLING, batch_policy
+from rheostat.decision.policies.batch_policy import BACKFILLING, batch_policy, split_guard
 from rheostat.decision.policies.multifactor import Multifactor
 from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS, priority_function
 from rheostat.decision.policies.priority_tree import PriorityTree
@@ -32,7 +33,7 @@ from rheostat.prediction.persist import load
 from rheostat.simulation.event_policy import EventPolicy
 from rheostat.simulation.learned_policy import LearnedPolicy
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
-from rheostat.simulation.policy import Policy, as_policy
+from rheostat.simulation.policy import Policy, as_policy, guarded, limit_of
 from rheostat.simulation.simulate import simulate_run
 from rheostat.simulation.workload import Estimates
 from rheostat.training.distill.value_tree import Student, is_student
@@ -77,7 +78,12 @@ def open_policy(
     ['easy', 'sjf+easy', 'agent:ours']
     """
     how: dict[str, Any] = {"semantics": semantics, "ties": ties, "overdue": overdue}
-    name = name.strip()
+    name, limit = split_guard(name.strip())
+    return guarded(_opened(name, backfill, how), limit_of(limit))
+
+
+def _opened(name: str, backfill: str | None, how: dict[str, Any]) -> Policy:
+    """The policy of a name without a guard."""
     kind, colon, file = name.partition(":")
     if colon and kind.endswith(".py"):
         return _own(name, Path(kind), file, backfill, how)
@@ -123,6 +129,7 @@ def simulate(  # noqa: PLR0913 - what is known of jobs and site, all but three b
     semantics: str = "textbook",
     ties: str = "event",
     overdue: str | None = None,
+    guard: float | str | None = None,
     alternatives: JobTable | None = None,
     sized_by: Advise | None = None,
     power_w: Array | Outcome | None = None,
@@ -149,6 +156,9 @@ def simulate(  # noqa: PLR0913 - what is known of jobs and site, all but three b
         "textbook" or "cqsim"; decisions at each "event", or once per "batch" of events at a moment.
     overdue : str, optional
         What planning expects of jobs that outlive their estimate: "past", "now" or "extend".
+    guard : float or str, optional
+        1.5 or "1.5x": jobs go first before they would wait so many times as long as the longest
+        wait under first come, first served with EASY.  Of an order under EASY.
     alternatives : JobTable, optional
         Other ways in which jobs may run (moldable jobs): ``job_id``, size and ``runtime_s``.
     sized_by : Advise, optional
@@ -189,6 +199,7 @@ def simulate(  # noqa: PLR0913 - what is known of jobs and site, all but three b
     made = (
         open_policy(policy, **options) if isinstance(policy, str) else as_policy(policy, **options)
     )
+    made = guarded(made, limit_of(guard))
     run = simulate_run(
         jobs, made, machine, estimates=estimates, alternatives=alternatives, sized_by=sized_by,
         power_w=power_w, seed=seed,
@@ -202,6 +213,7 @@ FAMILIES = (
     "multifactor:FILE (weights, TOML or slurm.conf) or tree:FILE, each with or without +easy",
     "agent:ours, or agent:FILE as rheostat train wrote it",
     "FILE.py:NAME, a policy or an order of your own",
+    "any of these under EASY with +1.5x, its longest wait guarded",
 )
 
 

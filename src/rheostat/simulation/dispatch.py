@@ -36,7 +36,13 @@ def schedule(
     rank = np.zeros(len(load))
     if rule.order.fixed:  # places in the order: unique, so that a deep queue can be cut by them
         rank[np.argsort(scores(rule, load, estimate), kind="stable")] = np.arange(len(load))
-    start, passes = _run(rule, job, rank, share, size, estimate)
+    if rule.guard is not None:
+        from rheostat.simulation.learned_priority.guarded_order import schedule_guarded
+
+        user = users(jobs, load)
+        start, passes, _ = schedule_guarded(load, user, rule, size, estimate, rank, share)
+    else:
+        start, passes = _run(rule, job, rank, share, size, estimate)
     _numbers(rule, start, load)
     return start, int(passes), time.process_time() - begin
 

@@ -15,7 +15,13 @@ from typing import Any, Protocol, runtime_checkable
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
-from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
+from rheostat.decision.policies.batch_policy import (
+    LEAST_GUARD,
+    MOST_GUARD,
+    BatchPolicy,
+    batch_policy,
+    guarded_order,
+)
 from rheostat.errors import DataError
 from rheostat.simulation.estimates import scheduled
 from rheostat.simulation.overdue import under
@@ -114,14 +120,48 @@ def as_policy(
     return policy if overdue is None else under(policy, overdue)
 
 
+def limit_of(guard: float | str | None) -> float | None:
+    """A guard as a number: 1.5, "1.5" and "1.5x" are the same; "" and None are none.
+
+    >>> limit_of("1.5x"), limit_of(2), limit_of("")
+    (1.5, 2.0, None)
+    """
+    text = str("" if guard is None else guard).strip()
+    if not text:
+        return None
+    try:
+        limit = float(text.removesuffix("x"))
+    except ValueError:
+        limit = float("nan")
+    if not LEAST_GUARD <= limit <= MOST_GUARD:
+        span = f"expected {LEAST_GUARD:g}x to {MOST_GUARD:g}x, as in 1.5x, got {text}"
+        raise DataError("guard", [span])
+    return limit
+
+
+def guarded(policy: Policy, limit: float | None) -> Policy:
+    """``policy`` with its longest wait kept near ``limit`` times that of FCFS under EASY.
+
+    Raises a `DataError` where it cannot be guarded; None leaves it as it is.
+
+    >>> guarded(as_policy("sjf+easy"), 1.5).name
+    'sjf+easy+1.5x'
+    """
+    if limit is None:
+        return policy
+    if not isinstance(policy, BatchPolicy):
+        raise DataError(policy.name, ["guard: expected an order under EASY, as in sjf+easy"])
+    return guarded_order(policy, limit)
+
+
 def cannot(
     policy: Policy, machine: Machine, estimates: Estimates, further: Iterable[str]
 ) -> list[str]:
-    """Why ``policy`` cannot be run so: what it needs, got; none for a `BatchPolicy`.
+    """Why ``policy`` cannot be run so: what it needs, got; none for an order without guard.
 
     ``further`` are names of options that only sites have.
     """
-    if isinstance(policy, BatchPolicy):
+    if isinstance(policy, BatchPolicy) and policy.guard is None:
         return []
     problems = [] if machine.plain else ["machine: with this policy expected processors alone"]
     if not (isinstance(estimates, str) and estimates in KNOWN):

@@ -42,7 +42,7 @@ from rheostat.simulation.simulate import simulate_run
 
 Progress = Callable[[str, float, float], None]
 RETRIES = 3
-ENGINES = ("fixed", "moving")
+ENGINES = ("fixed", "moving", "guarded")
 _LOCKS: dict[str, Any] = {}  # of engines that this process has not loaded yet
 Made = Generator[tuple["Task", dict[str, Any]], None, None]
 KINDS = (".swf", ".swf.gz", ".parquet")
@@ -181,6 +181,7 @@ def _ready(rule: BatchPolicy) -> None:
     from rheostat.core.vocabulary import table
 
     kind = rule.backfill if rule.backfill == "conservative" else ENGINES[not rule.order.fixed]
+    kind = kind if rule.guard is None else ENGINES[-1]
     if kind in _LOCKS:
         one = table({"submit_s": [0.0], "runtime_s": [1.0], "cores": [1], "time_limit_s": [1.0]})
         with _LOCKS.pop(kind):

@@ -24,7 +24,8 @@ scheduling the IBM SP2 with backfilling", IEEE TPDS 2001.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from rheostat.decision.policies.multifactor import Multifactor
@@ -37,6 +38,7 @@ SEMANTICS = ("textbook", "cqsim")
 TIES = ("event", "batch")
 ENDS = ("start", "expected")
 OVERDUE = ("past", "now", "extend")
+LEAST_GUARD, MOST_GUARD = 1.0, 100.0
 Plan_co = TypeVar("Plan_co", covariant=True)
 
 
@@ -68,11 +70,14 @@ class BatchPolicy:
         Whether a shadow time counts from the "start" or from the "expected" end.
     overdue : str, optional
         What becomes of jobs beyond their estimate: "past", "now" or "extend".
+    guard : float, optional
+        The longest wait is to keep within so many times that of first come, first served under
+        EASY: waiting jobs go first before theirs is longer.  Needs EASY.
 
     Raises
     ------
     DataError
-        A word that is not one of these.
+        A word that is not one of these, or a guard that cannot be.
     """
 
     order: PriorityFunction
@@ -82,6 +87,7 @@ class BatchPolicy:
     name: str = ""
     ends: str = "start"
     overdue: str | None = None
+    guard: float | None = None
 
     def __post_init__(self) -> None:
         problems = [
@@ -95,8 +101,21 @@ class BatchPolicy:
             )
             if value not in known and not (what == "overdue" and value is None)
         ]
+        if self.guard is not None:
+            problems += self._unguarded()
         if problems:
             raise DataError("policy", problems)
+
+    def _unguarded(self) -> list[str]:
+        """Why this order cannot be guarded so."""
+        problems = []
+        if not LEAST_GUARD <= (self.guard or 0.0) <= MOST_GUARD:
+            span = f"{LEAST_GUARD:g} to {MOST_GUARD:g}"
+            problems.append(f"guard: expected {span} times the wait under EASY, got {self.guard:g}")
+        if self.backfill != "easy" or self.ends != "start":
+            problems.append("guard: expected an order under EASY, as in sjf+easy, "
+                            f"got backfill {self.backfill}, ends {self.ends}")  # fmt: skip
+        return problems
 
     def plan(self, problem: PriorityEngine[Plan_co]) -> Plan_co:
         """Starts by the engines of ``problem``; see `rheostat.simulation.policy.Policy`."""
@@ -116,7 +135,8 @@ def batch_policy(
 
     ``easy`` and ``conservative`` alone backfill behind first come, first served; an order alone
     does not backfill.  A callable, a `Multifactor` or a `PriorityTree` is an order under EASY.
-    ``backfill`` says it for those and for the name of an order.
+    ``backfill`` says it for those and for the name of an order.  ``+1.5x`` at the end of a name is
+    a `guarded_order`.
 
     Parameters
     ----------
@@ -143,7 +163,13 @@ def batch_policy(
     ('sjf', 'none')
     >>> batch_policy("EASY").name, batch_policy("multifactor").name
     ('easy', 'multifactor')
+    >>> batch_policy("sjf+easy+1.5x").guard
+    1.5
     """
+    if isinstance(spec, str) and (named := split_guard(spec))[1] is not None:
+        plain = batch_policy(named[0], backfill=backfill, semantics=semantics, ties=ties,
+                             ends=ends, overdue=overdue)  # fmt: skip
+        return guarded_order(plain, named[1])
     settled = isinstance(spec, BatchPolicy) or (
         isinstance(spec, str) and ("+" in spec or spec.strip().lower() in BACKFILLING)
     )
@@ -173,3 +199,26 @@ def batch_policy(
     spec = spec.strip()
     name = f"{made.name}{plus}{second * bool(plus)}" if made.factors or made.tree else spec.lower()
     return BatchPolicy(made, second, semantics, ties, name, ends, overdue)
+
+
+def split_guard(name: str) -> tuple[str, float | None]:
+    """The name of a policy without a guard at its end, and the guard.
+
+    >>> split_guard("sjf+easy+1.5x"), split_guard("sjf+easy")
+    (('sjf+easy', 1.5), ('sjf+easy', None))
+    """
+    parts = re.fullmatch(r"(.+)\+([0-9]+(?:\.[0-9]+)?)x", name.strip())
+    return (parts[1], float(parts[2])) if parts else (name, None)
+
+
+def guarded_order(rule: BatchPolicy, limit: float | None) -> BatchPolicy:
+    """The order with its longest wait kept near ``limit`` times that of FCFS under EASY.
+
+    FCFS under EASY is what a wait is measured by, and stays as it is.
+
+    >>> guarded_order(batch_policy("sjf+easy"), 1.5).name
+    'sjf+easy+1.5x'
+    """
+    if limit is None or (rule.order.name == "fcfs" and rule.backfill == "easy"):
+        return rule
+    return replace(rule, guard=limit, name=f"{rule.name}+{limit:g}x")

@@ -10,6 +10,8 @@ Lists are short arrays kept sorted by moving entries: a machine runs hundreds of
     floor            (ends, expected, profile, state); state is (processors free, entries in use)
     jobs     5 x (n,)  submission s, run time s, processors, planned with s, booked for s
     start    (n,)    written: start, s
+    shield   (3,)    a waiting job that later ones may not hold up; a moment, s: who is over by then
+                     does not; processors that those may have who are not
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ Array = np.ndarray
 Floor = tuple[Array, Array, Array, Array]
 Jobs = tuple[Array, Array, Array, Array, Array]
 FREE, BUSY = 0, 1
+WHO, UNTIL, SPARE = 0, 1, 2
 
 
 @native
@@ -133,11 +136,46 @@ def catch_up(floor: Floor, now: float) -> None:
         expected[k, 0] = now
 
 
+@native
+def no_shield() -> Array:
+    """A ``shield`` that keeps nobody back."""
+    return np.array([np.inf, np.inf, np.inf])
+
+
+@lent
+def may_start(job: int, now: float, jobs: Jobs, shield: Array) -> bool:
+    """May a job start beside the one under the ``shield``?
+
+    It may if it came before that one, is over in time, or leaves enough.
+    """
+    _, _, procs, _, booked = jobs
+    early = job <= shield[WHO] or now + booked[job] <= shield[UNTIL]
+    able: bool = early or procs[job] <= shield[SPARE]
+    return able
+
+
+@lent
+def take(job: int, now: float, jobs: Jobs, shield: Array) -> None:
+    """A job starts: what it leaves to others beside the one under the ``shield``."""
+    _, _, procs, _, booked = jobs
+    if job > shield[WHO] and now + booked[job] > shield[UNTIL]:
+        shield[SPARE] -= procs[job]
+
+
 @lent
 def serve(
-    queue: Array, scores: Array, now: float, floor: Floor, jobs: Jobs, start: Array, chosen: Array
+    queue: Array,
+    scores: Array,
+    now: float,
+    floor: Floor,
+    jobs: Jobs,
+    start: Array,
+    chosen: Array,
+    shield: Array,
 ) -> tuple[int, int]:
     """Start jobs, smallest score first and ties as they arrived, until one does not fit.
+
+    What ``shield`` keeps back is passed over.
 
     The places in the queue go to ``chosen``; (how many there are, place of the one that does not
     fit or -1).  Scores of the chosen become inf.
@@ -148,9 +186,10 @@ def serve(
         head = -1
         for k in range(len(queue)):
             if scores[k] < np.inf and (head < 0 or scores[k] < scores[head]):
-                head = k
+                head = k if may_start(queue[k], now, jobs, shield) else head
         if head < 0 or procs[queue[head]] > state[FREE]:
             return picked, head
+        take(queue[head], now, jobs, shield)
         begin(queue[head], now, floor, jobs, start)
         scores[head] = np.inf
         chosen[picked] = head
@@ -168,6 +207,7 @@ def backfill(
     start: Array,
     chosen: Array,
     served: tuple[int, int],
+    shield: Array,
 ) -> int:
     """Start what does not delay the head, as planned: smallest score first; all chosen by then.
 
@@ -185,11 +225,12 @@ def backfill(
             p = procs[queue[k]]
             able = p <= state[FREE] and (p <= extra or now + planned[queue[k]] <= until)
             if able and k != head and scores[k] < np.inf and (best < 0 or scores[k] < scores[best]):
-                best = k
+                best = k if may_start(queue[k], now, jobs, shield) else best
         if best < 0:
             return picked
         j = queue[best]
         extra -= 0 if now + planned[j] <= until else procs[j]
+        take(j, now, jobs, shield)
         begin(j, now, floor, jobs, start)
         scores[best] = np.inf
         chosen[picked] = best
@@ -210,3 +251,12 @@ def leave(queue: Array, waiting: int, chosen: Array, x: Array) -> int:
                     x[kept, c] = x[k, c]
             kept += 1
     return kept
+
+
+@lent
+def any_fits(queue: Array, procs: Array, free: int) -> bool:
+    """Is a waiting job small enough for what is free?"""
+    least = free + 1
+    for j in queue:
+        least = min(least, procs[j])
+    return least <= free

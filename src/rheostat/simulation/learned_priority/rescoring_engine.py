@@ -19,17 +19,19 @@ from collections.abc import Callable
 import numpy as np
 
 from rheostat.simulation.engine.running_jobs import EXTEND, NOW
-from rheostat.simulation.learned_priority.compiled import lent, native
+from rheostat.simulation.learned_priority.compiled import native
 from rheostat.simulation.learned_priority.machine_state import (
     BUSY,
     FREE,
     Jobs,
+    any_fits,
     backfill,
     catch_up,
     end,
     floor_of,
     leave,
     look_ahead,
+    no_shield,
     postpone,
     serve,
 )
@@ -43,14 +45,12 @@ from rheostat.simulation.learned_priority.queue_features import (
     recall,
     remember,
 )
-from rheostat.simulation.learned_priority.starvation_guard import (
+from rheostat.simulation.learned_priority.reference_schedule import (
     beside,
-    due,
     record_end,
     reference_schedule,
-    settle,
-    usual,
 )
+from rheostat.simulation.learned_priority.starvation_guard import due, settle, usual
 
 Array = np.ndarray
 Score = Callable[[Array, Array, Array], None]
@@ -86,6 +86,7 @@ def play(
     chosen, marked = np.empty(n, np.int64), np.zeros(n, np.bool_)
     mine = np.zeros(int(table[:, USER].max()) + 1)
     room, promoted = np.full(len(mine), held[PART] * size), np.zeros(n)
+    shield = no_shield()
     waiting, i, passes, looks = 0, 0, 0, 0
     while i < n or state[BUSY] > 0:
         now = submit[i] if i < n else np.inf
@@ -119,7 +120,7 @@ def play(
         elif late == NOW:
             catch_up(floor, now)
         line = queue[:waiting]
-        if not _any_fits(line, procs, state[FREE]):
+        if not any_fits(line, procs, state[FREE]):
             continue
         look_ahead(floor)
         place = (state[FREE], size, floor[2], state[BUSY])
@@ -132,7 +133,7 @@ def play(
             first = due(line, x, now, submit, longest, (table, room), marked)
             for k in range(waiting if first >= 0 else 0):
                 scores[k] = FIRST + k if marked[k] else scores[k]
-        served = serve(line, scores, now, floor, jobs, start, chosen)
+        served = serve(line, scores, now, floor, jobs, start, chosen, shield)
         picked, head = served
         if easy and head >= 0 and state[FREE] > 0:
             is_due = first >= 0 and marked[head]
@@ -140,7 +141,7 @@ def play(
                 planned[line] = booked[line]
             elif len(trust):
                 plan(planned, line, x, head, booked, trust)
-            picked = backfill(line, scores, now, floor, jobs, start, chosen, served)
+            picked = backfill(line, scores, now, floor, jobs, start, chosen, served, shield)
         if first >= 0:
             settle(line, start, (table, room), marked, promoted)
         for k in chosen[:picked]:
@@ -148,11 +149,3 @@ def play(
         if picked:
             waiting = leave(queue, waiting, chosen[:picked], x)
     return start, passes, looks, beside(other, submit[0])
-
-
-@lent
-def _any_fits(queue: Array, procs: Array, free: int) -> bool:
-    least = free + 1
-    for j in queue:
-        least = min(least, procs[j])
-    return least <= free
