@@ -5,6 +5,7 @@ from __future__ import annotations
 import rheostat
 
 FLOORS = {
+    "questions": "Ask",
     "core": "Values",
     "measurement": "Measure",
     "prediction": "Predict",
@@ -25,6 +26,8 @@ def page() -> str:
         for name in names:
             thing = getattr(rheostat, name)
             lines += ["", f"::: {thing.__module__}.{thing.__qualname__}"]
+    lines += ["", "## Groups of questions"]
+    lines += [f"\n::: {getattr(rheostat, n).__name__}" for n in rheostat._GROUPS]
     return "\n".join(lines)
 
 

@@ -79,7 +79,10 @@ _MODULES = {
     "search": "tradeoff.search",
 }
 
-__all__ = ["__version__", *_MODULES]  # noqa: PLE0604
+_GROUPS = {"dnn": "questions.dnn", "trial": "questions.trial"}
+"""Questions that belong together, `rheostat.trial.plan` say: modules, and no names of things."""
+
+__all__ = ["__version__", *_GROUPS, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from rheostat.core.front import Constraint as Constraint
@@ -117,6 +120,8 @@ if TYPE_CHECKING:
     from rheostat.prediction.persist import save as save
     from rheostat.prediction.scaling_law import LawGP as LawGP
     from rheostat.prediction.surrogate import Surrogate as Surrogate
+    from rheostat.questions import dnn as dnn
+    from rheostat.questions import trial as trial
     from rheostat.questions.answer import Answer as Answer
     from rheostat.questions.backtest import backtest as backtest
     from rheostat.questions.caps import caps as caps
@@ -149,6 +154,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _GROUPS:
+        return import_module(f"rheostat.{_GROUPS[name]}")
     if name in _MODULES:
         return getattr(import_module(f"rheostat.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'rheostat' has no attribute {name!r}")

@@ -16,7 +16,7 @@ import pytest
 import rheostat as rh
 
 ROOT = Path(__file__).parents[2]
-NAMES = [n for n in rh.__all__ if n != "__version__"]
+NAMES = [n for n in rh.__all__ if n != "__version__" and n not in rh._GROUPS]
 FUNCTIONS = [n for n in NAMES if inspect.isfunction(getattr(rh, n))]
 SYNONYMS = {
     "within": "limits",
@@ -51,7 +51,8 @@ def test_what_type_checkers_see_is_what_loads() -> None:
     seen = {
         a.asname: n.module for n in block.body if isinstance(n, ast.ImportFrom) for a in n.names
     }
-    assert seen == {n: f"rheostat.{module}" for n, module in rh._MODULES.items()}
+    groups = dict.fromkeys(rh._GROUPS, "rheostat.questions")
+    assert seen == {n: f"rheostat.{module}" for n, module in rh._MODULES.items()} | groups
 
 
 def test_names_complete() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import typer
 
@@ -51,6 +52,14 @@ ASKED = {
         (["caps.csv", "--app", "b"], lambda: rh.caps("caps.csv", "b")),
         (["caps.csv", "--app", "none"], lambda: rh.caps("caps.csv", "none")),
     ],
+    "trial plan": [
+        (["log.csv", "--share", "0.1", "--seed", "3"],
+         lambda: rh.trial.plan("log.csv", share=0.1, seed=3)),
+    ],
+    "trial read": [
+        (["log.csv"], lambda: rh.trial.read("log.csv")),
+        (["turned.csv"], lambda: rh.trial.read("turned.csv")),
+    ],
     "backtest": [
         (["log.csv", "--kind", "forest", "--seed", "1"],
          lambda: rh.backtest("log.csv", method="forest", seed=1)),
@@ -65,7 +74,7 @@ NOT_YET = {
     "explain", "fetch", "fit", "llm calibrate", "llm demo", "llm fit", "llm plan", "llm proxy",
     "llm rank", "llm simulate", "measure", "network fit", "network forecast",
     "network generate", "network read", "read", "search", "simulate", "summary",
-    "train", "trial plan", "trial read",
+    "train",
 }  # fmt: skip
 """Commands whose judgement still stands in the command line."""
 
@@ -87,6 +96,9 @@ def here(tmp_path, monkeypatch):
     log = rh.prepared(_log())
     log.write_parquet(tmp_path / "log.parquet")
     log.frame.write_csv(tmp_path / "log.csv")
+    asked = log.frame["nodes"].alias("nodes_requested")
+    turned = log.frame.with_columns(asked, nodes=asked * np.where(np.arange(len(asked)) % 5, 1, 4))
+    turned.write_csv(tmp_path / "turned.csv")
     (tmp_path / "runs.csv").write_text(RUNS)
     (tmp_path / "asked.csv").write_text("job_id,app,nodes\n1,lbm,8\n2,lbm,4\n")
     rows = [f"{a},{c},{t * (1 + 0.3 * (250 - c) / 100 * k)}" for a, t, k in
@@ -111,7 +123,7 @@ def test_no_command_is_forgotten() -> None:
     ids=[f"{c} {' '.join(typed)}" for c, cases in ASKED.items() for typed, _ in cases],
 )
 def test_one_document_or_one_error(here, capsys, command, typed, called) -> None:
-    code = run([command, *typed, "--json"])
+    code = run([*command.split(), *typed, "--json"])
     printed = capsys.readouterr()
     try:
         answer = called()

@@ -1,0 +1,209 @@
+"""A small randomised trial, to learn what settings do: plan it, read its result."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from rheostat.core.report import Grid, Report, Section
+from rheostat.decision.trial import Trial, plan_trial
+from rheostat.decision.trial_size import APART, TrialResult, TrialSize, trial_result, trial_size
+from rheostat.errors import DataError
+from rheostat.questions import inputs
+from rheostat.questions.advice import advice_method
+from rheostat.questions.answer import Answer
+from rheostat.questions.listener import question
+
+MOST_SHARE = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TrialPlan(Answer):
+    """The jobs of a trial, and how much it will tell.
+
+    Parameters
+    ----------
+    trial : Trial
+        A row per job, with the setting to run it at and whether it takes part.
+    size : TrialSize
+        Jobs needed, and the accuracy that is expected.
+    share : float
+        Share of jobs that was asked for.
+    """
+
+    schema: ClassVar[str] = "rheostat.trial/2"
+    trial: Trial
+    size: TrialSize
+    share: float
+
+    def table(self) -> pl.DataFrame:
+        """The jobs that take part."""
+        frame = self.trial.table.frame
+        return frame.filter(frame["takes_part"])
+
+    def report(self) -> Report:
+        """How many take part and are needed, and which."""
+        return Report("", [Section("trial", self.beside(), self.grids()[0])], self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """The jobs that take part, and the size."""
+        facts = {"share": self.share, "knob": self.trial.knob,
+                 "taking_part": self.trial.taking_part}  # fmt: skip
+        return {**facts, "size": asdict(self.size), "jobs": self.table().to_dicts()}
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row per job that takes part."""
+        part = self.table()
+        return (Grid(tuple(part.columns), tuple(part.rows())),)
+
+    def beside(self) -> tuple[str, ...]:
+        """How many take part and are needed."""
+        taking, every = self.trial.taking_part, len(self.trial.table)
+        return (f"{taking:,} of {every:,} jobs take part.", *_size_words(self.size))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TrialReading(Answer):
+    """What a trial's jobs said, beside what the log alone would say.
+
+    Parameters
+    ----------
+    result : TrialResult
+        Exponents of runtime by the trial, by the log, and by the forecast, with intervals.
+    knob : str
+        The setting that was turned.
+    """
+
+    schema: ClassVar[str] = "rheostat.trial-read/1"
+    result: TrialResult
+    knob: str
+
+    def report(self) -> Report:
+        """The three exponents, and whether they agree."""
+        said = self.result
+        trial, log, forecast = (
+            "nothing" if v is None else "{:.2f} [{:.2f}, {:.2f}]".format(*v)
+            for v in (said.by_trial, said.by_log, said.by_forecast)
+        )
+        ends = "both agree" if said.agrees else "the two disagree, and nothing is advised"
+        sentences = (
+            f"{said.turned:,} jobs of {said.applications:,} applications ran at other {self.knob} "
+            "than asked for.",
+            f"Exponent of runtime in {self.knob}: {trial} by the trial, averaged over these jobs.",
+            f"The requests of the log alone would say {log}.",
+            f"What is advised rests on {forecast} for these jobs: {ends}.",
+        )
+        return Report("", [Section("trial", sentences)], self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """The exponents with their intervals."""
+        return {**asdict(self.result), "agrees": self.result.agrees}
+
+
+@question
+def plan(
+    jobs: inputs.Jobs,
+    *,
+    share: float = 0.05,
+    knob: str = "nodes",
+    largest: int = 256,
+    accuracy: float = 0.05,
+    past: inputs.Jobs | None = None,
+    seed: int = 0,
+    format: str = "",
+    columns: Path | None = None,
+) -> TrialPlan:
+    """Name the jobs to run at a quarter or four times their setting; how many are needed.
+
+    Parameters
+    ----------
+    jobs : JobTable or path
+        Jobs to come.
+    share : float
+        Expected share of jobs that take part; larger jobs more often.
+    knob : str
+        The setting that is turned.
+    largest : int
+        Largest setting that exists.
+    accuracy : float
+        How well the exponent of runtime is to be known.
+    past : JobTable or path, optional
+        Log that tells how runtimes vary; by default ``jobs``.
+    seed : int
+        Of the draw.
+    format, columns : str and path
+        How a file is read.
+
+    Returns
+    -------
+    TrialPlan
+        With ``trial`` and ``size``.
+
+    Raises
+    ------
+    DataError
+        ``jobs`` have no such setting, or the share is not between 0 and 0.5.
+    """
+    asked = inputs.opened(jobs, format, columns)
+    trial = plan_trial(asked, share, knob, high=largest, seed=seed)
+    log = asked if past is None else inputs.opened(past)
+    return TrialPlan(trial=trial, size=trial_size(trial, log, accuracy), share=share)
+
+
+@question
+def read(
+    jobs: inputs.Jobs,
+    *,
+    trial: inputs.Jobs | None = None,
+    knob: str = "nodes",
+    seed: int = 0,
+    format: str = "",
+    columns: Path | None = None,
+) -> TrialReading:
+    """Say what the trial's jobs in a log told, beside what the log alone would say.
+
+    Parameters
+    ----------
+    jobs : JobTable or path
+        The log of the month of the trial.
+    trial : JobTable or path, optional
+        The plan; not needed where the log has the column KNOB_requested.
+    knob, seed, format, columns
+        As those of `plan`.
+
+    Returns
+    -------
+    TrialReading
+        With ``result``.
+
+    Raises
+    ------
+    DataError
+        No two applications ran at another setting than asked for.
+    """
+    log = inputs.with_trial(inputs.opened(jobs, format, columns), trial, (knob,))
+    method = advice_method("auto", log, None)
+    model = inputs.fitted(log, None, method, seed, (knob,)) if method == "within" else None
+    result = trial_result(log, knob, model)
+    if result is None:
+        raise DataError("trial read", ["expected jobs of two applications that ran at another "
+                                       f"{knob} than asked for; got fewer"])  # fmt: skip
+    return TrialReading(result=result, knob=knob)
+
+
+def _size_words(size: TrialSize) -> tuple[str, ...]:
+    basis = "as in the past runs" if size.measured else "assumed: no past runs are given"
+    needed = (
+        f"{size.needed:,} jobs are needed to know the exponent of runtime, averaged over them, to "
+        f"±{size.accuracy:g} (90 %), if runtimes at equal requests vary by {size.spread:.2f} in "
+        f"logarithm ({basis}) and exponents by {APART:g}."
+    )
+    if size.expected >= size.needed:
+        return (needed, f"As planned it will be known to ±{size.reached:.2f}.")
+    if not size.expected:
+        return (needed,)
+    more = f"--share {size.share:.2g}" if size.share <= MOST_SHARE else "a longer trial"
+    return (needed, f"As planned ±{size.reached:.2f}: {more} reaches it.")
