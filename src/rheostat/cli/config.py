@@ -23,8 +23,8 @@ HARMLESS = frozenset([
     "device", "for", "format", "gpu-price", "guard", "image-px", "interference", "itl", "job",
     "json", "kind", "kinds", "knob", "knobs", "known", "kwh-price", "largest", "leave-out", "loss",
     "method", "methods", "minimise", "next", "objective", "objectives", "optimizer",
-    "output-tokens", "overdue", "precision-bits", "prompt-tokens", "replicas", "risk", "rule",
-    "seed", "semantics", "share", "size", "slowdown", "target", "tenants", "test-fraction",
+    "output-tokens", "overdue", "precision-bits", "prompt-tokens", "replays", "replicas", "risk",
+    "rule", "seed", "semantics", "share", "size", "slowdown", "target", "tenants", "test-fraction",
     "test-period", "ties", "ttft", "unit", "wanted", "warm-up", "what-if", "where", "within",
     "zone",
 ])  # fmt: skip

@@ -86,6 +86,15 @@ def simulate(
     ties: Ties = "event",
     overdue: Overdue = "",
     guard: Guard = "",
+    replays: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=1000,
+            help="Also replay TRACE so many times, submissions moved by up to 120 s: do policies "
+            "differ by more than that does?  At least 2.",
+        ),
+    ] = 0,
     alternatives: Annotated[
         Path | None,
         typer.Option(help="Moldable jobs: a CSV or parquet table of job_id, cores, runtime_s, ..."),
@@ -129,6 +138,8 @@ def simulate(
     _tell_apart(policies)
     how["overdue"] = agreed(policies, overdue, estimates)
     policies = [under(policy, how["overdue"]) for policy in policies]
+    if replays == 1:
+        raise typer.BadParameter("--replays: expected 0, or at least 2 for an interval, got 1")
     jobs = _read(trace, form)
     site: dict[str, Any] = {}
     if alternatives is not None:
@@ -143,6 +154,8 @@ def simulate(
     deep = json or bool(html or figure)
     facts = facts_of(str(trace), runs, how, read=jobs, seed=seed, deep=deep)
     near = (*_roomy(jobs, runs, facts), *_replayed(jobs, runs, facts))
+    if replays:
+        near += _jittered(jobs, policies, place, facts, replays, seed, estimates=estimates, **site)
     if html or figure:
         from rheostat.simulation.report_series import picture
 
@@ -247,6 +260,19 @@ def _replayed(jobs: JobTable, runs: list[Simulation], facts: dict[str, Any]) -> 
         f"Against the waits logged, {base.policy.name} is {near.words} "
         f"KS {near.ks:.2f}, queue correlation {near.queue_correlation:.2f}.",
     )
+
+
+def _jittered(
+    jobs: JobTable, policies: list[Policy], machine: Machine, facts: dict[str, Any],
+    number: int, seed: int, **how: Any,
+) -> tuple[str, ...]:  # fmt: skip
+    """Adds ``replays`` to the facts; a sentence for each policy but the first."""
+    from rheostat.simulation.jittered_replays import replays, words
+
+    facts["replays"] = replays(
+        jobs, lambda moved: run_all(moved, policies, machine, seed=seed, **how), number, seed
+    )
+    return words(facts["replays"])
 
 
 def _write(run: Simulation, path: Path | None, *, alone: bool) -> None:
