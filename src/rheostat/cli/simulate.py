@@ -122,9 +122,10 @@ def simulate(
     out; nothing else is changed.  Differences from the first policy are paired, job by job; their
     intervals are drawn with --seed.
     """
-    from rheostat.cli.output import put_json, put_report, tell, write_files
+    from rheostat.cli.output import on_terminal, put_json, put_report, tell, write_files
     from rheostat.explanation.schedule import flat_grid, schedule_report, schedule_text
     from rheostat.recipes.policies import open_policies
+    from rheostat.simulation.jittered_replays import words
     from rheostat.simulation.log_machine import placed
     from rheostat.simulation.overdue import agreed, under
     from rheostat.simulation.policy import guarded, limit_of
@@ -164,6 +165,8 @@ def simulate(
         put_json("rheostat.simulate/1", facts)
         return
     put_report(schedule_text(facts, near), flat_grid(facts))
+    for line in words(facts["replays"]) if replays and not on_terminal() else ():
+        tell(line)
     for note in facts["notes"]:
         if note["text"]:
             tell(f"note: {note['text']}")
