@@ -15,7 +15,8 @@ from rheostat.core.report import Chart, Report, Section
 from rheostat.errors import DataError, MissingExtra
 from rheostat.explanation.draw import DRAWN, drawing
 from rheostat.explanation.drawing import HeatCells
-from rheostat.explanation.figure import WIDTH_IN, ending_of, figure, figure_bytes, figure_charts
+from rheostat.explanation.figure import ending_of, figure, figure_bytes, figure_charts
+from rheostat.explanation.figure_marks import WIDTH_IN
 
 LONG = "molecular-dynamics-with-a-long-name"
 FRONT = {
