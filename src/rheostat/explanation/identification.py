@@ -44,9 +44,11 @@ def _answer(log: Identification) -> tuple[str, ...]:
         )
         return (f"Yes: {reason}.",) if log.answers else (f"No: {reason}: too far.", *REMEDIES)
     if by == "size":
+        share = 100 * log.reliability
+        explained = f"{share:.0f} %" if share >= 1 else "less than 1 %"
         reason = (
-            f"{', '.join(log.sizes)} tells the size of a problem; it explains "
-            f"{100 * log.reliability:.0f} % of how runtime varies at equal requests, so the "
+            f"{', '.join(log.sizes)} may tell the size of a problem: it explains "
+            f"{explained} of how runtime varies at equal requests, so the "
             f"exponent of scaling may be wrong by {abs(log.misled):.2f}"
         )
         return (f"In part: {reason}.",) if log.answers else (f"No: {reason}: too rough.", *REMEDIES)
