@@ -53,7 +53,7 @@ _MODULES = {
     "node_fleet": "recipes.ecoshift",
     "prepared": "recipes.nodecount",
     "LogSummary": "recipes.log_summary",
-    "summary": "recipes.log_summary",
+    "summary": "questions.summary",
     "open_policy": "recipes.policies",
     "simulate": "recipes.policies",
     "Answer": "questions.answer",
@@ -130,11 +130,11 @@ if TYPE_CHECKING:
     from rheostat.questions.listener import listening as listening
     from rheostat.questions.next_settings import next_settings as next_settings
     from rheostat.questions.predict import predict as predict
+    from rheostat.questions.summary import summary as summary
     from rheostat.recipes.ecosched import coschedule as coschedule
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.explain import explain as explain
     from rheostat.recipes.log_summary import LogSummary as LogSummary
-    from rheostat.recipes.log_summary import summary as summary
     from rheostat.recipes.nodecount import prepared as prepared
     from rheostat.recipes.policies import open_policy as open_policy
     from rheostat.recipes.policies import simulate as simulate

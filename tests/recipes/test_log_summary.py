@@ -10,6 +10,7 @@ import pytest
 import rheostat as rh
 from rheostat.explanation.text import render
 from rheostat.measurement.synthetic.world import World
+from rheostat.recipes.log_summary import summary
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 
@@ -19,7 +20,7 @@ def text(found):
 
 
 def test_a_log_of_almost_nothing_is_answered():
-    found = rh.summary(rh.table({"job_id": [1, 2]}))
+    found = summary(rh.table({"job_id": [1, 2]}))
     said = text(found)
     assert "2 jobs. Node-hours: not known" in said
     assert "Energy: not known, no row has power or energy." in said
@@ -31,7 +32,7 @@ def test_a_log_of_almost_nothing_is_answered():
 def test_a_generated_log_is_told_with_its_waits_and_what_would_let_it_answer():
     jobs = World(seed=3).jobs(150)
     blind = jobs.select([c for c in jobs.columns if c != "memory_b"])
-    found = rh.summary(blind)
+    found = summary(blind)
     assert found.replay is not None
     waits = jobs.numpy("start_s") - jobs.numpy("submit_s")
     assert found.logged.jobs.numpy("wait_s").tolist() == waits.tolist()
@@ -48,11 +49,11 @@ def test_a_generated_log_is_told_with_its_waits_and_what_would_let_it_answer():
 
 def test_names_of_one_job_each_are_no_groups():
     jobs = {"nodes": [1] * 11, "runtime_s": [60.0] * 11, "user": [f"u{k}" for k in range(11)]}
-    assert "11 names of users, each of one job" in text(rh.summary(rh.table(jobs)))
+    assert "11 names of users, each of one job" in text(summary(rh.table(jobs)))
 
 
 def test_a_log_with_memory_needs_a_trial_of_so_many_jobs():
-    found = rh.summary(World(seed=1).jobs(60))
+    found = summary(World(seed=1).jobs(60))
     assert not found.answer.answers
     assert found.change.startswith("Run a trial of ")
     assert "rheostat trial plan FILE --share 0.05" in found.change
@@ -62,19 +63,19 @@ def test_jobs_without_nodes_and_names_used_once_are_no_obstacle():
     jobs = World(seed=1).jobs(200)
     nodes = [None if k % 9 == 0 else n for k, n in enumerate(jobs.frame["nodes"])]
     log = jobs.with_columns((), nodes=nodes, app=[str(k) for k in range(200)], user=["7"] * 200)
-    said = text(rh.summary(log))
-    assert "Can this log tell what a node count does? No: memory_b tells the size" in said
+    said = text(summary(log))
+    assert "Can this log tell what a node count does? No: memory_b may tell the size" in said
     assert "0 % of 177 applications, with 0 % of the jobs, ran at two settings" in said
 
 
 def test_a_trial_of_no_job_is_not_proposed():
-    found = rh.summary(World(seed=1).jobs(1))
+    found = summary(World(seed=1).jobs(1))
     assert "names 0 of" not in text(found)
     assert "1 job from" in text(found)
 
 
 def test_a_page_has_dates_on_its_axes():
-    report = rh.summary(World(seed=3).jobs(150)).report("october.txt", page=True)
+    report = summary(World(seed=3).jobs(150)).report("october.txt", page=True)
     times = [s.chart for s in report.sections if s.chart and s.chart.kind == "time"]
     assert [c.axes[0] for c in times] == ["date", "date"]
     assert {c.units[0] for c in times} == {"date"}
@@ -84,7 +85,7 @@ def test_a_page_has_dates_on_its_axes():
 @pytest.mark.parametrize("file", ["slurm/sacct.json", "sacct/sacct_dump2101.log",
                                   "jobs/pm100_adastra_display_rows/pm100_rows.csv"])  # fmt: skip
 def test_logs_of_real_sites_are_answered(file):
-    said = text(rh.summary(rh.read(SHARED / file)))
+    said = text(summary(rh.read(SHARED / file)))
     assert "Did not complete" in said
     assert "Can this log tell what a node count does? No" in said
 
@@ -95,7 +96,7 @@ def test_notes_name_jobs_of_the_log_where_some_of_it_never_started() -> None:
     started = {"job_id": [*range(1, n + 1), 900], "submit_s": [*(60.0 * i for i in range(n)), 5.0],
                "runtime_s": [300.0] * n + [0.0], "cores": [4] * (n + 1),
                "wait_s": [30.0] * n + [math.nan], "time_limit_s": [600.0] * (n + 1)}  # fmt: skip
-    found = rh.summary(rh.table(started), rh.Machine(8))
+    found = summary(rh.table(started), rh.Machine(8))
     assert found.logged is not None
     named = [note["jobs"] for note in found.facts()["waits"]["notes"] if "jobs" in note]
     assert named == [[900]] * 2

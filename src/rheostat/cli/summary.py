@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -33,21 +33,9 @@ def summary(
     as logged beside FCFS with EASY on the machine as found in the log; whether the log can tell
     what a node count does, and the one thing that would change that.
     """
-    from rheostat.cli.output import put_json, put_report, tell_notes, working, write_files
-    from rheostat.core.machine import Machine
-    from rheostat.measurement.read import guess_format, read
-    from rheostat.recipes.log_summary import summary as summarise
+    from rheostat.cli.output import printed
+    from rheostat.questions.summary import summary as ask
 
-    given = Machine.load(machine) if machine else None
-    options: dict[str, Any] = reader_options(column, None, None, map_file, zone, option)
-    with working(f"reading {file}"):
-        jobs = read(file, form or guess_format(file), options=options)
-    tell_notes(jobs.notes)
-    with working(f"summing up {len(jobs):,} jobs"):
-        answer = summarise(jobs, given, file=str(file), seed=seed)
-    if html or figure:
-        write_files(answer.report(str(file), page=True), html, figure)
-    if json:
-        put_json("rheostat.summary/1", answer.facts(str(file), deep=True))
-        return
-    put_report(answer.report(str(file)))
+    options = reader_options(column, None, None, map_file, zone, option)
+    with printed(json=json, html=html, figure=figure) as put:
+        put(ask(file, machine=machine, seed=seed, format=form, options=options))

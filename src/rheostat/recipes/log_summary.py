@@ -123,9 +123,8 @@ def summary(
 
     Examples
     --------
-    >>> import rheostat as rh
     >>> from rheostat.measurement.synthetic.world import World
-    >>> found = rh.summary(World(seed=1).jobs(60))
+    >>> found = summary(World(seed=1).jobs(60))
     >>> found.usage.jobs, found.usage.unit, found.answer.answers
     (60, 'node_h', False)
     """
