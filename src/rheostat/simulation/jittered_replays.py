@@ -49,26 +49,26 @@ def replays(
     slow = np.array([[_slowdown(r.jobs) for r in runs] for runs in made])
     longest = np.array([[r.jobs.numpy("wait_s").max() for r in runs] for runs in made])
     names = [r.policy.name for r in made[0]]
-    told = {name: _told(slow, longest, k) for k, name in enumerate(names)}
-    return {"number": number, "moved_s": MOVED_S, "level": LEVEL, "policies": told}
+    summaries = {name: _summary(slow, longest, k) for k, name in enumerate(names)}
+    return {"number": number, "moved_s": MOVED_S, "level": LEVEL, "policies": summaries}
 
 
 def words(facts: dict[str, Any]) -> tuple[str, ...]:
     """A sentence for each policy but the first."""
     first, *others = facts["policies"]
-    said = []
+    sentences = []
     for name in others:
-        told = facts["policies"][name]
-        verdict = "" if told["apart"] else ": they differ by less than that, neither is better"
-        said.append(
+        summary = facts["policies"][name]
+        verdict = "" if summary["apart"] else ": they differ by less than that, neither is better"
+        sentences.append(
             f"Over {facts['number']} replays with submissions moved by up to {MOVED_S:g} s, {name} "
-            f"has {told['ratio']:.3g} [{told['low']:.3g}, {told['high']:.3g}] times the mean "
+            f"has {summary['ratio']:.3g} [{summary['low']:.3g}, {summary['high']:.3g}] times the mean "
             f"slowdown of {first}{verdict}."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
-def _told(slow: np.ndarray, longest: np.ndarray, k: int) -> dict[str, Any]:
+def _summary(slow: np.ndarray, longest: np.ndarray, k: int) -> dict[str, Any]:
     ratio, low, high = over_traces(np.log(slow[:, k] / slow[:, 0]))
     return {
         "bounded_slowdown": {"mean": float(slow[:, k].mean()),
