@@ -62,8 +62,8 @@ def words(facts: dict[str, Any]) -> tuple[str, ...]:
         verdict = "" if summary["apart"] else ": they differ by less than that, neither is better"
         sentences.append(
             f"Over {facts['number']} replays with submissions moved by up to {MOVED_S:g} s, {name} "
-            f"has {summary['ratio']:.3g} [{summary['low']:.3g}, {summary['high']:.3g}] times the mean "
-            f"slowdown of {first}{verdict}."
+            f"has {summary['ratio']:.3g} [{summary['low']:.3g}, {summary['high']:.3g}] times the "
+            f"mean slowdown of {first}{verdict}."
         )
     return tuple(sentences)
 
