@@ -36,6 +36,7 @@ ASKED = {
         (["asked.csv", "--past", "runs.csv", "--knob", "nodes=1..8", "--kind", "law"],
          lambda: rh.decide("asked.csv", past="runs.csv", knobs="nodes=1..8", method="law")),
         (["log.csv"], lambda: rh.decide("log.csv")),
+        (["blind.csv"], lambda: rh.decide("blind.csv")),
         (["runs.csv", "--objectives", " "], lambda: rh.decide("runs.csv", objectives=" ")),
     ],
     "next": [
@@ -103,6 +104,7 @@ def here(tmp_path, monkeypatch):
     asked = log.frame["nodes"].alias("nodes_requested")
     turned = log.frame.with_columns(asked, nodes=asked * np.where(np.arange(len(asked)) % 5, 1, 4))
     turned.write_csv(tmp_path / "turned.csv")
+    log.frame.drop("memory_b").write_csv(tmp_path / "blind.csv")
     (tmp_path / "runs.csv").write_text(RUNS)
     (tmp_path / "asked.csv").write_text("job_id,app,nodes\n1,lbm,8\n2,lbm,4\n")
     rows = [f"{a},{c},{t * (1 + 0.3 * (250 - c) / 100 * k)}" for a, t, k in
@@ -144,6 +146,7 @@ def test_one_document_or_one_error(here, capsys, command, typed, called) -> None
         assert words in printed.err
         answer = getattr(error, "answer", None)
         assert (answer is None) == (not printed.out)
+        assert answer is None or answer.to_dict()["schema"] == f"rheostat.{command}/1"
     if answer is not None:
         assert steady(json.loads(printed.out)) == steady(answer.to_dict())
         assert isinstance(answer, Answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from rheostat.core.front import Constraint, Rule
 from rheostat.core.jobs import JobTable
@@ -75,6 +75,7 @@ class LogAdvice(Answer):
 class NoAdvice(LogAdvice):
     """What a log said that cannot answer; ``asked`` is the name of the question's document."""
 
+    schema: ClassVar[str] = ""
     asked: str = ""
 
     def report(self) -> Report:
