@@ -10,6 +10,7 @@ import re
 import polars as pl
 import pytest
 
+import rheostat as rh
 from rheostat.core.jobs import JobTable
 from tests.cli.telling import told
 
@@ -110,6 +111,27 @@ def test_decide_asks_the_log_and_saves_energy_at_a_tenth_more_runtime(log, capsy
             assert shown == pytest.approx(job["energy_j_advised"], rel=1e-6)
     wider = json.loads(told(capsys, "decide", log, "--slowdown", "50", "--json")[1])
     assert "1.5 times" in wider["constraints"][0]
+
+
+def test_without_energy_in_the_log_advice_is_for_node_hours(log, capsys, tmp_path):
+    blind = rh.read(log)
+    blind.select([c for c in blind.columns if c not in ("power_w", "energy_j")]).write_parquet(
+        tmp_path / "blind.parquet"
+    )
+    code, out, err = told(capsys, "decide", tmp_path / "blind.parquet", "--json")
+    assert code == 0
+    assert json.loads(out)["objectives"] == ["runtime_s", "node_hours"]
+    assert json.loads(out)["rule"] == "least node-hours"
+    assert "no row has power or energy: advice is for runtime_s and node_hours" in err
+
+
+def test_advice_for_more_nodes_is_counted_and_said_to_be_least_sure(log, capsys):
+    value = json.loads(told(capsys, "decide", log, "--rule", "weighted=energy_j:1", "--json")[1])
+    jobs = [j for j in value["jobs"] if j["status"] == "advised"]
+    more = [j for j in jobs if j["nodes"] > j["nodes_requested"]]
+    assert value["enlarged"] == len(more) > 0
+    said = told(capsys, "decide", log, "--rule", "weighted=energy_j:1")[2]
+    assert f"{len(more)} of them are to take more nodes than asked for" in said
 
 
 def test_decide_json_counts_add_up(log, model, capsys):

@@ -37,7 +37,10 @@ def suites() -> list[Any]:
 
 def public() -> dict[str, Any]:
     """Functions, classes and protocols' methods by their place."""
-    things = [getattr(rh, n) for n in rh.__all__ if n != "__version__"]
+    things = [getattr(rh, n) for n in rh._MODULES]
+    for group in (getattr(rh, n) for n in rh._GROUPS):
+        things += [f for f in vars(group).values() if getattr(f, "__module__", "") == group.__name__
+                   and inspect.isfunction(f) and not f.__name__.startswith("_")]  # fmt: skip
     things += [t for n in propose.__all__ if inspect.isclass(t := getattr(propose, n))]
     things += [r.read for r in READERS.values()]
     things += suites()

@@ -38,7 +38,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_public_name_has_its_docstring_in_the_site(site: Path) -> None:
     text = (site / "api.html").read_text()
     things = {n: getattr(rh, n) for n in rh.__all__ if n != "__version__"}
+    groups = [things.pop(n).__name__ for n in rh._GROUPS]
     ids = [f'id="{t.__module__}.{t.__qualname__}"' for t in things.values()]
+    ids += [f'id="{g}"' for g in groups]
     assert [i for i in ids if i not in text] == []
     assert text.count("doc-section-title") > 100
 

@@ -39,6 +39,17 @@ def test_units_in_names_are_turned_into_ours(csv):
     )
 
 
+def test_start_and_end_tell_the_run_time(csv):
+    jobs = read_runs(csv("app,nodes,start,end,power_kW\na,1,100,160,1\nb,2,50,20,1\nc,1,5,,1\n"))
+    assert jobs.frame["runtime_s"].to_list() == [60.0, None]  # b ended before it started
+    said = [(n.message, n.rows) for n in jobs.notes]
+    assert ("runtime_s is end_s less start_s", ()) in said
+    assert ("end before start", (1,)) in said
+    days = "2026-01-01T00:00:00,2026-01-01T00:10:00"
+    (timed,) = read_runs(csv(f"app,start_time,end_time\na,{days}\n")).frame["runtime_s"]
+    assert timed == 600
+
+
 def test_brackets_clocks_and_lone_quantities(csv):
     jobs = read_runs(
         csv("Wall time (min),GPU power [W],cap_W,gpu_std_W\n2,400,500,3\n1,500,600,4\n")

@@ -16,7 +16,7 @@ def backtest(
         str, typer.Option(help="Instead: test on the jobs of so many last days, as 30d.")
     ] = "",
     knob: o.Knobs = None,
-    objectives: o.Objectives = o.RUNTIME_ENERGY,
+    objectives: o.AdviceObjectives = "",
     rule: o.RuleText = "",
     slowdown: o.Slowdown = None,
     within: o.Within = None,

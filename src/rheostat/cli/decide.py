@@ -21,7 +21,7 @@ def decide(
     trial: o.TrialPlan = None,
     model: o.Saved = None,
     knob: o.Knobs = None,
-    objectives: o.Objectives = o.RUNTIME_ENERGY,
+    objectives: o.AdviceObjectives = "",
     rule: o.RuleText = "",
     slowdown: o.Slowdown = None,
     within: o.Within = None,

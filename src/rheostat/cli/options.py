@@ -29,6 +29,13 @@ Knobs = Annotated[
     ),
 ]
 Objectives = Annotated[str, typer.Option(help="Minimised quantities, comma-separated.")]
+AdviceObjectives = Annotated[
+    str,
+    typer.Option(
+        help="Minimised quantities, comma-separated.  "
+        "[default: runtime_s,energy_j, without energy in the log runtime_s,node_hours]"
+    ),
+]
 RuleText = Annotated[
     str,
     typer.Option(

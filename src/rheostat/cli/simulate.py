@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -259,10 +260,10 @@ def _replayed(jobs: JobTable, runs: list[Simulation], facts: dict[str, Any]) -> 
     facts["replay"] = None if near is None else {"policy": base.policy.name, **near.facts()}
     if near is None:
         return ()
-    return (
-        f"Against the waits logged, {base.policy.name} is {near.words} "
-        f"KS {near.ks:.2f}, queue correlation {near.queue_correlation:.2f}.",
-    )
+    depth = near.queue_correlation
+    queue = "" if math.isnan(depth) else f", queue correlation {depth:.2f}"
+    said = f"Against the waits logged, {base.policy.name} is {near.words} KS {near.ks:.2f}{queue}."
+    return (said,)
 
 
 def _jittered(

@@ -126,6 +126,13 @@ class Advice:
         name = f"{self.knobs[0]}_hint"
         return int(self.table.frame[name].count()) if name in self.table.columns else 0
 
+    def enlarged(self) -> int:
+        """Jobs that are advised to more nodes than they asked for."""
+        if "nodes" not in self.knobs:
+            return 0
+        more = (pl.col("status") == "advised") & (pl.col("nodes") > pl.col("nodes_requested"))
+        return len(self.table.frame.filter(more))
+
     def evidence(self) -> dict[str, int]:
         """Advised jobs by what their forecast rests on; empty where the model does not say."""
         frame = self.table.frame

@@ -27,7 +27,6 @@ from rheostat.recipes.advised_month import (
     month_section,
 )
 from rheostat.recipes.nodecount import model as new_model
-from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 
 SCHEMA = "rheostat.backtest/1"
 
@@ -72,7 +71,7 @@ def backtest(
     test_fraction: float = 0.2,
     test_period: str = "",
     knobs: Knobs = None,
-    objectives: Names = RUNTIME_ENERGY,
+    objectives: Names = (),
     rule: str | Rule | None = None,
     slowdown: float | None = None,
     limits: Sequence[str | Constraint] = (),
@@ -115,11 +114,11 @@ def backtest(
         The log cannot answer; ``answer`` of the error says why.
     """
     space = parse_space(knobs)
-    rules = advice_rules(rule, slowdown, limits, objectives)
     log = inputs.with_trial(inputs.opened(jobs, format, columns, space.names), trial, space.names)
     learner = new_model(advice_method(method, log, None), log, knobs=space.names, seed=seed)
     split: str | float = test_period or 1.0 - test_fraction
-    wanted = inputs.judged(log, objectives)
+    wanted = inputs.judged(log, objectives or inputs.usual_objectives(log))
+    rules = advice_rules(rule, slowdown, limits, wanted)
     with listener.working("learning from the past, advising the recent jobs"):
         result = backtests.backtest(log, learner, space, *rules, split=split, objectives=wanted)
     answer = can_answer(learner, log, space.names, SCHEMA)

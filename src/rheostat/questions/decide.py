@@ -26,7 +26,6 @@ from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_space
 from rheostat.recipes.nodecount import accuracy_on_newest
 from rheostat.recipes.nodecount import model as new_model
-from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 
 SCHEMA = "rheostat.decide/1"
 NEWEST = 0.2
@@ -94,7 +93,7 @@ def decide(
     trial: inputs.Jobs | None = None,
     model: inputs.Model | None = None,
     knobs: Knobs = None,
-    objectives: Names = RUNTIME_ENERGY,
+    objectives: Names = (),
     rule: str | Rule | None = None,
     slowdown: float | None = None,
     limits: Sequence[str | Constraint] = (),
@@ -120,8 +119,10 @@ def decide(
         Plan of a trial that is part of the log.
     model : Predictor or path, optional
         Fitted or saved.
-    knobs, objectives, limits
+    knobs, limits
         As those of `rheostat.front`; slowdowns refer to what each job asked for.
+    objectives : sequence of str
+        Runtime and energy by default, node-hours where no row has power or energy.
     rule : Rule or str, optional
         Which setting to take.
     slowdown : float, optional
@@ -157,11 +158,13 @@ def decide(
     ['advised']
     """
     space = parse_space(knobs)
-    wanted = parse_objectives(objectives)
-    rules = advice_rules(rule, slowdown, limits, wanted)
+    if objectives:
+        parse_objectives(objectives)
     asked = inputs.opened(jobs, format, columns, space.names)
     log = asked if past is None else inputs.opened(past, knobs=space.names)
     log = inputs.with_trial(log, trial, space.names)
+    wanted = parse_objectives(objectives or inputs.usual_objectives(log, model))
+    rules = advice_rules(rule, slowdown, limits, wanted)
     method = advice_method(method, log, model)
     learner = inputs.fitted(log, model, method, seed, space.names)
     answer = can_answer(learner, log, space.names, SCHEMA)

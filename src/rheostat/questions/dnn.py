@@ -9,7 +9,7 @@ from rheostat.core.front import Constraint, Rule
 from rheostat.errors import QuestionError
 from rheostat.prediction.persist import load
 from rheostat.prediction.step_cost import StepCost
-from rheostat.questions.front import FrontAnswer, chosen
+from rheostat.questions.front import FrontAnswer, SettingsAnswer, chosen
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_names, parse_rules, parse_space
 from rheostat.recipes.dnnperf import one_run
@@ -62,10 +62,11 @@ def front(
     Returns
     -------
     FrontAnswer
+        With ``front`` and ``choice``.
 
     Raises
     ------
-    DataError
+    QuestionError
         A knob that a training run has not, or an unknown network or device.
     Infeasible
         No setting holds the limits.
@@ -81,4 +82,4 @@ def front(
                   precision_bits=precision_bits, gpus=gpus, samples=samples)  # fmt: skip
     usual = ("sample_s", *(q for q in ("memory_peak_b",) if q in learner.fits_))
     options = all_settings.front(job, learner, space, parse_names(objectives) or usual)
-    return chosen(FrontAnswer(front=options), parse_rules(rule, limits))
+    return chosen(SettingsAnswer(front=options), parse_rules(rule, limits))

@@ -37,15 +37,13 @@ SCHEMA = "rheostat.front/1"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class FrontAnswer(LogAdvice):
-    """The settings of one job side by side, and the one to take.
+class SettingsAnswer(LogAdvice):
+    """The settings of one job side by side; of an error, where none holds the limits.
 
     Parameters
     ----------
     front : Front
         A row per setting, as measured or predicted.
-    choice : Assignment or None
-        The setting to take and why; None where no setting holds the limits.
     request : mapping
         What the job had asked for; empty where that is not known.
     nearest : mapping or None
@@ -54,7 +52,6 @@ class FrontAnswer(LogAdvice):
 
     schema: ClassVar[str] = SCHEMA
     front: Front
-    choice: Assignment | None = None
     request: Mapping[str, Any] = field(default_factory=dict)
     nearest: Mapping[str, Any] | None = None
 
@@ -72,11 +69,15 @@ class FrontAnswer(LogAdvice):
 
     def beside(self) -> tuple[str, ...]:
         """The choice."""
-        return () if self.choice is None else self._explained.sections[1].sentences[:1]
+        return () if self._taken is None else self._explained.sections[1].sentences[:1]
+
+    @property
+    def _taken(self) -> Assignment | None:
+        return None
 
     @property
     def _row(self) -> int | None:
-        return None if self.choice is None else self.choice.index
+        return None if self._taken is None else self._taken.index
 
     @property
     def _asked(self) -> Mapping[str, Any] | None:
@@ -90,14 +91,31 @@ class FrontAnswer(LogAdvice):
     @cached_property
     def _explained(self) -> Narrative:
         sections, facts = explain_front(self.front, self._row, self._asked)
-        facts |= {"requested": self._asked, "feasible": self.choice is not None, "choice": None}
-        if self.choice is not None:
-            more, reasons = explain_choice(self.choice, self.front, requested=self._asked)
+        facts |= {"requested": self._asked, "feasible": self._taken is not None, "choice": None}
+        if self._taken is not None:
+            more, reasons = explain_choice(self._taken, self.front, requested=self._asked)
             sections, facts = [*sections, *more], facts | reasons
         elif self.nearest is not None:
             facts["nearest"] = self.nearest
         named = "job_id" in self.front.alternatives.columns
         return Narrative(f"Job {self._job}" if named else "", sections, facts)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FrontAnswer(SettingsAnswer):
+    """The settings of one job side by side, and the one to take.
+
+    Parameters
+    ----------
+    choice : Assignment
+        The setting to take, and why.
+    """
+
+    choice: Assignment
+
+    @property
+    def _taken(self) -> Assignment | None:
+        return self.choice
 
 
 @question
@@ -197,7 +215,7 @@ def front(
         log = can_answer(learner, past, space.names, SCHEMA)
     options = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
     listener.notes(options.outcome.notes)
-    answer = FrontAnswer(front=options, request=request, log=log)
+    answer = SettingsAnswer(front=options, request=request, log=log)
     given = request if _known(request, space) else None
     own = _own(options, request if runs is None else {})
     return chosen(answer, parse_rules(rule, limits, given), own)
@@ -219,9 +237,9 @@ def _known(request: Mapping[str, Any], space: Space) -> bool:
 
 
 def chosen(
-    answer: FrontAnswer, rules: tuple[Any, tuple[Any, ...]], among: Front | None = None
+    answer: SettingsAnswer, rules: tuple[Any, tuple[Any, ...]], among: Front | None = None
 ) -> FrontAnswer:
-    """The answer with its choice; an error with the answer where there is none.
+    """The answer with its choice; an error that carries the settings where there is none.
 
     ``among`` is the front without settings that are shown and not taken.
     """
@@ -231,7 +249,7 @@ def chosen(
         nearest = answer.front.setting(stop.nearest) if stop.nearest >= 0 else None
         stop.answer = replace(answer, nearest=nearest)
         raise
-    return replace(answer, choice=choice)
+    return FrontAnswer(front=answer.front, request=answer.request, log=answer.log, choice=choice)
 
 
 def _own(options: Front, request: Mapping[str, Any]) -> Front:

@@ -224,6 +224,19 @@ def countable(wanted: Iterable[str], columns: Iterable[str]) -> None:
         raise DataError("--objectives", [problem, f"try --objectives {without_energy(known)}"])
 
 
+def usual_objectives(log: JobTable, model: Model | None = None) -> tuple[str, ...]:
+    """What advice is given for where nobody said: energy, node-hours where a log has none.
+
+    >>> usual_objectives(table({"nodes": [1], "runtime_s": [60.0]}))
+    ('runtime_s', 'node_hours')
+    """
+    if model is not None or len(nodecount.targets_in(log)) > 1:
+        return ("runtime_s", "energy_j")
+    usual = parse_names(without_energy(log.columns))
+    listener.note(f"no row has power or energy: advice is for {' and '.join(usual)}")
+    return usual
+
+
 def judged(jobs: JobTable, objectives: Names, *, model: bool = True) -> tuple[str, ...]:
     """The objectives, if the log can teach them; a log without power cannot teach energy.
 

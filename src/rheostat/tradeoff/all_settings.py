@@ -19,6 +19,7 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome, Predictor
 from rheostat.core.requested_settings import as_requested
 from rheostat.core.space import Knob, Setting, Space
+from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError, Infeasible
 from rheostat.tradeoff.measured_cells import filled, measured
 
@@ -102,7 +103,9 @@ def _meant(objective: Objective, runs: JobTable | None) -> Objective:
     """The objective with what the table of runs says of it: seconds per epoch, say."""
     if runs is None or objective.name not in runs.schema or objective.meaning:
         return objective
-    return replace(objective, meaning=runs.schema[objective.name].meaning)
+    meaning = runs.schema[objective.name].meaning
+    usual = objective.name in VOCABULARY and meaning == VOCABULARY[objective.name].meaning
+    return objective if usual else replace(objective, meaning=meaning)
 
 
 def _outcome(

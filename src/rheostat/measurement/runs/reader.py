@@ -23,6 +23,7 @@ from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.parquet import MAGIC, gather, scan
 from rheostat.measurement.runs.cell_units import in_base_units, seconds_of_cell
 from rheostat.measurement.runs.delimited import head, read_delimited
+from rheostat.measurement.runs.derived import runtime_between
 from rheostat.measurement.runs.guess import (
     NAMED,
     Guess,
@@ -135,6 +136,7 @@ def read_runs(
     table = frame.select(ROW, **taken, **rest)
     table = _as_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
+    table, told = runtime_between(table)
     table, unfinished = _censor(table)
     if not MEASURED & set(table.columns) and not _are_requests(table):
         hint = "map them: --column runtime_s=THEIRS, columns={'runtime_s': THEIRS} in Python"
@@ -142,7 +144,8 @@ def read_runs(
             str(path),
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
-    words += [*unfinished, *_disagreement(table)]
+    words += [*told, *unfinished, *_disagreement(table)]
+    described += [VOCABULARY["runtime_s"]] if told else []
     return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
 
 
