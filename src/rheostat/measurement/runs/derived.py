@@ -18,4 +18,5 @@ def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     if "runtime_s" in table.columns or not {"start_s", "end_s"} <= set(table.columns):
         return table, []
     length = (pl.col("end_s") - pl.col("start_s")).cast(pl.Float64)
-    return table.with_columns(runtime_s=length), [Note("runtime_s is end_s less start_s")]
+    forward = pl.when(length >= 0).then(length)
+    return table.with_columns(runtime_s=forward), [Note("runtime_s is end_s less start_s")]

@@ -136,7 +136,7 @@ def read_runs(
     table = frame.select(ROW, **taken, **rest)
     table = _as_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
-    table, told = runtime_between(table)
+    table, derived = runtime_between(table)
     table, unfinished = _censor(table)
     if not MEASURED & set(table.columns) and not _are_requests(table):
         hint = "map them: --column runtime_s=THEIRS, columns={'runtime_s': THEIRS} in Python"
@@ -144,8 +144,8 @@ def read_runs(
             str(path),
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
-    words += [*told, *unfinished, *_disagreement(table)]
-    described += [VOCABULARY["runtime_s"]] if told else []
+    words += [*derived, *unfinished, *_disagreement(table)]
+    described += [VOCABULARY["runtime_s"]] if derived else []
     return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
 
 
