@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rheostat import Knob, Outcome, Space, table
+from rheostat import Column, Knob, Moment, Outcome, Space, table
 from rheostat.core.outcome import GRADES
 from rheostat.errors import DataError, Infeasible
 from rheostat.tradeoff.all_settings import front
@@ -140,10 +140,11 @@ def test_a_front_is_measured_where_it_was_and_the_models_elsewhere() -> None:
     with pytest.raises(Infeasible, match="leave no setting of the knobs") as caught:
         front(job, Model(), knob, wanted, constraints=[lambda s: False])
     assert caught.value.nearest == -1
-    meant = table({"nodes": [1], "runtime_s": [1.0]})
-    assert front(job, Model(), knob, wanted, runs=meant).objectives[0].meaning == (
-        meant.schema["runtime_s"].meaning
-    )
+    usual = table({"nodes": [1], "runtime_s": [1.0]})
+    assert front(job, Model(), knob, wanted, runs=usual).objectives[0].meaning == ""
+    epoch = Column("runtime_s", "s", Moment.END, "seconds of an epoch")
+    meant = usual.with_columns([epoch], runtime_s=[1.0])
+    assert front(job, Model(), knob, wanted, runs=meant).objectives[0].meaning == epoch.meaning
 
 
 class Guess(Sobol):
