@@ -59,6 +59,18 @@ def test_a_log_with_memory_needs_a_trial_of_so_many_jobs():
     assert "rheostat trial plan FILE --share 0.05" in found.change
 
 
+def test_where_no_end_is_recorded_nothing_counts_as_lost():
+    jobs = World(seed=1).jobs(60)
+    blind = jobs.select([c for c in jobs.columns if c not in ("state", "censored", "exit_code")])
+    report = summary(blind).report("october.txt", page=True)
+    assert "How jobs ended is not recorded." in report.sections[0].sentences
+    assert report.sections[0].grid is None
+    heads = {h for s in report.sections if s.grid for h in s.grid.heads}
+    assert not [h for h in heads if "not completed" in h]
+    series = {s["name"] for p in report.sections if p.chart for s in p.chart.series}
+    assert "did not complete" not in series
+
+
 def test_jobs_without_nodes_and_names_used_once_are_no_obstacle():
     jobs = World(seed=1).jobs(200)
     nodes = [None if k % 9 == 0 else n for k, n in enumerate(jobs.frame["nodes"])]

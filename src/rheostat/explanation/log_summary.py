@@ -28,7 +28,7 @@ def summary_report(facts: Facts, shown: Facts | None = None) -> Narrative:
     """All sections; with the series ``shown`` also pictures, for a page."""
     name = facts["file"].rpartition("/")[2]
     sections = [
-        Section("used", _used(facts), states_grid(facts)),
+        Section("used", _used(facts), states_grid(facts) if facts["ended_jobs"] else None),
         *(_group(facts, by, page=shown is not None) for by in facts["groups"]),
         *_waits(facts, shown),
         _settings(facts),
@@ -104,23 +104,28 @@ def _whole(hours: float) -> float | int | None:
 
 
 def group_grid(facts: Facts, by: str) -> Grid:
-    """The `TOP` groups with most node-hours, and all others in a row."""
+    """The `TOP` groups with most node-hours, and all others in a row; no column of what is unknown.
+
+    How much was lost is not known where it is not recorded how jobs ended.
+    """
     groups = facts["groups"][by]
     shown = [*groups[:TOP], *_others(groups[TOP:])]
     energy = not all(math.isnan(g["energy_j"]) for g in groups)
     waits = not all(math.isnan(g["wait_s"]) for g in groups)
+    ended = bool(facts["ended_jobs"])
     total, unit = facts["hours"] or float("nan"), HOURS.get(facts["unit"], "hours")
     rows = []
     for g in shown:
         spent = (g["energy_j"],) if energy else ()
-        gone = g["lost_hours"] / g["hours"] if g["hours"] else float("nan")
+        part = g["lost_hours"] / g["hours"] if g["hours"] else float("nan")
+        gone = (g["lost_jobs"] / g["jobs"], part) if ended else ()
         wait = (g["wait_s"],) if waits else ()
         head = (g["name"], g["jobs"], _whole(g["hours"]), g["hours"] / total)
-        rows.append((*head, *spent, g["lost_jobs"] / g["jobs"], gone, *wait))
-    lost = ("jobs not completed", f"{unit} not completed")
+        rows.append((*head, *spent, *gone, *wait))
+    lost = ("jobs not completed", f"{unit} not completed") if ended else ()
     heads = (NOUNS[by], "jobs", unit, "share", *(["energy"] if energy else []), *lost,
              *(["mean wait"] if waits else []))  # fmt: skip
-    units = ("", "", "", "share", *(["J"] if energy else []), "share", "share",
+    units = ("", "", "", "share", *(["J"] if energy else []), *["share" for _ in lost],
              *(["s"] if waits else []))  # fmt: skip
     return Grid(heads, tuple(rows), units)
 
@@ -167,11 +172,11 @@ def _bars(facts: Facts, by: str) -> Chart:
     """Node-hours of the largest groups, completed and not."""
     groups = facts["groups"][by][:TOP]
     names = [g["name"] if len(g["name"]) <= NAME else f"{g['name'][: NAME - 1]}…" for g in groups]
-    series = (
-        {"name": "all", "x": names, "y": [g["hours"] for g in groups]},
-        {"name": "did not complete", "x": names, "y": [g["lost_hours"] for g in groups]},
-    )
-    return Chart("columns", series, (NOUNS[by], HOURS[facts["unit"]]), units=("", "1"))
+    series = [{"name": "all", "x": names, "y": [g["hours"] for g in groups]}]
+    if facts["ended_jobs"]:
+        lost = [g["lost_hours"] for g in groups]
+        series.append({"name": "did not complete", "x": names, "y": lost})
+    return Chart("columns", tuple(series), (NOUNS[by], HOURS[facts["unit"]]), units=("", "1"))
 
 
 IDLE = 0.05
