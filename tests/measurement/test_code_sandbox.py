@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import threading
@@ -12,7 +13,14 @@ import pytest
 
 from rheostat.errors import RheostatError
 from rheostat.measurement.code.capture import SandboxLimits
-from rheostat.measurement.code.sandbox import Apptainer, Bubblewrap, sandbox, workspace
+from rheostat.measurement.code.sandbox import (
+    Apptainer,
+    Bubblewrap,
+    limited,
+    sandbox,
+    tasks_of,
+    workspace,
+)
 
 WHY = Bubblewrap().why()
 confined = pytest.mark.skipif(bool(WHY), reason=WHY)
@@ -61,8 +69,15 @@ def _accept(server):
 
 
 @confined
+def test_what_else_a_user_runs_is_not_counted_against_a_program() -> None:
+    """The kernel counts all of a user's tasks: with 64 others a right program made no thread."""
+    assert "--nproc=164" in limited(["true"], SandboxLimits(processes=64), others=100)
+    assert tasks_of(os.getuid()) >= len(os.listdir("/proc/self/task"))
+    assert tasks_of(2**31) == 0
+
+
 def test_a_fork_bomb_stops_at_the_limit_and_is_gone_with_its_sandbox(folder):
-    script = "for i in $(seq 60); do sleep 30 & done; echo all"
+    script = "for i in $(seq 1000); do sleep 30 & done; echo all"
     run = shell(folder, script)
     assert "Resource temporarily unavailable" in run.stderr
     assert run.wall_s < 25.0

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -77,18 +78,40 @@ class Sandbox(ABC):
         """Run the command in the folder; `INSIDE` is what the folder is called in there."""
         limits = limits or SandboxLimits()
         variables = {**ENVIRONMENT, **(environment or {})}
-        whole = self.command(limited(command, limits), folder, variables, writable)
         user = NOBODY if self.as_nobody and os.getuid() == 0 else None
+        counted = os.getuid() if user is None else user
+        others = tasks_of(counted) if counted else 0  # of root's none counts in a namespace
+        whole = self.command(limited(command, limits, others), folder, variables, writable)
         return captured(whole, stdin, limits, user=user, keep_environment=self.keeps_environment)
 
 
-def limited(command: Sequence[str], limits: SandboxLimits) -> list[str]:
-    """The command under rlimits, set in the same user namespace as the command."""
-    given = {"nproc": limits.processes, "fsize": limits.file_b, "core": 0,
+def limited(command: Sequence[str], limits: SandboxLimits, others: int = 0) -> list[str]:
+    """The command under rlimits, set in the same user namespace as the command.
+
+    The kernel counts all processes and threads of the user, ``others`` of them outside.
+    """
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    tasks = limits.processes + others
+    tasks = tasks if most == resource.RLIM_INFINITY else min(tasks, most)
+    given = {"nproc": tasks, "fsize": limits.file_b, "core": 0,
              "cpu": max(1, math.ceil(limits.cpu_s))}  # fmt: skip
     if limits.address_space_b:
         given["as"] = limits.address_space_b
     return ["prlimit", *(f"--{k}={v}" for k, v in given.items()), "--", *command]
+
+
+def tasks_of(user: int) -> int:
+    """Processes and threads that a user runs now.
+
+    >>> tasks_of(os.getuid()) >= 1
+    True
+    """
+    count = 0
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            with suppress(OSError):  # it has just ended
+                count += len(os.listdir(place / "task")) if place.stat().st_uid == user else 0
+    return count
 
 
 @dataclass(frozen=True)
