@@ -145,7 +145,8 @@ def put(
         if not on_terminal():
             for sentence in answer.beside():
                 tell(sentence)
-    write_files(answer.page_report(), html, figure)
+    if html or figure:
+        write_files(answer.page_report(), html, figure)
 
 
 def placed(jobs: JobTable, given: str) -> Machine:
