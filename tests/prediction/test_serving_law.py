@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rheostat import table
+from rheostat.core.accelerators import ACCELERATORS, accelerator
 from rheostat.errors import DataError
 from rheostat.prediction.serving_law import ServingLaw, equation, predictor
-from rheostat.prediction.serving_law.accelerators import ACCELERATORS, accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import (
     MEDIAN,
@@ -334,7 +334,21 @@ DRAM = {"V100": (4096, 1.752), "A100-40": (5120, 2.43), "A100": (5120, 3.186), "
         "H100": (5120, 5.24), "GH200": (6144, 5.2), "H200": (6144, 6.25), "MI250": (8192, 3.2),
         "A100-PCI-40": (5120, 2.43), "A100-PCI": (5120, 3.024), "H100-PCI": (5120, 3.125),
         "H100-NVL": (6144, 5.08), "MI300X": (8192, 5.2), "MI325X": (8192, 5.86),
-        "B200": (8192, 7.8), "GB200": (8192, 7.8)}  # fmt: skip
+        "B200": (8192, 7.8), "GB200": (8192, 7.8), "K40": (384, 6.0), "K80": (384, 5.0),
+        "M60": (256, 5.0), "P4": (256, 6.0), "P40": (384, 7.2), "P100": (4096, 1.43),
+        "P100-PCI": (4096, 1.43), "1080TI": (352, 11.0), "V100-16": (4096, 1.752),
+        "V100-PCI": (4096, 1.752), "V100-PCI-16": (4096, 1.752), "T4": (256, 10.0),
+        "A10": (384, 12.5), "A10G": (384, 12.5), "A30": (3072, 2.43), "A40": (384, 14.5),
+        "3090": (384, 19.5), "4090": (384, 21.0), "L4": (192, 12.5), "L40": (384, 18.0),
+        "MI100": (4096, 2.4), "MI210": (4096, 3.2)}  # fmt: skip
+LANES = {"K40": (192, 0.745), "K80": (192, 0.875), "M60": (128, 1.178), "P4": (128, 1.075),
+         "P40": (128, 1.53), "P100": (64, 1.48), "P100-PCI": (64, 1.303), "1080TI": (128, 1.582),
+         "V100": (64, 1.53), "V100-16": (64, 1.53), "V100-PCI": (64, 1.38),
+         "V100-PCI-16": (64, 1.38), "T4": (64, 1.59), "A100": (64, 1.41), "A10": (128, 1.695),
+         "A30": (64, 1.44), "A40": (128, 1.74), "3090": (128, 1.695), "4090": (128, 2.52),
+         "L4": (128, 2.04), "L40": (128, 2.49), "L40S": (128, 2.52), "H100": (128, 1.98),
+         "H100-PCI": (128, 1.755), "H200": (128, 1.98), "MI100": (64, 1.502),
+         "MI210": (64, 1.7), "MI250": (64, 1.7), "MI300X": (128, 2.1)}  # fmt: skip
 UNITS = {"V100": (80, 1024, 1.53), "A100-40": (108, 2048, 1.41), "A100": (108, 2048, 1.41),
          "A100-PCI-40": (108, 2048, 1.41), "A100-PCI": (108, 2048, 1.41),
          "L40S": (142, 1024, 2.49), "H100": (132, 4096, 1.83), "GH200": (132, 4096, 1.83),
@@ -348,6 +362,9 @@ def test_rates_are_those_of_memory_pins_and_arithmetic_units(name):
     bits, gbit_s = DRAM[name]
     made = ACCELERATORS[name]
     assert made.memory_b_per_s == pytest.approx(bits * gbit_s / 8 * 1e9, rel=6e-3)
+    if name in LANES:
+        lanes, ghz = LANES[name]
+        assert made.flop32_per_s == pytest.approx(made.units * lanes * 2 * ghz * 1e9, rel=0.011)
     if name in UNITS:
         assert made.flop_per_s / 1e12 == round(np.prod(UNITS[name]) / 1e3)  # as it is stated
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rheostat import table
+from rheostat.core.accelerators import ACCELERATORS
 from rheostat.errors import NotFitted
 from rheostat.prediction.serving_law import ServingLaw, equation, predictor
-from rheostat.prediction.serving_law.accelerators import ACCELERATORS
 from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.kernel_medians import medians
@@ -43,7 +43,12 @@ LINKS = {"V100": (6, 50), "A100-40": (12, 50), "A100": (12, 50), "H100": (18, 50
          "GH200": (18, 50), "H200": (18, 50), "GB200": (18, 100), "B200": (18, 100),
          "MI250": (8, 100), "MI300X": (7, 128), "MI325X": (7, 128), "L40S": (2, 32),
          "A100-PCI-40": (2, 32), "A100-PCI": (2, 32), "H100-PCI": (2, 64),
-         "H100-NVL": (12, 50)}  # fmt: skip
+         "H100-NVL": (12, 50), "P100": (4, 40), "V100-16": (6, 50), "MI100": (3, 92),
+         "MI210": (3, 100)}  # fmt: skip
+GEN3, GEN4 = (2, 16), (2, 32)
+LINKS |= dict.fromkeys(["K40", "K80", "M60", "P4", "P40", "P100-PCI", "1080TI", "V100-PCI",
+                        "V100-PCI-16", "T4"], GEN3)  # fmt: skip
+LINKS |= dict.fromkeys(["A10", "A10G", "A30", "A40", "3090", "4090", "L4", "L40"], GEN4)
 
 
 def test_memories_are_stacks_of_chips_and_links_are_so_many_lanes():

@@ -10,10 +10,10 @@ import pytest
 
 from rheostat import Outcome, table
 from rheostat.cli import run
+from rheostat.core.accelerators import accelerator
 from rheostat.core.front import Front
 from rheostat.errors import DataError, Infeasible
 from rheostat.prediction.serving_law import ServingLaw
-from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import NAMES
 from rheostat.recipes.energylens import mixed_workloads, turned

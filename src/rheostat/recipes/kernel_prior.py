@@ -19,9 +19,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from rheostat.core.accelerators import Accelerator, accelerator
 from rheostat.errors import DataError
 from rheostat.measurement.serving.kernel_tables import KernelRates
-from rheostat.prediction.serving_law.accelerators import Accelerator, accelerator
 from rheostat.prediction.serving_law.law import MEDIAN, NAMES
 
 CACHE_READ = 0.82

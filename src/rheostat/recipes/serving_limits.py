@@ -14,12 +14,12 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from rheostat.core.accelerators import accelerators
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.prediction.serving_law import ServingLaw
-from rheostat.prediction.serving_law.accelerators import accelerators
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import HIGHEST, NAMES, token_s
 from rheostat.prediction.serving_law.measured_range import REACH

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.core.accelerators import accelerator
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError, Infeasible
 from rheostat.prediction.serving_law import ServingLaw
-from rheostat.prediction.serving_law.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import NAMES, step
 from rheostat.recipes.energylens import simple_rules

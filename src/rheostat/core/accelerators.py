@@ -1,0 +1,160 @@
+"""Data sheets of accelerators: rates, memory, caches, links and power as the makers state them.
+
+One table for every law.  Sources: data sheets and architecture papers of the makers; dense rates
+without sparsity, at boost; SXM or OAM forms but where a name says otherwise; of two PCIe cards the
+link is their slot, both directions together.  Of a board that programs see as several devices (K80,
+M60) the numbers are of one of them; of MI250 of both, see `Accelerator.part`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from rheostat.errors import DataError
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """One type of accelerator.
+
+    Parameters
+    ----------
+    memory_b_per_s : float
+        Traffic with its memory.
+    flop_per_s : float
+        Products in 16 bits, summed in 32, by matrix units where there are any.
+    power_w : float
+        Limit of the board, as delivered.
+    link_b_per_s : float
+        To its neighbours, both directions together.
+    memory_b : float
+        Memory on the board.
+    flop32_per_s, matrix32_per_s, tf32_per_s : float
+        Arithmetic in 32 bits by vector units; products in 32 bits with all their digits; products
+        of 32 bits rounded to 19 (TF32), NaN where there are none.
+    units : int
+        Streaming multiprocessors or compute units.
+    cache_b : float
+        The last cache before memory.
+    year : int
+        When it came out.
+    parts : int
+        Devices that programs see on one board, where the numbers are those of the board.
+    """
+
+    memory_b_per_s: float
+    flop_per_s: float
+    power_w: float
+    link_b_per_s: float
+    memory_b: float
+    flop32_per_s: float
+    matrix32_per_s: float
+    tf32_per_s: float
+    units: int
+    cache_b: float
+    year: int
+    parts: int = 1
+
+    def part(self) -> Accelerator:
+        """What a program sees as one device.
+
+        >>> f"{accelerator('MI250').part().memory_b:.3g}"
+        '6.4e+10'
+        """
+        n = self.parts
+        return replace(
+            self, memory_b_per_s=self.memory_b_per_s / n, flop_per_s=self.flop_per_s / n,
+            power_w=self.power_w / n, memory_b=self.memory_b / n,
+            flop32_per_s=self.flop32_per_s / n, matrix32_per_s=self.matrix32_per_s / n,
+            tf32_per_s=self.tf32_per_s / n, units=self.units // n, cache_b=self.cache_b / n,
+            parts=1,
+        )  # fmt: skip
+
+
+def _of(*sheet: float, matrix32: float = 0.0, parts: int = 1) -> Accelerator:
+    """TB/s, TFLOP/s of 16 bits, watts, GB/s, GB, TFLOP/s of 32 bits and TF32, units, MB, year."""
+    tb_s, tflop_s, watts, link_gb_s, gb, fp32, tf32, units, cache_mb, year = sheet
+    return Accelerator(
+        tb_s * 1e12, tflop_s * 1e12, 1.0 * watts, link_gb_s * 1e9, gb * 1e9, fp32 * 1e12,
+        (matrix32 or fp32) * 1e12, tf32 * 1e12, int(units), cache_mb * 2**20, int(year), parts,
+    )  # fmt: skip
+
+
+NONE = math.nan
+ACCELERATORS = {
+    "K40": _of(0.288, 4.29, 235, 32, 12, 4.29, NONE, 15, 1.5, 2013),
+    "K80": _of(0.24, 4.37, 150, 32, 12, 4.37, NONE, 13, 1.5, 2014),
+    "M60": _of(0.16, 4.8, 150, 32, 8, 4.8, NONE, 16, 2, 2015),
+    "P4": _of(0.192, 5.5, 75, 32, 8, 5.5, NONE, 20, 2, 2016),
+    "P40": _of(0.346, 11.8, 250, 32, 24, 11.8, NONE, 30, 3, 2016),
+    "P100": _of(0.732, 21.2, 300, 160, 16, 10.6, NONE, 56, 4, 2016),
+    "P100-PCI": _of(0.732, 18.7, 250, 32, 16, 9.3, NONE, 56, 4, 2016),
+    "1080TI": _of(0.484, 11.3, 250, 32, 11, 11.3, NONE, 28, 2.75, 2017),
+    "V100": _of(0.9, 125, 300, 300, 32, 15.7, NONE, 80, 6, 2017),
+    "V100-16": _of(0.9, 125, 300, 300, 16, 15.7, NONE, 80, 6, 2017),
+    "V100-PCI": _of(0.9, 112, 250, 32, 32, 14, NONE, 80, 6, 2017),
+    "V100-PCI-16": _of(0.9, 112, 250, 32, 16, 14, NONE, 80, 6, 2017),
+    "T4": _of(0.32, 65, 70, 32, 16, 8.1, NONE, 40, 4, 2018),
+    "A100-40": _of(1.555, 312, 400, 600, 40, 19.5, 156, 108, 40, 2020),
+    "A100": _of(2.039, 312, 400, 600, 80, 19.5, 156, 108, 40, 2020),
+    "A100-PCI-40": _of(1.555, 312, 250, 64, 40, 19.5, 156, 108, 40, 2020),
+    "A100-PCI": _of(1.935, 312, 300, 64, 80, 19.5, 156, 108, 40, 2021),
+    "A10": _of(0.6, 125, 150, 64, 24, 31.2, 62.5, 72, 6, 2021),
+    "A10G": _of(0.6, 70, 300, 64, 24, 31.5, 35, 80, 6, 2021),
+    "A30": _of(0.933, 165, 165, 64, 24, 10.3, 82, 56, 24, 2021),
+    "A40": _of(0.696, 149.7, 300, 64, 48, 37.4, 74.8, 84, 6, 2020),
+    "3090": _of(0.936, 71, 350, 64, 24, 35.6, 35.6, 82, 6, 2020),
+    "4090": _of(1.008, 165.2, 450, 64, 24, 82.6, 82.6, 128, 72, 2022),
+    "L4": _of(0.3, 121, 72, 64, 24, 30.3, 60, 58, 48, 2023),
+    "L40": _of(0.864, 181, 300, 64, 48, 90.5, 90.5, 142, 96, 2022),
+    "L40S": _of(0.864, 362, 350, 64, 48, 91.6, 183, 142, 96, 2023),
+    "H100": _of(3.35, 989, 700, 900, 80, 67, 494, 132, 50, 2022),
+    "H100-PCI": _of(2.0, 756, 350, 128, 80, 51, 378, 114, 50, 2022),
+    "H100-NVL": _of(3.9, 835, 400, 600, 94, 60, 417, 132, 50, 2023),
+    "GH200": _of(4.0, 989, 900, 900, 96, 67, 494, 132, 50, 2023),
+    "H200": _of(4.8, 989, 700, 900, 141, 67, 494, 132, 50, 2024),
+    "GB200": _of(8.0, 2500, 1200, 1800, 186, 80, 1250, 148, 126, 2024),
+    "B200": _of(8.0, 2250, 1000, 1800, 180, 75, 1125, 148, 126, 2024),
+    "MI100": _of(1.2288, 184.6, 300, 276, 32, 23.1, NONE, 120, 8, 2020, matrix32=46.1),
+    "MI210": _of(1.638, 181, 300, 300, 64, 22.6, NONE, 104, 8, 2022, matrix32=45.3),
+    "MI250": _of(3.28, 362, 560, 800, 128, 45.3, NONE, 208, 16, 2021, matrix32=90.5, parts=2),
+    "MI300X": _of(5.3, 1307, 750, 896, 192, 163.4, 653.7, 304, 256, 2023),
+    "MI325X": _of(6.0, 1307, 1000, 896, 256, 163.4, 653.7, 304, 256, 2024),
+}
+
+
+@cache
+def accelerator(name: str) -> Accelerator:
+    """The accelerator a device name speaks of: of the known ones the longest whose parts it has.
+
+    >>> accelerator("NVIDIA H100 80GB HBM3").power_w, accelerator("NVIDIA A100-SXM4-40GB").memory_b
+    (700.0, 40000000000.0)
+    >>> accelerator("NVIDIA A100-PCIE-40GB").power_w, accelerator("NVIDIA A100 80GB PCIe").power_w
+    (250.0, 300.0)
+
+    Raises `DataError` for a name that holds none of the known ones.
+    """
+    plain = re.sub(r"SXM\d*", "", re.sub(r"(?<=\d)[ -]TI\b", "TI", name.upper()))
+    for key in sorted(ACCELERATORS, key=len, reverse=True):
+        if all(re.search(rf"(?<!\d){part}(?!\d)", plain) for part in key.split("-")):
+            return ACCELERATORS[key]
+    raise DataError("gpu_model", [f"expected one of {', '.join(ACCELERATORS)}, got {name!r}"])
+
+
+def accelerators(names: Iterable[str]) -> list[Accelerator]:
+    """One for each name; all unknown names in one error."""
+    wanted = list(names)
+    problems: list[str] = []
+    kinds = {}
+    for name in dict.fromkeys(wanted):
+        try:
+            kinds[name] = accelerator(name)
+        except DataError as error:
+            problems += error.problems
+    if problems:
+        raise DataError("gpu_model", problems)
+    return [kinds[name] for name in wanted]
