@@ -109,6 +109,11 @@ SWF = "; MaxProcs: 16\n" + "".join(
     "1 -1 -1\n"
     for i in range(1, 41)
 )
+SACCT = "JobID|State|Submit|Start|End|ElapsedRaw|ConsumedEnergyRaw|NodeList\n" + "".join(
+    f"{i}|COMPLETED|{1000 + i}|{2000 + i}|{2060 + i}|60||n[1-2]\n"
+    f"{i}.batch|COMPLETED|{2000 + i}|{2000 + i}|{2060 + i}|60|{600 + i}|n1\n"
+    for i in range(1, 9)
+)  # fmt: skip
 PROFILES = "app,gpus,runtime_s,power_w\n" + "".join(
     f"{a},{g},{400 / g + 10 * k},{250 * g}\n" for k, a in enumerate("ab") for g in (1, 2, 3, 4)
 )
@@ -188,6 +193,7 @@ TEXTS = {
     '  printf("%g\\n", s);\n  return 0;\n}\n',
     "program.toml": 'files = ["sum.c"]\nrun = "./program"\n[inputs]\narguments = "{n}"\n'
     "n = {low = 1, high = 9}\n",
+    "sacct.txt": SACCT,
     "runs.csv": RUNS,
     "capped.csv": CAPPED,
     "counters.csv": COUNTERS,
@@ -239,6 +245,8 @@ SERVE = "network serve --endpoint tcp://127.0.0.1:* --stop-after 0.05"
 CALLS: dict[str, tuple[str, str]] = {
     "read FILE": ("runs.csv", "read FILE"),
     "read --map": ("map.toml", "read @runs.csv --map FILE"),
+    "site ingest --from": ("sacct.txt", "site ingest --store @made --from FILE"),
+    "site ingest --store": ("", "site ingest --from @sacct.txt --store FILE"),
     "summary FILE": ("trace.swf", "summary FILE"),
     "summary --map": ("map.toml", "summary @runs.csv --map FILE"),
     "summary --machine": ("machine.toml", "summary @trace.swf --machine FILE"),

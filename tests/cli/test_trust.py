@@ -40,11 +40,11 @@ NEEDS_TRUST = {
         kernels larger-gguf limits machine manifest map memory model model-config models
         nodes out output past patch plan policies policy power-model predict prior program
         queue rapl rapl-root record reference replay results sarif save schedule set source
-        symbolic trace traces transcript tree trial tried work workload
+        store symbolic trace traces transcript tree trial tried work workload
     """,
     "names a program, an address or a model": """
         arguments base-url check dask host image larger larger-url measure meters model-name
-        allowed-host option perf port priority sandbox slurm upstream version
+        allowed-host option perf port priority sacct sandbox slurm upstream version
     """,
     "checks less, or confines less": """
         all atol force judge least-work no-output-check one-run only require rtol rungs
@@ -55,11 +55,11 @@ NEEDS_TRUST = {
         delay depth domains dry-run epochs exact extra faithful features frequency gpu gpus
         head-start hysteresis idle in-flight install-completion interval iterations jobs
         jobsets joules latex lead learn load max-tokens max-wait most-changes most-tokens
-        networks newlines-deleted node noise orders out-of-core pairs patience phases power
+        networks newlines-deleted node noise orders out-of-core overlap pairs patience phases power
         power-cap prefill-replicas prefix-cache processes python rate reclaim repeat repeats
         requests rounds routing samples search seconds self-prompting settle show-completion
-        sizes step steps stop-after temperature threads timeout to transfer
-        unlimited-corrections until updates version waiting workers
+        since sizes step steps stop-after temperature threads timeout to transfer
+        unlimited-corrections until updates version waiting window workers
     """,
 }
 

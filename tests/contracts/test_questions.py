@@ -79,7 +79,7 @@ NOT_YET = {
     "explain", "fetch", "fit", "llm calibrate", "llm demo", "llm fit", "llm plan", "llm proxy",
     "llm rank", "llm simulate", "measure", "network fit", "network forecast",
     "network generate", "network read", "read", "search", "simulate",
-    "train",
+    "site ingest", "train",
 }  # fmt: skip
 """Commands whose judgement still stands in the command line."""
 

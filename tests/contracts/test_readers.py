@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
+from rheostat.measurement.job_store import JobStore
 from rheostat.measurement.pm100 import read_pm100
 from rheostat.measurement.read import READERS
 from rheostat.measurement.synthetic import World
@@ -115,6 +116,7 @@ def files(tmp_path_factory):
     write_adastra(folder / "adastra", N)
     write_fdata(folder / "fdata", N)
     World().jobs(N).write_parquet(folder / "rheostat")
+    JobStore(folder / "store", new=True).merge(World().jobs(N))
     return folder
 
 

@@ -25,6 +25,7 @@ GROUPS = {
         "coschedule",
     ),
     "Simulate and train": ("simulate", "train", "explain"),
+    "At a site": ("site",),
     "AI, programs, networks": ("llm", "dnn", "code", "network"),
 }
 

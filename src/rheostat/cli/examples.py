@@ -60,6 +60,8 @@ EXAMPLES: dict[str, str] = {
     "read": "read october.txt --out october.parquet",
     "search": "search space.toml --measure './solve {nodes}'",
     "simulate": "simulate trace.swf --policy easy --policy sjf+easy",
+    "site": "site ingest --from october.txt --store jobs",
+    "site ingest": "site ingest --from october.txt --store jobs",
     "summary": "summary october.txt --html october.html",
     "train": "train trace.swf --agent ours --out order.json",
     "trial": "trial plan october.parquet --out plan.csv",

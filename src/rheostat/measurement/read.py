@@ -22,6 +22,7 @@ from rheostat.measurement.adastra import read_adastra
 from rheostat.measurement.counters import read_likwid, read_papi, read_pcm, read_perf
 from rheostat.measurement.energy_units import energy_doubt
 from rheostat.measurement.fdata import read_fdata
+from rheostat.measurement.job_store import is_store, read_store
 from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.pm100 import NODE, read_pm100
 from rheostat.measurement.runs import read_runs
@@ -249,6 +250,7 @@ def _read_own(path: str | Path) -> JobTable:
 
 BUILT_IN = (
     Reader("rheostat", lambda h: h.own, _read_own, "a table that rheostat wrote"),
+    Reader("store", lambda h: False, read_store, "a folder that rheostat site ingest fills"),
     Reader("adastra", _adastra, read_adastra, "Adastra MI250 jobs, parquet (Zenodo 14007065)"),
     Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
     Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
@@ -280,6 +282,7 @@ BUILT_IN = (
            "training runs in names of others, as rheostat dnn takes them: CSV, parquet, JSON rows"),
     Reader("runs", _table, read_runs, "CSV, parquet or JSON rows of measured runs, columns mapped"),
 )  # fmt: skip
+STORE = "store"
 FOREIGN = (
     (rb"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];", "an accounting log of PBS"),
     (rb'\s*\{\s*"COMMAND"\s*:\s*"bjobs"', "what bjobs -json of LSF prints"),
@@ -302,6 +305,8 @@ def readers() -> dict[str, Reader]:
 
 def guess_format(path: str | Path) -> str:
     """The name of the first reader whose format the file looks like; a `DataError` if none."""
+    if is_store(path):
+        return STORE
     path = ordinary_file(path)
     seen = _head(path)
     every = readers()
@@ -355,7 +360,8 @@ def read(
     every = readers()
     if name not in every:
         raise DataError("format", [f"expected one of {', '.join(every)}, got {name!r}"])
-    ordinary_file(path)
+    if name != STORE:
+        ordinary_file(path)
     try:
         jobs = every[name].read(path, **(options or {}))
     except TypeError as error:

@@ -42,6 +42,10 @@ TWICE = "the job is there already (requeued, or listed twice): its latest run st
 CLOCK = {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start", "end_s": "End"}
 ROUGH = 0.01
 CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
+NODE_LIST = Column(
+    "node_list", "", Moment.START, "names of the nodes received, as Slurm folds them"
+)
+NO_NODES = ("", "None assigned", "None", "(null)")
 TYPES: dict[str, Any] = {
     ROW: pl.Int64, "job_id": pl.String, "user": pl.String, "group": pl.String,
     "account": pl.String, "app": pl.String, "partition": pl.String, "qos": pl.String,
@@ -51,6 +55,7 @@ TYPES: dict[str, Any] = {
     "gpus_alloc": pl.Int64, "memory_b": pl.Float64, "frequency_hz": pl.Float64,
     "time_limit_s": pl.Float64, "runtime_s": pl.Float64, "state": pl.String,
     "exit_code": pl.String, "energy_j": pl.Float64, "power_w": pl.Float64, "censored": pl.Boolean,
+    "node_list": pl.String,
 }  # fmt: skip
 SHARED = Note(
     "energy_j: Slurm counts whole nodes, so jobs that share a node each carry all its joules; "
@@ -152,7 +157,7 @@ def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
         raise DataError("sacct", [f"a value is of another type than its field: {error}"]) from error
     if frame["energy_j"].is_not_null().any():
         twice.append(SHARED)
-    return as_jobs(frame, [CLUSTER], [*notes, *twice])
+    return as_jobs(frame, [CLUSTER, NODE_LIST], [*notes, *twice])
 
 
 def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Note]]:
@@ -205,7 +210,17 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
         "time_limit_s": _limit(cells), "runtime_s": elapsed_s(cells),
         "state": slurm.state(get("State", "")), "exit_code": get("ExitCode") or None,
         "energy_j": _energy(cells, run.steps),
+        **({"node_list": assigned(cells["NodeList"])} if "NodeList" in cells else {}),
     })  # fmt: skip
+
+
+def assigned(text: str | None) -> str | None:
+    """A list of nodes, where a job has got some.
+
+    >>> assigned("n[1-2]"), assigned("None assigned")
+    ('n[1-2]', None)
+    """
+    return None if text is None or text in NO_NODES else text
 
 
 def _energy(cells: Cells, steps: list[Cells]) -> float | None:

@@ -17,7 +17,7 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.slurm import spelling as slurm
-from rheostat.measurement.slurm.sacct import finish, sacct_table
+from rheostat.measurement.slurm.sacct import assigned, finish, sacct_table
 
 MIB = 2.0**20
 
@@ -104,6 +104,7 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
         "exit_code": None if unwrap(code.get("return_code")) is None
         else str(unwrap(code["return_code"])),
         "energy_j": _energy(given, job.get("steps") or []),
+        **({"node_list": assigned(str(job["nodes"] or ""))} if "nodes" in job else {}),
     })  # fmt: skip
 
 
