@@ -17,12 +17,11 @@ print(json.dumps({"runtime_s": seconds, "energy_j": seconds * nodes * (60 + 0.9 
 
 folder = Path(mkdtemp())
 (folder / "run.py").write_text(PROGRAM)
-measure = rh.Command(f"{sys.executable} {folder}/run.py {{nodes}} {{cap_w}}", ["energy_j"])
+line = f"{sys.executable} {folder}/run.py {{nodes}} {{cap_w}}"
 space = rh.Space((rh.Knob("nodes", [1, 2, 4, 8, 16]), rh.Knob("cap_w", [150, 200, 250, 300])))
-asker = rh.proposer("sobol", space, ("runtime_s", "energy_j"), seed=0)
-front = rh.search(asker, measure, budget=8, journal=folder / "search.jsonl")
-print(rh.explain(front))
-assert len(front) == 8
+found = rh.search(space, line, budget=8, method="sobol", journal=folder / "search.jsonl")
+print(found)
+assert len(found.front) == 8
 
-again = rh.proposer("sobol", space, ("runtime_s", "energy_j"), seed=0)
-assert len(rh.search(again, measure, budget=8, journal=folder / "search.jsonl")) == 8  # no new run
+more = rh.search(space, line, budget=8, method="sobol", journal=folder / "search.jsonl")
+assert more.choice.setting == found.choice.setting  # from the journal: nothing was run

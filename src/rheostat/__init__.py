@@ -64,7 +64,7 @@ _MODULES = {
     "caps": "questions.caps",
     "next_settings": "questions.next_settings",
     "predict": "questions.predict",
-    "proposer": "recipes.search_defaults",
+    "search": "questions.search",
     "EventPolicy": "simulation.event_policy",
     "QuantileBoosting": "simulation.quantile_boosting",
     "metrics": "simulation.schedule_metrics",
@@ -76,7 +76,7 @@ _MODULES = {
     "NodeHours": "tradeoff.limits",
     "PowerCap": "tradeoff.limits",
     "Weighted": "tradeoff.rules",
-    "search": "tradeoff.search",
+    "proposer": "tradeoff.proposer",
 }
 
 _GROUPS = {"dnn": "questions.dnn", "trial": "questions.trial"}
@@ -130,6 +130,7 @@ if TYPE_CHECKING:
     from rheostat.questions.listener import listening as listening
     from rheostat.questions.next_settings import next_settings as next_settings
     from rheostat.questions.predict import predict as predict
+    from rheostat.questions.search import search as search
     from rheostat.questions.summary import summary as summary
     from rheostat.recipes.ecosched import coschedule as coschedule
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
@@ -138,7 +139,6 @@ if TYPE_CHECKING:
     from rheostat.recipes.nodecount import prepared as prepared
     from rheostat.recipes.policies import open_policy as open_policy
     from rheostat.recipes.policies import simulate as simulate
-    from rheostat.recipes.search_defaults import proposer as proposer
     from rheostat.simulation.event_policy import EventPolicy as EventPolicy
     from rheostat.simulation.quantile_boosting import QuantileBoosting as QuantileBoosting
     from rheostat.simulation.schedule_metrics import metrics as metrics
@@ -148,9 +148,9 @@ if TYPE_CHECKING:
     from rheostat.tradeoff.limits import NodeHours as NodeHours
     from rheostat.tradeoff.limits import PowerCap as PowerCap
     from rheostat.tradeoff.propose.base import Proposer as Proposer
+    from rheostat.tradeoff.proposer import proposer as proposer
     from rheostat.tradeoff.rules import Knee as Knee
     from rheostat.tradeoff.rules import Weighted as Weighted
-    from rheostat.tradeoff.search import search as search
 
 
 def __getattr__(name: str) -> Any:

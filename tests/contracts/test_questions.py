@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ lbm,2,1900,830
 lbm,4,1040,1640
 lbm,8,640,3260
 """
+LINE = 'printf \'{{"runtime_s": %s, "power_w": 9}}\' {nodes}'
 ASKED = {
     "front": [
         (["runs.csv", "--knob", "nodes=1..8"], lambda: rh.front("runs.csv", knobs="nodes=1..8")),
@@ -65,6 +67,16 @@ ASKED = {
         (["log.csv"], lambda: rh.trial.read("log.csv")),
         (["turned.csv"], lambda: rh.trial.read("turned.csv")),
     ],
+    "search": [
+        (["knobs.toml", "--measure", LINE, "--budget", "3", "--method", "sobol"],
+         lambda: rh.search("nodes=1,2,4", LINE, budget=3, method="sobol")),
+        (["knobs.toml", "--measure", LINE, "--budget", "3", "--method", "exhaustive", "--within",
+          "deadline=1ms", "--from", "runs.csv"],
+         lambda: rh.search("nodes=1,2,4", LINE, budget=3, method="exhaustive", known="runs.csv",
+                           limits=[rh.Deadline("1ms")])),
+        (["knobs.toml", "--measure", "true", "--method", "none"],
+         lambda: rh.search(Path("knobs.toml"), "true", method="none")),
+    ],
     "backtest": [
         (["log.csv", "--kind", "forest", "--seed", "1"],
          lambda: rh.backtest("log.csv", method="forest", seed=1)),
@@ -73,14 +85,44 @@ ASKED = {
 }  # fmt: skip
 """Commands that only ask a question, each as it is typed and as it is called."""
 NOT_YET = {
-    "budget apply", "budget diff", "budget follow", "budget plan", "code refactor",
-    "code search", "code suite", "code translate", "code verify", "compare", "coschedule",
-    "counters", "demo", "dnn fit", "dnn front", "dnn import", "dnn predict", "doctor",
-    "explain", "fetch", "fit", "llm calibrate", "llm demo", "llm fit", "llm plan", "llm proxy",
-    "llm rank", "llm simulate", "measure", "network fit", "network forecast",
-    "network generate", "network read", "read", "search", "simulate",
-    "site ingest", "train",
-}  # fmt: skip
+    "budget apply",
+    "budget diff",
+    "budget follow",
+    "budget plan",
+    "code refactor",
+    "code search",
+    "code suite",
+    "code translate",
+    "code verify",
+    "compare",
+    "coschedule",
+    "counters",
+    "demo",
+    "dnn fit",
+    "dnn front",
+    "dnn import",
+    "dnn predict",
+    "doctor",
+    "explain",
+    "fetch",
+    "fit",
+    "llm calibrate",
+    "llm demo",
+    "llm fit",
+    "llm plan",
+    "llm proxy",
+    "llm rank",
+    "llm simulate",
+    "measure",
+    "network fit",
+    "network forecast",
+    "network generate",
+    "network read",
+    "read",
+    "simulate",
+    "site ingest",
+    "train",
+}
 """Commands whose judgement still stands in the command line."""
 
 
@@ -106,6 +148,7 @@ def here(tmp_path, monkeypatch):
     turned.write_csv(tmp_path / "turned.csv")
     log.frame.drop("memory_b").write_csv(tmp_path / "blind.csv")
     (tmp_path / "runs.csv").write_text(RUNS)
+    (tmp_path / "knobs.toml").write_text("[knobs]\nnodes = [1, 2, 4]\n")
     (tmp_path / "asked.csv").write_text("job_id,app,nodes\n1,lbm,8\n2,lbm,4\n")
     rows = [f"{a},{c},{t * (1 + 0.3 * (250 - c) / 100 * k)}" for a, t, k in
             (("a", 9.0, 1), ("b", 5.0, 0.5), ("c", 7.0, 2)) for c in (150, 200, 250)]  # fmt: skip

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rheostat import Knob, Outcome, Space, search, table
+from rheostat import Knob, Outcome, Space, table
 from rheostat.core.dominance import hypervolume_2d
 from rheostat.errors import DataError
-from rheostat.recipes.search_defaults import proposer
 from rheostat.testing.proposers import check_proposer
+from rheostat.tradeoff.proposer import proposer
+from rheostat.tradeoff.search import search
 
 pytest.importorskip("gpytorch")
 

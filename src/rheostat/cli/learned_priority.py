@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rheostat.cli.progress import Stages
     from rheostat.core.jobs import JobTable
     from rheostat.core.machine import Machine
+    from rheostat.questions.listener import Stages
     from rheostat.simulation.learned_priority.priority import LearnedPriority
 
 SITES, SITE_JOBS, GENERATIONS = 2, 2000, 20

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rheostat.core.machine import Machine
     from rheostat.core.report import Grid, Report
     from rheostat.questions.answer import Answer
+    from rheostat.questions.listener import Counted, Rounds, Stages
 
 
 def put_json(schema: str, facts: Mapping[str, Any]) -> None:
@@ -92,7 +93,13 @@ def _tell_messages(messages: Sequence[str], most: int = 8) -> None:
 
 
 class Terminal:
-    """Hears what happens while a question is worked on, and says it on stderr."""
+    """Hears what happens while a question is worked on, and says it on stderr.
+
+    ``uncounted`` leaves out lines that count, which a program that reads JSON does not want.
+    """
+
+    def __init__(self, *, uncounted: bool = False) -> None:
+        self.uncounted = uncounted
 
     def notes(self, messages: Sequence[str]) -> None:
         """A line each; a long list is cut and says so."""
@@ -106,6 +113,24 @@ class Terminal:
         """A spinner."""
         return working(what)
 
+    def counted(self, what: str) -> AbstractContextManager[Counted]:
+        """A bar, or a line each."""
+        from rheostat.cli.progress import counted
+
+        return counted(what, lines=not self.uncounted)
+
+    def rounds(self, what: str) -> AbstractContextManager[Rounds]:
+        """A bar, or at most some twenty lines."""
+        from rheostat.cli.progress import watched
+
+        return watched(what)
+
+    def stages(self) -> AbstractContextManager[Stages]:
+        """A bar each, or a line as each begins."""
+        from rheostat.cli.progress import stages
+
+        return stages()
+
 
 @contextmanager
 def printed(
@@ -116,9 +141,11 @@ def printed(
     ``quiet`` leaves a pipe empty, where the result was written to a file.
     """
     from rheostat.errors import Infeasible
+    from rheostat.questions.listener import listening
 
     try:
-        yield partial(put, json=json, html=html, figure=figure, quiet=quiet)
+        with listening(Terminal(uncounted=json)):
+            yield partial(put, json=json, html=html, figure=figure, quiet=quiet)
     except Infeasible as stop:
         if stop.answer is not None:
             put(stop.answer, json=json, html=html, figure=figure)

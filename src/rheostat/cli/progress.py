@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic, process_time
 from typing import Any
+
+from rheostat.questions.listener import Counted, Rounds, Stages
 
 LINES = 20
 SAID = {
@@ -19,11 +21,10 @@ SAID = {
     "best": "best {:.4g}",
     "compiled": "{}",
 }
-Progress = Callable[[int, int, dict[str, Any]], None]
 
 
 @contextmanager
-def watched(what: str) -> Iterator[Progress]:
+def watched(what: str) -> Iterator[Rounds]:
     """A function to be called after each round with (done, of, facts)."""
     if sys.stderr.isatty():
         with _bar(what) as progress:
@@ -54,7 +55,7 @@ def words(facts: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[Progress]:
+def _bar(what: str) -> Iterator[Rounds]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -75,8 +76,26 @@ def _bar(what: str) -> Iterator[Progress]:
         yield progress
 
 
+@contextmanager
+def counted(what: str, *, lines: bool) -> Iterator[Counted]:
+    """A function to be called with (done, of): a bar, or a line each where ``lines`` are wanted."""
+    if not sys.stderr.isatty():
+        yield (
+            (lambda done, of: print(f"{what} {done} of {of}", file=sys.stderr))
+            if lines
+            else lambda done, of: None
+        )
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    columns = (what, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task("", total=None)
+        yield lambda done, of: shown.update(task, completed=done, total=of)
+
+
 EVERY_S = 10.0
-Stages = Callable[[str, float, float], None]
 
 
 @contextmanager

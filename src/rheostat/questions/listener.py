@@ -11,13 +11,20 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from rheostat.errors import Infeasible
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import Note
     from rheostat.questions.answer import Answer
+
+Counted = Callable[[int, int], None]
+"""Called with (done, of)."""
+Rounds = Callable[[int, int, dict[str, Any]], None]
+"""Called after each round with (done, of, facts)."""
+Stages = Callable[[str, float, float], None]
+"""Called within every stage with (stage, done, of)."""
 
 
 class Listener(Protocol):
@@ -31,6 +38,15 @@ class Listener(Protocol):
 
     def working(self, what: str) -> AbstractContextManager[None]:
         """Something that may take long, for as long as the context lasts."""
+
+    def counted(self, what: str) -> AbstractContextManager[Counted]:
+        """Something of which a known number is done, one after the other."""
+
+    def rounds(self, what: str) -> AbstractContextManager[Rounds]:
+        """Something that gets better round by round."""
+
+    def stages(self) -> AbstractContextManager[Stages]:
+        """Something in named stages, each of its own length."""
 
 
 class Silent:
@@ -46,6 +62,18 @@ class Silent:
         """Nothing."""
         return nullcontext()
 
+    def counted(self, what: str) -> AbstractContextManager[Counted]:
+        """Nothing."""
+        return nullcontext(lambda done, of: None)
+
+    def rounds(self, what: str) -> AbstractContextManager[Rounds]:
+        """Nothing."""
+        return nullcontext(lambda done, of, facts: None)
+
+    def stages(self) -> AbstractContextManager[Stages]:
+        """Nothing."""
+        return nullcontext(lambda stage, done, of: None)
+
 
 _listener: ContextVar[Listener] = ContextVar("listener", default=Silent())  # noqa: B039
 
@@ -57,7 +85,7 @@ def listening(listener: Listener) -> Iterator[None]:
     Parameters
     ----------
     listener : Listener
-        Has ``notes(messages)``, ``line(text)`` and ``working(what)``, a context.
+        Hears notes, lines and progress; a subclass of `Silent` has only to hear what it wants.
 
     Examples
     --------
@@ -96,6 +124,21 @@ def working(what: str) -> AbstractContextManager[None]:
     return _listener.get().working(what)
 
 
+def counted(what: str) -> AbstractContextManager[Counted]:
+    """Something of which a known number is done, one after the other."""
+    return _listener.get().counted(what)
+
+
+def rounds(what: str) -> AbstractContextManager[Rounds]:
+    """Something that gets better round by round."""
+    return _listener.get().rounds(what)
+
+
+def stages() -> AbstractContextManager[Stages]:
+    """Something in named stages, each of its own length."""
+    return _listener.get().stages()
+
+
 class _Kept:
     """Keeps the notes of one question and hands every event on."""
 
@@ -112,6 +155,15 @@ class _Kept:
 
     def working(self, what: str) -> AbstractContextManager[None]:
         return self.beyond.working(what)
+
+    def counted(self, what: str) -> AbstractContextManager[Counted]:
+        return self.beyond.counted(what)
+
+    def rounds(self, what: str) -> AbstractContextManager[Rounds]:
+        return self.beyond.rounds(what)
+
+    def stages(self) -> AbstractContextManager[Stages]:
+        return self.beyond.stages()
 
 
 P = ParamSpec("P")

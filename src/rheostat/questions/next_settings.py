@@ -17,9 +17,9 @@ from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
-from rheostat.recipes.search_defaults import UNUSED_PRIOR, distinct, others, proposer, uses_prior
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.measured_cells import better_unmeasured, tell_runs
+from rheostat.tradeoff.proposer import distinct, others, proposer
 
 AGAIN = "measured already, but runs differ so much that a repeat tells more"
 
@@ -159,8 +159,8 @@ def next_settings(
     asker = proposer(
         method, space, wanted, limits=rules[1], prior=past, budget=held + count, seed=seed
     )
-    if prior is not None and not uses_prior(asker):
-        listener.line(UNUSED_PRIOR.format(type(asker).__name__))
+    if prior is not None:
+        tell_unused_prior(asker)
     known = tell_runs(asker, own)
     if known < held:
         listener.note(
@@ -180,6 +180,15 @@ def next_settings(
         method=type(asker).__name__,
         best=best_so_far(asker, *rules),
     )
+
+
+def tell_unused_prior(asker: Any) -> None:
+    """Say that runs of other applications were given to a method that does not learn from them."""
+    if not hasattr(asker, "past_applications"):
+        name = type(asker).__name__
+        listener.line(
+            f"note: --prior is not used: {name} does not learn from runs of other applications"
+        )
 
 
 def _expected(

@@ -13,13 +13,6 @@ from rheostat.tradeoff.propose import PROPOSERS
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.law_guided import limitable
 
-UNUSED_PRIOR = "note: --prior is not used: {} does not learn from runs of other applications"
-
-
-def uses_prior(asker: Searcher) -> bool:
-    """Whether a proposer learns from runs of other applications."""
-    return hasattr(asker, "past_applications")
-
 
 def proposer(
     method: str,
