@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-fast fuzz mutants lint docs gallery site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned
+.PHONY: install demo test test-fast fuzz mutants lint docs gallery site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned slurm-lab slurm-lab-down
 
 # The demo needs the base and the trees alone; everything else comes with the first `make test`.
 PACKAGES_demo      := -e '.[trees]'
@@ -91,6 +91,13 @@ gallery: install
 # the documentation as a folder of pages that works offline; a warning is an error
 site: install
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# a real Slurm with accounting, energy and Prometheus on this machine, as root: 10 seconds
+slurm-lab:
+	@PYTHON=$(abspath $(BIN)/python) lab/start
+
+slurm-lab-down:
+	@lab/stop
 
 clean:
 	rm -rf out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

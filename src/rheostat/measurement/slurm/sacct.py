@@ -41,6 +41,10 @@ from rheostat.measurement.slurm.sacct_lines import (
 TWICE = "the job is there already (requeued, or listed twice): its latest run stands"
 CLOCK = {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start", "end_s": "End"}
 ROUGH = 0.01
+FIRST_NODE = (
+    "energy_j: only the batch step of a job on several nodes has joules, those of its first node: "
+    "not known"
+)
 CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
 NODE_LIST = Column(
     "node_list", "", Moment.START, "names of the nodes received, as Slurm folds them"
@@ -125,7 +129,9 @@ def read_sacct(
     notes.append(Note(f"times read as {zone}{elsewhere}"))
     if orphans:
         notes.append(Note(f"steps without their job line: {', '.join(orphans[:10])}"))
-    return sacct_table([_job(run, stand) for run in runs], [*notes, *_rounded(runs)])
+    return sacct_table(
+        [_job(run, stand) for run in runs], [*notes, *_rounded(runs), *_first_node(runs)]
+    )
 
 
 def _rounded(runs: Sequence[JobRun]) -> list[Note]:
@@ -202,14 +208,14 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
         "partition": get("Partition") or None, "qos": get("QOS") or None,
         "cluster": get("Cluster") or None, "priority": number(get("Priority")),
         **_clock(cells, zone),
-        "nodes": nodes, "nodes_alloc": _int(get("AllocNodes")) or _int(given.get("node")),
+        "nodes": nodes, "nodes_alloc": _nodes_alloc(cells, given),
         "cores": cores, "cores_alloc": _int(get("AllocCPUS")) or _int(given.get("cpu")),
         "gpus": slurm.gpus(asked), "gpus_alloc": slurm.gpus(given),
         "memory_b": memory or slurm.memory_b(get("ReqMem", ""), cores, nodes),
         "frequency_hz": khz * 1e3 if khz else None,
         "time_limit_s": _limit(cells), "runtime_s": elapsed_s(cells),
         "state": slurm.state(get("State", "")), "exit_code": get("ExitCode") or None,
-        "energy_j": _energy(cells, run.steps),
+        "energy_j": _energy(cells, run.steps, _nodes_alloc(cells, given)),
         **({"node_list": assigned(cells["NodeList"])} if "NodeList" in cells else {}),
     })  # fmt: skip
 
@@ -223,11 +229,26 @@ def assigned(text: str | None) -> str | None:
     return None if text is None or text in NO_NODES else text
 
 
-def _energy(cells: Cells, steps: list[Cells]) -> float | None:
+def _nodes_alloc(cells: Cells, given: Mapping[str, str]) -> int | None:
+    return _int(cells.get("AllocNodes")) or _int(given.get("node"))
+
+
+def _first_node(runs: Sequence[JobRun]) -> list[Note]:
+    """A note where a job's joules are those of its first node alone."""
+    rows = [
+        run.row for run in runs
+        if (nodes := _nodes_alloc(run.cells, slurm.tres(run.cells.get("AllocTRES", ""))))
+        and _energy(run.cells, run.steps, nodes) is None
+        and _energy(run.cells, run.steps, 1) is not None
+    ]  # fmt: skip
+    return [note_rows(FIRST_NODE, rows)] if rows else []
+
+
+def _energy(cells: Cells, steps: list[Cells], nodes: float | None) -> float | None:
     batch = [_joules(s) for s in steps if s["step"] == "batch"]
     numbered = [_joules(s) for s in steps if s["step"].isdigit()]
     return slurm.energy_j(
-        _joules(cells), next(iter(batch), None), [e for e in numbered if e is not None]
+        _joules(cells), next(iter(batch), None), [e for e in numbered if e is not None], nodes
     )
 
 

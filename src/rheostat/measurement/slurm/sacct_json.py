@@ -17,9 +17,10 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.slurm import spelling as slurm
-from rheostat.measurement.slurm.sacct import assigned, finish, sacct_table
+from rheostat.measurement.slurm.sacct import FIRST_NODE, assigned, finish, sacct_table
 
 MIB = 2.0**20
+ALONE = "__first_node"
 
 
 def unwrap(value: Any) -> Any:
@@ -72,7 +73,9 @@ def read_sacct_json(path: str | Path) -> JobTable:
             odd.append(row)  # any shape but a job's: noted below, with its row
     if not rows:
         raise DataError(str(path), ["has no job: the list is empty or holds something else"])
-    notes = [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
+    alone = [r[ROW] for r in rows if r.pop(ALONE)]
+    notes = [note_rows(FIRST_NODE, alone)] if alone else []
+    notes += [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
     version = _version(document.get("meta", {}))
     return sacct_table(rows, [*notes, *([Note(f"Slurm {version}")] if version else [])])
 
@@ -87,7 +90,7 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
              (("submit_s", "submission"), ("eligible_s", "eligible"), ("start_s", "start"),
               ("end_s", "end"))}  # fmt: skip
     code = job.get("exit_code") or {}
-    memory = asked.get("mem")
+    memory, nodes, steps = asked.get("mem"), given.get("node"), job.get("steps") or []
     return finish({
         ROW: row, "job_id": str(key), "user": unwrap(job.get("user")),
         "group": unwrap(job.get("group")), "account": unwrap(job.get("account")),
@@ -103,12 +106,15 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
         "state": unwrap((job.get("state") or {}).get("current")),
         "exit_code": None if unwrap(code.get("return_code")) is None
         else str(unwrap(code["return_code"])),
-        "energy_j": _energy(given, job.get("steps") or []),
+        "energy_j": _energy(given, steps, nodes),
+        ALONE: _energy(given, steps, nodes) is None and _energy(given, steps, 1) is not None,
         **({"node_list": assigned(str(job["nodes"] or ""))} if "nodes" in job else {}),
     })  # fmt: skip
 
 
-def _energy(given: Mapping[str, int], steps: list[Mapping[str, Any]]) -> float | None:
+def _energy(
+    given: Mapping[str, int], steps: list[Mapping[str, Any]], nodes: float | None
+) -> float | None:
     """The rule of `slurm.energy_j`; a step's id is a number, a name, or ``job.step``."""
     joules = {
         str(unwrap(s.get("step", {}).get("id"))).rpartition(".")[2]: unwrap(
@@ -117,7 +123,9 @@ def _energy(given: Mapping[str, int], steps: list[Mapping[str, Any]]) -> float |
         for s in steps
     }
     numbered = [float(e) for name, e in joules.items() if name.isdigit() and e]
-    return slurm.energy_j(_number(given.get("energy")), _number(joules.get("batch")), numbered)
+    return slurm.energy_j(
+        _number(given.get("energy")), _number(joules.get("batch")), numbered, nodes
+    )
 
 
 def _counts(resources: list[Mapping[str, Any]]) -> dict[str, int]:

@@ -110,16 +110,21 @@ def state(text: str) -> str | None:
     return text.split(maxsplit=1)[0].rstrip("+") if text.strip() else None
 
 
-def energy_j(job: float | None, batch: float | None, numbered: list[float]) -> float | None:
+def energy_j(
+    job: float | None, batch: float | None, numbered: list[float], nodes: float | None = None
+) -> float | None:
     """Joules of a job: its own row, else the sum of its numbered steps, else its batch step.
 
     The job row is the sum of the numbered steps, and empty where there is only a batch script; with
-    numbered steps the batch step repeats the first node's joules, so it is never added.  Zero means
-    that no energy plugin counted.  Slurm's signs for "no value" (`NO_VALUE`, 2^64 - 2, or a
-    negative number) are no joules; of a numbered step they leave the sum unknown.
+    numbered steps the batch step repeats the first node's joules, so it is never added.  Alone it
+    is the energy of a job on one node; of one on several ``nodes`` it has the first node's, and
+    what the others drew nobody counted.  Zero means that no energy plugin counted.  Slurm's signs
+    for "no value" (`NO_VALUE`, 2^64 - 2, or a negative number) are no joules; of a numbered step
+    they leave the sum unknown.
 
     >>> energy_j(None, 6181.0, []), energy_j(14287.0, 7758.0, [14000.0, 287.0])
     (6181.0, 14287.0)
+    >>> energy_j(None, 6181.0, [], nodes=2)
     >>> energy_j(0.0, 0.0, [])
     >>> energy_j(2.0**64, 6181.0, []), energy_j(None, 6181.0, [14000.0, 2.0**64])
     (6181.0, None)
@@ -128,6 +133,8 @@ def energy_j(job: float | None, batch: float | None, numbered: list[float]) -> f
         return job
     if any(e > 0 and not _counted(e) for e in numbered):
         return None
+    if nodes is not None and nodes > 1:
+        batch = None
     return next((e for e in (sum(numbered), batch) if e is not None and _counted(e)), None)
 
 

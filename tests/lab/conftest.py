@@ -1,0 +1,90 @@
+"""A real Slurm for the tests of this folder: started once, stopped at the end, one at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ("slurmctld", "slurmdbd", "slurmd", "munged", "mariadbd", "prometheus")
+PATH = f"{os.environ['PATH']}:/usr/sbin"
+
+
+def lacking() -> str:
+    """What the lab needs and this machine has not."""
+    if os.geteuid():
+        return "the lab needs root"
+    absent = [p for p in PROGRAMS if shutil.which(p, path=PATH) is None]
+    if absent:
+        return f"not installed: {', '.join(absent)} (docs/guide/operate.md)"
+    return "" if subprocess.run(["unshare", "-m", "true"], check=False).returncode == 0 else (
+        "no mount namespaces here")  # fmt: skip
+
+
+class Lab:
+    """Commands of Slurm, as a user, with a bound on their time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.prometheus = "http://127.0.0.1:19090"
+        self.env = {**os.environ, "PATH": PATH, "SLURM_CONF": str(folder / "etc" / "slurm.conf"),
+                    "RHEOSTAT_LAB": str(folder), "PYTHON": sys.executable}  # fmt: skip
+
+    def run(
+        self, *words: str, user: str = "", check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        who = ["runuser", "-u", user, "--"] if user else []
+        return subprocess.run([*who, *words], env=self.env, capture_output=True, text=True,
+                              timeout=60, check=check, cwd="/tmp")  # fmt: skip
+
+    def submit(self, name: str, script: str, *options: str, user: str = "alice") -> str:
+        """The number of the job."""
+        done = self.run("sbatch", "--parsable", "-o", "/dev/null", "-J", name, *options,
+                        "--wrap", script, user=user)  # fmt: skip
+        return done.stdout.strip().partition(";")[0]
+
+    def seen(self, state: str, seconds: float = 30.0) -> None:
+        """Wait until accounting has a job of this state."""
+        end = time.monotonic() + seconds
+        call = ("sacct", "-a", "-n", "-X", "-P", f"--state={state}", "--format=JobID")
+        while not self.run(*call, check=False).stdout.strip():
+            assert time.monotonic() < end, self.run(*call).stdout
+            time.sleep(0.3)
+
+    def drained(self, seconds: float = 60.0) -> None:
+        """Wait until no job is left, and accounting has their ends."""
+        end = time.monotonic() + seconds
+        while self.run("squeue", "-h", check=False).stdout.strip():
+            assert time.monotonic() < end, self.run("squeue").stdout
+            time.sleep(0.3)
+        call = ("sacct", "-a", "-n", "-X", "-P", "--state=RUNNING,PENDING", "--format=JobID")
+        while self.run(*call, check=False).stdout.strip():
+            assert time.monotonic() < end, self.run(*call).stdout
+            time.sleep(0.3)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    if reason := lacking():
+        pytest.skip(reason)
+    with open("/tmp/rheostat-lab.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ports and munge's socket are the machine's
+        if Path("/var/tmp/rheostat-lab/run/started").exists():
+            pytest.skip("a lab runs already: lab/stop ends it")
+        made = Lab(Path("/var/tmp/rheostat-lab-tests"))
+        subprocess.run([ROOT / "lab" / "stop"], env=made.env, check=True, timeout=60)
+        try:
+            done = subprocess.run([ROOT / "lab" / "start"], env=made.env, capture_output=True,
+                                  text=True, timeout=120, check=False)  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            yield made
+        finally:
+            subprocess.run([ROOT / "lab" / "stop"], env=made.env, check=True, timeout=60)
