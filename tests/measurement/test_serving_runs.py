@@ -10,7 +10,11 @@ import pytest
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.serving.runs import is_serving, read_serving
-from rheostat.measurement.serving.stated_units import with_energy_per_token
+from rheostat.measurement.serving.stated_units import (
+    STATED,
+    refuse_unknown,
+    with_energy_per_token,
+)
 from rheostat.measurement.serving.vllm_bench import is_vllm_bench, read_vllm_bench
 from tests.measurement.exactly import refused, written
 
@@ -45,10 +49,11 @@ def test_mapped_columns_are_named_where_they_are_missing_and_rows_counted(tmp_pa
     assert jobs.notes == (Note(said, (1, 2, 3, 4), 4, dropped=True),)
     refused(lambda: read_serving(file, columns={"app": "y", "tp": "z"}),
             "mapped column y is missing", "mapped column z is missing")  # fmt: skip
-    advice = "(name a column: --column {}=THEIRS; it has {})".format
+    advice = ("(name a column: --column {0}=THEIRS, or a value of all rows: --column {0}==VALUE; "
+              "it has {1})").format  # fmt: skip
     refused(lambda: read_serving(file), "no table of serving runs: energy_per_token_j missing "
             + advice("energy_per_token_j", "gpu_model, batch_cap, e, note"))  # fmt: skip
-    said = "power: W of one GPU or of the deployment? state it: --unit power=W/gpu or "
+    said = "power_w: W of one GPU or of the deployment? state it: --unit power=W/gpu or "
     refused(lambda: read_serving(file, columns={"power": "e"}), said + "--unit power=W/deployment")
     silent = written(tmp_path / "u.csv", "batch_cap,power\n1,1\n")
     refused(lambda: read_serving(silent), "no table of serving runs: gpu_model missing "
@@ -84,7 +89,7 @@ def energies(frame, stated=()):
 ])  # fmt: skip
 def test_energy_is_in_the_unit_of_its_name(name, joules):
     assert energies({name: [2.0]}, {"energy": "J/token"}) == (2 * joules, None, [])
-    asked = f"{name}: J per token or per request? state it: --unit energy=J/token or "
+    asked = f"{name}: of a token, request, batch or run? state it: --unit energy=J/token or "
     assert energies({name: [2.0]}) == (None, None, [asked + "--unit energy=J/request"])
 
 
@@ -137,11 +142,12 @@ def test_whose_power_it_is_is_asked_for(frame):
 
 
 def test_a_unit_that_nobody_knows_is_refused_with_all_that_there_are():
-    choices = "energy=J/token, energy=J/request, power=W/gpu, power=W/deployment, "
-    choices += "batch=requests/replica, batch=requests/deployment"
-    made = energies({"energy_j": [1.0]}, {"energy": "J/day", "speed": "m/s"})
-    said = [f"--unit: expected one of {choices}, got {w}" for w in ("energy=J/day", "speed=m/s")]
-    assert made == (None, None, said)
+    choices = ", ".join(f"{k}={u}" for k, units in STATED.items() for u in units)
+    problems: list[str] = []
+    refuse_unknown({"energy": "J/day", "speed": "m/s", "time": "min"}, problems)
+    said = [f"--unit: expected one of {choices}, got {w}"
+            for w in ("energy=J/day", "speed=m/s", "time=min")]  # fmt: skip
+    assert problems == said
 
 
 # --- vllm bench --------------------------------------------------------------------------------

@@ -111,8 +111,9 @@ Units = Annotated[
     list[str] | None,
     typer.Option(
         "--unit",
-        help="Per what energy and power of serving runs are, as energy=J/request or power=W/gpu, "
-        "where a column does not say. Repeatable.",
+        help="Per what energy and power of serving runs are, or in what times are, where a column "
+        "does not say: energy=J/request (mJ, Wh; token, batch, run), power=W/gpu, time=ms, "
+        "batch=requests/replica. Repeatable.",
     ),
 ]
 Where = Annotated[list[str] | None, typer.Option(help="Only rows with column=value. Repeatable.")]

@@ -28,6 +28,7 @@ from rheostat.measurement.pm100 import NODE, read_pm100
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
 from rheostat.measurement.runs.records import first_record, is_records
+from rheostat.measurement.serving.genai_perf import is_genai_perf, read_genai_perf
 from rheostat.measurement.serving.inferencex import is_inferencex, read_inferencex
 from rheostat.measurement.serving.mlenergy import is_mlenergy, read_mlenergy
 from rheostat.measurement.serving.model_config.hugging_face import (
@@ -153,6 +154,10 @@ def _vllm_bench(head: Head) -> bool:
     return head.types is None and is_vllm_bench(head.start)
 
 
+def _genai_perf(head: Head) -> bool:
+    return head.types is None and is_genai_perf(head.start)
+
+
 def _model_config(head: Head) -> bool:
     return head.types is None and is_model_config(head.start)
 
@@ -255,6 +260,7 @@ BUILT_IN = (
     Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
     Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
     Reader("vllm-bench", _vllm_bench, read_vllm_bench, "vllm bench serve --save-result, JSON"),
+    Reader("genai-perf", _genai_perf, read_genai_perf, "a run of GenAI-Perf, its CSV"),
     Reader("model-config", _model_config, read_model_config,
            "config.json of a language model: its cache and parameters"),
     Reader("papi", _papi, read_papi, "PAPI's high-level JSON: one file per rank"),

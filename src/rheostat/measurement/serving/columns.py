@@ -21,6 +21,7 @@ COLUMNS = (
     Column("prompt_tokens", "", _S, "tokens of a prompt, mean"),
     Column("output_tokens", "", _S, "tokens of an answer, mean, as set or expected"),
     Column("itl_s", "s", _E, "time between tokens of a request"),
+    Column("ttft_s", "s", _E, "time to the first token of an answer"),
     Column("tokens_per_s", "1/s", _E, "tokens generated per second"),
     Column("energy_per_token_j", "J", _E, "energy per generated token"),
     Column("energy_per_request_j", "J", _E, "energy per request"),

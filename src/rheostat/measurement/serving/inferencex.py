@@ -6,6 +6,7 @@ the unit in brackets, (ms) or (s), is kept to.  Throughput and power are per GPU
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -79,7 +80,7 @@ def read_inferencex(path: str | Path) -> JobTable:
     kept, notes = rows_where(frame, good, "a number is missing or not above 0")
     if not len(kept):
         raise DataError(str(path), ["no row has a load, a split, a speed and a time above 0"])
-    kept, said = _whole(kept)
+    kept, said = _whole(_timed(kept, theirs["itl_s"]))
     return table(with_params(kept), COLUMNS, [*notes, *said])
 
 
@@ -97,9 +98,25 @@ def _column(ours: str, theirs: str) -> pl.Expr:
         return (text.str.to_lowercase() if ours == "weight_precision" else text).alias(ours)
     scale = 1.0
     if ours == "itl_s":
-        unit = re.search(r"\((\w+)", theirs)
-        scale = UNITS.get(unit[1] if unit else "s", 1.0)
+        scale = UNITS.get(_unit(theirs) or "s", 1.0)
     return (pl.col(theirs).cast(pl.Float64, strict=False) * scale).alias(ours)
+
+
+def _unit(heading: str) -> str | None:
+    """What a heading's brackets say."""
+    unit = re.search(r"\((\w+)", heading)
+    return unit[1] if unit else None
+
+
+def _timed(frame: pl.DataFrame, heading: str) -> pl.DataFrame:
+    """Times in seconds; of a heading without a unit in that which throughput and load say."""
+    if _unit(heading) is not None:
+        return frame
+    gpus = pl.col("gpus" if "gpus" in frame.columns else "tp")
+    ratio = pl.col("itl_s") * pl.col("tokens_per_s_gpu") * gpus / pl.col("batch_cap")
+    middle = frame.select(ratio.median()).item()
+    scale = min((1.0, 1e-3, 1e-6), key=lambda s: abs(math.log(middle * s)))
+    return frame.with_columns(pl.col("itl_s") * scale)
 
 
 def _whole(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

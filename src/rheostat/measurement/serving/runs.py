@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -14,18 +14,29 @@ from rheostat.measurement.checks import ROW, rows_where
 from rheostat.measurement.runs.mapping import ColumnSource, load_mapping
 from rheostat.measurement.runs.reader import table_frame
 from rheostat.measurement.serving.columns import COLUMNS
+from rheostat.measurement.serving.copies import of_all_copies, with_gpus
+from rheostat.measurement.serving.derived_times import with_times
+from rheostat.measurement.serving.energy_names import energy_unit
 from rheostat.measurement.serving.model_size import with_params
 from rheostat.measurement.serving.serving_names import in_our_names, our_names
-from rheostat.measurement.serving.stated_units import ENERGY, POWER, with_energy_per_token
+from rheostat.measurement.serving.stated_units import (
+    POWER,
+    refuse_unknown,
+    with_energy_per_token,
+)
 
 NEEDED = {"gpu_model", "batch_cap"}
-SPENT = {"energy_per_token_j", "energy_per_request_j", *ENERGY, *POWER}
+SPEEDS = {"tokens_per_s", "tokens_per_s_gpu", "tokens_per_s_all", "tokens_per_s_all_gpu",
+          "itl_s", "itl_s_bare", "output_tokens"}  # fmt: skip
+"""Words of serving: a ``batch_size`` beside one of them is no batch of a training."""
 
 
 def is_serving(columns: set[str]) -> bool:
     """Whether these are the columns of such a table."""
     ours = our_names(columns)
-    return ours >= NEEDED and bool(ours & SPENT)
+    spent = any(energy_unit(c) for c in ours) or bool(ours & {*POWER, "power_w_gpu"})
+    batch = "batch_cap" in ours or bool(ours & SPEEDS)
+    return "gpu_model" in ours and batch and spent
 
 
 def read_serving(
@@ -43,7 +54,7 @@ def read_serving(
         CSV with at least ``gpu_model``, ``batch_cap`` and ``energy_per_token_j``, or energy per
         request with ``output_tokens``, or power with ``tokens_per_s``; in these or others' names.
     columns : mapping, optional
-        Our name to the file's, where they differ.
+        Our name to the file's, where they differ; ``=H100`` is a value of all rows.
     map : path, optional
         The same as a TOML file with a table ``columns``, with sums and scales.
     units : mapping, optional
@@ -63,22 +74,57 @@ def read_serving(
     """
     frame, read_in = table_frame(path)
     named = load_mapping(map).columns if map else {}
-    named = {**named, **{o: ColumnSource.of(o, t) for o, t in (columns or {}).items()}}
+    constants = {o: t for o, t in (columns or {}).items() if t.startswith("=")}
+    sources = {o: t for o, t in (columns or {}).items() if o not in constants}
+    named = {**named, **{o: ColumnSource.of(o, t) for o, t in sources.items()}}
     absent = sorted({t for s in named.values() for t in s.columns} - set(frame.columns))
     if absent:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in absent])
     frame = frame.with_columns(**{ours: _mapped(source) for ours, source in named.items()})
+    return of_frame(frame, str(path), constants=constants, units=units, noted=read_in)
+
+
+def of_frame(
+    frame: pl.DataFrame,
+    name: str,
+    *,
+    constants: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+    noted: Sequence[Note] = (),
+) -> JobTable:
+    """Configurations from a frame of any known headings.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row per configuration.
+    name : str
+        Of the file, for errors.
+    constants : mapping, optional
+        Our name to ``=value`` of all rows.
+    units : mapping, optional
+        As `read_serving` takes them.
+    noted : sequence of Note
+        What was noticed before.
+
+    Raises
+    ------
+    DataError
+        As `read_serving` does.
+    """
     theirs = [c for c in frame.columns if c != ROW]
-    frame = in_our_names(frame)
+    frame = frame.with_columns(**{ours: _value(text) for ours, text in (constants or {}).items()})
     problems: list[str] = []
-    frame = with_energy_per_token(frame, units or {}, problems)
+    derived: list[Note] = []
+    frame = _in_our_units(in_our_names(frame), units or {}, problems, derived)
     needed = NEEDED | (set() if problems else {"energy_per_token_j"})
     if missing := sorted(needed - set(frame.columns)):
-        advice = f"name a column: --column {missing[0]}=THEIRS; it has {', '.join(theirs)}"
-        said = f"no table of serving runs: {', '.join(missing)} missing ({advice[:300]})"
+        advice = f"name a column: --column {missing[0]}=THEIRS, or a value of all rows: --column "
+        advice += f"{missing[0]}==VALUE; it has {', '.join(theirs)}"
+        said = f"no table of serving runs: {', '.join(missing)} missing ({advice[:400]})"
         problems.insert(0, said)
     if problems:
-        raise DataError(str(path), problems)
+        raise DataError(name, problems)
     energy = pl.col("energy_per_token_j")
     frame = frame.with_columns(energy.cast(pl.Float64, strict=False))
     good = energy.is_finite() & (energy > 0)
@@ -86,8 +132,22 @@ def read_serving(
         sized = with_params(frame)
         frame = sized if sized["params"].is_not_null().any() else frame
     kept, notes = rows_where(frame, good, "energy per token is no number above 0")
+    batch = pl.col("batch_cap").is_not_null()
+    kept, silent = rows_where(kept, batch, "no batch is stated, nor throughput and time")
     kept, more = _of_this_world(kept)
-    return table(kept.drop(ROW), COLUMNS, [*read_in, *notes, *more])
+    return table(kept.drop(ROW, strict=False), COLUMNS, [*noted, *derived, *notes, *silent, *more])
+
+
+def _in_our_units(
+    frame: pl.DataFrame, units: Mapping[str, str], problems: list[str], notes: list[Note]
+) -> pl.DataFrame:
+    """GPUs, batch, times and energy per token from what the columns and the user say."""
+    refuse_unknown(units, problems)
+    if problems:
+        return frame
+    frame = of_all_copies(with_gpus(frame, notes), units.get("batch"), problems, notes)
+    frame = with_times(frame, units, problems, notes)
+    return with_energy_per_token(frame, units, problems)
 
 
 PLAUSIBLE = {
@@ -109,6 +169,15 @@ def _of_this_world(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
             frame, said = rows_where(frame, good, f"{name} is not between {low:g} and {high:g}")
             notes += said
     return frame, notes
+
+
+def _value(text: str) -> pl.Expr:
+    """What follows the ``=``: a number, if it reads as one."""
+    text = text.removeprefix("=")
+    try:
+        return pl.lit(float(text))
+    except ValueError:
+        return pl.lit(text)
 
 
 def _mapped(source: ColumnSource) -> pl.Expr:

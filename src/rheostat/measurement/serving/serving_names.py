@@ -1,7 +1,7 @@
 """Columns of serving tables in the names of whoever wrote them, given ours.
 
-``gpu``, ``num_gpus``, ``max_num_seqs``, ``itl_ms`` or ``watts_per_gpu`` are known; a plain
-``batch_size`` is not, since it may be the batch that ran and not the most that may run.
+``gpu``, ``num_gpus``, ``max_num_seqs``, ``itl_ms``, ``output_tput_per_gpu`` or ``watts_per_gpu``
+are known.  A plain ``batch_size`` is the batch that ran: it is taken where no cap is stated.
 """
 
 from __future__ import annotations
@@ -10,23 +10,83 @@ import re
 
 import polars as pl
 
-_TIME = r"(_(?P<unit>s|ms|us))?"
-_LATENCY = r"(itl|tpot|inter_token_latency|time_per_output_token|time_between_tokens)"
-_PER_S = r"(_?per_?s(ec(ond)?)?|_s|ps)"
-THEIRS = {
-    "app": r"model(_id|_name)?|served_model",
-    "gpu_model": r"(gpu|accelerator|hardware|hw|chip)(_type|_name)?",
-    "gpus": r"(num(ber_of)?_?|n_?)(gpus?|accelerators|chips)|gpu_count",
-    "batch_cap": r"max_(num_seqs|batch(_size)?|concurrency|running_requests)|conc(urrency)?",
-    "itl_s": rf"(p50_|median_|mean_|avg_)?{_LATENCY}{_TIME}",
-    "tokens_per_s": rf"(output_|generated_|decode_)?(throughput_)?tok(en)?s?{_PER_S}"
-                    r"|output_throughput",
-    "energy_per_token_j": r"(j|joules?|energy)_per_(output_)?token(_j)?",
-    "energy_per_request_j": r"(j|joules?|energy)_per_request(_j)?",
-    "power_w": r"(avg_|mean_)?watts?|(avg_|mean_)power(_w)?",
-    "power_w_gpu": r"(avg_|mean_)?(watts?|power(_w)?)_per_gpu(_w)?|gpu_power(_w)?",
+from rheostat.measurement.serving.energy_names import plain
+
+_MID = r"((?P<mid>p50|median|mean|avg|average)_)?"
+_END = r"(_(?P<end>p50|median|mean|avg|average))?"
+_TIME = r"(_(in_)?(?P<unit>s|sec(onds)?|ms|msec|milliseconds|us|microseconds|ns))?"
+_ITL = (r"(itl|tpot|tbt|inter_?token_latency|time_per_output_token|time_between_tokens|"
+        r"per_token_latency|latency_per_(output_)?token|decode_latency_per_token)")  # fmt: skip
+_PER_S = r"(_per_s(ec(ond)?)?|_s|ps)"
+_TOK = r"tok(en)?s?"
+_TPUT = r"(throughput|tput|tps)"
+_OUT = r"(output|generated|generation|decode)"
+_HOW_MANY = r"(num(ber_of)?_?|n_?|total_)"
+_PART = r"(_(size|degree|num|world_size))?"
+THEIRS: dict[str, tuple[str, ...]] = {
+    "app": (r"(served_|base_|llm_|hf_)?model(_id|_name|_repo|_path)?", r"model_name_or_path|llm"),
+    "gpu_model": (
+        r"(gpu|accelerator|hardware|hw|chip|device)(_type|_name|_model|_sku)?", r"hardware_name"),
+    "gpus": (
+        rf"{_HOW_MANY}(gpus?|accelerators|chips|devices)(_used)?|gpus_used|world_size"
+        r"|(gpu|accelerator|device)s?_(count|num(ber)?)|(num|number)_of_hardware",),
+    "tp": (rf"tp{_PART}|tensor_parallel(ism)?{_PART}|decode_tp",),
+    "pp": (rf"pp{_PART}|pipeline_parallel(ism)?{_PART}",),
+    "ep": (rf"ep{_PART}|expert_parallel(ism)?{_PART}|decode_ep",),
+    "dp": (rf"dp{_PART}|data_parallel(ism)?{_PART}",),
+    "batch_cap": (
+        r"max_(num_(seqs|requests|sequences)|batch(_size)?|concurrency|running_requests|bs)",
+        r"conc(urrency)?|(num_)?concurren(t|cy)(_(requests|users|sessions|clients))?"
+        r"|(num_)?(users|clients|vus|streams)"),
+    "batch_size": (r"batch(_?size)?|bs",),
+    "weight_precision": (r"precision|dtype|quant(ization)?|weight_dtype|weights_precision",),
+    "prompt_tokens": (
+        rf"((mean|avg|average|median|number_of|num|max)_)?(isl|(input|prompt)_?"
+        rf"({_TOK}|len(gth)?|seq(uence)?_len(gth)?|size)({_END}))(_{_TOK})?",),
+    "output_tokens": (
+        rf"((mean|avg|average|median|number_of|num)_)?(osl|(output|generated|completion)_?"
+        rf"({_TOK}|len(gth)?|seq(uence)?_len(gth)?|size|token_limit)({_END}))(_{_TOK})?"
+        rf"|max_new_tokens|token_size",),
+    "itl_s": (rf"{_MID}{_ITL}{_END}{_TIME}{_END.replace('end', 'last')}",),
+    "ttft_s": (rf"{_MID}(ttft|time_to_first_token){_END}{_TIME}{_END.replace('end', 'last')}",),
+    "latency_s": (
+        rf"{_MID}((e2e|end_to_end|request)_?(latency|time|el)?|e2el|latency){_END}{_TIME}"
+        rf"{_END.replace('end', 'last')}",),
+    "duration_s": (
+        rf"(total_|benchmark_|run_)?(duration|runtime|elapsed(_time)?|wall_time){_TIME}",),
+    "tokens_per_s_user": (
+        rf"({_OUT}_)?({_TOK}{_PER_S}|{_TPUT}|{_TOK}_{_TPUT})_(per_)?user(_{_TOK}{_PER_S}(_user)?)?"
+        rf"|{_MID}(interactivity|intvty)(_{_TOK}{_PER_S}(_user)?)?",),
+    "tokens_per_s_gpu": (
+        rf"{_OUT}_({_TOK}_)?({_TPUT}|{_TOK}{_PER_S})_(per_)?gpu(_{_TOK}{_PER_S}(_(per_)?gpu)?)?",
+        rf"{_TOK}{_PER_S}_(per_)?gpu"),
+    "tokens_per_s_all_gpu": (
+        rf"(total_)?({_TOK}_)?{_TPUT}_(per_)?gpu(_{_TOK}{_PER_S}(_(per_)?gpu)?)?",),
+    "tokens_per_s": (
+        rf"({_OUT}_)({_TPUT}_)?{_TOK}(_{_TPUT})?{_PER_S}|{_OUT}_({_TOK}_)?{_TPUT}(_{_TOK})?"
+        rf"({_PER_S})?(_{_TOK}{_PER_S})?",
+        rf"({_TPUT}_)?{_TOK}(_{_TPUT})?{_PER_S}"),
+    "tokens_per_s_all": (
+        rf"total_({_TOK}_)?{_TPUT}(_{_TOK}{_PER_S})?|total_{_TOK}(_{_TPUT})?{_PER_S}",),
+    "requests_per_s": (
+        rf"(request_{_TPUT}|req(uest)?s?{_PER_S}|rps|qps)(_req(uest)?s?{_PER_S})?",),
+    "completed": (
+        r"completed(_requests)?|successful_requests|num_(requests|prompts)|request_count",),
+    "total_output_tokens": (rf"total_(output|generated)_{_TOK}",),
+    "power_w": (
+        r"((total|deployment|all_gpus)_)?(avg_|mean_|average_)?(gpus?_)?"
+        r"(watts?|power(_usage|_draw)?(_w(atts)?)?)",),
+    "power_kw": (r"(total_)?(avg_|mean_|average_)?(kw|power_kw)",),
+    "power_w_gpu": (
+        r"(measured_)?(avg_|mean_|average_)?(watts?|w|power(_w(atts)?)?)_per_(gpu|accelerator|chip)"
+        r"(_w)?",),
 }  # fmt: skip
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+"""Patterns of headings by our name, the surest first."""
+TIMES = ("itl_s", "ttft_s", "latency_s", "duration_s")
+SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3,
+           "us": 1e-6, "microseconds": 1e-6, "ns": 1e-9}  # fmt: skip
+BARE = "_bare"
+"""End of the name of a time whose unit is not said."""
 
 
 def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
@@ -40,7 +100,7 @@ def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        Times in seconds; power of one GPU made that of all where their number is there.
+        Times in seconds, where their unit is said: others end in `BARE`.
 
     Examples
     --------
@@ -48,24 +108,46 @@ def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
     >>> in_our_names(theirs).to_dicts()
     [{'gpu_model': 'H100', 'gpus': 2, 'itl_s': 0.009000000000000001, 'power_w': 600}]
     """
-    for column in frame.columns:
-        name = re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_")
-        for ours, pattern in THEIRS.items():
-            match = re.fullmatch(pattern, name)
-            if match is None or ours in frame.columns:
-                continue
-            frame = frame.rename({column: ours})
-            unit = match.groupdict().get("unit")
-            if unit and unit != "s":
-                number = pl.col(ours).cast(pl.Float64, strict=False)
-                frame = frame.with_columns((number * SECONDS[unit]).alias(ours))
-    if "power_w_gpu" in frame.columns and "gpus" in frame.columns:
-        one, count = (pl.col(c).cast(pl.Float64, strict=False) for c in ("power_w_gpu", "gpus"))
-        frame = frame.with_columns(power_w=one * count).drop("power_w_gpu")
-        if "energy_per_token_j" not in frame.columns and "tokens_per_s" in frame.columns:
-            speed = pl.col("tokens_per_s").cast(pl.Float64, strict=False)
-            frame = frame.with_columns(energy_per_token_j=pl.col("power_w") / speed)
+    for theirs, ours, unit in _matches(frame.columns):
+        if unit is None:
+            frame = frame.rename({theirs: ours})
+        else:
+            number = pl.col(theirs).cast(pl.Float64, strict=False) * SECONDS[unit]
+            same = unit == "s" and frame[theirs].dtype.is_numeric()
+            named = pl.col(theirs) if same else number
+            frame = frame.with_columns(named.alias(theirs)).rename({theirs: ours})
     return frame
+
+
+def _matches(columns: list[str]) -> list[tuple[str, str, str | None]]:
+    """Their heading, our name, and the unit of a time, for each of ours that is there."""
+    made: list[tuple[str, str, str | None]] = []
+    taken = set(columns)
+    for ours, patterns in THEIRS.items():
+        if ours in taken:
+            continue
+        some = [
+            (rank, c, m)
+            for rank, pattern in enumerate(patterns)
+            for c in columns
+            if c not in {t for t, _, _ in made} and (m := re.fullmatch(pattern, plain(c)))
+        ]
+        if not some:
+            continue
+        _, theirs, match = min(some, key=lambda s: (s[0], _middle(s[2])))
+        unit = match.groupdict().get("unit") if ours in TIMES else None
+        if ours in TIMES and unit is None:
+            made.append((theirs, ours + BARE, None))
+        else:
+            made.append((theirs, ours, unit))
+    return [m for m in made if m[0] != m[1]]
+
+
+def _middle(match: re.Match[str]) -> int:
+    """Medians before means before what does not say."""
+    parts = match.groupdict()
+    said = {parts.get(k) for k in ("mid", "end", "last")}
+    return 0 if said & {"p50", "median"} else 1 if said & {"mean", "avg", "average"} else 2
 
 
 def our_names(columns: set[str]) -> set[str]:

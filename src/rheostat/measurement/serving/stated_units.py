@@ -11,15 +11,20 @@ from collections.abc import Mapping
 
 import polars as pl
 
-ENERGY = {"energy": 1.0, "energy_j": 1.0, "energy_kj": 1e3, "energy_wh": 3.6e3, "energy_kwh": 3.6e6}
+from rheostat.measurement.serving.derived_times import number
+from rheostat.measurement.serving.energy_names import KINDS, energy_unit, stated_unit
+
 POWER = {"power": 1.0, "power_w": 1.0, "power_kw": 1e3}
-"""Names that do not say per what, with J or W of one of theirs."""
-STATED = {"energy": ("J/token", "J/request"), "power": ("W/gpu", "W/deployment"),
-          "batch": ("requests/replica", "requests/deployment")}  # fmt: skip
+"""Names that do not say of how many GPUs, with W of one of theirs."""
+STATED = {"energy": ("J/token", "mJ/token", "J/request", "J/batch", "J/run", "Wh/Mtoken"),
+          "power": ("W/gpu", "W/deployment"),
+          "batch": ("requests/replica", "requests/deployment"),
+          "time": ("s", "ms", "us")}  # fmt: skip
 AGREES = 0.2
 """Power over throughput that is this near to the energy per token says that it is of all GPUs."""
 CONTRADICTS = 5.0
 """Factor between watts and energy times throughput from which one of them is in another unit."""
+NAME = "energy_per_token_j"
 
 
 def with_energy_per_token(
@@ -30,7 +35,7 @@ def with_energy_per_token(
     Parameters
     ----------
     frame
-        Columns by our names, numbers as they stand.
+        Columns by our names, numbers as they stand; energies by any heading of `energy_names`.
     stated
         ``{"energy": "J/request", "power": "W/gpu"}``, what the user says.
     problems
@@ -43,50 +48,105 @@ def with_energy_per_token(
     [0.5]
     >>> asked = []
     >>> _ = with_energy_per_token(runs, {}, asked)
-    >>> print(asked[0])
-    energy_j: J per token or per request? state it: --unit energy=J/token or --unit energy=J/request
+    >>> asked[0].partition("? ")[0]
+    'energy_j: of a token, request, batch or run'
+    >>> theirs = pl.DataFrame({"mJ/token": [350.0]})
+    >>> with_energy_per_token(theirs, {}, [])["energy_per_token_j"].to_list()
+    [0.35000000000000003]
     """
+    frame = _energy(frame, stated.get("energy"), problems)
+    frame = _power(frame, stated.get("power"), problems)
+    frame = _energy_of_power(frame)
+    _contradictions(frame, problems)
+    return frame
+
+
+def refuse_unknown(stated: Mapping[str, str], problems: list[str]) -> None:
+    """Add what ``--unit`` says that is none of `STATED`, nor an energy of `energy_names`."""
     for what, unit in stated.items():
-        if unit not in STATED.get(what, ()):
+        known = stated_unit(unit) is not None if what == "energy" else unit in STATED.get(what, ())
+        if not known:
             choices = ", ".join(f"{k}={u}" for k, units in STATED.items() for u in units)
             problems.append(f"--unit: expected one of {choices}, got {what}={unit}")
-    if problems:
-        return frame
-    frame = _power(_energy(frame, stated.get("energy"), problems), stated.get("power"), problems)
-    _contradictions(frame, problems)
-    return _batch(frame, stated.get("batch"), problems)
 
 
-def _energy(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.DataFrame:
-    """Energy per token from what is there; a column that says per what goes before one that not."""
-    if "energy_per_token_j" in frame.columns:
+def _energy(frame: pl.DataFrame, stated: str | None, problems: list[str]) -> pl.DataFrame:
+    """Energy per token from the column that says most; the user's word for what it does not."""
+    headings = {c: u for c in frame.columns if (u := energy_unit(c)) is not None}
+    if NAME in headings or not headings:
         return frame
-    name = next((c for c in ENERGY if c in frame.columns), None)
-    if "energy_per_request_j" in frame.columns:
-        energy, unit = _number("energy_per_request_j"), "J/request"
-    elif name is None:
+    own = stated_unit(stated) if stated else None
+    order = (*KINDS[1:2], KINDS[2], KINDS[3], KINDS[4], KINDS[0], *KINDS[5:], "")
+    name = min(headings, key=lambda c: (order.index(headings[c].per), headings[c].joules is None))
+    said = headings[name]
+    per = said.per or (own.per if own else "")
+    joules = said.joules if said.joules is not None else own.joules if own else None
+    if not per:
+        problems.append(f"{name}: of a token, request, batch or run? state it: "
+                        "--unit energy=J/token or --unit energy=J/request")  # fmt: skip
         return frame
-    elif unit is None:
-        problems.append(f"{name}: J per token or per request? state it: --unit energy=J/token or "
-                        "--unit energy=J/request")  # fmt: skip
+    inverse = said.inverse or (own is not None and own.inverse and not said.per)
+    value = number(name)
+    tokens = _tokens(frame, per, problems)
+    if tokens is None:
         return frame
-    else:
-        energy = _number(name) * ENERGY[name]
-    if unit == "J/request":
-        if "output_tokens" not in frame.columns:
-            problems.append("energy per request needs output_tokens, the tokens of an answer")
-            return frame
-        energy = energy / _number("output_tokens")
-    return frame.with_columns(energy_per_token_j=energy)
+    energy = 1 / value if inverse else value / tokens
+    if joules is None:
+        joules = _agreeing(frame, energy)
+    if joules is None:
+        problems.append(f"{name}: J, mJ or Wh? state it: --unit energy=J/{per.replace(' ', '-')}")
+        return frame
+    return frame.with_columns((joules * energy).alias(NAME))
+
+
+def _tokens(frame: pl.DataFrame, per: str, problems: list[str]) -> pl.Expr | None:
+    """Tokens of the answers that an energy is of."""
+    plain = {"token": 1.0, "Mtoken": 1e6, "ktoken": 1e3}
+    if per in plain:
+        return pl.lit(plain[per])
+    there = set(frame.columns)
+    every = {c: number(c) for c in there}
+    known: Mapping[str, list[tuple[str, ...]]] = {
+        "request": [("output_tokens",)], "batch": [("batch_cap", "output_tokens")],
+        "run": [("total_output_tokens",), ("completed", "output_tokens"),
+                ("tokens_per_s", "duration_s")],
+        "total token": [("output_tokens", "prompt_tokens")],
+    }  # fmt: skip
+    columns = next((w for w in known[per] if set(w) <= there), None)
+    if columns is None:
+        words = {"request": "output_tokens, the tokens of an answer",
+                 "batch": "batch_cap and output_tokens",
+                 "run": "total_output_tokens, or completed and output_tokens, or tokens_per_s and "
+                        "duration_s", "total token": "prompt_tokens and output_tokens"}  # fmt: skip
+        problems.append(f"energy per {per} needs {words[per]}")
+        return None
+    if per == "total token":
+        return every["output_tokens"] / (every["output_tokens"] + every["prompt_tokens"])
+    made = every[columns[0]]
+    for more in columns[1:]:
+        made = made * every[more]
+    return made
+
+
+def _agreeing(frame: pl.DataFrame, energy: pl.Expr) -> float | None:
+    """Joules of the unit in which an energy agrees with watts over tokens per second."""
+    if not {"power_w", "tokens_per_s"} <= set(frame.columns):
+        return None
+    ratio = frame.select((number("power_w") / number("tokens_per_s") / energy).median()).item()
+    units = (1.0, 1e-3, 3.6e3, 3.6e6)
+    near = [u for u in units if ratio and abs(ratio / u - 1.0) <= AGREES]
+    return near[0] if near else None
 
 
 def _power(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.DataFrame:
-    """Power of all GPUs, and energy per token from it where nothing else says."""
+    """Power of all GPUs."""
+    if {"power_w_gpu", "gpus"} <= set(frame.columns):
+        return frame.with_columns(power_w=number("power_w_gpu") * number("gpus"))
     name = next((c for c in POWER if c in frame.columns), None)
     if name is None:
         return frame
-    power = _number(name) * POWER[name]
-    gpus = _number("gpus") if "gpus" in frame.columns else None
+    power = number(name) * POWER[name]
+    gpus = number("gpus") if "gpus" in frame.columns else None
     alone = gpus is not None and frame.select((gpus == 1).all()).item()
     if unit == "W/gpu" and gpus is None:
         problems.append("--unit power=W/gpu needs gpus, the number of GPUs")
@@ -97,54 +157,50 @@ def _power(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.Dat
         return frame
     if unit == "W/gpu" and gpus is not None:
         power = power * gpus
-    frame = frame.with_columns(power_w=power)
-    if "energy_per_token_j" not in frame.columns and "tokens_per_s" in frame.columns:
-        frame = frame.with_columns(energy_per_token_j=_number("power_w") / _number("tokens_per_s"))
-    return frame
+    return frame.with_columns(power_w=power)
+
+
+def _energy_of_power(frame: pl.DataFrame) -> pl.DataFrame:
+    """Energy per token as watts over tokens per second, where no other is stated."""
+    if not {"power_w", "tokens_per_s"} <= set(frame.columns) or NAME in frame.columns:
+        return frame
+    return frame.with_columns((number("power_w") / number("tokens_per_s")).alias(NAME))
 
 
 def _contradictions(frame: pl.DataFrame, problems: list[str]) -> None:
-    """Energy times throughput against watts, row by row."""
-    needed = ("energy_per_token_j", "tokens_per_s", "power_w")
+    """Energy per token against other columns that say the same, row by row."""
+    _against(frame, ("tokens_per_s", "power_w"), " /s", "W",
+             "energy per token times tokens per second is not the power", problems)  # fmt: skip
+    _against(frame, ("output_tokens", "energy_per_request_j"), "", "J",
+             "energy per token times tokens of an answer is not the energy per request",
+             problems)  # fmt: skip
+
+
+def _against(
+    frame: pl.DataFrame, others: tuple[str, str], per: str, unit: str, words: str,
+    problems: list[str],
+) -> None:  # fmt: skip
+    needed = (NAME, *others)
     if not set(needed) <= set(frame.columns):
         return
     ratio = pl.col(needed[0]) * pl.col(needed[1]) / pl.col(needed[2])
-    numbers = frame.select(_number(n) for n in needed).with_row_index("_row")
+    numbers = frame.select(number(n) for n in needed).with_row_index("_row")
     odd = numbers.with_columns(_ratio=ratio).filter(
         pl.col("_ratio").is_finite() & (pl.col("_ratio").log().abs() > math.log(CONTRADICTS))
     )
     if len(odd):
-        row, energy, speed, watts, factor = odd.row(0)
+        row, energy, times, whole, factor = odd.row(0)
         problems.append(
-            f"energy per token times tokens per second is not the power in {len(odd)} rows: row "
-            f"{row} says {energy:g} J x {speed:g} /s = {energy * speed:g} W and {watts:g} W, a "
-            f"factor of {factor:.3g}: one of the units is another (--unit, or a scale in --map)"
+            f"{words} in {len(odd)} rows: row {row} says {energy:g} J x {times:g}{per} = "
+            f"{energy * times:g} {unit} and {whole:g} {unit}, a factor of {factor:.3g}: one of the "
+            "units is another (--unit, or a scale in --map)"
         )
-
-
-def _batch(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.DataFrame:
-    """The batch cap of all copies, which some engines state for each of them."""
-    if not {"dp", "batch_cap"} <= set(frame.columns):
-        return frame
-    copies = _number("dp").fill_null(1.0)
-    if not frame.select((copies > 1).any()).item() or unit == "requests/deployment":
-        return frame
-    if unit is None:
-        problems.append("batch_cap: of each copy (vLLM's max_num_seqs) or of all (dp is above 1)? "
-                        "state it: --unit batch=requests/replica or "
-                        "--unit batch=requests/deployment")  # fmt: skip
-        return frame
-    return frame.with_columns(batch_cap=_number("batch_cap") * copies)
 
 
 def _of_all(frame: pl.DataFrame, power: pl.Expr) -> bool:
     """Whether energy per token and throughput say that this is the power of all GPUs."""
-    if not {"energy_per_token_j", "tokens_per_s"} <= set(frame.columns):
+    if not {NAME, "tokens_per_s"} <= set(frame.columns):
         return False
-    ratio = _number("energy_per_token_j") * _number("tokens_per_s") / power
+    ratio = number(NAME) * number("tokens_per_s") / power
     middle = frame.select(ratio.median()).item()
     return middle is not None and abs(middle - 1.0) <= AGREES
-
-
-def _number(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.Float64, strict=False)

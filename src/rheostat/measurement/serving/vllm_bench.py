@@ -39,7 +39,7 @@ def is_vllm_bench(start: bytes) -> bool:
     )
 
 
-def read_vllm_bench(path: str | Path) -> JobTable:
+def read_vllm_bench(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
     """Measured serving configurations, a row per run of the benchmark.
 
     Parameters
@@ -47,6 +47,9 @@ def read_vllm_bench(path: str | Path) -> JobTable:
     path : path
         What ``vllm bench serve --save-result`` or ``--append-result`` wrote, or several such files
         after each other (``cat sweep/*.json``).
+    columns : mapping, optional
+        What metadata do not say, of all runs: ``{"gpu_model": "=H100", "power_w": "=900"}``; or the
+        name that they have it under.
 
     Returns
     -------
@@ -61,7 +64,7 @@ def read_vllm_bench(path: str | Path) -> JobTable:
     """
     path = ordinary_file(path)
     given = _documents(path)
-    rows = [_row(g) for g in given]
+    rows = [_row({**g, **_stated(g, columns or {})}) for g in given]
     bad = [i for i, row in enumerate(rows) if row is None]
     kept = [row for row in rows if row is not None]
     if not kept:
@@ -71,6 +74,12 @@ def read_vllm_bench(path: str | Path) -> JobTable:
     frame = with_params(pl.DataFrame(kept, infer_schema_length=None))
     frame = frame.select(c for c in frame.columns if frame[c].null_count() < len(frame))
     return table(frame, COLUMNS, [*(notes if bad else []), *(Note(s) for s in sorted(said))])
+
+
+def _stated(given: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    """What the user says of a run, or where it stands."""
+    return {ours: text[1:] if text.startswith("=") else given.get(text)
+            for ours, text in columns.items()}  # fmt: skip
 
 
 def _documents(path: Path) -> list[Mapping[str, Any]]:
@@ -104,6 +113,9 @@ def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
     if row["batch_cap"] is None:
         row["notes"].append(OPEN_LOOP)
     row |= {"itl_s": itl_ms / 1e3, "tokens_per_s": rate, "output_tokens": tokens / completed}
+    ttft_ms, prompts = _above_0(given, "median_ttft_ms"), _above_0(given, "total_input_tokens")
+    row |= {"ttft_s": ttft_ms / 1e3} if ttft_ms else {}
+    row |= {"prompt_tokens": prompts / completed} if prompts else {}
     power, energy, span = (_above_0(given, n) for n in ("power_w", "energy_j", "duration"))
     if energy is not None and span is not None:
         power = energy / span
