@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
+from types import MappingProxyType
 
 from rheostat.errors import DataError
 
@@ -107,27 +111,103 @@ ACCELERATORS = {
     "A10G": _of(0.6, 70, 300, 64, 24, 31.5, 35, 80, 6, 2021),
     "A30": _of(0.933, 165, 165, 64, 24, 10.3, 82, 56, 24, 2021),
     "A40": _of(0.696, 149.7, 300, 64, 48, 37.4, 74.8, 84, 6, 2020),
+    "A5000": _of(0.768, 111, 230, 64, 24, 27.8, 55.6, 64, 6, 2021),
+    "A6000": _of(0.768, 154.8, 300, 112, 48, 38.7, 77.4, 84, 6, 2020),
+    "A800": _of(2.039, 312, 400, 400, 80, 19.5, 156, 108, 40, 2022),
     "3090": _of(0.936, 71, 350, 64, 24, 35.6, 35.6, 82, 6, 2020),
     "4090": _of(1.008, 165.2, 450, 64, 24, 82.6, 82.6, 128, 72, 2022),
+    "6000-ADA": _of(0.96, 364.2, 300, 64, 48, 91.1, 182.1, 142, 96, 2022),
+    "5090": _of(1.792, 209.5, 575, 128, 32, 104.8, 104.8, 170, 96, 2025),
+    "PRO-6000": _of(1.792, 503.8, 600, 128, 96, 125, 251.9, 188, 128, 2025),
+    "PRO-6000-MAX": _of(1.792, 438.9, 300, 128, 96, 110, 219.5, 188, 128, 2025),
     "L4": _of(0.3, 121, 72, 64, 24, 30.3, 60, 58, 48, 2023),
     "L40": _of(0.864, 181, 300, 64, 48, 90.5, 90.5, 142, 96, 2022),
     "L40S": _of(0.864, 362, 350, 64, 48, 91.6, 183, 142, 96, 2023),
     "H100": _of(3.35, 989, 700, 900, 80, 67, 494, 132, 50, 2022),
     "H100-PCI": _of(2.0, 756, 350, 128, 80, 51, 378, 114, 50, 2022),
     "H100-NVL": _of(3.9, 835, 400, 600, 94, 60, 417, 132, 50, 2023),
+    "H20": _of(4.0, 148, 400, 900, 96, 44, 74, 78, 60, 2023),
+    "H800": _of(3.35, 989, 700, 400, 80, 67, 494, 132, 50, 2023),
+    "GH200-144": _of(4.9, 989, 900, 900, 144, 67, 494, 132, 50, 2024),
     "GH200": _of(4.0, 989, 900, 900, 96, 67, 494, 132, 50, 2023),
     "H200": _of(4.8, 989, 700, 900, 141, 67, 494, 132, 50, 2024),
+    "H200-NVL": _of(4.8, 835, 600, 900, 141, 60, 417, 132, 50, 2024),
+    "GB300": _of(8.0, 2500, 1400, 1800, 279, 80, 1250, 148, 126, 2025),
+    "B300": _of(8.0, 2250, 1100, 1800, 270, 75, 1125, 148, 126, 2025),
     "GB200": _of(8.0, 2500, 1200, 1800, 186, 80, 1250, 148, 126, 2024),
     "B200": _of(8.0, 2250, 1000, 1800, 180, 75, 1125, 148, 126, 2024),
     "MI100": _of(1.2288, 184.6, 300, 276, 32, 23.1, NONE, 120, 8, 2020, matrix32=46.1),
     "MI210": _of(1.638, 181, 300, 300, 64, 22.6, NONE, 104, 8, 2022, matrix32=45.3),
     "MI250": _of(3.28, 362, 560, 800, 128, 45.3, NONE, 208, 16, 2021, matrix32=90.5, parts=2),
     "MI300X": _of(5.3, 1307, 750, 896, 192, 163.4, 653.7, 304, 256, 2023),
+    "MI300A": _of(5.3, 980.6, 550, 768, 128, 122.6, 490.3, 228, 256, 2023),
     "MI325X": _of(6.0, 1307, 1000, 896, 256, 163.4, 653.7, 304, 256, 2024),
+    "MI350X": _of(8.0, 2307, 1000, 1075.2, 288, 144.2, NONE, 256, 256, 2025),
+    "MI355X": _of(8.0, 2516, 1400, 1075.2, 288, 157.3, NONE, 256, 256, 2025),
+    "GAUDI-2": _of(2.45, 432, 600, 600, 96, NONE, NONE, 24, 48, 2022),
+    "GAUDI-3": _of(3.7, 1835, 900, 1200, 128, NONE, NONE, 64, 96, 2024),
+    "HL-225": _of(2.45, 432, 600, 600, 96, NONE, NONE, 24, 48, 2022),
+    "HL-325": _of(3.7, 1835, 900, 1200, 128, NONE, NONE, 64, 96, 2024),
+    "MAX-1550": _of(3.277, 839, 600, 848, 128, 52.4, 419, 128, 408, 2023),
 }
 
 
-@cache
+_stated: ContextVar[Mapping[str, Accelerator]] = ContextVar("stated", default=MappingProxyType({}))
+SLOT_B_PER_S = 64e9
+"""A link where none is stated: a slot of PCIe 4, both directions together."""
+
+
+def stated_accelerator(text: str) -> tuple[str, Accelerator]:
+    """A data sheet as text: ``NAME=TB/s,TFLOPs,W,GB`` of 16 bits dense, and GB/s of the link.
+
+    Parameters
+    ----------
+    text : str
+        The fifth number may be left out: a slot of PCIe 4.
+
+    Returns
+    -------
+    The name, and what the numbers say; what they do not say is NaN.
+
+    Raises
+    ------
+    DataError
+        The text is none.
+
+    Examples
+    --------
+    >>> name, sheet = stated_accelerator("TPU v5e=0.82,197,200,16,200")
+    >>> name, sheet.memory_b_per_s, sheet.link_b_per_s
+    ('TPU v5e', 820000000000.0, 200000000000.0)
+    """
+    name, _, numbers = (part.strip() for part in text.rpartition("="))
+    try:
+        sheet = [float(x) for x in numbers.split(",")]
+    except ValueError:
+        sheet = []
+    if not name or len(sheet) not in (4, 5) or not all(0 < x < 1e6 for x in sheet):
+        raise DataError("--gpu", [f"expected NAME=TB/s,TFLOPs,W,GB as H100=3.35,989,700,80, or a "
+                                  f"fifth number for GB/s of its link, got {text!r}"])  # fmt: skip
+    tb_s, tflop_s, watts, gb, *link = sheet
+    return name, _of(tb_s, tflop_s, watts, link[0] if link else SLOT_B_PER_S / 1e9, gb, NONE, NONE,
+                     0, NONE, 0)  # fmt: skip
+
+
+@contextmanager
+def stating(accelerators: Mapping[str, Accelerator]) -> Iterator[None]:
+    """`accelerator` knows these, too, before the table, for as long as the context lasts.
+
+    >>> with stating(dict([stated_accelerator("TPU v5e=0.82,197,200,16")])):
+    ...     accelerator("Google TPU v5e").power_w
+    200.0
+    """
+    before = _stated.set(MappingProxyType({**_stated.get(), **accelerators}))
+    try:
+        yield
+    finally:
+        _stated.reset(before)
+
+
 def accelerator(name: str) -> Accelerator:
     """The accelerator a device name speaks of: of the known ones the longest whose parts it has.
 
@@ -138,11 +218,23 @@ def accelerator(name: str) -> Accelerator:
 
     Raises `DataError` for a name that holds none of the known ones.
     """
-    plain = re.sub(r"SXM\d*", "", re.sub(r"(?<=\d)[ -]TI\b", "TI", name.upper()))
+    for stated, sheet in _stated.get().items():
+        if stated.lower() in name.lower():
+            return sheet
+    return _in_table(name)
+
+
+@cache
+def _in_table(name: str) -> Accelerator:
+    parted = re.sub(r"(GAUDI|PRO|RTX)(?=\d)", r"\1 ", name.upper())
+    plain = re.sub(r"SXM\d*", "", re.sub(r"(?<=\d)[ -]TI\b", "TI", parted))
     for key in sorted(ACCELERATORS, key=len, reverse=True):
         if all(re.search(rf"(?<!\d){part}(?!\d)", plain) for part in key.split("-")):
             return ACCELERATORS[key]
-    raise DataError("gpu_model", [f"expected one of {', '.join(ACCELERATORS)}, got {name!r}"])
+    near = get_close_matches(plain, ACCELERATORS, 3, 0.4)
+    raise DataError("gpu_model", [f"{name!r} is not in the table of data sheets"
+                                  + (f" (it has {', '.join(near)})" if near else "")
+                                  + f": state it: --gpu '{name}=TB/s,TFLOPs,W,GB'"])  # fmt: skip
 
 
 def accelerators(names: Iterable[str]) -> list[Accelerator]:
