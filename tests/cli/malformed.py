@@ -173,6 +173,8 @@ TEXTS = {
     "times.csv": TIMES,
     "wl.conf": "2 ./milc.json 0 0\n1 synthetic1 0 5000\n",
     "alloc.conf": "7 8\n9\n",
+    "net.conf": 'num_groups="3";\nnum_routers="2";\nnum_cns_per_router="2";\n'
+    'num_global_channels="1";\nlocal_bandwidth="2";\ncn_bandwidth="0.5";\n',
     "training.csv": TRAINING,
     "training.toml": '[columns]\nruntime_s = "runtime_s"\n',
     "serving.csv": SERVING,
@@ -242,6 +244,7 @@ VARY = "code search --to openmp --budget 1 --rungs output --unsafe-no-sandbox --
 VERIFY = "code verify --rungs parse --unsafe-no-sandbox --seed 1"
 PLAN_ON = "--tree @panel --settle 0"
 SERVE = "network serve --endpoint tcp://127.0.0.1:* --stop-after 0.05"
+SERVED = f"{SERVE} --workload @wl.conf --allocation @alloc.conf"
 CALLS: dict[str, tuple[str, str]] = {
     "read FILE": ("runs.csv", "read FILE"),
     "read --map": ("map.toml", "read @runs.csv --map FILE"),
@@ -410,6 +413,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "network fit FOLDER": ("times.csv", "network fit FILE"),
     "network serve --model": ("times.model", f"{SERVE} --model FILE"),
     "network serve --workload": ("wl.conf", f"{SERVE} --workload FILE --allocation @alloc.conf"),
+    "network serve --net": ("net.conf", f"{SERVED} --net FILE --telemetry @none.npz"),
+    "network serve --telemetry": ("ports.npz", f"{SERVED} --net @net.conf --telemetry FILE"),
     "network serve --allocation": (
         "alloc.conf", f"{SERVE} --workload @wl.conf --allocation FILE"
     ),

@@ -38,9 +38,10 @@ NEEDS_TRUST = {
         admit agent allocation alternatives cache encoder endpoint estimates export figure
         fitted folder from gguf graphs hecbench heuristics html input journal journals junit
         kernels larger-gguf limits machine manifest map memory model model-config models
-        nodes out output past patch plan policies policy power-model predict prior program
+        net nodes out output past patch plan policies policy power-model predict prior program
         queue rapl rapl-root record reference replay results sarif save schedule set source
         store symbolic trace traces transcript tree trial tried work workload
+        symbolic telemetry trace traces transcript tree trial tried work workload
     """,
     "names a program, an address or a model": """
         arguments base-url check dask host image larger larger-url measure meters model-name

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import malformed as m
+import numpy as np
 import pytest
 import typer
 
@@ -64,6 +65,7 @@ def made_home(base: Path) -> Path:
     """The folder, for all modules of a session."""
     from rheostat.core.vocabulary import VOCABULARY
     from rheostat.decision.actuate.actuators import write_tree
+    from rheostat.measurement.network.port_series import PortSeries, write_ports
     from rheostat.measurement.read import read
 
     home = base / "valid"
@@ -76,6 +78,8 @@ def made_home(base: Path) -> Path:
     jobs.write_parquet(home / "watts.parquet")
     write_tree(home / "panel", "n1", cpu_w=150.0, gpu_w=150.0)
     (home / "folder").mkdir()
+    ports = PortSeries(0.1 * np.arange(1.0, 4.0), np.ones((3, 6, 4, 5)))
+    write_ports(home / "ports.npz", ports)
     for call in m.MAKING:
         code, _, err = told(call, home)
         assert code == 0, f"{call}: {err}"

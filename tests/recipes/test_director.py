@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
+from rheostat.measurement.network.dragonfly import read_dragonfly
+from rheostat.measurement.network.folder import read_network_run
+from rheostat.measurement.network.network_jobs import jobs_by_name, read_network_jobs
 from rheostat.prediction.iteration_time.clients import ClientForecasts
 from rheostat.recipes.director import DirectorService, serve
+from rheostat.recipes.port_telemetry import GrowingTelemetry
+from rheostat.recipes.smart import backtest, method
 
 RECORDS = ("95091.745288 97135.511967 97401.768606 100055.075875 94945.082196 99772.045954 "
            "96040.859604 97466.375811 99440.748887")  # fmt: skip
@@ -144,8 +149,8 @@ def test_what_all_ranks_have_reported_is_learned_before_anybody_asks():
     assert clients.groups["milc"].learned == 0
     clients.report(2, [1e-3] * 2)
     assert clients.groups["milc"].learned == 2
-    clients.forecast(1, 1)  # rank 2 may have left: more than half are not there
-    assert clients.groups["milc"].learned == 2
+    clients.forecast(1, 1)  # rank 2 may have left: the answer is of what follows rank 1's own
+    assert clients.groups["milc"].learned == 3
 
 
 def test_a_model_of_one_application_is_for_terminals_without_a_place(tmp_path):
@@ -276,3 +281,34 @@ def test_an_error_that_nobody_foresaw_is_a_reply_too(service, monkeypatch, caplo
         failed = reply(service, request("inference", "5", "1"))
         assert failed == {"status": "failed", "error": "ZeroDivisionError: division by zero"}
     assert caplog.messages == ["refused: ZeroDivisionError: division by zero"]
+
+
+@pytest.mark.parametrize("name", ["codes72_milc_lammps_ur", "codes72_varying_ur"])
+def test_the_server_forecasts_what_the_backtest_did(shared_data, name, tmp_path):
+    """A recorded run, sent by its 68 ranks and asked about before every iteration."""
+    folder = shared_data / "network" / name
+    run = read_network_run(folder)
+    jobs = jobs_by_name(read_network_jobs(folder / "wl.conf", folder / "alloc.conf"))
+    named = {n: j for n, j in jobs.items() if not j.interval_s}
+    telemetry = GrowingTelemetry(
+        folder / "ports.npz", read_dragonfly(folder / "net.conf"), list(jobs.values()), named
+    )
+    places = {t: n for n, j in jobs.items() for t in j.terminals}
+    service = DirectorService(ClientForecasts(places, telemetry=telemetry), tmp_path)
+    own, since = {}, {}
+    for terminal, rows in run.finished.sort("iteration").group_by("terminal"):
+        since[terminal[0]] = 1e9 * rows["time_s"][0]
+        own[terminal[0]] = 1e9 * np.diff(rows["time_s"])
+    said = {a: [] for a in run.applications}
+    moments = sorted((t, a, k) for a in said for k, t in enumerate(run.mark_s(a)))
+    for _, app, k in moments:
+        for client in run.applications[app].terminals:
+            text = "" if k == 0 else repr(float(own[client][k - 1]))
+            sent = request("send-records", str(client), "1", since=str(since[client]))
+            assert reply(service, sent, text)["status"] == "done"
+        asked = service.clients.groups[app].outlook(30)
+        said[app].append(asked.time_s)
+    for app, answers in said.items():
+        tested = backtest(run, app, method("ours"))
+        np.testing.assert_allclose(answers[:-1], tested.forecast_s, rtol=1e-6)
+        np.testing.assert_allclose(answers[-1], tested.after.time_s, rtol=1e-6)

@@ -10,10 +10,12 @@ import pytest
 
 from rheostat.errors import DataError
 from rheostat.measurement.network.folder import NetworkRun, read_network_run
+from rheostat.prediction.iteration_time.hand_over import HandOver
 from rheostat.prediction.iteration_time.noise_floor import noise_floor
 from rheostat.prediction.iteration_time.port_features import iteration_features
-from rheostat.recipes.hybrid_run import HandOver, hybrid_run
-from rheostat.recipes.smart import NetworkWatch, backtest, fitted, method, scores
+from rheostat.recipes.hybrid_run import hybrid_run
+from rheostat.recipes.network_replay import RunReplay
+from rheostat.recipes.smart import backtest, fitted, method, scores
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,8 @@ def test_the_change_of_regime_costs_less_than_the_pilots(changing):
     assert one["mape"] <= 12.0
     assert all(0.85 <= s["coverage"] <= 0.95 for s in all_steps.values())
     floor = np.abs(noise_floor(tested.time_s) / tested.time_s - 1.0)[tested.first :].mean()
-    assert one["mape"] < 100 * floor + 1.0
+    known = scores(backtest(changing, "lammps", method("ours"), ends_known=True), (1,))
+    assert known[1]["mape"] < 100 * floor + 1.0
 
 
 def test_steady_traffic_is_forecast_at_the_floor(changing):
@@ -52,16 +55,29 @@ def test_no_answer_changes_when_the_future_does(changing):
     assert not (one.forecast_s[65:] == two.forecast_s[65:]).all()
 
 
-def test_the_watch_knows_neighbours_by_their_marks(changing):
-    watch = NetworkWatch(changing, "lammps")
-    (early,) = watch.at(0.0).neighbours
-    assert (early.name, early.running) == ("milc", False)
-    (then,) = watch.at(0.2).neighbours
-    assert then.running
-    assert 0.0 <= then.since_s < 2 * then.usual_s
-    assert 0.6 < then.traffic_share < 0.95
-    (late,) = watch.at(0.52).neighbours
-    assert not late.running
+def test_neighbours_are_known_by_their_marks_and_their_end_by_silence(changing):
+    """MILC's last mark is at 0.5068 s; its ports fall silent then, marks are missed later."""
+    for ports in (changing.ports, None):
+        replay = RunReplay(replace(changing, ports=ports), "lammps", method("last"))
+        known = []
+        for time in changing.iteration_s("lammps"):
+            replay.simulated(float(time))
+            known.append((replay.group.now_s, *replay.group.surroundings().neighbours))
+        assert all(n.name == "milc" and n.running for t, n in known if 0.01 < t < 0.5068)
+        then = next(n for t, n in known if t > 0.2)
+        assert 0.0 <= then.since_s < 2 * then.usual_s
+        assert ports is None or 0.6 < then.traffic_share < 0.95
+        over = next(t for t, n in known if t > 0.5 and not n.running)
+        assert 0.5068 < over < (0.512 if ports is not None else 0.516)
+        assert not known[-1][1].running
+
+
+def test_a_scheduler_that_says_so_is_known_at_once(changing):
+    """Only an iteration or two after the end of the neighbour differ."""
+    one, two = (backtest(changing, "lammps", method("ours"), steps=1, ends_known=known)
+                for known in (True, False))  # fmt: skip
+    assert scores(one, (1,))[1]["mape"] < 9.0
+    assert scores(one, (1,))[1]["mape"] < scores(two, (1,))[1]["mape"]
 
 
 def test_a_hybrid_simulation_hands_over_when_it_may_and_stays_within_its_error(changing):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -11,8 +12,11 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.measurement.network.folder import NetworkRun
+    from rheostat.measurement.network.network_jobs import NetworkJob
     from rheostat.prediction.iteration_time.iteration_model import IterationModel
+    from rheostat.recipes.port_telemetry import GrowingTelemetry
 
+Read = TypeVar("Read")
 network = typer.Typer(
     help="Applications on a shared network: read a simulated run, forecast its iterations.",
     no_args_is_help=True,
@@ -193,13 +197,16 @@ def _apps(run: NetworkRun, wanted: list[str] | None) -> list[str]:
 
 def _forecast(run: NetworkRun, app: str, steps: int) -> Any:
     from rheostat.explanation.iteration_times import ForecastFacts
-    from rheostat.recipes.smart import LAST, backtest, method, outlook, scores
+    from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
+    from rheostat.recipes.smart import LAST, backtest, method, scores
 
-    tested, model, ahead = outlook(run, app, steps)
+    model = AdaptiveForecaster()
+    tested = backtest(run, app, model, steps=steps)
     one, last = (scores(t, (1,))[1] for t in (tested, backtest(run, app, method(LAST), steps=1)))
     return ForecastFacts(
-        app, tested.time_s, tested.forecast_s[:, 0], ahead.time_s, ahead.low_s, ahead.high_s,
-        model.change.at, one["mape"], last["mape"], one["coverage"], ahead.reason,
+        app, tested.time_s, tested.forecast_s[:, 0], tested.after.time_s, tested.after.low_s,
+        tested.after.high_s, model.change.at, one["mape"], last["mape"], one["coverage"],
+        tested.after.reason,
     )  # fmt: skip
 
 
@@ -216,6 +223,17 @@ def serve(
     ] = None,
     allocation: Annotated[
         Path | None, typer.Option(help="The file alloc.conf: ranks of a job share one forecast.")
+    ] = None,
+    net: Annotated[
+        Path | None, typer.Option(help="The file net.conf of the simulation, with --telemetry.")
+    ] = None,
+    telemetry: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file of port telemetry that the simulation writes (--model-stats=3); it may "
+            "not be there yet.",
+            dir_okay=False,
+        ),
     ] = None,
     models: Annotated[
         Path,
@@ -236,8 +254,10 @@ def serve(
     from rheostat.recipes.director import serve as answer
 
     learned = None if model is None else persist.load(model, ["iteration-times"])
-    places = _places(workload, allocation)
-    clients = ClientForecasts(places, learned, _others(places, learned))
+    jobs = _jobs(workload, allocation)
+    places = {t: name for name, job in jobs.items() for t in job.terminals}
+    clients = ClientForecasts(places, learned, _others(places, learned),
+                              telemetry=_telemetry(net, telemetry, jobs))  # fmt: skip
     service = DirectorService(clients, models)
     answer(service, endpoint, lambda bound: tell(f"listening at {bound}"), stop_after_s=stop_after)
     tell(f"answered {service.answered} requests")
@@ -259,8 +279,8 @@ def _others(places: dict[int, str], learned: IterationModel | None) -> str:
     return known[0] if known else ""
 
 
-def _places(workload: Path | None, allocation: Path | None) -> dict[int, str]:
-    """Application of each terminal."""
+def _jobs(workload: Path | None, allocation: Path | None) -> dict[str, NetworkJob]:
+    """Jobs by name, with their terminals."""
     from rheostat.errors import DataError
     from rheostat.measurement.network.network_jobs import jobs_by_name, read_network_jobs
 
@@ -268,5 +288,34 @@ def _places(workload: Path | None, allocation: Path | None) -> dict[int, str]:
         return {}
     if workload is None or allocation is None:
         raise DataError("--allocation", ["expected --workload and --allocation together"])
-    jobs = jobs_by_name(read_network_jobs(workload, allocation))
-    return {t: name for name, job in jobs.items() for t in job.terminals}
+    return jobs_by_name(read_network_jobs(workload, allocation))
+
+
+def _telemetry(
+    net: Path | None, telemetry: Path | None, jobs: dict[str, NetworkJob]
+) -> GrowingTelemetry | None:
+    """What the simulation writes of its ports; sources of noise are background."""
+    from rheostat.errors import DataError
+    from rheostat.measurement.network.dragonfly import read_dragonfly
+    from rheostat.recipes.port_telemetry import GrowingTelemetry
+
+    if net is None and telemetry is None:
+        return None
+    if net is None or telemetry is None or not jobs:
+        raise DataError("--telemetry", ["expected --net, --workload and --allocation with it"])
+    named = {name: job for name, job in jobs.items() if not job.interval_s}
+    place = _of_kind(net, "net.conf of CODES", read_dragonfly)
+    return _of_kind(telemetry, "port telemetry", lambda path: GrowingTelemetry(
+        path, place, list(jobs.values()), named))  # fmt: skip
+
+
+def _of_kind(path: Path, kind: str, read: Callable[[Path], Read]) -> Read:
+    """What the file holds; another file is named by what it is."""
+    from rheostat.core.file_kinds import describe_file
+    from rheostat.errors import DataError
+
+    try:
+        return read(path)
+    except DataError as error:
+        got = f"expected {kind}, got {describe_file(path)}"
+        raise DataError(str(path), [f"{got}: {'; '.join(error.problems)}"]) from error

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from rheostat._optional import require
@@ -61,7 +62,7 @@ class DirectorService:
         self.clients, self.folder = clients, folder
         self.stopped = False
         self.answered = 0
-        self._said = ""
+        self._said, self._since_s = "", 0.0
 
     def answer(self, message: bytes) -> bytes:
         """The reply to one message; whatever it holds, there is one."""
@@ -100,11 +101,12 @@ class DirectorService:
             raise DataError("surrogate_family", [f"expected iteration-time, got {family[:60]!r}"])
         if operation not in OPERATIONS:
             raise DataError("operation", [f"{operation[:60]!r} is not known"])
+        self._since_s = NS * _moment(request.get("since", 0))
         return {"status": "done", "et": "", **OPERATIONS[operation](self, args, payload)}
 
     def _records(self, args: Sequence[str], payload: str) -> Reply:
         times = [NS * float(word) for word in payload.split()]
-        dropped = self.clients.report(_client(args), times)
+        dropped = self.clients.report(_client(args), times, self._since_s)
         return {"dropped": str(dropped)} if dropped else {}
 
     def _inference(self, args: Sequence[str], payload: str) -> Reply:
@@ -114,6 +116,11 @@ class DirectorService:
             raise DataError("inference", [f"expected 1 to {MOST_STEPS} steps, got {given[:60]}"])
         times = self.clients.forecast(_client(args), steps)
         return {"predictions": " ".join(repr(t / NS) for t in times)}
+
+    def _ended(self, args: Sequence[str], payload: str) -> Reply:
+        """Ours: the scheduler says that a client's job has ended."""
+        self.clients.end(self.clients.app_of(_client(args)))
+        return {}
 
     def _train(self, args: Sequence[str], payload: str) -> Reply:
         counts = self.clients.counts()
@@ -177,6 +184,7 @@ OPERATIONS: dict[str, Operation] = {
     "send-records": DirectorService._records,
     "inference": DirectorService._inference,
     "do-inference": DirectorService._inference,
+    "job-ended": DirectorService._ended,
     "train-model": DirectorService._train,
     "train": DirectorService._train,
     "save-model": DirectorService._save,
@@ -209,6 +217,17 @@ def _arguments(given: Any) -> list[str]:
     if args and args[0] == str(len(args) - 1):
         args = args[1:]
     return [] if args == ["dummy"] else args
+
+
+def _moment(given: Any) -> float:
+    """When a client's first iteration began, ns; ours, the director knows no such key."""
+    try:
+        moment = float(given)
+    except (TypeError, ValueError):
+        moment = np.nan
+    if not 0.0 <= moment < np.inf:
+        raise DataError("since", [f"expected nanoseconds from 0, got {str(given)[:60]!r}"])
+    return moment
 
 
 def _client(args: Sequence[str]) -> int:

@@ -22,103 +22,21 @@ from rheostat.prediction.iteration_time.forecast import (
     HORIZON,
     Forecaster,
     IterationForecast,
-    Neighbour,
-    Surroundings,
 )
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
 from rheostat.prediction.iteration_time.port_features import iteration_features
 from rheostat.prediction.iteration_time.simple_forecasters import BASELINES, SimpleForecaster
 from rheostat.prediction.iteration_time.smart_config import SmartConfig
 from rheostat.prediction.iteration_time.smart_forecaster import SmartForecaster
+from rheostat.recipes.network_replay import RunReplay
 
 OURS, LAST = "ours", "last"
 ALWAYS = ("last", "running-median", "mean-10")
 """Baselines that stand beside every method."""
-RECENT = 40
-"""Iterations of a neighbour whose median is its usual one."""
-WINDOWS = 8
-"""Windows of telemetry that count as now."""
 TRAIN = 0.3
 """Share of a run's iterations, the first, that is learned from and not scored."""
 LEAST = 10
 """Iterations of the shortest series that is forecast."""
-
-
-class NetworkWatch:
-    """What is known of a run around one application, at any moment; nothing later.
-
-    Parameters
-    ----------
-    run
-        A run that was read.
-    app
-        The application whose iterations are forecast.
-    """
-
-    def __init__(self, run: NetworkRun, app: str) -> None:
-        self.run, self.app = run, app
-        self.others = {o: run.mark_s(o) for o in run.applications if o != app}
-        self.ended = {o: run.ended_s(o) for o in self.others}
-        self.traffic: dict[str, Array] = {}
-        self.numbers = np.zeros((0, 0))
-        if run.ports is not None and run.network is not None:
-            self._telemetry()
-
-    def _telemetry(self) -> None:
-        """Per window: traffic of each job's terminals; load, stalls and queues of the fabric."""
-        run = self.run
-        assert run.ports is not None
-        assert run.network is not None
-        values, named = run.ports.values, {j.job: a for a, j in run.applications.items()}
-        background = np.zeros(len(values))
-        for job in run.jobs:
-            router, port = run.network.terminal_port(job.terminals)
-            sent = values[:, router, port, 1].sum(axis=1)
-            if job.job in named:
-                self.traffic[named[job.job]] = sent
-            else:
-                background = background + sent
-        self.traffic[""] = background
-        fabric = values[:, :, : run.network.wide_ports.stop]
-        raw = np.stack([background, fabric[..., 2].sum((1, 2)), fabric[..., 3:].sum((1, 2, 3))])
-        self.numbers = np.log1p(raw).T
-
-    def at(self, moment_s: float) -> Surroundings:
-        """What was known then."""
-        windows, ports = 0, self.run.ports
-        if ports is not None and moment_s < ports.end_s[-1] + WINDOWS * ports.window_s:
-            windows = int(np.searchsorted(ports.end_s, moment_s, side="right"))
-        shares = self._shares(windows)
-        neighbours = tuple(
-            _neighbour(o, finished, self.ended[o], moment_s, shares.get(o, np.nan))
-            for o, finished in self.others.items()
-        )
-        return Surroundings(neighbours, self._standardised(windows))
-
-    def _shares(self, windows: int) -> dict[str, float]:
-        recent = {a: float(v[max(windows - WINDOWS, 0) : windows].sum())
-                  for a, v in self.traffic.items()}  # fmt: skip
-        total = sum(recent.values())
-        return {a: v / total for a, v in recent.items()} if total > 0 else {}
-
-    def _standardised(self, windows: int) -> Array:
-        """Numbers of the last windows, against all windows until then."""
-        if not windows or not self.numbers.size:
-            return np.zeros(self.numbers.shape[1])
-        past = self.numbers[:windows]
-        now = past[-WINDOWS // 2 :].mean(axis=0)
-        return np.asarray((now - past.mean(axis=0)) / (past.std(axis=0) + 0.05))
-
-
-def _neighbour(
-    name: str, finished: Array, ended_s: float, moment_s: float, share: float
-) -> Neighbour:
-    seen = finished[: np.searchsorted(finished, moment_s, side="right")]
-    if not len(seen):
-        return Neighbour(name, 0.0, 0.0, False, share)
-    recent = np.diff(seen[-RECENT - 1 :])
-    usual = float(np.median(recent)) if len(recent) else 0.0
-    return Neighbour(name, float(moment_s - seen[-1]), usual, bool(moment_s < ended_s), share)
 
 
 def method(name: str, seed: int = 0) -> Forecaster:
@@ -150,6 +68,8 @@ class IterationBacktest:
         CPU seconds of all answers, what is learned between them included.
     first
         First iteration that is scored.
+    after
+        What was said of the iterations after the run.
     """
 
     time_s: Array
@@ -159,6 +79,7 @@ class IterationBacktest:
     simulate: np.ndarray[Any, Any]
     cpu_s: float
     first: int
+    after: IterationForecast
 
     def truth(self, step: int) -> Array:
         """What came ``step`` iterations ahead of each scored answer."""
@@ -184,7 +105,13 @@ class IterationBacktest:
 
 
 def backtest(
-    run: NetworkRun, app: str, forecaster: Forecaster, *, steps: int = HORIZON, train: float = TRAIN
+    run: NetworkRun,
+    app: str,
+    forecaster: Forecaster,
+    *,
+    steps: int = HORIZON,
+    train: float = TRAIN,
+    ends_known: bool = False,
 ) -> IterationBacktest:
     """Ask before every iteration of an application, then show what it took.
 
@@ -198,29 +125,32 @@ def backtest(
         Iterations ahead.
     train
         Share of the iterations that is not scored.
+    ends_known
+        Whether it is known at once that another job has ended, as from a scheduler.
 
     Returns
     -------
     IterationBacktest
-        Answers and truths in order of time.
+        Answers and truths in order of time, the same as those of `rheostat network serve`.
     """
-    finished = run.mark_s(app)
-    times = np.diff(finished)
+    times = run.iteration_s(app)
     if len(times) < LEAST:
         raise DataError(run.name, [f"{app}: expected {LEAST} iterations or more, got {len(times)}"])
-    watch = NetworkWatch(run, app)
+    replay = RunReplay(run, app, forecaster, ends_known=ends_known)
     answers: list[IterationForecast] = []
     spent = 0.0
-    for begin, time in zip(finished[:-1], times, strict=True):
-        around = watch.at(float(begin))
+    for time in times:
+        around = replay.group.surroundings()
         before = process_time()
         answers.append(forecaster.forecast(steps, around))
-        forecaster.observe(float(time), around)
+        replay.simulated(float(time))
         spent += process_time() - before
     said, low, high = (np.array([getattr(a, k) for a in answers])
                        for k in ("time_s", "low_s", "high_s"))  # fmt: skip
     simulate = np.array([a.simulate for a in answers])
-    return IterationBacktest(times, said, low, high, simulate, spent, int(train * len(times)))
+    after = replay.group.outlook(steps)
+    first = int(train * len(times))
+    return IterationBacktest(times, said, low, high, simulate, spent, first, after)
 
 
 def scores(tested: IterationBacktest, steps: Sequence[int]) -> dict[int, dict[str, float | None]]:
@@ -246,25 +176,13 @@ def compare_methods(run: NetworkRun, app: str, names: Sequence[str]) -> dict[str
     return out
 
 
-def outlook(
-    run: NetworkRun, app: str, steps: int
-) -> tuple[IterationBacktest, AdaptiveForecaster, IterationForecast]:
-    """Our method over a whole run, and what it says of the iterations after it."""
-    model = AdaptiveForecaster()
-    tested = backtest(run, app, model)
-    around = NetworkWatch(run, app).at(float(run.mark_s(app)[-1]))
-    return tested, model, model.forecast(steps, around)
-
-
 def fitted(run: NetworkRun, apps: Sequence[str]) -> IterationModel:
-    """A model that has seen all iterations of these applications, and nothing else of the run.
-
-    Whoever is served asks without saying where neighbours are, so it is learned without them.
-    """
+    """A model that has seen all iterations of these applications, with those of the others."""
     model = IterationModel({app: AdaptiveForecaster() for app in apps})
     for app, forecaster in model.forecasters_.items():
+        replay = RunReplay(run, app, forecaster)
         for time in run.iteration_s(app):
-            forecaster.observe(float(time))
+            replay.simulated(float(time))
     return model
 
 

@@ -329,13 +329,19 @@ def _app(job: object, own: pl.DataFrame) -> str:
 
 
 def _ports(folder: Path, network: Dragonfly | None) -> PortSeries | None:
-    path = _first(folder, PORTS)
-    if path is not None:
+    path = _first(folder, (*PORTS, *BINARIES))
+    return None if path is None else read_port_series(path, network)
+
+
+def read_port_series(path: Path, network: Dragonfly | None, *, growing: bool = False) -> PortSeries:
+    """Port telemetry in either form, of the sizes of ``network``.
+
+    ``growing``: the simulation is still writing; what is not whole yet is left out.
+    """
+    if path.suffix == ".npz":
         series = read_ports(path)
-    elif (path := _first(folder, BINARIES)) is not None:
-        series = read_model_statistics(path, network.radix if network else 0)
     else:
-        return None
+        series = read_model_statistics(path, network.radix if network else 0, growing=growing)
     if network is not None and series.values.shape[1:3] != (network.routers, network.radix):
         raise DataError(str(path), [
             f"expected {network.routers} routers of {network.radix} ports as in net.conf, got "

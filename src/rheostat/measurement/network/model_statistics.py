@@ -25,7 +25,7 @@ LEAST_RADIX, MOST_RADIX = 2, 4096
 LONGEST_B = 72 + 32 * MOST_RADIX
 
 
-def read_model_statistics(path: str | Path, radix: int = 0) -> PortSeries:
+def read_model_statistics(path: str | Path, radix: int = 0, *, growing: bool = False) -> PortSeries:
     """Port telemetry from the binary file, plain or gzip.
 
     Parameters
@@ -34,6 +34,9 @@ def read_model_statistics(path: str | Path, radix: int = 0) -> PortSeries:
         ``ross-stats-analysis-lps.bin`` of a run with ``--model-stats=3``.
     radix
         Ports of a router; 0 finds it by the sizes of the records.
+    growing
+        The simulation is still writing: a record that is cut off, and a window without samples of
+        all routers, are left out at the end.
 
     Returns
     -------
@@ -47,20 +50,32 @@ def read_model_statistics(path: str | Path, radix: int = 0) -> PortSeries:
         or samples are missing.
     """
     data = whole(ordinary_file(path))
-    starts, lengths = _records(data, path)
+    starts, lengths = _records(data, path, growing=growing)
     sizes = Counter(lengths.tolist())
     wanted = 72 + 32 * radix if radix else _router_size(sizes)
     if wanted not in sizes:
         raise DataError(str(path), [_why_none(sizes, radix)])
     at = starts[lengths == wanted]
-    return _series(np.frombuffer(data, np.uint8), at, (wanted - 72) // 32, path)
+    payload = np.frombuffer(data, np.uint8)
+    if growing:
+        at = _whole_windows(payload, at)
+    return _series(payload, at, (wanted - 72) // 32, path)
 
 
-def _records(data: bytes, path: str | Path) -> tuple[Integers, Integers]:
+def _whole_windows(data: Any, at: Integers) -> Integers:
+    """Records of windows that have as many samples as the first."""
+    when = data[at[:, None] + 8 + np.arange(8)].view("<f8").ravel()
+    _, window, counts = np.unique(when, return_inverse=True, return_counts=True)
+    return np.asarray(at[counts[window] == counts[0]])
+
+
+def _records(data: bytes, path: str | Path, *, growing: bool = False) -> tuple[Integers, Integers]:
     """Start of the payload, and its size, of every record; a long run has tens of millions."""
     starts, sizes, at = array("q"), array("q"), 0
     while at < len(data):
         if at + HEADER_B > len(data):
+            if growing:
+                break
             raise DataError(
                 str(path),
                 [f"cut off: {len(data) - at} bytes left at byte {at:,}, a header has {HEADER_B}"],
@@ -70,6 +85,8 @@ def _records(data: bytes, path: str | Path) -> tuple[Integers, Integers]:
         if flag != FLAG or not 0 < size <= LONGEST_B:
             raise DataError(str(path), [_no_record(data, at)])
         if at + HEADER_B + size > len(data):
+            if growing:
+                break
             raise DataError(
                 str(path),
                 [f"cut off: the record at byte {at:,} of {len(data):,} has {size} bytes"],

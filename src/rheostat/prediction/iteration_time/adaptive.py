@@ -127,6 +127,11 @@ class AdaptiveForecaster:
         self.skipped = False
         self.last = None
 
+    def begin(self) -> None:
+        """Another run begins: what neighbours did in the one before is over."""
+        self.endings, self.change.running, self.last = NeighbourEndings(), None, None
+        self.intervals.forget_answers()
+
     def skip(self, steps: int) -> None:
         """So many iterations went by that nobody saw: the pattern moves on, nothing is learned."""
         self.change.skip(steps)

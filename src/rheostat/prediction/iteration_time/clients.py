@@ -1,80 +1,37 @@
 """Iteration times that many ranks report and ask for, one forecaster per application.
 
 Ranks of one application differ by 0.1 to 1 % within an iteration, so the median of their records is
-learned from, once, and all of them get the same answer.
+learned from, once, and all of them get the same answer.  What each application does is known to
+the others: `rheostat network serve`, `rheostat network forecast` and the benchmark go this one way.
 """
 
 from __future__ import annotations
 
 import copy
 import sys
-from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from rheostat.errors import DataError
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
-from rheostat.prediction.iteration_time.forecast import HORIZON
+from rheostat.prediction.iteration_time.client_group import ClientGroup
+from rheostat.prediction.iteration_time.forecast import (
+    Forecaster,
+    Neighbour,
+    PortsNow,
+    Surroundings,
+    Telemetry,
+)
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
 
 MOST_APPS, MOST_RECORDS = 4096, 50_000_000
 """Applications, whose forecasters take 60 kB each, and records, of 8 bytes each, that are kept."""
-
-
-@dataclass(eq=False)
-class ClientGroup:
-    """Clients of one application: what they reported, how far each has asked ahead.
-
-    What all ``ranks`` have reported is learned at once, so that no answer waits for it.
-    """
-
-    ranks: int = 1
-    forecaster: AdaptiveForecaster = field(default_factory=AdaptiveForecaster)
-    records: dict[int, array[float]] = field(default_factory=dict)
-    learned: int = 0
-    asked: dict[int, int] = field(default_factory=dict)
-    returned: set[int] = field(default_factory=set)
-
-    def report(self, client: int, times_s: Sequence[float]) -> None:
-        """Further iterations of a client; the first after a window says that the window is over."""
-        steps = self.asked.pop(client, 0)
-        if steps and not self.returned:
-            self.learn()
-            self.forecaster.skip(steps)
-        if steps:
-            self.returned.add(client)
-        if not self.asked:
-            self.returned.clear()
-        self.records.setdefault(client, array("d")).extend(times_s)
-        self._learn(self.ranks)
-
-    def learn(self) -> None:
-        """Learn every iteration that more than half of the clients have reported."""
-        self._learn(len(self.records) // 2 + 1)
-
-    def _learn(self, least: int) -> None:
-        while True:
-            there = [r[self.learned] for r in self.records.values() if len(r) > self.learned]
-            if len(there) < least:
-                return
-            self.forecaster.observe(float(np.median(there)))
-            self.learned += 1
-
-    def ahead(self, client: int, steps: int) -> list[float]:
-        """The next iterations of a client after those that it has asked for before."""
-        self.learn()
-        done = self.asked.get(client, 0)
-        self.asked[client] = done + steps
-        model = self.forecaster
-        if done + steps > HORIZON:
-            model = copy.deepcopy(model)
-            model.skip(done)
-            done = 0
-        said = model.forecast(HORIZON).time_s
-        return [float(said[min(k, HORIZON - 1)]) for k in range(done, done + steps)]
+MOST_NEIGHBOURS = 16
+"""Others of which an application's forecast knows, those with the most ranks."""
 
 
 class ClientForecasts:
@@ -88,6 +45,10 @@ class ClientForecasts:
         What was learned before, by application.
     others
         Application of all clients that are not in ``apps``; empty: each is one by itself.
+    telemetry
+        Traffic of the applications of ``apps``, where it is known.
+    make
+        Makes the forecaster of an application, by default ours.
 
     Examples
     --------
@@ -103,9 +64,13 @@ class ClientForecasts:
         apps: Mapping[int, str] | None = None,
         model: IterationModel | None = None,
         others: str = "",
+        *,
+        telemetry: Telemetry | None = None,
+        make: Callable[[str], Forecaster] | None = None,
     ) -> None:
         self.apps, self.groups = dict(apps or {}), dict[str, ClientGroup]()
         self.others, self.ranks = others, Counter(self.apps.values())
+        self.telemetry, self.make = telemetry, make or (lambda app: AdaptiveForecaster())
         self.version = self.kept = 0
         if model is not None:
             self.take(model)
@@ -122,20 +87,47 @@ class ClientForecasts:
                 expected = f"expected at most {MOST_APPS:,} clients without an application"
                 advice = "give --workload and --allocation, so that clients share a forecast"
                 raise DataError("client", [f"{expected}, got one more, {client}: {advice}"])
-            self.groups[app] = ClientGroup(self._ranks(app))
+            self._add(app, self.make(app))
         return self.groups[app]
+
+    def _add(self, app: str, forecaster: Forecaster) -> None:
+        around = partial(self.around, app)
+        self.groups[app] = ClientGroup(self._ranks(app), forecaster, around)
+
+    def around(self, app: str, moment_s: float) -> Surroundings:
+        """What is known around an application at a moment; nothing later."""
+        ports = self.telemetry.at(moment_s) if self.telemetry else PortsNow()
+        near = [a for a, _ in self.ranks.most_common(MOST_NEIGHBOURS + 1) if a != app]
+        neighbours = (self._neighbour(a, moment_s, ports) for a in near[:MOST_NEIGHBOURS])
+        return Surroundings(tuple(neighbours), ports.numbers)
+
+    def _neighbour(self, app: str, moment_s: float, ports: PortsNow) -> Neighbour:
+        share = ports.shares.get(app, np.nan)
+        if app not in self.groups:
+            return Neighbour(app, 0.0, 0.0, False, share)
+        known = self.groups[app].as_neighbour(app, moment_s, share)
+        return replace(known, running=known.running and app not in ports.silent)
+
+    def end(self, app: str, moment_s: float | None = None) -> None:
+        """An application has ended, as its scheduler knows; by default at its last mark."""
+        if (group := self.groups.get(app)) is None:
+            raise DataError("job", [f"nothing was reported by {app}"])
+        group.ended_s = group.now_s if moment_s is None else moment_s
 
     def _ranks(self, app: str) -> int:
         """Clients of an application, so many that it never has where that is not known."""
         return self.ranks[app] or (sys.maxsize if app == self.others else 1)
 
-    def report(self, client: int, times_s: Sequence[float]) -> int:
-        """A client's next iterations took so long, s; the number of those that are no time."""
+    def report(self, client: int, times_s: Sequence[float], since_s: float = 0.0) -> int:
+        """A client's next iterations took so long, s; the number of those that are no time.
+
+        ``since_s`` is when the first of all its iterations began.
+        """
         good = [float(t) for t in times_s if np.isfinite(t) and t > 0]
         group, self.kept = self.group(client), self.kept + len(good) + 1
         if self.kept > MOST_RECORDS:
             raise DataError("records", [f"{MOST_RECORDS:,} are here: start the server anew"])
-        group.report(client, good)
+        group.report(client, good, since_s)
         return len(times_s) - len(good)
 
     def forecast(self, client: int, steps: int) -> list[float]:
@@ -145,8 +137,10 @@ class ClientForecasts:
         reported by its application, nor loaded.
         """
         group = self.groups.get(self.app_of(client))
-        newest = [r[-1] for r in group.records.values() if r] if group else []
-        if group is None or not (newest or group.forecaster.logs):
+        newest = group.newest_s() if group else []
+        if group is None or not (
+            newest or group.finished_s or np.isfinite(group.outlook(1).time_s[0])
+        ):
             said = f"no forecast yet: nothing was reported or loaded for {self.app_of(client)}"
             raise DataError("inference", [said])
         ahead = group.ahead(client, steps)
@@ -166,11 +160,14 @@ class ClientForecasts:
     def model(self) -> IterationModel:
         """What was learned, to be saved."""
         return IterationModel(
-            {a: g.forecaster for a, g in self.groups.items() if g.forecaster.logs}
-        )
+            {a: f for a, g in self.groups.items()
+             if isinstance(f := g.forecaster, AdaptiveForecaster) and f.logs}
+        )  # fmt: skip
 
     def take(self, model: IterationModel) -> None:
         """Go on with what was learned before, in place of what was learned since."""
         for app, forecaster in model.forecasters_.items():
-            self.groups[app] = ClientGroup(self._ranks(app), copy.deepcopy(forecaster))
+            own = copy.deepcopy(forecaster)
+            own.begin()
+            self._add(app, own)
         self.version += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -92,3 +93,29 @@ class Forecaster(Protocol):
 
     def skip(self, steps: int) -> None:
         """So many iterations went by that nobody saw."""
+
+
+@dataclass(frozen=True, eq=False)
+class PortsNow:
+    """What the ports of a network show at a moment.
+
+    Parameters
+    ----------
+    shares
+        Of the traffic, by application.
+    numbers
+        About ports, as many at every moment.
+    silent
+        Applications that have sent nothing for longer than ever before.
+    """
+
+    shares: Mapping[str, float] = field(default_factory=dict)
+    numbers: Array = field(default_factory=lambda: np.zeros(0))
+    silent: frozenset[str] = frozenset()
+
+
+class Telemetry(Protocol):
+    """Gives what ports show; nothing later than asked for."""
+
+    def at(self, moment_s: float) -> PortsNow:
+        """What they show until a moment."""
