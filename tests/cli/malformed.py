@@ -196,6 +196,7 @@ TEXTS = {
     "program.toml": 'files = ["sum.c"]\nrun = "./program"\n[inputs]\narguments = "{n}"\n'
     "n = {low = 1, high = 9}\n",
     "sacct.txt": SACCT,
+    "power.toml": 'url = "http://127.0.0.1:9"\n[[series]]\nquery = "up"\nnode = "instance"\n',
     "runs.csv": RUNS,
     "capped.csv": CAPPED,
     "counters.csv": COUNTERS,
@@ -250,6 +251,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "read --map": ("map.toml", "read @runs.csv --map FILE"),
     "site ingest --from": ("sacct.txt", "site ingest --store @made --from FILE"),
     "site ingest --store": ("", "site ingest --from @sacct.txt --store FILE"),
+    "site power --store": ("", "site power --map @power.toml --store FILE"),
+    "site power --map": ("power.toml", "site power --store @made --map FILE"),
     "summary FILE": ("trace.swf", "summary FILE"),
     "summary --map": ("map.toml", "summary @runs.csv --map FILE"),
     "summary --machine": ("machine.toml", "summary @trace.swf --machine FILE"),

@@ -22,6 +22,7 @@ ELSEWHERE = {
     "llm proxy": "serves until it is stopped; tests/decision has it",
     "network generate": "needs SimGrid",
     "network serve": "serves until it is stopped",
+    "site power": "needs a Prometheus; tests/lab has a real one",
     "train": "tests/cli/test_train_ours.py runs it",
 }
 SMALLER = {

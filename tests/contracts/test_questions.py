@@ -121,6 +121,7 @@ NOT_YET = {
     "read",
     "simulate",
     "site ingest",
+    "site power",
     "train",
 }
 """Commands whose judgement still stands in the command line."""

@@ -62,6 +62,7 @@ EXAMPLES: dict[str, str] = {
     "simulate": "simulate trace.swf --policy easy --policy sjf+easy",
     "site": "site ingest --from october.txt --store jobs",
     "site ingest": "site ingest --from october.txt --store jobs",
+    "site power": "site power --store jobs --map power.toml",
     "summary": "summary october.txt --html october.html",
     "train": "train trace.swf --agent ours --out order.json",
     "trial": "trial plan october.parquet --out plan.csv",

@@ -42,6 +42,7 @@ COVERED = Column("energy_covered", "", Moment.END, "share of the run with sample
 COLUMNS = Schema([
     Column("cluster", "", Moment.SUBMIT, "cluster of the job"),
     Column("node_list", "", Moment.START, "names of the nodes received, as Slurm folds them"),
+    Column("job_id_raw", "", Moment.START, "Slurm's number: tasks of an array have their own"),
     SHARED, SOURCE, COVERED,
 ])  # fmt: skip
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rheostat.core.files import read_toml
 from rheostat.core.front import Constraint, Rule
 from rheostat.core.space import Knob, Space, TooManySettings, few_enough, powers_of_two
-from rheostat.core.units import parse_quantity
+from rheostat.core.units import parse_duration, parse_quantity
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError, QuestionError
 from rheostat.measurement.runs.guess import split_unit
@@ -25,6 +25,7 @@ Knobs = Space | Knob | Sequence[Knob | str] | str | None
 Names = str | Sequence[str]
 Request = Mapping[str, Any] | Literal["requested"] | None
 NODES = "nodes=1..256"
+LONGEST_S = 1e10
 UNITS = ("s", "W", "J", "Hz", "B")
 
 
@@ -127,6 +128,25 @@ def parse_value(text: str, unit: str = "") -> Any:
         except ValueError:
             continue
     return parse_quantity(text, unit) if unit in UNITS else text.strip()
+
+
+def parse_seconds(text: str, flag: str, least: float = 0.0) -> float:
+    """A duration, as 90s, 1h or 30d, of at most three hundred years.
+
+    >>> parse_seconds("1h", "--overlap")
+    3600.0
+    >>> parse_seconds("soon", "--overlap")
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: --overlap: expected a duration as 1h or 30d, got 'soon'
+    """
+    try:
+        value = parse_duration(text)
+    except (DataError, ValueError):
+        value = -1.0
+    if not least <= value <= LONGEST_S:
+        raise DataError(flag, [f"expected a duration as 1h or 30d, got {text!r}"])
+    return value
 
 
 def parse_names(text: Names) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
-from rheostat.core.units import format_moment, parse_duration
+from rheostat.core.units import format_moment
 from rheostat.errors import DataError
 from rheostat.measurement.job_store import JobStore, Merged
 from rheostat.measurement.read import guess_format, read
@@ -22,6 +22,7 @@ from rheostat.measurement.slurm.accounting import sacct_lines, sacct_tables
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
+from rheostat.questions.parse import parse_seconds
 
 UNTIL = "accounting_until_s"
 WAITING_ARRAY = "tasks of arrays that have not started have no record of their own yet: left out"
@@ -138,11 +139,7 @@ def ingest(
     """
     if source is not None:
         return _from_export(Path(store), Path(source), zone)
-    back, long = (
-        _seconds(text, flag) for text, flag in ((overlap, "--overlap"), (window, "--window"))
-    )
-    if long < 1:
-        raise DataError("--window", [f"expected a second or more, got {window!r}"])
+    back, long = parse_seconds(overlap, "--overlap"), parse_seconds(window, "--window", least=1.0)
     end = time.time() if now_s is None else now_s
     return _from_sacct(JobStore(store, new=True), program, _since(since, end), (back, long), end)
 
@@ -202,14 +199,4 @@ def _since(text: str, now_s: float) -> float:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return now_s - _seconds(text or "30d", "--since")
-
-
-def _seconds(text: str, flag: str) -> float:
-    try:
-        value = parse_duration(text)
-    except (DataError, ValueError) as error:
-        raise DataError(flag, [f"expected a duration as 1h or 30d, got {text!r}"]) from error
-    if not 0 <= value <= 1e10:
-        raise DataError(flag, [f"expected a duration as 1h or 30d, got {text!r}"])
-    return value
+        return now_s - parse_seconds(text or "30d", "--since")

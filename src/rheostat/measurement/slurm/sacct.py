@@ -49,6 +49,7 @@ CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
 NODE_LIST = Column(
     "node_list", "", Moment.START, "names of the nodes received, as Slurm folds them"
 )
+RAW = Column("job_id_raw", "", Moment.START, "Slurm's number: tasks of an array have their own")
 NO_NODES = ("", "None assigned", "None", "(null)")
 TYPES: dict[str, Any] = {
     ROW: pl.Int64, "job_id": pl.String, "user": pl.String, "group": pl.String,
@@ -59,7 +60,7 @@ TYPES: dict[str, Any] = {
     "gpus_alloc": pl.Int64, "memory_b": pl.Float64, "frequency_hz": pl.Float64,
     "time_limit_s": pl.Float64, "runtime_s": pl.Float64, "state": pl.String,
     "exit_code": pl.String, "energy_j": pl.Float64, "power_w": pl.Float64, "censored": pl.Boolean,
-    "node_list": pl.String,
+    "node_list": pl.String, "job_id_raw": pl.String,
 }  # fmt: skip
 SHARED = Note(
     "energy_j: Slurm counts whole nodes, so jobs that share a node each carry all its joules; "
@@ -163,7 +164,7 @@ def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
         raise DataError("sacct", [f"a value is of another type than its field: {error}"]) from error
     if frame["energy_j"].is_not_null().any():
         twice.append(SHARED)
-    return as_jobs(frame, [CLUSTER, NODE_LIST], [*notes, *twice])
+    return as_jobs(frame, [CLUSTER, NODE_LIST, RAW], [*notes, *twice])
 
 
 def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Note]]:
@@ -217,6 +218,7 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
         "state": slurm.state(get("State", "")), "exit_code": get("ExitCode") or None,
         "energy_j": _energy(cells, run.steps, _nodes_alloc(cells, given)),
         **({"node_list": assigned(cells["NodeList"])} if "NodeList" in cells else {}),
+        **({"job_id_raw": cells["JobIDRaw"] or None} if "JobIDRaw" in cells else {}),
     })  # fmt: skip
 
 

@@ -109,6 +109,7 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
         "energy_j": _energy(given, steps, nodes),
         ALONE: _energy(given, steps, nodes) is None and _energy(given, steps, 1) is not None,
         **({"node_list": assigned(str(job["nodes"] or ""))} if "nodes" in job else {}),
+        "job_id_raw": str(job["job_id"]),
     })  # fmt: skip
 
 
