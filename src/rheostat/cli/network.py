@@ -250,6 +250,7 @@ def serve(
     from rheostat.cli.output import tell
     from rheostat.prediction import persist
     from rheostat.prediction.iteration_time.clients import ClientForecasts
+    from rheostat.prediction.iteration_time.hand_over import MOST_ERROR
     from rheostat.recipes.director import DirectorService
     from rheostat.recipes.director import serve as answer
 
@@ -257,7 +258,8 @@ def serve(
     jobs = _jobs(workload, allocation)
     places = {t: name for name, job in jobs.items() for t in job.terminals}
     clients = ClientForecasts(places, learned, _others(places, learned),
-                              telemetry=_telemetry(net, telemetry, jobs))  # fmt: skip
+                              telemetry=_telemetry(net, telemetry, jobs),
+                              most_error=MOST_ERROR)  # fmt: skip
     service = DirectorService(clients, models)
     answer(service, endpoint, lambda bound: tell(f"listening at {bound}"), stop_after_s=stop_after)
     tell(f"answered {service.answered} requests")

@@ -117,6 +117,11 @@ class DirectorService:
         times = self.clients.forecast(_client(args), steps)
         return {"predictions": " ".join(repr(t / NS) for t in times)}
 
+    def _hand_over(self, args: Sequence[str], payload: str) -> Reply:
+        """Ours: what a client need not simulate now, no predictions if nothing."""
+        times = self.clients.hand_over(_client(args))
+        return {"steps": str(len(times)), "predictions": " ".join(repr(t / NS) for t in times)}
+
     def _ended(self, args: Sequence[str], payload: str) -> Reply:
         """Ours: the scheduler says that a client's job has ended."""
         self.clients.end(self.clients.app_of(_client(args)))
@@ -184,6 +189,7 @@ OPERATIONS: dict[str, Operation] = {
     "send-records": DirectorService._records,
     "inference": DirectorService._inference,
     "do-inference": DirectorService._inference,
+    "hand-over": DirectorService._hand_over,
     "job-ended": DirectorService._ended,
     "train-model": DirectorService._train,
     "train": DirectorService._train,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from rheostat.measurement.network.port_series import PortSeries, write_ports
 PYTHON = "/usr/bin/python3"
 SCRIPT = Path(__file__).with_name("simgrid_run.py")
 TEXTS = ("iterations.txt", "wl.conf", "alloc.conf", "net.conf")
+SPENT = "spent.json"
 WINDOW_S, LEAST_TERMINALS = 250e-6, 12
 
 
@@ -34,6 +37,7 @@ def generate_network_run(
     iterations: int = 60,
     load: float = 0.1,
     seed: int = 0,
+    ask: Callable[[bytes], bytes] | None = None,
 ) -> Path:
     """Simulate a halo exchange, an all-reduce and random traffic whose load changes.
 
@@ -49,6 +53,10 @@ def generate_network_run(
         Share of a terminal's bandwidth that each source of noise sends.
     seed
         Of the placement and the noise.
+    ask
+        Answers requests of the director's protocol, from job 0 and job 1: they need not simulate
+        what the operation ``hand-over`` has predictions for.  ``spent.json`` says how much that
+        was, and the CPU seconds of the simulation.
 
     Raises
     ------
@@ -64,14 +72,33 @@ def generate_network_run(
     sizes = (network.groups, network.routers_per_group, network.terminals_per_router,
              network.global_ports, iterations, seed, load)  # fmt: skip
     with TemporaryDirectory() as made:
-        done = subprocess.run([PYTHON, str(SCRIPT), made, *map(str, sizes)],
-                              capture_output=True, text=True, check=False)  # fmt: skip
-        if done.returncode:
-            raise RheostatError(f"SimGrid ended with {done.returncode}: {done.stderr[-300:]}")
-        for name in TEXTS:
+        words = [PYTHON, str(SCRIPT), made, *map(str, sizes)]
+        with TemporaryFile() as errors:
+            code = _simulated(words, errors, ask)
+            errors.seek(0)
+            if code:
+                last = errors.read()[-300:].decode(errors="replace")
+                raise RheostatError(f"SimGrid ended with {code}: {last}")
+        for name in (*TEXTS, *([SPENT] if ask is not None else [])):
             replace_file(Path(folder) / name, (Path(made) / name).read_bytes())
         write_ports(Path(folder) / "ports.npz", _ports(Path(made) / "links.csv", network))
     return Path(folder)
+
+
+def _simulated(
+    words: Sequence[str], errors: IO[bytes], ask: Callable[[bytes], bytes] | None
+) -> int:
+    """Run the simulation and answer what it asks; its exit code."""
+    if ask is None:
+        return subprocess.run(words, stdout=errors, stderr=errors, check=False).returncode
+    with subprocess.Popen([*words, "ask"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=errors) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in process.stdout:
+            process.stdin.write(ask(line.rstrip(b"\n")) + b"\n")
+            process.stdin.flush()
+        return process.wait()
 
 
 def _ports(path: Path, network: Dragonfly) -> PortSeries:

@@ -3,11 +3,16 @@
 ``/usr/bin/python3 simgrid_run.py FOLDER GROUPS ROUTERS TERMINALS GLOBALS ITERATIONS SEED LOAD``
 writes ``iterations.txt``, ``wl.conf``, ``alloc.conf``, ``net.conf`` and ``links.csv`` (bytes of
 each port in each window).  SimGrid models flows, not packets: links share bandwidth, none queues.
+
+With a further word, ``ask``, each application asks before every iteration whether it must simulate
+it: a request per line on standard output, as CODES's director writes it, a reply on standard input.
 """
 
 import ctypes
+import json
 import random
 import sys
+import time
 from pathlib import Path
 
 from simgrid import (  # type: ignore[import-not-found]
@@ -39,7 +44,8 @@ def main() -> None:
     counts = split(len(hosts))
     places = rng.sample(range(len(hosts)), sum(counts))
     jobs = [places[: counts[0]], places[counts[0] : counts[0] + counts[1]], places[-counts[2] :]]
-    state = {"left": counts[0] + counts[1], "log": [], "windows": []}
+    state = {"left": counts[0] + counts[1], "log": [], "windows": [], "plans": {}, "begun": {},
+             "ask": "ask" in sys.argv[9:], "skipped": {}}  # fmt: skip
     for job, (size, compute) in enumerate(((HALO_B, 2e-4), (REDUCE_B, 5e-4))):
         for rank, place in enumerate(jobs[job]):
             args = (state, job, rank, jobs[job], size, compute, iterations)
@@ -50,6 +56,34 @@ def main() -> None:
     Actor.create("sampler", hosts[0], sample, state, library, ports)
     engine.run()
     write(folder, state, jobs, ports, (groups, routers, terminals, wide), load)
+    spent = {"cpu_s": time.process_time(), "skipped": state["skipped"]}
+    (folder / "spent.json").write_text(json.dumps(spent))
+
+
+def asked(job: int, operation: str, *args: str, payload: str = "") -> dict:
+    """One request of the director's protocol; the client is the job."""
+    request = {"cmd": "director-request", "operation": operation,
+               "surrogate_family": "iteration-time",
+               "args": [str(1 + len(args)), str(job), *args]}  # fmt: skip
+    sys.stdout.write(f"{json.dumps(request)}\0{payload}\n")
+    sys.stdout.flush()
+    return json.loads(sys.stdin.readline())
+
+
+def forecast(state: dict, job: int, i: int, iterations: int) -> tuple:
+    """Iterations that need not be simulated now, and their seconds; the first rank there asks."""
+    if not state["ask"]:
+        return 0, 0.0
+    if (job, i) not in state["plans"]:
+        now = Engine.clock
+        if job in state["begun"]:
+            took = 1e9 * (now - state["begun"][job])
+            asked(job, "send-records", "1", payload=f"{took:f}")
+        times = asked(job, "hand-over").get("predictions", "").split()[: iterations - 1 - i]
+        state["plans"][job, i] = len(times), 1e-9 * sum(map(float, times))
+        state["begun"][job] = now + state["plans"][job, i][1]
+        state["skipped"][job] = state["skipped"].get(job, 0) + len(times)
+    return state["plans"][job, i]
 
 
 def split(hosts: int) -> tuple:
@@ -115,22 +149,32 @@ def halo(state, job, rank, places, size, compute, iterations) -> None:  # type: 
     """Neighbours one and a row away, both ways round."""
     n, row = len(places), max(2, int(len(places) ** 0.5))
     near = sorted({(rank + d) % n for d in (1, -1, row, -row)} - {rank})
-    for i in range(iterations):
+    i = 0
+    while i < iterations:
+        steps, seconds = forecast(state, job, i, iterations)
+        this_actor.sleep_for(seconds)
+        i += steps
         this_actor.sleep_for(compute)
         exchange(job, rank, near, size)
         finish(state, job, rank, places[rank], i, iterations)
+        i += 1
 
 
 def reduction(state, job, rank, places, size, compute, iterations) -> None:  # type: ignore[no-untyped-def]
     """A ring of reductions; every tenth iteration computes longer, as a rebuilt neighbour list."""
     n = len(places)
-    for i in range(iterations):
+    i = 0
+    while i < iterations:
+        steps, seconds = forecast(state, job, i, iterations)
+        this_actor.sleep_for(seconds)
+        i += steps
         this_actor.sleep_for(compute * (1.5 if i % 10 == 9 else 1.0))
         step = 1
         while step < n:
             exchange(job, rank, sorted({(rank + step) % n, (rank - step) % n} - {rank}), size)
             step *= 2
         finish(state, job, rank, places[rank], i, iterations)
+        i += 1
 
 
 def noise(state, rng, source, targets, load) -> None:  # type: ignore[no-untyped-def]

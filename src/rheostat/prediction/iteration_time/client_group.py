@@ -20,6 +20,7 @@ from rheostat.prediction.iteration_time.forecast import (
     Neighbour,
     Surroundings,
 )
+from rheostat.prediction.iteration_time.hand_over import HandOver
 
 RECENT = 40
 """Iterations whose median is the usual one."""
@@ -58,6 +59,8 @@ class ClientGroup:
     closed: bool = True
     running: tuple[bool, ...] = ()
     seen: tuple[float, Surroundings] | None = None
+    control: HandOver | None = None
+    decided: tuple[int, list[float]] = (-1, [])
 
     @property
     def now_s(self) -> float:
@@ -78,6 +81,8 @@ class ClientGroup:
         if (steps := self.asked.pop(client, 0)) and not self.closed:
             self.closed = True
             self.forecaster.skip(steps)
+            if self.control is not None:
+                self.control.forecast(np.array(self.window[:steps]))
         own = self.records.setdefault(client, array("d"))
         for time in times_s:
             if len(own) == len(self.there):
@@ -105,6 +110,8 @@ class ClientGroup:
             when, begin = float(np.median(own)), self.now_s
             self.learned += 1
             if when > begin:  # else it is of clients whose clocks are behind those heard before
+                if self.control is not None:
+                    self.control.simulated(self.outlook().time_s, when - begin)
                 self.forecaster.observe(when - begin, self.surroundings())
                 self._finish(when)
 
@@ -132,6 +139,21 @@ class ClientGroup:
         answer = self.window[done : done + steps]
         self.clock_s[client] += float(np.nansum(answer))
         return answer
+
+    def wanted(self, client: int) -> list[float]:
+        """What may be forecast now, by the rule of hand-over; all ranks get the same answer.
+
+        Nothing within a window: what comes behind it is simulated first.
+        """
+        self._begin(client)
+        self.learn(1, until=len(self.records.get(client, ())))
+        if self.control is None or client in self.asked:
+            return []
+        if self.decided[0] != self.learned:
+            said = self.outlook()
+            steps = 0 if said.simulate else self.control.window(said.time_s)
+            self.decided = self.learned, said.time_s[:steps].tolist()
+        return self.decided[1]
 
     def _extend(self) -> None:
         """One more iteration of the window, forecast anew where a neighbour has ended or begun."""

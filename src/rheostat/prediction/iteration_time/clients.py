@@ -26,6 +26,7 @@ from rheostat.prediction.iteration_time.forecast import (
     Surroundings,
     Telemetry,
 )
+from rheostat.prediction.iteration_time.hand_over import HandOver
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
 
 MOST_APPS, MOST_RECORDS = 4096, 50_000_000
@@ -49,6 +50,8 @@ class ClientForecasts:
         Traffic of the applications of ``apps``, where it is known.
     make
         Makes the forecaster of an application, by default ours.
+    most_error
+        Relative error of the total runtime within which `hand_over` keeps; None: nobody asks.
 
     Examples
     --------
@@ -67,11 +70,13 @@ class ClientForecasts:
         *,
         telemetry: Telemetry | None = None,
         make: Callable[[str], Forecaster] | None = None,
+        most_error: float | None = None,
     ) -> None:
         self.apps, self.groups = dict(apps or {}), dict[str, ClientGroup]()
         self.others, self.ranks = others, Counter(self.apps.values())
         self.telemetry, self.make = telemetry, make or (lambda app: AdaptiveForecaster())
         self.version = self.kept = 0
+        self.most_error, self.until_s = most_error, 0.0
         if model is not None:
             self.take(model)
 
@@ -92,7 +97,8 @@ class ClientForecasts:
 
     def _add(self, app: str, forecaster: Forecaster) -> None:
         around = partial(self.around, app)
-        self.groups[app] = ClientGroup(self._ranks(app), forecaster, around)
+        control = None if self.most_error is None else HandOver(self.most_error)
+        self.groups[app] = ClientGroup(self._ranks(app), forecaster, around, control=control)
 
     def around(self, app: str, moment_s: float) -> Surroundings:
         """What is known around an application at a moment; nothing later."""
@@ -145,6 +151,24 @@ class ClientForecasts:
             raise DataError("inference", [said])
         ahead = group.ahead(client, steps)
         return ahead if np.isfinite(ahead).all() else [float(np.median(newest))] * steps
+
+    def hand_over(self, client: int) -> list[float]:
+        """Iterations, s, that need not be simulated now; none: go on simulating.
+
+        A job that is not simulated sends nothing, so all that run are handed over together: each
+        says at its marks whether its past errors allow it, and the shortest wish ends the window.
+        """
+        group = self.group(client)
+        wanted = group.wanted(client)
+        now = group.now_s
+        if wanted and now >= self.until_s:
+            wishes = [sum(wanted)]
+            for app, other in self.groups.items():
+                if other is not group and other.as_neighbour(app, now, np.nan).running:
+                    wishes.append(sum(other.decided[1]) if other.closed else 0.0)
+            self.until_s = now + min(wishes)
+        steps = int(np.searchsorted(np.cumsum(wanted), self.until_s - now, side="right"))
+        return group.ahead(client, steps) if steps else []
 
     def learn(self) -> int:
         """Learn all that was reported; the number of iterations learned from."""

@@ -12,6 +12,8 @@ from rheostat.core.outcome import Array
 
 WINDOWS = (30, 20, 10, 5)
 """Iterations that may be forecast at a time."""
+MOST_ERROR = 0.01
+"""Relative error of the total runtime."""
 LEAST, MEMORY = 8, 60
 """Errors of a window's sum from which the next is expected, at least and at most."""
 SHORTEST, LONGEST = 5, 15
@@ -36,7 +38,7 @@ class HandOver:
         Of how many iterations are simulated between two windows at least.
     """
 
-    def __init__(self, most_error: float = 0.01, seed: int = 0) -> None:
+    def __init__(self, most_error: float = MOST_ERROR, seed: int = 0) -> None:
         self.most_error, self.rng = most_error, np.random.default_rng(seed)
         self.least = SHORTEST
         self.elapsed_s, self.off_s, self.variance = 0.0, 0.0, 0.0
