@@ -196,6 +196,8 @@ TEXTS = {
     "program.toml": 'files = ["sum.c"]\nrun = "./program"\n[inputs]\narguments = "{n}"\n'
     "n = {low = 1, high = 9}\n",
     "sacct.txt": SACCT,
+    "waiting.txt": "JobID|State|Submit|Start|End|ElapsedRaw\n7|PENDING|1000|Unknown|Unknown|0\n",
+    "advice.csv": "app,user,nodes,nodes_requested,status\ncfd,u1,2,4,advised\nmd,u2,4,4,kept\n",
     "power.toml": 'url = "http://127.0.0.1:9"\n[[series]]\nquery = "up"\nnode = "instance"\n',
     "runs.csv": RUNS,
     "capped.csv": CAPPED,
@@ -252,7 +254,13 @@ CALLS: dict[str, tuple[str, str]] = {
     "site ingest --from": ("sacct.txt", "site ingest --store @made --from FILE"),
     "site ingest --store": ("", "site ingest --from @sacct.txt --store FILE"),
     "site power --store": ("", "site power --map @power.toml --store FILE"),
-    "site power --map": ("power.toml", "site power --store @made --map FILE"),
+    "site power --map": ("power.toml", "site power --store @store --map FILE"),
+    "site install ADVICE": ("advice.csv", "site install FILE --etc @folder --dry-run"),
+    "site install --etc": ("", "site install @advice.csv --dry-run --etc FILE"),
+    "site install --plan": (
+        "plan.json", "site install @advice.csv --etc @folder --dry-run --plan FILE"
+    ),
+    "site uninstall --etc": ("", "site uninstall --dry-run --etc FILE"),
     "summary FILE": ("trace.swf", "summary FILE"),
     "summary --map": ("map.toml", "summary @runs.csv --map FILE"),
     "summary --machine": ("machine.toml", "summary @trace.swf --machine FILE"),
@@ -434,6 +442,7 @@ CALLS: dict[str, tuple[str, str]] = {
 
 
 MAKING = (
+    "site ingest --from @waiting.txt --store @store",
     "network fit @run --app job-0 --save @times.model",
     "fit @runs.csv --kind lightgbm --test-fraction 0 --out @runs.model",
     "fit @trace.swf --kind lightgbm --test-fraction 0 --out @trace.model",

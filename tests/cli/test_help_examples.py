@@ -44,6 +44,8 @@ BEFORE = {
     "llm plan": ["llm demo"],
     "llm rank": ["llm demo"],
     "llm simulate": ["llm demo"],
+    "site install": ["decide"],
+    "site uninstall": ["decide", "site install"],
     "trial read": ["trial plan"],
 }
 SUM = """#include <stdio.h>

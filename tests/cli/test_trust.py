@@ -35,7 +35,7 @@ def test_a_program_of_the_projects_file_runs_only_when_it_is_trusted(folder, cap
 ROOT = typer.main.get_command(app)
 NEEDS_TRUST = {
     "names a file or a folder": """
-        admit agent allocation alternatives cache encoder endpoint estimates export figure
+        admit agent allocation alternatives cache encoder endpoint estimates etc export figure
         fitted folder from gguf graphs hecbench heuristics html input journal journals junit
         kernels larger-gguf limits machine manifest map memory model model-config models
         net nodes out output past patch plan policies policy power-model predict prior program
@@ -55,7 +55,7 @@ NEEDS_TRUST = {
         ageing apps batch-cap body-limit budget cache-tokens chunk compile corrections count
         delay depth domains dry-run epochs exact extra faithful features frequency gpu gpus
         head-start hysteresis idle in-flight install-completion interval iterations jobs
-        jobsets joules latex lead learn load max-tokens max-wait most-changes most-tokens
+        jobsets joules latex lead learn load max-tokens max-wait most-changes mode most-tokens
         networks newlines-deleted node noise orders out-of-core overlap pairs patience phases power
         power-cap prefill-replicas prefix-cache processes python rate reclaim repeat repeats
         requests rounds routing samples search seconds self-prompting settle show-completion

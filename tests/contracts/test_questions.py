@@ -121,7 +121,9 @@ NOT_YET = {
     "read",
     "simulate",
     "site ingest",
+    "site install",
     "site power",
+    "site uninstall",
     "train",
 }
 """Commands whose judgement still stands in the command line."""

@@ -11,7 +11,7 @@ import pytest
 from rheostat.measurement.monitoring.power_mapping import PowerMapping, PowerSeries
 from rheostat.measurement.read import read
 from rheostat.questions.site_ingest import ingest
-from rheostat.questions.site_power import power
+from rheostat.questions.site_ingest_power import power
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 SERIES = {

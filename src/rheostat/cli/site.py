@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -80,7 +80,56 @@ def power(
     samples of less than 80 % of its run has no energy.
     """
     from rheostat.cli.output import printed
-    from rheostat.questions.site_power import power as ask
+    from rheostat.questions.site_ingest_power import power as ask
 
     with printed(json=json) as put:
         put(ask(store, mapped, overlap=overlap, window=window))
+
+
+Etc = Annotated[Path, typer.Option(help="Folder of slurm.conf.", file_okay=False)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, do nothing.")]
+
+
+@site.command()
+def install(
+    advice: Annotated[
+        Path, typer.Argument(help="What rheostat decide --out wrote.", metavar="ADVICE")
+    ],
+    etc: Etc = Path("/etc/slurm"),
+    mode: Annotated[
+        Literal["record", "suggest", "set"],
+        typer.Option(help="Write to slurmctld's log alone, tell who submits, or change jobs."),
+    ] = "record",
+    plan: Annotated[
+        Path | None, typer.Option(help="Plan of caps that a prolog and an epilog apply.")
+    ] = None,
+    gpu: Annotated[Literal["nvml", "amd", "none"], typer.Option(help="How GPU caps are set.")] = (
+        "nvml"
+    ),
+    dry_run: DryRun = False,
+    json: o.Json = False,
+) -> None:
+    """Write Slurm's hooks for advice at submission into its folder; nothing of the site's changes.
+
+    cli_filter.lua tells who submits, job_submit.lua records or sets, rheostat-advice is the file
+    that both look into, rheostat.conf the settings, which slurm.conf includes by a line that you
+    add. Every file says how to take it out.
+    """
+    from rheostat.cli.output import printed
+    from rheostat.questions.site_install import install as ask
+
+    with printed(json=json) as put:
+        put(ask(advice, etc, mode=mode, plan=plan, gpu=gpu, dry_run=dry_run))
+
+
+@site.command()
+def uninstall(etc: Etc = Path("/etc/slurm"), dry_run: DryRun = False, json: o.Json = False) -> None:
+    """Take out what install wrote, as far as nobody has changed it since.
+
+    Refused while slurm.conf still includes our settings: slurmctld would not start without them.
+    """
+    from rheostat.cli.output import printed
+    from rheostat.questions.site_install import uninstall as ask
+
+    with printed(json=json) as put:
+        put(ask(etc, dry_run=dry_run))

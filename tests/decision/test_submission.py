@@ -1,0 +1,192 @@
+"""Slurm's hooks run in Lua: what they say and change, and that a job always passes."""
+
+from __future__ import annotations
+
+import random
+
+import lupa
+import polars as pl
+import pytest
+
+from rheostat.decision.submission.advice_file import SubmissionAdvice, advice_bytes
+from rheostat.decision.submission.slurm_files import ADVICE, SETTINGS, submission_files
+from rheostat.errors import DataError
+from rheostat.questions.site_install import install, uninstall
+
+ADVISED = {
+    "app": ["cfd", "cfd", "md"], "user": ["alice", "bob", "bob"], "partition": ["batch"] * 3,
+    "nodes_requested": [4, 4, 2], "nodes": [2, 4, 1], "status": ["advised", "kept", "advised"],
+    "runtime_s_requested": [60.0, 60.0, 50.0], "runtime_s_advised": [90.0, 60.0, 70.0],
+    "energy_j_requested": [5e4, 5e4, 4e4], "energy_j_advised": [3e4, 5e4, 3e4],
+    "energy_j_change": [-0.4, 0.0, -0.25], "submit_s": [1.0, 2.0, 3.0],
+}  # fmt: skip
+
+
+class Hooks:
+    """Both scripts with the functions that Slurm gives them."""
+
+    def __init__(self, folder, mode):
+        install(pl.DataFrame(ADVISED), folder, mode=mode)
+        self.lua, self.said, self.logged = lupa.LuaRuntime(), [], []
+        slurm = {"SUCCESS": 0, "ERROR": -1, "log_user": lambda form, *a: self.said.append(a[0]),
+                 "log_info": lambda form, *a: self.logged.append(a[0])}  # fmt: skip
+        self.lua.globals().slurm = self.lua.table_from(slurm)
+        for name in ("cli_filter.lua", "job_submit.lua"):
+            self.lua.execute((folder / name).read_text())
+
+    def submit(self, **fields):
+        job = self.lua.table_from({"min_nodes": 4, "max_nodes": 4, "name": "cfd", **fields})
+        assert self.lua.globals().slurm_job_submit(job, None, 1001) == 0
+        return job
+
+    def asked(self, **options):
+        named = {k.replace("_", "-"): v for k, v in options.items()}
+        given = self.lua.table_from(named)
+        assert self.lua.globals().slurm_cli_pre_submit(given, 0) == 0
+        return dict(given) == named
+
+
+@pytest.mark.parametrize("mode", ["record", "suggest"])
+def test_a_job_is_as_it_was_unless_the_mode_is_set(tmp_path, mode):
+    hooks = Hooks(tmp_path, mode)
+    fields = {"min_nodes": 4, "max_nodes": 4, "name": "cfd", "user_name": "alice"}
+    assert dict(hooks.submit(user_name="alice")) == fields
+    assert hooks.said == []
+    assert hooks.logged == [f"rheostat: uid=1001 name=cfd nodes=4 advised=2 mode={mode}"]
+
+
+def test_set_gives_the_advised_nodes_and_says_so(tmp_path):
+    hooks = Hooks(tmp_path, "set")
+    job = hooks.submit(user_name="alice")
+    assert (job.min_nodes, job.max_nodes) == (2, 2)
+    words = "rheostat: 4 nodes: 1m, 50 kJ; 2 nodes: 1m 30s, 30 kJ; --nodes=2 saves 40 %"
+    assert hooks.said[0].startswith(words)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"user_name": "bob"}, {"name": "other"}, {"name": None}, {"comment": "a rheostat=off"},
+     {"min_nodes": 4294967294}, {"max_nodes": 8}, {"array_inx": "1-9"}, {"min_nodes": None},
+     {"num_tasks": 64}, {"name": "x\ty"}, {"min_nodes": 3, "max_nodes": 3}],
+    ids=str,
+)  # fmt: skip
+def test_set_leaves_alone_what_it_does_not_know_or_was_told_not_to(tmp_path, fields):
+    hooks = Hooks(tmp_path, "set")
+    given = {"min_nodes": 4, "max_nodes": 4, "name": "cfd", "user_name": "alice", **fields}
+    job = hooks.submit(**given)
+    assert {k: job[k] for k in given} == given
+    assert hooks.said == []
+
+
+def test_who_is_unknown_gets_the_advice_of_the_newest_of_that_application(tmp_path):
+    hooks = Hooks(tmp_path, "set")
+    assert hooks.submit(user_name="carol").min_nodes == 4  # bob's is newer than alice's
+    assert hooks.submit(user_name="carol", name="md", min_nodes=2, max_nodes=2).min_nodes == 1
+
+
+def test_the_filter_tells_who_submits_and_changes_nothing(tmp_path, monkeypatch):
+    hooks = Hooks(tmp_path, "suggest")
+    hooks.lua.globals().os.getenv = lambda name: "alice"
+    assert hooks.asked(nodes="4-4", job_name="cfd", partition="batch")
+    assert hooks.asked(nodes="4", job_name="cfd")
+    assert [s.partition(";")[0] for s in hooks.logged] == ["rheostat: 4 nodes: 1m, 50 kJ"] * 2
+    assert hooks.asked(nodes="7", job_name="cfd")
+    assert hooks.asked()
+    assert len(hooks.logged) == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"rheostat-advice/1 9999999 ", b"\0" * 4000, None])
+def test_a_damaged_or_absent_file_of_advice_lets_the_job_pass(tmp_path, damage):
+    hooks = Hooks(tmp_path, "set")
+    path = tmp_path / ADVICE
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_bytes(damage)
+    assert hooks.submit(user_name="alice").min_nodes == 4
+
+
+def test_slurm_functions_that_fail_let_the_job_pass(tmp_path):
+    hooks = Hooks(tmp_path, "set")
+    hooks.lua.globals().slurm.log_info = None
+    assert hooks.submit(user_name="alice").min_nodes == 4
+
+
+def test_every_key_of_a_large_file_is_where_lua_looks(tmp_path):
+    names = [f"app{random.Random(k).getrandbits(40):x}" for k in range(5000)]
+    every = [SubmissionAdvice("", n, "", 8, k % 7 + 1, f"w{k}") for k, n in enumerate(names)]
+    path = tmp_path / ADVICE
+    path.write_bytes(advice_bytes(every))
+    lua = lupa.LuaRuntime()
+    text = submission_files(str(tmp_path), "record", b"")["job_submit.lua"].decode()
+    lua.execute(
+        "slurm = {}\n" + text.replace("local function rheostat_advice", "function rheostat_advice")
+    )
+    look = lua.globals().rheostat_advice
+    assert all(look(str(path), "u", a.app, "p", "8").words == a.words for a in every)
+    assert look(str(path), "u", "none", "p", "8") is None
+
+
+def test_a_file_of_the_site_is_not_written_over_and_a_dry_run_writes_nothing(tmp_path):
+    install(pl.DataFrame(ADVISED), tmp_path, dry_run=True)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "job_submit.lua").write_text("-- the site's")
+    (tmp_path / "slurm.conf").write_text("ClusterName=x\nCliFilterPlugins=own\n")
+    with pytest.raises(DataError) as refused:
+        install(pl.DataFrame(ADVISED), tmp_path)
+    assert "job_submit.lua is there and not ours" in str(refused.value)
+    assert "CliFilterPlugins=own" in str(refused.value)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["job_submit.lua", "slurm.conf"]
+
+
+def test_uninstall_leaves_the_site_as_it_was(tmp_path):
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("ClusterName=x\n")
+    install(pl.DataFrame(ADVISED), tmp_path)
+    install(pl.DataFrame(ADVISED), tmp_path, mode="set")  # again, in another mode
+    conf.write_text(f"ClusterName=x\ninclude {SETTINGS}\n")
+    with pytest.raises(DataError, match="remove it"):
+        uninstall(tmp_path)
+    conf.write_text("ClusterName=x\n")
+    uninstall(tmp_path, dry_run=True)
+    assert (tmp_path / "job_submit.lua").exists()
+    assert {c.change for c in uninstall(tmp_path).changes} == {"removed"}
+    assert [p.name for p in tmp_path.iterdir()] == ["slurm.conf"]
+    with pytest.raises(DataError, match="nothing is installed"):
+        uninstall(tmp_path)
+
+
+def test_what_was_changed_since_is_left(tmp_path):
+    install(pl.DataFrame(ADVISED), tmp_path)
+    (tmp_path / "cli_filter.lua").write_text("-- mine now")
+    answer = uninstall(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["cli_filter.lua"]
+    assert "left: " in answer.hints[0] or "left" in answer.hints[0]
+
+
+def test_an_installation_that_was_killed_is_finished_or_taken_out(tmp_path, monkeypatch):
+    from rheostat.decision.submission import slurm_files
+
+    real, left = slurm_files.replace_file, [3]
+
+    def killed(path, content):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        real(path, content)
+
+    monkeypatch.setattr(slurm_files, "replace_file", killed)
+    with pytest.raises(KeyboardInterrupt):
+        install(pl.DataFrame(ADVISED), tmp_path)
+    monkeypatch.setattr(slurm_files, "replace_file", real)
+    install(pl.DataFrame(ADVISED), tmp_path, mode="suggest")
+    uninstall(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("etc", ["relative", "/etc/a b", '/etc/"', "/etc/../x"])
+def test_odd_folders_and_modes_are_refused(etc):
+    with pytest.raises(DataError, match="--etc"):
+        submission_files(etc, "record", b"")
+    with pytest.raises(DataError, match="--mode"):
+        submission_files("/etc", "all", b"")
