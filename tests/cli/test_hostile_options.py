@@ -105,7 +105,7 @@ def test_a_hostile_value_ends_with_a_code_and_one_message(
         wrong += [f"{one}: {w}" for w in outcome(one, home)]
         monkeypatch.chdir(tmp_path)
         shutil.rmtree(folder)
-    assert wrong == [], f"RHEOSTAT_FUZZ_SEED={SEED}"
+    assert not wrong, "\n".join([f"RHEOSTAT_FUZZ_SEED={SEED}", *wrong])
 
 
 class TooLong(BaseException):

@@ -24,3 +24,10 @@ def test_steps_as_they_are_typed_are_counted_before_they_are_made(most: str) -> 
     """All mistakes of a call at once."""
     with pytest.raises(DataError, match=rf"1\.\.1e\+\d+/1: {TOLD} 1e\+\d+.*got 'oops'"):
         parse_space([f"nodes=1..{most}/1", "oops"])
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(10**30)])
+def test_a_whole_number_beyond_what_floats_tell_apart_is_refused(value):
+    with pytest.raises(DataError, match="expected whole numbers up to 9,007,199,254,740,992"):
+        Knob("nodes", [1, value])
+    assert Knob("nodes", [1, 2**53]).values == (1, 2**53)

@@ -27,6 +27,8 @@ from rheostat.errors import DataError
 Setting = Mapping[str, Any]
 MOST_SETTINGS = 100_000
 """Values of a knob, and settings of a finite space: each is a row that is forecast or weighed."""
+LARGEST = 2**53
+"""Of whole numbers: beyond it, floats no longer tell neighbours apart."""
 
 
 class TooManySettings(DataError):
@@ -105,6 +107,9 @@ class Knob:
         )
         if listed and numeric:
             plain = {v.item() if isinstance(v, np.number) else v for v in listed}
+            if odd := [v for v in plain if isinstance(v, int) and abs(v) > LARGEST]:
+                problem = f"expected whole numbers up to {LARGEST:,}, got {odd[0]}"
+                raise DataError(f"Knob {name}", [problem[:300]])
             kind = float if any(isinstance(v, float) for v in plain) else int
             listed = tuple(sorted(map(kind, plain)))
             low, high = float(listed[0]), float(listed[-1])

@@ -180,6 +180,10 @@ def _listening(host: str, port: int) -> socket.socket:
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        host.encode("idna")  # create_server leaves its socket open where a name is none
+    except UnicodeError as error:
+        raise DataError("--host", [f"expected a name or an address, got {host!r}"]) from error
+    try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise DataError("--port", [f"cannot listen at {host}:{port}: {error}"]) from error
