@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.front import Front
-from rheostat.core.outcome import GRADES, Outcome
+from rheostat.core.outcome import GRADES, Array, Outcome
 from rheostat.decision.batch_fronts import BatchFronts
+from rheostat.prediction.effects.shapes import PARALLEL
 
 Mask = NDArray[np.bool_]
 
@@ -39,6 +40,31 @@ def graded(many: BatchFronts, grades: Sequence[str]) -> Mask | None:
     """(J, S): settings whose change from the request rests on one of ``grades``; None ungraded."""
     weaker = evidence(many)
     return None if weaker is None else np.isin(weaker, [GRADES.index(g) for g in grades])
+
+
+def too_good(many: BatchFronts, model: object, knobs: Sequence[str]) -> Mask:
+    """(J, S): more nodes for less energy or fewer node-hours than asked for, told by a log alone.
+
+    It takes watts that nodes share, or time that falls faster than the nodes grow.  Users do not
+    ask for such settings by chance, and of many forecasts the best are the most flattered.
+    """
+    found = np.zeros((len(many), many.size), dtype=bool)
+    log = getattr(model, "identification_", None)
+    if log is None or log.by == "design":
+        return found
+    for knob in set(knobs) & set(PARALLEL):
+        given = many.flat.alternatives.numpy(knob).reshape(found.shape)
+        found |= _beyond(given, many.requested)
+    falls = np.zeros_like(found)
+    for name in {"energy_j", "node_hours"} & {o.name for o in many.flat.objectives}:
+        falls |= _beyond(-many.flat.mean(name).reshape(found.shape), many.requested)
+    return found & falls
+
+
+def _beyond(values: Array, requested: NDArray[np.int64]) -> Mask:
+    """(J, S): more than at the request; NaN is not."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(values > np.take_along_axis(values, requested[:, None], axis=1))
 
 
 def only(many: BatchFronts, allowed: Mask) -> BatchFronts:

@@ -35,7 +35,7 @@ from rheostat.core.front import Constraint, Objective, Rule
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array, Predictor
 from rheostat.core.space import Knob, Space
-from rheostat.decision.admissible import graded, only
+from rheostat.decision.admissible import graded, only, too_good
 from rheostat.decision.batch_choice import BatchChoice, assignments, choose
 from rheostat.decision.batch_fronts import stack
 from rheostat.decision.tabulate import advice_table
@@ -49,6 +49,7 @@ SLOWDOWN, CONFIDENCE = 1.1, 0.8
 """The default: least energy at no more than this times the runtime asked for in this share of the
 draws, and no more energy in as many; what is saved in a draw that is slower counts nothing
 (`benchmarks/confounding.py`)."""
+MORE = "that more nodes take less is what a log tells least surely"
 RESAMPLED = 1000
 """Samples of applications behind the interval of a total, at least one for each draw."""
 ROWS_AT_ONCE = 50_000
@@ -125,13 +126,6 @@ class Advice:
         """Jobs for which only runs of other applications speak for another setting."""
         name = f"{self.knobs[0]}_hint"
         return int(self.table.frame[name].count()) if name in self.table.columns else 0
-
-    def enlarged(self) -> int:
-        """Jobs that are advised to more nodes than they asked for."""
-        if "nodes" not in self.knobs:
-            return 0
-        more = (pl.col("status") == "advised") & (pl.col("nodes") > pl.col("nodes_requested"))
-        return len(self.table.frame.filter(more))
 
     def evidence(self) -> dict[str, int]:
         """Advised jobs by what their forecast rests on; empty where the model does not say."""
@@ -223,6 +217,9 @@ def decide(
     for start in range(0, len(jobs), block):
         rows = jobs.rows(np.arange(start, min(start + block, len(jobs))))
         many = stack(rows, model, space, objectives)
+        good = too_good(many, model, space.names)
+        left_out[MORE] += int(good.sum())
+        many = only(many, ~good)
         for note in many.flat.outcome.notes:
             left_out[note.message] += note.count
         if (own := graded(many, grades)) is not None:
@@ -242,7 +239,7 @@ def decide(
         space.names,
         tuple(Objective.of(o).name for o in objectives),
         left_out[IMPOSSIBLE],
-        {r: left_out[r] for r in REASONS if r != IMPOSSIBLE and left_out[r]},
+        {r: left_out[r] for r in (*REASONS, MORE) if r != IMPOSSIBLE and left_out[r]},
         _over_limit(chosen, level, owners),
     )
 

@@ -59,7 +59,7 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
     if advice.totals and counts["advised"]:
         totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
         said.append(f"Predicted in all: {'; '.join(_total(q, t) for q, t in totals.items())}.")
-        said += _over_limit(advice) + _sensitivity(advice) + _enlarged(advice)
+        said += _over_limit(advice) + _sensitivity(advice)
     grades = {g: n for g, n in advice.evidence().items() if n}
     if grades:
         said.append(f"Evidence: {', '.join(f'{n:,} {g}' for g, n in grades.items())}.")
@@ -80,17 +80,6 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
         if n.count
     ]
     return said
-
-
-def _enlarged(advice: Advice) -> list[str]:
-    """What a log tells least surely: that more nodes save."""
-    if not (more := advice.enlarged()) or set(advice.objectives) == {"runtime_s"}:
-        return []
-    return [
-        f"{more:,} of them are to take more nodes than asked for. That this saves is what a log "
-        "tells least surely: it needs power that nodes share, or time that falls faster than the "
-        "nodes grow. Try it on a few first, or leave those rows out."
-    ]
 
 
 def _over_limit(advice: Advice) -> list[str]:
@@ -171,7 +160,6 @@ def advice_facts(advice: Advice) -> dict[str, Any]:
         "counts": advice.counts(),
         "evidence": advice.evidence(),
         "hints": advice.hints(),
-        "enlarged": advice.enlarged(),
         "impossible": advice.impossible,
         "doubted": dict(advice.doubted),
         "over_limit": None

@@ -16,7 +16,7 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.report import Grid, Report
 from rheostat.core.requested_settings import as_requested
 from rheostat.core.space import Space
-from rheostat.decision.admissible import graded, only
+from rheostat.decision.admissible import graded, only, too_good
 from rheostat.decision.batch_fronts import BatchFronts
 from rheostat.decision.decide import OWN
 from rheostat.errors import DataError, Infeasible, QuestionError
@@ -217,7 +217,7 @@ def front(
     listener.notes(options.outcome.notes)
     answer = SettingsAnswer(front=options, request=request, log=log)
     given = request if _known(request, space) else None
-    own = _own(options, request if runs is None else {})
+    own = _own(options, request if runs is None else {}, learner, space.names)
     return chosen(answer, parse_rules(rule, limits, given), own)
 
 
@@ -252,14 +252,17 @@ def chosen(
     return FrontAnswer(front=answer.front, request=answer.request, log=answer.log, choice=choice)
 
 
-def _own(options: Front, request: Mapping[str, Any]) -> Front:
-    """The front without forecasts that rest on other applications' runs, as `decide` chooses."""
+def _own(
+    options: Front, request: Mapping[str, Any], model: object, knobs: Sequence[str]
+) -> Front:
+    """The front without forecasts that `decide` does not choose either."""
     settings = [options.setting(i) for i in range(len(options))]
     if dict(request) not in settings:
         return options
     alone = BatchFronts(options, np.array([settings.index(dict(request))]), len(options))
+    alone = only(alone, ~too_good(alone, model, knobs))
     own = graded(alone, OWN)
-    return options if own is None or not own.any() else only(alone, own).flat
+    return alone.flat if own is None or not own.any() else only(alone, own).flat
 
 
 def _row(jobs: JobTable, job: str, where: Sequence[str]) -> int:
