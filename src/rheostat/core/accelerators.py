@@ -234,7 +234,7 @@ def _in_table(name: str) -> Accelerator:
     near = get_close_matches(plain, ACCELERATORS, 3, 0.4)
     raise DataError("gpu_model", [f"{name!r} is not in the table of data sheets"
                                   + (f" (it has {', '.join(near)})" if near else "")
-                                  + f": state it: --gpu '{name}=TB/s,TFLOPs,W,GB'"])  # fmt: skip
+                                  + ": name the nearest of it, or leave these rows out"])  # fmt: skip
 
 
 def accelerators(names: Iterable[str]) -> list[Accelerator]:

@@ -252,9 +252,7 @@ def chosen(
     return FrontAnswer(front=answer.front, request=answer.request, log=answer.log, choice=choice)
 
 
-def _own(
-    options: Front, request: Mapping[str, Any], model: object, knobs: Sequence[str]
-) -> Front:
+def _own(options: Front, request: Mapping[str, Any], model: object, knobs: Sequence[str]) -> Front:
     """The front without forecasts that `decide` does not choose either."""
     settings = [options.setting(i) for i in range(len(options))]
     if dict(request) not in settings:

@@ -162,11 +162,11 @@ class ClientForecasts:
         wanted = group.wanted(client)
         now = group.now_s
         if wanted and now >= self.until_s:
-            wishes = [sum(wanted)]
+            wanted_s = [sum(wanted)]
             for app, other in self.groups.items():
                 if other is not group and other.as_neighbour(app, now, np.nan).running:
-                    wishes.append(sum(other.decided[1]) if other.closed else 0.0)
-            self.until_s = now + min(wishes)
+                    wanted_s.append(sum(other.decided[1]) if other.closed else 0.0)
+            self.until_s = now + min(wanted_s)
         steps = int(np.searchsorted(np.cumsum(wanted), self.until_s - now, side="right"))
         return group.ahead(client, steps) if steps else []
 
