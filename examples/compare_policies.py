@@ -19,12 +19,11 @@ trace = rh.table(
     }
 )
 
-for policy in ("fcfs", "easy", "sjf+easy", "conservative"):
-    told = rh.metrics(rh.simulate(trace, policy, 128), 128)
-    print(f"{policy:<14} mean wait {told['wait_s']['mean']:>9,.0f} s, "
-          f"longest {told['wait_s']['max']:>9,.0f} s")  # fmt: skip
+answer = rh.simulate(trace, ("fcfs", "easy", "sjf+easy", "conservative"), 128)
+print(answer)
+for policy, schedule in answer.schedules.items():
+    print(f"{policy:<14} longest wait {rh.metrics(schedule, 128)['wait_s']['max']:>9,.0f} s")
 
-first, filled = (rh.simulate(trace, p, 128).numpy("wait_s").mean() for p in ("fcfs", "easy"))
-learned = rh.simulate(trace, "easy", 128, estimates=rh.QuantileBoosting(0.7))
+learned = rh.simulate(trace, "easy", 128, estimates=rh.QuantileBoosting(0.7)).schedule
 print(f"easy, estimates learned on the way: {learned.numpy('wait_s').mean():,.0f} s")
-assert filled < first
+assert answer.schedules["easy"].numpy("wait_s").mean() < answer.schedule.numpy("wait_s").mean()

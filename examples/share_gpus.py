@@ -13,9 +13,6 @@ for app, serial_s, shared_s, watts in (("lbm", 20, 400, 300), ("bert", 60, 200, 
 path = Path(mkdtemp()) / "profiles.csv"
 path.write_text("\n".join(lines) + "\n")
 
-profiles = rh.read_profiles(path)
-queue = rh.read_queue("lbm*3,bert*2", profiles)
-runs = rh.coschedule(queue, profiles, rh.Node(idle_w=60.0), objective="edp")
-for run in runs:
-    print(f"{run.policy:<20} {run.makespan_s:7.1f} s {run.energy_j / 1e3:7.1f} kJ")
-assert runs[0].edp_js == min(run.edp_js for run in runs)
+answer = rh.coschedule(path, "lbm*3,bert*2", node=rh.Node(idle_w=60.0), objective="edp")
+print(answer)
+assert answer.runs[0].edp_js == min(run.edp_js for run in answer.runs)

@@ -44,18 +44,20 @@ _MODULES = {
     "explain": "recipes.explain",
     "Command": "measurement.command",
     "read": "measurement.read",
-    "compare": "prediction.compare",
     "load": "prediction.persist",
     "save": "prediction.persist",
     "LawGP": "prediction.scaling_law",
     "Surrogate": "prediction.surrogate",
-    "coschedule": "recipes.ecosched",
     "node_fleet": "recipes.ecoshift",
     "prepared": "recipes.nodecount",
     "LogSummary": "recipes.log_summary",
     "summary": "questions.summary",
+    "compare": "questions.compare",
+    "compare_policies": "questions.compare_policies",
+    "simulate": "questions.simulate",
+    "coschedule": "questions.coschedule",
+    "fit": "questions.fit",
     "open_policy": "recipes.policies",
-    "simulate": "recipes.policies",
     "Answer": "questions.answer",
     "backtest": "questions.backtest",
     "decide": "questions.decide",
@@ -115,7 +117,6 @@ if TYPE_CHECKING:
     from rheostat.explanation.narrate import Narrative as Narrative
     from rheostat.measurement.command import Command as Command
     from rheostat.measurement.read import read as read
-    from rheostat.prediction.compare import compare as compare
     from rheostat.prediction.persist import load as load
     from rheostat.prediction.persist import save as save
     from rheostat.prediction.scaling_law import LawGP as LawGP
@@ -125,20 +126,23 @@ if TYPE_CHECKING:
     from rheostat.questions.answer import Answer as Answer
     from rheostat.questions.backtest import backtest as backtest
     from rheostat.questions.caps import caps as caps
+    from rheostat.questions.compare import compare as compare
+    from rheostat.questions.compare_policies import compare_policies as compare_policies
+    from rheostat.questions.coschedule import coschedule as coschedule
     from rheostat.questions.decide import decide as decide
+    from rheostat.questions.fit import fit as fit
     from rheostat.questions.front import front as front
     from rheostat.questions.listener import listening as listening
     from rheostat.questions.next_settings import next_settings as next_settings
     from rheostat.questions.predict import predict as predict
     from rheostat.questions.search import search as search
+    from rheostat.questions.simulate import simulate as simulate
     from rheostat.questions.summary import summary as summary
-    from rheostat.recipes.ecosched import coschedule as coschedule
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.explain import explain as explain
     from rheostat.recipes.log_summary import LogSummary as LogSummary
     from rheostat.recipes.nodecount import prepared as prepared
     from rheostat.recipes.policies import open_policy as open_policy
-    from rheostat.recipes.policies import simulate as simulate
     from rheostat.simulation.event_policy import EventPolicy as EventPolicy
     from rheostat.simulation.quantile_boosting import QuantileBoosting as QuantileBoosting
     from rheostat.simulation.schedule_metrics import metrics as metrics

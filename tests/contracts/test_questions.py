@@ -77,6 +77,31 @@ ASKED = {
         (["knobs.toml", "--measure", "true", "--method", "none"],
          lambda: rh.search(Path("knobs.toml"), "true", method="none")),
     ],
+    "simulate": [
+        (["log.csv", "--machine", "64", "--policy", "easy", "--policy", "sjf+easy"],
+         lambda: rh.simulate("log.csv", ["easy", "sjf+easy"], 64)),
+        (["log.csv", "--machine", "64", "--replays", "1"],
+         lambda: rh.simulate("log.csv", machine=64, replays=1)),
+        (["log.csv", "--machine", "64", "--policy", "none", "--policy", "nothing"],
+         lambda: rh.simulate("log.csv", ["none", "nothing"], 64)),
+    ],
+    "compare": [
+        (["log.csv", "--kinds", "lightgbm"], lambda: rh.compare("log.csv", methods="lightgbm")),
+        (["log.csv", "--kinds", "none"], lambda: rh.compare("log.csv", methods="none")),
+    ],
+    "coschedule": [
+        (["profiles.csv", "--queue", "a*2,b", "--gpus", "2"],
+         lambda: rh.coschedule("profiles.csv", "a*2,b", node=rh.Node(((0,), (1,)), 60.0))),
+        (["profiles.csv", "--queue", "a*2,c"], lambda: rh.coschedule("profiles.csv", "a*2,c")),
+        (["profiles.csv", "--exact", "--nodes", "2"],
+         lambda: rh.coschedule("profiles.csv", exact=True, nodes=2)),
+    ],
+    "fit": [
+        (["log.csv", "--kind", "lightgbm", "--out", "new.npz"],
+         lambda: rh.fit("log.csv", method="lightgbm", out="new.npz")),
+        (["log.csv", "--kind", "none", "--out", "new.npz"],
+         lambda: rh.fit("log.csv", method="none")),
+    ],
     "backtest": [
         (["log.csv", "--kind", "forest", "--seed", "1"],
          lambda: rh.backtest("log.csv", method="forest", seed=1)),
@@ -94,8 +119,6 @@ NOT_YET = {
     "code suite",
     "code translate",
     "code verify",
-    "compare",
-    "coschedule",
     "counters",
     "demo",
     "dnn fit",
@@ -105,7 +128,6 @@ NOT_YET = {
     "doctor",
     "explain",
     "fetch",
-    "fit",
     "llm calibrate",
     "llm demo",
     "llm fit",
@@ -119,7 +141,6 @@ NOT_YET = {
     "network generate",
     "network read",
     "read",
-    "simulate",
     "site ingest",
     "site install",
     "site power",
@@ -153,6 +174,9 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "runs.csv").write_text(RUNS)
     (tmp_path / "knobs.toml").write_text("[knobs]\nnodes = [1, 2, 4]\n")
     (tmp_path / "asked.csv").write_text("job_id,app,nodes\n1,lbm,8\n2,lbm,4\n")
+    (tmp_path / "profiles.csv").write_text(
+        "app,gpus,runtime_s,power_w\na,1,100,200\na,2,60,390\nb,1,50,150\n"
+    )
     rows = [f"{a},{c},{t * (1 + 0.3 * (250 - c) / 100 * k)}" for a, t, k in
             (("a", 9.0, 1), ("b", 5.0, 0.5), ("c", 7.0, 2)) for c in (150, 200, 250)]  # fmt: skip
     (tmp_path / "caps.csv").write_text("\n".join(["app,cap_w,runtime_s", *rows]))
@@ -207,6 +231,27 @@ def test_an_answer_is_seen_in_every_form(here) -> None:
     assert answer._repr_html_() == answer.to_html()
     assert answer.to_html().startswith("<!doctype html>")
     assert len(answer.figure().axes) == 1
+
+
+def test_ones_own_policy_gets_the_report_that_named_ones_get(here) -> None:
+    class Last(rh.EventPolicy):
+        name = "last come"
+
+        def choose(self, state):
+            free = state.free
+            for place in range(len(state.procs))[::-1]:
+                free -= state.procs[place]
+                if free < 0:
+                    return
+                yield place
+
+    answer = rh.simulate("log.csv", ["easy", Last()], 64)
+    told = answer.to_dict()["policies"]["last come"]
+    assert told["paired"]["against"] == "easy"
+    assert "last come" in str(answer)
+    assert len(answer.figure().axes)
+    with pytest.raises(RheostatError, match="last come: two policies are called so"):
+        rh.simulate("log.csv", [Last(), Last()], 64)
 
 
 def test_a_listener_hears_what_is_noticed(here) -> None:

@@ -74,7 +74,6 @@ SAME_CAPABILITY = {
     "predictor": "the `Predictor` that a package of methods is for",
     "serving": "language models that are served: what is read, and what happens in time",
     "runs": "tables of measured runs: of any application, and of served language models",
-    "protocol": "the comparison of policies: its rules, and its command",
     "learned_priority": "the learned priority: player, and the command that trains it",
 }
 """Modules of one name on several floors, beside a question, its command and what it calls."""

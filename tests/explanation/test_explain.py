@@ -18,6 +18,7 @@ from rheostat.explanation.narrate import Narrative
 from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.counter_runs import write_pcm
+from rheostat.prediction.compare import compare
 from rheostat.recipes.explain import explain
 from rheostat.recipes.mummi import recording
 
@@ -74,18 +75,18 @@ def things(jobs: rh.JobTable, tmp_path_factory) -> dict[str, tuple[object, dict[
         "prediction.importance.Importance": (
             permutation_importance(model, jobs, "runtime_s", repeats=2), {}
         ),
-        "prediction.compare.Row": (rh.compare({"lightgbm": model}, jobs, jobs), {}),
+        "prediction.compare.Row": (compare({"lightgbm": model}, jobs, jobs), {}),
         "prediction.effects.identification.Identification": (
             Identification(True, 0, 0, 0, (), float("nan"), 0.0), {}
         ),
         "prediction.counters.leverage.WhatIf": (leverage(counter_model, counters), {}),
         "prediction.counters.counter_model.CounterModel": (counter_model, {"job": counters}),
-        "core.jobs.JobTable": (rh.simulate(jobs, "easy", 4000), {}),
+        "core.jobs.JobTable": (rh.simulate(jobs, "easy", 4000).schedule, {}),
         "simulation.result.Simulation": (
             [simulate_run(jobs, p, rh.Machine(4000)) for p in ("easy", "sjf+easy")], {}
         ),
         "simulation.coschedule.node_simulation.NodeRun": (
-            rh.coschedule(queue, known, rh.Node(((0, 1),), 50.0)), {}
+            list(rh.coschedule(known, queue, node=rh.Node(((0, 1),), 50.0)).runs), {}
         ),
         "simulation.learned_priority.priority.LearnedPriority": (
             LearnedPriority((0.0,) * length(0)), {}

@@ -8,10 +8,11 @@ import math
 import pytest
 
 from rheostat.cli import run
-from rheostat.cli.large import words, workers_of
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.outofcore import ScaleModel
 from rheostat.prediction.persist import load
+from rheostat.questions.fit import part_words
+from rheostat.questions.workers import workers_of
 
 from .scale_months import write_months
 
@@ -53,5 +54,5 @@ def test_flags_become_workers():
 
 def test_the_sentence_gives_the_factor_in_percent():
     mark = {"rows": 10, "median_abs_log_error": math.log(1.25), "coverage": 0.9}
-    said = words({"kind": "xgboost", "rows": 7, "accuracy": {"rows": 3, "runtime_s": mark}})
-    assert said[1].startswith("runtime_s: half of 10 newer jobs are within 25 %")
+    (said,) = part_words({"rows": 3, "runtime_s": mark})
+    assert said.startswith("runtime_s: half of 10 newer jobs are within 25 %")

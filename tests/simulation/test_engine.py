@@ -302,9 +302,9 @@ def test_a_callable_backfills_as_far_as_asked_and_the_trace_says_the_machine():
 
     seen = []
     for far in BACKFILLING:
-        told = rh.simulate(jobs, mine, backfill=far).frame["start_s"].to_list()
+        told = rh.simulate(jobs, mine, backfill=far).schedule.frame["start_s"].to_list()
         name = "sjf" if far == "none" else f"sjf+{far}"
-        assert told == rh.simulate(jobs, name, 8).frame["start_s"].to_list()
+        assert told == rh.simulate(jobs, name, 8).schedule.frame["start_s"].to_list()
         assert batch_policy("sjf", backfill=far) == batch_policy(name)
         seen.append(told)
     assert seen[0] != seen[1] != seen[2]

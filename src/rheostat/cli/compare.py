@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from rheostat.cli import batch_options as b
 from rheostat.cli import options as o
-from rheostat.cli.simulate import Estimates, MachineSize, Overdue, Semantics, Ties
-
-if TYPE_CHECKING:
-    from rheostat.prediction.compare import Row
 
 
 def compare(
@@ -57,11 +54,11 @@ def compare(
     max_wait: Annotated[
         float, typer.Option(min=1.0, help="Limit of the longest wait, times FCFS with EASY.")
     ] = 1.5,
-    machine: MachineSize = "",
-    estimates: Estimates = "user",
-    semantics: Semantics = "textbook",
-    ties: Ties = "event",
-    overdue: Overdue = "",
+    machine: b.MachineSize = "",
+    estimates: b.Estimates = "user",
+    semantics: b.Semantics = "textbook",
+    ties: b.Ties = "event",
+    overdue: b.Overdue = "",
     processes: Annotated[int, typer.Option(min=0, max=1024, help="0: one per core.")] = 0,
     dask: Annotated[
         str | None,
@@ -92,77 +89,22 @@ def compare(
     jobs, over the newest --test-fraction of them, and on the machines they were not --fitted on.
     A claim is printed only where no gate fails.
     """
-    if policies:
-        from rheostat.cli.protocol import compare_policies
+    from rheostat.cli.output import printed
+    from rheostat.questions.compare import compare as of_methods
+    from rheostat.questions.compare_policies import compare_policies as of_policies
+    from rheostat.questions.workers import workers_of
 
-        if file is not None or not traces:
-            raise typer.BadParameter("--policies takes its traces from --traces, and no FILE")
-        how = {"estimates": estimates, "semantics": semantics, "ties": ties, "machine": machine}
-        how["overdue"] = overdue
-        compare_policies(
-            policies, traces, heuristics=heuristics, fitted=fitted or (), max_wait=max_wait,
-            seed=seed, processes=processes, dask=dask, slurm=slurm, workers=workers,
-            memory=memory, results=results, html=html, figure=figure, json=json,
-            split=1.0 - (0.5 if test_fraction is None else test_fraction), **how,
-        )  # fmt: skip
-        return
-    if file is None:
+    if policies and (file is not None or not traces):
+        raise typer.BadParameter("--policies takes its traces from --traces, and no FILE")
+    if file is None and not policies:
         raise typer.BadParameter("Missing argument 'FILE', or --policies with --traces")
-    _methods(
-        file,
-        kinds,
-        1.0 - (0.2 if test_fraction is None else test_fraction),
-        seed,
-        html=html,
-        figure=figure,
-        form=form,
-        mapped=mapped,
-        json=json,
-    )
-
-
-def _methods(
-    file: Path,
-    kinds: str,
-    split: float,
-    seed: int,
-    *,
-    html: Path | None,
-    figure: Path | None,
-    form: str,
-    mapped: Path | None,
-    json: bool,
-) -> None:
-    from rheostat.cli.output import put_json, put_report, tell, working, write_files
-    from rheostat.decision.backtest import divided
-    from rheostat.explanation.narrate import explain
-    from rheostat.prediction.baselines import baselines
-    from rheostat.prediction.compare import compare as run
-    from rheostat.questions import inputs
-    from rheostat.questions.parse import parse_names
-    from rheostat.recipes.nodecount import model, targets_in
-
-    jobs = inputs.load(file, form, mapped)
-    past, recent, _ = divided(jobs, split)
-    targets = targets_in(jobs)
-    trivial = baselines(targets, users="user" in jobs.columns)
-    methods = {**trivial, **{k: model(k, jobs, seed=seed) for k in parse_names(kinds)}}
-    with working(f"{len(methods)} methods learn from {len(past):,} jobs"):
-        rows = run(methods, past, recent, targets=targets, seed=seed)
-    report = explain(rows)
-    if json:
-        put_json("rheostat.compare/1", _steady(report.facts))
-    else:
-        put_report(report, report.sections[0].grid)
-    for name, seconds in _times(rows).items():
-        tell(f"{name}: learnt in {seconds:.1f} s")
-    write_files(report, html, figure)
-
-
-def _times(rows: list[Row]) -> dict[str, float]:
-    return {r.method: r.fit_s for r in rows}
-
-
-def _steady(facts: Any) -> dict[str, Any]:
-    """The facts without times, so that the same seed gives the same bytes."""
-    return {"rows": [{k: v for k, v in r.items() if k != "fit_s"} for r in facts["rows"]]}
+    share = {} if test_fraction is None else {"test_fraction": test_fraction}
+    with printed(json=json, html=html, figure=figure) as put:
+        if file is not None:
+            put(of_methods(file, methods=kinds, seed=seed, format=form, columns=mapped, **share))
+            return
+        put(of_policies(policies, traces or (), heuristics=heuristics, fitted=fitted or (),
+                        max_wait=max_wait, machine=machine, estimates=estimates,
+                        semantics=semantics, ties=ties, overdue=overdue, processes=processes,
+                        workers=workers_of(dask, slurm, workers, memory), results=results,
+                        seed=seed, **share))  # fmt: skip

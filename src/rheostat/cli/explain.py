@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rheostat.cli import options as o
-from rheostat.cli.simulate import MachineSize
+from rheostat.cli.batch_options import MachineSize
 from rheostat.core.file_kinds import kind_in
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -59,52 +59,11 @@ def fit(
     an XGBoost or LightGBM model part by part; what --test-fraction holds back is then not
     learned from.
     """
-    from rheostat.cli.output import put_json, put_report, tell
-    from rheostat.core.report import Report, Section
-    from rheostat.decision.accuracy import accuracy_facts
-    from rheostat.explanation.advice import accuracy_words
-    from rheostat.prediction.persist import save
-    from rheostat.questions import inputs
-    from rheostat.questions.parse import parse_names
-    from rheostat.recipes.nodecount import accuracy_on_newest, kind_of, targets_in
-    from rheostat.recipes.nodecount import model as new_model
+    from rheostat.cli.output import printed
+    from rheostat.questions.fit import fit as ask
+    from rheostat.questions.workers import workers_of
 
-    if len(files) > 1 or out_of_core or dask or slurm:
-        from rheostat.cli import large
-
-        cluster = large.workers_of(dask, slurm, workers, memory)
-        how: dict[str, Any] = {
-            "kind": kind,
-            "test_fraction": test_fraction,
-            "seed": seed,
-            "workers": cluster,
-            "work": work,
-        }
-        facts = large.fit_files(files, out, **how, form=form, mapped=mapped)
-        if json:
-            put_json("rheostat.fit/1", facts)
-        else:
-            put_report(Report("", [Section("fit", large.words(facts))], facts))
-        return
-    jobs = inputs.load(files[0], form, mapped)
-    chosen, names = kind_of(kind, jobs), parse_names(knobs)
-    clock = test_fraction > 0 and "submit_s" in jobs.columns
-    new = new_model(chosen, jobs, knobs=names, seed=seed)
-    scores = accuracy_on_newest(jobs, new, test_fraction) if clock else {}
-    model = inputs.fitted(jobs, None, chosen, seed, names)
-    path = save(model, out)
-    tell(f"wrote {path}")
-    facts = {
-        "model": str(path),
-        "kind": chosen,
-        "rows": len(jobs),
-        "targets": list(targets_in(jobs)),
-        "features": list(getattr(model, "features_", ())),
-        "accuracy": accuracy_facts(scores),
-    }
-    if json:
-        put_json("rheostat.fit/1", facts)
-        return
-    said = [f"{chosen}, learnt from {len(jobs):,} jobs."]
-    said += [accuracy_words(q, a) for q, a in scores.items()]
-    put_report(Report("", [Section("fit", tuple(said))], facts))
+    with printed(json=json) as put:
+        put(ask(files, out=out, method=kind, test_fraction=test_fraction, knobs=knobs, seed=seed,
+                out_of_core=out_of_core, workers=workers_of(dask, slurm, workers, memory),
+                work=work, format=form, columns=mapped))  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rheostat.cli import options as o
-from rheostat.cli.simulate import MachineSize, Trace
+from rheostat.cli.batch_options import MachineSize, Trace
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
@@ -168,10 +168,10 @@ def _powered(jobs: JobTable, model: Path | None) -> JobTable:
         return jobs
     import numpy as np
 
-    from rheostat.cli.simulate import _predicted
     from rheostat.core.vocabulary import VOCABULARY
+    from rheostat.questions.simulate import predicted_power
 
-    watts = _predicted(model, jobs).mean("power_w")
+    watts = predicted_power(model, jobs).mean("power_w")
     if "power_w" in jobs.schema:
         had = jobs.numpy("power_w")
         watts = np.where(np.isfinite(had), had, watts)

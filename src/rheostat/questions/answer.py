@@ -78,7 +78,7 @@ class Answer(ABC):
         from rheostat.explanation.draw import drawing
         from rheostat.explanation.figure import figure
 
-        charts = [s.chart for s in self.report().sections if s.chart is not None]
+        charts = [s.chart for s in self.page_report().sections if s.chart is not None]
         if not charts:
             raise DataError(type(self).__name__, ["has no picture: see .table() or .report()"])
         return figure(drawing(charts[0]))

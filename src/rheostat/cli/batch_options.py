@@ -1,0 +1,44 @@
+"""Options of commands that simulate a batch system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Trace = Annotated[Path, typer.Argument(help="A job log: SWF, sacct, parquet, ...")]
+MachineSize = Annotated[
+    str, typer.Option(help="Processors, or a TOML file; the trace's header by default.")
+]
+Estimates = Annotated[
+    str,
+    typer.Option(
+        help="What planning believes of run times: user, perfect, last2, boost, forest, xgboost, "
+        "lightgbm, or the file of a saved model."
+    ),
+]
+Semantics = Annotated[
+    str, typer.Option(help="textbook, or cqsim: waiting jobs planned with their true run time.")
+]
+Ties = Annotated[
+    str, typer.Option(help="One scheduling pass per event, or per time stamp (batch).")
+]
+Overdue = Annotated[
+    str,
+    typer.Option(
+        metavar="past|now|extend",
+        help="When a job that outlived its estimate is expected to end: in the past as estimated, "
+        "now, or later, its estimate raised step by step; the same for all policies of a table.  "
+        "[default: past; in compare, with learned estimates and beside agent:ours, extend]",
+    ),
+]
+
+Guard = Annotated[
+    str,
+    typer.Option(
+        metavar="1.5x",
+        help="Keep the longest wait of every policy near so many times that of FCFS with EASY: "
+        "jobs go first before theirs is longer.  A single policy: NAME+1.5x.",
+    ),
+]

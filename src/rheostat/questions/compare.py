@@ -1,0 +1,110 @@
+"""`compare`: methods of forecasting side by side, judged on the newest jobs of a log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rheostat.core.report import Grid, Report
+from rheostat.decision.backtest import divided
+from rheostat.explanation.narrate import Narrative, explain
+from rheostat.prediction import compare as comparing
+from rheostat.prediction.baselines import baselines
+from rheostat.prediction.compare import Row
+from rheostat.questions import inputs, listener
+from rheostat.questions.answer import Answer
+from rheostat.questions.listener import question
+from rheostat.questions.parse import Names, parse_names
+from rheostat.recipes.nodecount import model, targets_in
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CompareAnswer(Answer):
+    """Error and coverage of each method, beside what is guessed without a model.
+
+    Parameters
+    ----------
+    rows : tuple of Row
+        One per method and quantity.
+    """
+
+    schema: ClassVar[str] = "rheostat.compare/1"
+    rows: tuple[Row, ...]
+
+    def report(self) -> Report:
+        """The table, and which method to take."""
+        return self._explained
+
+    def facts(self) -> dict[str, Any]:
+        """The rows without times, so that the same seed gives the same bytes."""
+        rows = self._explained.facts["rows"]
+        return {"rows": [{k: v for k, v in r.items() if k != "fit_s"} for r in rows]}
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row per method and quantity."""
+        grid = self._explained.sections[0].grid
+        return () if grid is None else (grid,)
+
+    @cached_property
+    def _explained(self) -> Narrative:
+        said: Narrative = explain(list(self.rows))
+        return said
+
+
+@question
+def compare(
+    jobs: inputs.Jobs,
+    *,
+    methods: Names = "forest,xgboost,lightgbm",
+    test_fraction: float = 0.2,
+    seed: int = 0,
+    format: str = "",
+    columns: Path | None = None,
+) -> CompareAnswer:
+    """Compare forecasting methods on the newest jobs of a log.
+
+    All learn from the same past and are judged on the same recent jobs, beside what is guessed
+    without a model: mean and median of all runs, the user's last two, the user's most similar ones.
+
+    Parameters
+    ----------
+    jobs : JobTable or path
+        A job log or a table of runs.
+    methods : sequence of str
+        Of forest, boosting, xgboost, lightgbm, tabnet, attention, law.
+    test_fraction : float
+        Share of the newest jobs that is not learned from and tested on.
+    seed : int
+        Of everything that draws.
+    format, columns : str and path
+        How a file is read.
+
+    Returns
+    -------
+    CompareAnswer
+        With ``rows``.
+
+    Raises
+    ------
+    DataError
+        No method has this name, or too few jobs are on one side.
+
+    Examples
+    --------
+    >>> from rheostat.measurement.synthetic.world import World
+    >>> answer = compare(World(seed=1).jobs(200), methods="lightgbm")
+    >>> {row.method for row in answer.rows} >= {"lightgbm", "mean"}
+    True
+    """
+    table = inputs.opened(jobs, format, columns)
+    past, recent, _ = divided(table, 1.0 - test_fraction)
+    targets = targets_in(table)
+    trivial = baselines(targets, users="user" in table.columns)
+    judged = {**trivial, **{m: model(m, table, seed=seed) for m in parse_names(methods)}}
+    with listener.working(f"{len(judged)} methods learn from {len(past):,} jobs"):
+        rows = comparing.compare(judged, past, recent, targets=targets, seed=seed)
+    for name, seconds in {r.method: r.fit_s for r in rows}.items():
+        listener.line(f"{name}: learnt in {seconds:.1f} s")
+    return CompareAnswer(rows=tuple(rows))
