@@ -29,6 +29,7 @@ PURPOSE = {
     "graphs": "`dnn`: graphs of JAX, PyTorch and ONNX models, and the network on them",
     "network": "`network`: the neural forecaster and the ZeroMQ server",
     "proxy": "`llm proxy`: ranked prompts in front of a server",
+    "serve": "`serve`: answers over HTTP, a page, metrics",
     "models": "`code` with a language model behind an OpenAI-compatible address",
     "code": "`code search`: loops of a C program (tree-sitter)",
     "encoder": "`llm rank --encoder int8`: MiniLM in ONNX; not part of `all`",

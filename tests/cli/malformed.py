@@ -200,6 +200,7 @@ TEXTS = {
     "advice.csv": "app,user,nodes,nodes_requested,status\ncfd,u1,2,4,advised\nmd,u2,4,4,kept\n",
     "power.toml": 'url = "http://127.0.0.1:9"\n[[series]]\nquery = "up"\nnode = "instance"\n',
     "runs.csv": RUNS,
+    "tokens": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad site reader\n",
     "capped.csv": CAPPED,
     "counters.csv": COUNTERS,
     "trace.swf": SWF,
@@ -245,6 +246,7 @@ TRANSLATE = f"code translate --to openmp --model m {VERIFIED}"
 REFACTOR = f"code refactor --model m {VERIFIED}"
 VARY = "code search --to openmp --budget 1 --rungs output --unsafe-no-sandbox --seed 1"
 VERIFY = "code verify --rungs parse --unsafe-no-sandbox --seed 1"
+BRIEFLY = "--port 0 --stop-after 0.05"
 PLAN_ON = "--tree @panel --settle 0"
 SERVE = "network serve --endpoint tcp://127.0.0.1:* --stop-after 0.05"
 SERVED = f"{SERVE} --workload @wl.conf --allocation @alloc.conf"
@@ -403,6 +405,10 @@ CALLS: dict[str, tuple[str, str]] = {
     "llm simulate TRACE": ("traffic.csv", "llm simulate FILE"),
     "llm proxy --model": ("ranks.model", "llm proxy --upstream http://127.0.0.1:9 --port 0 "
                           "--stop-after 0.1 --model FILE"),
+    "serve LOG": ("tried.csv", f"serve FILE {BRIEFLY}"),
+    "serve --model": ("runs.model", f"serve @tried.csv {BRIEFLY} --model FILE"),
+    "serve --machine": ("machine.toml", f"serve @tried.csv {BRIEFLY} --machine FILE"),
+    "serve --tokens": ("tokens", f"serve @tried.csv {BRIEFLY} --tokens FILE"),
     "llm calibrate RECORDED": ("recorded.csv", "llm calibrate FILE --learn 5"),
     "dnn import SOURCES": ("step.hlo", "dnn import FILE"),
     "code search PROGRAM": ("loop.c", f"{VARY} FILE"),

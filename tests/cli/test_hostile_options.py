@@ -33,7 +33,10 @@ DRAWN, DAYS = 20, 7
 CPU_S, MORE_B = 120.0, 3 * 2**30
 """What a call may take: seconds of a processor, the simulator's compilation included, and bytes
 beyond those that are held already."""
-WAITING = {"llm proxy --stop-after", "network serve --stop-after", "fit --dask", "compare --dask"}
+WAITING = {
+    "serve --stop-after", "llm proxy --stop-after", "network serve --stop-after", "fit --dask",
+    "compare --dask",
+}  # fmt: skip
 """These wait for long, by their meaning: for ever at 0, for a cluster that does not answer."""
 
 

@@ -48,6 +48,7 @@ NEEDS_TRUST = {
         allowed-host option perf port priority sacct sandbox slurm upstream version
     """,
     "checks less, or confines less": """
+        tokens new-token of-user
         all atol force judge least-work no-output-check one-run only require rtol rungs
         own-build trust-config unsafe-no-sandbox
     """,
@@ -59,7 +60,7 @@ NEEDS_TRUST = {
         networks newlines-deleted node noise orders out-of-core overlap pairs patience phases power
         power-cap prefill-replicas prefix-cache processes python rate reclaim repeat repeats
         requests rounds routing samples search seconds self-prompting settle show-completion
-        since sizes step steps stop-after temperature threads timeout to transfer
+        since sizes step steps stop-after temperature threads timeout to transfer demo
         unlimited-corrections until updates version waiting window workers
     """,
 }

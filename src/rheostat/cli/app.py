@@ -25,7 +25,7 @@ GROUPS = {
         "coschedule",
     ),
     "Simulate and train": ("simulate", "train", "explain"),
-    "At a site": ("site",),
+    "At a site": ("site", "serve"),
     "AI, programs, networks": ("llm", "dnn", "code", "network"),
 }
 

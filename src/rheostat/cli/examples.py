@@ -59,6 +59,7 @@ EXAMPLES: dict[str, str] = {
     "predict": "predict october.parquet --model model.rheo",
     "read": "read october.txt --out october.parquet",
     "search": "search space.toml --measure './solve {nodes}'",
+    "serve": "serve --demo",
     "simulate": "simulate trace.swf --policy easy --policy sjf+easy",
     "site": "site ingest --from october.txt --store jobs",
     "site ingest": "site ingest --from october.txt --store jobs",
