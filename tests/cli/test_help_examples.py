@@ -22,11 +22,8 @@ ELSEWHERE = {
     "llm proxy": "serves until it is stopped; tests/decision has it",
     "network generate": "needs SimGrid",
     "network serve": "serves until it is stopped",
-<<<<<<< HEAD
     "site power": "needs a Prometheus; tests/lab has a real one",
-=======
     "serve": "serves until it is stopped; tests/service has it",
->>>>>>> f400461 (rheostat serve: questions of a log over HTTP, advice from a table, a page to watch, /metrics; --demo on a generated site)
     "train": "tests/cli/test_train_ours.py runs it",
 }
 SMALLER = {

@@ -97,7 +97,7 @@ def advice_words(row: Mapping[str, Any], knobs: Sequence[str]) -> str:
     ...     "runtime_s_requested": 7560.0, "runtime_s_advised": 10440.0,
     ...     "energy_j_requested": 3.8e8, "energy_j_advised": 2.1e8,
     ...     "energy_j_change": -0.45}, ["nodes"])
-    '64 nodes: 2.1 h, 380 MJ; 32 nodes: 2.9 h, 210 MJ; --nodes=32 saves 45 % energy'
+    '64 nodes: 2h 6m, 380 MJ; 32 nodes: 2h 54m, 210 MJ; --nodes=32 saves 45 % energy'
     """
     if row["status"] != "advised":
         return ""
