@@ -23,6 +23,14 @@ lbm,4,1040,1640
 lbm,8,640,3260
 """
 LINE = 'printf \'{{"runtime_s": %s, "power_w": 9}}\' {nodes}'
+STEP = """HloModule step
+
+ENTRY main {
+  x = f32[8,4]{1,0} parameter(0)
+  w = f32[4,2]{1,0} parameter(1)
+  ROOT h = f32[8,2]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
 ASKED = {
     "front": [
         (["runs.csv", "--knob", "nodes=1..8"], lambda: rh.front("runs.csv", knobs="nodes=1..8")),
@@ -107,6 +115,26 @@ ASKED = {
          lambda: rh.backtest("log.csv", method="forest", seed=1)),
         (["log.csv", "--test-period", "x"], lambda: rh.backtest("log.csv", test_period="x")),
     ],
+    "dnn fit": [
+        (["steps.csv", "-o", "m.rheo"], lambda: rh.dnn.fit("steps.csv", path="m.rheo")),
+        (["runs.csv", "-o", "m.rheo"], lambda: rh.dnn.fit("runs.csv", path="m.rheo")),
+    ],
+    "dnn front": [
+        (["dnn.rheo", "--model-name", "lenet5", "--image-px", "32"],
+         lambda: rh.dnn.front("lenet5", "dnn.rheo", image_px=32)),
+    ],
+    "dnn import": [
+        (["step.hlo"], lambda: rh.dnn.read("step.hlo")),
+        (["runs.csv"], lambda: rh.dnn.read("runs.csv")),
+    ],
+    "dnn predict": [
+        (["dnn.rheo", "--model-name", "lenet5", "--image-px", "32"],
+         lambda: rh.dnn.predict("dnn.rheo", network="lenet5", image_px=32)),
+        (["step.hlo", "--device", "T4,H100", "--batch-size", "8"],
+         lambda: rh.dnn.predict("step.hlo", device="T4,H100", batch_size=8)),
+        (["lenet5", "--image-px", "32"], lambda: rh.dnn.predict("lenet5", image_px=32)),
+        (["none.py:step", "--device", "T4"], lambda: rh.dnn.predict("none.py:step", device="T4")),
+    ],
 }  # fmt: skip
 """Commands that only ask a question, each as it is typed and as it is called."""
 NOT_YET = {
@@ -121,10 +149,6 @@ NOT_YET = {
     "code verify",
     "counters",
     "demo",
-    "dnn fit",
-    "dnn front",
-    "dnn import",
-    "dnn predict",
     "doctor",
     "explain",
     "fetch",
@@ -181,6 +205,11 @@ def here(tmp_path, monkeypatch):
             (("a", 9.0, 1), ("b", 5.0, 0.5), ("c", 7.0, 2)) for c in (150, 200, 250)]  # fmt: skip
     (tmp_path / "caps.csv").write_text("\n".join(["app,cap_w,runtime_s", *rows]))
     rh.save(rh.Surrogate("forest", targets=("runtime_s",)).fit(rh.read("runs.csv")), "m.npz")
+    steps = [f"LeNet5,T4,32,{b},{1e-3 + 2e-5 * b}" for b in (8, 16, 32, 64)]
+    (tmp_path / "steps.csv").write_text("\n".join(["app,device,image_px,batch_size,runtime_s",
+                                                   *steps]))  # fmt: skip
+    rh.save(rh.dnn.fit("steps.csv").model, "dnn.rheo")
+    (tmp_path / "step.hlo").write_text(STEP)
 
 
 def _log():

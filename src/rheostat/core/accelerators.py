@@ -221,20 +221,27 @@ def accelerator(name: str) -> Accelerator:
     for stated, sheet in _stated.get().items():
         if stated.lower() in name.lower():
             return sheet
-    return _in_table(name)
+    return ACCELERATORS[sheet_name(name)]
 
 
 @cache
-def _in_table(name: str) -> Accelerator:
+def sheet_name(name: str) -> str:
+    """The name in `ACCELERATORS` that a device name speaks of: the longest whose parts it has.
+
+    >>> sheet_name("NVIDIA A100-PCIE-40GB"), sheet_name("GeForce GTX 1080 Ti")
+    ('A100-PCI-40', '1080TI')
+
+    Raises `DataError` for a name that holds none of the known ones.
+    """
     parted = re.sub(r"(GAUDI|PRO|RTX)(?=\d)", r"\1 ", name.upper())
     plain = re.sub(r"SXM\d*", "", re.sub(r"(?<=\d)[ -]TI\b", "TI", parted))
     for key in sorted(ACCELERATORS, key=len, reverse=True):
         if all(re.search(rf"(?<!\d){part}(?!\d)", plain) for part in key.split("-")):
-            return ACCELERATORS[key]
+            return key
     near = get_close_matches(plain, ACCELERATORS, 3, 0.4)
     raise DataError("gpu_model", [f"{name!r} is not in the table of data sheets"
                                   + (f" (it has {', '.join(near)})" if near else "")
-                                  + ": name the nearest of it, or leave these rows out"])  # fmt: skip
+                                  + ": name the nearest, or leave these rows out"])  # fmt: skip
 
 
 def accelerators(names: Iterable[str]) -> list[Accelerator]:

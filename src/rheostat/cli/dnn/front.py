@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,20 +14,28 @@ USUAL_BATCHES = "batch_size=16,32,64,128,256"
 
 
 def front(
-    model: Annotated[Path, typer.Argument(help="A model saved by rheostat dnn fit.")],
-    name: Annotated[str, typer.Option("--model-name", help="A network by name, as resnet50.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A training step, as of rheostat dnn predict: my_train.py:step (its code is run), "
+            "a graph's file, a network by name. Or a model saved by rheostat dnn fit.",
+        ),
+    ],
+    name: Annotated[
+        str, typer.Option("--model-name", help="With a model: a network by name, as resnet50.")
+    ] = "",
     knob: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"What may be turned, NAME=V1,V2: {TURNED}. "
+            help=f"With a model, what may be turned, NAME=V1,V2: {TURNED}. "
             f"Repeatable.  [default: {USUAL_BATCHES} and every device learned from]"
         ),
     ] = None,
-    device: n.Device = "",
-    batch_size: n.BatchSize = 32,
+    device: n.Devices = "",
+    batch_size: n.Batches = "32",
     image_px: n.ImagePx = 224,
     classes: n.Classes = 1000,
-    optimizer: n.Optimizer = "sgd",
+    optimizer: n.OwnOptimizer = "",
     precision_bits: n.PrecisionBits = None,
     gpus: n.Gpus = 1,
     samples: n.Samples = None,
@@ -47,13 +54,17 @@ def front(
 ) -> None:
     """Forecast a training run at every setting of the knobs and take one, as rheostat front does.
 
-    Nothing has to be measured first: the network is known by its name, the devices by the model.
+    Nothing has to be measured first: a step is known by its code or its graph, --device by data
+    sheets, as A100,H100, each at every --batch-size, as 8..256; what does not fit is left out. With
+    a model of rheostat dnn fit, a network is known by its name, devices by the runs learned from.
     """
     from rheostat.cli.output import printed
     from rheostat.questions.dnn import front as ask
+    from rheostat.questions.dnn.step import is_model
 
+    learned = is_model(source)
     with printed(json=json, html=html, figure=figure) as put:
-        put(ask(name, model, knobs=knob, device=device, batch_size=batch_size, image_px=image_px,
-                classes=classes, optimizer=optimizer, precision_bits=precision_bits, gpus=gpus,
-                samples=samples, objectives=objectives, rule=rule,
-                limits=within or ()))  # fmt: skip
+        put(ask(name if learned else source, source if learned else None, knobs=knob,
+                device=device, batch_size=batch_size, image_px=image_px, classes=classes,
+                optimizer=optimizer, precision_bits=precision_bits, gpus=gpus, samples=samples,
+                objectives=objectives, rule=rule, limits=within or ()))  # fmt: skip

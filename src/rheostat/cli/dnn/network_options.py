@@ -6,11 +6,28 @@ from typing import Annotated
 
 import typer
 
-Device = Annotated[str, typer.Option(help="Device of the named network.")]
-BatchSize = Annotated[int, typer.Option(min=1, max=10_000_000, help="Samples of a step.")]
+Devices = Annotated[
+    str, typer.Option(help="GPUs, as T4 or A100,H100; with a model one that was learned from.")
+]
+Batch = Annotated[
+    int | None,
+    typer.Option(
+        "--batch-size", min=1, max=10_000_000,
+        help="Samples of a step.  [default: as the source has it, else 32]",
+    ),
+]  # fmt: skip
+OwnOptimizer = Annotated[
+    str,
+    typer.Option(
+        "--optimizer",
+        help="sgd, momentum, adam or adamw.  [default: adamw for a step, sgd with a model]",
+    ),
+]
+Batches = Annotated[
+    str, typer.Option("--batch-size", help="Samples of a step, as 32, 8,16,32 or 8..256.")
+]
 ImagePx = Annotated[int, typer.Option(min=1, max=100_000, help="Edge of the images.")]
 Classes = Annotated[int, typer.Option(min=1, max=100_000_000, help="Outputs of the network.")]
-Optimizer = Annotated[str, typer.Option(help="sgd, momentum or adam.")]
 PrecisionBits = Annotated[
     int | None,
     typer.Option(

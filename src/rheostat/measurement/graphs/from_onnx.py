@@ -96,6 +96,19 @@ def read_onnx(path: str | Path, *, sizes: Mapping[str, int] | None = None) -> Gr
     return _OnnxReader(onnx, str(file)).graph(model.graph)
 
 
+def open_sizes(path: Path) -> list[str]:
+    """Names of sizes that the inputs of a model leave open, the first size of each input alone."""
+    onnx = require("onnx", extra="graphs")
+    decode = require("google.protobuf.message", extra="graphs").DecodeError
+    try:
+        model = onnx.load(ordinary_file(path), load_external_data=False)
+    except decode as error:
+        problem = f"expected an ONNX model, got {type(error).__name__}: {str(error)[:200]}"
+        raise DataError(str(path), [problem, "the file is damaged: export it anew"]) from error
+    firsts = [v.type.tensor_type.shape.dim[:1] for v in model.graph.input]
+    return sorted({d.dim_param for dims in firsts for d in dims if d.dim_param})
+
+
 def _check_functions(model: Any) -> None:
     """Functions that call functions twice each are 2^n operations once they are put in."""
     sizes: dict[tuple[str, str], int] = {}

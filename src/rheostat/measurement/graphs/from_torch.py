@@ -25,6 +25,9 @@ DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf1
           "uint16": "u16", "uint32": "u32", "uint64": "u64", "complex64": "c64",
           "complex128": "c128", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2"}  # fmt: skip
 STEP_SIZE = 0.01
+UPDATES = {"sgd": (2.0, 3.0, 0.0), "momentum": (4.0, 5.0, 0.0), "adam": (12.0, 7.0, 1.0),
+           "adamw": (13.0, 7.0, 1.0)}  # fmt: skip
+"""For each parameter: arithmetic, numbers read and written, square roots."""
 PUT_IN = OpCost("parameter_constant", bytes=0.0)
 BROKEN = (RuntimeError, ValueError, KeyError, TypeError, AttributeError, OSError, EOFError,
           AssertionError, IndexError, ArithmeticError, zipfile.BadZipFile, zlib.error,
@@ -37,6 +40,7 @@ def from_torch(
     training: bool = False,
     loss: Callable[[Any], Any] | None = None,
     name: str = "",
+    optimizer: str = "",
 ) -> Graph:
     """The graph of one call of a module, or of one training step.
 
@@ -52,6 +56,10 @@ def from_torch(
         A number from what the module returns; the mean of all of it by default.
     name : str
         What the graph is called; the module's class by default.
+    optimizer : str
+        One of `UPDATES`: the update of each parameter is one operation, and the others are those
+        that PyTorch runs one by one, layers such as normalisation in one piece.  By default they
+        are decomposed, and the update is that of plain gradient descent.
 
     Returns
     -------
@@ -77,8 +85,8 @@ def from_torch(
     from torch.fx.experimental.proxy_tensor import make_fx
 
     weights, others = dict(module.named_parameters()), dict(module.named_buffers())
-    step = _step(torch, module, loss or _mean)
-    table = torch.export.default_decompositions()
+    step = _step(torch, module, loss or _mean, update=not optimizer)
+    table = None if optimizer else torch.export.default_decompositions()
     trace = make_fx(step, tracing_mode="fake", decomposition_table=table)
     try:
         with warnings.catch_warnings():
@@ -86,8 +94,9 @@ def from_torch(
             traced = trace(weights, others, *args)
     except BROKEN as error:
         raise _untraceable(called, error) from error
-    kinds = ["weight"] * len(weights) + ["input"] * (len(others) + len(args))
-    return _of_nodes(traced.graph.nodes, kinds, called)
+    leaves = len(torch.utils._pytree.tree_leaves(args))
+    kinds = ["weight"] * len(weights) + ["input"] * (len(others) + leaves)
+    return _of_nodes(traced.graph.nodes, kinds, called, optimizer=optimizer)
 
 
 def _untraceable(name: str, error: Exception) -> DataError:
@@ -112,14 +121,21 @@ def _arrays(value: Any) -> Any:
         yield value
 
 
-def _step(torch: Any, module: Any, loss: Callable[[Any], Any]) -> Callable[..., list[Any]]:
-    """One step of gradient descent as a function of parameters, buffers and inputs."""
+def _step(
+    torch: Any, module: Any, loss: Callable[[Any], Any], *, update: bool
+) -> Callable[..., list[Any]]:
+    """One step of gradient descent as a function of parameters, buffers and inputs.
+
+    Without ``update`` the gradients themselves, None where there is none.
+    """
 
     def step(weights: Mapping[str, Any], others: Mapping[str, Any], *args: Any) -> list[Any]:
         values = {k: v.detach().requires_grad_() for k, v in weights.items()}
         copies = {k: v.clone() for k, v in others.items()}
         output = torch.func.functional_call(module, {**values, **copies}, args)
         gradients = torch.autograd.grad(loss(output), list(values.values()), allow_unused=True)
+        if not update:
+            return list(gradients)
         pairs = zip(weights.values(), gradients, strict=True)
         return [w - STEP_SIZE * g for w, g in pairs if g is not None]
 
@@ -177,12 +193,16 @@ def _traced_anew(torch: Any, program: SavedProgram) -> Any:
     return torch.export.export(Replayed(), given, strict=False)
 
 
-def _of_nodes(nodes: Any, kinds: list[str], name: str, open_sizes: Iterable[str] = ()) -> Graph:
+def _of_nodes(
+    nodes: Any, kinds: list[str], name: str, open_sizes: Iterable[str] = (), optimizer: str = ""
+) -> Graph:
     rows, places = OpRows(), dict[Any, int]()
     open_sizes = set(open_sizes)
     entering = iter(kinds)
     for node in nodes:
         if node.op == "output":
+            if optimizer:
+                _updated(rows, optimizer, kinds, [places.get(g) for g in node.args[0]])
             continue
         type_ = _type(node.meta.get("val"), open_sizes)
         if node.op in ("placeholder", "get_attr"):
@@ -193,6 +213,18 @@ def _of_nodes(nodes: Any, kinds: list[str], name: str, open_sizes: Iterable[str]
         places[node] = rows.add(*_called(node, type_, rows, operands), type_, operands)
     said = f"sizes that are left open are taken as traced: {', '.join(sorted(open_sizes))}"
     return rows.graph(name, [Note(said)] if open_sizes else [])
+
+
+def _updated(rows: OpRows, optimizer: str, kinds: list[str], gradients: list[int | None]) -> None:
+    """The update of each parameter from its gradient, parameters being first in the graph."""
+    flops, moved, roots = UPDATES[optimizer]
+    for weight, gradient in zip(range(kinds.count("weight")), gradients, strict=False):
+        if gradient is None:
+            continue
+        type_ = rows.types[weight]
+        cost = OpCost("elementwise", flops * type_.elements, roots * type_.elements,
+                      moved * type_.size_b)  # fmt: skip
+        rows.add(f"{optimizer}-update", cost, type_, [weight, gradient])
 
 
 def _called(node: Any, type_: HloType, rows: OpRows, operands: list[int]) -> tuple[str, OpCost]:

@@ -1,0 +1,50 @@
+"""PyTorch code run without computing: arrays have sizes, types and a GPU, and no numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def without_numbers(torch: Any) -> Iterator[Any]:
+    """Arrays made inside are empty, on any device; modules can be moved to it."""
+    mode = torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True)
+    before = torch.nn.Module._apply
+    torch.nn.Module._apply = _applied
+    try:
+        with mode:
+            yield mode
+    finally:
+        torch.nn.Module._apply = before
+
+
+def emptied(torch: Any, thing: Any) -> Any:
+    """A module, or arrays in any nesting, with sizes and types alone; the rest as it is."""
+
+    def empty(value: Any) -> Any:
+        if isinstance(value, torch.nn.Module):
+            return _applied(value, empty)
+        if not isinstance(value, torch.Tensor):
+            return value
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+
+    return torch.utils._pytree.tree_map(empty, thing)
+
+
+def _applied(module: Any, change: Callable[[Any], Any], recurse: bool = True) -> Any:  # noqa: FBT
+    """`torch.nn.Module._apply`, which cannot exchange empty arrays in their place."""
+    import torch
+
+    for child in module.children() if recurse else ():
+        _applied(child, change)
+    for name, value in module._parameters.items():
+        if value is not None:
+            with torch.no_grad():
+                made = change(value.detach())
+            module._parameters[name] = torch.nn.Parameter(made, value.requires_grad)
+    for name, value in module._buffers.items():
+        if value is not None:
+            module._buffers[name] = change(value)
+    return module

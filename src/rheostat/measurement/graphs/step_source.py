@@ -1,0 +1,222 @@
+"""A training step from wherever it is written: a file of Python, a module, a graph's file."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rheostat.core.graph import Graph
+from rheostat.errors import DataError, RheostatError
+from rheostat.measurement.graphs.read_graph import read_graph
+
+EXAMPLE = "write `def step(batch_size=32): return model, torch.randn(batch_size, 3, 224, 224)`"
+ATTRIBUTE = "example_input_array"
+CODE = re.compile(r"(?:(.+\.py)|([A-Za-z_][\w.]*)):([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True)
+class StepSource:
+    """A step, and what is known of it.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its operations.
+    batch : int or None
+        Samples of a step; None where the source does not say.
+    optimizer : str
+        The one that was put in; "" where the source holds its own, or nothing is trained.
+    framework : str
+        torch, jax, onnx or graph.
+    notes : tuple of str
+        What was assumed.
+    """
+
+    graph: Graph
+    batch: int | None
+    optimizer: str
+    framework: str
+    notes: tuple[str, ...] = ()
+
+
+def open_step(source: str, batch: int | None = None, optimizer: str = "sgd") -> StepSource:
+    """A step of training, read or traced; nothing is computed.
+
+    Parameters
+    ----------
+    source : str
+        ``my_train.py:step`` or ``module:step``: a `torch.nn.Module`, its class, or a function that
+        returns ``(module, *inputs)`` or a JAX function with its arguments.  Or a graph's file, as
+        `read_graph` takes it.
+    batch : int, optional
+        Samples of a step; by default as the source has it.
+    optimizer : str
+        Of a module: sgd, momentum, adam or adamw.
+
+    Returns
+    -------
+    StepSource
+        The graph of the step.
+
+    Raises
+    ------
+    DataError
+        No such source, or its code fails; with the line.
+    """
+    named = CODE.fullmatch(source)
+    if not named or Path(source).exists():
+        return _of_file(source, batch)
+    file, module, name = named.groups()
+    if not file and Path(f"{module}.py").exists():
+        file = f"{module}.py"
+    return _of_code(_module(source, file, module), name, source, batch, optimizer)
+
+
+def _of_file(source: str, batch: int | None) -> StepSource:
+    if Path(source).suffix == ".onnx":
+        return _of_onnx(source, batch)
+    graph = read_graph(source)
+    said = ["a graph's file has the batch that it was written with: --batch-size says which it was"]
+    return StepSource(graph, batch, "", "graph", () if batch is None else tuple(said))
+
+
+def _of_onnx(source: str, batch: int | None) -> StepSource:
+    from rheostat.measurement.graphs.from_onnx import open_sizes
+
+    names = open_sizes(Path(source))
+    graph = read_graph(source, sizes=dict.fromkeys(names, batch) if batch and names else None)
+    notes = ["an ONNX model is a forward pass: no gradients, no optimiser"]
+    if batch and names:
+        notes.append(f"its open sizes {', '.join(names)} are taken as the batch of {batch}")
+    return StepSource(graph, batch, "", "onnx", tuple(notes))
+
+
+def _module(source: str, file: str | None, name: str) -> ModuleType:
+    """The user's code, run; what goes wrong in it is one message with its line."""
+    if file and not Path(file).is_file():
+        raise DataError(source, [f"expected a file of Python, got no file {file}"])
+    place = str(Path(file).resolve().parent) if file else ""
+    if place not in sys.path:
+        sys.path.insert(0, place)
+    try:
+        if not file:
+            return importlib.import_module(name)
+        spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+        assert spec is not None
+        assert spec.loader is not None
+        made = importlib.util.module_from_spec(spec)
+        sys.modules.setdefault(spec.name, made)
+        spec.loader.exec_module(made)
+    except RheostatError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise _failed(source, error) from error
+    return made
+
+
+def _failed(source: str, error: BaseException) -> DataError:
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    said = str(error).splitlines()[0][:300] if str(error) else ""
+    return DataError(source, [f"raised {type(error).__name__}: {said} ({at.filename}, line "
+                              f"{at.lineno})"])  # fmt: skip
+
+
+def _of_code(
+    module: ModuleType, name: str, source: str, batch: int | None, optimizer: str
+) -> StepSource:
+    thing = getattr(module, name, None)
+    if thing is None:
+        here = [n for n in vars(module) if not n.startswith("_")][:20]
+        raise DataError(source, [f"expected a step {name}, got a file with {', '.join(here)}"])
+    torch = sys.modules.get("torch")
+    try:
+        with _empty(torch):
+            made, given = _called(thing, batch, source)
+    except RheostatError:
+        raise
+    except Exception as error:
+        raise _failed(source, error) from error
+    if torch is not None and isinstance(made[0], torch.nn.Module):
+        return _of_torch(torch, made, source, batch, given, optimizer)
+    if batch is not None and not given:
+        problem = "expected a step that takes batch_size, as --batch-size is given"
+        raise DataError(source, [problem, "write `def step(batch_size=32): return fn, *arguments`"])
+    from rheostat.measurement.graphs.from_jax import from_jax
+
+    graph = from_jax(made[0], *made[1:], name=source)
+    said = "a JAX function is taken as the whole step: what it takes in holds parameters and data"
+    return StepSource(graph, batch, "", "jax", (said,))
+
+
+def _empty(torch: Any) -> Any:
+    if torch is None:
+        return nullcontext()
+    from rheostat.measurement.graphs.fake_device import without_numbers
+
+    return without_numbers(torch)
+
+
+def _called(thing: Any, batch: int | None, source: str) -> tuple[tuple[Any, ...], bool]:
+    """Step and inputs, and whether the batch was given to what makes them."""
+    given = False
+    if inspect.isclass(thing):
+        thing = thing()
+    elif inspect.isfunction(thing):
+        asked = inspect.signature(thing).parameters
+        given = "batch_size" in asked and batch is not None
+        lacking = [p.name for p in asked.values()
+                   if p.default is p.empty and p.name != "batch_size"
+                   and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]  # fmt: skip
+        if lacking:
+            problem = f"expected a function of batch_size or of nothing, got {', '.join(lacking)}"
+            raise DataError(source, [problem, EXAMPLE])
+        more = {"batch_size": batch or 32} if "batch_size" in asked and (
+            given or asked["batch_size"].default is inspect.Parameter.empty) else {}  # fmt: skip
+        thing = thing(**more)
+    made = thing if isinstance(thing, tuple) else (thing,)
+    if len(made) == 1 and (example := getattr(made[0], ATTRIBUTE, None)) is not None:
+        made = (made[0], *(example if isinstance(example, tuple) else (example,)))
+    if not made or not callable(made[0]) or len(made) == 1:
+        got = type(made[0]).__name__ if made else "nothing"
+        problem = f"expected a module or function and its inputs, got {got} alone"
+        raise DataError(source, [problem, EXAMPLE, f"or give the module an {ATTRIBUTE}"])
+    return made, given
+
+
+def _of_torch(
+    torch: Any, made: tuple[Any, ...], source: str, batch: int | None, given: bool, optimizer: str
+) -> StepSource:  # fmt: skip
+    from rheostat.measurement.graphs.fake_device import emptied
+    from rheostat.measurement.graphs.from_torch import from_torch
+
+    module, *inputs = emptied(torch, made)
+    sizes = {int(x.shape[0]) for x in _arrays(torch, inputs) if x.dim()}
+    notes = ["the loss is the mean of what the module returns"]
+    if len(sizes) == 1 and batch and not given and sizes != {batch}:
+        inputs = torch.utils._pytree.tree_map(lambda x: _resized(torch, x, batch), inputs)
+        notes.append(f"the first size of every input is taken as the batch, {batch} instead of "
+                     f"{sizes.pop()}")  # fmt: skip
+    elif batch and not given and len(sizes) > 1:
+        problem = f"expected inputs that agree in their first size, got {sorted(sizes)}"
+        raise DataError(source, [f"{problem}; --batch-size needs a step that takes it", EXAMPLE])
+    graph = from_torch(module, *inputs, training=True, name=source, optimizer=optimizer)
+    known = batch or (sizes.pop() if len(sizes) == 1 else None)
+    return StepSource(replace(graph, name=source), known, optimizer, "torch", tuple(notes))
+
+
+def _arrays(torch: Any, inputs: Any) -> list[Any]:
+    return [x for x in torch.utils._pytree.tree_leaves(inputs) if isinstance(x, torch.Tensor)]
+
+
+def _resized(torch: Any, value: Any, batch: int) -> Any:
+    if not isinstance(value, torch.Tensor) or not value.dim():
+        return value
+    return torch.empty((batch, *value.shape[1:]), dtype=value.dtype, device=value.device)

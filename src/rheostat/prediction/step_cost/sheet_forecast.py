@@ -1,0 +1,119 @@
+"""A step on a device, from the device's data sheet: seconds, bytes, and how sure of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rheostat.core.accelerators import Accelerator, accelerator, sheet_name
+from rheostat.core.graph import Graph
+from rheostat.prediction.step_cost.device_law import DeviceLaw, Work
+from rheostat.prediction.step_cost.step_memory import StepMemory, step_memory
+
+NORMAL_90 = 1.645
+UNKNOWN_SPREAD = 0.5
+"""Log spread for each share of the operations whose arithmetic is not known."""
+MEMORY_LOW, MEMORY_HIGH, MEMORY_MORE_B = 0.9, 1.2, 0.5e9
+"""Of the bytes that live at once: fragments, scratch, frameworks; set, not measured."""
+TF32 = {"torch": ("convolution",), "jax": ("convolution", "matmul"),
+        "onnx": ("convolution", "matmul"), "graph": ("convolution", "matmul")}  # fmt: skip
+"""What each framework rounds to TF32 unless it is told not to, on devices that can."""
+SHEET, TABLES = "from the data sheet", "this GPU was measured in public tables, this step was not"
+
+
+@dataclass(frozen=True)
+class StepForecast:
+    """One step on one device.
+
+    Parameters
+    ----------
+    device : str
+        As it was named.
+    sheet : Accelerator
+        What it is.
+    runtime_s, memory_b : tuple of float
+        Median, low and high end of 90 %.
+    parts_s : dict
+        Seconds of products, convolutions, traffic and starts.
+    memory : StepMemory
+        By part.
+    grade : str
+        What the forecast rests on.
+    """
+
+    device: str
+    sheet: Accelerator
+    runtime_s: tuple[float, float, float]
+    memory_b: tuple[float, float, float]
+    parts_s: dict[str, float]
+    memory: StepMemory
+    grade: str
+
+    @property
+    def fits(self) -> str:
+        """yes, no, or how likely."""
+        middle, low, high = self.memory_b
+        if high <= self.sheet.memory_b:
+            return "yes"
+        if low > self.sheet.memory_b:
+            return "no"
+        return "likely" if middle <= self.sheet.memory_b else "unlikely"
+
+
+def forecast_step(
+    graph: Graph, device: str, optimizer: str = "", *, framework: str = "torch", bits: int = 32,
+    law: DeviceLaw | None = None,
+) -> StepForecast:  # fmt: skip
+    """Time and memory of one step on a device that nobody ran it on.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of the step.
+    device : str
+        A name that `rheostat.core.accelerators.accelerator` knows.
+    optimizer : str
+        What keeps numbers beside the parameters, if the graph does not hold them.
+    framework : str
+        torch, jax, onnx or graph: what it rounds to TF32.
+    bits : int
+        16 for mixed precision.
+    law : DeviceLaw, optional
+        The shipped one by default.
+
+    Examples
+    --------
+    >>> from rheostat.prediction.architectures import training_step
+    >>> made = forecast_step(training_step("resnet50", 224, 32), "T4", "sgd")
+    >>> made.fits, made.grade == TABLES, made.runtime_s[1] < made.runtime_s[0]
+    ('yes', True, True)
+    """
+    law = law or DeviceLaw.shipped()
+    sheet = accelerator(device).part()
+    name = sheet_name(device)
+    work = Work.of(graph, tf32=TF32[framework], bits=bits)
+    mean, spread = law.predict(work, sheet, name)
+    spread = float(np.hypot(spread, UNKNOWN_SPREAD * unknown_share(graph)))
+    memory = step_memory(graph, optimizer)
+    low, high = np.exp(mean - NORMAL_90 * spread), np.exp(mean + NORMAL_90 * spread)
+    peak = memory.peak_b
+    return StepForecast(
+        device, sheet, (float(np.exp(mean)), float(low), float(high)),
+        (peak, MEMORY_LOW * peak, MEMORY_HIGH * peak + MEMORY_MORE_B),
+        law.parts(work, sheet, name), memory, TABLES if name in law.devices else SHEET,
+    )  # fmt: skip
+
+
+def unknown_share(graph: Graph) -> float:
+    """Share of a step's traffic in operations whose arithmetic no rule knows."""
+    moved = np.nan_to_num(graph.numpy("bytes") * graph.numpy("times"))
+    bad = np.isnan(graph.numpy("flops"))
+    return float(moved[bad].sum() / max(moved.sum(), 1.0))
+
+
+def unknown_operations(graph: Graph) -> Sequence[str]:
+    """Their names."""
+    bad = np.isnan(graph.numpy("flops"))
+    return sorted(set(np.array(graph.nodes["opcode"].to_list())[bad].tolist()))

@@ -1,0 +1,126 @@
+"""How much memory one step takes: what lives at the same time, in the order of the graph.
+
+A value lives from the operation that makes it to the last that takes it.  Parameters and what is
+put in live throughout; an operation without traffic gives a view of its first operand.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rheostat.core.graph import Graph
+
+STATE = {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2}
+"""Numbers that an optimiser keeps for each parameter."""
+BITS = {"pred": 8, "opaque": 0, "tuple": 0, "token": 0, "bf16": 16, "c64": 64, "c128": 128}
+FREE = ("get-tuple-element", "tuple", "bitcast", "reshape", "broadcast", "iota", "constant",
+        "parameter", "weight", "input")  # fmt: skip
+CONTEXT_B, WORKSPACE_B = 0.45e9, 0.1e9
+"""What the driver and its libraries hold before the first array, and scratch of their kernels."""
+
+
+@dataclass(frozen=True)
+class StepMemory:
+    """Bytes on one device when the step needs most.
+
+    Parameters
+    ----------
+    parameters_b, gradients_b, optimizer_b, activations_b, workspace_b : float
+        Parameters and what is put in for good, gradients of parameters that exist at that moment,
+        what the optimiser keeps, everything else that the step made, libraries.
+    data_b : float
+        What is put in and is no parameter.
+    """
+
+    parameters_b: float
+    gradients_b: float
+    optimizer_b: float
+    activations_b: float
+    data_b: float
+    workspace_b: float
+
+    @property
+    def peak_b(self) -> float:
+        """All of it."""
+        return float(sum(vars(self).values()))
+
+
+def step_memory(graph: Graph, optimizer: str = "") -> StepMemory:
+    """Memory of one step of a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        Operations in the order in which they run.
+    optimizer : str
+        Of `STATE`; "" where the graph's inputs hold what it keeps, or nothing is trained.
+
+    Examples
+    --------
+    >>> from rheostat.prediction.architectures import training_step
+    >>> made = step_memory(training_step("vgg16", 224, 32), "sgd")
+    >>> 0.1e9 < made.workspace_b < made.activations_b < 10e9
+    True
+    """
+    size = _sizes(graph)
+    code = graph.nodes["opcode"].to_numpy().astype(np.str_)
+    put_in = np.isin(code, ("weight", "input", "parameter")) & (graph.in_degree() == 0)
+    update = np.char.endswith(code, "-update")
+    source, reader = graph.edges
+    gradient = np.zeros(len(size), dtype=bool)
+    root = _roots(graph, code)
+    gradient[root[source[update[reader] & ~put_in[source]]]] = True
+    made = ~put_in & ~update & ~np.isin(code, FREE) & (root == np.arange(len(size)))
+    ends = np.arange(len(size))
+    np.maximum.at(ends, root[source], reader)
+    held = _held(np.where(made & ~gradient, size, 0.0), ends)
+    held_gradients = _held(np.where(made & gradient, size, 0.0), ends)
+    at = int(np.argmax(held + held_gradients)) if len(size) else 0
+    weights = float(size[code == "weight"].sum()) or float(size[update].sum())
+    return StepMemory(
+        weights, float(held_gradients[at]), STATE.get(optimizer, 0) * weights, float(held[at]),
+        float(size[put_in & (code != "weight")].sum()), CONTEXT_B + WORKSPACE_B,
+    )  # fmt: skip
+
+
+def _held(size: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Bytes that live while each operation runs."""
+    change = np.zeros(len(size) + 1)
+    change[: len(size)] += size
+    np.add.at(change, ends + 1, -size)
+    return np.asarray(np.cumsum(change)[: len(size)])
+
+
+def _roots(graph: Graph, code: NDArray[np.str_]) -> NDArray[np.int64]:
+    """The value that each node is a view of, itself where it is none."""
+    kind = graph.nodes["op_class"].to_numpy().astype(np.str_)
+    view = (kind == "data_movement") & (graph.numpy("bytes") == 0.0) & (code != "getitem")
+    root = np.arange(len(code))
+    first = np.full(len(code), -1)
+    for s, r in graph.edges.T[::-1]:
+        first[r] = s
+    for i in np.flatnonzero(view & (first >= 0)):
+        root[i] = root[first[i]]
+    return root
+
+
+def _sizes(graph: Graph) -> NDArray[np.float64]:
+    """Bytes of each result that runs outside a fusion; of several results those taken out."""
+    bits = [BITS[d] if d in BITS else _digits(d) for d in graph.nodes["dtype"].to_list()]
+    numbers = graph.nodes["shape"].list.eval(pl.element().cast(pl.Float64).product())
+    size = numbers.list.first().fill_null(1.0).to_numpy() * np.array(bits) / 8.0
+    taken = (graph.nodes["opcode"] == "getitem").to_numpy()
+    size[graph.edges[0][taken[graph.edges[1]]]] = 0.0
+    runs = (graph.nodes["times"] > 0).to_numpy() & ~graph.nodes["fused"].to_numpy()
+    return np.asarray(np.where(runs, size, 0.0))
+
+
+def _digits(dtype: str) -> int:
+    """Bits of a number, as the name of its type says: 32 of f32, 8 of f8e4m3fn."""
+    bits = re.match(r"[a-z]+(\d+)", dtype)
+    return int(bits[1]) if bits else 0

@@ -1,0 +1,102 @@
+"""`dnn.read`: what one run of a graph of operations costs, by class of operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rheostat.core.file_kinds import kind_in
+from rheostat.core.graph import Graph
+from rheostat.core.report import Grid, Report, Section
+from rheostat.errors import QuestionError
+from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
+from rheostat.measurement.graphs.read_graph import open_graph
+from rheostat.prediction.persist import load
+from rheostat.questions import listener
+from rheostat.questions.answer import Answer
+from rheostat.questions.listener import question
+from rheostat.questions.parse import parse_pairs
+
+HEAD = ("op_class", "count", "flops", "bytes", "transcendentals", "intensity")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GraphAnswer(Answer):
+    """Graphs of operations and what they cost.
+
+    Parameters
+    ----------
+    graphs : tuple of Graph
+        As they were read.
+    """
+
+    schema: ClassVar[str] = "rheostat.dnn-import/1"
+    graphs: tuple[Graph, ...]
+
+    def report(self) -> Report:
+        """A table a graph."""
+        return Report("", [Section(g.name, (heading(g),), _grid(g)) for g in self.graphs])
+
+    def facts(self) -> Mapping[str, Any]:
+        """Costs in all and by class, and what is not known."""
+        return {"graphs": [_facts(g) for g in self.graphs]}
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row a class of operation."""
+        return tuple(_grid(g) for g in self.graphs)
+
+
+@question
+def read(
+    sources: str | Sequence[str], *, sizes: Sequence[str] | Mapping[str, str] = ()
+) -> GraphAnswer:
+    """Read graphs of operations and say what one run costs by class of operation.
+
+    Parameters
+    ----------
+    sources : str or sequence of str
+        Files with a graph, or ``module:function`` (its code is run).
+    sizes : sequence of str or mapping
+        Sizes that an ONNX model leaves open, as ``N=32``.
+
+    Returns
+    -------
+    GraphAnswer
+        With ``graphs``.
+
+    Raises
+    ------
+    DataError
+        A source is none of the known formats, or damaged.
+    """
+    given = parse_pairs(sizes, "--size")
+    if odd := [v for v in map(str, given.values()) if not v.isdecimal() or int(v) < 1]:
+        raise QuestionError("--size", [f"expected a whole number from 1, got {odd[0]!r}"])
+    numbers = {name: int(value) for name, value in given.items()}
+    named = [sources] if isinstance(sources, str) else list(sources)
+    graphs = tuple(load(s, ["graph"]) if kind_in(s) else open_graph(s, numbers) for s in named)
+    for graph in graphs:
+        listener.notes(graph.notes)
+    return GraphAnswer(graphs=graphs)
+
+
+def heading(graph: Graph) -> str:
+    """Operations, edges and what goes in."""
+    facts = total_costs(graph)
+    weights = "" if facts["parameters"] is None else f", {facts['parameters']:,} parameters"
+    above = f"{graph.name}: {facts['nodes']:,} operations, {facts['edges']:,} edges, "
+    return above + f"{facts['inputs']:,} inputs of {facts['input_elements']:,} numbers{weights}"
+
+
+def _facts(graph: Graph) -> dict[str, Any]:
+    return {"name": graph.name, **total_costs(graph), "classes": costs_by_class(graph).to_dicts(),
+            "notes": [n.message for n in graph.notes]}  # fmt: skip
+
+
+def _grid(graph: Graph) -> Grid:
+    """Classes and their sum."""
+    facts = _facts(graph)
+    total = {"op_class": "all", "count": facts["nodes"], **facts,
+             "intensity": facts["flops"] / facts["bytes"] if facts["bytes"] else None}  # fmt: skip
+    return Grid(HEAD, tuple(tuple(row[c] for c in HEAD) for row in (*facts["classes"], total)))
