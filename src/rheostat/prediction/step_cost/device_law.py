@@ -74,7 +74,7 @@ class Work(NamedTuple):
 
         >>> from rheostat.prediction.architectures import training_step
         >>> len(Work.of(training_step("lenet5", 32, 16, 10)).kind)
-        47
+        48
         """
         nodes = graph.nodes.filter(
             (pl.col("times") > 0)
