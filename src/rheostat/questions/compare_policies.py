@@ -121,6 +121,8 @@ def compare_policies(
     ------
     DataError
         No such policy or trace, or two traces of one name.
+    QuestionError
+        No trace is given.
     """
     if not traces:
         raise QuestionError("--traces", ["expected a trace or a folder of traces, got none"])

@@ -143,6 +143,8 @@ def coschedule(
     ------
     DataError
         Applications without a profile, or no such policy.
+    QuestionError
+        Arguments that do not go together.
     Infeasible
         An application needs more GPUs than a node has.
 

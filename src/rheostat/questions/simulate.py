@@ -245,7 +245,9 @@ def simulate(
     Raises
     ------
     DataError
-        A column is missing, the machine is not known, or options do not go together.
+        A column is missing, or the machine is not known.
+    QuestionError
+        Options do not go together.
 
     Examples
     --------

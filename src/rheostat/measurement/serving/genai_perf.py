@@ -56,6 +56,11 @@ def read_genai_perf(
     units : mapping, optional
         As `read_serving` takes them: ``{"power": "W/gpu"}``.
 
+    Returns
+    -------
+    JobTable
+        Of one row.
+
     Raises
     ------
     DataError
