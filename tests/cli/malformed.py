@@ -511,6 +511,7 @@ WRITTEN = {
     "budget slurm --out": "budget slurm @plan.json --out FILE",
     "dnn import --out": "dnn import @step.hlo --out FILE",
     "dnn fit --out": "dnn fit @training.csv --out FILE",
+    "dnn predict --html": "dnn predict lenet5 --device T4 --image-px 32 --html FILE",
     "dnn front --html": "dnn front @steps.model --model-name lenet5 --image-px 32 --html FILE",
     "dnn front --figure": "dnn front @steps.model --model-name lenet5 --image-px 32 --figure FILE",
     "llm demo FOLDER": "llm demo FILE --requests 10",

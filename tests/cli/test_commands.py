@@ -17,7 +17,7 @@ from rheostat.cli.app import app
 from tests.cli.telling import JOB, told
 
 WITHOUT_DOCUMENT = {
-    "budget run", "budget restore", "budget slurm", "budget demo", "network serve",
+    "budget run", "budget restore", "budget slurm", "budget demo", "network serve", "serve",
 }  # fmt: skip
 TREE = get_command(app).commands
 COMMANDS = {f"{n} {k}" for n, group in TREE.items() for k in getattr(group, "commands", {})}

@@ -48,17 +48,17 @@ def too_good(many: BatchFronts, model: object, knobs: Sequence[str]) -> Mask:
     It takes watts that nodes share, or time that falls faster than the nodes grow.  Users do not
     ask for such settings by chance, and of many forecasts the best are the most flattered.
     """
-    found = np.zeros((len(many), many.size), dtype=bool)
+    more = np.zeros((len(many), many.size), dtype=bool)
     log = getattr(model, "identification_", None)
     if log is None or log.by == "design":
-        return found
+        return more
     for knob in set(knobs) & set(PARALLEL):
-        given = many.flat.alternatives.numpy(knob).reshape(found.shape)
-        found |= _beyond(given, many.requested)
-    falls = np.zeros_like(found)
+        given = many.flat.alternatives.numpy(knob).reshape(more.shape)
+        more |= _beyond(given, many.requested)
+    falls = np.zeros_like(more)
     for name in {"energy_j", "node_hours"} & {o.name for o in many.flat.objectives}:
-        falls |= _beyond(-many.flat.mean(name).reshape(found.shape), many.requested)
-    return found & falls
+        falls |= _beyond(-many.flat.mean(name).reshape(more.shape), many.requested)
+    return more & falls
 
 
 def _beyond(values: Array, requested: NDArray[np.int64]) -> Mask:

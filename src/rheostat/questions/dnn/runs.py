@@ -35,7 +35,7 @@ WHO = ("app", "device", "batch_size", "image_px", "gpus")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class FitAnswer(Answer):
+class StepFitAnswer(Answer):
     """A model of training steps, and how right it is.
 
     Parameters
@@ -150,7 +150,7 @@ def fit(
     format: str = "",
     columns: Path | None = None,
     renamed: Sequence[str] = (),
-) -> FitAnswer:
+) -> StepFitAnswer:
     """Learn what training steps take from measured runs, and say how right it is.
 
     Parameters
@@ -178,7 +178,7 @@ def fit(
 
     Returns
     -------
-    FitAnswer
+    StepFitAnswer
         With ``model``.
 
     Raises
@@ -198,7 +198,7 @@ def fit(
         listener.note(f"--next {next_count}: {len(named)} named, as every other configuration of "
                       f"the table was run on {place}")  # fmt: skip
     where_to = None if path is None else str(path)
-    return FitAnswer(model=model, rows=len(jobs), errors=errors, named=named,
+    return StepFitAnswer(model=model, rows=len(jobs), errors=errors, named=named,
                      expected_error=expected.tolist(), path=where_to)  # fmt: skip
 
 
