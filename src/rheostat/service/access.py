@@ -82,7 +82,8 @@ def read_tokens(path: Path) -> tuple[TokenAccess, ...]:
     seen = path.stat()
     if seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or seen.st_uid not in (0, os.getuid()):
         raise DataError(str(path), ["expected a file that only you can write: chmod 600"])
-    lines = [x for x in path.read_text().splitlines() if x.strip() and not x.startswith("#")]
+    text = path.read_text("utf-8", "replace")
+    lines = [x for x in text.splitlines() if x.strip() and not x.startswith("#")]
     problems, made = [], []
     for number, line in enumerate(lines[: MOST_TOKENS + 1], 1):
         parts = line.split(maxsplit=2)
