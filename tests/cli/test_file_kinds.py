@@ -152,7 +152,7 @@ def test_any_other_file_is_used_or_named(home: Path, models: dict[str, Path]) ->
     rng, wrong = random.Random(0), []
     files = [*models.items(), *other_files(home)]
     for name in m.CALLS:
-        if name in TAKES or name == "rheostat.toml":
+        if name in TAKES or name in ("rheostat.toml", "serve --tokens"):  # no table, no model
             continue
         every = files if os.environ.get("RHEOSTAT_FUZZ") else rng.sample(files, SAMPLE)
         for what, file in every:
