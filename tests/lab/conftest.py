@@ -35,6 +35,7 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.submitted = set[str]()
         self.prometheus = "http://127.0.0.1:19090"
         self.env = {**os.environ, "PATH": PATH, "SLURM_CONF": str(folder / "etc" / "slurm.conf"),
                     "RHEOSTAT_LAB": str(folder), "PYTHON": sys.executable}  # fmt: skip
@@ -50,7 +51,9 @@ class Lab:
         """The number of the job."""
         done = self.run("sbatch", "--parsable", "-o", "/dev/null", "-J", name, *options,
                         "--wrap", script, user=user)  # fmt: skip
-        return done.stdout.strip().partition(";")[0]
+        number = done.stdout.strip().partition(";")[0]
+        self.submitted.add(number)
+        return number
 
     def seen(self, state: str, seconds: float = 30.0) -> None:
         """Wait until accounting has a job of this state."""
@@ -66,10 +69,20 @@ class Lab:
         while self.run("squeue", "-h", check=False).stdout.strip():
             assert time.monotonic() < end, self.run("squeue").stdout
             time.sleep(0.3)
-        call = ("sacct", "-a", "-n", "-X", "-P", "--state=RUNNING,PENDING", "--format=JobID")
-        while self.run(*call, check=False).stdout.strip():
+        call = ("sacct", "-a", "-n", "-X", "-P", "--format=JobID,End")
+        while self.submitted - self._ended(self.run(*call, check=False).stdout):
             assert time.monotonic() < end, self.run(*call).stdout
             time.sleep(0.3)
+
+    @staticmethod
+    def _ended(listed: str) -> set[str]:
+        """Jobs of which accounting has an end for every task."""
+        ends: dict[str, bool] = {}
+        for line in listed.splitlines():
+            number, _, end = line.partition("|")
+            job = number.partition("_")[0]
+            ends[job] = ends.get(job, True) and end not in ("", "Unknown")
+        return {job for job, ended in ends.items() if ended}
 
 
 def _locked(lock: IO[str], seconds: float = 100.0) -> None:

@@ -53,7 +53,7 @@ def test_wrong_files_and_wrong_flags_have_their_exit_codes(runs, tmp_path, capsy
     assert "no such file" in capsys.readouterr().err
     assert run(["read", str(runs), "--column", "nodes"]) == 2
     assert run(["read", str(runs), "--format", "pbs"]) == 1
-    assert "expected one of rheostat, adastra" in capsys.readouterr().err
+    assert "expected one of rheostat, store, adastra" in capsys.readouterr().err
 
 
 def test_fetch_prints_the_path_and_says_how_it_was_checked(tmp_path, capsys, monkeypatch):

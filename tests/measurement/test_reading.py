@@ -50,7 +50,7 @@ def test_what_is_nothing_lists_what_there_is(tmp_path):
     (tmp_path / "a.txt").write_text("hello world\n")
     with pytest.raises(DataError, match=r"none of the formats.*swf: Standard Workload"):
         read(tmp_path / "a.txt")
-    with pytest.raises(DataError, match=r"expected one of rheostat, adastra.*got 'pbs'"):
+    with pytest.raises(DataError, match=r"expected one of rheostat, store, adastra.*got 'pbs'"):
         read(tmp_path / "a.txt", format="pbs")
     with pytest.raises(DataError, match="no such file"):
         read(tmp_path / "b.txt")

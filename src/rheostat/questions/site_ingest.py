@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from rheostat.core.file_kinds import describe_file
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.units import format_moment
@@ -147,7 +148,7 @@ def ingest(
 def _from_export(folder: Path, source: Path, zone: str) -> IngestAnswer:
     form = guess_format(source)
     if form not in ("sacct", "sacct-json"):
-        raise DataError(str(source), [f"expected an export of sacct, it is read as {form}"])
+        raise DataError(str(source), [f"expected an export of sacct, got {describe_file(source)}, read as {form}"])
     tables = sacct_tables(source, zone=zone) if form == "sacct" else [read(source, form)]
     kept = JobStore(folder, new=True)
     with kept.writing(), listener.working(f"reading {source}"):

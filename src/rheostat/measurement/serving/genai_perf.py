@@ -8,7 +8,6 @@ rest is stated: ``--column gpu_model==H100 --column gpus==2``.
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,7 +69,11 @@ def read_genai_perf(
     text = read_bytes(path).decode("utf-8-sig", "replace")
     row: dict[str, float | str] = {}
     heads: list[str] = []
-    for cells in csv.reader(io.StringIO(text)):
+    try:
+        lines = list(csv.reader(text.splitlines()))
+    except csv.Error as error:
+        raise DataError(str(path), [f"expected rows of text, got none: {error}"]) from error
+    for cells in lines:
         if cells and cells[0].strip().lower() == "metric":
             heads = [c.strip().lower() for c in cells]
         elif cells and heads:
