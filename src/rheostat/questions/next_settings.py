@@ -217,7 +217,7 @@ def repeat_words(setting: Mapping[str, Any]) -> str:
 
 
 def best_so_far(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
-    """The best measured setting by the rule, and one expected to be better, if any.
+    """The best measured setting by the rule, and one that it would take by forecast, if any.
 
     Expected values are medians of the draws with 90 % intervals.
     """
@@ -249,7 +249,7 @@ def best_words(facts: Mapping[str, Any]) -> tuple[str, ...]:
         said = [f"Best measured: {setting_words(measured['setting'])}."]
     if better is not None:
         said.append(
-            f"Expected to be better, not measured yet: {setting_words(better['setting'])}; "
-            "measure it to confirm."
+            f"By its forecast the rule would take {setting_words(better['setting'])}, not measured "
+            "yet: measure it to confirm."
         )
     return tuple(said)

@@ -102,8 +102,9 @@ class SimulateAnswer(Answer):
         return (flat_grid(self._shown),)
 
     def beside(self) -> tuple[str, ...]:
-        """What the replays say."""
-        return () if self.replays is None else jittered_replays.words(self.replays)
+        """Whether anybody waits at all, and what the replays say."""
+        roomy = (self._roomy,) if self._roomy else ()
+        return roomy if self.replays is None else (*roomy, *jittered_replays.words(self.replays))
 
     def write(self, path: Path) -> tuple[Path, ...]:
         """Write starts and ends as CSV, whole seconds as whole numbers; a file per policy."""
@@ -112,8 +113,8 @@ class SimulateAnswer(Answer):
     @property
     def _near(self) -> tuple[str, ...]:
         """How near this is to what was logged."""
-        return (*filter(None, (self._roomy, _replay_words(self._replay, self.runs[0]))),
-                *self.beside())  # fmt: skip
+        replayed = _replay_words(self._replay, self.runs[0])
+        return (*self.beside(), *filter(None, (replayed,)))
 
     @cached_property
     def _roomy(self) -> str:

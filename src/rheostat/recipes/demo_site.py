@@ -6,7 +6,8 @@ belong together.  The log ends in the middle of a working day: some jobs run, so
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.series import Series
 from rheostat.core.vocabulary import VOCABULARY
+from rheostat.measurement.synthetic.habits import ProjectHabits
+from rheostat.measurement.synthetic.site_law import Apps
 from rheostat.measurement.synthetic.world import CORES_PER_NODE, World
 from rheostat.prediction.persist import save
 from rheostat.recipes import nodecount
@@ -25,11 +28,46 @@ from rheostat.simulation.timeline import steps
 LOAD = 0.8
 """Share of the machine that the jobs of the generated log need."""
 IDLE_NODE_W = 160.0
+OVER_ASK = 0.5
+"""Share of the projects that ask for `MORE_NODES` times as many nodes as the others."""
+MORE_NODES = 4
+SERIAL = (0.1, 0.5)
+"""Share of the work on one node that every third application cannot divide among nodes."""
 LEARNT = 0.7
 """Share of the jobs, the oldest, that the model learns from."""
 NOW = (0.9, 0.99)
 """Shares of the submissions between which the log ends."""
 END = ("start_s", "wait_s", "end_s", "runtime_s", "power_w", "energy_j")
+
+
+class DemoWorld(World):
+    """The site behind the log: half of its projects ask for more nodes than they have use for.
+
+    A project asks for four times as many nodes as its like, whatever its application gains from
+    them, and every third application gains little beyond a few nodes (Amdahl's law).  ``truth``
+    tells what any other setting would have cost.
+    """
+
+    @classmethod
+    def of(cls, seed: int, jobs: int) -> DemoWorld:
+        """The site of a log of so many jobs in six weeks."""
+        return cls(seed, max_nodes=64, jobs_per_day=jobs / 42)
+
+    @cached_property
+    def apps(self) -> Apps:
+        """The hidden applications, every third of them with a part that nodes cannot divide."""
+        drawn = Apps.draw(self.n_apps, np.random.default_rng([self.seed, 1]), self.work_scale)
+        rng = np.random.default_rng([self.seed, 5])
+        poor = rng.permutation(self.n_apps) % 3 == 0
+        serial = rng.uniform(*SERIAL, self.n_apps)
+        return replace(drawn, contention=np.where(poor, serial, drawn.contention))
+
+    @cached_property
+    def projects(self) -> ProjectHabits:
+        """The hidden habits, some of them of asking for more than is of use."""
+        usual = ProjectHabits.draw(self.apps, self.n_users, np.random.default_rng([self.seed, 2]))
+        more = np.random.default_rng([self.seed, 6]).random(len(usual.level)) < OVER_ASK
+        return replace(usual, level=usual.level + np.log2(MORE_NODES) * more)
 
 
 @dataclass(frozen=True)
@@ -81,7 +119,7 @@ def demo_site(folder: Path, *, seed: int = 0, jobs: int = 6000) -> DemoSite:
 
 def generated(seed: int, jobs: int) -> tuple[JobTable, Machine]:
     """The log and the machine; jobs that have not ended have no end, those that wait no start."""
-    asked = World(seed, max_nodes=64, jobs_per_day=jobs / 42).jobs(jobs)
+    asked = DemoWorld.of(seed, jobs).jobs(jobs)
     submit, run, cores = (asked.numpy(c) for c in ("submit_s", "runtime_s", "cores"))
     span = float(submit.max() - submit.min())
     nodes = int(np.ceil((run * cores).sum() / CORES_PER_NODE / LOAD / span))
