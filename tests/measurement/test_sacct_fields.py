@@ -194,7 +194,8 @@ def test_every_part_of_a_json_job_lands_in_its_column(tmp_path) -> None:
     path.write_text(json.dumps({"jobs": [job, 7], "meta": {"slurm": {"release": "24.11"}}}))
     jobs = read_sacct_json(path)
     want = {
-        "job_id": "4_2", "job_id_raw": "5", "user": "ann", "group": "g", "account": "acc", "app": "cfd",
+        "job_id": "4_2", "job_id_raw": "5", "user": "ann", "group": "g", "account": "acc",
+        "app": "cfd",
         "partition": "p", "qos": "q", "cluster": "c", "priority": 9.0, "submit_s": 100.0,
         "eligible_s": 110.0, "start_s": 120.0, "end_s": 220.0, "nodes": 2, "nodes_alloc": 3,
         "cores": 8, "cores_alloc": 16, "gpus": 4, "gpus_alloc": 2, "memory_b": 512 * 2.0**20,

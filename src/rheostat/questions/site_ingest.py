@@ -148,7 +148,10 @@ def ingest(
 def _from_export(folder: Path, source: Path, zone: str) -> IngestAnswer:
     form = guess_format(source)
     if form not in ("sacct", "sacct-json"):
-        raise DataError(str(source), [f"expected an export of sacct, got {describe_file(source)}, read as {form}"])
+        raise DataError(
+            str(source),
+            [f"expected an export of sacct, got {describe_file(source)}, read as {form}"],
+        )
     tables = sacct_tables(source, zone=zone) if form == "sacct" else [read(source, form)]
     kept = JobStore(folder, new=True)
     with kept.writing(), listener.working(f"reading {source}"):
