@@ -20,7 +20,7 @@ SYNTAX = re.compile(
 )
 """Messages about form; names that are not declared and types that do not fit come with compile."""
 EVASIONS = re.compile(
-    r"__SANITIZE_\w+__|no_sanitize\w*|\w+_sanitizer\b|RUNNING_ON_VALGRIND|valgrind/\w+\.h|"
+    r"__SANITIZE_\w+__|no_sanitize\w*|\b\w+_sanitizer\b|RUNNING_ON_VALGRIND|valgrind/\w+\.h|"
     r"__clang(?:_\w+)?__|__OPTIMIZE__|__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+"
 )
 EMPTY = "int main() { return 0; }\n"
