@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import json
 import logging
 import os
@@ -37,6 +38,22 @@ def test_machine_code_is_kept_in_a_folder_of_ones_own(tmp_path, caplog):
     assert made(3) == 6
     assert list((tmp_path / "mine").rglob("*.nbc"))
     assert not caplog.records
+
+
+def test_another_copy_of_the_same_sources_finds_it(tmp_path):
+    """A checkout elsewhere, a container, a release installed anew: numba asks for path and time."""
+    hits = []
+    for place in ("one", "two"):
+        source = tmp_path / place / "halves.py"
+        source.parent.mkdir()
+        source.write_text("def halved(x):\n    return x / 2\n")
+        spec = importlib.util.spec_from_file_location("halves", source)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        made = kept(module.halved, str(tmp_path / "mine"))
+        assert made(3.0) == 1.5
+        hits.append(sum(made.stats.cache_hits.values()))
+    assert hits == [0, 1]
 
 
 @pytest.mark.parametrize("kind", ["read-only", "others", "no home"])

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import IndexDataCacheFile
 from platformdirs import user_cache_path
 
 from rheostat.core.private_folder import private_folder
@@ -89,7 +90,8 @@ def kept(function: Callable[..., Any], folder: str, **options: Any) -> Any:
     before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, folder
     try:
         made = numba.njit(cache=True, **options)(function)
-    except RuntimeError as error:  # numba found no folder that it can write to
+        _keep_by_contents(made._cache, function, folder)
+    except (RuntimeError, OSError) as error:  # numba found no folder that it can write to
         _say(folder, error)
         return numba.njit(**options)(function)
     finally:
@@ -104,6 +106,20 @@ def kept(function: Callable[..., Any], folder: str, **options: Any) -> Any:
 
     made._cache.save_overload = save_or_say
     return made
+
+
+def _keep_by_contents(kept_code: Any, function: Callable[..., Any], folder: str) -> None:
+    """Let machine code be found again by the hash in its folder's name, wherever the sources lie.
+
+    Numba's own key is the path and the time of the source file: each checkout, and each
+    installation of one release, would compile for four minutes what another had made.
+    """
+    place = Path(folder) / function.__module__
+    place.mkdir(exist_ok=True)
+    kept_code._cache_path = str(place)
+    kept_code._cache_file = IndexDataCacheFile(
+        str(place), kept_code._impl.filename_base, source_stamp=Path(folder).name
+    )
 
 
 @cache
