@@ -1,10 +1,15 @@
 """The corpus of right and wrong programs through the ladder of verification.
 
     python benchmarks/code_verify.py [--quick] [--json]
+    python benchmarks/code_verify.py --fresh BATCH.toml [--json]
 
 Every wrong candidate has to be rejected by the rung that names what is wrong with it, every right
 one accepted.  --quick takes a seeded sample that has each kind of mistake.  The last line is the
 time that the sandbox adds to a run.
+
+--fresh judges candidates that somebody else wrote (`rheostat.testing.code_corpus.batch` says how
+they are listed) and prints how many of each kind are judged rightly at the first try, with 95 %
+intervals of Wilson.  Such a batch tells something once: what was mended for it is fresh no more.
 """
 
 from __future__ import annotations
@@ -13,17 +18,22 @@ import argparse
 import itertools
 import json
 import random
+import resource
 import statistics
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+from scipy.stats import binomtest
 
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.sandbox import sandbox, workspace
 from rheostat.measurement.code.verdict import NOT_AVAILABLE, RUNGS
 from rheostat.testing.code_corpus import CorpusCase, corpus
+from rheostat.testing.code_corpus.batch import KINDS, BatchCase, read_batch
 
 PAIRS, STARTS = 3, 15
 UNTIMED = tuple(r for r in RUNGS if r != "energy")  # energy rejects nothing
@@ -34,8 +44,12 @@ def main() -> None:
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--quick", action="store_true", help="a sample with every kind of mistake")
     args.add_argument("--json", action="store_true", help="one JSON document")
+    args.add_argument("--fresh", type=Path, metavar="FILE", help="a batch that somebody else wrote")
     args.add_argument("--seed", type=int, default=0)
     given = args.parse_args()
+    if given.fresh:
+        fresh(given.fresh, given.seed, as_json=given.json)
+        return
     cases = sample(corpus(), given.seed) if given.quick else corpus()
     rows = []
     for row in verified(cases, given.seed):
@@ -72,6 +86,68 @@ def verified(cases: list[CorpusCase], seed: int) -> Iterator[dict[str, Any]]:
                     "not_available": [e.rung for e in verdict.evidence if e.state == NOT_AVAILABLE],
                     "seconds": time.perf_counter() - began,
                 }  # fmt: skip
+
+
+def fresh(path: Path, seed: int, *, as_json: bool) -> None:
+    """Judge a batch by the whole ladder and print its rates."""
+    cases, rows = read_batch(path), []
+    for row in judged(cases, seed):
+        rows.append(row)
+        print(f"{len(rows)}/{len(cases)} {row['verdict']:9s} {row['kind']:15s} {row['name']}: "
+              f"{row['reason']}", file=sys.stderr)  # fmt: skip
+    rates = first_try(rows)
+    if as_json:
+        print(json.dumps({"rows": rows, "first_try": rates}))
+        return
+    for row in rows:
+        if not row["as_known"]:
+            print(f"{row['name']} ({row['kind']}): {row['verdict']}; known: {row['why']}")
+    for rate in rates:
+        print(f"{rate['kind']:16s} {rate['right']} of {rate['candidates']} as known "
+              f"[{rate['low']:.2f}, {rate['high']:.2f}], {rate['cpu_s']:.1f} CPU-s")  # fmt: skip
+
+
+def judged(cases: list[BatchCase], seed: int) -> Iterator[dict[str, Any]]:
+    """One row per candidate of a batch; those of an original share its reference."""
+    by_original = sorted(cases, key=lambda c: c.path)
+    for _, group in itertools.groupby(by_original, key=lambda c: c.path):
+        some = list(group)
+        options = RungOptions(pairs=PAIRS)
+        with verifier(some[0].original, tolerance=some[0].tolerance, seed=seed,
+                      options=options) as one:  # fmt: skip
+            for case in some:
+                began = _cpu_s()
+                verdict = one.verify(case.candidate, rungs=UNTIMED)
+                yield {
+                    "name": case.name, "kind": case.kind, "why": case.why,
+                    "verdict": verdict.state, "rejected_by": verdict.rejected_by or None,
+                    "as_known": (verdict.state == "accepted") is case.is_right,
+                    "reason": "; ".join(f.words for f in verdict.findings)[:300],
+                    "cpu_s": _cpu_s() - began,
+                }  # fmt: skip
+
+
+def first_try(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each kind how many verdicts are as known: right accepted, wrong not accepted."""
+    rates = []
+    for kind in KINDS:
+        some = [r for r in rows if r["kind"] == kind]
+        if some:
+            good = sum(r["as_known"] for r in some)
+            ends = binomtest(good, len(some)).proportion_ci(0.95, method="wilson")
+            rates.append({
+                "kind": kind, "candidates": len(some), "right": good,
+                "low": round(float(ends.low), 4), "high": round(float(ends.high), 4),
+                "undecided": sum(r["verdict"] == "undecided" for r in some),
+                "cpu_s": statistics.mean(r["cpu_s"] for r in some),
+            })  # fmt: skip
+    return rates
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and of those that it has run."""
+    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, int]:
