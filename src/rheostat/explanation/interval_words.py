@@ -6,6 +6,7 @@ import numpy as np
 
 from rheostat.errors import DataError
 from rheostat.prediction.serving_law import ServingLaw
+from rheostat.prediction.serving_law.left_out_models import left_out_models
 from rheostat.prediction.serving_law.part_weights import FEWEST
 from rheostat.prediction.serving_law.predictor import QUANTITIES
 
@@ -45,6 +46,22 @@ def _parts(share: float) -> str:
         return ""
     who = "the learned part answers" if share == 1 else "half of the answer is the learned part's"
     return f" ({who}: it was nearer to groups left out)"
+
+
+def new_model_words(law: ServingLaw, app: str) -> str:
+    """How far to believe what is said of a model that no run is of."""
+    found = left_out_models(law)
+    said = f"{app} is in no run: all is predicted from its config and other models"
+    each = [
+        f"{SAID[q]} was off by {100 * of.median_error:.0f} % in the median, 90 % intervals held "
+        f"{100 * of.held:.0f} %"
+        for q, of in found.items()
+        if q != "power_w"
+    ]
+    if not each:
+        return f"{said}, which are too few to say how well"
+    count = max(of.models for of in found.values())
+    return f"{said}; of {count} models, each left out in turn, {'; '.join(each)}"
 
 
 def refuse_unheld(law: ServingLaw, quantity: str, confidence: float) -> None:

@@ -10,10 +10,12 @@ import typer
 from rheostat.cli import options as o
 from rheostat.cli.llm.serving_runs import (
     Config,
+    Gpus,
     Kernels,
     Runs,
     configured,
     kernel_medians,
+    know_gpus,
     load_runs,
 )
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def fit(
+    context: typer.Context,
     runs: Runs,
     latex: Annotated[bool, typer.Option("--latex", help="Print the equation as LaTeX.")] = False,
     python: Annotated[bool, typer.Option("--python", help="Print a Python function.")] = False,
@@ -52,6 +55,7 @@ def fit(
         Path | None, typer.Option("--save", "-o", help="Keep the law in this file.", writable=True)
     ] = None,
     config: Config = None,
+    gpu: Gpus = None,
     kernels: Kernels = None,
     seed: o.Seed = 0,
     where: o.Where = None,
@@ -71,6 +75,7 @@ def fit(
     from rheostat.questions import inputs
     from rheostat.recipes.energylens import notes_on
 
+    know_gpus(context, gpu)
     jobs = inputs.only(load_runs(runs, form, mapped, column, unit), where)
     jobs, _ = configured(jobs, "", config)
     if symbolic:

@@ -12,20 +12,24 @@ import typer
 from rheostat.cli import options as o
 from rheostat.cli.llm.serving_runs import (
     Config,
+    Gpus,
     Kernels,
     Runs,
     configured,
     kernel_medians,
+    know_gpus,
     load_runs,
 )
 
 if TYPE_CHECKING:
     from rheostat.core.front import Front
     from rheostat.core.jobs import JobTable
+    from rheostat.measurement.serving.model_config import ModelConfig
     from rheostat.prediction.serving_law import ServingLaw
 
 
 def plan(
+    context: typer.Context,
     runs: Runs,
     app: Annotated[str, typer.Option(help="The language model, as RUNS names it.")],
     workload: Annotated[str, typer.Option(help="The workload, as RUNS names it.")] = "",
@@ -72,6 +76,10 @@ def plan(
         float, typer.Option(help="Share of the GPUs' memory that may be taken.", min=0.0, max=1.0)
     ] = 0.9,
     config: Config = None,
+    gpu: Gpus = None,
+    engine: Annotated[
+        str, typer.Option(help="Whose command line is printed: vllm or sglang.")
+    ] = "vllm",
     kernels: Kernels = None,
     replicas: Annotated[
         int, typer.Option(help="Most replicas for the trace.", min=1, max=1000)
@@ -92,14 +100,10 @@ def plan(
     """
     from rheostat.cli.llm.plan_output import ServedTrace, about_the_law, show, show_for_trace
     from rheostat.cli.output import tell, tell_notes
+    from rheostat.decision.serving.engine_line import engine_line
     from rheostat.errors import DataError, Infeasible
     from rheostat.prediction.serving_law import ServingLaw
-    from rheostat.recipes.energylens import (
-        mixed_workloads,
-        notes_on,
-        of_service,
-        simple_rules,
-    )
+    from rheostat.recipes.energylens import notes_on, simple_rules
     from rheostat.recipes.energylens import plan as planned
     from rheostat.recipes.serving_limits import MEMORY, TTFT, refuse_beyond_measured, with_limits
     from rheostat.recipes.serving_model import CacheSize
@@ -110,13 +114,13 @@ def plan(
     if trace is not None and minimise != "energy":
         said = f"on a --trace energy alone is minimised, got {minimise}: leave one of them out"
         raise DataError("--minimise", [said])
+    know_gpus(context, gpu)
+    engine_line(app, {"batch_cap": 1}, engine)  # an unknown one is refused before the fit
     jobs, model = configured(load_runs(runs, form, mapped, column, unit), app, config)
-    prior = kernel_medians(kernels)
-    cache = CacheSize(model)
+    prior, cache = kernel_medians(kernels), CacheSize(model)
     law = ServingLaw(kernels=prior).fit(jobs)
     tell_notes(notes_on(jobs))
-    own = of_service(jobs, app, workload)
-    tell_notes(mixed_workloads(own))
+    own = _of_app(law, jobs, app, workload, model)
     settings = _settings(jobs, own, knob)
     own = _of_lengths(law, own, prompt_tokens, output_tokens)
     front, aim = _aimed(planned(law, jobs, own, settings), minimise, gpu_price, kwh_price, carbon)
@@ -125,9 +129,7 @@ def plan(
     first = "" if trace else ttft
     if first and not prompt_tokens:
         raise DataError("--ttft", ["needs --prompt-tokens, or a --trace of requests"])
-    asked = (("itl_s", itl), ("power_w", power), (TTFT, first))
-    limits = [_limit(q, text) for q, text in asked if text]
-    _held(law, limits)
+    limits = _limits(law, {"itl_s": itl, "power_w": power, TTFT: first})
     limits += [Limit(MEMORY, memory, "")] if context_tokens else []
     if trace is not None:
         served = ServedTrace(trace, ttft or "10s", replicas, cache)
@@ -146,7 +148,8 @@ def plan(
     if kept:
         choice = alike.choose(kept, limits)
         tell(str(kept))
-    show(front, choice, simple, aim, more=more, json=json, html=html, figure=figure)
+    line = engine_line(app, front.setting(choice.index), engine)
+    show(front, choice, simple, aim, more=more, json=json, html=html, figure=figure, line=line)
 
 
 def _aimed(
@@ -170,6 +173,30 @@ def _aimed(
     if aims[minimise] not in front.outcome:
         raise DataError("--minimise", [f"{minimise} needs --gpu-price or --carbon"])
     return front, aims[minimise]
+
+
+def _of_app(
+    law: ServingLaw, jobs: JobTable, app: str, workload: str, model: ModelConfig | None
+) -> JobTable:
+    """Runs of the service; of a model that was not run, rows without a measurement."""
+    from rheostat.cli.output import tell, tell_notes
+    from rheostat.explanation.interval_words import new_model_words
+    from rheostat.recipes.energylens import mixed_workloads, of_service
+    from rheostat.recipes.new_model import as_service, is_new
+
+    if model is not None and is_new(jobs, app):
+        tell(new_model_words(law, app))
+        return as_service(jobs, app, model, workload)
+    own = of_service(jobs, app, workload)
+    tell_notes(mixed_workloads(own))
+    return own
+
+
+def _limits(law: ServingLaw, texts: dict[str, str]) -> list[Any]:
+    """Limits as asked; refused where one has a confidence and intervals do not hold."""
+    limits = [_limit(q, text) for q, text in texts.items() if text]
+    _held(law, limits)
+    return limits
 
 
 def _settings(jobs: JobTable, own: JobTable, knob: list[str] | None) -> list[dict[str, Any]]:

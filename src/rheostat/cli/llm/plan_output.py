@@ -103,6 +103,7 @@ def show(
     html: Path | None,
     figure: Path | None,
     stop: Any = None,
+    line: str = "",
 ) -> None:
     """The front, the choice and what simple rules take; where nothing holds, the nearest."""
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
@@ -114,6 +115,7 @@ def show(
     row = None if choice is None else choice.index
     sections, facts = explain_front(front, row, None)
     facts |= {"feasible": stop is None, "choice": None, "simple_rules": {}}
+    facts["engine_line"] = line or None
     facts["notes"] = [n.message for n in front.outcome.notes]
     if choice is not None:
         reasons, chosen = explain_choice(choice, front)
@@ -136,6 +138,8 @@ def show(
         if choice is not None and not sys.stdout.isatty():
             for text in (sections[1].sentences[0], *_regrets(facts, aim)):
                 tell(text)
+    if line:
+        tell(f"to start it: {line}")
     tell_notes(front.outcome.notes)
     if html is not None or figure is not None:
         added, checked = more() if html is not None else ([], {})

@@ -33,6 +33,22 @@ Config = Annotated[
     ),
 ]
 
+Gpus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gpu",
+        help="A type of GPU by its data sheet, as 'NAME=TB/s,TFLOPs,W,GB' (16 bits, dense) and, as "
+        "a fifth number, GB/s of its link. Repeatable.",
+    ),
+]
+
+
+def know_gpus(context: typer.Context, stated: list[str] | None) -> None:
+    """Types of GPU that the user states are known to the end of the command."""
+    from rheostat.core.accelerators import stated_accelerator, stating
+
+    context.with_resource(stating(dict(map(stated_accelerator, stated or ()))))
+
 
 def load_runs(
     files: list[Path], form: str, mapped: Path | None, columns: list[str] | None,

