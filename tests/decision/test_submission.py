@@ -184,6 +184,14 @@ def test_an_installation_that_was_killed_is_finished_or_taken_out(tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
+def test_advice_of_another_type_is_refused_before_anything_is_written(tmp_path):
+    frame = pl.DataFrame(ADVISED).with_columns(nodes=pl.lit("2024-01-0"), energy_j_change=1e308)
+    with pytest.raises(DataError) as refused:
+        install(frame, tmp_path)
+    assert [p.split(":")[0] for p in refused.value.problems] == ["energy_j_change", "nodes"]
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("etc", ["relative", "/etc/a b", '/etc/"', "/etc/../x"])
 def test_odd_folders_and_modes_are_refused(etc):
     with pytest.raises(DataError, match="--etc"):

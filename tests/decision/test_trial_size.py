@@ -119,6 +119,13 @@ def test_the_command_line_plans_reads_and_decides_with_a_trial(tmp_path, capsys)
     assert values["mean"] >= values["limit"] >= 1
 
 
+@pytest.mark.parametrize("cell", ["a", 1e308, 1.5, -1])
+def test_a_plan_of_another_type_is_refused(cell):
+    plan = table({"job_id": [1], "nodes": [cell], "nodes_requested": [8]})
+    with pytest.raises(DataError, match="plan of a trial: nodes: expected whole numbers"):
+        with_trial(table({"job_id": [1], "nodes": [2]}), plan, "nodes")
+
+
 @pytest.mark.parametrize(("users", "known"), [(28, True), (29, False)])
 def test_a_spread_needs_a_run_more_than_levels_and_slopes(users, known):
     """Of 30 runs each user's level and the slope of the application are taken away."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+from datetime import date
 
 import polars as pl
 import pytest
@@ -32,7 +33,7 @@ from rheostat.measurement.repairs import (
     per_node_requests,
 )
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
-from rheostat.measurement.tables import read_table, rows_said
+from rheostat.measurement.tables import read_table, rows_said, with_numbers
 from tests.measurement.exactly import refused, written
 
 # --- rows that cannot be -----------------------------------------------------------------------
@@ -140,6 +141,26 @@ def test_a_table_by_hand_is_all_or_nothing(tmp_path):
     assert read_table(tmp_path / "d").rows() == [(1,)]
     assert [rows_said([2, 3]), rows_said([1, 2, 3, 4, 5]), rows_said([4], 9, most=1)] == [
         "rows 2, 3", "rows 1, 2, 3, 4, 5", "rows 4 and 8 more"]  # fmt: skip
+
+
+def test_columns_of_numbers_are_checked_at_once_whatever_stands_in_them():
+    odd = {"far": [1.0, 1e308], "list": [[1], [2]], "day": [None, date(2024, 1, 1)],
+           "text": ["4", "2024-01-0"], "less": [1, -1], "part": [0.5, 1.0]}  # fmt: skip
+    with pytest.raises(DataError) as told:
+        with_numbers(pl.DataFrame(odd), "x.csv", counts=("text", "less", "part", "absent"),
+                     numbers=("far", "list", "day"))  # fmt: skip
+    assert list(told.value.problems) == [
+        "far: expected numbers, got 1e+308 in row 2",
+        "list: expected numbers, got [1] in row 1",
+        "day: expected numbers, got datetime.date(2024, 1, 1) in row 2",
+        "text: expected whole numbers from 0, got '2024-01-0' in row 2",
+        "less: expected whole numbers from 0, got -1 in row 2",
+        "part: expected whole numbers from 0, got 0.5 in row 1",
+    ]
+    fine = pl.DataFrame({"n": ["4", None], "x": [math.nan, -0.5], "other": ["a", "b"]})
+    made = with_numbers(fine, "x.csv", counts=["n"], numbers=["x"])
+    assert made.rows() == [(4, None, "a"), (None, -0.5, "b")]
+    assert list(made.schema.values()) == [pl.Int64, pl.Float64, pl.String]
 
 
 def test_the_end_of_an_archive_is_checked(tmp_path):

@@ -24,7 +24,7 @@ from rheostat.core.outcome import Array, Predictor
 from rheostat.core.requested_settings import as_requested, requested
 from rheostat.decision.placebo import clustered, left, numbered
 from rheostat.decision.trial import Trial, plan_trial
-from rheostat.errors import DataError
+from rheostat.measurement.tables import with_numbers
 
 Codes = NDArray[np.int64]
 Exponent = tuple[float, float, float]
@@ -198,12 +198,9 @@ def with_trial(log: JobTable, plan: JobTable, knob: str) -> JobTable:
     asked = f"{knob}_requested"
     plan.require("job_id", knob, asked)
     log.require("job_id", knob)
-    odd = [c for c in (knob, asked) if not plan.frame[c].dtype.is_numeric()]
-    if odd:
-        raise DataError("plan of a trial", [f"{c}: expected numbers" for c in odd])
-    wanted = plan.frame.select(
-        pl.col("job_id").cast(pl.String), asked, pl.col(knob).alias("_planned")
-    )
+    kind = "counts" if log.frame[knob].dtype.is_integer() else "numbers"
+    planned = with_numbers(plan.frame, "plan of a trial", **{kind: (knob, asked)})
+    wanted = planned.select(pl.col("job_id").cast(pl.String), asked, pl.col(knob).alias("_planned"))
     own = pl.col(asked if asked in log.columns else knob).alias("_own")
     ids = log.frame.select(pl.col("job_id").cast(pl.String), knob, own)
     joined = ids.join(wanted.unique("job_id"), on="job_id", how="left", maintain_order="left")

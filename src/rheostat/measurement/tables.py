@@ -6,7 +6,7 @@ same oddities are errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +14,7 @@ import polars as pl
 from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
-from rheostat.measurement.checks import ROW
+from rheostat.measurement.checks import MOST_COUNT, MOST_INSTANT, ROW
 from rheostat.measurement.parquet import MAGIC, gather, scan
 from rheostat.measurement.runs.delimited import read_delimited
 
@@ -47,6 +47,71 @@ def read_table(path: str | Path) -> pl.DataFrame:
     if not frame.height:
         raise DataError(str(path), ["has columns but no rows"])
     return frame
+
+
+def with_numbers(
+    frame: pl.DataFrame, where: str, *, counts: Iterable[str] = (), numbers: Iterable[str] = ()
+) -> pl.DataFrame:
+    """The table with those of the named columns that it has as numbers; NaN and blanks are null.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `read_table` gives it.
+    where : str
+        What an error names, such as the file.
+    counts, numbers : iterable of str
+        Columns of whole numbers from 0 (int64), and of numbers (float64).
+
+    Returns
+    -------
+    DataFrame
+        Other columns as they are.
+
+    Raises
+    ------
+    DataError
+        Cells that are text, infinite or beyond any count or amount; of all columns at once.
+
+    Examples
+    --------
+    >>> with_numbers(pl.DataFrame({"nodes": ["4", "a"]}), "plan.csv", counts=["nodes"])
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: plan.csv: nodes: expected whole numbers from 0, got 'a' in row 2
+    """
+    wanted = {**dict.fromkeys(numbers, False), **dict.fromkeys(counts, True)}
+    made, problems = {}, []
+    for name, whole in wanted.items():
+        if name not in frame.columns:
+            continue
+        values = _floats(frame[name])
+        good = values.abs() <= (MOST_COUNT if whole else MOST_INSTANT)
+        if whole:
+            good &= (values >= 0) & (values == values.floor())
+        odd = ~good.fill_null(value=False) & _told(frame[name])
+        if odd.any():
+            at = int(odd.arg_max() or 0)
+            kind = "whole numbers from 0" if whole else "numbers"
+            got = f"{frame[name].gather([at]).to_list()[0]!r}"[:100]
+            problems.append(f"{name}: expected {kind}, got {got} in {rows_said([at + 1])}")
+        made[name] = values.cast(pl.Int64, strict=False) if whole else values
+    if problems:
+        raise DataError(where, problems)
+    return frame.with_columns(**made)
+
+
+def _floats(values: pl.Series) -> pl.Series:
+    """As float64; null is what is no number, such as a date or a list."""
+    if values.dtype.is_numeric() or values.dtype in (pl.String, pl.Categorical):
+        return values.cast(pl.Float64, strict=False).fill_nan(None)
+    return pl.repeat(None, len(values), dtype=pl.Float64, eager=True)
+
+
+def _told(values: pl.Series) -> pl.Series:
+    """Which cells say something: NaN does not."""
+    there = values.is_not_null()
+    return there & values.is_not_nan() if values.dtype.is_float() else there
 
 
 def _said(note: Note) -> str:

@@ -24,11 +24,14 @@ from rheostat.decision.submission.slurm_files import install as put_files
 from rheostat.decision.submission.slurm_files import uninstall as take_files
 from rheostat.errors import DataError
 from rheostat.explanation.number_words import duration, quantity
-from rheostat.measurement.tables import read_table
+from rheostat.measurement.tables import read_table, with_numbers
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 
 NEEDED = ("app", "nodes", "nodes_requested", "status")
+SIDES = ("requested", "advised")
+AMOUNTS = ("submit_s", "energy_j_change", "node_hours_change",
+           *(f"{q}_{side}" for q in ("runtime_s", "energy_j") for side in SIDES))  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -110,6 +113,7 @@ def install(
     if missing := [n for n in NEEDED if n not in frame.columns]:
         hint = "give what rheostat decide --out wrote, with --knob nodes=..."
         raise DataError("advice", [*(f"column {n} is missing" for n in missing), hint])
+    frame = with_numbers(frame, "advice", counts=("nodes", "nodes_requested"), numbers=AMOUNTS)
     folder = Path(etc)
     if not folder.is_dir():
         raise DataError("--etc", [f"expected the folder of slurm.conf, got {etc}"])
@@ -162,8 +166,8 @@ def _kinds(frame: pl.DataFrame) -> Iterator[SubmissionAdvice]:
         if row["app"] is None or row["nodes_requested"] is None or row["nodes"] is None:
             continue
         words = submission_words(row)
-        asked = int(row["nodes_requested"])
-        nodes = int(row["nodes"]) if words else asked
+        asked = row["nodes_requested"]
+        nodes = row["nodes"] if words else asked
         users, places = (dict.fromkeys([str(row.get(k) or ""), ""]) for k in ("user", "partition"))
         for user in users:
             for place in places:
