@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 
 import lupa
@@ -162,6 +164,33 @@ def test_what_was_changed_since_is_left(tmp_path):
     answer = uninstall(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["cli_filter.lua"]
     assert "left: " in answer.hints[0] or "left" in answer.hints[0]
+
+
+@pytest.mark.parametrize("name", ["../kept", "/etc/passwd", "", "..", 7])
+def test_a_list_that_names_files_elsewhere_takes_nothing_out(tmp_path, name):
+    """A list that somebody changed."""
+    etc, kept = tmp_path / "etc", tmp_path / "kept"
+    etc.mkdir()
+    kept.write_text("x")
+    install(pl.DataFrame(ADVISED), etc)
+    sums = {name: hashlib.sha256(b"x").hexdigest()} if isinstance(name, str) else name
+    (etc / "rheostat-installed.json").write_text(json.dumps({"files": sums, "before": {}}))
+    for again in (uninstall, lambda to: install(pl.DataFrame(ADVISED), to)):
+        with pytest.raises(DataError, match="names and check sums of files beside it"):
+            again(etc)
+    assert kept.exists()
+
+
+def test_a_name_writes_no_line_of_its_own_into_slurmctlds_log(tmp_path):
+    """Nor moves the cursor of who reads it."""
+    odd = "cfd\r\x1b[2Jslurmctld: error"
+    hooks = Hooks(tmp_path, "record")
+    advice = SubmissionAdvice("", odd, "", 4, 2, "words")
+    (tmp_path / ADVICE).write_bytes(advice_bytes([advice]))
+    hooks.submit(name=odd)
+    assert hooks.logged[0].split(" nodes=")[0] == (
+        "rheostat: uid=1001 name=cfd??[2Jslurmctld: error"
+    )
 
 
 def test_an_installation_that_was_killed_is_finished_or_taken_out(tmp_path, monkeypatch):

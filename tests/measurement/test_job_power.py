@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -53,7 +59,7 @@ def test_a_ramp_has_the_energy_of_its_integral_gauge_or_counter(start, length, s
     counter = counter_energy(t, t**2 / 2, start, start + length, 100.0)
     assert gauge.energy_j == pytest.approx(law, rel=1e-9)
     assert counter.energy_j == pytest.approx(law, abs=step**2)  # linear within a step
-    assert gauge.covered_s == counter.covered_s == pytest.approx(length)
+    assert [gauge.covered_s, counter.covered_s] == pytest.approx([length, length])
 
 
 @pytest.mark.parametrize("window", [50.0, 333.0, 3600.0])
@@ -133,3 +139,110 @@ def test_no_server_is_one_sentence():
         samples(
             PowerMapping("http://127.0.0.1:9", ()), PowerSeries("up", node="instance"), 0.0, 9.0
         )
+
+
+@contextmanager
+def answering(body, status=200, *, headers=(), sends=None):
+    """A server with one answer, and what it was asked."""
+    heard = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            heard.append(dict(self.headers))
+            self.send_response(status)
+            for name, value in headers:
+                self.send_header(name, value)
+            self.end_headers()
+            for part in sends or [body]:
+                self.wfile.write(part)
+
+        def log_message(self, *words):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as there:
+        threading.Thread(target=there.serve_forever, args=(0.01,), daemon=True).start()
+        try:
+            yield f"http://reader:secret@127.0.0.1:{there.server_port}", heard
+        finally:
+            there.shutdown()
+
+
+def matrix(*result):
+    data = {"resultType": "matrix", "result": result}
+    return json.dumps({"status": "success", "data": data}).encode()
+
+
+def one(*values, **labels):
+    return {"metric": labels, "values": values}
+
+
+def asked_of(url, **more):
+    series = PowerSeries("up", node="instance", **more)
+    return samples(PowerMapping(url, (series,)), series, 0.0, 9.0)
+
+
+def test_samples_are_in_order_once_and_such_as_a_machine_can_have():
+    odd = [2, "5"], [1, "4"], [2, "6"], [3, "NaN"], [4, "+Inf"], [5, "1e300"], [6, "-1e13"]
+    with answering(matrix(one(*odd, instance="n1", rack=7))) as (url, _):
+        said = asked_of(url)
+    assert said[0].labels == {"instance": "n1", "rack": "7"}
+    assert (said[0].t.tolist(), said[0].v.tolist()) == ([1.0, 2.0], [4.0, 5.0])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"[" * 100_000, b'{"status":"success"}', matrix(7), matrix("x"), matrix({}),
+     b'{"status":"success","data":{"resultType":"matrix","result":{"a":1}}}', matrix(one([1])),
+     matrix(one([1, "x"])), matrix(one([[], {}])), matrix(one([1, 10**400])),
+     matrix({"metric": [], "values": []}), b'{"status":"error","error":{"a":[1]}}',
+     gzip.compress(matrix())],
+    ids=lambda body: body[:60].decode("latin-1"),
+)  # fmt: skip
+def test_whatever_a_server_answers_is_one_sentence_without_the_password(body):
+    with (
+        answering(body, headers=[("content-encoding", "gzip")]) as (url, _),
+        pytest.raises(RheostatError) as told,
+    ):
+        asked_of(url)
+    assert "127.0.0.1" in str(told.value)
+    assert "secret" not in str(told.value)
+    assert len(str(told.value)) < 800
+
+
+def test_an_answer_has_an_end_in_bytes_and_in_seconds(monkeypatch):
+    from rheostat.measurement.monitoring import prometheus
+
+    monkeypatch.setattr(prometheus, "MOST_B", 10**5)
+    with answering(b"", sends=[b" " * 60_000] * 2) as (url, _):
+        with pytest.raises(RheostatError, match="answers more than"):
+            asked_of(url)
+        monkeypatch.setattr(prometheus, "MOST_B", 10**9)
+        monkeypatch.setattr(prometheus, "MOST_S", -1.0)
+        with pytest.raises(RheostatError, match="answers for more than"):
+            asked_of(url)
+
+
+def test_another_address_is_not_asked():
+    with answering(matrix()) as (other, heard):
+        away = other.replace("reader:secret@", "") + "/api/v1/query"
+        with (
+            answering(b"", 307, headers=[("location", away)]) as (url, _),
+            pytest.raises(RheostatError, match="got no JSON"),
+        ):
+            asked_of(url)
+        assert heard == []
+
+
+def test_a_file_that_is_no_token_is_sent_to_nobody(tmp_path):
+    key, token = tmp_path / "key", tmp_path / "token"
+    key.write_text("-----BEGIN KEY-----\nabc\n")
+    token.write_text("abc.def-1\n")
+    series = PowerSeries("up", node="instance")
+    with answering(matrix()) as (url, heard):
+        plain = url.replace("reader:secret@", "")
+        with pytest.raises(DataError, match="expected a token"):
+            samples(PowerMapping(plain, (), bearer_token_file=str(key)), series, 0.0, 9.0)
+        assert heard == []
+        samples(PowerMapping(plain, (), bearer_token_file=str(token)), series, 0.0, 9.0)
+    assert [h["Authorization"] for h in heard] == ["Bearer abc.def-1"]

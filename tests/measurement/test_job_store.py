@@ -139,6 +139,16 @@ def test_both_dialects_of_json_go_in(shared_data, tmp_path):
     assert ingest(tmp_path, shared_data / "slurm" / "v24.11" / "sacct_P.psv").merged.new == 0
 
 
+def test_an_export_without_a_line_end_or_an_end_is_refused(tmp_path, monkeypatch):
+    from rheostat.measurement import lines
+
+    monkeypatch.setattr(lines, "LONGEST_B", 1000)
+    (tmp_path / "x").write_text("JobID|State" + "|x" * 999 + "\n")
+    for path, said in ((tmp_path / "x", "a line is longer"), ("/dev/zero", "device")):
+        with pytest.raises(DataError, match=said):
+            list(sacct_tables(path))
+
+
 @pytest.mark.parametrize("most", [1, 2, 5, 1000])
 def test_pieces_of_an_export_are_the_whole(shared_data, most):
     path = shared_data / "slurm" / "sacct_P.psv"

@@ -109,7 +109,7 @@ def power(
     given = mapping if isinstance(mapping, PowerMapping) else read_mapping(mapping)
     back, long = parse_seconds(overlap, "--overlap"), parse_seconds(window, "--window", least=1.0)
     end = time.time() if now_s is None else now_s
-    with kept.writing(), listener.working(f"asking {given.url}"):
+    with kept.writing(), listener.working(f"asking {given.shown_url}"):
         after = kept.state.get(UNTIL, 0.0) - back
         ended = (pl.col("end_s") > after) & (pl.col("end_s") + given.gap_s <= end)
         jobs = kept.read().rows(ended)

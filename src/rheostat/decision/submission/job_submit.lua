@@ -15,8 +15,8 @@ local function advise(job, uid)
   if tostring(job.comment or ""):find("rheostat=off", 1, true) then return end
   local advice = rheostat_advice(ADVICE, job.user_name, job.name, job.partition, string.format("%d", nodes))
   if not advice then return end
-  slurm.log_info("%s", string.format("rheostat: uid=%d name=%s nodes=%d advised=%d mode=%s", uid, tostring(job.name),
-    nodes, advice.nodes, MODE))
+  slurm.log_info("%s", string.format("rheostat: uid=%d name=%s nodes=%d advised=%d mode=%s", uid,
+    (tostring(job.name):gsub("%c", "?")), nodes, advice.nodes, MODE))
   if MODE ~= "set" or advice.nodes == nodes then return end
   if (job.num_tasks or 0) > 1 and job.num_tasks <= MOST_NODES * 1000 then return end  -- tasks would not fit as asked
   job.min_nodes = advice.nodes

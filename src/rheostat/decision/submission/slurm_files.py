@@ -26,6 +26,7 @@ INCLUDE = f"include {SETTINGS}"
 MODES = ("record", "suggest", "set")
 OWN_LINES = ("CliFilterPlugins", "JobSubmitPlugins", "Prolog", "Epilog")
 SAFE = re.compile(r"/[\w./+-]*")
+NAME = re.compile(r"\w[\w.-]*")
 
 
 def submission_files(etc: str, mode: str, advice: bytes) -> dict[str, bytes]:
@@ -117,8 +118,7 @@ def uninstall(folder: Path, *, dry_run: bool) -> list[FileChange]:
     if any(line.strip().lower() == INCLUDE for line in _slurm_conf(folder)):
         problem = f"slurm.conf has the line {INCLUDE!r}: remove it, scontrol reconfigure, and again"
         raise DataError(str(folder), [problem])
-    facts = read_json(folder / LISTED)
-    sums = [facts.get("files", {}), facts.get("before", {})]
+    sums = _sums(folder)
     changes = []
     for name in dict.fromkeys(n for each in sums for n in each):
         path = folder / name
@@ -138,10 +138,20 @@ def _listed(folder: Path) -> dict[str, Any]:
     """Check sums of what is ours, a killed installation's among them."""
     if not (folder / LISTED).exists():
         return {}
-    facts = read_json(folder / LISTED)
-    there = {n: file_digest(folder / n) for n in facts["files"] if (folder / n).is_file()}
-    sums = [facts.get("files", {}), facts.get("before", {})]
+    sums = _sums(folder)
+    there = {n: file_digest(folder / n) for n in sums[0] if (folder / n).is_file()}
     return {n: d for n, d in there.items() if d in [each.get(n) for each in sums]}
+
+
+def _sums(folder: Path) -> list[dict[str, str]]:
+    """Names of our files with check sums, now and before: files of this folder alone."""
+    facts = read_json(folder / LISTED)
+    sums = [facts.get(k) for k in ("files", "before")] if isinstance(facts, dict) else []
+    every = [pair for each in sums if isinstance(each, dict) for pair in each.items()]
+    good = all(NAME.fullmatch(n) and isinstance(d, str) for n, d in every)
+    if len(sums) < 2 or not all(isinstance(each, dict) for each in sums) or not good:
+        raise DataError(str(folder / LISTED), ["expected names and check sums of files beside it"])
+    return sums
 
 
 def _digest(content: bytes) -> str:

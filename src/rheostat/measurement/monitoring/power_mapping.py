@@ -71,6 +71,16 @@ class PowerMapping:
     bearer_token_file: str = ""
 
     @property
+    def shown_url(self) -> str:
+        """The address without user and password.
+
+        >>> PowerMapping("https://reader:secret@host:9090/prefix", ()).shown_url
+        'https://host:9090/prefix'
+        """
+        parts = urlsplit(self.url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+    @property
     def gap_s(self) -> float:
         """Samples further apart have a gap between them."""
         return LONGEST_GAP_STEPS * self.step_s
@@ -106,7 +116,8 @@ def read_mapping(path: str | Path) -> PowerMapping:
     given = read_toml(path)
     problems = _typed(given, TOP, "")
     if not str(given.get("url", "")).startswith(("http://", "https://")) or not _host(given):
-        problems.append(f"url: expected like http://127.0.0.1:9090, got {given.get('url')!r}")
+        got = str(given.get("url", "nothing")).rpartition("@")[2]
+        problems.append(f"url: expected like http://127.0.0.1:9090, got {got[:200]}")
     step = given.get("step_s", 30.0)
     if isinstance(step, (int, float)) and not 0.1 <= step <= 3600:
         problems.append(f"step_s: expected 0.1 to 3600 seconds, got {step}")

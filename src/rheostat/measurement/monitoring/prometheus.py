@@ -3,26 +3,34 @@
 A selector is asked for its samples as they were scraped (``selector[300s]``): what stands between
 two of them is a gap, not a value that the server carries on.  An expression is evaluated every
 step.
+
+The server is not trusted: what it says is bounded in bytes and seconds, unpacked by nobody, taken
+from no other address, and is numbers that a machine can have, or is left out.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rheostat.core.bounded_read import PART_B
 from rheostat.core.files import parse_json, read_text
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError, RheostatError
+from rheostat.measurement.checks import MOST
 from rheostat.measurement.monitoring.power_mapping import PowerMapping, PowerSeries
 
 SELECTOR = re.compile(r"[a-zA-Z_:][\w:]*\s*(\{[^{}]*\})?|\{[^{}]*\}")
+TOKEN = re.compile(r"[!-~]{1,8000}")
 TIMEOUT_S = 60.0
-MOST_B = 512 * 2**20
+"""Without a byte."""
+MOST_S, MOST_B = 600.0, 512 * 2**20
+"""Of an answer."""
+PART_B = 2**20
 
 
 @dataclass(frozen=True)
@@ -63,46 +71,76 @@ def samples(
         query = f"{series.query}[{seconds}s]"
     else:
         query = f"({series.query})[{seconds}s:{max(1, round(mapping.step_s))}s]"
-    data = _asked(mapping, {"query": query, "time": f"{end_s:.3f}"})
-    made = []
-    for one in data.get("result", []):
-        pairs = [(float(t), float(v)) for t, v in one.get("values", [])]
-        points = np.array(pairs, dtype=np.float64).reshape(-1, 2)
-        points = points[np.isfinite(points).all(axis=1)]
-        made.append(Samples(dict(one.get("metric", {})), points[:, 0], points[:, 1] * series.scale))
-    return made
+    result = _asked(mapping, {"query": query, "time": f"{end_s:.3f}"})
+    most = MOST["W" if series.quantity == "power_w" else "J"]
+    try:
+        return [_samples(one, series.scale, most) for one in result]
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        problem = f"{query[:200]}: expected seconds and numbers: {error}"
+        raise DataError(mapping.shown_url, [problem[:500]]) from error
 
 
-def _asked(mapping: PowerMapping, parameters: dict[str, str]) -> dict[str, Any]:
+def _samples(one: dict[str, Any], scale: float, most: float) -> Samples:
+    """One series in order of time; what no machine draws is a gap."""
+    points = np.array(one["values"], dtype=np.float64).reshape(-1, 2)
+    t, first = np.unique(points[:, 0], return_index=True)
+    v = points[first, 1] * scale
+    good = np.isfinite(t) & (np.abs(v) <= most)
+    return Samples({str(k): str(x) for k, x in one["metric"].items()}, t[good], v[good])
+
+
+def _asked(mapping: PowerMapping, parameters: dict[str, str]) -> list[Any]:
+    """The series of an answer."""
+    asked, where = parameters["query"][:200], mapping.shown_url
+    try:
+        given = parse_json(_answer(mapping, parameters))
+    except ValueError as error:
+        raise RheostatError(f"{where}: expected a Prometheus, got no JSON") from error
+    if not isinstance(given, dict) or given.get("status") != "success":
+        said = given.get("error", given) if isinstance(given, dict) else given
+        raise DataError(where, [f"{asked}: {said}"[:500]])
+    data = given.get("data")
+    if not isinstance(data, dict) or data.get("resultType") != "matrix":
+        raise DataError(where, [f"{asked}: is no series of samples"])
+    if not isinstance(result := data.get("result"), list):
+        raise DataError(where, [f"{asked}: expected a list of series"])
+    return result
+
+
+def _answer(mapping: PowerMapping, parameters: dict[str, str]) -> bytes:
     import requests
+    import urllib3
 
-    token = mapping.bearer_token_file and read_text(Path(mapping.bearer_token_file)).strip()
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    # nothing is unpacked: a few packed bytes may be very many
+    headers = {"Accept-Encoding": "identity", **_authorization(mapping)}
     try:
         with requests.post(
             f"{mapping.url}/api/v1/query", data=parameters, headers=headers, timeout=TIMEOUT_S,
             stream=True, allow_redirects=False,
         ) as reply:  # fmt: skip
-            body = _bounded(reply)
-            given = parse_json(body)
-    except requests.RequestException as error:
-        raise RheostatError(f"{mapping.url}: no answer: {type(error).__name__}") from error
-    except ValueError as error:
-        raise RheostatError(f"{mapping.url}: expected a Prometheus, got no JSON") from error
-    if not isinstance(given, dict) or given.get("status") != "success":
-        said = given.get("error", given) if isinstance(given, dict) else given
-        raise DataError(mapping.url, [f"{parameters['query'][:200]}: {said}"[:500]])
-    data = given.get("data")
-    if not isinstance(data, dict) or data.get("resultType") != "matrix":
-        raise DataError(mapping.url, [f"{parameters['query'][:200]}: is no series of samples"])
-    return data
+            return _bounded(reply.raw, mapping.shown_url)
+    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise RheostatError(f"{mapping.shown_url}: no answer: {type(error).__name__}") from error
 
 
-def _bounded(reply: Any) -> bytes:
-    parts, size = [], 0
-    for part in reply.iter_content(PART_B):
+def _authorization(mapping: PowerMapping) -> dict[str, str]:
+    """The header with the token, which is one word: of any other file nothing is sent."""
+    if not mapping.bearer_token_file:
+        return {}
+    token = read_text(Path(mapping.bearer_token_file)).strip()
+    if not TOKEN.fullmatch(token):
+        raise DataError(mapping.bearer_token_file, ["expected a token: one word on one line"])
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _bounded(raw: Any, where: str) -> bytes:
+    """The body as it comes, within its bytes and seconds."""
+    parts, size, began = [], 0, time.monotonic()
+    while part := raw.read1(PART_B, decode_content=False):
         size += len(part)
         if size > MOST_B:
-            raise RheostatError(f"{reply.url}: answers more than {MOST_B >> 20} MiB: --window")
+            raise RheostatError(f"{where}: answers more than {MOST_B >> 20} MiB: --window")
+        if time.monotonic() - began > MOST_S:
+            raise RheostatError(f"{where}: answers for more than {MOST_S:g} s: --window")
         parts.append(part)
     return b"".join(parts)

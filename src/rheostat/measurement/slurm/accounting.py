@@ -15,8 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rheostat.core.bounded_read import PART_B
+from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError, RheostatError
+from rheostat.measurement.lines import raw_lines
 from rheostat.measurement.slurm.sacct import read_sacct
 from rheostat.measurement.slurm.sacct_lines import delimiter_of
 
@@ -113,13 +115,13 @@ def sacct_tables(
     """
     with tempfile.TemporaryDirectory() as folder:
         piece = Path(folder) / "piece.psv"
-        with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="") as lines:
-            header = lines.readline()
-            delimiter = DELIMITER if DELIMITER in header else delimiter_of(header.rstrip("\r\n"))
-            for part in _pieces(lines, header, delimiter, lines_at_once):
-                text = "".join([header, *part])
-                piece.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
-                yield read_sacct(piece, delimiter=delimiter, zone=zone, rejoin="JobName")
+        lines = (x.decode("utf-8", "surrogateescape") for x in raw_lines(ordinary_file(path)))
+        header = next(lines, "")
+        delimiter = DELIMITER if DELIMITER in header else delimiter_of(header.rstrip("\r\n"))
+        for part in _pieces(lines, header, delimiter, lines_at_once):
+            text = "".join([header, *part])
+            piece.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+            yield read_sacct(piece, delimiter=delimiter, zone=zone, rejoin="JobName")
 
 
 def _pieces(lines: Iterator[str], header: str, delimiter: str, most: int) -> Iterator[list[str]]:
