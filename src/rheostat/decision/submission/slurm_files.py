@@ -146,7 +146,9 @@ def _listed(folder: Path) -> dict[str, Any]:
 def _sums(folder: Path) -> list[dict[str, str]]:
     """Names of our files with check sums, now and before: files of this folder alone."""
     facts = read_json(folder / LISTED)
-    sums = [facts.get(k) for k in ("files", "before")] if isinstance(facts, dict) else []
+    sums: list[Any] = []
+    if isinstance(facts, dict):
+        sums = [facts.get(k) for k in ("files", "before")]
     every = [pair for each in sums if isinstance(each, dict) for pair in each.items()]
     good = all(NAME.fullmatch(n) and isinstance(d, str) for n, d in every)
     if len(sums) < 2 or not all(isinstance(each, dict) for each in sums) or not good:
