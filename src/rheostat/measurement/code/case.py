@@ -22,6 +22,7 @@ from rheostat.measurement.code.toolchain import (
 )
 from rheostat.measurement.code.verdict import (
     FAILED,
+    NOT_SHOWN,
     PASSED,
     SKIPPED,
     Evidence,
@@ -177,6 +178,10 @@ class Case:
     def failed(self, rung: str, findings: Sequence[Finding], **numbers: Any) -> Evidence:
         """Evidence against."""
         return Evidence(rung, FAILED, findings[0].words, tuple(findings), numbers=numbers)
+
+    def not_shown(self, rung: str, findings: Sequence[Finding], why: str) -> Evidence:
+        """Evidence neither for nor against, with what speaks against."""
+        return Evidence(rung, NOT_SHOWN, f"{findings[0].words}; {why}", tuple(findings))
 
     def need(self, missing: str) -> None:
         """Without what is missing this rung is not available."""

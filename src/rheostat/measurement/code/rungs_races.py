@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, islice
 
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings, without_lines
+from rheostat.measurement.code.lock_sets import excludes, without_common_lock
 from rheostat.measurement.code.program import PRAGMA, Program
 from rheostat.measurement.code.reference import MEMORY_MB, Expected
 from rheostat.measurement.code.toolchain import LANES, RACES
@@ -20,6 +21,14 @@ from rheostat.measurement.code.workbench import Built, roomy
 DEALT = re.compile(r"\bschedule\s*\(\s*(?:\w+\s*:\s*)?(?:dynamic|guided|auto|runtime)\b[^)]*\)")
 LEAGUE = re.compile(r"(?<=\s)distribute\b(?!\s+parallel\b)(?=[\s(]|$)")
 TASKS = re.compile(PRAGMA + r"\b.*\b(?:task|taskloop|sections|single)\b")
+TASK_REDUCTION = re.compile(
+    PRAGMA + r"\b.*\b(?:taskloop\b.*\breduction|task_reduction|in_reduction)\b"
+)
+BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads)\b")
+MANY = 17
+"""Threads, more than memory that a candidate divides by their numbers may have parts."""
+LUCK = "ThreadSanitizer saw them in a lucky order, so that no race is not shown"
+UNKNOWN_REDUCTION = "ThreadSanitizer does not know reductions of tasks, which may be right"
 TASK_RUNS = 3
 """Which thread takes a task is chance, so such programs are run again."""
 RACE_EXIT = 66
@@ -48,11 +57,10 @@ def races(case: Case) -> Evidence:
         return case.skipped("races", f"{case.candidate.language} code makes no threads")
     checked = []
     if case.is_parallel or case.starts_threads:
-        findings = _threads_race(case)
-        checked.append(f"Archer, 4 and {case.drawn_threads} threads" if case.is_parallel
-                       else "ThreadSanitizer")  # fmt: skip
-        if findings:
-            return case.failed("races", findings)
+        stopped, how = _by_threads(case)
+        checked.append(how)
+        if stopped:
+            return stopped
     if lanes:
         findings = _lanes_race(case, case.build(LANES, lanes))
         checked.append("iterations of simd loops at once")
@@ -61,26 +69,49 @@ def races(case: Case) -> Evidence:
     return case.passed("races", "; ".join(checked))
 
 
-def _threads_race(case: Case) -> Sequence[Finding]:
+def _by_threads(case: Case) -> tuple[Evidence | None, str]:
+    """What speaks against threads, or None, and how that was looked for."""
+    runs = _runs(case)
+    findings = _threads_race(case, runs)
+    how = f"Archer, 4 and {case.drawn_threads} threads" if case.is_parallel else "ThreadSanitizer"
+    if findings and TASK_REDUCTION.search(case.candidate.text):
+        return case.not_shown("races", findings, UNKNOWN_REDUCTION), how
+    if findings:
+        return case.failed("races", findings), how
+    if not (case.is_parallel and excludes(case.candidate)):
+        return None, how
+    findings = without_common_lock(case, spread_over_threads(case.candidate), runs)
+    return case.not_shown("races", findings, LUCK) if findings else None, f"{how}; lock sets"
+
+
+def _runs(case: Case) -> list[tuple[Expected, int]]:
+    """Inputs and numbers of threads with which races are looked for."""
+    every = _for_races(case)
+    if not case.is_parallel:
+        return [(expected, 1) for expected in every]
+    every *= TASK_RUNS if TASKS.search(case.candidate.text) else 1
+    runs = list(zip(every, islice(cycle((4, case.drawn_threads)), len(every)), strict=True))
+    many = BY_NUMBER.search(case.candidate.text)
+    return [*runs, (case.reference.small[-1], MANY)] if many else runs
+
+
+def _threads_race(case: Case, runs: Sequence[tuple[Expected, int]]) -> Sequence[Finding]:
     """ThreadSanitizer over threads, with Archer where OpenMP starts them."""
     options = {"TSAN_OPTIONS": TSAN_OPTIONS}
-    every, counts = _for_races(case), [1]
     if case.is_parallel:
         case.need(toolchain.archer_absent())
         library = f"{toolchain.llvm_libraries()}/libarcher.so"
         options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1", "TSAN_OPTIONS":
                    f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"}  # fmt: skip
-        every *= TASK_RUNS if TASKS.search(case.candidate.text) else 1
-        counts = [4, case.drawn_threads]
-    return _raced(case, spread_over_threads, every, options, counts)
+    return _raced(case, spread_over_threads, runs, options)
 
 
 def _fibres(case: Case) -> Evidence:
     """ThreadSanitizer over the threads of a kernel, which are fibres to the host."""
     case.need(case.cannot_run or toolchain.absent("clang"))
     largest = max(case.inputs(), key=lambda e: e.cpu_s)  # of a small one there may be one block
-    every = (*case.reference.small, largest)
-    findings = _raced(case, _same, every, {"TSAN_OPTIONS": TSAN_OPTIONS})
+    runs = [(e, 1) for e in (*case.reference.small, largest)]
+    findings = _raced(case, _same, runs, {"TSAN_OPTIONS": TSAN_OPTIONS})
     if findings:
         return case.failed("races", findings)
     return case.passed("races", "ThreadSanitizer, CUDA's threads as fibres of the host")
@@ -91,13 +122,13 @@ def _same(program: Program) -> Program:
 
 
 def _raced(
-    case: Case, prepared: Callable[[Program], Program], every: Sequence[Expected],
-    options: dict[str, str], counts: Sequence[int] = (1,),
+    case: Case, prepared: Callable[[Program], Program], runs: Sequence[tuple[Expected, int]],
+    options: dict[str, str],
 ) -> Sequence[Finding]:  # fmt: skip
     """Races that the candidate has and the original has not, and outputs that come of them."""
 
     def reported(made: Built) -> Iterator[tuple[Expected, SandboxRun]]:
-        for expected, count in zip(every, cycle(counts), strict=False):
+        for expected, count in runs:
             yield expected, case.bench.run(
                 made, expected.given, threads=count, environment=options,
                 limits=roomy(case.limits(expected, count), 5.0),

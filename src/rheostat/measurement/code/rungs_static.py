@@ -8,6 +8,7 @@ from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.diagnostics import compiler_findings
 from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.same_text import compiled_differently
 from rheostat.measurement.code.toolchain import CLANG, GCC, NVCC, SANITIZED, BuildKind, absent
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import SYSTEM_CALL, WITHOUT_FLAGS, Built
@@ -36,7 +37,8 @@ CALLS = {
     r"f?chown|truncate(?:64)?|mkstemps?|tmpfile|readlink(?:at)?|f?statx?(?:at)?|mknod|"
     r"__open(?:at)?(?:64)?_2|access|glob|nftw|scandir|"
     r"std::basic_[io]?f(?:stream|ilebuf)|std::filesystem",
-    "reads the environment": r"(?:secure_)?getenv",
+    "reads the environment": r"(?:secure_)?getenv|_{0,2}environ|getauxval",
+    "looks for a checker": r"__(?:[atmlu]|ub|hwa)san_\w+|__sanitizer_\w+|malloc_usable_size",
     "reaches into processes": r"ptrace|process_vm_\w+|prctl|kill|tgkill|raise|signal|sigaction|"
     r"dlopen|dlsym|mprotect|syscall|personality|unshare|setns|mount|chroot|set[re]?[ug]id|"
     r"setrlimit|prlimit|sched_setaffinity|nice|setpriority|sigprocmask|atexit|on_exit|quick_exit",
@@ -49,7 +51,7 @@ CALLS = {
 
 def parse(case: Case) -> Evidence:
     """Syntax, by the first compiler there is; text that is no code; code that looks for checks."""
-    findings = _not_code(case) + _evasions(case)
+    findings = _not_code(case) + _evasions(case) or compiled_differently(case)
     if findings:
         return case.failed("parse", findings)
     family = "nvcc" if case.candidate.language == "cuda" else "clang"

@@ -9,6 +9,8 @@ from typing import Any
 
 PASSED, FAILED = "passed", "failed"
 NOT_AVAILABLE, SKIPPED = "not available", "skipped"
+NOT_SHOWN = "not shown"
+"""Two checks of a rung disagree, or one cannot see what matters: neither for nor against."""
 RUNGS = (
     "parse", "compile", "calls", "sanitizers", "output", "races", "threads", "mapping", "work",
     "time", "energy",
@@ -40,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One rung: passed, failed, not available or skipped (with the reason), and what it measured.
+    """One rung: passed, failed, not shown, not available or skipped (with the reason), and figures.
 
     ``numbers`` holds figures by name with units, as runtime_ratio or instructions.
     """
@@ -72,16 +74,17 @@ class Verdict:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Rungs that had to pass and did not run."""
+        """Rungs that had to pass and neither passed nor failed."""
         passed = {e.rung for e in self.evidence if e.state in (PASSED, FAILED)}
         return tuple(r for r in self.required if r not in passed)
 
     @property
     def state(self) -> str:
-        """Rejected if a rung failed, undecided if a required one did not run, else accepted."""
+        """Rejected if a rung failed, undecided if one shows nothing, else accepted."""
         if self.rejected_by:
             return REJECTED
-        return UNDECIDED if self.missing else ACCEPTED
+        unsure = self.missing or any(e.state == NOT_SHOWN for e in self.evidence)
+        return UNDECIDED if unsure else ACCEPTED
 
     @property
     def accepted(self) -> bool:

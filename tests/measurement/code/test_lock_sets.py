@@ -1,0 +1,115 @@
+"""Lock sets find what a lucky order hides; right exclusion passes; every rung reads one text."""
+
+from __future__ import annotations
+
+import pytest
+
+from rheostat.measurement.code import verifier
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.toolchain import absent, archer_absent
+from rheostat.measurement.code.verdict import NOT_SHOWN, UNDECIDED
+
+LACKING = Bubblewrap().why() or absent("gcc", "addr2line") or archer_absent()
+pytestmark = pytest.mark.skipif(bool(LACKING), reason=LACKING)
+TEXT = """#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 100;
+  long even = 0, odd = 0, all = 0;
+  for (int i = 0; i < n; i++) {
+    if (i % 2) odd += i; else even += i;
+    all += i;
+  }
+  printf("%ld %ld %ld\\n", even, odd, all);
+  return 0;
+}
+"""
+LOOP = "  for (int i = 0"
+BODY = "    if (i % 2) odd += i; else even += i;\n    all += i;\n"
+INPUTS = ProgramInputs({"n": InputRange(100, 400)}, ("{n}",))
+ORIGINAL = Program({"a.c": TEXT}, inputs=INPUTS)
+
+
+def critical(first: str, second: str) -> str:
+    """The loop in parallel, where the two branches change ``all`` in sections of these names."""
+    body = """    if (i % 2) {
+#pragma omp critical(FIRST)
+      { odd += i; all += i; }
+    } else {
+#pragma omp critical(SECOND)
+      { even += i; all += i; }
+    }
+"""
+    return body.replace("FIRST", first).replace("SECOND", second)
+
+
+def candidate(body: str, pragma: str = "#pragma omp parallel for\n", head: str = "") -> Program:
+    text = head + TEXT.replace(BODY, body).replace(LOOP, pragma + LOOP)
+    return Program({"a.c": text}, "openmp", inputs=INPUTS)
+
+
+@pytest.fixture(scope="module")
+def one():
+    with verifier(ORIGINAL, seed=4, count=1) as made:
+        yield made
+
+
+def test_two_names_of_critical_on_one_variable_are_not_shown_to_be_right(one) -> None:
+    """Archer orders the sections by the one lock or the other and may see no race."""
+    for _ in range(2):
+        verdict = one.verify(candidate(critical("odds", "evens")), rungs=("races",))
+        assert verdict.state != "accepted"
+    assert one.verify(candidate(critical("sum", "sum")), rungs=("races",)).accepted
+
+
+def test_accesses_are_named_by_their_lines_although_threads_never_meet(one) -> None:
+    """Every access holds both locks of its order but one: Archer alone says nothing."""
+    body = (
+        "#pragma omp critical(a)\n    if (i % 2) odd += i;\n"
+        "#pragma omp critical(b)\n    if (i % 2 == 0) even += i;\n"
+        "#pragma omp critical(a)\n    if (i < 4) all += i;\n"
+        "#pragma omp critical(b)\n    if (i >= 4) all += i;\n"
+    )
+    verdict = one.verify(candidate(body), rungs=("races",))
+    assert verdict.state != "accepted"
+    if verdict.state == UNDECIDED:
+        assert verdict.rung("races").state == NOT_SHOWN
+        assert {f.line for f in verdict.findings} <= {13, 15}
+
+
+def test_a_reduction_of_tasks_is_undecided_with_the_reason(one) -> None:
+    pragma = (
+        "#pragma omp parallel\n#pragma omp single\n"
+        "#pragma omp taskloop reduction(+:odd, even, all)\n"
+    )
+    verdict = one.verify(candidate(BODY, pragma), rungs=("races",))
+    assert verdict.rejected_by == ""
+    assert verdict.accepted or "reductions of tasks" in verdict.rung("races").reason
+
+
+@pytest.mark.parametrize("test", ["defined(__NO_INLINE__)", "defined(__cla\\\nng__)",
+                                  "_OPENMP > 201600"])  # fmt: skip
+def test_text_that_only_checkers_read_is_found(one, test) -> None:
+    pragma = f"#if {test}\n#pragma omp parallel for reduction(+:odd, even, all)\n#else\n"
+    wrong = candidate(BODY, f"{pragma}#pragma omp parallel for\n#endif\n")
+    verdict = one.verify(wrong, rungs=("parse",))
+    assert verdict.rejected_by == "parse"
+    assert "macro of the compiler" in verdict.findings[0].message
+
+
+def test_what_headers_define_and_original_conditionals_are_no_evasion(one) -> None:
+    head = "#include <float.h>\n#include <stdbool.h>\n#include <omp.h>\n"
+    body = BODY.replace("all += i;", "all += DBL_MAX > 1 && true ? i : 0;")
+    right = candidate(body, "#ifdef _OPENMP\n#pragma omp parallel for reduction(+:odd, even, all)\n"
+                      "#endif\n", head)  # fmt: skip
+    assert one.verify(right, rungs=("parse",)).accepted
+
+
+def test_main_with_the_environment_is_found(one) -> None:
+    text = TEXT.replace("char **argv)", "char **argv, char **e)").replace(
+        "n = argc > 1", "n = *e && argc > 1"
+    )
+    verdict = one.verify(Program({"a.c": text}, inputs=INPUTS), rungs=("parse",))
+    assert verdict.rejected_by == "parse"
