@@ -124,3 +124,36 @@ def test_a_table_without_a_value_is_told_and_a_column_without_one_is_a_number(tm
     held = read(path).frame
     assert held["nodes"].dtype.is_numeric()
     assert held["power_w"].null_count() == 2
+
+
+def written(tmp_path, text):
+    path = tmp_path / "theirs.csv"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_column_that_may_be_what_is_missing_is_named(tmp_path, capsys):
+    energy = "app,nodes,runtime_s,pkg_energy_j,dram_energy_j\na,1,9,90,9\na,2,5,100,10\n"
+    path = written(tmp_path, energy)
+    assert run(["front", path, "--knob", "nodes=1,2"]) == 1
+    said = capsys.readouterr().err
+    assert "is it pkg_energy_j or dram_energy_j?" in said
+    (tmp_path / "m.toml").write_text('[columns]\nenergy_j = ["pkg_energy_j", "dram_energy_j"]\n')
+    assert run(["front", path, "--knob", "nodes=1,2", "--map", str(tmp_path / "m.toml")]) == 0
+    capsys.readouterr()
+    path = written(tmp_path, "app,gpus,samples_per_s,power_w\na,1,100,350\na,2,180,600\n")
+    assert run(["front", path, "--knob", "gpus=1,2"]) == 1
+    said = capsys.readouterr().err
+    assert "no row of this log has a run time" in said
+    hint = 'runtime_s = {from = "samples_per_s", inverse = true}'
+    assert hint in said
+    (tmp_path / "m.toml").write_text(f"[columns]\n{hint}\n")
+    assert run(["front", path, "--knob", "gpus=1,2", "--map", str(tmp_path / "m.toml")]) == 0
+
+
+@pytest.mark.parametrize("ask", ["front", "next"])
+def test_a_table_of_weak_scaling_is_not_compared_without_a_word(tmp_path, ask, capsys):
+    grown = "".join(f"w,{n},{n * 1000},{100 + n},{n * 30}\n" for n in (1, 2, 4))
+    path = written(tmp_path, "app,nodes,cells,runtime_s,energy_kj\n" + grown)
+    assert run([ask, path, "--knob", "nodes=1,2,4,8"]) == 0
+    assert "cells differs between the settings" in capsys.readouterr().err

@@ -90,3 +90,12 @@ def test_logs_of_real_sites(file, jobs, unit, lost):
     found = log_usage(rh.read(SHARED / file))
     assert (found.jobs, found.unit, found.lost_jobs) == (jobs, unit, lost)
     assert found.lost_hours <= found.hours
+
+
+def test_a_log_with_other_words_for_its_ends_is_counted_as_it_was_read(tmp_path):
+    path = tmp_path / "log.csv"
+    rows = [f"{i},2,{3600 * i},600,{'ok' if i % 5 else 'failed'}" for i in range(20)]
+    path.write_text("job,nodes,submitted,wall_s,status\n" + "\n".join(rows) + "\n")
+    found = log_usage(rh.read(path))
+    assert (found.lost_jobs, found.ended_jobs) == (4, 20)
+    assert found.lost_hours == pytest.approx(4 * 2 * 600 / 3600)

@@ -292,3 +292,27 @@ def test_a_table_of_another_language_is_told_how_to_name_its_columns(csv):
         read_runs(csv(GERMAN))
     with pytest.raises(DataError, match="as encoding=cp1252"):
         read_runs(csv("Länge;Zeit\n1;2\n".encode("cp1252")))
+
+
+def test_the_power_of_one_node_is_not_that_of_the_job(csv):
+    for name in ("power_per_node_w", "node_power_w", "avg_power_per_node_w"):
+        jobs = read_runs(csv(f"app,nodes,time_s,{name}\na,1,100,300\na,4,30,310\n"))
+        assert jobs.frame["power_w"].to_list() == [300.0, 1240.0]
+        assert "power_w is power_per_node_w times nodes" in str(jobs.notes)
+    whole = read_runs(csv("nodes,time_s,power_w,node_power_w\n4,30,1000,310\n"))
+    assert whole.frame["power_w"].to_list() == [1000]
+
+
+def test_no_power_and_no_energy_is_a_reading_that_failed(csv):
+    jobs = read_runs(csv("nodes,time_s,power_w,energy_j\n1,100,0,0\n4,30,1000,30000\n"))
+    assert jobs.frame["energy_j"].to_list() == [None, 30000]
+    assert jobs.frame["power_w"].to_list() == [None, 1000]
+    said = {n.message: n.rows for n in jobs.notes}
+    assert said["energy_j is 0, which no run takes: not known"] == (0,)
+
+
+def test_rows_listed_twice_are_noted_and_stay(csv):
+    jobs = read_runs(csv("app,nodes,time_s\na,1,100.25\na,2,60\na,1,100.25\n"))
+    assert len(jobs) == 3
+    (said,) = [n for n in jobs.notes if "equal to an earlier row" in n.message]
+    assert said.rows == (2,)

@@ -212,13 +212,14 @@ def _energy(jobs: JobTable) -> tuple[Array, str]:
 
 def _lost(jobs: JobTable) -> pl.Series:
     """Whether each run ended otherwise than completed; null unknown, or not ended."""
-    if "state" in jobs.columns and jobs.frame["state"].count():
-        state = jobs.frame["state"].cast(pl.String)
-        lost = ~state.is_in(COMPLETED)
-        return pl.select(pl.when(~state.is_in(UNFINISHED)).then(lost)).to_series()
+    lost = pl.Series([None] * len(jobs), dtype=pl.Boolean)
     if "censored" in jobs.columns:
-        return jobs.frame["censored"].cast(pl.Boolean)
-    return pl.Series([None] * len(jobs), dtype=pl.Boolean)
+        lost = jobs.frame["censored"].cast(pl.Boolean)
+    if "state" not in jobs.columns or not jobs.frame["state"].count():
+        return lost
+    state = jobs.frame["state"].cast(pl.String)
+    told = pl.coalesce(lost, ~state.is_in(COMPLETED))  # the reader knows the words of other sites
+    return pl.select(pl.when(~state.is_in(UNFINISHED)).then(told)).to_series()
 
 
 def _names(jobs: JobTable, columns: tuple[str, ...]) -> pl.Series:

@@ -28,7 +28,7 @@ from rheostat.questions.advice import LogAdvice, advice_method, can_answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
 from rheostat.recipes.log_answer import LogAnswer
-from rheostat.recipes.nodecount import differing, earlier, own_runs
+from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.measured_cells import measured_all
@@ -201,10 +201,8 @@ def front(
     one, request = _one(jobs, row, space, runs, named=bool(job))
     settings = space.settings()
     settings += [request] if _known(request, space) and request not in settings else []
-    if runs is not None and (mixed := differing(runs, space.names)):
-        listener.note(
-            f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
-        )
+    if runs is not None:
+        inputs.tell_unlike(runs, space)
     wanted = wanted if model is not None else inputs.judged(jobs, wanted)
     learner, log = None, LogAnswer()
     if not measured_all(one, runs, space, settings, wanted):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from rheostat.core.jobs import JobTable, Moment, concat
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Space
-from rheostat.core.vocabulary import table
+from rheostat.core.vocabulary import VOCABULARY, table
 from rheostat.decision.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
@@ -32,6 +33,8 @@ from rheostat.recipes import nodecount
 
 Jobs = JobTable | Path | str
 Model = Predictor | Path | str
+POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
+TIMED = re.compile(r"time|elapsed|duration|latency|per_s(ec|econd)?$")
 MOST_VALUES = 40
 """Values of a column that may be a knob."""
 
@@ -175,6 +178,16 @@ def turnable(jobs: JobTable, space: Space) -> None:
     raise DataError("--knob", [*(f"column {n} is missing" for n in missing), *hint])
 
 
+def tell_unlike(runs: JobTable, space: Space) -> None:
+    """Say which columns tell that runs were not of one problem."""
+    if mixed := nodecount.differing(runs, space.names):
+        said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
+        listener.note(said)
+    if larger := nodecount.grown(runs, space.names):
+        said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
+        listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
+
+
 def with_trial(log: JobTable, plan: Jobs | None, knobs: Sequence[str]) -> JobTable:
     """The log with what the jobs of a trial had asked for; without a plan as it is."""
     if plan is None:
@@ -248,8 +261,40 @@ def judged(jobs: JobTable, objectives: Names, *, model: bool = True) -> tuple[st
         raise DataError(
             "--objectives",
             [
-                f"no row of this log has power or energy, so {', '.join(blind)} cannot be learnt",
-                f"try --objectives {without_energy(jobs.columns)}" + ", or give --model" * model,
+                f"{_missing(measured)}, so {', '.join(blind)} cannot be learnt",
+                *_perhaps(jobs, measured),
+                *_instead(jobs, measured, model=model),
             ],
         )
     return wanted
+
+
+def _instead(jobs: JobTable, measured: Sequence[str], *, model: bool) -> list[str]:
+    if measured and "runtime_s" not in measured:
+        return []
+    return [f"try --objectives {without_energy(jobs.columns)}" + ", or give --model" * model]
+
+
+def _missing(measured: Sequence[str]) -> str:
+    if measured and "runtime_s" not in measured:
+        return "no row of this log has a run time"
+    return "no row of this log has power or energy"
+
+
+def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
+    """Columns whose names speak of what is missing, as they would be named."""
+    missing = ("runtime_s", TIMED) if measured else ("energy_j", POWERED)
+    missing = ("energy_j", POWERED) if "runtime_s" in measured else missing
+    names = [_theirs(jobs, c) for c in jobs.columns if missing[1].search(c.lower())
+             and c not in VOCABULARY]  # fmt: skip
+    if not names:
+        return []
+    rate = re.search(r"per_s", names[0].lower())
+    source = f'{{from = "{names[0]}", inverse = true}}' if rate else f'"{names[0]}"'
+    said = f"--map FILE.toml with [columns] and {missing[0]} = {source}"
+    return [f"is it {' or '.join(names)}? name it: {said}"]
+
+
+def _theirs(jobs: JobTable, name: str) -> str:
+    """A column's name in the file."""
+    return jobs.schema[name].meaning.removeprefix("from ") or name

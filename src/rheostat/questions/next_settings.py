@@ -167,6 +167,7 @@ def next_settings(
             f"{held - known} of {held} settings run are outside --knob, lack an objective"
             " or did not finish"
         )
+    inputs.tell_unlike(own, space)
     listener.notes(asker.notes)
     asked = asker.ask(count)
     if not len(asked):

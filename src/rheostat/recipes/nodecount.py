@@ -15,6 +15,7 @@ machine learning for systems.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 
@@ -24,6 +25,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Knob, powers_of_two
+from rheostat.core.vocabulary import VOCABULARY
 from rheostat.decision.accuracy import Accuracy, accuracy
 from rheostat.decision.backtest import divided, end_s
 from rheostat.errors import DataError
@@ -32,6 +34,11 @@ from rheostat.measurement.repairs import TOTALS, per_node_requests
 OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
 TARGETS = ("runtime_s", "power_w")
+PROBLEM = re.compile(
+    r"(^|_)(cells?|size|problem|grid|mesh|particles|atoms|elements|dofs?|unknowns|points|inputs?|"
+    r"dataset|matrix|rows|tokens|resolution|molecules|bodies|steps|iterations|epochs)(_|$)|^n[xyz]?$"
+)
+"""Words of columns that say how much there was to do."""
 
 
 def knob(largest: int = 256) -> Knob:
@@ -125,6 +132,25 @@ def differing(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
         return ()
     counts = runs.frame.group_by(list(knobs)).agg(pl.col(c).n_unique() for c in others)
     return tuple(c for c in others if (counts[c] > 1).any())
+
+
+def grown(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
+    """Columns that tell how large a problem is and differ from one setting of ``knobs`` to another.
+
+    Weak scaling: a setting that did twice the work is no slower for taking as long.
+
+    >>> from rheostat import table
+    >>> grown(table({"nodes": [1, 2], "cells": [100, 200], "runtime_s": [9.0, 9.1]}), ["nodes"])
+    ('cells',)
+    """
+    alike = differing(runs, knobs)
+    return tuple(
+        c
+        for c in runs.columns
+        if c not in (*knobs, *alike, *VOCABULARY)
+        and PROBLEM.search(c.lower())
+        and runs.frame[c].drop_nulls().n_unique() > 1
+    )
 
 
 def accuracy_on_newest(jobs: JobTable, new: Predictor, share: float) -> dict[str, Accuracy]:

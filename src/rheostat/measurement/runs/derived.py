@@ -1,10 +1,14 @@
-"""What a table does not hold and its other columns tell."""
+"""What a table does not hold and its other columns tell, and what it holds that cannot be."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from rheostat.core.jobs import Note
+from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.runs.guess import guess_name
+
+MEASURED = ("runtime_s", "power_w", "energy_j")
 
 
 def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -20,3 +24,54 @@ def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     length = (pl.col("end_s") - pl.col("start_s")).cast(pl.Float64)
     forward = pl.when(length >= 0).then(length)
     return table.with_columns(runtime_s=forward), [Note("runtime_s is end_s less start_s")]
+
+
+def per_part(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """The table with ``power_w`` where it has the power of one node alone: that times its nodes.
+
+    >>> runs = pl.DataFrame({"nodes": [1, 4], "power_per_node_w": [300.0, 310.0]})
+    >>> with_power, notes = per_part(runs)
+    >>> with_power["power_w"].to_list(), notes[0].message
+    ([300.0, 1240.0], 'power_w is power_per_node_w times nodes')
+    """
+    there = set(table.columns)
+    if "power_per_node_w" not in there or {"power_w", "energy_j"} & there:
+        return table, []
+    kinds = ("nodes_alloc", "nodes")
+    counts = [c for kind in kinds for c in table.columns if guess_name(c) == kind]
+    if not counts:
+        said = "power_w is power_per_node_w: nothing tells the nodes, so of one"
+        return table.with_columns(power_w="power_per_node_w"), [Note(said)]
+    said = f"power_w is power_per_node_w times {' or '.join(counts)}"
+    total = pl.col("power_per_node_w") * pl.coalesce(counts)
+    return table.with_columns(power_w=total), [Note(said)]
+
+
+def known_amounts(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """No run takes no power and no energy: a zero there is a reading that failed, not known.
+
+    >>> runs = pl.DataFrame({ROW: [0, 1], "runtime_s": [9.0, 8.0], "energy_j": [0.0, 70.0]})
+    >>> known_amounts(runs)[0]["energy_j"].to_list()
+    [None, 70.0]
+    """
+    notes = []
+    for name in MEASURED[1:]:
+        if name not in table.columns or not table[name].dtype.is_numeric():
+            continue
+        ran = pl.col("runtime_s") > 0 if "runtime_s" in table.columns else pl.lit(value=True)
+        failed = (pl.col(name) == 0) & ran.fill_null(value=True)
+        if rows := table.filter(failed)[ROW].to_list():
+            notes.append(note_rows(f"{name} is 0, which no run takes: not known", rows))
+            table = table.with_columns(pl.when(~failed.fill_null(value=False)).then(pl.col(name)))
+    return table, notes
+
+
+def listed_twice(table: pl.DataFrame) -> list[Note]:
+    """A note where rows equal an earlier one in every column, measured ones among them."""
+    measured = [c for c in MEASURED if c in table.columns]
+    if not measured:
+        return []
+    first = pl.struct(pl.all().exclude(ROW)).is_first_distinct()
+    again = table.filter(~first & pl.any_horizontal(pl.col(measured).is_not_null()))
+    said = "equal to an earlier row in every column: counted as another run"
+    return [note_rows(said, again[ROW].to_list())] if again.height else []

@@ -23,7 +23,12 @@ from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.parquet import MAGIC, gather, scan
 from rheostat.measurement.runs.cell_units import in_base_units, seconds_of_cell
 from rheostat.measurement.runs.delimited import head, read_delimited
-from rheostat.measurement.runs.derived import runtime_between
+from rheostat.measurement.runs.derived import (
+    known_amounts,
+    listed_twice,
+    per_part,
+    runtime_between,
+)
 from rheostat.measurement.runs.guess import (
     NAMED,
     Guess,
@@ -44,7 +49,8 @@ ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
 FAR = 2.0
 SUCCESS = ("0", "0:0", "0.0", "TRUE")
 TRAINING = frozenset({"app", "device", "batch_size"})
-FINISHED = ("COMPLETED", "COMPLETE", "OK", "PASS", "DONE", "SUCCESS")
+FINISHED = ("COMPLETED", "COMPLETE", "CD", "OK", "PASS", "PASSED", "DONE", "SUCCESS", "SUCCESSFUL",
+            "SUCCEEDED", "FINISHED", "ENDED")  # fmt: skip
 
 PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
     ("SPEChpc runs measured with LIKWID", frozenset({"rt_unhalted_max", "power_pkg_W", "hosts"}), {
@@ -137,15 +143,21 @@ def read_runs(
     table = _as_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
     table, derived = runtime_between(table)
+    described += [VOCABULARY["runtime_s"]] if derived else []
+    table, summed = per_part(table)
+    described += [VOCABULARY["power_w"]] if summed else []
+    table, zeros = known_amounts(table)
     table, unfinished = _censor(table)
     if not MEASURED & set(table.columns) and not _are_requests(table):
-        hint = "map them: --column runtime_s=THEIRS, columns={'runtime_s': THEIRS} in Python"
+        hint = (
+            'map them: --map FILE.toml with [columns] and runtime_s = "THEIRS" (read, summary: '
+            "--column runtime_s=THEIRS), columns={'runtime_s': 'THEIRS'} in Python"
+        )
         raise DataError(
             str(path),
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
-    words += [*derived, *unfinished, *_disagreement(table)]
-    described += [VOCABULARY["runtime_s"]] if derived else []
+    words += [*derived, *summed, *zeros, *unfinished, *_disagreement(table), *listed_twice(table)]
     return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
 
 
