@@ -44,9 +44,9 @@ def compiled_differently(case: Case) -> list[Finding]:
                    if ENVIRONMENT.search(text)]  # fmt: skip
     if environment and not ENVIRONMENT.search(_plain(case.original.text)):
         return environment
-    allowed = _macros_of_headers(case, kinds[0])
-    made = []
-    for file, line in sorted(_apart(texts)):
+    made, apart = [], sorted(_apart(texts)) if len(texts) > 1 else []
+    allowed = _macros_of_headers(case, kinds[0]) if apart else set()
+    for file, line in apart:
         source = _source_line(candidate, file, line)
         if _plain(source) in known or allowed & _reached(source, candidate):
             continue
