@@ -32,6 +32,17 @@ def test_a_program_of_the_projects_file_runs_only_when_it_is_trusted(folder, cap
     assert (folder / "ran").exists()
 
 
+def test_code_that_a_table_names_is_not_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.py").write_text("open('ran', 'w')\n")
+    rows = "".join(f"net,A,32,10,{b},0.{b},evil.py:step\n" for b in (8, 16, 32))
+    names = "app,device,image_px,classes,batch_size,runtime_s,graph\n"
+    (tmp_path / "runs.csv").write_text(names + rows)
+    assert run(["dnn", "fit", "runs.csv", "--out", "made"]) == 1
+    assert "evil.py:step: no such file" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+
+
 ROOT = typer.main.get_command(app)
 NEEDS_TRUST = {
     "names a file or a folder": """
@@ -45,7 +56,7 @@ NEEDS_TRUST = {
     """,
     "names a program, an address or a model": """
         arguments base-url check dask host image larger larger-url measure meters model-name
-        allowed-host option perf port priority sacct sandbox slurm upstream version
+        allowed-host engine option perf port priority sacct sandbox slurm upstream version
     """,
     "checks less, or confines less": """
         tokens new-token of-user

@@ -55,10 +55,12 @@ def start(served: ServedFiles, *, timeout_s: float = 280.0, **guard: Any) -> Run
 
     import uvicorn
 
+    from rheostat.service.timed_connection import TimedConnection
+
     parts = parts_of(served, timeout_s)
     listening = socket.create_server(("127.0.0.1", 0))
     app = RequestGuard(http_app(parts), hosts=[], **guard)
-    config = uvicorn.Config(app, http="h11", ws="none", log_level="error",
+    config = uvicorn.Config(app, http=TimedConnection, ws="none", log_level="error",
                             timeout_graceful_shutdown=1)  # fmt: skip
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None

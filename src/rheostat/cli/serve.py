@@ -167,6 +167,7 @@ async def _serve(
     from rheostat.service.question_queue import QuestionQueue
     from rheostat.service.request_guard import RequestGuard
     from rheostat.service.service_metrics import ServiceMetrics
+    from rheostat.service.timed_connection import TimedConnection
 
     metrics = ServiceMetrics()
     live = LiveState(served, metrics)
@@ -176,8 +177,8 @@ async def _serve(
         refused=lambda status: metrics.answers.labels("refused", str(status)).inc(),
     )  # fmt: skip
     server = uvicorn.Server(uvicorn.Config(
-        guard, http="h11", ws="none", lifespan="on", log_level="warning", access_log=False,
-        server_header=False, limit_concurrency=2000, timeout_graceful_shutdown=2,
+        guard, http=TimedConnection, ws="none", lifespan="on", log_level="warning",
+        access_log=False, server_header=False, limit_concurrency=2000, timeout_graceful_shutdown=2,
     ))  # fmt: skip
     loop = asyncio.get_running_loop()
     if hasattr(signal, "SIGHUP"):

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -41,6 +42,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     429: {"description": "Too many requests, or too many questions wait."},
 }
 MOST_PAGES = 1000
+MOST_PROBLEMS = 20
 
 
 class AdviceRequest(BaseModel):
@@ -83,6 +85,7 @@ def http_app(parts: Parts) -> FastAPI:
         title="rheostat serve", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json",
         lifespan=life, description="Questions of one log, asked over HTTP.",
     )  # fmt: skip
+    app.exception_handler(RequestValidationError)(_unanswerable)
     for name in QUESTIONS:
         _question_route(app, name, parts)
     _advice_routes(app, parts)
@@ -90,6 +93,13 @@ def http_app(parts: Parts) -> FastAPI:
     for path, (file, kind) in PAGE.items():
         _page_route(app, path, file, kind)
     return app
+
+
+async def _unanswerable(_: Request, error: RequestValidationError) -> JSONResponse:
+    """What is wrong with a body, without what it held: that may be NaN, or long."""
+    problems = error.errors()[:MOST_PROBLEMS]
+    said = [f"{'.'.join(map(str, p['loc']))[:200]}: {p['msg'][:200]}" for p in problems]
+    return JSONResponse({"error": "; ".join(said)}, 422)
 
 
 def _question_route(app: FastAPI, name: str, parts: Parts) -> None:
