@@ -11,7 +11,7 @@ HEAD_S = 10.0
 """For the head of a request to be here as a whole; its body has a time of its own."""
 
 
-class TimedConnection(H11Protocol):
+class TimedConnection(H11Protocol):  # type: ignore[misc]
     """HTTP/1.1 as uvicorn speaks it, without connections that wait for a request for ever."""
 
     _late: asyncio.TimerHandle | None = None
