@@ -196,6 +196,7 @@ TEXTS = {
     "sacct.txt": SACCT,
     "waiting.txt": "JobID|State|Submit|Start|End|ElapsedRaw\n7|PENDING|1000|Unknown|Unknown|0\n",
     "advice.csv": "app,user,nodes,nodes_requested,status\ncfd,u1,2,4,advised\nmd,u2,4,4,kept\n",
+    "evening.csv": "time,available_share,price_per_mwh\n00:00,1,50\n17:00,.8,120\n20:00,1,60\n",
     "power.toml": 'url = "http://127.0.0.1:9"\n[[series]]\nquery = "up"\nnode = "instance"\n',
     "runs.csv": RUNS,
     "tokens": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad site reader\n",
@@ -259,6 +260,15 @@ CALLS: dict[str, tuple[str, str]] = {
     "site install --etc": ("", "site install @advice.csv --dry-run --etc FILE"),
     "site install --plan": (
         "plan.json", "site install @advice.csv --etc @folder --dry-run --plan FILE"
+    ),
+    "site what-if LOG": (
+        "trace.swf", "site what-if FILE --grid @evening.csv --machine @machine.toml --replays 0"
+    ),
+    "site what-if --grid": (
+        "evening.csv", "site what-if @trace.swf --grid FILE --machine @machine.toml --replays 0"
+    ),
+    "site what-if --machine": (
+        "machine.toml", "site what-if @trace.swf --grid @evening.csv --machine FILE --replays 0"
     ),
     "site uninstall --etc": ("", "site uninstall --dry-run --etc FILE"),
     "summary FILE": ("trace.swf", "summary FILE"),
@@ -466,6 +476,10 @@ WRITTEN = {
     "demo --html": "demo --jobs 200 --kind lightgbm --html FILE",
     "demo --figure": "demo --jobs 200 --kind lightgbm --figure FILE",
     "read --out": "read @runs.csv --out FILE",
+    "site what-if --html": (
+        "site what-if @trace.swf --grid @evening.csv --machine @machine.toml --replays 0"
+        " --html FILE"
+    ),
     "summary --html": "summary @runs.csv --html FILE",
     "summary --figure": "summary @runs.csv --figure FILE",
     "measure --record": "measure --meters rapl --record FILE -- true",

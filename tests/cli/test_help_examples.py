@@ -128,6 +128,11 @@ def of_readers(folder: Path) -> None:
     first_commands(folder)
 
 
+def evening(folder: Path) -> None:
+    (folder / "evening.csv").write_text("time,price_per_kwh\n00:00,.1\n17:00,.3\n20:00,.1\n")
+    (folder / "site.toml").write_text("procs = 40000\nidle_w = 2.0\nbusy_w = 9.0\n")
+
+
 def after_the_trial(folder: Path) -> None:
     """The next month, in which the jobs of the plan ran as planned."""
     import polars as pl
@@ -143,6 +148,7 @@ def after_the_trial(folder: Path) -> None:
 
 MADE = {
     "sum.c": sources, " run": run_of_a_network, "steps.csv": tables, "profiles.csv": tables,
+    "evening.csv": evening,
     "capped.csv": capped, "counters.csv": counted, "step.hlo": graph, "answered.csv": answered,
     "october.txt": of_readers, "trace.swf": of_readers, "runs.csv": of_readers,
     "solve": of_readers, "space.toml": of_readers,

@@ -15,6 +15,7 @@ from rheostat.cli.app import app
 from rheostat.errors import RheostatError
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import Silent
+from rheostat.questions.site_what_if import site_what_if
 
 RUNS = """app,nodes,runtime_s,power_w
 lbm,1,3600,420
@@ -66,6 +67,14 @@ ASKED = {
     "summary": [
         (["log.csv", "--machine", "64"], lambda: rh.summary("log.csv", machine="64")),
         (["runs.csv"], lambda: rh.summary("runs.csv")),
+    ],
+    "site what-if": [
+        (["log.csv", "--grid", "evening.csv", "--machine", "site.toml", "--replays", "1"],
+         lambda: site_what_if("log.csv", "evening.csv", machine="site.toml", replays=1)),
+        (["log.csv", "--grid", "log.csv", "--machine", "site.toml"],
+         lambda: site_what_if("log.csv", "log.csv", machine="site.toml")),
+        (["log.csv", "--grid", "evening.csv", "--machine", "site.toml", "--capped", "2=1"],
+         lambda: site_what_if("log.csv", "evening.csv", machine="site.toml", capped="2=1")),
     ],
     "trial plan": [
         (["log.csv", "--share", "0.1", "--seed", "3"],
@@ -197,6 +206,8 @@ def here(tmp_path, monkeypatch):
     log.frame.drop("memory_b").write_csv(tmp_path / "blind.csv")
     (tmp_path / "runs.csv").write_text(RUNS)
     (tmp_path / "knobs.toml").write_text("[knobs]\nnodes = [1, 2, 4]\n")
+    (tmp_path / "site.toml").write_text("procs = 4096\nidle_w = 3.0\nbusy_w = 9.0\n")
+    (tmp_path / "evening.csv").write_text("time,available_share\n00:00,1\n17:00,.8\n20:00,1\n")
     (tmp_path / "asked.csv").write_text("job_id,app,nodes\n1,lbm,8\n2,lbm,4\n")
     (tmp_path / "profiles.csv").write_text(
         "app,gpus,runtime_s,power_w\na,1,100,200\na,2,60,390\nb,1,50,150\n"

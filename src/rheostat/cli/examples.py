@@ -66,6 +66,7 @@ EXAMPLES: dict[str, str] = {
     "site install": "site install advice.csv --etc .",
     "site power": "site power --store jobs --map power.toml",
     "site uninstall": "site uninstall --etc .",
+    "site what-if": "site what-if october.parquet --grid evening.csv --machine site.toml",
     "summary": "summary october.txt --html october.html",
     "train": "train trace.swf --agent ours --out order.json",
     "trial": "trial plan october.parquet --out plan.csv",

@@ -115,7 +115,7 @@ def account(machine: Machine, runs: RunIntervals, idle: Array, begin: float) -> 
     energy = {k: float((w * (b - a)).sum()) for k, (a, b, w) in parts.items()}
     a, b, w = (np.concatenate([p[i] for p in parts.values()]) for i in range(3))
     times, watts = steps(a, b, w)
-    over_s, over_w = _over(machine.cap_w, times, watts)
+    over_s, over_w = over_cap(machine.cap_w, times, watts)
     lost = runs.killed * (runs.end_s - runs.alloc_s) * runs.procs
     return Account(
         energy, times, watts,
@@ -211,7 +211,7 @@ def _cut(times: Array, watts: Array, series: Series) -> tuple[Array, Array]:
     return edges, watts[np.searchsorted(times, edges[:-1], side="right") - 1]
 
 
-def _over(cap: Series | None, times: Array, watts: Array) -> tuple[float, float]:
+def over_cap(cap: Series | None, times: Array, watts: Array) -> tuple[float, float]:
     """(seconds above the cap, most watts above it); NaN without a cap."""
     if cap is None:
         return float("nan"), float("nan")

@@ -1,0 +1,248 @@
+"""Price, carbon intensity and available power over time, as grids and their services give them.
+
+Read are CSV tables with a column of time and columns named by quantity and unit, and the JSON of
+services: rows of ``datetime`` and ``carbonIntensity`` (as Electricity Maps answers), ``point_time``
+and ``value`` with ``meta.units`` (as WattTime), and market documents of ENTSO-E turned into JSON.
+Times of the clock alone (``17:00``) are a pattern of every day.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from rheostat.core.files import read_json
+from rheostat.core.series import Series
+from rheostat.errors import DataError
+from rheostat.measurement.tables import read_table
+
+DAY_S = 86_400.0
+LB_PER_MWH = 0.45359237
+"""Grams per kWh in one pound per MWh: exact by definition of the pound."""
+COLUMNS: tuple[tuple[str, str, float], ...] = (
+    (r"(price|tariff)(_[a-z]{3})?_per_kwh", "price_per_kwh", 1.0),
+    (r"(price|tariff)(_[a-z]{3})?_per_mwh", "price_per_kwh", 1e-3),
+    (r"carbon_(intensity_)?g(co2(eq)?)?_per_kwh|carbonintensity", "carbon_g_per_kwh", 1.0),
+    (r"carbon_(intensity_)?kg_per_mwh", "carbon_g_per_kwh", 1.0),
+    (r"(carbon_)?lbs?(_co2)?_per_mwh", "carbon_g_per_kwh", LB_PER_MWH),
+    (r"available_w", "available_w", 1.0),
+    (r"available_kw", "available_w", 1e3),
+    (r"available_mw", "available_w", 1e6),
+    (r"available_share", "available_share", 1.0),
+    (r"available_percent", "available_share", 1e-2),
+)
+"""Names of columns, what they are, and what one of their unit is in ours."""
+TIMES = ("time", "datetime", "timestamp", "point_time", "start", "from", "from_s")
+CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)|24:00")
+DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?")
+
+
+@dataclass(frozen=True)
+class GridConditions:
+    """What a site's grid offers over time; None is not told.
+
+    Parameters
+    ----------
+    available_w : Series or None
+        Watts that the site may draw.
+    available_share : Series or None
+        The same as a part of what it may or would draw at most.
+    price_per_kwh : Series or None
+        In the currency of the file.
+    carbon_g_per_kwh : Series or None
+        Grams of CO2 of a kilowatt-hour.
+    """
+
+    available_w: Series | None = None
+    available_share: Series | None = None
+    price_per_kwh: Series | None = None
+    carbon_g_per_kwh: Series | None = None
+
+    def span_s(self) -> tuple[float, float] | None:
+        """First and last moment of what does not repeat; None where all of it does."""
+        told = [s for s in (getattr(self, f.name) for f in fields(self)) if s and not s.repeat_s]
+        if not told:
+            return None
+        return min(s.from_s[0] for s in told), max(s.from_s[-1] for s in told)
+
+    def since(self, zero_s: float) -> GridConditions:
+        """The same in seconds since ``zero_s``, which a log may count its times from."""
+        told = {f.name: getattr(self, f.name) for f in fields(self)}
+        return GridConditions(**{k: s and _since(s, zero_s) for k, s in told.items()})
+
+
+def _since(series: Series, zero_s: float) -> Series:
+    """``series`` in seconds since ``zero_s``.
+
+    >>> _since(Series((0.0, 61200.0), (1.0, 0.8), DAY_S), 3600.0).from_s
+    (0.0, 57600.0, 82800.0)
+    """
+    moments = [m - zero_s for m in series.from_s]
+    if not series.repeat_s:
+        return Series(tuple(moments), series.values)
+    return _repeating([m % series.repeat_s for m in moments], series.values, series.repeat_s)
+
+
+def _repeating(moments: Iterable[float], values: Iterable[float], repeat_s: float) -> Series:
+    """What the round before ended with holds until the first moment."""
+    pairs = dict(sorted(zip(moments, values, strict=True)))
+    if 0.0 not in pairs:
+        pairs = {0.0: list(pairs.values())[-1], **pairs}
+    return Series(tuple(pairs), tuple(pairs.values()), repeat_s)
+
+
+def read_grid(path: str | Path, zone: str = "UTC", at_s: float = 0.0) -> GridConditions:
+    r"""Series of price, carbon intensity and available power from a file.
+
+    Parameters
+    ----------
+    path : path
+        CSV, parquet, or JSON of a service.
+    zone : str
+        Of times without one, and of a clock's.
+    at_s : float
+        A moment, s since 1970; a clock's times are those of the zone's offset then.
+
+    Returns
+    -------
+    GridConditions
+        A value holds until the next moment.
+
+    Raises
+    ------
+    DataError
+        No times, or no column whose name says quantity and unit.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> _ = Path("evening.csv").write_text("time,available_share\n00:00,1\n17:00,.8\n20:00,1\n")
+    >>> read_grid("evening.csv").available_share.from_s
+    (0.0, 61200.0, 72000.0)
+    """
+    json = Path(path).suffix.lower() == ".json"
+    frame = pl.DataFrame(_rows(read_json(path), str(path))) if json else read_table(path)
+    named = {c: c.strip().lower().replace(" ", "_").replace("/", "_per_") for c in frame.columns}
+    when = next((c for t in TIMES for c, n in named.items() if n == t), None)
+    found = [
+        (c, quantity, scale)
+        for c, n in named.items()
+        for pattern, quantity, scale in COLUMNS
+        if re.fullmatch(pattern, n)
+    ]
+    problems = []
+    if when is None:
+        problems.append(f"expected a column of time ({', '.join(TIMES)}), got {_list(named)}")
+    if not found:
+        problems.append(
+            "expected a column that says quantity and unit (price_per_kwh, price_per_mwh, "
+            f"carbon_g_per_kwh, available_kw, available_share, ...), got {_list(named)}"
+        )
+    twice = sorted({q for _, q, _ in found if [f[1] for f in found].count(q) > 1})
+    problems += [f"{q}: expected one column, got several" for q in twice]
+    if problems or when is None:
+        raise DataError(str(path), problems)
+    moments, repeat_s = _moments(frame[when].to_list(), zone, at_s, str(path))
+    return GridConditions(
+        **{q: _series(moments, frame[c], s, repeat_s, f"{path}: {c}") for c, q, s in found}
+    )
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _series(
+    moments: list[float], column: pl.Series, scale: float, repeat_s: float, where: str
+) -> Series:
+    """One column as a series, the earliest first."""
+    values = column.cast(pl.Float64, strict=False).to_list()
+    pairs = {m: v * scale for m, v in sorted(zip(moments, values, strict=True)) if v is not None}
+    if len(pairs) < len(moments):
+        problem = f"expected one number for each moment, got {len(pairs)} for {len(moments)} rows"
+        raise DataError(where, [problem])
+    if repeat_s:
+        return _repeating(pairs, pairs.values(), repeat_s)
+    return Series(tuple(pairs), tuple(pairs.values()))
+
+
+def _moments(given: list[Any], zone: str, at_s: float, where: str) -> tuple[list[float], float]:
+    """Seconds since 1970 of each time, and how often they come again: a day, or 0 for never."""
+    try:
+        clock = ZoneInfo(zone)
+    except (KeyError, ValueError) as error:
+        raise DataError(where, [f"expected the name of a time zone, got {zone!r}"]) from error
+    if given and all(isinstance(t, str) and CLOCK.fullmatch(t.strip()) for t in given):
+        east = datetime.fromtimestamp(at_s, clock).utcoffset() or timedelta()
+        hours = [t.strip().split(":") for t in given]
+        seconds = [int(h) * 3600.0 + int(m) * 60.0 - east.total_seconds() for h, m in hours]
+        return [s % DAY_S for s in seconds], DAY_S
+    try:
+        return [_moment(t, clock) for t in given], 0.0
+    except (TypeError, ValueError, OverflowError) as error:
+        problem = f"expected times like 2026-01-31T17:00Z, or 17:00 for each day, got {error}"
+        raise DataError(where, [problem]) from error
+
+
+def _moment(given: Any, clock: ZoneInfo) -> float:
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        return float(given)
+    when = given if isinstance(given, datetime) else datetime.fromisoformat(str(given).strip())
+    return (when if when.tzinfo else when.replace(tzinfo=clock)).timestamp()
+
+
+def _rows(document: Any, where: str) -> list[dict[str, Any]]:
+    """Rows of a service's answer, their columns named by quantity and unit."""
+    if isinstance(document, Mapping) and "Publication_MarketDocument" in document:
+        return _market_rows(document["Publication_MarketDocument"], where)
+    rows = document
+    if isinstance(document, Mapping):
+        rows = next((document[k] for k in ("history", "forecast", "data") if k in document), None)
+    if not isinstance(rows, list) or not rows or not all(isinstance(r, Mapping) for r in rows):
+        raise DataError(where, ["expected rows under history, forecast or data"])
+    meta = document.get("meta") if isinstance(document, Mapping) else None
+    units = str(meta.get("units", "")) if isinstance(meta, Mapping) else ""
+    return [
+        {
+            units if k == "value" and units else k: v
+            for k, v in r.items()
+            if isinstance(v, (str, int, float))
+        }
+        for r in rows
+    ]
+
+
+def _market_rows(document: Any, where: str) -> list[dict[str, Any]]:
+    """Prices of a day-ahead document; positions that are left out have the price before them."""
+    try:
+        rows = []
+        for series in _several(document["TimeSeries"]):
+            unit = str(series.get("price_Measure_Unit.name", "MWH")).lower()
+            for period in _several(series["Period"]):
+                begin = datetime.fromisoformat(period["timeInterval"]["start"]).astimezone(UTC)
+                hours, minutes = DURATION.fullmatch(period["resolution"]).groups("0")  # type: ignore[union-attr]
+                step = timedelta(hours=int(hours), minutes=int(minutes))
+                rows += [
+                    {
+                        "time": (begin + (int(p["position"]) - 1) * step).isoformat(),
+                        f"price_per_{unit}": float(p["price.amount"]),
+                    }
+                    for p in _several(period["Point"])
+                ]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = (
+            "expected TimeSeries, Period, timeInterval, resolution and Point with price.amount"
+        )
+        raise DataError(where, [f"{problem}, got no such {error}"]) from error
+    return rows
+
+
+def _several(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]

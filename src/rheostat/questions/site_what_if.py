@@ -1,0 +1,320 @@
+"""`site_what_if`: power that is short, dear or dirty, and each plan for it on a site's own log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.machine import Machine
+from rheostat.core.series import Series
+from rheostat.core.units import format_quantity, parse_duration
+from rheostat.errors import QuestionError
+from rheostat.measurement.grid_conditions import GridConditions, read_grid
+from rheostat.measurement.log_usage import calendar_zero_s
+from rheostat.questions import inputs, listener
+from rheostat.questions.listener import question
+from rheostat.questions.site_what_if_answer import PlanResult, SiteWhatIfAnswer
+from rheostat.simulation.grid_plans import (
+    Capped,
+    Plan,
+    believed_watts,
+    held_in,
+    holdable,
+    idle_draw_w,
+    plans,
+    worst_hours,
+)
+from rheostat.simulation.jittered_replays import jittered
+from rheostat.simulation.paired_comparison import LEVEL
+from rheostat.simulation.power import over_cap
+from rheostat.simulation.result import Simulation
+from rheostat.simulation.schedule_metrics import bounded_slowdown
+from rheostat.simulation.timeline import even_edges, mean_in
+
+Array = np.ndarray
+COMPARED = ("energy_j", "cost", "carbon_kg", "turnaround_s", "slowdown")
+HOLDS = (0.9, 0.75, 0.5)
+WORST = 0.25
+"""Of each day, the hours in which a site holds power where only price or carbon is given."""
+LATER_S = 60.0
+MOST_NAMED = 10
+
+
+@question
+def site_what_if(
+    jobs: inputs.Jobs,
+    grid: GridConditions | Path | str,
+    *,
+    machine: Machine | str,
+    policy: str = "easy",
+    capped: str | Capped | None = None,
+    longer: float | str = "10m",
+    replays: int = 5,
+    zone: str = "UTC",
+    seed: int = 0,
+) -> SiteWhatIfAnswer:
+    """Replay a site's log under what a grid asks - price, carbon, a cap that moves - plan by plan.
+
+    Every plan is an answer that a site can give at once: do nothing, let jobs wait, shut idle nodes
+    down, cap jobs. Planning believes what the site could have known of a job's power when it came.
+
+    Parameters
+    ----------
+    jobs : JobTable or path
+        A log with submissions, run times and sizes; ``power_w`` where it was measured.
+    grid : GridConditions or path
+        As `rheostat.measurement.grid_conditions.read_grid` takes it.
+    machine : Machine or str
+        A TOML file with idle watts, or a machine.
+    policy : str
+        The site's batch policy.
+    capped : text or Capped, optional
+        What a cap does to a job: ``0.8=1.07`` is 80 % of its power and 1.07 times its run time.
+    longer : float or str
+        By how much later jobs may end on average, s or ``10m``.
+    replays : int
+        For the intervals, 0 to 20.
+    zone : str
+        Of times without a time zone.
+    seed : int
+        Of the replays.
+
+    Returns
+    -------
+    SiteWhatIfAnswer
+        With ``results`` and ``choice``.
+
+    Raises
+    ------
+    DataError
+        The file says nothing of price, carbon or power, the machine has no idle watts, or the times
+        of log and file have nothing in common.
+
+    Examples
+    --------
+    >>> import rheostat as rh
+    >>> log = rh.table({"job_id": [1, 2], "submit_s": [0.0, 10.0], "runtime_s": [100.0, 100.0],
+    ...     "time_limit_s": [100.0, 100.0], "nodes": [1, 1], "power_w": [300.0, 300.0]})
+    >>> site = rh.Machine(2, idle_w=100.0, busy_w=300.0)
+    >>> short = GridConditions(available_w=Series.of(400.0))
+    >>> answer = site_what_if(log, short, machine=site, replays=0)
+    >>> [(r.name, r.measures["over_s"], r.measures["mean_wait_s"]) for r in answer.results[:3:2]]
+    [('do nothing', 90.0, 0.0), ('jobs wait', 0.0, 45.0)]
+    """
+    if not 0 <= replays <= 20:
+        raise QuestionError("site_what_if", [f"expected 0 to 20 replays, got {replays}"])
+    log = inputs.opened(jobs)
+    log.require("job_id", "submit_s", "runtime_s")
+    site = Machine.load(machine) if isinstance(machine, str) else machine
+    begin_s = float(np.nanmin(log.numpy("submit_s")))
+    zero_s = calendar_zero_s(log)
+    told = grid
+    if not isinstance(told, GridConditions):
+        told = read_grid(told, zone, begin_s + (zero_s or 0.0)).since(zero_s or 0.0)
+    end_s = float(np.nanmax(log.numpy("submit_s") + log.numpy("runtime_s")))
+    _overlap(told, begin_s, end_s)
+    site = replace(
+        site,
+        tariff_per_kwh=told.price_per_kwh or site.tariff_per_kwh,
+        carbon_g_per_kwh=told.carbon_g_per_kwh or site.carbon_g_per_kwh,
+    )
+    believed = believed_watts(log, site)
+    base = Plan("do nothing", site).run(log, policy, believed)
+    if base.account is None:
+        problem = (
+            "expected idle_w and busy_w of the machine, or power_w in the log: no watts are known"
+        )
+        raise QuestionError("site_what_if", [problem])
+    available = _available(told, site, base.account.peak_w)
+    held = () if available else _held(site, base.account.peak_w, begin_s, end_s)
+    todo = plans(site, available, held, _capped(capped))
+    results, runs = _results(todo, log, policy, believed, available, replays, seed)
+    _say(log, site, available)
+    longer_s = parse_duration(longer)
+    choice = _choice(
+        results,
+        longer_s,
+        "cost" if site.tariff_per_kwh else "carbon_kg" if site.carbon_g_per_kwh else "slowdown",
+    )
+    taken = runs[choice or 0]
+    return SiteWhatIfAnswer(
+        results=results,
+        choice=choice,
+        longer_s=longer_s,
+        delayed=_delayed(taken, runs[0]),
+        power=_power(runs[0], taken, results[choice or 0].name, available, zero_s),
+    )
+
+
+def _overlap(told: GridConditions, begin_s: float, end_s: float) -> None:
+    span = told.span_s()
+    if span is not None and not (span[0] < end_s and span[1] >= begin_s):
+        problem = (
+            f"the log goes from {begin_s:.0f} to {end_s:.0f} s and the grid's values from "
+            f"{span[0]:.0f} to {span[1]:.0f} s (since 1970): expected times in common, or times of "
+            "the clock alone (17:00), which hold for each day"
+        )
+        raise QuestionError("site_what_if", [problem])
+
+
+def _available(told: GridConditions, site: Machine, peak_w: float) -> Series | None:
+    """Watts that there are; a share is one of the site's cap, else of what doing nothing draws."""
+    if told.available_w is not None or told.available_share is None:
+        return told.available_w or site.cap_w
+    whole = max(site.cap_w.values) if site.cap_w else peak_w
+    share = told.available_share
+    return replace(share, values=tuple(v * whole for v in share.values))
+
+
+def _held(site: Machine, peak_w: float, begin_s: float, end_s: float) -> list[tuple[str, Series]]:
+    signal = site.tariff_per_kwh or site.carbon_g_per_kwh
+    if signal is None or len(set(signal.values)) < 2:
+        return []
+    hours = worst_hours(signal, WORST, begin_s, end_s)
+    return [(f"hold {h:.0%}", held_in(hours, h * peak_w, 10 * peak_w)) for h in HOLDS]
+
+
+def _capped(given: str | Capped | None) -> Capped | None:
+    if given is None or isinstance(given, Capped):
+        return given
+    try:
+        power, runtime = (float(v) for v in given.split("="))
+    except ValueError:
+        power = runtime = float("nan")
+    if not (0 < power <= 1 <= runtime < 100):
+        problem = (
+            f"expected POWER=RUNTIME like 0.8=1.07, parts of those without a cap, got {given!r}"
+        )
+        raise QuestionError("--capped", [problem])
+    return Capped(power, runtime)
+
+
+def _results(
+    todo: Sequence[Plan],
+    log: JobTable,
+    policy: str,
+    believed: Array,
+    available: Series | None,
+    replays: int,
+    seed: int,
+) -> tuple[tuple[PlanResult, ...], list[Simulation]]:
+    """Each plan on the log, and its difference from the first on every replay."""
+    runs: list[Simulation] = []
+    differences: list[list[dict[str, float]]] = [[] for _ in todo]
+    with listener.counted("replays") as counted:
+        for k in range(replays + 1):
+            jobs = jittered(log, seed + k) if k else log
+            made = [plan.run(jobs, policy, believed) for plan in todo]
+            runs = runs or made
+            each = [_measures(run, log, available) for run in made]
+            for place, one in enumerate(each):
+                differences[place].append({m: one[m] - each[0][m] for m in COMPARED})
+            counted(k + 1, replays + 1)
+    return tuple(
+        PlanResult(
+            name=plan.name,
+            measures=_measures(run, log, available),
+            change={m: _interval([d[m] for d in drawn]) for m in COMPARED},
+            later=int((_later_s(run, runs[0]) > LATER_S).sum()),
+        )
+        for plan, run, drawn in zip(todo, runs, differences, strict=True)
+    ), runs
+
+
+def _measures(run: Simulation, log: JobTable, available: Series | None) -> dict[str, float]:
+    """Energy, money, CO2 and what jobs bear; slowdown is beside the run time without a cap."""
+    account = run.account
+    assert account is not None
+    over_s, over_w = over_cap(available, account.times, account.watts)
+    asked = (
+        run.jobs.frame.select("job_id")
+        .join(
+            log.frame.select("job_id", "runtime_s"), on="job_id", how="left", maintain_order="left"
+        )["runtime_s"]
+        .to_numpy()
+    )
+    turnaround = run.jobs.numpy("end_s") - run.jobs.numpy("submit_s")
+    return {
+        "energy_j": account.total_j,
+        "cost": account.cost,
+        "carbon_kg": account.carbon_g / 1e3,
+        "over_s": over_s,
+        "over_w": over_w,
+        "mean_wait_s": float(run.jobs.numpy("wait_s").mean()),
+        "turnaround_s": float(turnaround.mean()),
+        "slowdown": float(bounded_slowdown(turnaround - asked, asked).mean()),
+    }
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean, and Student's t interval over the replays; without replays all three are the value."""
+    from scipy.stats import t
+
+    n, mean = len(values), float(np.mean(values))
+    if n < 2:
+        return mean, mean, mean
+    half = float(t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+    return mean, mean - half, mean + half
+
+
+def _choice(results: Sequence[PlanResult], longer_s: float, wanted: str) -> int | None:
+    """The cheapest plan that holds the power there is and delays jobs by no more than may be."""
+    holds = [k for k, r in enumerate(results) if not r.measures["over_s"] > 0]
+    if not holds:
+        return None
+    short = [k for k in holds if results[k].change["turnaround_s"][0] <= longer_s]
+    if not short:
+        return min(holds, key=lambda k: results[k].measures["turnaround_s"])
+    return min(short, key=lambda k: results[k].measures[wanted])
+
+
+def _later_s(run: Simulation, base: Simulation) -> Array:
+    """By how much each job ends later than under ``base``, s; jobs are in one order."""
+    ends = base.jobs.frame.select("job_id", "end_s")
+    both = run.jobs.frame.select("job_id", "end_s").join(ends, on="job_id", suffix="_base")
+    later: Array = (both["end_s"] - both["end_s_base"]).to_numpy()
+    return later
+
+
+def _delayed(run: Simulation, base: Simulation) -> tuple[Mapping[str, Any], ...]:
+    later = _later_s(run, base)
+    most = [k for k in np.argsort(-later, kind="stable")[:MOST_NAMED] if later[k] > LATER_S]
+    return tuple(
+        {"job_id": run.jobs.frame["job_id"][int(k)], "later_s": float(later[k])} for k in most
+    )
+
+
+def _power(
+    base: Simulation, taken: Simulation, name: str, available: Series | None, zero_s: float | None
+) -> dict[str, Any]:
+    """Mean watts in 240 equal parts of the log's time."""
+    accounts = {"do nothing": base.account, name: taken.account}
+    first = base.account
+    assert first is not None
+    edges = even_edges(float(first.times[0]), float(first.times[-1]), 240)
+    mean = {n: mean_in(a.times, a.watts, edges).tolist() for n, a in accounts.items() if a}
+    if available is not None:
+        mean["available"] = available.at(edges[:-1]).tolist()
+    since, unit = ("time since the first submission", "s") if zero_s is None else ("date", "date")
+    moments = edges[:-1] + (zero_s or 0.0) - (edges[0] if zero_s is None else 0.0)
+    return {"from_s": moments.tolist(), "mean_w": mean, "since": since, "unit": unit}
+
+
+def _say(log: JobTable, site: Machine, available: Series | None) -> None:
+    known = int(np.isfinite(log.numpy("power_w")).sum()) if "power_w" in log.columns else 0
+    if known < len(log):
+        listener.note(
+            f"power_w of {known:,} of {len(log):,} jobs is known; the others draw what the machine "
+            "says of a busy processor"
+        )
+    if available and not holdable(available, site):
+        listener.note(
+            f"the power that there is falls to {format_quantity(min(available.values), 'W')}, "
+            f"below the {format_quantity(idle_draw_w(site), 'W')} that the site draws when idle: "
+            "no plan that lets jobs wait holds it"
+        )

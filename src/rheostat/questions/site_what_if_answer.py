@@ -1,0 +1,153 @@
+"""What `site_what_if` answers: plans side by side, the one to take, who waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rheostat.core.report import Chart, Grid, Report, Section
+from rheostat.core.units import format_duration
+from rheostat.questions.answer import Answer
+from rheostat.simulation.paired_comparison import LEVEL
+
+HEADS = ("plan", "energy_j", "cost", "carbon_kg", "over_s", "mean_wait_s", "slowdown", "later")
+UNITS = ("", "J", "", "kg", "s", "s", "", "")
+SAVED = (("energy_j", "energy"), ("cost", "cost"), ("carbon_kg", "CO2"))
+SIMULATED = (
+    "Simulated on this log, with submissions moved by up to two minutes for the intervals "
+    f"({LEVEL:.0%}); what a plan really saves only a trial tells."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanResult:
+    """What came of one plan on the log.
+
+    Parameters
+    ----------
+    name : str
+        Of the plan.
+    measures : mapping
+        ``energy_j``, ``cost``, ``carbon_kg``; for how long and by how much at most the power that
+        there is was exceeded, ``over_s`` and ``over_w``; mean wait, turnaround (wait and
+        run) and bounded ``slowdown`` (turnaround beside the run without a cap); NaN is not known.
+    change : mapping
+        Difference from doing nothing in each: mean, low and high over jittered replays.
+    later : int
+        Jobs that end more than a minute later than when nothing is done.
+    """
+
+    name: str
+    measures: Mapping[str, float]
+    change: Mapping[str, tuple[float, float, float]]
+    later: int
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SiteWhatIfAnswer(Answer):
+    """Plans for power that is short, dear or dirty, replayed on a site's own log.
+
+    Parameters
+    ----------
+    results : tuple of PlanResult
+        Doing nothing first.
+    choice : int or None
+        The plan to take; None if none holds the power that there is.
+    longer_s : float
+        By how much later jobs were allowed to end on average.
+    delayed : tuple of mapping
+        Jobs that the choice delays most.
+    power : mapping
+        Mean watts over time of doing nothing and of the choice, and the power that there is.
+    """
+
+    schema: ClassVar[str] = "rheostat.site what-if/1"
+    results: tuple[PlanResult, ...]
+    choice: int | None
+    longer_s: float
+    delayed: tuple[Mapping[str, Any], ...]
+    power: Mapping[str, Any]
+
+    def report(self) -> Report:
+        """The plan to take and its price, then every plan, then who waits."""
+        rows = tuple((r.name, *(r.measures[m] for m in HEADS[1:-1]), r.later) for r in self.results)
+        named = [(d["job_id"], d["later_s"]) for d in self.delayed]
+        return Report(
+            "",
+            [
+                Section("answer", self.beside(), chart=self._chart()),
+                Section("plans", (), Grid(HEADS, rows, UNITS, self.choice)),
+                Section(
+                    "delayed most",
+                    ("By the plan to take.",) if named else ("Nobody.",),
+                    Grid(("job", "later_s"), tuple(named), ("", "s")) if named else None,
+                ),
+            ],
+            self.facts(),
+        )
+
+    def beside(self) -> tuple[str, ...]:
+        """What to do, what it saves and costs, and how sure that is."""
+        if self.choice is None:
+            least = min(self.results, key=lambda r: r.measures["over_s"])
+            over = format_duration(least.measures["over_s"])
+            return (f"No plan holds the power that there is; {least.name} exceeds it for {over}.",)
+        taken, base = self.results[self.choice], self.results[0]
+        if taken is base:
+            return ("Do nothing: no other plan is better within what was asked.", SIMULATED)
+        longer = taken.change["turnaround_s"][0]
+        way = "later" if longer >= 0 else "earlier"
+        first = (
+            f"Take: {taken.name}. Jobs end {format_duration(abs(longer))} {way} on average, "
+            f"{taken.later:,} of them by more than a minute."
+        )
+        if longer > self.longer_s:
+            first += f" No plan that holds keeps that below {format_duration(self.longer_s)}."
+        saved = [
+            f"{name} {_percent(taken, base, key)}"
+            for key, name in SAVED
+            if np.isfinite(taken.measures[key])
+        ]
+        return first, f"Beside doing nothing: {', '.join(saved)}.", SIMULATED
+
+    def facts(self) -> dict[str, Any]:
+        """Plans, the choice, who is delayed, power over time."""
+        return {
+            "plans": [
+                {
+                    "name": r.name,
+                    **r.measures,
+                    "later": r.later,
+                    "change": {k: list(v) for k, v in r.change.items()},
+                }
+                for r in self.results
+            ],
+            "choice": None if self.choice is None else self.results[self.choice].name,
+            "longer_s": self.longer_s,
+            "delayed": [dict(d) for d in self.delayed],
+            "power": dict(self.power),
+        }
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row per plan."""
+        return (self.report().sections[1].grid,)  # type: ignore[return-value]
+
+    def _chart(self) -> Chart:
+        lines = [
+            {"name": name, "x": self.power["from_s"], "y": values}
+            for name, values in self.power["mean_w"].items()
+        ]
+        since, unit = self.power["since"], self.power["unit"]
+        return Chart("time", tuple(lines), (since, "power"), units=(unit, "W"))
+
+
+def _percent(taken: PlanResult, base: PlanResult, key: str) -> str:
+    """Change in percent with its interval."""
+    whole = base.measures[key]
+    mean, low, high = (100 * v / abs(whole) if whole else float("nan") for v in taken.change[key])
+    if low == high:  # no replays
+        return f"{mean:+.1f} %"
+    return f"{mean:+.1f} % [{low:+.1f}, {high:+.1f}]"
