@@ -113,3 +113,10 @@ def test_main_with_the_environment_is_found(one) -> None:
     )
     verdict = one.verify(Program({"a.c": text}, inputs=INPUTS), rungs=("parse",))
     assert verdict.rejected_by == "parse"
+
+
+def test_sizes_that_stand_in_the_candidate_alone_are_tried(one) -> None:
+    wrong = candidate(BODY.replace("all += i;", "all += n == 271 ? 0 : i;"), pragma="")
+    verdict = one.verify(wrong, rungs=("output",))
+    assert verdict.rejected_by == "output"
+    assert "n=271" in verdict.findings[0].message

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
@@ -30,6 +32,9 @@ from rheostat.measurement.code.verdict import (
 )
 from rheostat.measurement.code.workbench import Built, Workbench
 
+NUMBER = re.compile(r"(?<![\w.])[1-9]\d{0,8}(?![\w.])")
+LEAST_NUMBER, MOST_NUMBERS = 3, 4
+"""Numbers of a candidate that are tried as sizes."""
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
 FOR_DEVICES = ("cuda", "opencl")
@@ -125,9 +130,21 @@ class Case:
 
     def inputs(self) -> tuple[Expected, ...]:
         """Admitted inputs on which the candidate is run; short ones in a device's place."""
-        every = (*self.reference.small, *self.reference.expected, *self.reference.edges)
+        reference = self.reference
+        every = (*reference.small, *reference.expected, *reference.edges, *reference.further)
         short = (e for e in every if e in self.reference.small or e.cpu_s < HOST_S)
         return tuple(short) if self.on_host else every
+
+    @cached_property
+    def own_edges(self) -> tuple[Expected, ...]:
+        """Inputs at the numbers that stand in the candidate more often than in the original.
+
+        What is decided by such a number goes another way at or beside it.
+        """
+        counts = [Counter(NUMBER.findall(p.text)) for p in (self.candidate, self.original)]
+        numbers = sorted(int(n) for n in counts[0] - counts[1])
+        numbers = [n for n in numbers if n >= LEAST_NUMBER][-MOST_NUMBERS:]
+        return self.reference.around(numbers) if numbers and not self.on_host else ()
 
     def limits(self, expected: Expected, threads: int = 1) -> SandboxLimits:
         """What the candidate may use on an input; more on the host in a device's place."""

@@ -8,6 +8,7 @@ candidate cannot do better.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -32,7 +33,9 @@ from rheostat.measurement.code.work_counts import WorkCounts, count_work
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
 INPUTS = 4
-SMALL_PART = (0.0, 0.25)
+SMALL_PART, LARGE_PART = (0.0, 0.25), (0.75, 1.0)
+FURTHER, QUICK_S = 8, 0.02
+"""Inputs with other seeds, and the CPU seconds of the longest run up to which they are drawn."""
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
@@ -161,6 +164,21 @@ class Reference:
         known = [e.given.values for e in (*self.expected, *self.small)]
         tried = [self._try(given, few)[1] for given in self.original.inputs.edges()
                  if given.values not in known]  # fmt: skip
+        return tuple(e for e in tried if e is not None)
+
+    @cached_property
+    def further(self) -> tuple[Expected, ...]:
+        """More large inputs with other seeds, where they are quick: what is rare shows in one."""
+        kinds = {r.kind for r in self.original.inputs.ranges.values()}
+        if "seed" not in kinds or self.expected[0].cpu_s > QUICK_S or self.count < INPUTS:
+            return ()
+        return self._admitted(FURTHER, LARGE_PART, 2)
+
+    def around(self, numbers: Sequence[int]) -> tuple[Expected, ...]:
+        """Inputs at these sizes and beside them, where the original runs so in a quick run."""
+        rng = np.random.default_rng([self.seed, 3])
+        few = SandboxLimits(wall_s=5 * SPARE_S, cpu_s=SPARE_S)
+        tried = (self._try(g, few)[1] for g in self.original.inputs.around(numbers, rng))
         return tuple(e for e in tried if e is not None)
 
     @cached_property

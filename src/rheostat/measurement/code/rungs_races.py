@@ -33,7 +33,7 @@ TASK_RUNS = 3
 """Which thread takes a task is chance, so such programs are run again."""
 RACE_EXIT = 66
 TSAN_OPTIONS = f"exitcode={RACE_EXIT}:hard_rss_limit_mb={MEMORY_MB}:report_bugs=1:history_size=4"
-RACE_SLOWER = 20.0
+RACE_SLOWER, MOST_RACE_S = 20.0, 0.5
 CUDA_RACES = "races between CUDA threads are not looked for: compute-sanitizer needs a device"
 ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
 MOST_LANES = 16
@@ -92,7 +92,9 @@ def _runs(case: Case) -> list[tuple[Expected, int]]:
     every *= TASK_RUNS if TASKS.search(case.candidate.text) else 1
     runs = list(zip(every, islice(cycle((4, case.drawn_threads)), len(every)), strict=True))
     many = BY_NUMBER.search(case.candidate.text)
-    return [*runs, (case.reference.small[-1], MANY)] if many else runs
+    runs += [(case.reference.small[-1], MANY)] if many else []
+    own = (e for e in case.own_edges if e.cpu_s * RACE_SLOWER < MOST_RACE_S)
+    return [*runs, *((e, 4) for e in own)]
 
 
 def _threads_race(case: Case, runs: Sequence[tuple[Expected, int]]) -> Sequence[Finding]:

@@ -46,7 +46,8 @@ def sanitizers(case: Case) -> Evidence:
     plain = case.bench.run(case.built, first.given, threads=count, limits=case.limits(first, count))
     if plain.stopped:
         return case.skipped("sanitizers", f"without them it was {plain.stopped}: see output")
-    more = () if case.on_host else (*case.reference.expected[:1], *case.reference.edges)
+    reference = case.reference
+    more = () if case.on_host else (*reference.expected[:1], *reference.edges, *case.own_edges)
     for expected in (case.inputs()[0], *more):
         run = _filled(case, made, expected, count)
         reports = sanitizer_findings(run.stderr)
@@ -85,7 +86,7 @@ def _never_set(case: Case, made: Built, expected: Expected, run: SandboxRun) -> 
 def output(case: Case) -> Evidence:
     """The original's output on every hidden input, and on none where the original takes none."""
     case.need(case.cannot_run)
-    every = case.inputs()
+    every = (*case.inputs(), *case.own_edges)
     known = () if case.on_host else case.reference.without_arguments
     for expected in (*every, *known):
         run = case.bench.run(case.built, expected.given, limits=case.limits(expected))
@@ -107,7 +108,8 @@ def threads(case: Case) -> Evidence:
         return case.skipped("threads", f"{case.candidate.language} code makes no OpenMP threads")
     counts = [*(t for t in case.options.threads if t > 1), case.drawn_threads]
     largest, small = case.reference.expected[0], case.reference.small[-1]
-    every = ((largest, counts), (small, counts), (_large_and_quick(case), MANY_THREADS))
+    own = ((e, counts[:1]) for e in case.own_edges)
+    every = ((largest, counts), (small, counts), (_large_and_quick(case), MANY_THREADS), *own)
     for expected, numbers in every:
         for count in numbers:
             run = case.bench.run(
