@@ -15,7 +15,8 @@ from typing import Any
 class Script:
     """Replies in order, the last one again and again; what was asked is kept.
 
-    A reply is a text, a status, a (text, finish reason) or a function of the request.
+    A reply is a text, a status, a body, a (text, finish reason), a (status, body) or a function of
+    the request.
     """
 
     replies: list[Any]
@@ -67,6 +68,8 @@ def _answer(reply: Any) -> tuple[int, bytes]:
         return reply, json.dumps({"error": {"message": f"status {reply}", "type": "x"}}).encode()
     if isinstance(reply, bytes):
         return 200, reply
+    if isinstance(reply, tuple) and isinstance(reply[1], bytes):
+        return reply
     text, finish = reply if isinstance(reply, tuple) else (reply, "stop")
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if finish == "refusal":

@@ -68,6 +68,53 @@ def test_a_service_that_does_not_answer_is_one_clear_error(reply) -> None:
 
 
 @openai
+def test_a_model_that_reasons_is_asked_as_it_wants_to_be() -> None:
+    """The words are those of OpenAI's service for its o-series."""
+
+    def strict(request):
+        if "max_tokens" in request:
+            return refusing("max_tokens", "Unsupported parameter: 'max_tokens' is not supported "
+                            "with this model. Use 'max_completion_tokens' instead.")  # fmt: skip
+        for name in ("temperature", "top_p"):
+            if name in request:
+                return refusing(name, f"Unsupported value: '{name}' does not support "
+                                f"{request[name]} with this model. Only the default (1) value is "
+                                "supported.")  # fmt: skip
+        return "int x;"
+
+    with serving(strict) as script:
+        model = OpenAIModel("o9", script.url, retries=0)
+        assert model.complete(ASK, DRAW).text == "int x;"
+        assert len(script.requests) == 4
+        last = script.requests[-1]
+        assert (last["max_completion_tokens"], last["seed"]) == (64, 5)
+        model.complete(ASK, DRAW, index=1)
+        assert len(script.requests) == 5, "what a model refuses is learned once"
+
+
+def refusing(name: str, message: str) -> tuple[int, bytes]:
+    error = {"message": message, "type": "invalid_request_error", "param": name,
+             "code": "unsupported_parameter"}  # fmt: skip
+    return 400, json.dumps({"error": error}).encode()
+
+
+@openai
+def test_a_bad_request_that_names_no_setting_is_an_error_at_once() -> None:
+    with serving(refusing("messages", "messages: too long")) as script:
+        with pytest.raises(ModelError, match="too long"):
+            OpenAIModel("m", script.url, retries=0).complete(ASK, DRAW)
+        assert len(script.requests) == 1
+
+
+@openai
+@pytest.mark.parametrize("reply", [b"", b"not json", b'{"choices": []}', b"null"])
+def test_one_malformed_reply_is_asked_for_again(reply) -> None:
+    with serving(reply, "int x;") as script:
+        assert OpenAIModel("m", script.url, retries=0).complete(ASK, DRAW).text == "int x;"
+        assert len(script.requests) == 2
+
+
+@openai
 def test_the_key_is_sent_and_written_nowhere(monkeypatch, tmp_path, capfd) -> None:
     monkeypatch.setenv(KEY, "very-secret")
 

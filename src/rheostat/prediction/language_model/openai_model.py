@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,10 +23,16 @@ OTHER_KEY = "OPENAI_API_KEY"
 LARGER_KEY = "RHEOSTAT_LARGER_KEY"
 LOCAL = ("127.0.0.1", "localhost", "::1")
 HIDDEN = "(key)"
+LIMIT, OTHER_LIMIT = "max_tokens", "max_completion_tokens"
+"""Models that reason take the second alone, and no temperature."""
 
 
 class OpenAIModel:
     """Asks a service; its key comes from the environment and is never written anywhere.
+
+    A setting that the service refuses by name with status 400 (as models that reason refuse
+    ``temperature``) is left out from then on, ``max_tokens`` sent as ``max_completion_tokens``.
+    A reply that is no completion is asked for once more.
 
     Parameters
     ----------
@@ -67,6 +74,7 @@ class OpenAIModel:
             raise ModelError(f"{base_url}: expected a key in the variable {' or '.join(keys)}")
         self._retries, self._timeout_s = retries, timeout_s
         self._made: Any = None
+        self._instead: dict[str, str] = {}
 
     @property
     def _client(self) -> Any:
@@ -83,16 +91,36 @@ class OpenAIModel:
     ) -> ChatCompletion:
         """One answer; see `LanguageModel`."""
         library = require("openai", extra="models")
-        began = time.perf_counter()
+        settings = {"temperature": sampling.temperature, "top_p": sampling.top_p,
+                    LIMIT: sampling.max_tokens, "seed": sampling.seed + index}  # fmt: skip
+        malformed = (library.APIResponseValidationError, TypeError, ValueError)
         try:
-            answer = self._client.chat.completions.create(
-                model=self.name, messages=plain_messages(messages),
-                temperature=sampling.temperature, top_p=sampling.top_p,
-                max_tokens=sampling.max_tokens, seed=sampling.seed + index,
-            )  # fmt: skip
-            return _completion(answer, self.name, time.perf_counter() - began)
+            try:
+                return self._asked(messages, settings)
+            except malformed:
+                return self._asked(messages, settings)
         except (library.OpenAIError, TypeError, ValueError) as error:
             raise ModelError(f"{self.name} at {self.base_url}: {self._safe(error)}") from None
+
+    def _asked(self, messages: Sequence[Message], settings: Mapping[str, Any]) -> ChatCompletion:
+        """One answer with the settings that this model takes; what it refuses is learned."""
+        library = require("openai", extra="models")
+        for _ in range(len(settings) + 1):
+            given = {self._instead.get(k, k): v for k, v in settings.items()}
+            given.pop("", None)
+            began = time.perf_counter()
+            try:
+                answer = self._client.chat.completions.create(
+                    model=self.name, messages=plain_messages(messages), **given
+                )
+            except library.BadRequestError as error:
+                refused = _refused(error, settings.keys() - self._instead.keys())
+                if not refused:
+                    raise
+                self._instead[refused] = OTHER_LIMIT if refused == LIMIT else ""
+            else:
+                return _completion(answer, self.name, time.perf_counter() - began)
+        raise AssertionError("every setting is refused once at most")
 
     def _safe(self, error: Exception) -> str:
         """What went wrong, without the key that some services repeat."""
@@ -101,6 +129,16 @@ class OpenAIModel:
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, {self.base_url!r})"
+
+
+def _refused(error: Exception, settings: Collection[str]) -> str:
+    """Which of the settings the service says it does not take; empty where it names none.
+
+    >>> _refused(Exception("Unsupported value: 'top_p' does not support 0.9"), {"seed", "top_p"})
+    'top_p'
+    """
+    said = f"{getattr(error, 'param', None) or ''} {error}"
+    return next((s for s in sorted(settings) if re.search(rf"\b{s}\b", said)), "")
 
 
 def _completion(answer: Any, name: str, seconds: float) -> ChatCompletion:
