@@ -38,8 +38,8 @@ from nodecount_lib.stats import Estimate, bootstrap
 
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.synthetic import World
-from rheostat.prediction.loss_sampling import LossProportional, Uniform
-from rheostat.prediction.surrogate import Surrogate
+from rheostat.prediction.surrogate.loss_sampling import LossProportional, Uniform
+from rheostat.prediction.surrogate.surrogate import Surrogate
 from rheostat.testing.published_logs import write_adastra
 
 SCHEMA = "rheostat.bench-ablations/1"

@@ -47,10 +47,10 @@ from rheostat.prediction.language_model.conversation import LanguageModel, Sampl
 from rheostat.prediction.language_model.gguf_model import GgufModel
 from rheostat.prediction.language_model.openai_model import OpenAIModel
 from rheostat.prediction.language_model.transcript import RecordedModel, Transcript
-from rheostat.recipes.code_search import SearchSettings, search_code, searched_chains
+from rheostat.questions.code.code_search import SearchSettings, search_code, searched_chains
+from rheostat.questions.code.variant_store import VariantStore, relative
 from rheostat.recipes.lassi import Conversation, LassiOptions, lassi_steps
 from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps
-from rheostat.recipes.variant_store import VariantStore, relative
 from rheostat.tradeoff.variants.variant import Steps
 
 KEYS = ("task", "direction", "proposer", "seed", "verified", "corrections", "ratio",

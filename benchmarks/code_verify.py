@@ -7,8 +7,8 @@ Every wrong candidate has to be rejected by the rung that names what is wrong wi
 one accepted.  --quick takes a seeded sample that has each kind of mistake.  The last line is the
 time that the sandbox adds to a run.
 
---fresh judges candidates that somebody else wrote (`rheostat.testing.code_corpus.batch` says how
-they are listed) and prints how many of each kind are judged rightly at the first try, with 95 %
+--fresh judges candidates that somebody else wrote (`rheostat.testing.code_corpus.candidate_batch`:
+how they are listed) and prints how many of each kind are judged rightly at the first try, with 95 %
 intervals of Wilson.  Such a batch tells something once: what was mended for it is fresh no more.
 """
 
@@ -33,7 +33,7 @@ from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.sandbox import sandbox, workspace
 from rheostat.measurement.code.verdict import NOT_AVAILABLE, RUNGS
 from rheostat.testing.code_corpus import CorpusCase, corpus
-from rheostat.testing.code_corpus.batch import KINDS, BatchCase, read_batch
+from rheostat.testing.code_corpus.candidate_batch import KINDS, BatchCase, read_batch
 
 PAIRS, STARTS = 3, 15
 UNTIMED = tuple(r for r in RUNGS if r != "energy")  # energy rejects nothing

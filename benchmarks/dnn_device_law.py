@@ -23,8 +23,8 @@ import numpy as np
 import polars as pl
 from transformer_steps import transformer_work
 
-from rheostat.core.accelerators import Accelerator, accelerator, sheet_name
 from rheostat.measurement.read import read
+from rheostat.prediction.accelerators import Accelerator, accelerator, sheet_name
 from rheostat.prediction.architectures import training_step
 from rheostat.prediction.step_cost.device_law import DeviceLaw, Work
 

@@ -55,9 +55,9 @@ from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.operon_law import OperonLaw
 from rheostat.prediction.serving_law.predictor import NOISE
+from rheostat.questions.llm.kernel_prior import kernel_prior
+from rheostat.questions.llm.standing_rule import surer, unbroken
 from rheostat.recipes.energylens import RULES as RULES_OF_PLAN
-from rheostat.recipes.kernel_prior import kernel_prior
-from rheostat.recipes.standing_rule import surer, unbroken
 from rheostat.tradeoff.decisive import most_decisive
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -21,7 +21,7 @@ from simulate import DATA
 
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.read import read
-from rheostat.simulation.jittered_replays import jittered
+from rheostat.simulation.comparison.jittered_replays import jittered
 from rheostat.simulation.log_machine import machine_of
 from rheostat.simulation.schedule_metrics import bounded_slowdown
 from rheostat.simulation.simulate import simulate_run

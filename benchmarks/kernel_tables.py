@@ -32,10 +32,10 @@ from energylens import KERNELS, NOISE, TARGET, drawn, least, loaded, mean_of, sc
 from rich.console import Console
 from rich.table import Table
 
-from rheostat.core.accelerators import accelerator
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
 from rheostat.measurement.serving.kernel_tables import read_kernels
+from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
 

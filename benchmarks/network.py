@@ -45,8 +45,8 @@ from rheostat.measurement.network.generate import generate_network_run, without_
 from rheostat.prediction.iteration_time.noise_floor import noise_floor
 from rheostat.prediction.iteration_time.simple_forecasters import BASELINES
 from rheostat.prediction.iteration_time.smart_config import SmartConfig
-from rheostat.recipes.hybrid_run import hybrid_run
 from rheostat.recipes.smart import ALWAYS, LEAST, OURS, TRAIN, backtest, method, scores, smart
+from rheostat.simulation.network.hybrid_run import hybrid_run
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 QUICK_STEPS, STEPS = (1, 8, 30), (1, 2, 4, 8, 16, 30)

@@ -27,7 +27,7 @@ from rheostat.measurement.network.dragonfly import Dragonfly
 from rheostat.measurement.network.generate import SPENT, generate_network_run, without_simgrid
 from rheostat.measurement.network.iteration_log import read_iteration_log
 from rheostat.prediction.iteration_time.clients import ClientForecasts
-from rheostat.recipes.director import DirectorService
+from rheostat.simulation.network.director import DirectorService
 
 APPS = {0: "halo", 1: "allreduce"}
 PLACE, MOST_ERROR = Dragonfly(9, 4, 2, 2), 0.01

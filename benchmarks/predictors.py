@@ -20,7 +20,7 @@ import polars as pl
 from rheostat.core.vocabulary import table
 from rheostat.measurement.synthetic import World
 from rheostat.prediction.baselines import UserNeighbours
-from rheostat.prediction.surrogate import Surrogate
+from rheostat.prediction.surrogate.surrogate import Surrogate
 
 NODES = [1, 2, 4, 8, 16, 32, 64, 128]
 METHODS = {

@@ -93,8 +93,8 @@ async def measured(requests: int, model: Path) -> list[dict[str, Any]]:
 
 def save_lengths(path: Path) -> None:
     """A model of 500 made answers."""
-    from rheostat.prediction.length_learner import fitted
-    from rheostat.prediction.persist import save
+    from rheostat.prediction.answer_length.length_learner import fitted
+    from rheostat.prediction.saved_models.persist import save
 
     rng = np.random.default_rng(0)
     save(fitted([(prompt(rng), float(rng.integers(1, 40))) for _ in range(500)]), path)

@@ -47,7 +47,7 @@ def measured(values: tuple[int, ...], prior_runs: int) -> dict[str, object]:
     import numpy as np
 
     from rheostat import Knob, Outcome, Space, table
-    from rheostat.tradeoff.proposer import proposer
+    from rheostat.tradeoff.propose.proposer import proposer
 
     names = ["nodes", "cap_w", *(f"knob{i}" for i in range(2, len(values)))]
     space = Space(

@@ -23,7 +23,7 @@ from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.counter_runs import write_pcm
-from rheostat.prediction.persist import save
+from rheostat.prediction.saved_models.persist import save
 from rheostat.prediction.step_cost import StepCost
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve

@@ -14,7 +14,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from rheostat.measurement.node_sharing import nodes_of
+from rheostat.measurement.job_logs.node_sharing import nodes_of
 
 NODES = ("n1", "n2", "n3", "n4")
 PORT = 19100

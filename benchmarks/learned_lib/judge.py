@@ -11,12 +11,17 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decision.policies.batch_policy import batch_policy
-from rheostat.simulation.dispatch import schedule
+from rheostat.simulation.comparison.paired_comparison import (
+    block_sums,
+    blocks,
+    drawn_means,
+    longest_by_block,
+)
+from rheostat.simulation.comparison.protocol import HEURISTICS
 from rheostat.simulation.learned_priority.priority import LearnedPriority, together
 from rheostat.simulation.learned_priority.queue_features import NAMES
 from rheostat.simulation.learned_priority.scoring_network import SPREAD, length
-from rheostat.simulation.paired_comparison import block_sums, blocks, drawn_means, longest_by_block
-from rheostat.simulation.protocol import HEURISTICS
+from rheostat.simulation.policies.dispatch import schedule
 from rheostat.simulation.schedule_metrics import bounded_slowdown
 from rheostat.simulation.workload import Workload, users, workload
 from rheostat.training.priority.evolve import begun

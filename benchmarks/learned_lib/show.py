@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.simulation.paired_comparison import over_traces
+from rheostat.simulation.comparison.paired_comparison import over_traces
 
 TARGET, MOST = 0.9, 1.5
 TEXT = "textbook"

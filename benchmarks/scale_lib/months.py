@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rheostat.core.jobs import JobTable
-from rheostat.measurement.fdata import read_fdata
+from rheostat.measurement.job_logs.fdata import read_fdata
 from rheostat.measurement.synthetic.world import World
 from rheostat.testing.published_logs.fugaku import write_fdata
 

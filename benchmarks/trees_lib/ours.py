@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rheostat.decision.policies.batch_policy import batch_policy
-from rheostat.simulation.learned_policy import LearnedPolicy
+from rheostat.simulation.comparison.protocol import HEURISTICS
 from rheostat.simulation.learned_priority.priority import LearnedPriority
-from rheostat.simulation.protocol import HEURISTICS
+from rheostat.simulation.policies.learned_policy import LearnedPolicy
 from rheostat.training.distill.dagger import SETS, DistilledTree, TrainingState, imitate
 from rheostat.training.distill.decision_states import DistillTrace, watched
 from rheostat.training.distill.fidelity import loss

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.simulation.comparison.protocol import HEURISTICS
 from rheostat.simulation.engine.env_layout import SUBMIT
-from rheostat.simulation.protocol import HEURISTICS
 from rheostat.training.distill.fidelity import loss
 from rheostat.training.distill.value_tree import WITH_WAIT, imitate_values, judged
 from rheostat.training.env.episode_trace import trace as prepare

@@ -41,23 +41,23 @@ _MODULES = {
     "batch_policy": "decision.policies.batch_policy",
     "plan_trial": "decision.trial",
     "Narrative": "explanation.narrate",
-    "explain": "recipes.explain",
-    "Command": "measurement.command",
+    "explain": "questions.explain",
+    "Command": "measurement.commands.command",
     "read": "measurement.read",
-    "load": "prediction.persist",
-    "save": "prediction.persist",
+    "load": "prediction.saved_models.persist",
+    "save": "prediction.saved_models.persist",
     "LawGP": "prediction.scaling_law",
-    "Surrogate": "prediction.surrogate",
+    "Surrogate": "prediction.surrogate.surrogate",
     "node_fleet": "recipes.ecoshift",
     "prepared": "recipes.nodecount",
-    "LogSummary": "recipes.log_summary",
+    "LogSummary": "questions.logs.log_summary",
     "summary": "questions.summary",
     "compare": "questions.compare",
     "compare_policies": "questions.compare_policies",
     "simulate": "questions.simulate",
     "coschedule": "questions.coschedule",
     "fit": "questions.fit",
-    "open_policy": "recipes.policies",
+    "open_policy": "questions.policies",
     "Answer": "questions.answer",
     "backtest": "questions.backtest",
     "decide": "questions.decide",
@@ -67,8 +67,8 @@ _MODULES = {
     "next_settings": "questions.next_settings",
     "predict": "questions.predict",
     "search": "questions.search",
-    "EventPolicy": "simulation.event_policy",
-    "QuantileBoosting": "simulation.quantile_boosting",
+    "EventPolicy": "simulation.policies.event_policy",
+    "QuantileBoosting": "simulation.policies.quantile_boosting",
     "metrics": "simulation.schedule_metrics",
     "Proposer": "tradeoff.propose.base",
     "Deadline": "tradeoff.limits",
@@ -78,7 +78,7 @@ _MODULES = {
     "NodeHours": "tradeoff.limits",
     "PowerCap": "tradeoff.limits",
     "Weighted": "tradeoff.rules",
-    "proposer": "tradeoff.proposer",
+    "proposer": "tradeoff.propose.proposer",
 }
 
 _GROUPS = {"dnn": "questions.dnn", "trial": "questions.trial"}
@@ -115,12 +115,12 @@ if TYPE_CHECKING:
     from rheostat.decision.policies.batch_policy import batch_policy as batch_policy
     from rheostat.decision.trial import plan_trial as plan_trial
     from rheostat.explanation.narrate import Narrative as Narrative
-    from rheostat.measurement.command import Command as Command
+    from rheostat.measurement.commands.command import Command as Command
     from rheostat.measurement.read import read as read
-    from rheostat.prediction.persist import load as load
-    from rheostat.prediction.persist import save as save
+    from rheostat.prediction.saved_models.persist import load as load
+    from rheostat.prediction.saved_models.persist import save as save
     from rheostat.prediction.scaling_law import LawGP as LawGP
-    from rheostat.prediction.surrogate import Surrogate as Surrogate
+    from rheostat.prediction.surrogate.surrogate import Surrogate as Surrogate
     from rheostat.questions import dnn as dnn
     from rheostat.questions import trial as trial
     from rheostat.questions.answer import Answer as Answer
@@ -130,21 +130,21 @@ if TYPE_CHECKING:
     from rheostat.questions.compare_policies import compare_policies as compare_policies
     from rheostat.questions.coschedule import coschedule as coschedule
     from rheostat.questions.decide import decide as decide
+    from rheostat.questions.explain import explain as explain
     from rheostat.questions.fit import fit as fit
     from rheostat.questions.front import front as front
     from rheostat.questions.listener import listening as listening
+    from rheostat.questions.logs.log_summary import LogSummary as LogSummary
     from rheostat.questions.next_settings import next_settings as next_settings
+    from rheostat.questions.policies import open_policy as open_policy
     from rheostat.questions.predict import predict as predict
     from rheostat.questions.search import search as search
     from rheostat.questions.simulate import simulate as simulate
     from rheostat.questions.summary import summary as summary
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
-    from rheostat.recipes.explain import explain as explain
-    from rheostat.recipes.log_summary import LogSummary as LogSummary
     from rheostat.recipes.nodecount import prepared as prepared
-    from rheostat.recipes.policies import open_policy as open_policy
-    from rheostat.simulation.event_policy import EventPolicy as EventPolicy
-    from rheostat.simulation.quantile_boosting import QuantileBoosting as QuantileBoosting
+    from rheostat.simulation.policies.event_policy import EventPolicy as EventPolicy
+    from rheostat.simulation.policies.quantile_boosting import QuantileBoosting as QuantileBoosting
     from rheostat.simulation.schedule_metrics import metrics as metrics
     from rheostat.tradeoff.limits import Deadline as Deadline
     from rheostat.tradeoff.limits import EnergyBudget as EnergyBudget
@@ -152,7 +152,7 @@ if TYPE_CHECKING:
     from rheostat.tradeoff.limits import NodeHours as NodeHours
     from rheostat.tradeoff.limits import PowerCap as PowerCap
     from rheostat.tradeoff.propose.base import Proposer as Proposer
-    from rheostat.tradeoff.proposer import proposer as proposer
+    from rheostat.tradeoff.propose.proposer import proposer as proposer
     from rheostat.tradeoff.rules import Knee as Knee
     from rheostat.tradeoff.rules import Weighted as Weighted
 

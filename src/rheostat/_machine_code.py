@@ -3,8 +3,8 @@
 Numba keys its cache by the file of a function alone, so that a change in one it calls is not seen:
 old machine code then runs against new arrays.  Here the folder's name holds a hash of all sources
 that call each other.  To read such a cache is to run what lies in it, so that it is used only if
-nobody else can write there (`rheostat.core.private_folder`).  Under a read-only home, with a full
-quota or in such a folder of others, every process compiles for itself, and one line says so.
+nobody else can write there (`rheostat.core.storage.private_folder`).  Under a read-only home, with
+a full quota or in such a folder of others, every process compiles for itself, and one line says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numba
 from numba.core.caching import IndexDataCacheFile
 from platformdirs import user_cache_path
 
-from rheostat.core.private_folder import private_folder
+from rheostat.core.storage.private_folder import private_folder
 
 LOG = logging.getLogger("rheostat.compile")
 """One message of level INFO for each function that is compiled because no machine code is kept; one

@@ -7,7 +7,7 @@ import pytest
 from learned_lib.dominant_share import under_cap
 
 from rheostat.errors import DataError
-from rheostat.simulation.learned_policy import LearnedPolicy
+from rheostat.simulation.policies.learned_policy import LearnedPolicy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.priority.evolve import begun
 from tests.simulation.test_learned_priority import log

@@ -31,7 +31,7 @@ def test_the_first_function_compiled_is_announced_and_later_ones_now_and_then(ca
 @pytest.mark.timeout(1500)
 def test_what_is_compiled_ahead_is_all_that_simulations_use(tmp_path):
     """In a folder of its own, so that the cache of other tests hides nothing."""
-    from rheostat.measurement.swf import write_swf
+    from rheostat.measurement.job_logs.swf import write_swf
 
     rng = np.random.default_rng(0)
     run_s = rng.integers(60, 900, 80)

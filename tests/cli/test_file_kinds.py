@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import malformed as m
 from valid_files import CODES, _quick, clear, home, told
 
-from rheostat.core.file_kinds import describe_file, kind_in
-from rheostat.prediction.persist import KINDS, PREDICTORS
+from rheostat.core.storage.file_kinds import describe_file, kind_in
+from rheostat.prediction.saved_models.persist import KINDS, PREDICTORS
 
 pytestmark = pytest.mark.xdist_group("files")
 __all__ = ["_quick", "home"]  # fixtures

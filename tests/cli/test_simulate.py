@@ -15,7 +15,7 @@ import pytest
 
 from rheostat.cli import run
 from rheostat.core.vocabulary import table
-from rheostat.measurement.swf import write_swf
+from rheostat.measurement.job_logs.swf import write_swf
 from rheostat.measurement.synthetic.world import World
 
 PROCS = 16

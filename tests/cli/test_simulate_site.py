@@ -84,8 +84,8 @@ def test_mistakes_are_told(desk, capsys):
 def test_a_saved_model_predicts_the_power_a_cap_is_planned_with(tmp_path, monkeypatch, capsys):
     """Measured watts would be clairvoyant; the model knows columns of the submission alone."""
     from rheostat.measurement.synthetic import World
-    from rheostat.prediction.persist import save
-    from rheostat.prediction.surrogate import Surrogate
+    from rheostat.prediction.saved_models.persist import save
+    from rheostat.prediction.surrogate.surrogate import Surrogate
 
     monkeypatch.chdir(tmp_path)
     jobs = World(seed=0).jobs(700, seed=0)

@@ -18,7 +18,7 @@ pytest.importorskip("safetensors")
 
 from rheostat.cli import run
 from rheostat.core.vocabulary import table
-from rheostat.measurement.swf import write_swf
+from rheostat.measurement.job_logs.swf import write_swf
 from rheostat.training.distill import dagger
 
 SMALL = ("--set", "hidden=16,8", "--set", "window=6", "--test-fraction", "0")

@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from rheostat.cli import run
-from rheostat.measurement.swf import write_swf
+from rheostat.measurement.job_logs.swf import write_swf
 from rheostat.training.priority.generated_sites import generated_site
 
 

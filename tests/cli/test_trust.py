@@ -9,7 +9,7 @@ import typer
 from rheostat.cli import run
 from rheostat.cli.app import app
 from rheostat.cli.config import HARMLESS, defaults, is_harmless
-from rheostat.measurement.command import parse
+from rheostat.measurement.commands.command import parse
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE
 from rheostat.errors import DataError
-from rheostat.recipes.policies import NAMES, open_policy
-from rheostat.simulation.event_policy import ClusterState, EventPolicy
-from rheostat.simulation.policy import SchedulingProblem
+from rheostat.questions.policies import NAMES, open_policy
+from rheostat.simulation.policies.event_policy import ClusterState, EventPolicy
+from rheostat.simulation.policies.policy import SchedulingProblem
+from rheostat.simulation.policies.start_plan import StartPlan
 from rheostat.simulation.simulate import simulate_run
-from rheostat.simulation.start_plan import StartPlan
 from rheostat.testing import policies as promise
 
 PROCS = promise.PROCS

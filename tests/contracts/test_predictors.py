@@ -12,10 +12,10 @@ from xgboost import XGBRegressor
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.measurement.synthetic import World
-from rheostat.prediction.embedded_regressor import EmbeddedRegressor
-from rheostat.prediction.embedding import AttentionEmbedding
-from rheostat.prediction.surrogate import Surrogate
-from rheostat.prediction.tabnet import TabNetRegressor
+from rheostat.prediction.surrogate.embedded_regressor import EmbeddedRegressor
+from rheostat.prediction.surrogate.embedding import AttentionEmbedding
+from rheostat.prediction.surrogate.surrogate import Surrogate
+from rheostat.prediction.surrogate.tabnet import TabNetRegressor
 from rheostat.testing import predictors as promise
 
 JOBS = World(seed=3).jobs(400)

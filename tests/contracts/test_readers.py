@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
-from rheostat.measurement.job_store import JobStore
-from rheostat.measurement.pm100 import read_pm100
+from rheostat.measurement.job_logs.job_store import JobStore
+from rheostat.measurement.job_logs.pm100 import read_pm100
 from rheostat.measurement.read import READERS, read
 from rheostat.measurement.synthetic import World
 from rheostat.testing.published_logs import write_adastra, write_fdata, write_pm100

@@ -76,7 +76,7 @@ def test_a_search_asks_for_the_same_setting_with_one_thread_and_with_two(threads
 def test_a_model_of_training_steps_is_the_same_file_with_one_thread_and_with_four(
     threads, tmp_path
 ):
-    from rheostat.prediction.persist import save
+    from rheostat.prediction.saved_models.persist import save
     from rheostat.prediction.step_cost import StepCost
     from tests.prediction.test_step_cost import RUNS
 

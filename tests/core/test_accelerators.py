@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from rheostat.core.accelerators import (
+from rheostat.errors import DataError
+from rheostat.prediction.accelerators import (
     ACCELERATORS,
     accelerator,
     accelerators,
     stated_accelerator,
     stating,
 )
-from rheostat.errors import DataError
 
 PRINTED = {
     "Tesla V100-SXM2-16GB": "V100-16", "NVIDIA A100-SXM4-40GB": "A100-40",

@@ -17,12 +17,12 @@ import polars as pl
 import pytest
 
 from rheostat import table
-from rheostat.core import bounded_read, file_kinds
-from rheostat.core.archive import read_archive
-from rheostat.core.bounded_read import checked_members, read_bytes
-from rheostat.core.file_kinds import describe_file, kind_in
-from rheostat.core.files import read_json
 from rheostat.core.jobs import JobTable
+from rheostat.core.storage import bounded_read, file_kinds
+from rheostat.core.storage.archive import read_archive
+from rheostat.core.storage.bounded_read import checked_members, read_bytes
+from rheostat.core.storage.file_kinds import describe_file, kind_in
+from rheostat.core.storage.files import read_json
 from rheostat.errors import DataError, ModelFileError
 from rheostat.measurement import lines, parquet
 from rheostat.measurement.graphs import read_graph as graph_files
@@ -30,7 +30,7 @@ from rheostat.measurement.graphs.read_graph import read_graph
 from rheostat.measurement.network.port_series import read_ports
 from rheostat.measurement.read import read
 from rheostat.measurement.serving.frames import frame_of
-from rheostat.simulation.sweep import finished
+from rheostat.simulation.comparison.sweep import finished
 from rheostat.tradeoff.search_journal import SearchJournal
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rheostat.core import archive, bounded_read
-from rheostat.core.file_kinds import HEADER
-from rheostat.core.files import (
+from rheostat.core.storage import archive, bounded_read
+from rheostat.core.storage.file_kinds import HEADER
+from rheostat.core.storage.files import (
     named_errors,
     ordinary_file,
     read_json,
@@ -104,7 +104,7 @@ def broken(*_: object, **__: object) -> None:
 
 
 def law(path: Path) -> None:
-    from rheostat.prediction.persist import save
+    from rheostat.prediction.saved_models.persist import save
     from rheostat.prediction.scaling_law import LawGP
 
     nodes = np.array([1, 2, 4, 8])
@@ -124,7 +124,7 @@ def jobs(path: Path) -> None:
 
 
 def swf(path: Path) -> None:
-    from rheostat.measurement.swf import write_swf
+    from rheostat.measurement.job_logs.swf import write_swf
 
     write_swf(table({"job_id": [1], "runtime_s": [2.0]}), path)
 
@@ -159,9 +159,10 @@ def test_no_writer_opens_its_target_by_itself():
     kept = {  # append-only journals, trees that stand in for a machine's, downloads in pieces,
         # members of an archive in memory, folders that are temporary or made for one run
         "core/graph.py", "measurement/code/workbench.py", "measurement/network/simgrid_run.py",
-        "core/files.py", "measurement/fetch/resume.py", "measurement/synthetic/counter_runs.py",
-        "prediction/out_of_core/binned_file.py", "measurement/job_store.py",
-        "measurement/slurm/accounting.py", "recipes/demo_site.py",
+        "core/storage/files.py", "measurement/fetch/resume.py",
+        "measurement/synthetic/counter_runs.py",
+        "prediction/out_of_core/binned_file.py", "measurement/job_logs/job_store.py",
+        "measurement/slurm/accounting.py", "questions/demonstration/demo_site.py",
         "service/access.py",  # appends a digest, its file made for the owner alone
     }  # fmt: skip
     root = Path(rheostat.__file__).parent

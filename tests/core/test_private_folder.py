@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from rheostat.core.private_folder import NotPrivate, private_folder
+from rheostat.core.storage.private_folder import NotPrivate, private_folder
 
 
 def test_it_is_made_for_this_user_alone_and_links_are_followed_once(tmp_path):
@@ -24,7 +24,7 @@ def test_it_is_made_for_this_user_alone_and_links_are_followed_once(tmp_path):
 def test_who_could_write_to_it_or_rename_what_is_above_makes_it_unusable(
     tmp_path, bits, monkeypatch
 ):
-    monkeypatch.setattr("rheostat.core.private_folder._alone", lambda _group, _user: False)
+    monkeypatch.setattr("rheostat.core.storage.private_folder._alone", lambda _group, _user: False)
     cache = tmp_path / "home" / "cache"
     cache.mkdir(parents=True)
     (cache / "index.nbi").write_bytes(b"x")

@@ -12,7 +12,7 @@ from rheostat.decision.evidence import e_value, variation
 from rheostat.decision.placebo import placebos
 from rheostat.decision.trial import plan_trial
 from rheostat.decision.trial_size import trial_size
-from rheostat.explanation.advice import explain_advice
+from rheostat.explanation.choices.advice import explain_advice
 from rheostat.explanation.identification import identification_words
 from rheostat.prediction.effects import WithinApplication
 from rheostat.tradeoff.limits import MaxSlowdown

@@ -10,7 +10,6 @@ import pytest
 from rheostat import Knob, Outcome, Space, table
 from rheostat.core.front import Objective
 from rheostat.core.outcome import GRADES
-from rheostat.core.requested_settings import as_requested
 from rheostat.decision.accuracy import Accuracy, accuracy, accuracy_facts
 from rheostat.decision.admissible import evidence, graded, only
 from rheostat.decision.batch_choice import choose
@@ -18,6 +17,7 @@ from rheostat.decision.batch_fronts import stack
 from rheostat.decision.evidence import Variation, e_value, variation
 from rheostat.decision.tabulate import advice_table
 from rheostat.errors import DataError
+from rheostat.prediction.features.requested_settings import as_requested
 from rheostat.tradeoff.rules import Weighted
 
 

@@ -20,7 +20,7 @@ import pytest
 from rheostat.decision.serving.proxy_messages import parsed, with_priority
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.errors import DataError
-from rheostat.prediction.length_learner import ApartFit, fitted
+from rheostat.prediction.answer_length.length_learner import ApartFit, fitted
 from tests.decision.test_proxy_messages import CHAT, USAGE, Client, asked, proxy, refusal, request
 
 pytest.importorskip("uvicorn", reason="the extra proxy is not installed")
@@ -247,7 +247,7 @@ ENDLESS = starmap(time.sleep, [(3600.0,)])
 KILLED = """
 import threading, time
 from itertools import starmap
-from rheostat.prediction.length_learner import ApartFit
+from rheostat.prediction.answer_length.length_learner import ApartFit
 
 fit = ApartFit()
 threading.Thread(target=fit.fitted, args=(starmap(time.sleep, [(3600.0,)]),), daemon=True).start()

@@ -46,7 +46,7 @@ def first_commands(folder: Path) -> None:
     """What the README's users have: sacct's output, a trace, tables of runs, a code."""
     from datetime import datetime, timedelta
 
-    from rheostat.measurement.swf import write_swf
+    from rheostat.measurement.job_logs.swf import write_swf
     from rheostat.measurement.synthetic import World
     from rheostat.training.priority.generated_sites import generated_site
     from tests.prediction.test_serving_law import runs as serving_runs

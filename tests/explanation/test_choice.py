@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 
 import rheostat as rh
 from rheostat.core.outcome import GRADES
-from rheostat.explanation.choice import bargain, bought, changes, explain_choice
-from rheostat.explanation.front import asked, explain_front, front_facts, front_table, row_of
+from rheostat.explanation.choices.choice import bargain, bought, changes, explain_choice
+from rheostat.explanation.choices.front import (
+    asked,
+    explain_front,
+    front_facts,
+    front_table,
+    row_of,
+)
 
 NODES = [1, 2, 4, 8]
 

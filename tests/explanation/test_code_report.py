@@ -6,11 +6,11 @@ import shutil
 import subprocess
 from xml.etree import ElementTree
 
-from rheostat.explanation.code_report import sentence, verdict_report
-from rheostat.explanation.html import page
-from rheostat.explanation.junit import junit
-from rheostat.explanation.sarif import RULES, sarif
-from rheostat.explanation.source_diff import unified_diff
+from rheostat.explanation.formats.html import page
+from rheostat.explanation.formats.junit import junit
+from rheostat.explanation.formats.sarif import RULES, sarif
+from rheostat.explanation.programs.code_report import sentence, verdict_report
+from rheostat.explanation.programs.source_diff import unified_diff
 from rheostat.measurement.code.verdict import RUNGS, Evidence, Finding, Verdict
 
 RACE = Finding("races", "a.c", 9, "data race <s>\x1b")

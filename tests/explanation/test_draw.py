@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from rheostat.cli import run
 from rheostat.core.report import Chart, Grid, Report, Section
-from rheostat.explanation.axes import MOST, axis_of
-from rheostat.explanation.draw import drawing
-from rheostat.explanation.drawing import Axis, Bars, Points
-from rheostat.explanation.html import page
-from rheostat.explanation.labels import LETTER, NARROW, WIDE, Label, _box, placed
+from rheostat.explanation.formats.html import page
+from rheostat.explanation.pictures.axes import MOST, axis_of
+from rheostat.explanation.pictures.draw import drawing
+from rheostat.explanation.pictures.drawing import Axis, Bars, Points
+from rheostat.explanation.pictures.labels import LETTER, NARROW, WIDE, Label, _box, placed
 
 amounts = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=30)
 

@@ -13,13 +13,13 @@ from rheostat.decision.decide import decide
 from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
 from rheostat.errors import DataError
 from rheostat.explanation.explainer_table import EXPLAINERS, explainer_of
-from rheostat.explanation.html import page
+from rheostat.explanation.formats.html import page
 from rheostat.explanation.narrate import Narrative
 from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.counter_runs import write_pcm
 from rheostat.prediction.compare import compare
-from rheostat.recipes.explain import explain
+from rheostat.questions.explain import explain
 from rheostat.recipes.mummi import recording
 
 NODES = np.array([1.0, 2.0, 4.0, 8.0])

@@ -16,9 +16,9 @@ from rheostat.decision.policies.export import export, plain
 from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
 from rheostat.decision.policies.tree_priority import SITE, site_score
 from rheostat.errors import DataError
-from rheostat.explanation.html import page
-from rheostat.explanation.tree import drawn, rules, tree_report
-from rheostat.measurement.swf import write_swf
+from rheostat.explanation.formats.html import page
+from rheostat.explanation.schedules.tree import drawn, rules, tree_report
+from rheostat.measurement.job_logs.swf import write_swf
 
 STATES = 100_000
 FULL = tuple(TreeFeature(n) for n in ("ask", "share", "wait", "queue"))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from rheostat.cli import run
 from rheostat.core.report import Chart, Report, Section
 from rheostat.errors import DataError, MissingExtra
-from rheostat.explanation.draw import DRAWN, drawing
-from rheostat.explanation.drawing import HeatCells
-from rheostat.explanation.figure import ending_of, figure, figure_bytes, figure_charts
-from rheostat.explanation.figure_marks import WIDTH_IN
+from rheostat.explanation.pictures.draw import DRAWN, drawing
+from rheostat.explanation.pictures.drawing import HeatCells
+from rheostat.explanation.pictures.figure import ending_of, figure, figure_bytes, figure_charts
+from rheostat.explanation.pictures.figure_marks import WIDTH_IN
 
 LONG = "molecular-dynamics-with-a-long-name"
 FRONT = {

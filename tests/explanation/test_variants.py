@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from rheostat.explanation.variants import on_front, payback_runs, search_report
+from rheostat.explanation.programs.variants import on_front, payback_runs, search_report
 
 FIGURES = {"runtime_s": 1.0, "original_runtime_s": 2.0, "energy_j": 6.0, "original_energy_j": 10.0,
            "memory_byte": math.nan, "original_memory_byte": math.nan,

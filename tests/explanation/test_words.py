@@ -13,12 +13,12 @@ from rheostat.core.front import Front
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.decision.decide import decide
 from rheostat.errors import DataError
-from rheostat.explanation.grid_cells import tsv
-from rheostat.explanation.html import packed, page, plotly_js
-from rheostat.explanation.json import document
+from rheostat.explanation.formats.grid_cells import tsv
+from rheostat.explanation.formats.html import packed, page, plotly_js
+from rheostat.explanation.formats.json import document
+from rheostat.explanation.formats.text import render
 from rheostat.explanation.number_words import spanned
-from rheostat.explanation.scatter import draw
-from rheostat.explanation.text import render
+from rheostat.explanation.pictures.scatter import draw
 from rheostat.prediction.compare import Row
 from rheostat.prediction.importance import Importance
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from rheostat.measurement.job_store import JobStore
+from rheostat.measurement.job_logs.job_store import JobStore
 from rheostat.measurement.read import read
 from rheostat.questions.site_ingest import ingest
 

@@ -8,9 +8,9 @@ import pytest
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, drop_impossible, note_rows
+from rheostat.measurement.job_logs.swf import read_swf
 from rheostat.measurement.read import READERS, read
 from rheostat.measurement.runs import read_runs
-from rheostat.measurement.swf import read_swf
 
 SWF = "{} {} {} 100 4 -1 -1 4 200 -1 1 7 1 -1 -1 -1 -1 -1\n"
 

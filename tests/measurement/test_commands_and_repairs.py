@@ -11,7 +11,7 @@ import pytest
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement import repairs
-from rheostat.measurement.command import TOO_SHORT, Command, parse
+from rheostat.measurement.commands.command import TOO_SHORT, Command, parse
 
 
 def prints(text: str) -> str:

@@ -13,8 +13,8 @@ from rich.console import Console
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.series import Series
 from rheostat.errors import DataError
-from rheostat.explanation.text import show
-from rheostat.measurement import command
+from rheostat.explanation.formats.text import show
+from rheostat.measurement.commands import command
 from rheostat.measurement.serving.runs import read_serving
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.measurement.job_store import JobStore, Merged
-from rheostat.measurement.node_sharing import nodes_of, shared_nodes
+from rheostat.measurement.job_logs.job_store import JobStore, Merged
+from rheostat.measurement.job_logs.node_sharing import nodes_of, shared_nodes
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.slurm import read_sacct
 from rheostat.measurement.slurm.accounting import sacct_tables

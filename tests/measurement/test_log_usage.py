@@ -9,7 +9,7 @@ import pytest
 
 import rheostat as rh
 from rheostat.core.jobs import Note
-from rheostat.measurement.log_usage import calendar_zero_s, log_usage, logged_waits
+from rheostat.measurement.job_logs.log_usage import calendar_zero_s, log_usage, logged_waits
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 LOG = {

@@ -333,7 +333,7 @@ def test_perf_counts_beside_the_command(tmp_path, monkeypatch, capfd):
 
 def test_a_search_takes_the_joules_of_a_meter_where_the_program_prints_none(tree):
     from rheostat.core.vocabulary import table
-    from rheostat.measurement.command import Command
+    from rheostat.measurement.commands.command import Command
 
     steps = [moved(1_750_000 * k) for k in range(9)]
     meter = Written(tree, steps)

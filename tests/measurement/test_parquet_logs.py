@@ -9,9 +9,9 @@ import pytest
 
 from rheostat.core.jobs import Moment
 from rheostat.errors import DataError, LeakError
-from rheostat.measurement.adastra import read_adastra
-from rheostat.measurement.fdata import read_fdata
-from rheostat.measurement.pm100 import read_pm100
+from rheostat.measurement.job_logs.adastra import read_adastra
+from rheostat.measurement.job_logs.fdata import read_fdata
+from rheostat.measurement.job_logs.pm100 import read_pm100
 from rheostat.measurement.repairs import complete_only, per_node_power, per_node_requests
 from rheostat.measurement.synthetic import World
 from rheostat.testing.published_logs import write_adastra

@@ -10,7 +10,7 @@ import rheostat
 from rheostat.core.jobs import Moment
 from rheostat.errors import DataError
 from rheostat.measurement import read as reading
-from rheostat.measurement.pm100 import read_pm100
+from rheostat.measurement.job_logs.pm100 import read_pm100
 from rheostat.measurement.read import READERS, Reader, guess_format, read
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rheostat import table
 from rheostat.errors import DataError
-from rheostat.measurement.command import Command
-from rheostat.measurement.shell_line import ShellLine
+from rheostat.measurement.commands.command import Command
+from rheostat.measurement.commands.shell_line import ShellLine
 
 
 @pytest.fixture(scope="module")

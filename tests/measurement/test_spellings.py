@@ -12,8 +12,8 @@ import pytest
 from rheostat.core.jobs import Moment, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, FetchError
-from rheostat.measurement import command
-from rheostat.measurement.command import Command, parse
+from rheostat.measurement.commands import command
+from rheostat.measurement.commands.command import Command, parse
 from rheostat.measurement.fetch.resume import Resuming
 from rheostat.measurement.fetch.sources import ARCHIVE, SWF_LOGS, ZENODO, ArchiveSource, locate
 from rheostat.measurement.meters import meters

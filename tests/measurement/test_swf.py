@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.measurement.swf import read_swf, swf_header, write_swf
+from rheostat.measurement.job_logs.swf import read_swf, swf_header, write_swf
 
 LINE = "1 0 10 100 4 -1 -1 8 3600 2048 1 3 2 7 1 -1 -1 -1\n"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rheostat.core.vocabulary import table
-from rheostat.measurement.swf import read_swf, write_swf
+from rheostat.measurement.job_logs.swf import read_swf, write_swf
 
 
 def test_a_line_of_swf_field_by_field(tmp_path) -> None:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rheostat.core.archive import Archive, read_archive, write_archive
+from rheostat.core.storage.archive import Archive, read_archive, write_archive
 from rheostat.errors import RheostatError
-from rheostat.prediction.persist import load, save
+from rheostat.prediction.saved_models.persist import load, save
 from tests.broken_contents import broken_arrays, broken_bytes, broken_json
 from tests.prediction.test_persist import JOBS, MAKE, predicting
 
@@ -58,7 +58,7 @@ def main(folder: Path, trials: int, seeds: list[int]) -> None:
 
 
 def _surrogate(name: str) -> object:
-    from rheostat.prediction.surrogate import Surrogate
+    from rheostat.prediction.surrogate.surrogate import Surrogate
 
     return Surrogate(name)
 

@@ -13,7 +13,7 @@ from rheostat.errors import NotFitted
 from rheostat.measurement.synthetic import World
 from rheostat.prediction.baselines import Constant, LastTwo, UserNeighbours, baselines
 from rheostat.prediction.compare import compare
-from rheostat.prediction.surrogate import Surrogate
+from rheostat.prediction.surrogate.surrogate import Surrogate
 
 PAST, RECENT = World(seed=4).jobs(1200).split_by_time(0.8)
 

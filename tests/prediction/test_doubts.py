@@ -11,7 +11,7 @@ from rheostat import table
 from rheostat.decision.trial import plan_trial
 from rheostat.explanation.identification import identification_words
 from rheostat.prediction.effects import WithinApplication, plausible
-from rheostat.recipes.log_answer import log_answer
+from rheostat.questions.logs.log_answer import log_answer
 
 
 def site_log(proxy: str, share: float = 0.0, within: float = 0.5, jobs: int = 1500):

@@ -9,10 +9,10 @@ import pytest
 from rheostat.core.jobs import Moment
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.prediction.cold_start import equal_shares, fit_regulars, group_folds
-from rheostat.prediction.encode import SHRINK, fit_encoder
-from rheostat.prediction.model_columns import choose_features
-from rheostat.prediction.support import fit_support
+from rheostat.prediction.features.cold_start import equal_shares, fit_regulars, group_folds
+from rheostat.prediction.features.encode import SHRINK, fit_encoder
+from rheostat.prediction.features.model_columns import choose_features
+from rheostat.prediction.features.support import fit_support
 
 
 def column(encoder, x: np.ndarray, name: str) -> np.ndarray:

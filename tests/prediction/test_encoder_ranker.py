@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.prediction.encoder_ranker import EncoderRanker, _pace
+from rheostat.prediction.answer_length.encoder_ranker import EncoderRanker, _pace
 from rheostat.recipes.pars import evaluated
 from tests.prediction.test_prompt_length import requests
 

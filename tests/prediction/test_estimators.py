@@ -9,14 +9,14 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rheostat.errors import DataError
-from rheostat.prediction.embedded_regressor import EmbeddedRegressor
-from rheostat.prediction.embedding import (
+from rheostat.prediction.surrogate.embedded_regressor import EmbeddedRegressor
+from rheostat.prediction.surrogate.embedding import (
     AttentionEmbedding,
     TabNetEmbedding,
     make_embedding,
 )
-from rheostat.prediction.regressors import make_regressor, takes_nan, takes_weights
-from rheostat.prediction.tabnet import TabNetRegressor
+from rheostat.prediction.surrogate.regressors import make_regressor, takes_nan, takes_weights
+from rheostat.prediction.surrogate.tabnet import TabNetRegressor
 
 QUICK = {"epochs": 3, "width": 4}
 TREES = RandomForestRegressor(n_estimators=5, random_state=0)

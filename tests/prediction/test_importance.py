@@ -10,14 +10,14 @@ from sklearn.linear_model import Ridge
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.prediction.embedded_regressor import EmbeddedRegressor
-from rheostat.prediction.embedding import AttentionEmbedding
 from rheostat.prediction.importance import (
     attention_importance,
     permutation_importance,
     shap_importance,
 )
-from rheostat.prediction.surrogate import Surrogate
+from rheostat.prediction.surrogate.embedded_regressor import EmbeddedRegressor
+from rheostat.prediction.surrogate.embedding import AttentionEmbedding
+from rheostat.prediction.surrogate.surrogate import Surrogate
 
 
 def jobs(n: int = 400, seed: int = 0):

@@ -8,11 +8,11 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 
 from rheostat.measurement.synthetic import World
-from rheostat.prediction.embedded_regressor import EmbeddedRegressor
-from rheostat.prediction.embedding import AttentionEmbedding, TabNetEmbedding
 from rheostat.prediction.intervals import calibrate, group_correlation, joint_marginals, row_hash
-from rheostat.prediction.surrogate import Surrogate
-from rheostat.prediction.tabnet import TabNetRegressor
+from rheostat.prediction.surrogate.embedded_regressor import EmbeddedRegressor
+from rheostat.prediction.surrogate.embedding import AttentionEmbedding, TabNetEmbedding
+from rheostat.prediction.surrogate.surrogate import Surrogate
+from rheostat.prediction.surrogate.tabnet import TabNetRegressor
 
 
 def scores(m: int = 4000, r: float = -0.8) -> np.ndarray:

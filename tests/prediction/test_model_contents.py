@@ -14,10 +14,14 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.neighbors import KNeighborsRegressor
 
 from rheostat.errors import ModelFileError
-from rheostat.prediction.boosted_trees import BoostedTrees
-from rheostat.prediction.from_file import blames_its_file, remember
-from rheostat.prediction.state_tree import StateReader, StateWriter
-from rheostat.prediction.tree_checks import check_lightgbm, check_sklearn, check_xgboost
+from rheostat.prediction.answer_length.boosted_trees import BoostedTrees
+from rheostat.prediction.saved_models.from_file import blames_its_file, remember
+from rheostat.prediction.saved_models.state_tree import StateReader, StateWriter
+from rheostat.prediction.saved_models.tree_checks import (
+    check_lightgbm,
+    check_sklearn,
+    check_xgboost,
+)
 
 ROOT = Path(__file__).parents[2]
 TRIALS = "2"

@@ -21,15 +21,15 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 
-from rheostat.core.archive import Archive, read_archive, write_archive
-from rheostat.core.file_kinds import kind_in
-from rheostat.core.files import seal
 from rheostat.core.outcome import Outcome
+from rheostat.core.storage.archive import Archive, read_archive, write_archive
+from rheostat.core.storage.file_kinds import kind_in
+from rheostat.core.storage.files import seal
 from rheostat.errors import ModelFileError, NotFitted
 from rheostat.measurement.synthetic import World
-from rheostat.prediction.loss_sampling import LossProportional
-from rheostat.prediction.persist import KINDS, load, save
-from rheostat.prediction.surrogate import Surrogate
+from rheostat.prediction.saved_models.persist import KINDS, load, save
+from rheostat.prediction.surrogate.loss_sampling import LossProportional
+from rheostat.prediction.surrogate.surrogate import Surrogate
 
 JOBS = World(seed=1).jobs(300)
 Fitted = tuple[Any, Callable[[Any], Any]]
@@ -122,7 +122,7 @@ def _serving() -> Fitted:
 
 
 def _prompts() -> Fitted:
-    from rheostat.prediction.prompt_length import PromptLength
+    from rheostat.prediction.answer_length.prompt_length import PromptLength
     from tests.prediction.test_prompt_length import requests
 
     return predicting(PromptLength(), requests(60))
@@ -374,6 +374,6 @@ def test_a_text_and_a_zip_say_the_same(tmp_path: Path) -> None:
 
 def test_a_model_of_answer_lengths_is_read_without_the_library_of_tables(files: Any) -> None:
     """A proxy with a model would hold 25 MB more."""
-    code = "import sys, rheostat.prediction.persist as p; p.load(sys.argv[1]); "
+    code = "import sys, rheostat.prediction.saved_models.persist as p; p.load(sys.argv[1]); "
     code += "sys.exit('polars' in sys.modules)"
     subprocess.run([sys.executable, "-c", code, str(files["prompt-length"][0])], check=True)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from rheostat import table
-from rheostat.core.turns import TURN, opening
+from rheostat.core.texts.turns import TURN, opening
 from rheostat.errors import DataError
-from rheostat.prediction.length_learner import LengthLearner
-from rheostat.prediction.prompt_length import PENALTY, STACKED, PromptLength, _ridge
-from rheostat.prediction.prompt_terms import BLOCKS, BUCKETS, terms
+from rheostat.prediction.answer_length.length_learner import LengthLearner
+from rheostat.prediction.answer_length.prompt_length import PENALTY, STACKED, PromptLength, _ridge
+from rheostat.prediction.answer_length.prompt_terms import BLOCKS, BUCKETS, terms
 from rheostat.recipes.pars import divided, evaluated, label_noise, scores
 
 KINDS = {"Essay on": 400, "List three kinds of": 60, "Say yes or no about": 2}
@@ -203,8 +203,8 @@ def test_a_conversation_is_told_by_the_answers_before_and_stays_on_one_side():
 
 
 def test_what_is_compiled_ahead_is_all_that_learning_needs():
-    from rheostat.prediction import prompt_terms
-    from rheostat.prediction.length_learner import compile_ahead
+    from rheostat.prediction.answer_length import prompt_terms
+    from rheostat.prediction.answer_length.length_learner import compile_ahead
 
     def compiled():
         return {name: tuple(made.signatures) for name, made in vars(prompt_terms).items()
@@ -239,7 +239,7 @@ def test_answers_that_are_all_as_long_are_no_change_of_the_requests(odd):
 
 
 def test_prompts_are_kept_up_to_so_many_characters(monkeypatch):
-    monkeypatch.setattr("rheostat.prediction.length_learner.KEPT_CHARACTERS", 50)
+    monkeypatch.setattr("rheostat.prediction.answer_length.length_learner.KEPT_CHARACTERS", 50)
     learner = LengthLearner(kept=8)
     for i in range(20):
         learner.observe("x" * (i % 10), 5.0)
@@ -249,7 +249,7 @@ def test_prompts_are_kept_up_to_so_many_characters(monkeypatch):
 
 
 def test_a_prompt_is_scored_once_though_it_is_asked_for_and_answered(monkeypatch):
-    monkeypatch.setattr("rheostat.prediction.length_learner.SCORED", 2)
+    monkeypatch.setattr("rheostat.prediction.answer_length.length_learner.SCORED", 2)
     learner, scored = LengthLearner(), []
     for i in range(40):
         learner.observe(f"say yes to {i}", 1.0 + i % 5)

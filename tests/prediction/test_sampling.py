@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rheostat.errors import DataError
 from rheostat.measurement.synthetic import World
-from rheostat.prediction.loss_sampling import (
+from rheostat.prediction.surrogate.loss_sampling import (
     LossProportional,
     Uniform,
     difficulty,
@@ -17,7 +17,7 @@ from rheostat.prediction.loss_sampling import (
     keep_probabilities,
     wrong_chance,
 )
-from rheostat.prediction.surrogate import Surrogate
+from rheostat.prediction.surrogate.surrogate import Surrogate
 
 losses = st.lists(st.just(0.0) | st.floats(1e-2, 1e6), min_size=2, max_size=60).map(np.array)
 

@@ -19,7 +19,7 @@ from rheostat.prediction.out_of_core.memory_plan import log_targets, make_plan
 from rheostat.prediction.out_of_core.outofcore import centred, fit_out_of_core
 from rheostat.prediction.out_of_core.partitions import Part, parts_of, read_own, split_last
 from rheostat.prediction.out_of_core.score import score
-from rheostat.prediction.persist import load, save
+from rheostat.prediction.saved_models.persist import load, save
 from rheostat.testing.predictors import check_predictor
 
 from .scale_months import month, write_months

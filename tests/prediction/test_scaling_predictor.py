@@ -10,7 +10,7 @@ pytest.importorskip("gpytorch")
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, LeakError, ModelFileError, NotFitted
-from rheostat.prediction.persist import load, save
+from rheostat.prediction.saved_models.persist import load, save
 from rheostat.prediction.scaling_law import LawGP
 from rheostat.testing.predictors import check_predictor, noisy_site
 

@@ -8,13 +8,13 @@ from scipy.optimize import nnls
 from scipy.special import ndtri
 from scipy.stats import kendalltau, rankdata
 
-from rheostat.core.turns import TURN
-from rheostat.prediction import score_stack
-from rheostat.prediction.boosted_trees import BoostedTrees
-from rheostat.prediction.pair_network import FILTER, MARGIN, PairNetwork, pair_slopes
-from rheostat.prediction.prompt_numbers import KINDS, REST, UNITS, numbers
-from rheostat.prediction.prompt_terms import encoded
-from rheostat.prediction.score_stack import FARTHEST, ScoreStack
+from rheostat.core.texts.turns import TURN
+from rheostat.prediction.answer_length import score_stack
+from rheostat.prediction.answer_length.boosted_trees import BoostedTrees
+from rheostat.prediction.answer_length.pair_network import FILTER, MARGIN, PairNetwork, pair_slopes
+from rheostat.prediction.answer_length.prompt_numbers import KINDS, REST, UNITS, numbers
+from rheostat.prediction.answer_length.prompt_terms import encoded
+from rheostat.prediction.answer_length.score_stack import FARTHEST, ScoreStack
 
 
 def test_trees_as_arrays_say_what_the_library_says():

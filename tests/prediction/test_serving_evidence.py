@@ -13,7 +13,7 @@ from rheostat import table
 from rheostat.core.jobs import Column, Moment
 from rheostat.errors import DataError
 from rheostat.explanation.interval_words import interval_words, refuse_unheld
-from rheostat.prediction import persist
+from rheostat.prediction.saved_models import persist
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import MEDIAN, NAMES, SPREAD, step
@@ -25,7 +25,7 @@ from rheostat.prediction.serving_law.part_weights import (
     weighed,
 )
 from rheostat.prediction.serving_law.printed_placement import PrintedPlacement
-from rheostat.recipes.serving_lengths import at_lengths
+from rheostat.questions.llm.serving_lengths import at_lengths
 from tests.prediction.test_serving_law import runs
 
 ONE = {"app": "m", "params": 7e10, "gpu_model": "H100", "gpus": 2, "batch_cap": 64}

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rheostat import table
-from rheostat.core.accelerators import ACCELERATORS, accelerator
 from rheostat.errors import DataError
+from rheostat.prediction.accelerators import ACCELERATORS, accelerator
 from rheostat.prediction.serving_law import ServingLaw, equation, predictor
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import (

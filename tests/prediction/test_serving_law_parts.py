@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rheostat import table
-from rheostat.core.accelerators import ACCELERATORS
 from rheostat.errors import NotFitted
+from rheostat.prediction.accelerators import ACCELERATORS
 from rheostat.prediction.serving_law import ServingLaw, equation, predictor
 from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations

@@ -13,7 +13,7 @@ from rheostat.core.space import Knob, Space
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, LeakError, NotFitted
 from rheostat.measurement.synthetic import World
-from rheostat.prediction.surrogate import Surrogate
+from rheostat.prediction.surrogate.surrogate import Surrogate
 
 WORLD = World(seed=1)
 PAST, RECENT = WORLD.jobs(2500).split_by_time(0.8)

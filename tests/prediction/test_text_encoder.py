@@ -11,8 +11,8 @@ import pytest
 from rheostat import load, save, table
 from rheostat.cli import run
 from rheostat.errors import DataError
-from rheostat.prediction import text_encoder
-from rheostat.prediction.prompt_length import PromptLength
+from rheostat.prediction.answer_length import text_encoder
+from rheostat.prediction.answer_length.prompt_length import PromptLength
 from tests.prediction.test_prompt_length import requests
 
 SAME = {"ancient": "old", "elderly": "old", "aged": "old", "young": "new", "fresh": "new"}

@@ -9,9 +9,13 @@ from hypothesis.extra.numpy import arrays
 from rheostat import Front, Outcome, table
 from rheostat.core.dominance import hypervolume_2d, knee_index, non_dominated
 from rheostat.errors import Infeasible
-from rheostat.tradeoff.acquisition import chebyshev, hypervolume_improvement, infer_reference
 from rheostat.tradeoff.front_metrics import Box, attainable, hypervolume
 from rheostat.tradeoff.limits import Deadline, EnergyBudget, MaxSlowdown, PowerCap
+from rheostat.tradeoff.propose.acquisition import (
+    chebyshev,
+    hypervolume_improvement,
+    infer_reference,
+)
 from rheostat.tradeoff.rules import Knee, Weighted, knee_height
 
 R = (10.0, 10.0)

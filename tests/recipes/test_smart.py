@@ -13,9 +13,9 @@ from rheostat.measurement.network.folder import NetworkRun, read_network_run
 from rheostat.prediction.iteration_time.hand_over import HandOver
 from rheostat.prediction.iteration_time.noise_floor import noise_floor
 from rheostat.prediction.iteration_time.port_features import iteration_features
-from rheostat.recipes.hybrid_run import hybrid_run
-from rheostat.recipes.network_replay import RunReplay
 from rheostat.recipes.smart import backtest, fitted, method, scores
+from rheostat.simulation.network.hybrid_run import hybrid_run
+from rheostat.simulation.network.network_replay import RunReplay
 
 
 @pytest.fixture(scope="module")

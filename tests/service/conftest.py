@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="needs the extra serve")
 
-from rheostat.recipes.demo_site import DemoSite, demo_site
+from rheostat.questions.demonstration.demo_site import DemoSite, demo_site
 from rheostat.service.access import TokenAccess, digest_of
 from rheostat.service.http_app import Parts, http_app
 from rheostat.service.live_state import LiveState

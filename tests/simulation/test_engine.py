@@ -13,7 +13,7 @@ from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS, Pr
 from rheostat.errors import DataError
 from rheostat.simulation.engine import running_jobs as busy
 from rheostat.simulation.simulate import simulate_run
-from rheostat.simulation.site import simulate_site
+from rheostat.simulation.site.simulate_site import simulate_site
 from tests.simulation.conftest import trace
 from tests.simulation.oracle import oracle
 

@@ -9,7 +9,7 @@ import pytest
 from rheostat.core.jobs import Column, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
-from rheostat.simulation import estimates
+from rheostat.simulation.policies import estimates
 from rheostat.simulation.simulate import simulate_run
 from tests.simulation.conftest import trace
 
@@ -127,8 +127,8 @@ def test_what_cannot_be_learned_is_said():
 
 
 def test_a_surrogate_learns_as_time_goes_and_a_saved_one_is_used_as_it_is(tmp_path):
-    from rheostat.prediction.persist import save
-    from rheostat.prediction.surrogate import Surrogate
+    from rheostat.prediction.saved_models.persist import save
+    from rheostat.prediction.surrogate.surrogate import Surrogate
 
     jobs = busy(n=900, span=50 * 86_400)
     done = simulate_run(jobs, "easy", 8, estimates="forest").jobs

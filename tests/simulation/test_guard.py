@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from rheostat.cli import run as command
 from rheostat.decision.policies.batch_policy import batch_policy
 from rheostat.errors import DataError
-from rheostat.recipes.policies import open_policy, simulate
-from rheostat.simulation.dispatch import schedule, scores, zero
+from rheostat.questions.policies import open_policy, simulate
 from rheostat.simulation.engine.fair_share import no_share
 from rheostat.simulation.engine.jit import compiled_score
 from rheostat.simulation.learned_priority.guarded_order import play_guarded
 from rheostat.simulation.learned_priority.queue_features import table as queue_table
+from rheostat.simulation.policies.dispatch import schedule, scores, zero
 from rheostat.simulation.simulate import simulate_run
 from rheostat.simulation.workload import workload
 from rheostat.testing.bursts import KINDS, SIZE, burst

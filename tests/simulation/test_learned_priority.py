@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.recipes.policies import open_policy, simulate
-from rheostat.simulation.learned_policy import LearnedPolicy
+from rheostat.questions.policies import open_policy, simulate
 from rheostat.simulation.learned_priority import queue_features as f
 from rheostat.simulation.learned_priority.machine_state import (
     begin,
@@ -27,6 +26,7 @@ from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriori
 from rheostat.simulation.learned_priority.reference_schedule import beside, reference_schedule
 from rheostat.simulation.learned_priority.scoring_network import CENTRE, SPREAD, _score, length
 from rheostat.simulation.learned_priority.starvation_guard import usual
+from rheostat.simulation.policies.learned_policy import LearnedPolicy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.priority.evolve import begun, train_rank
 from rheostat.training.priority.generated_sites import generated_site

@@ -9,8 +9,8 @@ from rheostat.core.jobs import Note
 from rheostat.core.machine import Machine
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.explanation.schedule import policy_grid
-from rheostat.simulation.as_logged import as_logged, joined, logged_facts
+from rheostat.explanation.schedules.schedule import policy_grid
+from rheostat.simulation.comparison.as_logged import as_logged, joined, logged_facts
 from rheostat.simulation.log_machine import log_machine, machine_of, placed, roomy_words
 from rheostat.simulation.report_facts import facts as run_facts
 from rheostat.simulation.simulate import simulate_run

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.simulation import paired_comparison as compare
 from rheostat.simulation import schedule_metrics as metrics
+from rheostat.simulation.comparison import paired_comparison as compare
 
 
 def schedule(submit, wait, run, procs=None, **more):

@@ -11,9 +11,9 @@ from rheostat.core.vocabulary import table
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE
 from rheostat.errors import DataError
-from rheostat.recipes.policies import open_policy, simulate
-from rheostat.simulation.event_policy import EventPolicy
-from rheostat.simulation.overdue import agreed, conventions, under, usual
+from rheostat.questions.policies import open_policy, simulate
+from rheostat.simulation.policies.event_policy import EventPolicy
+from rheostat.simulation.policies.overdue import agreed, conventions, under, usual
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.distill.decision_states import FULL
 from rheostat.training.rl.agent_policy import AgentPolicy

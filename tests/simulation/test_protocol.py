@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.explanation.schedule_protocol import claims, protocol_grid, protocol_report
-from rheostat.explanation.text import render
-from rheostat.simulation.protocol import GATES, ComparisonProtocol, _reach, fitted_of, judge
-from rheostat.simulation.sweep import Task
+from rheostat.explanation.formats.text import render
+from rheostat.explanation.schedules.schedule_protocol import claims, protocol_grid, protocol_report
+from rheostat.simulation.comparison.protocol import (
+    GATES,
+    ComparisonProtocol,
+    _reach,
+    fitted_of,
+    judge,
+)
+from rheostat.simulation.comparison.sweep import Task
 
 TRACES = ("a", "b", "c")
 RULES = ComparisonProtocol(("mine",), ("easy", "sjf+easy"), {"mine": frozenset("a")}, draws=200)

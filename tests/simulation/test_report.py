@@ -12,10 +12,10 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.series import Series
 from rheostat.core.vocabulary import VOCABULARY
-from rheostat.explanation.draw import drawing
-from rheostat.explanation.html import figure, page
-from rheostat.explanation.schedule import flat_grid, schedule_report, schedule_text
-from rheostat.explanation.text import render
+from rheostat.explanation.formats.html import figure, page
+from rheostat.explanation.formats.text import render
+from rheostat.explanation.pictures.draw import drawing
+from rheostat.explanation.schedules.schedule import flat_grid, schedule_report, schedule_text
 from rheostat.simulation.report_facts import facts
 from rheostat.simulation.report_series import CHANGES, changes, picture
 from rheostat.simulation.simulate import simulate_run

@@ -14,9 +14,9 @@ from rheostat.core.vocabulary import table
 from rheostat.decision.policies.batch_policy import BACKFILLING, OVERDUE, batch_policy
 from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
 from rheostat.errors import DataError
-from rheostat.measurement.swf import read_swf
+from rheostat.measurement.job_logs.swf import read_swf
 from rheostat.simulation.simulate import simulate_run
-from rheostat.simulation.site import simulate_site
+from rheostat.simulation.site.simulate_site import simulate_site
 from tests.simulation.conftest import trace
 from tests.simulation.sites import any_case, case, use
 from tests.simulation.test_engine import workloads

@@ -11,7 +11,7 @@ from rheostat.core.series import Series
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.simulation.simulate import simulate_run
-from rheostat.simulation.sized_jobs import Advise, sized
+from rheostat.simulation.site.sized_jobs import Advise, sized
 from rheostat.tradeoff.limits import Deadline
 from rheostat.tradeoff.rules import Weighted
 from tests.simulation.conftest import trace
@@ -115,7 +115,7 @@ def test_advice_needs_alternatives():
 
 def test_a_plain_machine_with_watts_counts_energy_as_a_site_does():
     from rheostat.decision.policies.batch_policy import batch_policy
-    from rheostat.simulation.site import simulate_site
+    from rheostat.simulation.site.simulate_site import simulate_site
 
     rng = np.random.default_rng(3)
     columns = [np.sort(rng.integers(0, 90, 50)), rng.integers(0, 20, 50), rng.integers(1, 5, 50)]

@@ -10,17 +10,24 @@ import numpy as np
 import psutil
 import pytest
 
-from rheostat.core import files
+from rheostat.core.storage import files
 from rheostat.errors import DataError, RheostatError
-from rheostat.measurement.swf import write_swf
+from rheostat.measurement.job_logs.swf import write_swf
 from rheostat.prediction.out_of_core.dask_cluster import Workers
-from rheostat.recipes.policies import open_policy, simulate
-from rheostat.simulation import sweep as sweeping
-from rheostat.simulation.learned_policy import LearnedPolicy
+from rheostat.questions.policies import open_policy, simulate
+from rheostat.simulation.comparison import sweep as sweeping
+from rheostat.simulation.comparison.sweep import (
+    finished,
+    perform,
+    sweep,
+    tasks_of,
+    trace_files,
+    trace_name,
+)
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
-from rheostat.simulation.policy import as_policy
+from rheostat.simulation.policies.learned_policy import LearnedPolicy
+from rheostat.simulation.policies.policy import as_policy
 from rheostat.simulation.schedule_metrics import bounded_slowdown
-from rheostat.simulation.sweep import finished, perform, sweep, tasks_of, trace_files, trace_name
 from tests.simulation.conftest import trace
 
 POLICIES = ("easy", "fcfs", "sjf+easy", "saf+easy", "ljf", "f1")

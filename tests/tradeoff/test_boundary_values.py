@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rheostat import Front, Knob, Outcome, table
-from rheostat.tradeoff.acquisition import hypervolume_improvement
 from rheostat.tradeoff.all_settings import front as one_front
 from rheostat.tradeoff.many_fronts import knee_heights
+from rheostat.tradeoff.propose.acquisition import hypervolume_improvement
 from rheostat.tradeoff.propose.candidate_view import CandidateView
 
 

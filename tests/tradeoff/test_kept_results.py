@@ -14,9 +14,9 @@ from rheostat.core.front import Front, Objective
 from rheostat.errors import DataError
 from rheostat.tradeoff.front_metrics import Box, spread, trace
 from rheostat.tradeoff.limits import MaxSlowdown, NodeHours
-from rheostat.tradeoff.lookahead import value_of_a_run
 from rheostat.tradeoff.propose import Sobol
 from rheostat.tradeoff.propose.law_guided import LawGuided, _noise, limitable
+from rheostat.tradeoff.propose.lookahead import value_of_a_run
 from rheostat.tradeoff.rules import Weighted
 from rheostat.tradeoff.search_journal import SHOWN, SearchJournal, _said
 

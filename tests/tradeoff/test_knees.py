@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rheostat import Knob, Space
 from rheostat.errors import DataError
-from rheostat.tradeoff.best_of_k import reduction_at_k
 from rheostat.tradeoff.many_fronts import fronts, knee_heights
 from rheostat.tradeoff.propose import Exhaustive, Sobol
+from rheostat.tradeoff.variants.best_of_k import reduction_at_k
 
 
 def dominates(a, b) -> bool:

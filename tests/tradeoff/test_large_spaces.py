@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rheostat import Knob, Outcome, Space, table
 from rheostat.core.dominance import hypervolume_2d, non_dominated
 from rheostat.errors import DataError
-from rheostat.tradeoff.candidates import ENDS
-from rheostat.tradeoff.lookahead import REFERENCE, plan, scaled
+from rheostat.tradeoff.propose.candidates import ENDS
+from rheostat.tradeoff.propose.lookahead import REFERENCE, plan, scaled
 
 pytest.importorskip("gpytorch")
 

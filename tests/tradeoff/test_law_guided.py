@@ -9,7 +9,7 @@ from rheostat import Knob, Outcome, Space, table
 from rheostat.core.dominance import hypervolume_2d
 from rheostat.errors import DataError
 from rheostat.testing.proposers import check_proposer
-from rheostat.tradeoff.proposer import proposer
+from rheostat.tradeoff.propose.proposer import proposer
 from rheostat.tradeoff.search import search
 
 pytest.importorskip("gpytorch")

@@ -12,13 +12,6 @@ from hypothesis.extra.numpy import arrays
 
 from rheostat.core.dominance import hypervolume_2d
 from rheostat.errors import DataError
-from rheostat.tradeoff.acquisition import (
-    chebyshev,
-    hypervolume_improvement,
-    improvement,
-    infer_reference,
-    project_out,
-)
 from rheostat.tradeoff.front_metrics import (
     Box,
     Hypervolume,
@@ -31,7 +24,14 @@ from rheostat.tradeoff.front_metrics import (
     spread,
     trace,
 )
-from rheostat.tradeoff.lookahead import least_regret, plan, scaled
+from rheostat.tradeoff.propose.acquisition import (
+    chebyshev,
+    hypervolume_improvement,
+    improvement,
+    infer_reference,
+    project_out,
+)
+from rheostat.tradeoff.propose.lookahead import least_regret, plan, scaled
 from rheostat.tradeoff.rules import Knee
 from tests.tradeoff.small_fronts import INF, NAN, front
 
@@ -104,7 +104,7 @@ def test_points_beyond_the_reference_or_without_value_add_nothing(monkeypatch) -
     assert hypervolume_improvement(y, np.empty((0, 2)), (3.0, 3.0))[0, 3] == 6.25
     wide = hypervolume_improvement(np.array([[[0.0, 0.0]]]), np.array([[1.0, 2.0]]), (3.0, 5.0))
     assert wide.tolist() == [[15.0 - 2 * 3]]
-    monkeypatch.setattr("rheostat.tradeoff.acquisition._CELLS", 5)
+    monkeypatch.setattr("rheostat.tradeoff.propose.acquisition._CELLS", 5)
     assert hypervolume_improvement(y, known, (3.0, 3.0)).tolist() == gain.tolist()
 
 

@@ -10,10 +10,10 @@ import pytest
 from rheostat import Knob, Outcome, Space, table
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import Deadline, NodeHours, PowerCap
-from rheostat.tradeoff.lookahead import plan, scaled
 from rheostat.tradeoff.propose import Sobol
 from rheostat.tradeoff.propose.improvement import ExpectedImprovement
 from rheostat.tradeoff.propose.law_guided import HORIZON, LawGuided
+from rheostat.tradeoff.propose.lookahead import plan, scaled
 from rheostat.tradeoff.propose.modelled import Modelled
 
 NODES = Space.of(Knob("nodes", [1, 2, 4, 8, 16]))

@@ -11,8 +11,8 @@ pytest.importorskip("gpytorch")
 
 from rheostat import Knob, Outcome, table
 from rheostat.tradeoff.limits import Deadline
-from rheostat.tradeoff.lookahead import least_regret, plan, scaled
 from rheostat.tradeoff.propose.law_guided import LawGuided
+from rheostat.tradeoff.propose.lookahead import least_regret, plan, scaled
 
 
 def dominated_area(points: np.ndarray, samples: np.ndarray) -> float:

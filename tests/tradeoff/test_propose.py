@@ -6,7 +6,6 @@ import pytest
 from rheostat import Knob, Outcome, Space, table
 from rheostat.errors import DataError
 from rheostat.testing.proposers import bowl
-from rheostat.tradeoff.acquisition import hypervolume_improvement
 from rheostat.tradeoff.limits import Deadline, NodeHours, PowerCap
 from rheostat.tradeoff.propose import (
     Exhaustive,
@@ -16,6 +15,7 @@ from rheostat.tradeoff.propose import (
     Sobol,
     Thompson,
 )
+from rheostat.tradeoff.propose.acquisition import hypervolume_improvement
 from rheostat.tradeoff.propose.bridge import drawn_model, first_outputs, noisy_hypervolume
 from rheostat.tradeoff.propose.candidate_view import look
 from rheostat.tradeoff.propose.climb import climbable

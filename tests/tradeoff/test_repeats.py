@@ -8,11 +8,11 @@ import pytest
 
 from rheostat.cli import run
 from rheostat.core.outcome import GRADES
-from rheostat.tradeoff.lookahead import value_of_a_run
 from rheostat.tradeoff.measured_cells import better_unmeasured, expected_front, tell_runs
 from rheostat.tradeoff.propose import Sobol
+from rheostat.tradeoff.propose.lookahead import value_of_a_run
 from rheostat.tradeoff.propose.observations import merged
-from rheostat.tradeoff.proposer import proposer
+from rheostat.tradeoff.propose.proposer import proposer
 from rheostat.tradeoff.rules import Weighted
 from rheostat.tradeoff.search import search
 

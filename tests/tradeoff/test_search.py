@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rheostat import Knob, Outcome, table
-from rheostat.core.files import seal
+from rheostat.core.storage.files import seal
 from rheostat.errors import DataError
 from rheostat.tradeoff.propose import Exhaustive, Sobol
 from rheostat.tradeoff.search import search

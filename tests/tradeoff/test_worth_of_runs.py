@@ -14,14 +14,14 @@ from scipy.stats import norm
 
 from rheostat import Knob, Space, table
 from rheostat.core.dominance import hypervolume_2d
-from rheostat.tradeoff.acquisition import hypervolume_improvement
-from rheostat.tradeoff.candidates import layers, promising
 from rheostat.tradeoff.decisive import _gain, most_decisive
 from rheostat.tradeoff.limits import Deadline, NodeHours, PowerCap
-from rheostat.tradeoff.lookahead import plan, value_of_a_run
+from rheostat.tradeoff.propose.acquisition import hypervolume_improvement
+from rheostat.tradeoff.propose.candidates import layers, promising
 from rheostat.tradeoff.propose.hypervolume import expected_improvement_of_front
 from rheostat.tradeoff.propose.improvement import scored
 from rheostat.tradeoff.propose.law_guided import LawGuided, _noise, past_jobs
+from rheostat.tradeoff.propose.lookahead import plan, value_of_a_run
 
 R = (1.1, 1.1)
 

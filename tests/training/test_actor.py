@@ -13,8 +13,8 @@ pytest.importorskip("safetensors")
 import torch
 
 from rheostat.errors import DataError
-from rheostat.prediction.persist import load
-from rheostat.recipes.policies import open_policy
+from rheostat.prediction.saved_models.persist import load
+from rheostat.questions.policies import open_policy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.env.batch import Batch
 from rheostat.training.env.episode_trace import trace as prepare

@@ -9,8 +9,8 @@ from pathlib import Path
 
 PARTS = (
     "prediction/scaling_law",
-    "tradeoff/lookahead.py",
-    "tradeoff/acquisition.py",
+    "tradeoff/propose/lookahead.py",
+    "tradeoff/propose/acquisition.py",
     "tradeoff/propose/law_guided.py",
 )
 

@@ -139,7 +139,7 @@ def _interrupted(stop: KeyboardInterrupt) -> int:
 def _say(message: str, code: int) -> int:
     """One line, whatever names of others it repeats: no escape codes, no second line."""
     shown = message if len(message) <= LONGEST else f"{message[:LONGEST]} ..."
-    from rheostat.core.printable import printable
+    from rheostat.core.texts.printable import printable
 
     plain = printable(shown).replace("\n", "\\n")
     print(f"rheostat: {plain}", file=sys.stderr)

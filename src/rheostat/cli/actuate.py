@@ -160,7 +160,7 @@ def slurm(
     import os
 
     from rheostat.cli.output import tell
-    from rheostat.core.files import replace_file
+    from rheostat.core.storage.files import replace_file
     from rheostat.decision.actuate.prolog import scripts
     from rheostat.decision.budget.cap_plan import read_plan
 
@@ -173,7 +173,7 @@ def slurm(
 
 def devices(tree: str, rapl: str, gpu: str) -> DeviceAddress:
     """The devices that the options name."""
-    from rheostat.core.file_kinds import describe_file
+    from rheostat.core.storage.file_kinds import describe_file
     from rheostat.decision.actuate.actuators import DeviceAddress
 
     for flag, path in (("--tree", tree), ("--rapl", rapl)):

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rheostat.prediction.language_model.conversation import LanguageModel, Sampling
     from rheostat.prediction.language_model.transcript import RecordedModel
-    from rheostat.recipes.code_search import CodeSearch
+    from rheostat.questions.code.code_search import CodeSearch
     from rheostat.recipes.lassi import Conversation
 
 ModelName = Annotated[

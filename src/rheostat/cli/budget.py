@@ -99,12 +99,12 @@ def plan(
     FILE has app, runtime_s and cpu_cap_w, gpu_cap_w or cap_w; power_w or energy_j where measured.
     """
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_files
-    from rheostat.core.files import replace_file
+    from rheostat.core.storage.files import replace_file
     from rheostat.decision.budget.allocate_power import allocate_power
     from rheostat.decision.budget.cap_plan import SCHEMA, facts
     from rheostat.decision.budget.node_options import BudgetObjective
-    from rheostat.explanation.budget import budget_grid, budget_report
-    from rheostat.explanation.json import document, plain
+    from rheostat.explanation.choices.budget import budget_grid, budget_report
+    from rheostat.explanation.formats.json import document, plain
     from rheostat.questions import inputs
 
     bound = None if slowdown is None else _over_one(slowdown)
@@ -269,7 +269,7 @@ def demo(
 ) -> None:
     """Write a generated table of runs under CPU and GPU caps, for trying the others."""
     from rheostat.cli.output import tell
-    from rheostat.core.files import replacing
+    from rheostat.core.storage.files import replacing
     from rheostat.decision.actuate.actuators import write_tree
     from rheostat.measurement.synthetic.capped_runs import capped_runs
     from rheostat.recipes.ecoshift import dealt

@@ -61,7 +61,7 @@ def caps(
     same runs, bilinear interpolation of the corners, and a Gaussian process's lower bound.
     """
     from rheostat.cli.output import printed, tell
-    from rheostat.core.files import replacing
+    from rheostat.core.storage.files import replacing
     from rheostat.decision.caps import as_runs
     from rheostat.questions.caps import caps as ask
 

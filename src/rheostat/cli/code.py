@@ -119,7 +119,7 @@ def verify(
 
     from rheostat.cli.output import put_json, put_report, tell, write_files
     from rheostat.errors import RheostatError
-    from rheostat.explanation.code_report import rung_grid, sentence, verdict_report
+    from rheostat.explanation.programs.code_report import rung_grid, sentence, verdict_report
     from rheostat.measurement.code.case import RungOptions
     from rheostat.measurement.code.ladder import verifier
     from rheostat.measurement.code.manifest import load_pair
@@ -168,9 +168,9 @@ def _write(verdict: Verdict, sarif_file: Path | None, junit_file: Path | None) -
     import json
 
     from rheostat.cli.output import tell
-    from rheostat.core.files import replace_file
-    from rheostat.explanation.junit import junit
-    from rheostat.explanation.sarif import sarif
+    from rheostat.core.storage.files import replace_file
+    from rheostat.explanation.formats.junit import junit
+    from rheostat.explanation.formats.sarif import sarif
 
     if sarif_file is not None:
         replace_file(sarif_file, json.dumps(sarif(verdict), indent=1) + "\n")

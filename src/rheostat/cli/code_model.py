@@ -14,10 +14,10 @@ from rheostat.cli import options as o
 
 if TYPE_CHECKING:
     from rheostat.measurement.code.program import Program
-    from rheostat.recipes.code_search import CodeSearch, SearchSettings
+    from rheostat.questions.code.code_search import CodeSearch, SearchSettings
+    from rheostat.questions.code.target_baseline import TargetBaseline
+    from rheostat.questions.code.variant_store import VariantStore
     from rheostat.recipes.lassi import Conversation
-    from rheostat.recipes.target_baseline import TargetBaseline
-    from rheostat.recipes.variant_store import VariantStore
     from rheostat.tradeoff.variants.variant import Steps
 
 Samples = Annotated[int, typer.Option(min=1, max=1000, help="Chains, each a sample of its own.")]
@@ -99,9 +99,9 @@ def translate(
     from rheostat.cli.output import tell
     from rheostat.measurement.code.program import read_program
     from rheostat.prediction.language_model.conversation import Sampling
-    from rheostat.recipes.code_search import search_code
+    from rheostat.questions.code.code_search import search_code
+    from rheostat.questions.code.target_baseline import target_baseline
     from rheostat.recipes.lassi import LassiOptions, lassi_steps
-    from rheostat.recipes.target_baseline import target_baseline
 
     original, tolerance = c.load_program(program, inputs, file)
     if to not in ("openmp", "target", "serial"):
@@ -190,7 +190,7 @@ def refactor(
     candidates that take more.
     """
     from rheostat.prediction.language_model.conversation import Sampling
-    from rheostat.recipes.code_search import search_code, searched_chains
+    from rheostat.questions.code.code_search import search_code, searched_chains
     from rheostat.recipes.lassi import LassiOptions
     from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps
 
@@ -227,7 +227,7 @@ def _searched(original: Program, to: str) -> Callable[[VariantStore], Sequence[S
     """The chains that need no model, none where there is no rule; which is said."""
     from rheostat.cli.output import tell
     from rheostat.errors import DataError
-    from rheostat.recipes.code_search import searched_chains
+    from rheostat.questions.code.code_search import searched_chains
 
     try:
         return searched_chains(original, to, "runtime_s")
@@ -243,7 +243,7 @@ def _settings(
     from rheostat.cli.code_options import asked_rungs, confinement
     from rheostat.measurement.code.case import RungOptions
     from rheostat.measurement.code.verdict import RUNGS
-    from rheostat.recipes.code_search import SearchSettings
+    from rheostat.questions.code.code_search import SearchSettings
 
     options = RungOptions(timing_threads=threads, most_pairs=6 * RungOptions.pairs)
     if one_run:
@@ -279,7 +279,7 @@ def _translation_facts(
 def _refactoring_facts(talks: Sequence[Conversation]) -> dict[str, Any]:
     """The trials, energy-reduction@k of their best in both conventions, the judge's opinions."""
     from rheostat.recipes.lassi_ee import trial_reductions
-    from rheostat.tradeoff.best_of_k import reduction_at_k
+    from rheostat.tradeoff.variants.best_of_k import reduction_at_k
 
     trials = trial_reductions(talks)
     at_k = {

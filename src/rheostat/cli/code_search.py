@@ -13,7 +13,7 @@ from rheostat.cli import options as o
 if TYPE_CHECKING:
     from rheostat.measurement.code.compare_output import Tolerance
     from rheostat.measurement.code.program import Program
-    from rheostat.recipes.code_search import CodeSearch
+    from rheostat.questions.code.code_search import CodeSearch
     from rheostat.recipes.lassi import Conversation
 
 ProgramFile = Annotated[
@@ -138,7 +138,7 @@ def search(
     from rheostat.measurement.code.case import RungOptions
     from rheostat.measurement.code.verdict import RUNGS
     from rheostat.prediction.language_model.conversation import Sampling
-    from rheostat.recipes.code_search import SearchSettings, search_code, searched_chains
+    from rheostat.questions.code.code_search import SearchSettings, search_code, searched_chains
     from rheostat.recipes.lassi_ee import then_asked
 
     original, tolerance = load_program(program, inputs, file)
@@ -229,7 +229,12 @@ def show(
     """Print and write what a search came to; raises where nothing may be used."""
     from rheostat.cli.output import put_json, put_report, write_files
     from rheostat.errors import Infeasible
-    from rheostat.explanation.variants import on_front, search_report, variant_grid, why_none
+    from rheostat.explanation.programs.variants import (
+        on_front,
+        search_report,
+        variant_grid,
+        why_none,
+    )
 
     rows, best = result.rows, result.best(objective)
     chosen = best["variant"] if best else ""
@@ -254,9 +259,9 @@ def _write(result: CodeSearch, chosen: str, diff: str, wanted: Written) -> None:
     import json
 
     from rheostat.cli.output import tell
-    from rheostat.core.files import replace_file
-    from rheostat.explanation.junit import junit
-    from rheostat.explanation.sarif import sarif
+    from rheostat.core.storage.files import replace_file
+    from rheostat.explanation.formats.junit import junit
+    from rheostat.explanation.formats.sarif import sarif
     from rheostat.measurement.code.verdict import Verdict
 
     names = [chosen] if chosen else [r["variant"] for r in result.rows]

@@ -106,7 +106,7 @@ def _programs(
     """Name, program, and why it cannot be read."""
     import shlex
 
-    from rheostat.core.file_kinds import describe_file
+    from rheostat.core.storage.file_kinds import describe_file
     from rheostat.errors import DataError
     from rheostat.measurement.code.hecbench import hecbench_names, read_hecbench
 

@@ -144,6 +144,6 @@ def is_harmless(option: Any) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    from rheostat.core.files import read_toml
+    from rheostat.core.storage.files import read_toml
 
     return read_toml(path) if os.path.lexists(path) else {}

@@ -75,7 +75,7 @@ def coschedule(
     included.  Nothing is started: the schedule is a plan.
     """
     from rheostat.cli.output import printed, tell
-    from rheostat.core.files import replacing
+    from rheostat.core.storage.files import replacing
     from rheostat.questions.coschedule import coschedule as ask
     from rheostat.questions.coschedule import node_of
 

@@ -84,7 +84,7 @@ def counters(
     With --model FILE need not be metered, and only its runs are predicted.
     """
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, working, write_files
-    from rheostat.prediction import persist
+    from rheostat.prediction.saved_models import persist
     from rheostat.questions.parse import parse_names
     from rheostat.recipes import mummi
 
@@ -161,7 +161,7 @@ def _saved(
     """Predict the runs of the files with a model saved before."""
     from rheostat.cli.output import put_json, put_report, write_files
     from rheostat.core.report import Report
-    from rheostat.prediction.persist import load
+    from rheostat.prediction.saved_models.persist import load
 
     predicted = _predicted(load(model, ["counters"]), files, form)
     facts = {"model": str(model), "predicted": predicted}

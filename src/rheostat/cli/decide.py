@@ -75,10 +75,10 @@ def _known_ending(out: Path | None) -> None:
 
 
 def _write(answer: DecideAnswer, out: Path) -> None:
-    from rheostat.core.files import replace_file, replacing
-    from rheostat.explanation.advice import advice_facts, advice_rows
-    from rheostat.explanation.grid_cells import tsv
-    from rheostat.explanation.json import document
+    from rheostat.core.storage.files import replace_file, replacing
+    from rheostat.explanation.choices.advice import advice_facts, advice_rows
+    from rheostat.explanation.formats.grid_cells import tsv
+    from rheostat.explanation.formats.json import document
 
     advice = answer.advice
     if out.suffix == ".parquet":

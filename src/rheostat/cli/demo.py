@@ -27,8 +27,8 @@ def demo(
     from rheostat.cli.output import put_json, put_report, working, write_files
 
     with working("generating a log, learning from it, choosing"):
-        from rheostat.recipes.demo import demonstrate
-        from rheostat.recipes.demo_report import complete, facts, short
+        from rheostat.questions.demonstration.demo import demonstrate
+        from rheostat.questions.demonstration.demo_report import complete, facts, short
 
         report = demonstrate(seed, jobs, kind)
     if json:

@@ -58,7 +58,7 @@ def compiled() -> dict[str, Any]:
     from rheostat._machine_code import can_keep
     from rheostat.cli.output import COMPILING, tell
     from rheostat.cli.progress import watched
-    from rheostat.recipes.compile_ahead import compile_ahead
+    from rheostat.questions.compile_ahead import compile_ahead
     from rheostat.simulation.engine.jit import FOLDER
 
     begun, before = process_time(), COMPILING.functions

@@ -11,13 +11,13 @@ import typer
 
 from rheostat.cli import options as o
 from rheostat.cli.batch_options import MachineSize
-from rheostat.core.file_kinds import kind_in
+from rheostat.core.storage.file_kinds import kind_in
 
 if TYPE_CHECKING:
     from rheostat.decision.policies.batch_policy import BatchPolicy
     from rheostat.decision.policies.priority_tree import PriorityTree
-    from rheostat.simulation.learned_policy import LearnedPolicy
-    from rheostat.simulation.policy import Policy
+    from rheostat.simulation.policies.learned_policy import LearnedPolicy
+    from rheostat.simulation.policies.policy import Policy
 
 LANGUAGES = ("python", "c", "lua", "slurm")
 
@@ -81,7 +81,7 @@ def explain(
     A tree explains itself.  Any other policy is imitated by a tree on --trace first; the
     certificate says how often the two put the same job first, on the last fifth of the trace.
     """
-    from rheostat.recipes.policies import open_policy
+    from rheostat.questions.policies import open_policy
 
     made = open_policy(policy)
     _check(policy, made, trace, export)
@@ -109,7 +109,7 @@ def _show(
     json: bool,
 ) -> None:
     from rheostat.cli.output import put_json, put_report, write_files
-    from rheostat.explanation.tree import rule_grid, tree_facts, tree_report
+    from rheostat.explanation.schedules.tree import rule_grid, tree_facts, tree_report
 
     name = Path(policy.rpartition(":")[2]).stem
     if html or figure:
@@ -126,7 +126,7 @@ def _show(
 
 def _check(policy: str, made: Policy, trace: Path | None, export: str) -> None:
     from rheostat.errors import DataError
-    from rheostat.prediction.persist import title
+    from rheostat.prediction.saved_models.persist import title
 
     problems, kind = [], kind_in(policy.partition(":")[2] or policy)
     if kind == "actor-critic-agent":
@@ -159,7 +159,7 @@ def _teacher(policy: Policy) -> BatchPolicy | LearnedPolicy:
     """An order alone is imitated under EASY."""
     from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
     from rheostat.errors import DataError
-    from rheostat.simulation.learned_policy import LearnedPolicy
+    from rheostat.simulation.policies.learned_policy import LearnedPolicy
 
     if isinstance(policy, BatchPolicy):
         return batch_policy(policy.order) if policy.backfill == "none" else policy
@@ -203,7 +203,7 @@ def _checkpoint(
     from platformdirs import user_cache_path
 
     from rheostat.cli.output import tell
-    from rheostat.core.files import code_digest, file_digest, text_digest
+    from rheostat.core.storage.files import code_digest, file_digest, text_digest
 
     code = code_digest("measurement", "decision/policies", "simulation", "training")
     files = (trace, Path(policy), Path(policy.partition(":")[2].partition("+")[0]), Path(machine))
@@ -251,7 +251,7 @@ def _put(text: str, out: Path | None) -> None:
         sys.stdout.write(text)
         return
     from rheostat.cli.output import tell
-    from rheostat.core.files import replace_file
+    from rheostat.core.storage.files import replace_file
 
     replace_file(out, text)
     tell(f"wrote {out}")

@@ -78,12 +78,12 @@ def _judged(
     """Mean bounded slowdown and longest wait on the last jobs, of this order and simple ones."""
     import numpy as np
 
-    from rheostat.simulation.learned_policy import LearnedPolicy
-    from rheostat.simulation.overdue import under
-    from rheostat.simulation.policy import as_policy
+    from rheostat.simulation.comparison.sweep import later
+    from rheostat.simulation.policies.learned_policy import LearnedPolicy
+    from rheostat.simulation.policies.overdue import under
+    from rheostat.simulation.policies.policy import as_policy
     from rheostat.simulation.schedule_metrics import bounded_slowdown
     from rheostat.simulation.simulate import simulate_run
-    from rheostat.simulation.sweep import later
     from rheostat.training.priority.training_cases import SIMPLE
 
     if share <= 0:

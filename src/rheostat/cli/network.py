@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rheostat.measurement.network.folder import NetworkRun
     from rheostat.measurement.network.network_jobs import NetworkJob
     from rheostat.prediction.iteration_time.iteration_model import IterationModel
-    from rheostat.recipes.port_telemetry import GrowingTelemetry
+    from rheostat.simulation.network.port_telemetry import GrowingTelemetry
 
 Read = TypeVar("Read")
 network = typer.Typer(
@@ -148,7 +148,7 @@ def fit(folder: Folder, save: Save = None, app: App = None, json: o.Json = False
     Printed is the error one iteration ahead of ours and of the baselines, over the newest 70 %.
     """
     from rheostat.cli.output import put_json, tell, working
-    from rheostat.prediction import persist
+    from rheostat.prediction.saved_models import persist
     from rheostat.recipes.smart import ALWAYS, OURS, compare_methods, fitted
 
     run = _run(folder)
@@ -248,11 +248,11 @@ def serve(
     Ends when it is asked to (exit), or with Ctrl-C.
     """
     from rheostat.cli.output import tell
-    from rheostat.prediction import persist
     from rheostat.prediction.iteration_time.clients import ClientForecasts
     from rheostat.prediction.iteration_time.hand_over import MOST_ERROR
-    from rheostat.recipes.director import DirectorService
-    from rheostat.recipes.director import serve as answer
+    from rheostat.prediction.saved_models import persist
+    from rheostat.simulation.network.director import DirectorService
+    from rheostat.simulation.network.director import serve as answer
 
     learned = None if model is None else persist.load(model, ["iteration-times"])
     jobs = _jobs(workload, allocation)
@@ -299,7 +299,7 @@ def _telemetry(
     """What the simulation writes of its ports; sources of noise are background."""
     from rheostat.errors import DataError
     from rheostat.measurement.network.dragonfly import read_dragonfly
-    from rheostat.recipes.port_telemetry import GrowingTelemetry
+    from rheostat.simulation.network.port_telemetry import GrowingTelemetry
 
     if net is None and telemetry is None:
         return None
@@ -313,7 +313,7 @@ def _telemetry(
 
 def _of_kind(path: Path, kind: str, read: Callable[[Path], Read]) -> Read:
     """What the file holds; another file is named by what it is."""
-    from rheostat.core.file_kinds import describe_file
+    from rheostat.core.storage.file_kinds import describe_file
     from rheostat.errors import DataError
 
     try:

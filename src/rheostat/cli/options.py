@@ -80,7 +80,7 @@ def _can_be_drawn(figure: Path | None) -> Path | None:
     """Refuses a name of no known ending, and a figure without matplotlib, before work begins."""
     if figure is not None:
         from rheostat._optional import require
-        from rheostat.explanation.figure import ending_of
+        from rheostat.explanation.pictures.figure import ending_of
 
         ending_of(figure)
         require("matplotlib", extra="figures")

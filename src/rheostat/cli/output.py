@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def put_json(schema: str, facts: Mapping[str, Any]) -> None:
     """Print one JSON document."""
-    from rheostat.explanation.json import document
+    from rheostat.explanation.formats.json import document
 
     sys.stdout.write(document(schema, facts))
 
@@ -39,11 +39,11 @@ def put_report(report: Report, *grids: Grid | None) -> None:
     """
     tables = [grid for grid in grids if grid is not None]
     if tables and not sys.stdout.isatty():
-        from rheostat.explanation.grid_cells import tsv
+        from rheostat.explanation.formats.grid_cells import tsv
 
         sys.stdout.write("\n".join(tsv(grid) for grid in tables))
         return
-    from rheostat.explanation.text import render, show
+    from rheostat.explanation.formats.text import render, show
 
     if sys.stdout.isatty():
         show(report, console())
@@ -60,7 +60,7 @@ def console() -> Any:
     """The standard output, at most 100 columns wide; rich honours NO_COLOR and COLUMNS."""
     from rich.console import Console
 
-    from rheostat.explanation.text import WIDEST
+    from rheostat.explanation.formats.text import WIDEST
 
     terminal = Console(highlight=False, soft_wrap=False)
     return Console(highlight=False, width=min(terminal.width, WIDEST))
@@ -68,7 +68,7 @@ def console() -> Any:
 
 def tell(message: str) -> None:
     """A line on stderr; on a terminal it is broken between words, further lines indented."""
-    from rheostat.core.printable import printable
+    from rheostat.core.texts.printable import printable
 
     message = printable(message)
     if sys.stderr.isatty():
@@ -162,7 +162,7 @@ def put(
 ) -> None:
     """Print an answer, and write the page and the figures that were asked for."""
     if json:
-        from rheostat.explanation.json import written
+        from rheostat.explanation.formats.json import written
 
         sys.stdout.write(written(answer.to_dict()))
     else:
@@ -235,7 +235,7 @@ def working(what: str) -> Iterator[None]:
     from rich.console import Console
     from rich.markup import escape
 
-    from rheostat.core.printable import printable
+    from rheostat.core.texts.printable import printable
 
     what = escape(printable(what))
     with Console(stderr=True).status(what) as status:
@@ -251,16 +251,16 @@ def write_files(report: Report, html: Path | None, figure: Path | None = None) -
 
     A page without a title of its own is headed by the command.
     """
-    from rheostat.core.files import replace_file
+    from rheostat.core.storage.files import replace_file
 
     if html is not None:
-        from rheostat.explanation.html import page
+        from rheostat.explanation.formats.html import page
 
         replace_file(html, page(report, " ".join(ASKED[1:3]), _how_and_when()))
         tell(f"wrote {html}")
     if figure is not None:
-        from rheostat.explanation.draw import drawing
-        from rheostat.explanation.figure import ending_of, figure_bytes, figure_charts
+        from rheostat.explanation.pictures.draw import drawing
+        from rheostat.explanation.pictures.figure import ending_of, figure_bytes, figure_charts
 
         for path, chart in figure_charts(report, figure).items():
             replace_file(path, figure_bytes(drawing(chart), ending_of(path)))

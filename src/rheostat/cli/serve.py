@@ -84,7 +84,7 @@ def serve(
              rate, body_limit, timeout, stop_after)  # fmt: skip
         return
     from rheostat.cli.output import working
-    from rheostat.recipes.demo_site import demo_site
+    from rheostat.questions.demonstration.demo_site import demo_site
 
     with tempfile.TemporaryDirectory(prefix="rheostat-demo-") as folder:
         with working("generating a site and learning from its log"):
@@ -101,7 +101,7 @@ def _served(
     """What is served, after one look at every part of it."""
     from rheostat.core.machine import Machine
     from rheostat.measurement.read import guess_format, read
-    from rheostat.prediction.persist import PREDICTORS, load
+    from rheostat.prediction.saved_models.persist import PREDICTORS, load
     from rheostat.questions.parse import parse_space
     from rheostat.service.served import ServedFiles
 

@@ -104,7 +104,7 @@ def train(
     from rheostat.cli.output import placed, tell_notes
     from rheostat.errors import DataError
     from rheostat.measurement.read import read
-    from rheostat.recipes.train import AGENTS
+    from rheostat.questions.agents import AGENTS
     from rheostat.simulation.workload import workload
     from rheostat.training.rl.curriculum import Curriculum
 
@@ -182,7 +182,7 @@ def _searched(course: Curriculum, trials: int, out: Path) -> dict[str, Any]:
     """The best settings of a search, a quarter as long as the training each."""
     from rheostat.cli.output import tell
     from rheostat.cli.progress import watched
-    from rheostat.recipes.train import UPDATES, learn
+    from rheostat.questions.agents import UPDATES, learn
     from rheostat.training.rl.hyperparameter_search import search
 
     rounds = course.rounds or (len(course.jobsets) if course.agent.startswith("dras") else UPDATES)
@@ -197,7 +197,7 @@ def _searched(course: Curriculum, trials: int, out: Path) -> dict[str, Any]:
 
 def _learn(course: Curriculum, out: Path) -> TrainingResult:
     from rheostat.cli.progress import watched
-    from rheostat.recipes.train import learn
+    from rheostat.questions.agents import learn
 
     with watched("jobset" if course.agent.startswith("dras") else "update") as progress:
         return learn(course, out, progress)
@@ -239,7 +239,7 @@ def _judged(course: Curriculum, learned: TrainingResult, trace: str) -> dict[str
 
 def _show(facts: dict[str, Any], *, json: bool, html: Path | None, figure: Path | None) -> None:
     from rheostat.cli.output import put_json, put_report, tell
-    from rheostat.explanation.train import history_grid, learning_text
+    from rheostat.explanation.schedules.train import history_grid, learning_text
 
     if facts["clairvoyant"]:
         tell("note: clairvoyant, planned with true run times; --set plans=requested is not (DRAS)")
@@ -252,7 +252,7 @@ def _show(facts: dict[str, Any], *, json: bool, html: Path | None, figure: Path 
 
 def _draw(facts: dict[str, Any], html: Path | None, figure: Path | None) -> None:
     from rheostat.cli.output import write_files
-    from rheostat.explanation.train import learning_report
+    from rheostat.explanation.schedules.train import learning_report
 
     if html or figure:
         write_files(learning_report(facts), html, figure)

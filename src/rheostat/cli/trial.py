@@ -48,7 +48,7 @@ def plan(
     plan to `rheostat decide LOG --trial PLAN.csv`.
     """
     from rheostat.cli.output import printed, tell
-    from rheostat.core.files import replace_file
+    from rheostat.core.storage.files import replace_file
     from rheostat.questions.trial import plan as ask
 
     with printed(json=json) as put:

@@ -37,9 +37,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rheostat.core.archive import Archive
 from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
+from rheostat.core.storage.archive import Archive
 from rheostat.errors import DataError
 
 Edges = NDArray[np.int64]

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.bounded_read import check_rows, checked_size
-from rheostat.core.files import replacing
+from rheostat.core.storage.bounded_read import check_rows, checked_size
+from rheostat.core.storage.files import replacing
 from rheostat.errors import DataError, LeakError
 
 

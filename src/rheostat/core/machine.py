@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.files import read_toml
 from rheostat.core.series import Series
+from rheostat.core.storage.files import read_toml
 from rheostat.errors import DataError
 
 NAN, INF = float("nan"), float("inf")

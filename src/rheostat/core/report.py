@@ -24,7 +24,7 @@ class Chart:
     ``kind`` is "front", "scatter", "line", "bar" or "calibration"; for a schedule "time",
     "columns", "occupancy", "pairs" or "gantt"; or "tree".  Most series have ``x`` and ``y``, and
     optionally ``low``, ``high`` and ``text``.  ``axes`` are names of columns, or words with the
-    base unit in ``units``; "share" is a part of one.  `rheostat.explanation.draw` draws it.
+    base unit in ``units``; "share" is a part of one; `rheostat.explanation.pictures.draw` draws it.
     """
 
     kind: str

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from rheostat.core.front import Constraint, Front, Objective, Rule
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome, Predictor
-from rheostat.core.requested_settings import as_requested
 from rheostat.core.space import Space
 from rheostat.errors import DataError, Infeasible
+from rheostat.prediction.features.requested_settings import as_requested
 
 Ints = NDArray[np.int64]
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array, Predictor
-from rheostat.core.requested_settings import as_requested, requested
 from rheostat.decision.placebo import clustered, left, numbered
 from rheostat.decision.trial import Trial, plan_trial
 from rheostat.measurement.tables import with_numbers
+from rheostat.prediction.features.requested_settings import as_requested, requested
 
 Codes = NDArray[np.int64]
 Exponent = tuple[float, float, float]

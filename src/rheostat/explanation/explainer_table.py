@@ -1,6 +1,6 @@
 """Who explains what: one table by the name of a class, so that nothing is imported unneeded.
 
-`explanation.explainers` enters the floors below, `recipes.explain` the others.
+`explanation.explainers` enters the floors below, `questions.explain` the others.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def only(things: Things) -> Any:
 @explains("core.front.Front", "a front, as front and search return it")
 def front(things: Things, about: Context) -> Report:
     """The table of settings and the picture."""
-    from rheostat.explanation.front import asked, explain_front
+    from rheostat.explanation.choices.front import asked, explain_front
 
     shown = only(things)
     return Report("", *explain_front(shown, None, asked(shown, about.job, about.requested)))
@@ -33,7 +33,7 @@ def front(things: Things, about: Context) -> Report:
 @explains("core.decision.Assignment", "a choice (Front.choose)")
 def assignment(things: Things, about: Context) -> Report:
     """What to do, what it buys, and why."""
-    from rheostat.explanation.choice import explain_choice
+    from rheostat.explanation.choices.choice import explain_choice
 
     return Report("", *explain_choice(only(things), about.front, about.job, about.requested))
 
@@ -41,7 +41,7 @@ def assignment(things: Things, about: Context) -> Report:
 @explains("core.decision.Decision", "a decision for several jobs")
 def decision(things: Things, about: Context) -> Report:
     """Each job's setting and reason."""
-    from rheostat.explanation.choice import explain_decision
+    from rheostat.explanation.choices.choice import explain_decision
 
     return Report("", *explain_decision(only(things)))
 
@@ -49,7 +49,7 @@ def decision(things: Things, about: Context) -> Report:
 @explains("decision.decide.Advice", "an advice for a table of jobs (decide)")
 def advice(things: Things, about: Context) -> Report:
     """How many jobs change and what that saves."""
-    from rheostat.explanation.advice import explain_advice
+    from rheostat.explanation.choices.advice import explain_advice
 
     return Report("", *explain_advice(only(things)))
 
@@ -57,7 +57,7 @@ def advice(things: Things, about: Context) -> Report:
 @explains("decision.backtest.Backtest", "a back-test (backtest)")
 def backtest(things: Things, about: Context) -> Report:
     """How right the predictions were, and what would have changed."""
-    from rheostat.explanation.advice import explain_backtest
+    from rheostat.explanation.choices.advice import explain_backtest
 
     return Report("", *explain_backtest(only(things)))
 
@@ -79,8 +79,8 @@ def trial(things: Things, about: Context) -> Report:
 def budget(things: Things, about: Context) -> Report:
     """What the watts buy, and which nodes get them."""
     from rheostat.decision.budget.cap_plan import facts
-    from rheostat.explanation.budget import budget_report
-    from rheostat.explanation.json import plain
+    from rheostat.explanation.choices.budget import budget_report
+    from rheostat.explanation.formats.json import plain
 
     return budget_report(plain(facts(only(things))))
 
@@ -88,7 +88,7 @@ def budget(things: Things, about: Context) -> Report:
 @explains("decision.caps.CapAdvice", "an advice on caps (choose_caps)")
 def caps(things: Things, about: Context) -> Report:
     """Which caps to keep, and the loss at each."""
-    from rheostat.explanation.caps import caps_facts, caps_report
+    from rheostat.explanation.choices.caps import caps_facts, caps_report
 
     return caps_report(caps_facts(only(things)))
 
@@ -96,7 +96,7 @@ def caps(things: Things, about: Context) -> Report:
 @explains("decision.policies.priority_tree.PriorityTree", "a tree of rules (rheostat explain)")
 def tree(things: Things, about: Context) -> Report:
     """Its rules, the picture, and how far they can be trusted."""
-    from rheostat.explanation.tree import tree_report
+    from rheostat.explanation.schedules.tree import tree_report
 
     return tree_report(only(things))
 

@@ -1,6 +1,6 @@
 """What a log says, as a report: an answer for the meeting on Monday.
 
-Everything is made from the plain facts of `rheostat.recipes.log_summary`, and from the binned
+Everything is made of plain facts (`rheostat.questions.logs.log_summary`) and of the binned
 series behind the pictures.
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 
 from rheostat.core.report import Chart, Grid, Section
 from rheostat.core.units import format_moment
-from rheostat.explanation import schedule_charts as charts
 from rheostat.explanation.identification import REMEDIES
 from rheostat.explanation.narrate import Narrative
 from rheostat.explanation.number_words import duration, number_words, share
-from rheostat.explanation.schedule import policy_grid
+from rheostat.explanation.schedules import schedule_charts as charts
+from rheostat.explanation.schedules.schedule import policy_grid
 
 TOP = 10
 HOURS = {"node_h": "node-hours", "core_h": "core-hours"}

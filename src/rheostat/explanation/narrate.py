@@ -37,12 +37,12 @@ class Narrative(Report):
     """
 
     def __str__(self) -> str:
-        from rheostat.explanation.text import render
+        from rheostat.explanation.formats.text import render
 
         return render(self)
 
     def _repr_html_(self) -> str:
-        from rheostat.explanation.html import page
+        from rheostat.explanation.formats.html import page
 
         return page(self)
 

@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from rheostat.core.files import read_json
 from rheostat.core.series import Series
+from rheostat.core.storage.files import read_json
 from rheostat.errors import DataError
 from rheostat.measurement.tables import read_table
 

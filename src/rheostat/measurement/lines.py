@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from rheostat.core.bounded_read import MOST_B, checked_size, read_all
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Note
+from rheostat.core.storage.bounded_read import MOST_B, checked_size, read_all
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.bounded_read import MOST_B, check_columns, check_rows
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Note
+from rheostat.core.storage.bounded_read import MOST_B, check_columns, check_rows
+from rheostat.core.storage.files import ordinary_file
 from rheostat.core.vocabulary import column
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs

@@ -14,17 +14,18 @@ from typing import Any
 
 import polars as pl
 
-from rheostat.core.file_kinds import describe_file
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable
+from rheostat.core.storage.file_kinds import describe_file
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError, FileKindError
-from rheostat.measurement.adastra import read_adastra
 from rheostat.measurement.counters import read_likwid, read_papi, read_pcm, read_perf
-from rheostat.measurement.energy_units import energy_doubt
-from rheostat.measurement.fdata import read_fdata
-from rheostat.measurement.job_store import is_store, read_store
+from rheostat.measurement.job_logs.adastra import read_adastra
+from rheostat.measurement.job_logs.energy_units import energy_doubt
+from rheostat.measurement.job_logs.fdata import read_fdata
+from rheostat.measurement.job_logs.job_store import is_store, read_store
+from rheostat.measurement.job_logs.pm100 import NODE, read_pm100
+from rheostat.measurement.job_logs.swf import read_swf
 from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
-from rheostat.measurement.pm100 import NODE, read_pm100
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
 from rheostat.measurement.runs.records import first_record, is_records
@@ -41,7 +42,6 @@ from rheostat.measurement.serving.traffic import is_traffic, read_traffic
 from rheostat.measurement.serving.vllm_bench import is_vllm_bench, read_vllm_bench
 from rheostat.measurement.slurm.sacct import read_sacct
 from rheostat.measurement.slurm.sacct_json import read_sacct_json
-from rheostat.measurement.swf import read_swf
 from rheostat.measurement.training_runs import (
     read_graph_records,
     read_hlogencnn,

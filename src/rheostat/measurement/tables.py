@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Note
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 from rheostat.measurement.checks import MOST_COUNT, MOST_INSTANT, ROW
 from rheostat.measurement.parquet import MAGIC, gather, scan

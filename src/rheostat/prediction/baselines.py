@@ -13,7 +13,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import NotFitted
-from rheostat.prediction.model_columns import is_category, learnable
+from rheostat.prediction.features.model_columns import is_category, learnable
 
 TARGETS = ("runtime_s", "power_w")
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome
-from rheostat.prediction.model_columns import learnable
+from rheostat.prediction.features.model_columns import learnable
 
 PER_NODE = "power_per_node_w"
 METRICS = ("mape", "median_abs_log_error", "r2_log", "coverage")

@@ -28,8 +28,8 @@ from rheostat._optional import require
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
-from rheostat.prediction.model_columns import target_values
-from rheostat.prediction.surrogate import Surrogate
+from rheostat.prediction.features.model_columns import target_values
+from rheostat.prediction.surrogate.surrogate import Surrogate
 
 RESAMPLES = 200
 

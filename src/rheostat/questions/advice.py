@@ -13,8 +13,8 @@ from rheostat.decision.decide import CONFIDENCE
 from rheostat.errors import Infeasible
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
+from rheostat.questions.logs.log_answer import LogAnswer, is_log, log_answer
 from rheostat.questions.parse import Names, parse_objectives, parse_rules
-from rheostat.recipes.log_answer import LogAnswer, is_log, log_answer
 from rheostat.tradeoff.limits import MaxSlowdown
 from rheostat.tradeoff.rules import Weighted
 

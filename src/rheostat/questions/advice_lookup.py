@@ -12,8 +12,8 @@ import polars as pl
 from rheostat.core.front import Constraint, Rule
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.report import Grid, Report, Section
-from rheostat.core.requested_settings import requested
 from rheostat.explanation.number_words import duration, quantity
+from rheostat.prediction.features.requested_settings import requested
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.decide import decide

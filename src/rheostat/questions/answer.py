@@ -55,7 +55,7 @@ class Answer(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``--json`` prints, as plain numbers, texts, lists and mappings."""
-        from rheostat.explanation.json import plain
+        from rheostat.explanation.formats.json import plain
 
         return {"schema": self.schema, **plain(self.facts())}
 
@@ -69,14 +69,14 @@ class Answer(ABC):
 
     def to_html(self) -> str:
         """A page that needs no other file."""
-        from rheostat.explanation.html import page
+        from rheostat.explanation.formats.html import page
 
         return page(self.page_report(), type(self).__name__)
 
     def figure(self) -> Figure:
         """The first picture of the report, drawn by matplotlib (extra ``figures``)."""
-        from rheostat.explanation.draw import drawing
-        from rheostat.explanation.figure import figure
+        from rheostat.explanation.pictures.draw import drawing
+        from rheostat.explanation.pictures.figure import figure
 
         charts = [s.chart for s in self.page_report().sections if s.chart is not None]
         if not charts:
@@ -87,7 +87,7 @@ class Answer(ABC):
         return self.to_html()
 
     def __str__(self) -> str:
-        from rheostat.explanation.text import render
+        from rheostat.explanation.formats.text import render
 
         return render(self.report())
 

@@ -18,14 +18,14 @@ from rheostat.explanation.narrate import explain
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice import LogAdvice, advice_method, advice_rules, can_answer
 from rheostat.questions.listener import question
-from rheostat.questions.parse import Knobs, Names, parse_space
-from rheostat.recipes.advised_month import (
+from rheostat.questions.logs.advised_month import (
     AdvisedMonth,
     advised_month,
     largest_use,
     month_facts,
     month_section,
 )
+from rheostat.questions.parse import Knobs, Names, parse_space
 from rheostat.recipes.nodecount import model as new_model
 
 SCHEMA = "rheostat.backtest/1"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from rheostat.core.report import Grid, Report
 from rheostat.decision.caps import CapAdvice, choose_caps
-from rheostat.explanation.caps import caps_facts, caps_grid, caps_report
+from rheostat.explanation.choices.caps import caps_facts, caps_grid, caps_report
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question

@@ -9,23 +9,29 @@ from typing import Any, ClassVar
 
 from rheostat.core.report import Grid, Report
 from rheostat.errors import QuestionError
-from rheostat.explanation.schedule_protocol import claims, protocol_report, sweep_grid
+from rheostat.explanation.schedules.schedule_protocol import claims, protocol_report, sweep_grid
 from rheostat.prediction.out_of_core.dask_cluster import Workers
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Names, parse_names
+from rheostat.questions.policies import open_policies, open_policy
 from rheostat.questions.workers import cores
-from rheostat.recipes.policies import open_policies, open_policy
-from rheostat.simulation.overdue import agreed
-from rheostat.simulation.protocol import (
+from rheostat.simulation.comparison.protocol import (
     HEURISTICS,
     ComparisonProtocol,
     check_fitted,
     fitted_of,
     judge,
 )
-from rheostat.simulation.sweep import policy_name, sweep, tasks_of, trace_files, trace_name
+from rheostat.simulation.comparison.sweep import (
+    policy_name,
+    sweep,
+    tasks_of,
+    trace_files,
+    trace_name,
+)
+from rheostat.simulation.policies.overdue import agreed
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -35,7 +41,8 @@ class PoliciesAnswer(Answer):
     Parameters
     ----------
     verdict : mapping
-        Ratios with intervals, gates and claims, as `rheostat.simulation.protocol.judge` gives them.
+        Ratios with intervals, gates and claims, as `rheostat.simulation.comparison.protocol.judge`
+        gives them.
     """
 
     schema: ClassVar[str] = "rheostat.compare-policies/1"

@@ -18,7 +18,7 @@ from rheostat.decision.coschedule.gpu_profiles import Profiles, has_signals
 from rheostat.decision.coschedule.queue_files import read_profiles, read_queue
 from rheostat.decision.coschedule.shared_node import Node, Waiting
 from rheostat.errors import Infeasible, QuestionError
-from rheostat.explanation.coschedule import coschedule_report, jobs_grid, policies_grid
+from rheostat.explanation.schedules.coschedule import coschedule_report, jobs_grid, policies_grid
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question

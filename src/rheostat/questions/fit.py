@@ -13,12 +13,12 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Predictor
 from rheostat.core.report import Report, Section
 from rheostat.decision.accuracy import accuracy_facts
-from rheostat.explanation.advice import accuracy_words
+from rheostat.explanation.choices.advice import accuracy_words
 from rheostat.measurement.read import read
 from rheostat.prediction.out_of_core.boosters import Settings
 from rheostat.prediction.out_of_core.dask_cluster import Workers
 from rheostat.prediction.out_of_core.large import LargeFit, fit_large
-from rheostat.prediction.persist import save
+from rheostat.prediction.saved_models.persist import save
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question

@@ -14,20 +14,20 @@ from rheostat.core.decision import Assignment
 from rheostat.core.front import Constraint, Front, Rule
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.report import Grid, Report
-from rheostat.core.requested_settings import as_requested
 from rheostat.core.space import Space
 from rheostat.decision.admissible import graded, only, too_good
 from rheostat.decision.batch_fronts import BatchFronts
 from rheostat.decision.decide import OWN
 from rheostat.errors import DataError, Infeasible, QuestionError
-from rheostat.explanation.choice import explain_choice
-from rheostat.explanation.front import explain_front, front_table, row_of
+from rheostat.explanation.choices.choice import explain_choice
+from rheostat.explanation.choices.front import explain_front, front_table, row_of
 from rheostat.explanation.narrate import Narrative
+from rheostat.prediction.features.requested_settings import as_requested
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice import LogAdvice, advice_method, can_answer
 from rheostat.questions.listener import question
+from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
-from rheostat.recipes.log_answer import LogAnswer
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY

@@ -17,8 +17,8 @@ from rheostat.decision.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.tables import read_table
-from rheostat.prediction.persist import PREDICTORS
-from rheostat.prediction.persist import load as load_model
+from rheostat.prediction.saved_models.persist import PREDICTORS
+from rheostat.prediction.saved_models.persist import load as load_model
 from rheostat.prediction.surface import mixed, named_by
 from rheostat.questions import listener
 from rheostat.questions.parse import (

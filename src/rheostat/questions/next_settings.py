@@ -11,7 +11,7 @@ from rheostat.core.front import Constraint, Rule
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.errors import DataError, Infeasible
-from rheostat.explanation.choice import choice_facts
+from rheostat.explanation.choices.choice import choice_facts
 from rheostat.explanation.number_words import plain_name, setting_words, unit_of
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
@@ -19,7 +19,7 @@ from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.measured_cells import better_unmeasured, tell_runs
-from rheostat.tradeoff.proposer import distinct, others, proposer
+from rheostat.tradeoff.propose.proposer import distinct, others, proposer
 
 AGAIN = "measured already, but runs differ so much that a repeat tells more"
 

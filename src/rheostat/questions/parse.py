@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from rheostat.core.files import read_toml
 from rheostat.core.front import Constraint, Rule
 from rheostat.core.space import Knob, Space, TooManySettings, few_enough, powers_of_two
+from rheostat.core.storage.files import read_toml
 from rheostat.core.units import parse_duration, parse_quantity
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError, QuestionError

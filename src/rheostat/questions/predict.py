@@ -10,7 +10,7 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.core.report import Grid, Report, Section
 from rheostat.explanation.number_words import unit_of
-from rheostat.prediction.persist import PREDICTORS, load
+from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question

@@ -15,12 +15,12 @@ from rheostat.core.report import Grid, Section
 from rheostat.core.space import Space
 from rheostat.core.units import parse_duration
 from rheostat.errors import Infeasible
-from rheostat.explanation.choice import explain_choice
-from rheostat.explanation.front import explain_front, front_table
+from rheostat.explanation.choices.choice import explain_choice
+from rheostat.explanation.choices.front import explain_front, front_table
 from rheostat.explanation.narrate import Narrative
-from rheostat.measurement.command import Command
+from rheostat.measurement.commands.command import Command
 from rheostat.measurement.meters import meters
-from rheostat.prediction.persist import PREDICTORS, load
+from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
@@ -44,7 +44,7 @@ from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.measured_cells import tell_runs
 from rheostat.tradeoff.predicted_power import PredictedPower
 from rheostat.tradeoff.propose.base import Searcher
-from rheostat.tradeoff.proposer import distinct, proposer
+from rheostat.tradeoff.propose.proposer import distinct, proposer
 
 NO_METER = (
     "nothing here reads energy ({why}): the command must print energy_j or power_w. If it "

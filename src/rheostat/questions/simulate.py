@@ -11,37 +11,37 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from rheostat.core.files import replacing
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.machine import Machine
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.storage.files import replacing
 from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
 from rheostat.errors import DataError, QuestionError
-from rheostat.explanation.schedule import flat_grid, schedule_report, schedule_text
+from rheostat.explanation.schedules.schedule import flat_grid, schedule_report, schedule_text
 from rheostat.measurement.read import read
-from rheostat.prediction.persist import PREDICTORS, load
+from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
+from rheostat.questions.policies import open_policies
 from rheostat.recipes.nodecount import prepared
-from rheostat.recipes.policies import open_policies
-from rheostat.simulation import jittered_replays
-from rheostat.simulation.as_logged import logged_facts
+from rheostat.simulation.comparison import jittered_replays
+from rheostat.simulation.comparison.as_logged import logged_facts
+from rheostat.simulation.comparison.replay import Replay, replay
 from rheostat.simulation.log_machine import placed, roomy_words
-from rheostat.simulation.moldable import read_alternatives
 from rheostat.simulation.note_numbers import noted
-from rheostat.simulation.overdue import agreed, under
-from rheostat.simulation.policy import Policy, as_policy, cannot, guarded, limit_of
-from rheostat.simulation.replay import Replay, replay
+from rheostat.simulation.policies.overdue import agreed, under
+from rheostat.simulation.policies.policy import Policy, as_policy, cannot, guarded, limit_of
 from rheostat.simulation.report_facts import facts as facts_of
 from rheostat.simulation.report_series import picture
 from rheostat.simulation.result import Simulation
 from rheostat.simulation.simulate import simulate_run
+from rheostat.simulation.site.moldable import read_alternatives
 from rheostat.simulation.workload import Estimates, schedule_columns
 
 if TYPE_CHECKING:
-    from rheostat.simulation.sized_jobs import Advise
+    from rheostat.simulation.site.sized_jobs import Advise
 
 OnePolicy = str | Policy | Callable[..., Any]
 WHOLE = ("submit_s", "start_s", "end_s")
@@ -228,7 +228,7 @@ def simulate(
     alternatives : JobTable or path, optional
         Other ways in which jobs may run (moldable jobs): ``job_id``, size and ``runtime_s``.
     sized_by : Advise, optional
-        Chooses one of the alternatives at submission; see `rheostat.simulation.sized_jobs`.
+        Chooses one of the alternatives at submission; see `rheostat.simulation.site.sized_jobs`.
     power_model : Predictor or path, optional
         Predicts watts, with which planning under a power cap works.
     power_w : array or Outcome, optional

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from rheostat.core.file_kinds import describe_file
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.storage.file_kinds import describe_file
 from rheostat.core.units import format_moment
 from rheostat.errors import DataError
-from rheostat.measurement.job_store import JobStore, Merged
+from rheostat.measurement.job_logs.job_store import JobStore, Merged
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.slurm.accounting import sacct_lines, sacct_tables
 from rheostat.questions import listener

@@ -13,7 +13,7 @@ import polars as pl
 
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.units import format_quantity
-from rheostat.measurement.job_store import JobStore, Merged
+from rheostat.measurement.job_logs.job_store import JobStore, Merged
 from rheostat.measurement.monitoring.job_power import job_energy
 from rheostat.measurement.monitoring.power_mapping import PowerMapping, read_mapping
 from rheostat.measurement.monitoring.prometheus import samples

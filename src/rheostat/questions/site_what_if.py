@@ -15,10 +15,12 @@ from rheostat.core.series import Series
 from rheostat.core.units import format_quantity, parse_duration
 from rheostat.errors import QuestionError
 from rheostat.measurement.grid_conditions import GridConditions, read_grid
-from rheostat.measurement.log_usage import calendar_zero_s
+from rheostat.measurement.job_logs.log_usage import calendar_zero_s
 from rheostat.questions import inputs, listener
 from rheostat.questions.listener import question
 from rheostat.questions.site_what_if_answer import PlanResult, SiteWhatIfAnswer
+from rheostat.simulation.comparison.jittered_replays import jittered
+from rheostat.simulation.comparison.paired_comparison import LEVEL
 from rheostat.simulation.grid_plans import (
     Capped,
     Plan,
@@ -29,8 +31,6 @@ from rheostat.simulation.grid_plans import (
     plans,
     worst_hours,
 )
-from rheostat.simulation.jittered_replays import jittered
-from rheostat.simulation.paired_comparison import LEVEL
 from rheostat.simulation.power import over_cap
 from rheostat.simulation.result import Simulation
 from rheostat.simulation.schedule_metrics import bounded_slowdown

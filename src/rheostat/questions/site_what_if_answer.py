@@ -11,7 +11,7 @@ import numpy as np
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.core.units import format_duration
 from rheostat.questions.answer import Answer
-from rheostat.simulation.paired_comparison import LEVEL
+from rheostat.simulation.comparison.paired_comparison import LEVEL
 
 HEADS = ("plan", "energy_j", "cost", "carbon_kg", "over_s", "mean_wait_s", "slowdown", "later")
 UNITS = ("", "J", "", "kg", "s", "s", "", "")

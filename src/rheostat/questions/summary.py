@@ -16,8 +16,8 @@ from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.inputs import Jobs
 from rheostat.questions.listener import question
-from rheostat.recipes.log_summary import LogSummary
-from rheostat.recipes.log_summary import summary as summarise
+from rheostat.questions.logs.log_summary import LogSummary
+from rheostat.questions.logs.log_summary import summary as summarise
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.files import read_toml
 from rheostat.core.jobs import JobTable
 from rheostat.core.series import Series
+from rheostat.core.storage.files import read_toml
 from rheostat.core.units import parse_quantity
 from rheostat.decision.actuate.actuators import DeviceAddress
 from rheostat.decision.budget.allocate_power import PowerLimits

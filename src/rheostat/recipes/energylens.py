@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.accelerators import accelerator
 from rheostat.core.front import Front
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
-from rheostat.prediction.model_columns import learnable
+from rheostat.prediction.accelerators import accelerator
+from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.predictor import sampled

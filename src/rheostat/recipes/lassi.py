@@ -4,9 +4,10 @@ Dearing, M., Tao, Y., Wu, X., Lan, Z., Taylor, V.: LASSI: An LLM-based automated
 pipeline for translating parallel scientific codes.  IEEE CLUSTER workshops 2024, 136-143.
 
 The stages are theirs, prompts and context are ours; the first stage, a run of the target-language
-original, is `rheostat.recipes.target_baseline`.  Theirs looks at exit codes alone, has no limit of
-corrections, sends errors as one line and times one run; here each of these is a switch that is off,
-and nothing is accepted that a rung of `rheostat code verify` rejects, whatever the switches say.
+original, is `rheostat.questions.code.target_baseline`.  Theirs looks at exit codes alone, has no
+limit of corrections, sends errors as one line and times one run; here each of these is a switch
+that is off, and nothing is accepted that a rung of `rheostat code verify` rejects, whatever the
+switches say.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rheostat.measurement.code.program import Program, language_of
+from rheostat.measurement.code.similarity import line_similarity, token_similarity
+from rheostat.prediction.language_model import code_prompts
 from rheostat.prediction.language_model.answers import GOOD, TRUNCATED, CodeAnswer, code_in
 from rheostat.prediction.language_model.conversation import (
     LanguageModel,
@@ -25,8 +28,6 @@ from rheostat.prediction.language_model.conversation import (
     ModelError,
     Sampling,
 )
-from rheostat.prediction.similarity import line_similarity, token_similarity
-from rheostat.recipes import code_prompts
 from rheostat.tradeoff.variants.variant import Steps, Variant, VariantResult
 
 ENDED_BADLY = ("parse", "compile", "calls")

@@ -16,16 +16,17 @@ import platform
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from rheostat.measurement.code.program import Program
+from rheostat.prediction.language_model import code_prompts
 from rheostat.prediction.language_model.answers import json_in
 from rheostat.prediction.language_model.conversation import Message, ModelError
-from rheostat.recipes import code_prompts
 from rheostat.recipes.lassi import Conversation, LassiOptions, corrected, lassi_steps
-from rheostat.recipes.variant_store import VariantStore
 from rheostat.tradeoff.variants.islands import until_accepted
 from rheostat.tradeoff.variants.variant import Steps, Variant, VariantResult
 
+Store = TypeVar("Store")
 WARMER = 0.2
 
 
@@ -146,12 +147,12 @@ def machine_words() -> str:
 
 
 def then_asked(
-    chains: Callable[[VariantStore], Sequence[Steps]],
+    chains: Callable[[Store], Sequence[Steps]],
     original: Program,
     to: str,
     talk: Conversation,
     most: int,
-) -> Callable[[VariantStore], Sequence[Steps]]:
+) -> Callable[[Store], Sequence[Steps]]:
     """A search without a model, and a model where it brought nothing.
 
     Parameters

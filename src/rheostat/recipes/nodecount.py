@@ -184,7 +184,7 @@ def model(
         from rheostat.prediction.scaling_law import LawGP
 
         return LawGP(tuple(knobs), group_by=by, seed=seed)
-    from rheostat.prediction.surrogate import Surrogate
+    from rheostat.prediction.surrogate.surrogate import Surrogate
 
     if kind == "attention":
         return Surrogate("xgboost", embedding="attention", targets=targets, group_by=by, seed=seed)

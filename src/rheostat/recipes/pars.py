@@ -1,11 +1,11 @@
 """Which prompts will be answered soonest?  PARS's question, with a predictor of ours.
 
-PARS trains a BERT-class encoder on pairs of prompts: `rheostat.prediction.encoder_ranker` does so
-with one from a folder, none is part of this library.  Ours takes the vectors of one in ONNX as they
-are (`rheostat.prediction.text_encoder`).  Its losses can be had on a small network of
-our own, too (`rheostat.prediction.prompt_ranker`).  Scores are Kendall's tau over all pairs, and
-the share of pairs ordered rightly among those whose lengths differ by a fifth or more, as PARS
-filters them.
+PARS trains a BERT-class encoder on pairs of prompts: `EncoderRanker` of
+`rheostat.prediction.answer_length` does so with one from a folder, none is part of this library.
+Ours takes the vectors of one in ONNX as they are (`text_encoder`, in the same place).  Its losses
+can be had on a small network of our own, too (`prompt_ranker`).  Scores are Kendall's tau over all
+pairs, and the share of pairs ordered rightly among those whose lengths differ by a fifth or more,
+as PARS filters them.
 
 References
 ----------
@@ -22,12 +22,12 @@ from scipy.stats import kendalltau
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
-from rheostat.core.turns import opening
+from rheostat.core.texts.turns import opening
 from rheostat.errors import DataError
-from rheostat.prediction.encoder_ranker import EncoderRanker
-from rheostat.prediction.prompt_length import TARGET, PromptLength
-from rheostat.prediction.prompt_ranker import PromptRanker
-from rheostat.prediction.text_encoder import is_encoder
+from rheostat.prediction.answer_length.encoder_ranker import EncoderRanker
+from rheostat.prediction.answer_length.prompt_length import TARGET, PromptLength
+from rheostat.prediction.answer_length.prompt_ranker import PromptRanker
+from rheostat.prediction.answer_length.text_encoder import is_encoder
 
 Rows = NDArray[np.int64]
 FILTER = 0.2
@@ -57,7 +57,8 @@ def evaluated(
     seed
         Of the division and of the pairs.
     losses
-        Of networks to train and score besides, names of `rheostat.prediction.prompt_ranker.LOSSES`.
+        Of networks to train and score besides, names of
+        `rheostat.prediction.answer_length.prompt_ranker.LOSSES`.
     encoder
         ``int8`` or a folder with ``model.onnx``: our model learns from its vectors, too; the words
         alone are then scored besides.  Another folder of a pretrained encoder: trained by the first

@@ -28,7 +28,7 @@ from rheostat.prediction.iteration_time.port_features import iteration_features
 from rheostat.prediction.iteration_time.simple_forecasters import BASELINES, SimpleForecaster
 from rheostat.prediction.iteration_time.smart_config import SmartConfig
 from rheostat.prediction.iteration_time.smart_forecaster import SmartForecaster
-from rheostat.recipes.network_replay import RunReplay
+from rheostat.simulation.network.network_replay import RunReplay
 
 OURS, LAST = "ours", "last"
 ALWAYS = ("last", "running-median", "mean-10")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rheostat.core.bounded_read import checked_size
-from rheostat.core.files import ordinary_file
+from rheostat.core.storage.bounded_read import checked_size
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 
 MOST_TOKENS = 1000

@@ -72,7 +72,7 @@ def make_table(served: ServedFiles, version: str) -> AdviceTable:
 
 
 def _document(row: Mapping[str, Any], words: str, knobs: tuple[str, ...]) -> bytes:
-    from rheostat.explanation.json import plain
+    from rheostat.explanation.formats.json import plain
 
     advised = row["status"] == "advised"
     asked = {k: row[f"{k}_requested"] for k in knobs}

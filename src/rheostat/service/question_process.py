@@ -127,7 +127,7 @@ def log_of(served: ServedFiles, version: str) -> Any:
 @lru_cache(maxsize=2)
 def model_of(served: ServedFiles, version: str) -> Any:
     """The model, read once for each version of the files."""
-    from rheostat.prediction.persist import PREDICTORS, load
+    from rheostat.prediction.saved_models.persist import PREDICTORS, load
 
     assert served.model is not None
     return load(served.model, PREDICTORS)

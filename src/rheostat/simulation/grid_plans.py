@@ -175,7 +175,7 @@ def _ended(jobs: JobTable) -> Array:
 
 
 def alternatives(jobs: JobTable, believed_w: Array, capped: Capped, *, full: bool) -> JobTable:
-    """Rows for `rheostat.simulation.moldable`: each job with its full power, if so, and capped."""
+    """Rows for `rheostat.simulation.site.moldable`: each job with full power, if so, and capped."""
     watts = jobs.numpy("power_w") if "power_w" in jobs.columns else np.full(len(jobs), np.nan)
     watts = np.where(np.isfinite(watts), watts, believed_w)
     limit = jobs.numpy("time_limit_s") if "time_limit_s" in jobs.columns else None

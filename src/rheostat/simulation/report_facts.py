@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rheostat.core.jobs import JobTable
+from rheostat.simulation.comparison.paired_comparison import gains, paired
 from rheostat.simulation.note_numbers import noted
-from rheostat.simulation.paired_comparison import gains, paired
 from rheostat.simulation.result import Simulation
 from rheostat.simulation.schedule_metrics import breakdown, metrics
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable
-from rheostat.measurement.log_usage import calendar_zero_s
+from rheostat.measurement.job_logs.log_usage import calendar_zero_s
 from rheostat.simulation.result import Simulation
 from rheostat.simulation.schedule_metrics import SIZES, size_class
 from rheostat.simulation.timeline import even_edges, mean_in, peak_in, place, steps

@@ -10,9 +10,9 @@ import polars as pl
 from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.core.machine import Machine
 from rheostat.core.vocabulary import VOCABULARY
-from rheostat.simulation.policy import Policy
+from rheostat.simulation.policies.policy import Policy
+from rheostat.simulation.policies.start_plan import StartPlan
 from rheostat.simulation.power import Account, plain_account
-from rheostat.simulation.start_plan import StartPlan
 from rheostat.simulation.workload import Workload
 
 PROCS = Column("procs", "", Moment.SUBMIT, "processors the simulation gave the job")

@@ -14,13 +14,13 @@ from rheostat.core.outcome import Array, Outcome
 from rheostat.decision.policies.batch_policy import BatchPolicy
 from rheostat.errors import DataError
 from rheostat.simulation.log_machine import placed
-from rheostat.simulation.policy import Policy, SchedulingProblem, as_policy, cannot
+from rheostat.simulation.policies.policy import Policy, SchedulingProblem, as_policy, cannot
 from rheostat.simulation.result import Simulation, account_of, run_table
-from rheostat.simulation.site import simulate_site
+from rheostat.simulation.site.simulate_site import simulate_site
 from rheostat.simulation.workload import Estimates, workload
 
 if TYPE_CHECKING:
-    from rheostat.simulation.sized_jobs import Advise
+    from rheostat.simulation.site.sized_jobs import Advise
 
 
 def simulate_run(  # noqa: PLR0913 - what is known of jobs and site, all but three by keyword
@@ -41,7 +41,7 @@ def simulate_run(  # noqa: PLR0913 - what is known of jobs and site, all but thr
     """`rheostat.simulate` with what the engine did; parameters and errors are the same.
 
     ``policy`` is a `Policy`, or what `rheostat.decision.policies.batch_policy` makes one of; names
-    of files are those of `rheostat.recipes.policies.open_policy`.  A machine with more than
+    of files are those of `rheostat.questions.policies.open_policy`.  A machine with more than
     processors, or ``alternatives``, ``sized_by`` or ``power_w``, go to
     `rheostat.simulation.site.simulate_site`.
 

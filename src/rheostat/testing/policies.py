@@ -15,7 +15,7 @@ import numpy as np
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import table
-from rheostat.simulation.policy import Policy, as_policy
+from rheostat.simulation.policies.policy import Policy, as_policy
 from rheostat.simulation.result import Simulation
 from rheostat.simulation.simulate import simulate_run
 
@@ -37,7 +37,7 @@ def check_policy(
     Parameters
     ----------
     policy
-        A `Policy`, or what `rheostat.simulation.policy.as_policy` makes one of.
+        A `Policy`, or what `rheostat.simulation.policies.policy.as_policy` makes one of.
     traces
         How many traces are tried.
     procs

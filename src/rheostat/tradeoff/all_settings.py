@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from rheostat.core.front import Front, Objective
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome, Predictor
-from rheostat.core.requested_settings import as_requested
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError, Infeasible
+from rheostat.prediction.features.requested_settings import as_requested
 from rheostat.tradeoff.measured_cells import filled, measured
 
 RUNTIME_ENERGY = ("runtime_s", "energy_j")

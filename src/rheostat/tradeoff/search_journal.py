@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.bounded_read import checked_size, read_all
-from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import named_errors, parse_json, seal, unsealed
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.outcome import Outcome
+from rheostat.core.storage.bounded_read import checked_size, read_all
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.files import named_errors, parse_json, seal, unsealed
 from rheostat.errors import DataError
 
 SCHEMA = "rheostat.journal/2"

@@ -16,7 +16,7 @@ from rheostat.measurement.code.manifest import load_pair, read_manifest
 from rheostat.measurement.code.program import Program, read_program
 from rheostat.measurement.code.toolchain import SANITIZED
 from rheostat.measurement.code.workbench import Built, _holds
-from rheostat.recipes import code_prompts
+from rheostat.prediction.language_model import code_prompts
 
 SOURCE = "int main(void) { return 0; }\n"
 

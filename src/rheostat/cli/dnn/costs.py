@@ -62,7 +62,7 @@ def fit(
     beside them is the median of the device's other runs at the same batch size.
     """
     from rheostat.cli.output import printed, tell
-    from rheostat.prediction.persist import save
+    from rheostat.prediction.saved_models.persist import save
     from rheostat.questions.dnn import fit as ask
 
     with printed(json=json) as put:

@@ -36,7 +36,7 @@ def import_(
     Nothing is compiled, and no accelerator is needed.
     """
     from rheostat.cli.output import on_terminal, printed, tell
-    from rheostat.prediction import persist
+    from rheostat.prediction.saved_models import persist
     from rheostat.questions.dnn import read
     from rheostat.questions.dnn.graphs import heading
 

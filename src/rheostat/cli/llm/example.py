@@ -34,7 +34,7 @@ def demo(
     import json as codec
 
     from rheostat.cli.output import put_json, tell
-    from rheostat.core.files import replacing
+    from rheostat.core.storage.files import replacing
     from rheostat.measurement.synthetic.served_models import request_log, serving_runs
 
     runs, log = serving_runs(seed=seed), request_log(requests, seed=seed)

@@ -70,7 +70,7 @@ def fit(
     Each parameter has a unit and a 90 % interval: the prior of other machines, narrowed by RUNS.
     """
     from rheostat.cli.output import put_json, tell, tell_notes
-    from rheostat.prediction import persist
+    from rheostat.prediction.saved_models import persist
     from rheostat.prediction.serving_law import ServingLaw, equation
     from rheostat.questions import inputs
     from rheostat.recipes.energylens import notes_on

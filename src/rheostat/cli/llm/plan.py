@@ -103,11 +103,16 @@ def plan(
     from rheostat.decision.serving.engine_line import engine_line
     from rheostat.errors import DataError, Infeasible
     from rheostat.prediction.serving_law import ServingLaw
+    from rheostat.questions.llm.serving_limits import (
+        MEMORY,
+        TTFT,
+        refuse_beyond_measured,
+        with_limits,
+    )
+    from rheostat.questions.llm.serving_model import CacheSize
+    from rheostat.questions.llm.standing_rule import standing
     from rheostat.recipes.energylens import notes_on, simple_rules
     from rheostat.recipes.energylens import plan as planned
-    from rheostat.recipes.serving_limits import MEMORY, TTFT, refuse_beyond_measured, with_limits
-    from rheostat.recipes.serving_model import CacheSize
-    from rheostat.recipes.standing_rule import standing
     from rheostat.tradeoff.limits import Limit
     from rheostat.tradeoff.rules import Weighted
 
@@ -157,7 +162,7 @@ def _aimed(
 ) -> tuple[Front, str]:
     """The front with what prices add to it, and the quantity to minimise."""
     from rheostat.errors import DataError
-    from rheostat.recipes.serving_prices import CARBON, COST, EVERY, Prices, priced
+    from rheostat.questions.llm.serving_prices import CARBON, COST, EVERY, Prices, priced
 
     hours = {}
     for text in gpu_price or ():
@@ -219,7 +224,7 @@ def _of_lengths(
     """Runs of requests so long; says which, and how often the law's intervals hold."""
     from rheostat.cli.output import tell, tell_notes
     from rheostat.explanation.interval_words import interval_words
-    from rheostat.recipes.serving_lengths import at_lengths
+    from rheostat.questions.llm.serving_lengths import at_lengths
 
     own, notes = at_lengths(own, prompt_tokens, output_tokens)
     tell_notes(notes)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.core.report import Section
     from rheostat.prediction.serving_law import ServingLaw
-    from rheostat.recipes.serving_model import CacheSize
+    from rheostat.questions.llm.serving_model import CacheSize
 
 WORDS = {"energy_per_token_j": "energy", "cost_per_mtoken": "cost", "carbon_g_per_mtoken": "carbon"}
 
@@ -39,7 +39,7 @@ def show_for_trace(
     from rheostat.core.units import parse_quantity
     from rheostat.explanation.serving_report import candidates_report
     from rheostat.measurement.serving.traffic import read_traffic
-    from rheostat.recipes.serving_trace import (
+    from rheostat.questions.llm.serving_trace import (
         TraceLimits,
         best_for_trace,
         plan_for_trace,
@@ -108,8 +108,8 @@ def show(
     """The front, the choice and what simple rules take; where nothing holds, the nearest."""
     from rheostat.cli.output import put_json, put_report, tell, tell_notes, write_files
     from rheostat.core.report import Section
-    from rheostat.explanation.choice import explain_choice
-    from rheostat.explanation.front import explain_front, front_table
+    from rheostat.explanation.choices.choice import explain_choice
+    from rheostat.explanation.choices.front import explain_front, front_table
     from rheostat.explanation.narrate import Narrative
 
     row = None if choice is None else choice.index
@@ -163,7 +163,7 @@ def about_the_law(
     from rheostat.cli.output import working
     from rheostat.core.report import Section
     from rheostat.prediction.serving_law.equation import as_text
-    from rheostat.recipes.serving_accuracy import calibration_sections
+    from rheostat.questions.llm.serving_accuracy import calibration_sections
 
     with working("predicting runs by laws that did not see them"):
         sections, facts = calibration_sections(runs, prior)

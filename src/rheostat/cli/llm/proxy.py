@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import socket
 
     from rheostat.decision.serving.proxy import ServingProxy
-    from rheostat.prediction.prompt_length import PromptLength
+    from rheostat.prediction.answer_length.prompt_length import PromptLength
 
 IDLE_S, KEPT_S = 2.0, 75
 """After so long without use we close a connection to a server, sooner than servers do (5 s), and
@@ -95,7 +95,7 @@ def proxy(
 
     known: PromptLength | None = None
     if model is not None:
-        from rheostat.prediction import persist
+        from rheostat.prediction.saved_models import persist
 
         known = persist.load(model, ["prompt-length"])
     order = _order(policy, head_start, step, in_flight, known)
@@ -109,7 +109,7 @@ def proxy(
     finally:
         learner, outcomes = front.order.learner, dict(front.counters.outcomes)
         if save is not None and learner.model is not None:
-            from rheostat.prediction import persist
+            from rheostat.prediction.saved_models import persist
 
             persist.save(learner.model, save)
             tell(f"wrote {save}")
@@ -123,8 +123,8 @@ def proxy(
 def _order(policy: str, head_start_s: float, step: str, batch_cap: int, known: Any) -> Any:
     from rheostat.cli.llm.requests import numbers
     from rheostat.decision.serving.service_order import ServiceOrder
-    from rheostat.prediction.length_learner import LengthLearner, ready
-    from rheostat.prediction.service_cost import StepTimes
+    from rheostat.prediction.answer_length.length_learner import LengthLearner, ready
+    from rheostat.prediction.answer_length.service_cost import StepTimes
 
     times = StepTimes(*numbers(step, 4, "--step"))
     if known is not None:

@@ -67,7 +67,7 @@ def rank(
     from rheostat.cli.output import put_json, tell, tell_notes, working
     from rheostat.errors import DataError
     from rheostat.measurement.serving.requests import read_requests
-    from rheostat.prediction import persist
+    from rheostat.prediction.saved_models import persist
     from rheostat.questions import inputs
     from rheostat.questions.parse import parse_names, parse_pairs
     from rheostat.recipes.pars import KNOWN_CEILING, evaluated, label_noise, ranked

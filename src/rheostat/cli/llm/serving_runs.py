@@ -45,7 +45,7 @@ Gpus = Annotated[
 
 def know_gpus(context: typer.Context, stated: list[str] | None) -> None:
     """Types of GPU that the user states are known to the end of the command."""
-    from rheostat.core.accelerators import stated_accelerator, stating
+    from rheostat.prediction.accelerators import stated_accelerator, stating
 
     context.with_resource(stating(dict(map(stated_accelerator, stated or ()))))
 
@@ -69,7 +69,7 @@ def configured(jobs: JobTable, app: str, path: Path | None) -> tuple[JobTable, M
     """The runs with what the config says of ``app`` (or of their only model), and the config."""
     from rheostat.cli.output import tell_notes
     from rheostat.measurement.serving.model_config import model_config
-    from rheostat.recipes.serving_model import only_app, with_config
+    from rheostat.questions.llm.serving_model import only_app, with_config
 
     if path is None:
         return jobs, None
@@ -83,7 +83,7 @@ def kernel_medians(directory: Path | None) -> dict[str, dict[str, float]] | None
     """Prior medians from kernel tables, where a directory of them is given."""
     from rheostat.cli.output import tell, working
     from rheostat.measurement.serving.kernel_tables import read_kernels
-    from rheostat.recipes.kernel_prior import kernel_prior
+    from rheostat.questions.llm.kernel_prior import kernel_prior
 
     if directory is None:
         return None

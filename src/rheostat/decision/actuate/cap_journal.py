@@ -16,8 +16,8 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import named_errors, ordinary_file, parse_json
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.files import named_errors, ordinary_file, parse_json
 from rheostat.errors import DataError
 
 SCHEMA = "rheostat.journal/2"

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import read_json
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.files import read_json
 from rheostat.decision.budget.allocate_power import BudgetPlan, gains, settings
 from rheostat.decision.budget.nodes import IDLE, NodeFleet
 from rheostat.decision.budget.sharing_rules import BASELINES

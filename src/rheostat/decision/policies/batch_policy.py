@@ -118,7 +118,7 @@ class BatchPolicy:
         return problems
 
     def plan(self, problem: PriorityEngine[Plan_co]) -> Plan_co:
-        """Starts by the engines of ``problem``; see `rheostat.simulation.policy.Policy`."""
+        """Starts by the engines of ``problem``: `rheostat.simulation.policies.policy.Policy`."""
         return problem.by_priority(self)
 
 

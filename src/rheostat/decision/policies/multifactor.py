@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.files import read_text, read_toml
+from rheostat.core.storage.files import read_text, read_toml
 from rheostat.errors import DataError
 
 DAY_S = 86_400.0

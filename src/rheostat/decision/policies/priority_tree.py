@@ -36,9 +36,9 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.archive import Archive
+from rheostat.core.storage.archive import Archive
 from rheostat.errors import DataError
-from rheostat.prediction.persist import load, save
+from rheostat.prediction.saved_models.persist import load, save
 
 Array = np.ndarray
 WHOLE = ("feature", "left", "right", "support", "slope")

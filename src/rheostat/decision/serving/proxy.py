@@ -46,7 +46,7 @@ from rheostat.decision.serving.sending import Sending
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.decision.serving.upstream import Upstream, sent_more
 from rheostat.errors import RheostatError
-from rheostat.prediction.length_learner import ApartFit, fitted
+from rheostat.prediction.answer_length.length_learner import ApartFit, fitted
 
 LOG = logging.getLogger("rheostat.proxy")
 PRIORITY = {"vllm": 1e6, "sglang": -1e6}

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rheostat.errors import DataError
-from rheostat.prediction.length_learner import LengthLearner
-from rheostat.prediction.service_cost import StepTimes
+from rheostat.prediction.answer_length.length_learner import LengthLearner
+from rheostat.prediction.answer_length.service_cost import StepTimes
 
 if TYPE_CHECKING:
     from rheostat.core.outcome import Array

@@ -31,8 +31,8 @@ from typing import Any
 
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.errors import DataError
-from rheostat.prediction.length_learner import compile_ahead
-from rheostat.prediction.service_cost import StepTimes
+from rheostat.prediction.answer_length.length_learner import compile_ahead
+from rheostat.prediction.answer_length.service_cost import StepTimes
 
 PLACES = {
     "CostScheduler": ("vllm.v1.core.sched.scheduler", "Scheduler"),

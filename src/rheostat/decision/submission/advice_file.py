@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rheostat.core.printable import printable
+from rheostat.core.texts.printable import printable
 
 FORMAT = "rheostat-advice/1"
 HEAD_B, SLOT_B = 32, 16

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.files import file_digest, read_json, replace_file
+from rheostat.core.storage.files import file_digest, read_json, replace_file
 from rheostat.errors import DataError
 
 LISTED = "rheostat-installed.json"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rheostat.errors import DataError
-from rheostat.measurement import linear_regex
+from rheostat.measurement.code import linear_regex
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 TIMING_WORD = (

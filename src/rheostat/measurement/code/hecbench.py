@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rheostat.core.files import read_text
+from rheostat.core.storage.files import read_text
 from rheostat.errors import DataError
 from rheostat.measurement.code.ladder import verifier
 from rheostat.measurement.code.program import SOURCES, Program, language_of, within

@@ -27,8 +27,8 @@ from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rheostat.core.file_kinds import describe_file
-from rheostat.core.files import read_json, read_text, read_toml, replace_file
+from rheostat.core.storage.file_kinds import describe_file
+from rheostat.core.storage.files import read_json, read_text, read_toml, replace_file
 from rheostat.errors import DataError
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.program import (

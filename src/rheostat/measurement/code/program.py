@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import ordinary_file, read_text
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.files import ordinary_file, read_text
 from rheostat.errors import DataError
 from rheostat.measurement.code.program_inputs import ProgramInputs, inputs_of
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.files import ordinary_file, parse_json
 from rheostat.core.jobs import JobTable, Note
+from rheostat.core.storage.files import ordinary_file, parse_json
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import Cells, cleaned, described

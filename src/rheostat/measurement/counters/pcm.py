@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rheostat.core.bounded_read import check_columns
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
+from rheostat.core.storage.bounded_read import check_columns
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import Cells, described

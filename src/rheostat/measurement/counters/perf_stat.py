@@ -23,8 +23,8 @@ from pathlib import Path
 import polars as pl
 import polars.selectors as cs
 
-from rheostat.core.files import parse_json
 from rheostat.core.jobs import JobTable, Note
+from rheostat.core.storage.files import parse_json
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs
 from rheostat.measurement.counters.rates import cleaned, described

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.files import read_json, replace_file
+from rheostat.core.storage.files import read_json, replace_file
 from rheostat.errors import DataError, FetchError
 from rheostat.measurement.fetch.resume import Progress, Resuming
 from rheostat.measurement.fetch.sources import ArchiveSource, locate

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.files import named_errors
+from rheostat.core.storage.files import named_errors
 from rheostat.errors import FetchError
 from rheostat.measurement.fetch.whole import why_not_whole
 

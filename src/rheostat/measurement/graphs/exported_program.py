@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.bounded_read import read_member
-from rheostat.core.file_kinds import MOST_B
-from rheostat.core.files import parse_json
+from rheostat.core.storage.bounded_read import read_member
+from rheostat.core.storage.file_kinds import MOST_B
+from rheostat.core.storage.files import parse_json
 
 PROGRAMS = re.compile(r"(.*/)?models/[^/]*\.json|serialized_exported_program\.json")
 """Members of the zip: of PyTorch 2.8 on, and before."""

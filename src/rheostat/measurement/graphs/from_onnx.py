@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rheostat._optional import require
-from rheostat.core.files import ordinary_file
 from rheostat.core.graph import Graph
 from rheostat.core.jobs import Note
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide

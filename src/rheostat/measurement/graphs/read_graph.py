@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.archive import read_archive
-from rheostat.core.file_kinds import describe_file, kind_in
-from rheostat.core.files import ordinary_file, parse_json
 from rheostat.core.graph import Graph
 from rheostat.core.jobs import JobTable
+from rheostat.core.storage.archive import read_archive
+from rheostat.core.storage.file_kinds import describe_file, kind_in
+from rheostat.core.storage.files import ordinary_file, parse_json
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.graphs.from_function import from_function
 from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo

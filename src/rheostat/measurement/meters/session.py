@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import replacing
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.files import replacing
 from rheostat.errors import DataError
 from rheostat.measurement.lines import Records
 from rheostat.measurement.meters.reading import (

@@ -16,11 +16,11 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
-from rheostat.measurement.job_store import COLUMNS
+from rheostat.measurement.job_logs.job_store import COLUMNS
+from rheostat.measurement.job_logs.node_sharing import nodes_of
 from rheostat.measurement.monitoring.integrate import Stretch, counter_energy, gauge_energy
 from rheostat.measurement.monitoring.power_mapping import PowerMapping, PowerSeries
 from rheostat.measurement.monitoring.prometheus import Samples
-from rheostat.measurement.node_sharing import nodes_of
 
 LEAST_COVERED = 0.8
 SOURCE_NAME = "monitoring"

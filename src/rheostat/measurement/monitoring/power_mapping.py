@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rheostat.core.files import read_toml
+from rheostat.core.storage.files import read_toml
 from rheostat.errors import DataError
 
 QUANTITIES = ("power_w", "energy_j")

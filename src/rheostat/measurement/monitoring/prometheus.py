@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.files import parse_json, read_text
 from rheostat.core.outcome import Array
+from rheostat.core.storage.files import parse_json, read_text
 from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.checks import MOST
 from rheostat.measurement.monitoring.power_mapping import PowerMapping, PowerSeries

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.files import read_text
 from rheostat.core.graph import Graph
+from rheostat.core.storage.files import read_text
 from rheostat.errors import DataError
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.file_kinds import describe_file, other_kind
 from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
+from rheostat.core.storage.file_kinds import describe_file, other_kind
 from rheostat.errors import DataError
 from rheostat.measurement.network.dragonfly import Dragonfly, read_dragonfly
 from rheostat.measurement.network.iteration_log import (

@@ -10,7 +10,7 @@ from typing import IO
 
 import numpy as np
 
-from rheostat.core.files import replace_file
+from rheostat.core.storage.files import replace_file
 from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.network.dragonfly import Dragonfly
 from rheostat.measurement.network.port_series import PortSeries, write_ports

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rheostat.core.file_kinds import describe_file
 from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
+from rheostat.core.storage.file_kinds import describe_file
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.lines import Records

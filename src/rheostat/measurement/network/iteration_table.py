@@ -12,8 +12,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.file_kinds import describe_file
 from rheostat.core.jobs import Note
+from rheostat.core.storage.file_kinds import describe_file
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.tables import read_table

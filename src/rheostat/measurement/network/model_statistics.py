@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.files import ordinary_file
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 from rheostat.measurement.lines import whole
 from rheostat.measurement.network.port_series import NS, PortSeries

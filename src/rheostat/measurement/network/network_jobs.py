@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rheostat.core.files import read_text
+from rheostat.core.storage.files import read_text
 from rheostat.errors import DataError
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rheostat.core.bounded_read import checked_members
-from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import ordinary_file
 from rheostat.core.outcome import Array
+from rheostat.core.storage.bounded_read import checked_members
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 
 QUANTITIES = ("busy_s", "traffic_b", "stalled_chunks", "occupancy_b", "queued_b")
@@ -107,7 +107,7 @@ def read_ports(path: str | Path) -> PortSeries:
 
 def write_ports(path: str | Path, ports: PortSeries) -> None:
     """Write what `read_ports` reads."""
-    from rheostat.core.files import replacing
+    from rheostat.core.storage.files import replacing
 
     values = ports.values.copy()
     values[..., 0] /= NS

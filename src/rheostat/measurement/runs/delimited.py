@@ -19,8 +19,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.bounded_read import check_columns
 from rheostat.core.jobs import Note
+from rheostat.core.storage.bounded_read import check_columns
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, raw_lines

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.files import read_toml
 from rheostat.core.jobs import Moment
+from rheostat.core.storage.files import read_toml
 from rheostat.errors import DataError
 from rheostat.measurement.runs.guess import split_unit
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.storage.files import ordinary_file
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows

@@ -13,9 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from rheostat.core.bounded_read import check_columns
-from rheostat.core.files import parse_json
 from rheostat.core.jobs import Note
+from rheostat.core.storage.bounded_read import check_columns
+from rheostat.core.storage.files import parse_json
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.lines import whole

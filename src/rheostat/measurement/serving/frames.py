@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.bounded_read import checked_size
-from rheostat.core.file_kinds import describe_file
+from rheostat.core.storage.bounded_read import checked_size
+from rheostat.core.storage.file_kinds import describe_file
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.parquet import scan
 

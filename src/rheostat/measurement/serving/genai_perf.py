@@ -14,9 +14,9 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.bounded_read import read_bytes
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable
+from rheostat.core.storage.bounded_read import read_bytes
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 from rheostat.measurement.serving.runs import of_frame
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.file_kinds import describe_file
+from rheostat.core.storage.file_kinds import describe_file
 from rheostat.errors import DataError
 from rheostat.measurement.serving.kernel_caches import read_caches
 from rheostat.measurement.serving.kernel_joins import Join, read_joins

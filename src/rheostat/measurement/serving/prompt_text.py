@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rheostat.core.turns import TURN
+from rheostat.core.texts.turns import TURN
 
 SPEAKING = ("user", "assistant", "tool", "function")
 
@@ -15,7 +15,7 @@ def prompt_text(given: Mapping[str, Any]) -> str | None:
 
     The last message of the user comes first, and with it instructions to the system: what is asked
     decides how long the answer will be.  What was said before follows, a turn a piece
-    (`rheostat.core.turns`).
+    (`rheostat.core.texts.turns`).
 
     Examples
     --------

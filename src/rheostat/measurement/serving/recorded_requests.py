@@ -14,10 +14,10 @@ from typing import Any
 
 import polars as pl
 
-from rheostat.core.bounded_read import read_bytes
-from rheostat.core.file_kinds import describe_file
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable, Note
+from rheostat.core.storage.bounded_read import read_bytes
+from rheostat.core.storage.file_kinds import describe_file
+from rheostat.core.storage.files import ordinary_file
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import rows_where

@@ -1,7 +1,7 @@
 """Requests to a language model, with how long the answers were: JSON lines, parquet or CSV.
 
 JSON lines are read as OpenAI-style logs: ``prompt``, or ``messages`` (the last of the user first,
-and what was said before as `rheostat.core.turns` has it), or ``instruction`` with ``input``;
+and what was said before as `rheostat.core.texts.turns` has it), or ``instruction`` with ``input``;
 the answer's length from ``output_tokens``, ``usage`` or the answer itself, whose words are counted,
 and each character of scripts that put no spaces between words.  What stands under ``request`` and
 ``response`` (and their ``body``) counts as if it stood outside.  Tables need a column ``prompt``.
@@ -18,9 +18,9 @@ from typing import Any
 
 import polars as pl
 
-from rheostat.core.bounded_read import read_bytes
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.storage.bounded_read import read_bytes
+from rheostat.core.storage.files import ordinary_file
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where

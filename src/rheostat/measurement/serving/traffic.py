@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable, Note
+from rheostat.core.storage.files import ordinary_file
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where

@@ -16,9 +16,9 @@ from typing import Any
 
 import polars as pl
 
-from rheostat.core.bounded_read import read_bytes
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable, Note
+from rheostat.core.storage.bounded_read import read_bytes
+from rheostat.core.storage.files import ordinary_file
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows

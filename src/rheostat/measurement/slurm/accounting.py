@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rheostat.core.bounded_read import PART_B
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import JobTable
+from rheostat.core.storage.bounded_read import PART_B
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.lines import raw_lines
 from rheostat.measurement.slurm.sacct import read_sacct

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.bounded_read import read_bytes
-from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import ordinary_file, parse_json
 from rheostat.core.jobs import JobTable, Note
+from rheostat.core.storage.bounded_read import read_bytes
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.files import ordinary_file, parse_json
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.slurm import spelling as slurm

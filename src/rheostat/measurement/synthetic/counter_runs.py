@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rheostat.core.files import replace_file
+from rheostat.core.storage.files import replace_file
 
 CORES, FASTEST, SLOWEST, UNCORE = 40, 3.2, 0.8, 2.4
 IDLE_W = 30.0

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.files import ordinary_file, parse_json
 from rheostat.core.jobs import JobTable
+from rheostat.core.storage.files import ordinary_file, parse_json
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.lines import raw_lines

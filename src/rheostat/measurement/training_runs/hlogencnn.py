@@ -12,8 +12,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.files import ordinary_file
 from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head

@@ -37,7 +37,7 @@ from rheostat.prediction.completion.cap_choice import keep
 from rheostat.prediction.completion.curves import costs, linear, nearest, whole
 from rheostat.prediction.completion.mixture import CapMixture, Completion, Ints
 from rheostat.prediction.completion.table import CapTable
-from rheostat.prediction.from_file import blames_its_file
+from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.surface import CAPS
 
 WAYS = ("mixture", "line", "line along costs", "nearest applications")

@@ -23,8 +23,8 @@ from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.counters.counter_columns import averaged, groups_of, run_codes, runs_of
 from rheostat.prediction.counters.learners import fold_groups
 from rheostat.prediction.counters.methods import Method, make_method
-from rheostat.prediction.from_file import blames_its_file
-from rheostat.prediction.model_columns import target_values
+from rheostat.prediction.features.model_columns import target_values
+from rheostat.prediction.saved_models.from_file import blames_its_file
 
 FLOOR = 1e-3
 """A line may reach below zero; a prediction never goes below this share of the least seen."""

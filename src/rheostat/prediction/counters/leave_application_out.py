@@ -18,7 +18,7 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.prediction.counters.counter_columns import groups_of, run_codes, runs_of
 from rheostat.prediction.counters.counter_model import CounterModel
-from rheostat.prediction.model_columns import target_values
+from rheostat.prediction.features.model_columns import target_values
 
 SPLITS = ("application", "random")
 BASELINE = "cap"

@@ -17,9 +17,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.outcome import Array
-from rheostat.core.requested_settings import requested
 from rheostat.prediction.effects.shapes import Shape, logs, shape_of
-from rheostat.prediction.encode import codes, joined
+from rheostat.prediction.features.encode import codes, joined
+from rheostat.prediction.features.requested_settings import requested
 
 Ints = NDArray[np.int64]
 

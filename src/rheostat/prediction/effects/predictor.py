@@ -26,7 +26,6 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome
-from rheostat.core.requested_settings import requested
 from rheostat.errors import NotFitted
 from rheostat.prediction.effects import plausible
 from rheostat.prediction.effects.believed import (
@@ -54,10 +53,11 @@ from rheostat.prediction.effects.weighed_rows import (
     room,
     wary,
 )
-from rheostat.prediction.from_file import blames_its_file
+from rheostat.prediction.features.model_columns import learnable
+from rheostat.prediction.features.requested_settings import requested
+from rheostat.prediction.features.support import fit_support
 from rheostat.prediction.intervals import PERMUTATIONS
-from rheostat.prediction.model_columns import learnable
-from rheostat.prediction.support import fit_support
+from rheostat.prediction.saved_models.from_file import blames_its_file
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rheostat.errors import DataError, NotFitted
-from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
 from rheostat.prediction.iteration_time.forecast import IterationForecast
+from rheostat.prediction.saved_models.from_file import blames_its_file
 
 
 class IterationModel:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rheostat._optional import require
-from rheostat.core.file_kinds import describe_file
-from rheostat.core.files import file_digest, ordinary_file
+from rheostat.core.storage.file_kinds import describe_file
+from rheostat.core.storage.files import file_digest, ordinary_file
 from rheostat.errors import DataError
 from rheostat.prediction.language_model.conversation import (
     ChatCompletion,

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rheostat.core.files import file_digest, replacing
+from rheostat.core.storage.files import file_digest, replacing
 from rheostat.errors import DataError
 
 BLOCK = 1 << 20

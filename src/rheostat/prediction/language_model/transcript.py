@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.bounded_read import read_bytes
-from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import named_errors, ordinary_file, parse_json, seal, unsealed
 from rheostat.core.jobs import Note
+from rheostat.core.storage.bounded_read import read_bytes
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.files import named_errors, ordinary_file, parse_json, seal, unsealed
 from rheostat.errors import DataError
 from rheostat.prediction.language_model.conversation import (
     ChatCompletion,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rheostat.core.files import replace_file
+from rheostat.core.storage.files import replace_file
 from rheostat.prediction.out_of_core.binning import Codes
 from rheostat.prediction.out_of_core.category_counts import with_folds
 from rheostat.prediction.out_of_core.coding import Coding

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
+from rheostat.prediction.features.model_columns import CATEGORIES
 from rheostat.prediction.intervals import Calibration, calibrate
-from rheostat.prediction.model_columns import CATEGORIES
 from rheostat.prediction.out_of_core.binning import Codes
 from rheostat.prediction.out_of_core.coding import Coding
 from rheostat.prediction.out_of_core.engines import engine_of

@@ -12,7 +12,7 @@ from rheostat._optional import require
 from rheostat.prediction.out_of_core.binned_file import Spool
 from rheostat.prediction.out_of_core.binning import BINS, Codes
 from rheostat.prediction.out_of_core.boosters import After, BoostRun, Settings, Vector
-from rheostat.prediction.tree_checks import check_lightgbm
+from rheostat.prediction.saved_models.tree_checks import check_lightgbm
 
 
 class LightGBM:

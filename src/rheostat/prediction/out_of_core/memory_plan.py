@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable, Moment
-from rheostat.prediction.model_columns import choose_features, is_category, target_values
+from rheostat.prediction.features.model_columns import choose_features, is_category, target_values
 
 Matrix = NDArray[np.float32]
 SCALES_WITH: Mapping[str, str] = {"power_w": "nodes", "energy_j": "nodes"}

@@ -18,11 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rheostat.core.files import replace_file
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Array, Outcome
+from rheostat.core.storage.files import replace_file
 from rheostat.errors import DataError
-from rheostat.prediction.from_file import blames_its_file
 from rheostat.prediction.intervals import Calibration
 from rheostat.prediction.out_of_core.binned_file import Spool, find_spool, key_of, write_spool
 from rheostat.prediction.out_of_core.boosters import BoostRun, Settings
@@ -49,6 +48,7 @@ from rheostat.prediction.out_of_core.partitions import (
     silent,
     split_last,
 )
+from rheostat.prediction.saved_models.from_file import blames_its_file
 
 TARGETS = ("runtime_s", "power_w")
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
-from rheostat.prediction.model_columns import target_values
+from rheostat.prediction.features.model_columns import target_values
 from rheostat.prediction.out_of_core.outofcore import ScaleModel
 from rheostat.prediction.out_of_core.partitions import Part, Progress, silent
 

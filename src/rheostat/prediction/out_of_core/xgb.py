@@ -12,7 +12,7 @@ from rheostat._optional import require
 from rheostat.prediction.out_of_core.binned_file import Spool
 from rheostat.prediction.out_of_core.binning import Codes
 from rheostat.prediction.out_of_core.boosters import After, BoostRun, Settings, Vector
-from rheostat.prediction.tree_checks import check_xgboost
+from rheostat.prediction.saved_models.tree_checks import check_xgboost
 
 MAX_BIN = 256
 """As many as there are codes: the library's own cuts separate all of them."""

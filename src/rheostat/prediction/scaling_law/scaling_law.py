@@ -23,9 +23,9 @@ from scipy.special import ndtri
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError, NotFitted
-from rheostat.prediction.encode import joined
-from rheostat.prediction.from_file import blames_its_file
-from rheostat.prediction.model_columns import is_category, learnable
+from rheostat.prediction.features.encode import joined
+from rheostat.prediction.features.model_columns import is_category, learnable
+from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.scaling_law.coordinates import Array, Basis, Scale, spread_out
 from rheostat.prediction.scaling_law.pooled import Pooled, PooledRuns, fit_pooled
 

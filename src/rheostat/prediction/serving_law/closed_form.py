@@ -24,7 +24,7 @@ from scipy.optimize import least_squares
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Outcome
 from rheostat.errors import NotFitted
-from rheostat.prediction.model_columns import learnable
+from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.serving_law.configurations import Array, Configurations
 
 TARGET = "energy_per_token_j"

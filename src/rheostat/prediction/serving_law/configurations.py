@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rheostat.core.accelerators import accelerators
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.errors import DataError
+from rheostat.prediction.accelerators import accelerators
 
 Array = NDArray[np.float64]
 

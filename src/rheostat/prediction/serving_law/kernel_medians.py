@@ -23,7 +23,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from rheostat.core.accelerators import accelerator
+from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Array, Configurations
 from rheostat.prediction.serving_law.law import MEDIAN, NAMES
 

@@ -11,8 +11,8 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from rheostat.core.accelerators import accelerator
 from rheostat.core.jobs import Note
+from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.serving_law.configurations import Configurations
 
 Rows = NDArray[np.bool_]

@@ -10,7 +10,7 @@ from rheostat._optional import require
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Outcome
 from rheostat.errors import NotFitted
-from rheostat.prediction.model_columns import learnable
+from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.serving_law.configurations import Array
 from rheostat.prediction.serving_law.products import TARGET, variables_of
 

@@ -22,8 +22,8 @@ from scipy.linalg import cho_factor, cho_solve
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
 from rheostat.errors import NotFitted
-from rheostat.prediction.from_file import blames_its_file
-from rheostat.prediction.model_columns import learnable
+from rheostat.prediction.features.model_columns import learnable
+from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
 from rheostat.prediction.serving_law.kernel_medians import medians
 from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, NAMES, jacobian, step

@@ -26,7 +26,7 @@ from scipy.optimize import nnls
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Outcome
 from rheostat.errors import NotFitted
-from rheostat.prediction.model_columns import learnable
+from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.serving_law.configurations import Array, Configurations
 
 TARGET = "energy_per_token_j"

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 from scipy.optimize import least_squares
 
-from rheostat.core.accelerators import Accelerator
 from rheostat.core.graph import Graph
+from rheostat.prediction.accelerators import Accelerator
 
 Array = NDArray[np.float64]
 NAMES = ("product", "convolution", "product_few_bits", "convolution_few_bits", "memory", "start_s",

@@ -18,8 +18,8 @@ from rheostat.core.graph import Graph
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import DERIVED, Outcome
 from rheostat.errors import DataError, NotFitted
-from rheostat.prediction.from_file import blames_its_file
-from rheostat.prediction.model_columns import learnable
+from rheostat.prediction.features.model_columns import learnable
+from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.step_cost.additive import Array, Codes, fit_additive
 from rheostat.prediction.step_cost.rows import ASKED, TrainingRows, without_graph
 from rheostat.prediction.step_cost.stacking import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.core.accelerators import Accelerator, accelerator, sheet_name
 from rheostat.core.graph import Graph
+from rheostat.prediction.accelerators import Accelerator, accelerator, sheet_name
 from rheostat.prediction.step_cost.device_law import DeviceLaw, Work
 from rheostat.prediction.step_cost.step_memory import StepMemory, step_memory
 
@@ -73,7 +73,7 @@ def forecast_step(
     graph : Graph
         Of the step.
     device : str
-        A name that `rheostat.core.accelerators.accelerator` knows.
+        A name that `rheostat.prediction.accelerators.accelerator` knows.
     optimizer : str
         What keeps numbers beside the parameters, if the graph does not hold them.
     framework : str

@@ -8,7 +8,7 @@ from pathlib import Path
 from rheostat.core.front import Constraint, Rule
 from rheostat.core.graph import Graph
 from rheostat.errors import QuestionError
-from rheostat.prediction.persist import load
+from rheostat.prediction.saved_models.persist import load
 from rheostat.prediction.step_cost import StepCost
 from rheostat.questions.dnn.step_front import parse_batches, step_front
 from rheostat.questions.front import FrontAnswer, SettingsAnswer, chosen

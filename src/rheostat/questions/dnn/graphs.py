@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rheostat.core.file_kinds import kind_in
 from rheostat.core.graph import Graph
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.storage.file_kinds import kind_in
 from rheostat.errors import QuestionError
 from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
 from rheostat.measurement.graphs.read_graph import open_graph
-from rheostat.prediction.persist import load
+from rheostat.prediction.saved_models.persist import load
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question

@@ -14,7 +14,7 @@ from rheostat.core.report import Grid, Report, Section
 from rheostat.errors import QuestionError
 from rheostat.explanation.number_words import unit_of
 from rheostat.measurement.graphs.read_graph import graphs_of
-from rheostat.prediction.persist import load
+from rheostat.prediction.saved_models.persist import load
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.questions import inputs, listener

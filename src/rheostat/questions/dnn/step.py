@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rheostat.core.accelerators import accelerators
-from rheostat.core.file_kinds import kind_in
 from rheostat.core.graph import Graph
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.storage.file_kinds import kind_in
 from rheostat.errors import QuestionError
 from rheostat.explanation.number_words import quantity, spanned
 from rheostat.measurement.graphs.step_source import StepSource, open_step
+from rheostat.prediction.accelerators import accelerators
 from rheostat.prediction.architectures.named import _SPELLED, training_step
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.sheet_forecast import (

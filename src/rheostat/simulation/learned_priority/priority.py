@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.core.archive import Archive
+from rheostat.core.storage.archive import Archive
 from rheostat.errors import DataError
-from rheostat.prediction.persist import load, save
+from rheostat.prediction.saved_models.persist import load, save
 from rheostat.simulation.learned_priority.planning_weights import TERMS
 from rheostat.simulation.learned_priority.queue_features import NAMES
 from rheostat.simulation.learned_priority.scoring_network import length

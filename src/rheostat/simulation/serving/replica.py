@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.errors import DataError
-from rheostat.prediction.service_cost import StepTimes
+from rheostat.prediction.answer_length.service_cost import StepTimes
 
 Array = NDArray[np.float64]
 TIMES = ("base_s", "request_s", "context_s", "prefill_s")

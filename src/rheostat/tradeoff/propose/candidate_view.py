@@ -18,8 +18,8 @@ from rheostat.core.dominance import Mask
 from rheostat.core.front import Front, Objective
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
-from rheostat.tradeoff.acquisition import infer_reference, project_out
 from rheostat.tradeoff.limits import Limit
+from rheostat.tradeoff.propose.acquisition import infer_reference, project_out
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from rheostat.core.front import Objective
 from rheostat.core.outcome import Array
 from rheostat.core.space import Knob, Space
 from rheostat.errors import DataError
-from rheostat.tradeoff.acquisition import hypervolume_improvement
+from rheostat.tradeoff.propose.acquisition import hypervolume_improvement
 from rheostat.tradeoff.propose.candidate_view import CandidateView
 from rheostat.tradeoff.propose.modelled import Modelled, Options
 

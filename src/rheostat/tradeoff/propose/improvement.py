@@ -20,7 +20,7 @@ import numpy as np
 from rheostat.core.front import Front, Objective
 from rheostat.core.outcome import Array
 from rheostat.core.space import Knob, Space
-from rheostat.tradeoff.acquisition import chebyshev, improvement
+from rheostat.tradeoff.propose.acquisition import chebyshev, improvement
 from rheostat.tradeoff.propose.candidate_view import CandidateView
 from rheostat.tradeoff.propose.modelled import Modelled, Options
 

@@ -28,10 +28,16 @@ from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.prediction.scaling_law import Job, LawEnsemble, structures
 from rheostat.prediction.scaling_law.structures import role_of
-from rheostat.tradeoff.candidates import promising
 from rheostat.tradeoff.limits import Limit
-from rheostat.tradeoff.lookahead import REFERENCE, least_regret, plan, scaled, value_of_a_run
 from rheostat.tradeoff.propose.base import Searcher
+from rheostat.tradeoff.propose.candidates import promising
+from rheostat.tradeoff.propose.lookahead import (
+    REFERENCE,
+    least_regret,
+    plan,
+    scaled,
+    value_of_a_run,
+)
 from rheostat.tradeoff.propose.modelled import Shared
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.core.outcome import Array
-from rheostat.tradeoff.acquisition import chebyshev
+from rheostat.tradeoff.propose.acquisition import chebyshev
 from rheostat.tradeoff.propose.candidate_view import CandidateView
 from rheostat.tradeoff.propose.modelled import Modelled
 

@@ -28,8 +28,8 @@ from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE, is_site
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.partitions import Progress
-from rheostat.simulation.learned_policy import LearnedPolicy
 from rheostat.simulation.learned_priority.priority import LearnedPriority
+from rheostat.simulation.policies.learned_policy import LearnedPolicy
 from rheostat.simulation.workload import users
 from rheostat.training.distill.decision_states import (
     FULL,

@@ -24,8 +24,8 @@ from rheostat.decision.policies.priority_functions import PriorityFunction
 from rheostat.decision.policies.priority_tree import TreeFeature
 from rheostat.decision.policies.tree_priority import SITE_NAMES
 from rheostat.errors import DataError
-from rheostat.simulation.estimates import scheduled
 from rheostat.simulation.learned_priority import queue_features as rank
+from rheostat.simulation.policies.estimates import scheduled
 from rheostat.simulation.schedule_metrics import bounded_slowdown
 from rheostat.simulation.workload import Workload, users, workload
 from rheostat.training.distill.record_decisions import FIRST, ROWS, TIME, walk

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from rheostat.decision.policies.priority_tree import PriorityTree
-from rheostat.simulation.paired_comparison import LEVEL, block_sums, blocks, interval
+from rheostat.simulation.comparison.paired_comparison import LEVEL, block_sums, blocks, interval
 from rheostat.training.distill.decision_states import States
 from rheostat.training.distill.fit_tree import places
 

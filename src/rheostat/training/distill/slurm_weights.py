@@ -28,7 +28,7 @@ from rheostat.core.machine import Machine
 from rheostat.decision.policies.batch_policy import BatchPolicy
 from rheostat.decision.policies.multifactor import DAY_S, Multifactor
 from rheostat.prediction.out_of_core.partitions import Progress, silent
-from rheostat.simulation.learned_policy import LearnedPolicy
+from rheostat.simulation.policies.learned_policy import LearnedPolicy
 from rheostat.simulation.workload import users
 from rheostat.training.distill.dagger import TrainingState
 from rheostat.training.distill.decision_states import DistillTrace, States, watched

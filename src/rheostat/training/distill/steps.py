@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rheostat.core.files import replacing
+from rheostat.core.storage.files import replacing
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.partitions import Progress, silent

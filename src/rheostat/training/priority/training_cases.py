@@ -19,7 +19,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.decision.policies.batch_policy import batch_policy
 from rheostat.errors import DataError
-from rheostat.simulation.dispatch import schedule
+from rheostat.simulation.policies.dispatch import schedule
 from rheostat.simulation.schedule_metrics import bounded_slowdown
 from rheostat.simulation.workload import Workload, users, workload
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from rheostat._optional import require
 from rheostat._threads import one_thread
-from rheostat.core.archive import Archive
-from rheostat.prediction import persist
+from rheostat.core.storage.archive import Archive
+from rheostat.prediction.saved_models import persist
 from rheostat.simulation.engine.env_layout import STARTED
 from rheostat.training.env.batch import Batch
 from rheostat.training.env.episode_trace import EpisodeTrace

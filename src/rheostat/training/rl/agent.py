@@ -11,9 +11,9 @@ import numpy as np
 
 from rheostat._optional import require
 from rheostat._threads import one_thread
-from rheostat.core.archive import Archive
+from rheostat.core.storage.archive import Archive
 from rheostat.errors import DataError
-from rheostat.prediction import persist
+from rheostat.prediction.saved_models import persist
 from rheostat.training.env.episode_trace import EpisodeTrace
 from rheostat.training.rl import agent_file
 from rheostat.training.rl.dras_config import DrasConfig

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rheostat._optional import require
-from rheostat.core.archive import Archive
+from rheostat.core.storage.archive import Archive
 from rheostat.errors import DataError
 
 TENSORS = "tensors.safetensors"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rheostat.simulation.policy import SchedulingProblem
-from rheostat.simulation.start_plan import StartPlan
+from rheostat.simulation.policies.policy import SchedulingProblem
+from rheostat.simulation.policies.start_plan import StartPlan
 from rheostat.simulation.workload import Array
 from rheostat.training.env.episode_trace import EpisodeTrace
 from rheostat.training.env.episode_trace import trace as prepare

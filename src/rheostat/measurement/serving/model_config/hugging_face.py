@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.file_kinds import other_kind
-from rheostat.core.files import parse_json, read_text
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.files import parse_json, read_text
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.serving.columns import COLUMNS

@@ -1,0 +1,1 @@
+"""Texts of others: names that a terminal only shows, conversations as one text."""

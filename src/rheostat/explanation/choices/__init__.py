@@ -1,0 +1,1 @@
+"""Words for choices: one job, many jobs, caps and budgets."""

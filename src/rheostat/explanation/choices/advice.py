@@ -1,0 +1,333 @@
+"""Words for many jobs: what an advice would change, and what a back-test found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.report import Chart, Grid, Report, Section
+from rheostat.core.units import format_moment
+from rheostat.decision.accuracy import Accuracy, accuracy_facts
+from rheostat.decision.backtest import Backtest, changes_by
+from rheostat.decision.decide import Advice, Change
+from rheostat.decision.evidence import e_value
+from rheostat.explanation.formats.grid_cells import change
+from rheostat.explanation.number_words import plain_name, quantity, share, signed, unit_of
+
+Explained = tuple[list[Section], dict[str, Any]]
+SHOWN, GROUPS = 20, 12
+
+
+def explain_advice(advice: Advice, shown: int = SHOWN) -> Explained:
+    """How many jobs change, what that saves, and the first jobs in a table."""
+    counts = advice.counts()
+    said = Section("decide", (*_sums(advice, counts), UNMEASURED))
+    jobs = Section("jobs", (f"At most {shown}, the largest savings first.",),
+                   advice_grid(advice, shown))  # fmt: skip
+    return [said, *_by_group(advice), jobs], {**advice_facts(advice), "jobs": advice_rows(advice)}
+
+
+def _by_group(advice: Advice) -> list[Section]:
+    """A picture of what changes for each application, or for each user where none is known."""
+    column = next((c for c in ("app", "user") if c in advice.table.columns), "app")
+    frame = changes_by(advice, column)
+    names = [q for q in CHECKED if f"{q}_change" in frame.columns]
+    known = frame.filter(pl.any_horizontal(pl.col(f"{q}_change").is_not_null() for q in names))
+    if not names or not len(known):
+        return []
+    drawn = known.head(GROUPS)
+    groups = ["unknown" if v is None else str(v) for v in drawn[column]]
+    series = tuple(
+        {"name": plain_name(q), "x": groups, "y": drawn[f"{q}_change"].to_list()} for q in names
+    )
+    what = {"app": "application"}.get(column, column)
+    chart = Chart("bar", series, (what, "predicted change"), units=("", "share"))
+    left = f" The first {GROUPS} of {len(known)}." if len(known) > GROUPS else ""
+    said = f"Change of the sums over each {what}'s jobs, largest predicted energy first.{left}"
+    return [Section(f"by {what}", (said,), None, chart)]
+
+
+def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
+    limits = f" within {' and '.join(advice.limits)}" if advice.limits else ""
+    said = [
+        f"{counts['advised']:,} of {len(advice):,} jobs should change, {counts['kept']:,} stay as"
+        f" asked (rule: {advice.rule}{limits})."
+    ]
+    if advice.totals and counts["advised"]:
+        totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
+        said.append(f"Predicted in all: {'; '.join(_total(q, t) for q, t in totals.items())}.")
+        said += _over_limit(advice) + _sensitivity(advice)
+    grades = {g: n for g, n in advice.evidence().items() if n}
+    if grades:
+        said.append(f"Evidence: {', '.join(f'{n:,} {g}' for g, n in grades.items())}.")
+    if advice.hints():
+        said.append(
+            f"Hints, not counted: for {advice.hints():,} jobs only runs of other applications "
+            "speak for another setting."
+        )
+    if advice.impossible:
+        said.append(f"{advice.impossible:,} forecasts contradict physics and are left out.")
+    said += [
+        f"{n:,} forecasts are left out: {r.removesuffix(': no prediction')}."
+        for r, n in advice.doubted.items()
+    ]
+    said += [
+        f"{n.count} job{'s' if n.count > 1 else ''}: {n.message}."
+        for n in advice.table.notes
+        if n.count
+    ]
+    return said
+
+
+def _over_limit(advice: Advice) -> list[str]:
+    """How many advised jobs may take longer than their limit allows."""
+    if advice.over_limit is None:
+        return []
+    mean, low, high = (share(v, 1) for v in advice.over_limit)
+    slower = (pl.col("status") == "advised") & (pl.col("runtime_s_change") > 0)
+    return [
+        f"Over the limit of slowdown: {mean} [{low}, {high}] of the advised jobs, mostly among "
+        f"the {len(advice.table.frame.filter(slower)):,} forecast to take longer than as asked."
+    ]
+
+
+def _sensitivity(advice: Advice) -> list[str]:
+    """How strong a cause that the log hides would have to be to undo the saving."""
+    shown = [q for q in ("energy_j", "node_hours") if q in advice.objectives]
+    saved = next((q for q in shown if q in advice.totals), None)
+    if saved is None or not advice.totals[saved].change[0] < 0:
+        return []
+    mean, limit = e_value(advice.totals[saved].change)
+    return [
+        f"A cause that the log hides could undo the saving in {plain_name(saved)} if it went with "
+        f"the setting and with {plain_name(saved)} by a factor of {mean:.2f} each (E-value; "
+        f"{limit:.2f} at the end of the interval)."
+    ]
+
+
+def _total(name: str, total: Change) -> str:
+    before, after = (quantity(v, unit_of(name)) for v in (total.before, total.after))
+    return f"{plain_name(name)} {change(total.change)}, from {before} to {after}"
+
+
+def advice_grid(advice: Advice, shown: int | None = SHOWN) -> Grid:
+    """One row per job; ``shown`` limits the rows, those with the largest change first."""
+    frame = advice.table.frame
+    order = "energy_j_change" if "energy_j_change" in frame.columns else "status"
+    if shown is not None:
+        frame = frame.sort(order, nulls_last=True, maintain_order=True).head(shown)
+    who = [c for c in ("job_id", "user", "app") if c in frame.columns]
+    heads: list[str] = list(who)
+    units, columns = [""] * len(who), [frame[c].to_list() for c in who]
+    for k in advice.knobs:
+        heads += [f"{k} asked", k]
+        units += ["", ""]
+        columns += [frame[f"{k}_requested"].to_list(), frame[k].to_list()]
+    for q in (o for o in advice.objectives if f"{o}_change" in frame.columns):
+        heads.append(f"Δ {plain_name(q)}")
+        units.append("%")
+        columns.append(_triples(frame, f"{q}_change"))
+    heads += ["similar", "status"]
+    columns += [
+        [None if v is None else int(v) for v in frame["support"]],
+        frame["status"].to_list(),
+    ]
+    if "evidence" in frame.columns:
+        heads.append("evidence")
+        columns.append(frame["evidence"].to_list())
+    for k in advice.knobs if advice.hints() else ():
+        heads.append(f"{k} hint")
+        columns.append(frame[f"{k}_hint"].to_list())
+    units += [""] * (len(heads) - len(units))
+    return Grid(tuple(heads), tuple(zip(*columns, strict=True)), tuple(units))
+
+
+def _triples(frame: pl.DataFrame, name: str) -> list[tuple[float, float, float] | None]:
+    rows = frame.select(name, f"{name}_low", f"{name}_high").rows()
+    return [None if None in row else row for row in rows]
+
+
+def advice_facts(advice: Advice) -> dict[str, Any]:
+    """Everything but the jobs, as data."""
+    return {
+        "rule": advice.rule,
+        "constraints": list(advice.limits),
+        "knobs": list(advice.knobs),
+        "objectives": list(advice.objectives),
+        "counts": advice.counts(),
+        "evidence": advice.evidence(),
+        "hints": advice.hints(),
+        "impossible": advice.impossible,
+        "doubted": dict(advice.doubted),
+        "over_limit": None
+        if advice.over_limit is None
+        else dict(zip(("mean", "low", "high"), advice.over_limit, strict=True)),
+        "advised_settings_ran": False,
+        "statistic": "means over draws; power_w is mean energy over mean runtime",
+        "totals": {q: change_facts(t) for q, t in advice.totals.items()},
+        "notes": [{"message": n.message, "count": n.count} for n in advice.table.notes],
+    }
+
+
+def change_facts(change: Change) -> dict[str, Any]:
+    """A change of a total, as data."""
+    mean, low, high = change.change
+    return {
+        "before": change.before,
+        "after": change.after,
+        "change": mean,
+        "interval": [low, high],
+        "e_value": dict(zip(("mean", "limit"), e_value(change.change), strict=True)),
+    }
+
+
+def advice_rows(advice: Advice) -> list[dict[str, Any]]:
+    """One mapping per job, as the table has it."""
+    return advice.table.frame.rows(named=True)
+
+
+def with_accuracy(report: Report, accuracy: Mapping[str, Accuracy], share_held: float) -> Report:
+    """An advice's report with error and coverage on the newest jobs, which the method had not seen.
+
+    Parameters
+    ----------
+    report : Report
+        Of an `Advice`.
+    accuracy : mapping
+        Quantity to `Accuracy`.
+    share_held : float
+        Share of the log that was held back.
+
+    Returns
+    -------
+    Report
+    """
+    said = [
+        f"On the newest {share(share_held)} of jobs, learnt from the others, at what they ran at:"
+    ]
+    said += [accuracy_words(q, a) for q, a in accuracy.items()]
+    section = Section("checked", tuple(said), None, calibration_chart(accuracy))
+    facts = {**report.facts, "accuracy": accuracy_facts(accuracy)}
+    first, *rest = report.sections
+    first = replace(first, sentences=(*unheld_words(accuracy), *first.sentences))
+    return replace(report, sections=[first, *rest, section], facts=facts)
+
+
+def unheld_words(accuracy: Mapping[str, Accuracy]) -> tuple[str, ...]:
+    """What stands before advice whose intervals did not hold on jobs that have run; else nothing.
+
+    >>> unheld_words({"runtime_s": Accuracy(400, 0.4, 0.53, 0.9, ())})[0].partition(":")[0]
+    'Do not follow this advice as it is'
+    >>> unheld_words({"runtime_s": Accuracy(400, 0.4, 0.88, 0.9, ())})
+    ()
+    """
+    short = {q: a for q, a in accuracy.items() if a.far_below}
+    if not short:
+        return ()
+    held = ", ".join(
+        f"{share(a.coverage)} of {a.rows:,} for {plain_name(q)}" for q, a in short.items()
+    )
+    level = share(next(iter(short.values())).level)
+    return (
+        f"Do not follow this advice as it is: on jobs that it had not seen, {level} intervals held "
+        f"{held}. Intervals, confidence and the share over the limit are not promised for this log "
+        "(one reason can be scripts used again for other inputs); a trial tells: "
+        "rheostat trial plan FILE --share 0.05.",
+    )
+
+
+def explain_backtest(result: Backtest) -> Explained:
+    """What was learnt, how right it was where that can be checked, and what would have changed."""
+    when = format_moment(result.edge_s, "%Y-%m-%d %H:%M UTC")
+    learnt = f"{result.learnt:,} jobs that ended before {when}"
+    left = f" ({result.unfinished} still running then are left out)" if result.unfinished else ""
+    sections = [
+        Section("learnt", (f"{learnt}{left}; advised: the {len(result.advice):,} after it.",)),
+        Section(
+            "checked",
+            (*(accuracy_words(q, a) for q, a in result.accuracy.items()),),
+            None,
+            calibration_chart(result.accuracy),
+        ),
+        Section(
+            "predicted",
+            (
+                *unheld_words(result.accuracy),
+                *_sums(result.advice, result.advice.counts()),
+                UNMEASURED,
+            ),
+        ),
+        Section("by user", ("Largest predicted energy first.",), _user_grid(result)),
+        *_by_group(result.advice),
+    ]
+    if result.true is not None:
+        said = "; ".join(_true(q, t) for q, t in result.true.items() if q in CHECKED)
+        sections.insert(
+            3, Section("truth", (f"Known here, because the trace is generated: {said}.",))
+        )
+    facts = {
+        "learnt": result.learnt,
+        "unfinished": result.unfinished,
+        "edge_s": result.edge_s,
+        "accuracy": accuracy_facts(result.accuracy),
+        **advice_facts(result.advice),
+        "by_user": result.by_user.rows(named=True),
+        "true": None
+        if result.true is None
+        else {q: change_facts(t) for q, t in result.true.items()},
+    }
+    return sections, facts
+
+
+UNMEASURED = (
+    "These changes are predictions: the advised settings never ran. Figures are means; power is "
+    "mean energy over mean runtime."
+)
+CHECKED = ("runtime_s", "energy_j")
+
+
+def _true(name: str, total: Change) -> str:
+    return f"{plain_name(name)} {signed(total.change[0])}"
+
+
+def accuracy_words(name: str, accuracy: Accuracy) -> str:
+    """One quantity's error and coverage in a sentence.
+
+    >>> accuracy_words("power_w", Accuracy(400, 0.023, 0.892, 0.9, ()))
+    'power: half of 400 predictions within 2.3 %; 90 % intervals held 89.2 % of the truths.'
+    """
+    if not accuracy.rows:
+        return f"{plain_name(name)}: nothing to check."
+    return (
+        f"{plain_name(name)}: half of {accuracy.rows:,} predictions within "
+        f"{share(accuracy.error, 1)}; {share(accuracy.level)} intervals held "
+        f"{share(accuracy.coverage, 1)} of the truths."
+    )
+
+
+def calibration_chart(accuracy: dict[str, Accuracy] | Any) -> Chart | None:
+    """Nominal against observed coverage of intervals, one line per quantity."""
+    series = tuple(
+        {"name": plain_name(q), "x": [p[0] for p in a.curve], "y": [p[1] for p in a.curve]}
+        for q, a in accuracy.items()
+        if a.curve
+    )
+    return (
+        Chart("calibration", series, ("nominal coverage", "observed coverage")) if series else None
+    )
+
+
+def _user_grid(result: Backtest, most: int = 10) -> Grid:
+    frame = result.by_user.head(most)
+    heads = ["user", "jobs", "changed"]
+    units = ["", "", ""]
+    for q in CHECKED:
+        if f"{q}_change" in frame.columns:
+            heads.append(f"Δ {plain_name(q)}")
+            units.append("%")
+    names = ["user", "jobs", "changed", *(f"{q}_change" for q in CHECKED)]
+    kept = [n for n in names if n in frame.columns]
+    return Grid(tuple(heads), tuple(frame.select(kept).rows()), tuple(units))

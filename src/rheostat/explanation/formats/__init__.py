@@ -1,0 +1,1 @@
+"""A report as text, HTML or JSON, verdicts as JUnit and SARIF."""

@@ -1,0 +1,1 @@
+"""Words for programs: a verdict, a difference, a search of variants."""

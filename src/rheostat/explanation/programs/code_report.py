@@ -1,0 +1,72 @@
+"""The verdict on a candidate program as a report for a person to sign."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rheostat.core.report import Grid, Report, Section
+from rheostat.explanation.programs.source_diff import unified_diff
+from rheostat.measurement.code.verdict import ACCEPTED, Evidence, Verdict
+
+
+def verdict_report(
+    verdict: Verdict, original: Mapping[str, str], candidate: Mapping[str, str]
+) -> Report:
+    """Verdict, rungs, findings and the difference of the sources.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        What verification said.
+    original, candidate : mapping of str to str
+        Text of the files by name.
+
+    Returns
+    -------
+    Report
+        Whose facts are the verdict's.
+    """
+    said = [sentence(verdict), f"Sandbox: {verdict.sandbox}. Seed of the hidden inputs: "
+            f"{verdict.seed}.", *verdict.notes]  # fmt: skip
+    sections = [Section("verdict", tuple(said), rung_grid(verdict))]
+    if verdict.findings:
+        rows = tuple((f.rung, f.level, f.file, f.line or None, f.message) for f in verdict.findings)
+        heads = ("rung", "level", "file", "line", "message")
+        sections.append(Section("findings", (), Grid(heads, rows)))
+    changed = unified_diff(original, candidate)
+    if changed:
+        sections.append(Section("difference", listing=changed))
+    return Report(f"Verification of {verdict.candidate}", tuple(sections), verdict.facts())
+
+
+def sentence(verdict: Verdict) -> str:
+    """The verdict in a sentence.
+
+    >>> sentence(Verdict((), candidate="a.c"))
+    'a.c is undecided: output did not run.'
+    """
+    name = verdict.candidate or "The candidate"
+    if verdict.state == ACCEPTED:
+        absent = [e.rung for e in verdict.evidence if e.state == "not available"]
+        without = f"; not available: {', '.join(absent)}" if absent else ""
+        flags = f"; to be looked at: {'; '.join(verdict.flags)}" if verdict.flags else ""
+        return f"{name} is accepted{without}{flags}."
+    if verdict.missing and not verdict.rejected_by:
+        reasons = [e.reason for e in verdict.evidence if e.rung in verdict.missing and e.reason]
+        why = f" ({'; '.join(reasons)})" if reasons else ""
+        return f"{name} is undecided: {', '.join(verdict.missing)} did not run{why}."
+    return (
+        f"{name} is rejected by {verdict.rejected_by}: {verdict.rung(verdict.rejected_by).reason}"
+    )
+
+
+def rung_grid(verdict: Verdict) -> Grid:
+    """One row per rung."""
+    rows = tuple((e.rung, e.state, _seconds(e), e.reason) for e in verdict.evidence)
+    return Grid(("rung", "evidence", "seconds", "what"), rows, ("", "", "s", ""))
+
+
+def _seconds(evidence: Evidence) -> Any:
+    return round(evidence.seconds, 2) if math.isfinite(evidence.seconds) else None

@@ -1,0 +1,1 @@
+"""Words for schedules: runs of a trace, comparisons of policies, trees and trainings."""

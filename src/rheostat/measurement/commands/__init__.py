@@ -1,0 +1,1 @@
+"""A program of one's own as a measurement: its line, its values, whether its output is right."""

@@ -1,0 +1,157 @@
+"""Numbers of a prompt: what kind of answer its words ask for, how long one, and what was said.
+
+Read in machine code from the bytes of `prompt_terms.encoded`.  A prompt has
+
+    for each of `KINDS`    how often a word of the kind stands in it, and whether one begins it
+    for each of `UNITS`    the logarithm of the number before such a word: "in 3 short sentences"
+    six numbers            the largest and the first number, the share of bytes above 127, whether
+                           it ends with ``?`` or with ``:``, and the length of its last line
+    five numbers           of the conversation before: its turns, and the length of the last answer,
+                           of all answers in the mean, of the last question and of everything
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rheostat.core.texts.turns import TURN, turn_lengths
+from rheostat.prediction.answer_length.prompt_terms import FIRST, Bytes, Rows, compiled, word_at
+
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
+
+UNITS = ("words", "sentences", "paragraphs", "items")
+KINDS = {
+    "words": "word words",
+    "sentences": "sentence sentences line lines",
+    "paragraphs": "paragraph paragraphs page pages",
+    "items": "bullet bullets point points item items example examples idea ideas way ways reason "
+             "reasons tip tips step steps fact facts thing things question questions title titles "
+             "name names option options",
+    "short": "brief briefly short concise concisely summarize summarise summary simple quick only "
+             "just",
+    "long": "detail details detailed comprehensive depth long elaborate thorough extensive full "
+            "complete",
+    "prose": "essay article blog post story poem script letter email speech chapter song lyrics "
+             "report proposal plan guide tutorial lesson course outline",
+    "code": "code function python java javascript typescript sql html css react bash program class "
+            "api regex query algorithm implement",
+    "change": "translate rewrite paraphrase rephrase correct proofread edit improve convert "
+              "replace fix classify identify extract categorize",
+    "role": "act pretend imagine role roleplay you",
+    "wait": "understood ready acknowledge wait confirm reply respond answer yes no ok",
+    "more": "continue next go more",
+    "table": "table csv json spreadsheet columns",
+    "explain": "explain describe discuss analyze compare why how",
+    "which": "what who when where which whose",
+    "whether": "is are can do does did was were could should would will",
+    "make": "write create generate make give provide design develop build compose draft suggest "
+            "list",
+    "greet": "hi hello hey thanks thank",
+}  # fmt: skip
+"""Kinds of words; the first four are units of length."""
+SPELLED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NEAR = 3  # words that a number may stand before its unit
+OTHERS, TURNS = 6, 5
+COUNT = 2 * len(KINDS) + len(UNITS) + OTHERS + TURNS
+
+
+def numbers(prompts: Sequence[str], data: Bytes, ends: Rows) -> Array:
+    """Numbers of each prompt, (n, COUNT); ``data`` and ``ends`` are what `encoded` made of them.
+
+    >>> from rheostat.prediction.answer_length.prompt_terms import encoded
+    >>> prompts = ["Write 3 short sentences, only 3"]
+    >>> by_name = dict(zip(KINDS, numbers(prompts, *encoded(prompts))[0]))
+    >>> [float(by_name[kind]) for kind in ("sentences", "short", "code")]
+    [1.0, 2.0, 0.0]
+    """
+    read = np.zeros((len(prompts), COUNT))
+    _read(data, ends, WORD_TABLE, KIND_TABLE, read)
+    for i, prompt in enumerate(prompts):
+        if TURN in prompt:
+            read[i, -TURNS:] = _of_turns(turn_lengths(prompt))
+    return read
+
+
+def _of_turns(lengths: Sequence[int]) -> tuple[float, ...]:
+    answers = lengths[1::2] or [0]
+    asked = lengths[-2] if len(lengths) > 1 else lengths[0]
+    logs = np.log1p([answers[-1], sum(answers) / len(answers), asked, sum(lengths)])
+    return (float(len(lengths)), *logs.tolist())
+
+
+def _hashed(word: str) -> int:
+    value = FIRST
+    for byte in word.encode():
+        value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
+    return value
+
+
+def _tables() -> tuple[Array, Array]:
+    """Hashes of the words in order, and the kind of each; numbers have kinds below 0."""
+    kinds = {_hashed(w): i for i, words in enumerate(KINDS.values()) for w in words.split()}
+    kinds |= {_hashed(w): -1 - i for i, w in enumerate(SPELLED)}
+    known = sorted(kinds)
+    return np.array(known, np.int64), np.array([kinds[h] for h in known], np.int64)
+
+
+WORD_TABLE, KIND_TABLE = _tables()
+FIRST_WORD, NUMBERED, REST = len(KINDS), 2 * len(KINDS), 2 * len(KINDS) + len(UNITS)
+UNITS_KNOWN = len(UNITS)
+
+
+@compiled
+def _number(text: Any, begin: int, end: int) -> float:
+    """The number that stands there alone, -1 for anything else."""
+    value = 0.0
+    for i in range(begin, end):
+        if not 48 <= text[i] <= 57 or end - begin > 6:
+            return -1.0
+        value = 10 * value + text[i] - 48
+    return value
+
+
+@compiled
+def _read_one(text: Any, words: Any, kinds: Any, row: Any) -> None:
+    i, place, stated, stated_at, foreign, line = 0, 0, 0.0, -NEAR - 1, 0, 0
+    for k in range(len(text)):
+        foreign += text[k] > 127
+        line = 0 if text[k] == 10 else line + 1
+    while i < len(text):
+        if text[i] <= 32:
+            i += 1
+            continue
+        value, end = word_at(text, i)
+        at = np.searchsorted(words, value)
+        kind = kinds[at] if at < len(words) and words[at] == value else 1000
+        number = float(-kind) if kind < 0 else _number(text, i, end)
+        if number >= 0:
+            stated, stated_at = number, place
+            row[REST] = max(row[REST], np.log1p(number))
+            if row[REST + 1] == 0:
+                row[REST + 1] = np.log1p(number)
+        elif kind < 1000:
+            row[kind] = min(row[kind] + 1, 5.0)
+            if place == 0:
+                row[FIRST_WORD + kind] = 1.0
+            if kind < UNITS_KNOWN and place - stated_at <= NEAR:
+                row[NUMBERED + kind] = np.log1p(stated)
+        place += 1
+        i = end
+    last = len(text) - 1
+    while last > 0 and text[last] <= 32:
+        last -= 1
+    if len(text) > 0:
+        row[REST + 2] = foreign / len(text)
+        row[REST + 3] = text[last] == 63
+        row[REST + 4] = text[last] == 58
+        row[REST + 5] = np.log1p(line)
+
+
+@compiled
+def _read(data: Any, ends: Any, words: Any, kinds: Any, read: Any) -> None:
+    for i in range(len(read)):
+        _read_one(data[ends[i] : ends[i + 1]], words, kinds, read[i])

@@ -1,0 +1,1 @@
+"""Faster variants of a program: the search, its folder, and its baseline."""

@@ -1,0 +1,363 @@
+"""`search_code`: variants of a program, each verified before it counts, in a folder that resumes.
+
+The candidates are a `JobTable`, what came of one is an `Outcome`, and the loop is
+`tradeoff.search.search`; only an accepted variant has figures.  The folder holds the journal, the
+text of every variant and its evidence, so that a killed search goes on and pays nothing twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rheostat.core.front import Front
+from rheostat.core.jobs import JobTable, Note
+from rheostat.core.outcome import Outcome
+from rheostat.core.storage.files import read_json, replace_file, text_digest
+from rheostat.errors import DataError
+from rheostat.explanation.programs.source_diff import unified_diff
+from rheostat.measurement.code.case import RungOptions
+from rheostat.measurement.code.compare_output import Tolerance
+from rheostat.measurement.code.ladder import Verifier, verifier
+from rheostat.measurement.code.modelled_energy import EnergyModel
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.sandbox import Sandbox
+from rheostat.measurement.code.verdict import RUNGS, Verdict
+from rheostat.questions.code.variant_store import VariantStore, figures_of, gains, relative
+from rheostat.tradeoff.search import search
+from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
+from rheostat.tradeoff.variants.islands import one_after_another
+from rheostat.tradeoff.variants.placement import PragmaPlacement
+from rheostat.tradeoff.variants.tuning import Tuning
+from rheostat.tradeoff.variants.variant import (
+    OBJECTIVES,
+    Steps,
+    StepwiseProposer,
+    diff_lines,
+    only,
+)
+
+MEASURED_BY = {"runtime_s": "time", "energy_j": "energy"}
+"""The rung that tells whether a variant gains."""
+
+
+@dataclass(frozen=True)
+class CodeSearch:
+    """What a search came to: the front of all variants, and what it took.
+
+    Parameters
+    ----------
+    front : Front
+        A row per variant that was run; rejected ones have no figures.
+    store : VariantStore
+        Texts and evidence.
+    original : Program
+        What was searched.
+    cost : dict
+        Seconds, tokens and joules of the search.
+    translates : bool
+        Whether a variant is wanted even if it gains nothing on the original.
+    rungs : tuple of str
+        Those that were run.
+    """
+
+    front: Front
+    store: VariantStore
+    original: Program
+    cost: dict[str, Any]
+    translates: bool = False
+    rungs: tuple[str, ...] = RUNGS
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Every variant with its verdict and figures, in the order they were run."""
+        rows = []
+        for i, row in enumerate(self.front.alternatives.frame.rows(named=True)):
+            facts = self.store.verdict(row["variant"]) or {"verdict": "lost", "rungs": []}
+            figures = figures_of(facts)
+            rows.append({**row, "verdict": facts["verdict"], "figures": figures,
+                         "rejected_by": facts.get("rejected_by"),
+                         "diff_lines": float(self.front.mean("diff_lines")[i])})  # fmt: skip
+        return rows
+
+    @property
+    def accepted(self) -> list[dict[str, Any]]:
+        """Rows that may be used."""
+        return [r for r in self.rows if r["verdict"] == "accepted"]
+
+    def best(self, objective: str = "runtime_s") -> dict[str, Any] | None:
+        """The row with the least of an objective of those that gain on the original.
+
+        Of two within noise it is the earlier.  A translation need not gain: the original does not
+        do its work; nor what a person asked not to be measured, where the first accepted is taken.
+        """
+        best: dict[str, Any] | None = None
+        need = not self.translates and MEASURED_BY.get(objective) in self.rungs
+        gain = [r for r in self.accepted if not need or gains(r, objective)]
+        for row in gain:
+            if best is None or _is_less(row, best, objective):
+                best = row
+        return best
+
+    def text(self, identity: str) -> str:
+        """The source of a variant."""
+        program = self.store.program(identity)
+        return program.files[program.sources[0]]
+
+    def diff(self, identity: str) -> str:
+        """What a variant changes, as ``patch`` takes it."""
+        return unified_diff(self.original.files, self.store.program(identity).files)
+
+
+def _is_less(row: dict[str, Any], best: dict[str, Any], objective: str) -> bool:
+    """Whether a row beats another by more than its interval."""
+    value, least = relative(row, objective), relative(best, objective)
+    if math.isnan(least):
+        return math.isfinite(value)
+    high = row["figures"]["runtime_ratio_high"] if objective == "runtime_s" else math.nan
+    return value < least and (math.isnan(high) or high < least)
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How a search is run.
+
+    Parameters
+    ----------
+    budget : int
+        Variants that are verified, those of an earlier call included.
+    most_seconds : float
+        No variant is begun after so many seconds of this call.
+    most_joules : float
+        No variant is begun after the search itself has taken so many, by the model of energy and
+        with earlier calls.
+    tolerance : Tolerance, optional
+        Of outputs.
+    options : RungOptions
+        Of the rungs.
+    rungs : tuple of str
+        Those that are run.
+    required : tuple of str
+        Those that must have run for a variant to be accepted.
+    confined_by : Sandbox, optional
+        The first that works here where none is given.
+    seed : int, optional
+        Of the hidden inputs; a secret one, kept in the folder, where none is given.
+    translates : bool
+        Whether a variant is wanted even if it gains nothing on the original.
+    about : dict
+        What else a folder has to be about to be continued, as the target language.
+    """
+
+    budget: int = 12
+    most_seconds: float = math.inf
+    most_joules: float = math.inf
+    tolerance: Tolerance | None = None
+    options: RungOptions = field(default_factory=RungOptions)
+    rungs: tuple[str, ...] = RUNGS
+    required: tuple[str, ...] = ("output",)
+    confined_by: Sandbox | None = None
+    seed: int | None = None
+    translates: bool = False
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+def search_code(
+    original: Program,
+    chains: Callable[[VariantStore], Sequence[Steps]],
+    folder: str | Path,
+    settings: SearchSettings | None = None,
+    progress: Callable[[int, int], None] | bool = False,
+) -> CodeSearch:
+    """Search variants of a program; each is verified, and only what is accepted counts.
+
+    Parameters
+    ----------
+    original : Program
+        What every variant has to agree with.
+    chains : callable
+        Given the store, the proposers' chains, asked in turn.
+    folder : str or Path
+        Journal, texts, evidence; an existing one of the same search is continued.
+    settings : SearchSettings, optional
+        Budget, rungs, seed.
+    progress : bool or callable
+        As in `search`.
+
+    Returns
+    -------
+    CodeSearch
+        The front and what it took.
+    """
+    folder, how = Path(folder), settings or SearchSettings()
+    store = VariantStore(folder, original, {"seed": how.seed, **how.about})
+    cost = SearchCost.of(folder)
+
+    def may_ask() -> bool:
+        in_time = time.perf_counter() < cost.began + how.most_seconds
+        return in_time and cost.total()["energy_j"] < how.most_joules
+
+    proposer = StepwiseProposer(list(chains(store)), store.keep, store.trial, may_ask=may_ask)
+    with ExitStack() as held:
+        made: list[Verifier] = []
+
+        def verify(candidate: Program) -> Verdict:
+            if not made:  # an original is built and run once, and not at all where nothing is asked
+                made.append(held.enter_context(_verifier(original, store.seed, how)))
+                made[0].required = how.required
+            return made[0].verify(candidate, rungs=how.rungs)
+
+        front = search(
+            proposer, _Measured(store, verify, cost), how.budget,
+            journal=folder / "journal.jsonl", progress=progress,
+        )  # fmt: skip
+    return CodeSearch(front, store, original, cost.kept() | {"duplicates": proposer.duplicates},
+                      how.translates, how.rungs)  # fmt: skip
+
+
+def _verifier(
+    original: Program, seed: int, how: SearchSettings
+) -> AbstractContextManager[Verifier]:
+    return verifier(
+        original, tolerance=how.tolerance, confined_by=how.confined_by, seed=seed,
+        options=how.options,
+    )  # fmt: skip
+
+
+@dataclass
+class _Measured:
+    """The measuring function of the loop: verifies one row."""
+
+    store: VariantStore
+    verify: Callable[[Program], Verdict]
+    cost: SearchCost
+
+    @property
+    def program(self) -> str:
+        """What is run, for the journal's header."""
+        return text_digest(self.store.original.text)
+
+    def __call__(self, row: JobTable) -> Outcome:
+        identity = row.frame["variant"][0]
+        candidate = self.store.program(identity)
+        verdict = self.verify(candidate)
+        self.store.decided(identity, verdict)
+        self.cost.kept()
+        figures = figures_of(verdict.facts())
+        good = verdict.accepted
+        changed = float(diff_lines(self.store.original.text, candidate.text))
+        values = {n: figures[n] if good else math.nan for n in OBJECTIVES[:3]}
+        notes = () if good else (Note(f"{identity}: rejected by {verdict.rejected_by}", count=1),)
+        every = values | {"diff_lines": changed}
+        return Outcome({n: np.array([[v]]) for n, v in every.items()}, notes=notes)
+
+
+def searched_chains(
+    original: Program, to: str, objective: str
+) -> Callable[[VariantStore], Sequence[Steps]]:
+    """The chains that need no model.
+
+    Parameters
+    ----------
+    original : Program
+        A serial program to share among threads, one in CUDA to translate, or any to make cheaper.
+    to : str
+        openmp, from CUDA also serial, or empty for the same language.
+    objective : str
+        runtime_s or energy_j.
+
+    Returns
+    -------
+    callable
+        For `search_code`.
+
+    Raises
+    ------
+    DataError
+        Another language, or CUDA that no rule knows.
+    """
+    problems = []
+    in_cuda = original.language == "cuda" and to in TARGETS
+    if to not in ("", "openmp") and not in_cuda:
+        problems.append(f"--to: expected openmp or nothing without a model, got {to!r}")
+    if to and original.language != "serial" and not in_cuda:
+        problems.append(f"expected a serial program or one in CUDA, got {original.language}")
+    if objective not in OBJECTIVES[:2]:
+        problems.append(f"--objective: expected {' or '.join(OBJECTIVES[:2])}, got {objective!r}")
+    if problems:
+        raise DataError(original.name or "program", problems)
+    text = original.files[original.sources[0]]
+    if in_cuda:
+        variant = from_cuda(text, to, original.flags)
+        return lambda store: [only(variant)]
+
+    def chains(store: VariantStore) -> list[Steps]:
+        first = (
+            PragmaPlacement(text, original.flags) if to
+            else Tuning(text, original.flags, original.language, objective)
+        )  # fmt: skip
+        return [one_after_another(first.steps, first.islands(store.seed).steps)]
+
+    return chains
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and of all it has waited for."""
+    import resource
+
+    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+@dataclass
+class SearchCost:
+    """Seconds of this call and of those before it, kept in the folder after each variant.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    before : dict
+        Seconds and CPU seconds of earlier calls.
+    began, cpu_s : float
+        Clocks at the start of this one.
+    """
+
+    path: Path
+    before: dict[str, float]
+    began: float
+    cpu_s: float
+
+    @classmethod
+    def of(cls, folder: Path) -> SearchCost:
+        """What a folder has cost so far; the clock starts."""
+        path = folder / "cost.json"
+        before = read_json(path) if path.exists() else {"seconds": 0.0, "cpu_s": 0.0}
+        return cls(path, before, time.perf_counter(), _cpu_s())
+
+    def total(self) -> dict[str, Any]:
+        """The cost up to now, of all calls."""
+        cpu_s = self.before["cpu_s"] + _cpu_s() - self.cpu_s
+        seconds = self.before["seconds"] + time.perf_counter() - self.began
+        joules = {"energy_j": cpu_s * _core_w(), "energy_kind": "modelled"}
+        return {"seconds": seconds, "cpu_s": cpu_s, **joules}
+
+    def kept(self) -> dict[str, Any]:
+        """The cost up to now, written down: what a kill loses is the variant it interrupts."""
+        total = self.total()
+        replace_file(self.path, json.dumps({k: total[k] for k in ("seconds", "cpu_s")}))
+        return total
+
+
+def _core_w() -> float:
+    """Power of a core that executes an instruction per cycle, by the model that judges variants."""
+    model = EnergyModel()
+    return model.static_w + model.clock_hz * model.instruction_j

@@ -1,0 +1,1 @@
+"""Serving language models: what a plan is made of."""

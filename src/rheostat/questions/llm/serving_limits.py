@@ -1,0 +1,100 @@
+"""Time to the first token and memory of serving configurations, so that a plan can limit them.
+
+Notation
+--------
+B  batch cap    G  GPUs    p  tokens of a prompt    c  tokens of a running request
+first token = p 2 A / (G F compute) + one step: of a request that finds a place at once
+memory = (bytes of all weights + B cache of a request of c tokens) / (G bytes of a GPU)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.front import Front
+from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import Array
+from rheostat.errors import DataError
+from rheostat.prediction.accelerators import accelerators
+from rheostat.prediction.serving_law import ServingLaw
+from rheostat.prediction.serving_law.configurations import Configurations
+from rheostat.prediction.serving_law.law import HIGHEST, NAMES, token_s
+from rheostat.prediction.serving_law.measured_range import REACH
+from rheostat.questions.llm.serving_model import AS_LLAMA, CacheSize
+
+TTFT, MEMORY = "ttft_s", "memory_share"
+
+
+def with_limits(
+    front: Front, law: ServingLaw, prompt_tokens: float = 0.0, context_tokens: float = 0.0,
+    cache: CacheSize = AS_LLAMA,
+) -> Front:  # fmt: skip
+    """The front with draws of the first token's time and of the memory's share.
+
+    Parameters
+    ----------
+    front, law
+        Settings, and the fitted law that knows how fast prompts are computed.
+    prompt_tokens
+        Of a request; 0 leaves the first token out.
+    context_tokens
+        Prompt and answer of a running request, at most; 0 leaves the memory out.
+    cache
+        What a request keeps; noted.
+    """
+    at, draws = Configurations.of(front.alternatives), dict(front.outcome.draws)
+    notes = front.outcome.notes
+    if prompt_tokens:
+        logs = np.minimum(law.log_parameters_of(at), HIGHEST)
+        compute = np.exp(logs[:, NAMES.index("compute")])
+        draws[TTFT] = front.draws("itl_s") + prompt_tokens * token_s(compute, at)
+    if context_tokens:
+        share = memory_share(
+            front.alternatives, cache.request_b(front.alternatives, context_tokens)
+        )
+        draws[MEMORY] = np.tile(share, (len(front.draws("itl_s")), 1))
+        notes += (cache.words(context_tokens),)
+    return replace(front, outcome=replace(front.outcome, draws=draws, notes=notes))
+
+
+def refuse_beyond_measured(
+    runs: JobTable, prompt_tokens: float = 0.0, context_tokens: float = 0.0,
+    output_tokens: float = 0.0,
+) -> None:  # fmt: skip
+    """Refuse requests far longer than those of all ``runs``; runs that do not say are taken as is.
+
+    A step reads the cache of every request: what short ones measured says nothing of long ones.
+    """
+    lengths = {c: _numbers(runs, c) for c in ("prompt_tokens", "output_tokens")}
+    asked = {
+        "--prompt-tokens": (prompt_tokens, lengths["prompt_tokens"]),
+        "--output-tokens": (output_tokens, lengths["output_tokens"]),
+        "--context-tokens": (context_tokens, np.sum([np.nan_to_num(v) for v in lengths.values()],
+                                                    axis=0)),
+    }  # fmt: skip
+    reach = REACH["prompt"]
+    problems = [
+        f"{option}: {value:g} is beyond {reach:g} times the longest that was measured "
+        f"({np.nanmax(known):.0f}); measure a configuration under such requests"
+        for option, (value, known) in asked.items()
+        if (known > 0).any() and value > reach * np.nanmax(known)
+    ]
+    if problems:
+        raise DataError("llm plan", problems)
+
+
+def _numbers(runs: JobTable, column: str) -> Array:
+    if column not in runs.columns:
+        return np.full(len(runs), np.nan)
+    values = runs.frame[column].cast(pl.Float64, strict=False).fill_null(np.nan)
+    return np.asarray(values.to_numpy(), dtype=float)
+
+
+def memory_share(settings: JobTable, request_b: Array) -> Array:
+    """Share of the GPUs' memory that weights and the caches of a full batch take, (n,)."""
+    at = Configurations.of(settings)
+    room_b = at.gpus * np.array([a.memory_b for a in accelerators(at.gpu.tolist())])
+    return np.asarray((at.params * at.weight_b + at.batch * request_b) / room_b)
