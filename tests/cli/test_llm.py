@@ -131,7 +131,7 @@ def test_a_trace_is_served_and_whether_an_order_helps_is_said(tmp_path, capsys):
     assert (said["schema"], said["requests"]) == ("rheostat.llm-simulate/1", 60)
     assert said["policies"]["fcfs"]["queued_share"] == 0.0
     assert run(["llm", "simulate", str(path)]) == 0
-    assert "no order will help" in capsys.readouterr().err
+    assert "no order is better" in capsys.readouterr().err
     assert run(["llm", "simulate", str(path), "--rate", "1000", "--batch-cap", "1"]) == 0
     assert "an order can help" in capsys.readouterr().err
     assert run(["llm", "simulate", str(path), "--step", "1,2"]) == 1

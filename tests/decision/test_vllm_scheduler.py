@@ -117,19 +117,51 @@ class Scheduler(OldScheduler):
         return gone
 
 
+class HoldingScheduler(OldScheduler):
+    """vLLM 0.32: who holds blocks of the cache goes first; who is blocked is among the others."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.kv_holding_waiting = Fcfs()
+        self.deferred_waiting = set()
+
+    def add_request(self, request):
+        self.requests[request.request_id] = request
+        holds = getattr(request, "holds_blocks", False)
+        (self.kv_holding_waiting if holds else self.waiting).add_request(request)
+
+    def schedule(self):
+        skipped = {"kv_holding_waiting": Fcfs(), "waiting": Fcfs()}
+        while not self.running:
+            name = "kv_holding_waiting" if self.kv_holding_waiting else "waiting"
+            queue = getattr(self, name)
+            if not queue:
+                break
+            request = queue.peek_request()
+            queue.pop_request()
+            if request.blocked:
+                self.deferred_waiting.add(request.request_id)
+                skipped[name].appendleft(request)
+            else:
+                self.deferred_waiting.discard(request.request_id)
+                self.running.append(request)
+        for name, requests in skipped.items():
+            getattr(self, name).prepend_requests(requests)
+
+
 class AsyncScheduler(Scheduler):
     """What vLLM asks a scheduler of one's own to be made from."""
 
 
-@pytest.fixture(params=["CostScheduler", "AsyncCostScheduler", "old"])
+@pytest.fixture(params=["CostScheduler", "AsyncCostScheduler", "old", "holding"])
 def made(monkeypatch, request):
-    plain = OldScheduler if request.param == "old" else Scheduler
+    plain = {"old": OldScheduler, "holding": HoldingScheduler}.get(request.param, Scheduler)
     for place, name, base in (("scheduler", "Scheduler", plain),
                               ("async_scheduler", "AsyncScheduler", AsyncScheduler)):  # fmt: skip
         module = f"vllm.v1.core.sched.{place}"
         monkeypatch.setitem(sys.modules, module, ModuleType(module))
         setattr(sys.modules[module], name, base)
-    name = "CostScheduler" if request.param == "old" else request.param
+    name = request.param if request.param.endswith("Scheduler") else "CostScheduler"
     yield getattr(vllm_scheduler, name)
     vars(vllm_scheduler).pop(name, None)
 
@@ -233,8 +265,8 @@ def test_a_request_that_is_given_up_is_forgotten_and_teaches_nothing(made):
 
 def test_what_waits_for_a_grammar_is_ordered_too_and_holds_up_nobody(made):
     s = made("config")
-    if not hasattr(s, "skipped_waiting"):
-        pytest.skip("an earlier vLLM, without a queue of those skipped")
+    if type(s).__mro__[2] is OldScheduler:
+        pytest.skip("an earlier vLLM, without requests that are skipped")
     blocked = [request(n, size, blocked=True) for n, size in (("far", 4000), ("near", 20))]
     for r in (*blocked, request("middle", 300), request("short", 10)):
         s.add_request(r)
@@ -250,3 +282,36 @@ def test_what_waits_for_a_grammar_is_ordered_too_and_holds_up_nobody(made):
     assert order == ["short", "near", "middle", "far"]
     assert s.cost_order.learner.answers == 4
     assert s._started == {}
+
+
+def test_who_holds_blocks_of_the_cache_goes_first_in_vllms_own_order(made):
+    s = made("config")
+    if not hasattr(s, "kv_holding_waiting"):
+        pytest.skip("an earlier vLLM, which has no such queue")
+    held = [request("held long", 4000), request("held short", 10)]
+    for r in held:
+        r.holds_blocks = True
+    for r in (request("shortest", 5), *held):
+        s.add_request(r)
+    order = []
+    for _ in range(3):
+        s.schedule()
+        order += [r.request_id for r in s.running]
+        s.update_from_output(set(order))
+    assert order == ["held long", "held short", "shortest"]
+
+
+def test_a_vllm_whose_queues_are_not_known_is_refused(monkeypatch):
+    class Later(OldScheduler):
+        def __init__(self, config):
+            super().__init__(config)
+            self.lanes_waiting = Fcfs()
+
+    module = ModuleType("vllm.v1.core.sched.scheduler")
+    module.Scheduler = Later
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    try:
+        with pytest.raises(DataError, match=r"lanes_waiting, waiting.*--priority vllm"):
+            vllm_scheduler.CostScheduler("config")
+    finally:
+        vars(vllm_scheduler).pop("CostScheduler", None)

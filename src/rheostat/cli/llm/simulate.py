@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from rheostat.core.jobs import JobTable
     from rheostat.simulation.serving.serve import Served
 
-QUEUED = 0.05
-"""Share of the time in which requests wait, below which their order is of no account."""
-
 NO_FREQUENCY = (
     "the serving law has no term of frequency: measure steps and watts at that clock (llm "
     "calibrate) and give them as --step and --power, or take --power-cap"
@@ -119,11 +116,13 @@ def simulate(
 ) -> None:
     """Serve a trace under several orders of those that wait, and say whether an order helps.
 
-    Continuous batching with chunked prefill; a full cache puts requests back.  An order can only
-    help while requests wait: a line says for how much of the time they do.  cost-oracle knows the
+    Continuous batching with chunked prefill; a full cache puts requests back.  A line says for how
+    much of the time requests wait, and whether an order is better than first come, first served by
+    more than runs with other arrivals differ.  cost-oracle knows the
     lengths of the answers beforehand, which no server does: it is the most an order can gain.
     """
     import math
+    from dataclasses import asdict
 
     from rheostat.cli.llm.requests import numbers
     from rheostat.cli.output import put_json, tell, tell_notes, working, write_files
@@ -132,6 +131,7 @@ def simulate(
     from rheostat.measurement.serving.traffic import read_traffic
     from rheostat.questions.parse import parse_names, parse_pairs
     from rheostat.simulation.serving.deployment import Deployment
+    from rheostat.simulation.serving.order_gain import order_gains, verdict
     from rheostat.simulation.serving.replica import Replica
     from rheostat.simulation.serving.serve import serve
 
@@ -151,22 +151,30 @@ def simulate(
     bound = _bound(within, lambda: serve(jobs, "fcfs", replica, deployment=place).summary())
     known = "predicted_tokens" in jobs.columns
     predicted = jobs.numpy("predicted_tokens") if known else None
+
+    def served_so(requests: JobTable, policy: str) -> Served:
+        return serve(
+            requests, policy, replica, predicted=predicted, ageing=ageing, head_start_s=head_start,
+            patience_s=patience or float("inf"), within_s=bound, deployment=place,
+        )  # fmt: skip
+
     served = {}
     for policy in orders:
         with working(f"{policy}: {len(jobs):,} requests"):
-            served[policy] = serve(
-                jobs, policy, replica, predicted=predicted, ageing=ageing, head_start_s=head_start,
-                patience_s=patience or float("inf"), within_s=bound, deployment=place,
-            )  # fmt: skip
+            served[policy] = served_so(jobs, policy)
+    with working("the same requests at other moments"):
+        gains = order_gains(jobs, orders, served_so)
     facts: dict[str, Any] = {
         "requests": len(jobs),
         "refused": refused,
         "within_s": bound if math.isfinite(bound) else None,
         "policies": {p: s.summary() for p, s in served.items()},
     }
+    facts["beside_first_come"] = {p: {q: asdict(r) for q, r in own.items()}
+                                  for p, own in gains.items()}  # fmt: skip
     queued = max(f["queued_share"] for f in facts["policies"].values())
-    help_ = "an order can help" if queued > QUEUED else "no order will help"
-    said = f"requests wait in {100 * queued:.1f} % of the time: {help_}"
+    said = f"requests wait in {100 * queued:.1f} % of the time"
+    said += f": {verdict(gains)}" if gains else ""
     if html or figure:
         write_files(serving_report(facts, {p: _times(s) for p, s in served.items()}, said),
                     html, figure)  # fmt: skip

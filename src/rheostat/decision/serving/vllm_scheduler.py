@@ -10,9 +10,12 @@ vLLM's classes when they are first asked for; vLLM is not imported before.
 Used of vLLM are ``Scheduler.waiting`` and, where it is there, ``skipped_waiting`` (`RequestQueue`:
 requests that wait for a grammar, a cache from elsewhere or an adapter), which of the two is next,
 and what its `SchedulerInterface` documents: ``add_request``, ``update_from_output`` and
-``finish_requests``.  A scheduler sees token numbers, not text: they are the words that lengths are
-learned from, so a model of `rheostat llm rank` is of no use here, and the first answers are served
-by their prompts alone.
+``finish_requests``.  vLLM 0.32 has ``kv_holding_waiting`` instead: requests that hold blocks of the
+cache, which go before all others in vLLM's order.  A vLLM with other queues is refused.
+
+A scheduler sees token numbers, not text: they are the words that lengths are learned from, so a
+model of `rheostat llm rank` is of no use here, and the first answers are served by their prompts
+alone.
 
 The variables RHEOSTAT_VLLM_POLICY, RHEOSTAT_VLLM_HEAD_START and RHEOSTAT_VLLM_STEP set what the
 options of `rheostat llm proxy` of these names set.
@@ -39,6 +42,8 @@ PLACES = {
     "AsyncCostScheduler": ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler"),
 }
 QUEUES = ("waiting", "skipped_waiting")
+KNOWN = ({"waiting"}, {"waiting", "skipped_waiting"}, {"waiting", "kv_holding_waiting"})
+"""Queues of a scheduler of vLLM, by version: to 0.1x, of 0.2x, from 0.32 on."""
 FIRST = 64
 """Tokens of a prompt that lengths are learned from, at its beginning and as many at its end."""
 
@@ -128,6 +133,7 @@ class CostScheduling:
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        _refuse_unknown(self)
         self.cost_order = _order_of_environment()
         compile_ahead()
         self._started: dict[str, StartedRequest] = {}
@@ -197,6 +203,16 @@ def __getattr__(name: str) -> type:
     made.__module__ = __name__
     globals()[name] = made
     return made
+
+
+def _refuse_unknown(scheduler: object) -> None:
+    """A vLLM that keeps waiting requests elsewhere would not be ordered, without a word."""
+    found = {n for n, v in vars(scheduler).items() if hasattr(v, "prepend_request")}
+    if found not in KNOWN:
+        raise DataError("vLLM", [
+            f"its scheduler has the queues {', '.join(sorted(found)) or 'none'}, which "
+            "rheostat.decision.serving.vllm_scheduler does not know (run in vLLM 0.32): leave "
+            "--scheduler-cls out and take rheostat llm proxy --priority vllm"])  # fmt: skip
 
 
 def _words(tokens: Any) -> str:
