@@ -12,8 +12,8 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.machine import Machine
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
-from rheostat.simulation.site.moldable import JobOptions, gpus_of
 from rheostat.simulation.power import job_watts
+from rheostat.simulation.site.moldable import JobOptions, gpus_of
 from rheostat.simulation.workload import Array, Estimates, Workload
 
 BLIND = "alternative without time limit: planned with its true run time (clairvoyant)"

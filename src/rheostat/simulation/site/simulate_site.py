@@ -17,9 +17,9 @@ from rheostat.core.outcome import Outcome
 from rheostat.decision.policies.batch_policy import BatchPolicy
 from rheostat.errors import DataError
 from rheostat.simulation.policies.dispatch import shared
+from rheostat.simulation.result import Simulation
 from rheostat.simulation.site.moldable import JobOptions, choices, unmatched
 from rheostat.simulation.site.planning_estimates import asked_seconds, believed_watts, planned_watts
-from rheostat.simulation.result import Simulation
 from rheostat.simulation.site.site_jobs import (
     arrays,
     parents,
@@ -51,8 +51,8 @@ def simulate_site(
     ``power_w`` is what planning under a cap believes a job draws: one number per row of ``jobs``,
     or an `Outcome` with ``power_w``.  Without it planning takes the column ``power_w``, measured
     after the fact, which makes the plan clairvoyant, and where there is none the machine's watts.
-    ``alternatives`` makes jobs moldable, see `rheostat.simulation.site.moldable`; ``sized_by`` chooses
-    one of them at submission, see `rheostat.simulation.site.sized_jobs`.
+    ``alternatives`` makes jobs moldable, see `rheostat.simulation.site.moldable`; ``sized_by``
+    chooses one of them at submission, see `rheostat.simulation.site.sized_jobs`.
     """
     if alternatives is not None:
         jobs.require("job_id")

@@ -11,8 +11,8 @@ import numpy as np
 
 from rheostat.core.machine import Machine
 from rheostat.decision.policies.batch_policy import OVERDUE, BatchPolicy
-from rheostat.simulation.site.capacity_changes import capacity, demand, failures, resources
 from rheostat.simulation.policies.dispatch import scores, zero
+from rheostat.simulation.site.capacity_changes import capacity, demand, failures, resources
 from rheostat.simulation.site.moldable import JobOptions, gpus_of
 from rheostat.simulation.workload import Array, Workload
 

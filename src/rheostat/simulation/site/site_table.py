@@ -9,9 +9,9 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
-from rheostat.simulation.site.moldable import gpus_of, numbers
 from rheostat.simulation.power import Account, RunIntervals, account, job_watts
 from rheostat.simulation.result import ESTIMATE, PROCS
+from rheostat.simulation.site.moldable import gpus_of, numbers
 from rheostat.simulation.workload import Array
 
 if TYPE_CHECKING:
