@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rheostat.measurement.graphs.aten_layers import LAYER_RULES
 from rheostat.measurement.graphs.hlo.hlo_costs import log2_up
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide
@@ -14,11 +15,16 @@ from rheostat.measurement.graphs.op_rows import OpCost, convolved_flops, product
 _WORDS = {
     "view": "view _unsafe_view reshape permute transpose t expand slice select squeeze unsqueeze "
     "alias detach as_strided diagonal split split_with_sizes unbind chunk view_as_complex "
-    "view_as_real getitem lift_fresh_copy _assert_tensor_metadata sym_size",
+    "view_as_real getitem lift_fresh_copy _assert_tensor_metadata sym_size unsafe_split "
+    "unsafe_split_with_sizes unsafe_chunk unfold _linalg_check_errors",
     "data_movement": "clone copy copy_ _to_copy cat stack full full_like empty empty_like zeros "
     "ones zeros_like ones_like arange scalar_tensor constant_pad_nd flip roll repeat tril triu "
     "fill new_zeros new_full new_empty empty_strided contiguous eye lift linspace slice_scatter "
-    "select_scatter slice_backward select_backward rand randn reflection_pad2d",
+    "select_scatter slice_backward select_backward rand randn reflection_pad2d empty_permuted "
+    "new_empty_strided exponential replication_pad2d replication_pad2d_backward "
+    "reflection_pad2d_backward upsample_nearest2d upsample_nearest2d_backward",
+    "elementwise": "softshrink_backward hardshrink_backward rrelu_with_noise "
+    "rrelu_with_noise_backward",
     "gather_scatter": "embedding index index_select gather scatter scatter_add index_put "
     "index_add scatter_reduce masked_scatter nonzero embedding_dense_backward",
     "transcendental": "exp exp2 expm1 log log2 log10 log1p tanh sigmoid sqrt rsqrt pow erf erfc "
@@ -66,9 +72,10 @@ def aten_cost(
         return OpCost(kind, transcendentals=elements)
     if kind == "reduction":
         return OpCost(kind, flops=float(max(given[0].elements - result.elements, 0)))
-    if kind is not None:
+    if kind not in (None, "elementwise"):
         return OpCost(kind)
-    return OpCost("elementwise", elements) if pointwise else OpCost("other", math.nan)
+    known = pointwise or kind is not None
+    return OpCost("elementwise", elements) if known else OpCost("other", math.nan)
 
 
 def _product(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
@@ -148,14 +155,6 @@ def _normalized_backward(result: HloType, given: Given, args: Sequence[Any]) -> 
     return OpCost("normalization", NORMALIZATION_BACKWARD_FLOPS * given[0].elements)
 
 
-def _attention(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
-    """Queries by keys, softmax, and by values."""
-    query, key, value = given[:3]
-    scores = query.elements // query.dims[-1] * key.dims[-2]
-    flops = 2.0 * scores * (query.dims[-1] + value.dims[-1]) + 4.0 * scores
-    return OpCost("matmul", flops, float(scores))
-
-
 def _sorted(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     return OpCost("reduction", float(given[0].elements * log2_up(given[0].elements)))
 
@@ -167,6 +166,7 @@ RULES: dict[str, Callable[[HloType, Given, Sequence[Any]], OpCost]] = {
     "avg_pool2d": _pooling, "_adaptive_avg_pool2d": _adaptive, "mean": _adaptive, "sort": _sorted,
     "max_pool2d_with_indices_backward": _spread, "avg_pool2d_backward": _spread,
     "_adaptive_avg_pool2d_backward": _spread, "_softmax": _softmax, "_log_softmax": _softmax,
+    "_safe_softmax": _softmax,
     "_softmax_backward_data": _softmax_backward, "_log_softmax_backward_data": _softmax_backward,
     **dict.fromkeys(("native_layer_norm", "native_group_norm", "native_batch_norm",
                      "_native_batch_norm_legit", "_native_batch_norm_legit_functional",
@@ -175,7 +175,5 @@ RULES: dict[str, Callable[[HloType, Given, Sequence[Any]], OpCost]] = {
     **dict.fromkeys(("native_layer_norm_backward", "native_group_norm_backward",
                      "native_batch_norm_backward", "_fused_rms_norm_backward"),
                     _normalized_backward),
-    **dict.fromkeys(("scaled_dot_product_attention", "_scaled_dot_product_flash_attention",
-                     "_scaled_dot_product_flash_attention_for_cpu",
-                     "_scaled_dot_product_efficient_attention"), _attention),
+    **LAYER_RULES,
 }  # fmt: skip

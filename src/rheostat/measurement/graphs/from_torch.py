@@ -19,6 +19,8 @@ from rheostat.measurement.graphs.aten_costs import aten_cost
 from rheostat.measurement.graphs.exported_program import SavedProgram, read_program
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.op_rows import OpCost, OpRows
+from rheostat.measurement.graphs.recurrent_rows import add_recurrent
+from rheostat.measurement.graphs.whole_layers import kept_whole
 
 DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "pred",
           "int64": "s64", "int32": "s32", "int16": "s16", "int8": "s8", "uint8": "u8",
@@ -89,7 +91,7 @@ def from_torch(
     table = None if optimizer else torch.export.default_decompositions()
     trace = make_fx(step, tracing_mode="fake", decomposition_table=table)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), kept_whole(torch):
             warnings.simplefilter("ignore")
             traced = trace(weights, others, *args)
     except BROKEN as error:
@@ -210,7 +212,10 @@ def _of_nodes(
             places[node] = rows.add(opcode, PUT_IN, type_)
             continue
         operands = [places[n] for n in node.all_input_nodes]
-        places[node] = rows.add(*_called(node, type_, rows, operands), type_, operands)
+        given = [rows.types[places[n]] for n in _given(node)]
+        if str(node.target).startswith("rheostat.recurrent"):
+            add_recurrent(rows, str(node.target), given, node.args, operands)
+        places[node] = rows.add(*_called(node, type_, given), type_, operands)
     said = f"sizes that are left open are taken as traced: {', '.join(sorted(open_sizes))}"
     return rows.graph(name, [Note(said)] if open_sizes else [])
 
@@ -227,19 +232,29 @@ def _updated(rows: OpRows, optimizer: str, kinds: list[str], gradients: list[int
         rows.add(f"{optimizer}-update", cost, type_, [weight, gradient])
 
 
-def _called(node: Any, type_: HloType, rows: OpRows, operands: list[int]) -> tuple[str, OpCost]:
+def _given(node: Any) -> list[Any]:
+    """The nodes that it takes, each as often as it is taken."""
+    from torch.fx.node import map_arg
+
+    found: list[Any] = []
+    map_arg((node.args, node.kwargs), found.append)
+    return found
+
+
+def _called(node: Any, type_: HloType, given: list[HloType]) -> tuple[str, OpCost]:
     if node.target is operator.getitem:
         return "getitem", OpCost("data_movement", bytes=0.0)
     packet = getattr(node.target, "_schema", None)
     if packet is None:
         return getattr(node.target, "__name__", "call"), OpCost("control", bytes=0.0)
-    name = packet.name.partition("::")[2]
+    library, _, name = packet.name.partition("::")
     import torch
 
     pointwise = torch.Tag.pointwise in node.target.tags
-    given = [rows.types[i] for i in operands]
     if name.endswith("_") and not name.startswith("_"):
         name = name[:-1]
+    if library == "rheostat" and name.startswith("recurrent"):
+        return name, OpCost("control", bytes=0.0)
     return f"aten.{name}", aten_cost(name, type_, given, node.args, pointwise)
 
 

@@ -34,7 +34,10 @@ class OpRows:
     edges: list[tuple[int, int]] = field(default_factory=list)
     types: list[HloType] = field(default_factory=list)
 
-    def add(self, opcode: str, cost: OpCost, type_: HloType, operands: Sequence[int] = ()) -> int:
+    def add(
+        self, opcode: str, cost: OpCost, type_: HloType, operands: Sequence[int] = (),
+        times: float = 1.0,
+    ) -> int:  # fmt: skip
         """One operation, and the numbers of those whose results it takes; its own number."""
         here = len(self.rows)
         moved = sum(self.types[i].size_b for i in operands) + type_.size_b
@@ -42,7 +45,7 @@ class OpRows:
             "opcode": opcode, "op_class": cost.op_class, "dtype": type_.dtype,
             "shape": [max(d, 0) for d in type_.dims], "flops": cost.flops,
             "bytes": moved if cost.bytes is None else cost.bytes,
-            "transcendentals": cost.transcendentals, "times": 1.0, "fused": False,
+            "transcendentals": cost.transcendentals, "times": times, "fused": False,
         })  # fmt: skip
         self.types.append(type_)
         self.edges += [(i, here) for i in operands]

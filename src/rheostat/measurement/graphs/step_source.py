@@ -18,6 +18,7 @@ from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.graphs.read_graph import read_graph
 
 EXAMPLE = "write `def step(batch_size=32): return model, torch.randn(batch_size, 3, 224, 224)`"
+BATCH_NAMES = ("batch_size", "batch", "bs")
 ATTRIBUTE = "example_input_array"
 CODE = re.compile(r"(?:(.+\.py)|([A-Za-z_][\w.]*)):([A-Za-z_]\w*)")
 
@@ -171,15 +172,16 @@ def _called(thing: Any, batch: int | None, source: str) -> tuple[tuple[Any, ...]
         thing = thing()
     elif inspect.isfunction(thing):
         asked = inspect.signature(thing).parameters
-        given = "batch_size" in asked and batch is not None
+        batches = [n for n in BATCH_NAMES if n in asked][:1]
+        given = bool(batches) and batch is not None
         lacking = [p.name for p in asked.values()
-                   if p.default is p.empty and p.name != "batch_size"
+                   if p.default is p.empty and p.name not in batches
                    and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]  # fmt: skip
         if lacking:
             problem = f"expected a function of batch_size or of nothing, got {', '.join(lacking)}"
             raise DataError(source, [problem, EXAMPLE])
-        more = {"batch_size": batch or 32} if "batch_size" in asked and (
-            given or asked["batch_size"].default is inspect.Parameter.empty) else {}  # fmt: skip
+        more = {n: batch or 32 for n in batches
+                if given or asked[n].default is inspect.Parameter.empty}  # fmt: skip
         thing = thing(**more)
     made = thing if isinstance(thing, tuple) else (thing,)
     if len(made) == 1 and (example := getattr(made[0], ATTRIBUTE, None)) is not None:

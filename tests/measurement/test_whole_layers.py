@@ -1,0 +1,101 @@
+"""Attention and recurrent layers stay whole in a traced step, and count what arithmetic says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rheostat.measurement.graphs.aten_costs import aten_cost
+from rheostat.measurement.graphs.from_torch import from_torch
+from rheostat.measurement.graphs.hlo.hlo_types import HloType
+
+torch = pytest.importorskip("torch")
+STEPS, BATCH, WIDTH, STATE = 7, 3, 8, 16
+
+
+def products(graph) -> float:
+    nodes = graph.nodes.filter(graph.nodes["op_class"] == "matmul")
+    return float((nodes["flops"] * nodes["times"]).sum())
+
+
+def step(module, *inputs):
+    return from_torch(module, *inputs, training=True, optimizer="sgd")
+
+
+@pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+@pytest.mark.parametrize(("layers", "sides"), [(1, 1), (2, 2)])
+def test_a_recurrent_step_multiplies_each_weight_thrice_with_each_item(
+    kind, gates, layers, sides
+) -> None:
+    layer = getattr(torch.nn, kind)(WIDTH, STATE, layers, bidirectional=sides == 2)
+    graph = step(layer, torch.randn(STEPS, BATCH, WIDTH))
+    weights = sum(p.numel() for p in layer.parameters() if p.dim() == 2)
+    assert weights == layers * sides * gates * STATE * STATE + sides * gates * STATE * (
+        WIDTH + (layers - 1) * sides * STATE)  # fmt: skip
+    assert products(graph) == 3 * 2 * STEPS * BATCH * weights
+    assert not np.isnan(graph.numpy("flops")).any()
+    assert not graph.notes
+    each = graph.nodes.filter(graph.nodes["opcode"] == "recurrent-state")
+    assert each["times"].to_list() == [STEPS] * (2 * layers * sides)
+
+
+def test_batch_first_projections_and_packed_sequences_are_counted() -> None:
+    layer = torch.nn.LSTM(WIDTH, STATE, batch_first=True)
+    plain = products(step(layer, torch.randn(BATCH, STEPS, WIDTH)))
+    assert plain == products(step(torch.nn.LSTM(WIDTH, STATE), torch.randn(STEPS, BATCH, WIDTH)))
+    narrow = torch.nn.LSTM(WIDTH, STATE, proj_size=4)
+    forward_and_state = 2 * 2 * STEPS * BATCH * 4 * STATE
+    weights = 4 * STATE * (WIDTH + 4)
+    assert products(step(narrow, torch.randn(STEPS, BATCH, WIDTH))) == (
+        3 * 2 * STEPS * BATCH * weights + forward_and_state
+    )
+
+
+class Attended(torch.nn.Module):
+    """Attention of what one layer makes, to itself."""
+
+    def __init__(self, *, same: bool) -> None:
+        super().__init__()
+        self.same = same
+        self.layer = torch.nn.Linear(WIDTH, WIDTH if same else 3 * WIDTH, bias=False)
+
+    def forward(self, x):
+        made = self.layer(x)
+        parts = (made,) * 3 if self.same else made.chunk(3, -1)
+        return torch.nn.functional.scaled_dot_product_attention(*parts, is_causal=True)
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_attention_and_its_gradients_take_seven_products_of_scores(same) -> None:
+    graph = step(Attended(same=same), torch.randn(BATCH, STEPS, WIDTH))
+    nodes = graph.nodes
+    scores = BATCH * STEPS * STEPS
+    forward = nodes.filter(nodes["opcode"] == "aten.attention")["flops"].item()
+    back = nodes.filter(nodes["opcode"] == "aten.attention_backward")["flops"].item()
+    assert forward == scores * (2 * 2 * WIDTH + 4)
+    assert back == scores * (5 * 2 * WIDTH + 8)
+
+
+def test_what_pytorch_has_is_restored() -> None:
+    before = torch.nn.functional.scaled_dot_product_attention, torch.nn.modules.rnn._VF
+    with pytest.raises(Exception, match="expected a module"):
+        step(torch.nn.LSTM(WIDTH, STATE), torch.randn(STEPS, BATCH, WIDTH + 1))
+    assert (torch.nn.functional.scaled_dot_product_attention, torch.nn.modules.rnn._VF) == before
+
+
+X, IN, TURNED = HloType("f32", (7, 3, 8)), HloType("f32", (64, 8)), HloType("f32", (64, 16))
+SQUARE = HloType("f32", (2, 6, 6))
+
+
+@pytest.mark.parametrize(("name", "given", "args", "flops"), [
+    ("mkldnn_rnn_layer", (X, IN, TURNED), (), 2 * 21 * 64 * 24),
+    ("mkldnn_rnn_layer_backward", (X, IN, TURNED), (), 4 * 21 * 64 * 24),
+    ("_cudnn_rnn", (X, IN, TURNED, X), (), 2 * 21 * 64 * 24),
+    ("linalg_inv_ex", (SQUARE,), (), 2 * 2 * 6**3),
+    ("linalg_qr", (SQUARE,), (), 2 * 6**3 * 8 / 3),
+    ("_fft_c2c", (HloType("c64", (4, 8)),), (None, [1]), 5 * 32 * 3),
+    ("upsample_bilinear2d", (HloType("f32", (4, 8)),), (), 8 * 32),
+])  # fmt: skip
+def test_rules_of_layers_are_their_closed_forms(name, given, args, flops) -> None:
+    result = given[0]
+    assert aten_cost(name, result, given, args, pointwise=False).flops == pytest.approx(flops)
