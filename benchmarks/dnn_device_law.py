@@ -21,12 +21,17 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from transformer_steps import transformer_work
+from transformer_steps import SIZES, transformer_work
 
 from rheostat.measurement.read import read
 from rheostat.prediction.accelerators import Accelerator, accelerator, sheet_name
 from rheostat.prediction.architectures import training_step
 from rheostat.prediction.step_cost.device_law import DeviceLaw, Work
+from rheostat.prediction.step_cost.several_devices import (
+    data_parallel_s,
+    pipeline_parallel_s,
+    tensor_parallel_s,
+)
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data")) / "dnn"
 LABELS, PROFET = ROOT / "neusight" / "labels.csv", ROOT / "public/profet_target_latency.csv.gz"
@@ -168,11 +173,56 @@ def summed(task: str, rows: list[Any]) -> list[dict[str, Any]]:
     return made
 
 
+def four_gpus() -> list[Any]:
+    """Rows of errors of steps on four GPUs: shared by the law, and as if nothing were exchanged."""
+    law, rows = DeviceLaw.shipped(), []
+    options = pl.read_csv(LABELS).filter(pl.col("option").is_in(["dp4", "tp4", "pp4_1"]))
+    for row in options.rows(named=True):
+        name = sheet_name(row["device"].replace("_", " "))
+        asked = Runs([], [name], np.log([row["label_all_e2e_latency"] / 1e3]))
+        made = _on_four(law, row, name)
+        for method, seconds in zip(("ring", "nothing exchanged"), made, strict=True):
+            rows.append(errors(f"{row['option']}, {method}", np.log([seconds]), None, asked))
+    return rows
+
+
+def _on_four(law: DeviceLaw, row: dict[str, Any], name: str) -> tuple[float, float]:
+    layers, width, _, inner, words = SIZES[row["model_name"]]
+    sheet, batch, n = accelerator(name).part(), row["batch"], 4
+    share = batch // n if row["option"] == "dp4" else batch
+    work = transformer_work(row["model_name"], row["seqlen"], share, train=True)
+    step = float(np.exp(law.predict(work, sheet, name)[0]))
+    starts = law.parts(work, sheet, name)["starts"]
+    activations = 4.0 * batch * row["seqlen"] * width
+    gradients = 4.0 * (layers * (4 * width**2 + 2 * width * inner) + words * width)
+    if row["option"] == "dp4":
+        return data_parallel_s(step, gradients, n, sheet), step
+    if row["option"] == "tp4":
+        return tensor_parallel_s(step, starts, layers, activations, n, sheet), step / n
+    return pipeline_parallel_s(step, activations, n, sheet), step
+
+
+def scores(tasks: list[str], runs: Runs, cnn: Runs) -> list[dict[str, Any]]:
+    """Rows of the result, task by task."""
+    made: list[dict[str, Any]] = []
+    if "device" in tasks:
+        alone = [[d] for d in sorted(set(runs.device))]
+        made += summed("device", left_out(runs, cnn, alone, 3, 3))
+    if "twins" in tasks:
+        made += summed("near twins", left_out(runs, cnn, TWINS, 3, 3))
+    if "cnns" in tasks:
+        made += summed("CNNs", left_out(cnn, runs, [[d] for d in sorted(set(cnn.device))], 3, 3))
+    if "four" in tasks:
+        made += summed("four GPUs", four_gpus())
+    return made
+
+
 def main() -> None:
     """Leave devices out, or write the law that is shipped."""
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--write", action="store_true")
     args.add_argument("--json", action="store_true")
+    args.add_argument("--tasks", default="device,twins,cnns,four")
     given = args.parse_args()
     if not LABELS.exists():
         sys.exit(f"measured data not found at {LABELS}; set RHEOSTAT_DATA")
@@ -180,10 +230,7 @@ def main() -> None:
     if given.write:
         SHIPPED.write_text(json.dumps(fitted(runs.joined(cnn)).to_dict()) + "\n")
         return
-    alone = [[d] for d in sorted(set(runs.device))]
-    made = summed("device", left_out(runs, cnn, alone, 3, 3))
-    made += summed("near twins", left_out(runs, cnn, TWINS, 3, 3))
-    made += summed("CNNs", left_out(cnn, runs, [[d] for d in sorted(set(cnn.device))], 3, 3))
+    made = scores(given.tasks.split(","), runs, cnn)
     if given.json:
         print(json.dumps({"rows": made}))
         return

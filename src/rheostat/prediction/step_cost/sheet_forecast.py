@@ -8,13 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.core.graph import Graph
+from rheostat.errors import DataError
 from rheostat.prediction.accelerators import Accelerator, accelerator, sheet_name
 from rheostat.prediction.step_cost.device_law import DeviceLaw, Work
+from rheostat.prediction.step_cost.several_devices import ring_all_reduce_s
 from rheostat.prediction.step_cost.step_memory import StepMemory, step_memory
 
 NORMAL_90 = 1.645
 UNKNOWN_SPREAD = 0.5
 """Log spread for each share of the operations whose arithmetic is not known."""
+EXCHANGE_SPREAD = 0.5
+"""Log spread of what several devices exchange: their way to one another is not on a sheet."""
 MEMORY_LOW, MEMORY_HIGH, MEMORY_MORE_B = 0.9, 1.2, 0.5e9
 """Of the bytes that live at once: fragments, scratch, frameworks; set, not measured."""
 TF32 = {"torch": ("convolution",), "jax": ("convolution", "matmul"),
@@ -64,7 +68,7 @@ class StepForecast:
 
 def forecast_step(
     graph: Graph, device: str, optimizer: str = "", *, framework: str = "torch", bits: int = 32,
-    law: DeviceLaw | None = None,
+    law: DeviceLaw | None = None, gpus: int = 1,
 ) -> StepForecast:  # fmt: skip
     """Time and memory of one step on a device that nobody ran it on.
 
@@ -82,6 +86,8 @@ def forecast_step(
         16 for mixed precision.
     law : DeviceLaw, optional
         The shipped one by default.
+    gpus : int
+        Devices of one machine that each do this step and sum their gradients over its links.
 
     Examples
     --------
@@ -97,12 +103,21 @@ def forecast_step(
     mean, spread = law.predict(work, sheet, name)
     spread = float(np.hypot(spread, UNKNOWN_SPREAD * unknown_share(graph)))
     memory = step_memory(graph, optimizer)
+    parts = law.parts(work, sheet, name)
+    if gpus > 1:
+        if not memory.parameters_b:
+            problem = "expected a module of PyTorch, as what is trained is not told from data here"
+            raise DataError(graph.name, [problem, "ask about one GPU"])
+        exchange = ring_all_reduce_s(memory.parameters_b, gpus, sheet)
+        share = exchange / (np.exp(mean) + exchange)
+        spread = float(np.hypot((1.0 - share) * spread, share * EXCHANGE_SPREAD))
+        mean, parts["exchange"] = float(np.log(np.exp(mean) + exchange)), exchange
     low, high = np.exp(mean - NORMAL_90 * spread), np.exp(mean + NORMAL_90 * spread)
     peak = memory.peak_b
     return StepForecast(
         device, sheet, (float(np.exp(mean)), float(low), float(high)),
         (peak, MEMORY_LOW * peak, MEMORY_HIGH * peak + MEMORY_MORE_B),
-        law.parts(work, sheet, name), memory, TABLES if name in law.devices else SHEET,
+        parts, memory, TABLES if name in law.devices else SHEET,
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def front(
     if model is None:
         return step_front(network, device=device, batches=batch_size, optimizer=optimizer,
                           image_px=image_px, classes=classes, precision_bits=precision_bits,
-                          objectives=objectives, rule=rule, limits=limits)  # fmt: skip
+                          gpus=gpus, objectives=objectives, rule=rule, limits=limits)  # fmt: skip
     learner: StepCost = (
         load(Path(model), ["step-cost"]) if isinstance(model, (str, Path)) else model
     )

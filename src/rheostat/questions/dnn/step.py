@@ -144,8 +144,10 @@ def predict(
         Of a named network.
     precision_bits : int, optional
         16 for mixed precision.
-    gpus, samples, epochs, risk
-        With a model: devices that share the batch, samples and number of passes over the data,
+    gpus : int
+        Devices that share the batch and sum their gradients.
+    samples, epochs, risk
+        With a model: samples and number of passes over the data,
         probability that a request is too small.
     graphs, format, columns, renamed
         How ``runs`` are read.
@@ -171,12 +173,26 @@ def predict(
         return forecast_runs(source, runs, run, epochs=epochs, risk=risk, graphs=graphs,
                              format=format, columns=columns, renamed=renamed)  # fmt: skip
     wanted, optimizer, bits = checked(device, optimizer, precision_bits, runs, network)
-    step = opened(source, batch_size, optimizer, image_px, classes)
+    step = opened(source, each_share(batch_size, gpus), optimizer, image_px, classes)
     said(step, bits)
-    made = [forecast_step(step.graph, d, step.optimizer, framework=step.framework, bits=bits)
-            for d in wanted]  # fmt: skip
-    return StepAnswer(source=step.graph.name, batch_size=step.batch, optimizer=step.optimizer,
-                      forecasts=tuple(made))  # fmt: skip
+    made = [forecast_step(step.graph, d, step.optimizer, framework=step.framework, bits=bits,
+                          gpus=gpus) for d in wanted]  # fmt: skip
+    return StepAnswer(source=step.graph.name, batch_size=step.batch and step.batch * gpus,
+                      optimizer=step.optimizer, forecasts=tuple(made))  # fmt: skip
+
+
+def each_share(batch: int | None, gpus: int) -> int | None:
+    """Samples of each device, which share a batch evenly; None where the source says how many.
+
+    >>> each_share(32, 4), each_share(None, 4)
+    (8, None)
+    """
+    if batch is None or gpus == 1:
+        return batch
+    if gpus < 1 or batch % gpus:
+        problem = f"expected a batch that {gpus} devices share evenly, got {batch}"
+        raise QuestionError("--gpus", [problem, "--batch-size is that of all devices together"])
+    return batch // gpus
 
 
 def is_model(source: str | Path | Graph) -> bool:

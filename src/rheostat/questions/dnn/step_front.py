@@ -20,7 +20,7 @@ from rheostat.prediction.step_cost.sheet_forecast import (
     forecast_step,
 )
 from rheostat.questions import listener
-from rheostat.questions.dnn.step import BATCH, PIXELS, checked, opened, said
+from rheostat.questions.dnn.step import BATCH, PIXELS, checked, each_share, opened, said
 from rheostat.questions.front import FrontAnswer, SettingsAnswer, chosen
 from rheostat.questions.parse import Names, parse_names, parse_rules, parse_space
 
@@ -37,6 +37,7 @@ def step_front(
     image_px: int = PIXELS,
     classes: int = 1000,
     precision_bits: int | None = None,
+    gpus: int = 1,
     objectives: Names = (),
     rule: str | Rule = "knee",
     limits: Sequence[str | Constraint] = (),
@@ -46,14 +47,14 @@ def step_front(
     sizes = parse_batches(batches)
     made: list[tuple[int, StepForecast]] = []
     for number, batch in enumerate(sizes):
-        step = opened(source, batch, optimizer, image_px, classes)
+        step = opened(source, each_share(batch, gpus), optimizer, image_px, classes)
         if not number:
             said(step, bits)
         if step.framework == "graph" and len(sizes) > 1:
             problem = "expected one batch, as a graph's file has the batch it was written with"
             raise QuestionError("--batch-size", [problem])
         made += [(batch, forecast_step(step.graph, d, step.optimizer, framework=step.framework,
-                                       bits=bits)) for d in wanted]  # fmt: skip
+                                       bits=bits, gpus=gpus)) for d in wanted]  # fmt: skip
     room = [(b, f) for b, f in made if f.fits in ("yes", "likely")]
     lost = [f"{f.device} at {b:,}" for b, f in made if f.fits not in ("yes", "likely")]
     if lost:
