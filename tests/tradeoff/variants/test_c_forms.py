@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("tree_sitter_c")
 
+from rheostat.errors import DataError
 from rheostat.tradeoff.variants.accesses import READ, UPDATE, WRITE, Body, declared_name
 from rheostat.tradeoff.variants.c_source import CSource, identifiers, walk
 from rheostat.tradeoff.variants.polynomial import added, names_in, polynomial, split
@@ -238,3 +239,10 @@ def test_a_copy_of_a_nest_becomes_one_exchange() -> None:
 ])  # fmt: skip
 def test_anything_but_a_copy_between_like_pointers_stays(body) -> None:
     assert exchanged(DECLARED.format(LOOP + body)) is None
+
+
+@pytest.mark.parametrize("brackets", ['{"a":', "([", "}{{"])
+def test_brackets_that_no_compiler_takes_are_refused_before_they_are_parsed(brackets):
+    CSource(brackets * 500)
+    with pytest.raises(DataError, match="no compiler takes it"):
+        CSource(brackets * 200_000)

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import Any
 
-from rheostat._optional import require
 from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.syntax_tree import syntax_tree
 from rheostat.measurement.code.toolchain import BINARY
 
 HEADER = "cuda_on_host.h"
@@ -112,11 +112,8 @@ def _edits(source: bytes) -> Iterator[Edit]:
 
 def _tree(source: bytes) -> Any:
     """The tree, attributes with parentheses blanked: the grammar does not know them."""
-    parsers = require("tree_sitter", extra="code")
-    grammar = require("tree_sitter_cuda", extra="code")
     plain = ATTRIBUTE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source.decode("latin-1"))
-    language = parsers.Language(grammar.language())
-    return parsers.Parser(language).parse(plain.encode("latin-1")).root_node
+    return syntax_tree(plain.encode("latin-1"), "tree_sitter_cuda").root_node
 
 
 def _nodes(top: Any) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rheostat._optional import require
+from rheostat.measurement.code.syntax_tree import syntax_tree
 
 Node = Any  # tree_sitter.Node; the library is optional
 Edit = tuple[int, int, str]
@@ -76,11 +76,9 @@ class CSource:
     """
 
     def __init__(self, text: str, grammar: str = "tree_sitter_c") -> None:
-        parsers = require("tree_sitter", extra="code")
-        language = parsers.Language(require(grammar, extra="code").language())
         self.text = text
         self.bytes = text.encode()
-        self.tree = parsers.Parser(language).parse(self.bytes)
+        self.tree = syntax_tree(self.bytes, grammar)
 
     def text_of(self, node: Node) -> str:
         """The text of a node."""
