@@ -50,17 +50,17 @@ def _parts(share: float) -> str:
 
 def new_model_words(law: ServingLaw, app: str) -> str:
     """How far to believe what is said of a model that no run is of."""
-    found = left_out_models(law)
+    matched = left_out_models(law)
     said = f"{app} is in no run: all is predicted from its config and other models"
     each = [
         f"{SAID[q]} was off by {100 * of.median_error:.0f} % in the median, 90 % intervals held "
         f"{100 * of.held:.0f} %"
-        for q, of in found.items()
+        for q, of in matched.items()
         if q != "power_w"
     ]
     if not each:
         return f"{said}, which are too few to say how well"
-    count = max(of.models for of in found.values())
+    count = max(of.models for of in matched.values())
     return f"{said}; of {count} models, each left out in turn, {'; '.join(each)}"
 
 

@@ -67,15 +67,15 @@ class GridConditions:
 
     def span_s(self) -> tuple[float, float] | None:
         """First and last moment of what does not repeat; None where all of it does."""
-        told = [s for s in (getattr(self, f.name) for f in fields(self)) if s and not s.repeat_s]
-        if not told:
+        stated = [s for s in (getattr(self, f.name) for f in fields(self)) if s and not s.repeat_s]
+        if not stated:
             return None
-        return min(s.from_s[0] for s in told), max(s.from_s[-1] for s in told)
+        return min(s.from_s[0] for s in stated), max(s.from_s[-1] for s in stated)
 
     def since(self, zero_s: float) -> GridConditions:
         """The same in seconds since ``zero_s``, which a log may count its times from."""
-        told = {f.name: getattr(self, f.name) for f in fields(self)}
-        return GridConditions(**{k: s and _since(s, zero_s) for k, s in told.items()})
+        stated = {f.name: getattr(self, f.name) for f in fields(self)}
+        return GridConditions(**{k: s and _since(s, zero_s) for k, s in stated.items()})
 
 
 def _since(series: Series, zero_s: float) -> Series:
@@ -131,7 +131,7 @@ def read_grid(path: str | Path, zone: str = "UTC", at_s: float = 0.0) -> GridCon
     frame = pl.DataFrame(_rows(read_json(path), str(path))) if json else read_table(path)
     named = {c: c.strip().lower().replace(" ", "_").replace("/", "_per_") for c in frame.columns}
     when = next((c for t in TIMES for c, n in named.items() if n == t), None)
-    found = [
+    matched = [
         (c, quantity, scale)
         for c, n in named.items()
         for pattern, quantity, scale in COLUMNS
@@ -140,18 +140,18 @@ def read_grid(path: str | Path, zone: str = "UTC", at_s: float = 0.0) -> GridCon
     problems = []
     if when is None:
         problems.append(f"expected a column of time ({', '.join(TIMES)}), got {_list(named)}")
-    if not found:
+    if not matched:
         problems.append(
             "expected a column that says quantity and unit (price_per_kwh, price_per_mwh, "
             f"carbon_g_per_kwh, available_kw, available_share, ...), got {_list(named)}"
         )
-    twice = sorted({q for _, q, _ in found if [f[1] for f in found].count(q) > 1})
+    twice = sorted({q for _, q, _ in matched if [f[1] for f in matched].count(q) > 1})
     problems += [f"{q}: expected one column, got several" for q in twice]
     if problems or when is None:
         raise DataError(str(path), problems)
     moments, repeat_s = _moments(frame[when].to_list(), zone, at_s, str(path))
     return GridConditions(
-        **{q: _series(moments, frame[c], s, repeat_s, f"{path}: {c}") for c, q, s in found}
+        **{q: _series(moments, frame[c], s, repeat_s, f"{path}: {c}") for c, q, s in matched}
     )
 
 

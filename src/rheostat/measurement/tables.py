@@ -89,7 +89,7 @@ def with_numbers(
         good = values.abs() <= (MOST_COUNT if whole else MOST_INSTANT)
         if whole:
             good &= (values >= 0) & (values == values.floor())
-        odd = ~good.fill_null(value=False) & _told(frame[name])
+        odd = ~good.fill_null(value=False) & _stated(frame[name])
         if odd.any():
             at = int(odd.arg_max() or 0)
             kind = "whole numbers from 0" if whole else "numbers"
@@ -108,7 +108,7 @@ def _floats(values: pl.Series) -> pl.Series:
     return pl.repeat(None, len(values), dtype=pl.Float64, eager=True)
 
 
-def _told(values: pl.Series) -> pl.Series:
+def _stated(values: pl.Series) -> pl.Series:
     """Which cells say something: NaN does not."""
     there = values.is_not_null()
     return there & values.is_not_nan() if values.dtype.is_float() else there

@@ -23,7 +23,7 @@ from rheostat.simulation.comparison.jittered_replays import jittered
 from rheostat.simulation.comparison.paired_comparison import LEVEL
 from rheostat.simulation.grid_plans import (
     Capped,
-    Plan,
+    GridPlan,
     believed_watts,
     held_in,
     holdable,
@@ -113,24 +113,24 @@ def site_what_if(
     site = Machine.load(machine) if isinstance(machine, str) else machine
     begin_s = float(np.nanmin(log.numpy("submit_s")))
     zero_s = calendar_zero_s(log)
-    told = grid
-    if not isinstance(told, GridConditions):
-        told = read_grid(told, zone, begin_s + (zero_s or 0.0)).since(zero_s or 0.0)
+    stated = grid
+    if not isinstance(stated, GridConditions):
+        stated = read_grid(stated, zone, begin_s + (zero_s or 0.0)).since(zero_s or 0.0)
     end_s = float(np.nanmax(log.numpy("submit_s") + log.numpy("runtime_s")))
-    _overlap(told, begin_s, end_s)
+    _overlap(stated, begin_s, end_s)
     site = replace(
         site,
-        tariff_per_kwh=told.price_per_kwh or site.tariff_per_kwh,
-        carbon_g_per_kwh=told.carbon_g_per_kwh or site.carbon_g_per_kwh,
+        tariff_per_kwh=stated.price_per_kwh or site.tariff_per_kwh,
+        carbon_g_per_kwh=stated.carbon_g_per_kwh or site.carbon_g_per_kwh,
     )
     believed = believed_watts(log, site)
-    base = Plan("do nothing", site).run(log, policy, believed)
+    base = GridPlan("do nothing", site).run(log, policy, believed)
     if base.account is None:
         problem = (
             "expected idle_w and busy_w of the machine, or power_w in the log: no watts are known"
         )
         raise QuestionError("site_what_if", [problem])
-    available = _available(told, site, base.account.peak_w)
+    available = _available(stated, site, base.account.peak_w)
     held = () if available else _held(site, base.account.peak_w, begin_s, end_s)
     todo = plans(site, available, held, _capped(capped))
     results, runs = _results(todo, log, policy, believed, available, replays, seed)
@@ -151,8 +151,8 @@ def site_what_if(
     )
 
 
-def _overlap(told: GridConditions, begin_s: float, end_s: float) -> None:
-    span = told.span_s()
+def _overlap(stated: GridConditions, begin_s: float, end_s: float) -> None:
+    span = stated.span_s()
     if span is not None and not (span[0] < end_s and span[1] >= begin_s):
         problem = (
             f"the log goes from {begin_s:.0f} to {end_s:.0f} s and the grid's values from "
@@ -162,12 +162,12 @@ def _overlap(told: GridConditions, begin_s: float, end_s: float) -> None:
         raise QuestionError("site_what_if", [problem])
 
 
-def _available(told: GridConditions, site: Machine, peak_w: float) -> Series | None:
+def _available(stated: GridConditions, site: Machine, peak_w: float) -> Series | None:
     """Watts that there are; a share is one of the site's cap, else of what doing nothing draws."""
-    if told.available_w is not None or told.available_share is None:
-        return told.available_w or site.cap_w
+    if stated.available_w is not None or stated.available_share is None:
+        return stated.available_w or site.cap_w
     whole = max(site.cap_w.values) if site.cap_w else peak_w
-    share = told.available_share
+    share = stated.available_share
     return replace(share, values=tuple(v * whole for v in share.values))
 
 
@@ -195,7 +195,7 @@ def _capped(given: str | Capped | None) -> Capped | None:
 
 
 def _results(
-    todo: Sequence[Plan],
+    todo: Sequence[GridPlan],
     log: JobTable,
     policy: str,
     believed: Array,

@@ -41,7 +41,7 @@ class Capped:
 
 
 @dataclass(frozen=True)
-class Plan:
+class GridPlan:
     """A site that does something, and the ways in which its jobs may run."""
 
     name: str
@@ -62,7 +62,7 @@ def plans(
     available: Series | None,
     held: Sequence[tuple[str, Series]],
     capped: Capped | None,
-) -> tuple[Plan, ...]:
+) -> tuple[GridPlan, ...]:
     """Every plan that applies, doing nothing first.
 
     ``available`` is what the site may draw, W; ``held`` names caps for dear or dirty hours.  Caps
@@ -71,17 +71,17 @@ def plans(
     asleep = sleeping(site)
     limits = [("jobs wait", available)] if available and holdable(available, site) else []
     held = [(name, cap) for name, cap in held if holdable(cap, site)]
-    made = [Plan("do nothing", site)]
+    made = [GridPlan("do nothing", site)]
     if asleep is not site:
-        made.append(Plan("idle nodes off", asleep))
+        made.append(GridPlan("idle nodes off", asleep))
     for name, cap in (*limits, *held):
-        made.append(Plan(name, replace(site, cap_w=cap)))
+        made.append(GridPlan(name, replace(site, cap_w=cap)))
         if asleep is not site and limits:
-            made.append(Plan(f"{name}, idle nodes off", replace(asleep, cap_w=cap)))
+            made.append(GridPlan(f"{name}, idle nodes off", replace(asleep, cap_w=cap)))
     if capped is not None:
-        made.append(Plan("cap all jobs", site, full=False, capped=capped))
+        made.append(GridPlan("cap all jobs", site, full=False, capped=capped))
         if limits:
-            made.append(Plan("cap or wait", replace(site, cap_w=available), capped=capped))
+            made.append(GridPlan("cap or wait", replace(site, cap_w=available), capped=capped))
     return tuple(made)
 
 

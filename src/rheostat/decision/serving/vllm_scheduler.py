@@ -207,10 +207,10 @@ def __getattr__(name: str) -> type:
 
 def _refuse_unknown(scheduler: object) -> None:
     """A vLLM that keeps waiting requests elsewhere would not be ordered, without a word."""
-    found = {n for n, v in vars(scheduler).items() if hasattr(v, "prepend_request")}
-    if found not in KNOWN:
+    matched = {n for n, v in vars(scheduler).items() if hasattr(v, "prepend_request")}
+    if matched not in KNOWN:
         raise DataError("vLLM", [
-            f"its scheduler has the queues {', '.join(sorted(found)) or 'none'}, which "
+            f"its scheduler has the queues {', '.join(sorted(matched)) or 'none'}, which "
             "rheostat.decision.serving.vllm_scheduler does not know (run in vLLM 0.32): leave "
             "--scheduler-cls out and take rheostat llm proxy --priority vllm"])  # fmt: skip
 

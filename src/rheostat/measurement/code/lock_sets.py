@@ -60,12 +60,12 @@ def without_common_lock(
     tuple of Finding
         By the lines of both accesses; empty also where the checked program cannot be built.
     """
-    found = _reported(case, program, runs)
+    matched = _reported(case, program, runs)
     own = case.original
-    if found and own.language == case.candidate.language and excludes(own):
+    if matched and own.language == case.candidate.language and excludes(own):
         known = _reported(case, own, runs)
         case.need(f"the original itself: {known[0].words}" if known else "")
-    return found
+    return matched
 
 
 def _reported(

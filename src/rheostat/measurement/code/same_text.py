@@ -61,7 +61,7 @@ def own_lines(case: Case, program: Program, kind: BuildKind) -> Lines | None:
 
 
 def _own(text: str, files: Mapping[str, str]) -> Iterator[tuple[tuple[str, int], str]]:
-    found: Lines = {}
+    matched: Lines = {}
     file, line = "", 0
     for row in text.splitlines():
         if m := MARKER.fullmatch(row):
@@ -69,9 +69,9 @@ def _own(text: str, files: Mapping[str, str]) -> Iterator[tuple[tuple[str, int],
             continue
         if file in files and row.strip():
             said = _pragma(files[file], line) if row.lstrip().startswith("#") else _plain(row)
-            found[file, line] = found.get((file, line), "") + said
+            matched[file, line] = matched.get((file, line), "") + said
         line += 1
-    yield from found.items()
+    yield from matched.items()
 
 
 def _pragma(text: str, line: int) -> str:

@@ -236,9 +236,9 @@ def _given(node: Any) -> list[Any]:
     """The nodes that it takes, each as often as it is taken."""
     from torch.fx.node import map_arg
 
-    found: list[Any] = []
-    map_arg((node.args, node.kwargs), found.append)
-    return found
+    matched: list[Any] = []
+    map_arg((node.args, node.kwargs), matched.append)
+    return matched
 
 
 def _called(node: Any, type_: HloType, given: list[HloType]) -> tuple[str, OpCost]:

@@ -218,8 +218,8 @@ def _lost(jobs: JobTable) -> pl.Series:
     if "state" not in jobs.columns or not jobs.frame["state"].count():
         return lost
     state = jobs.frame["state"].cast(pl.String)
-    told = pl.coalesce(lost, ~state.is_in(COMPLETED))  # the reader knows the words of other sites
-    return pl.select(pl.when(~state.is_in(UNFINISHED)).then(told)).to_series()
+    stated = pl.coalesce(lost, ~state.is_in(COMPLETED))  # the reader knows the words of other sites
+    return pl.select(pl.when(~state.is_in(UNFINISHED)).then(stated)).to_series()
 
 
 def _names(jobs: JobTable, columns: tuple[str, ...]) -> pl.Series:
