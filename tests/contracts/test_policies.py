@@ -24,7 +24,7 @@ ORDERS = [f"{order}{far}" for order in PRIORITY_FUNCTIONS for far in ("", "+easy
 LEAF = {"feature": [-1], "threshold": [0], "left": [-1], "right": [-1], "value": [0.0]}
 
 
-@pytest.mark.parametrize("name", [*NAMES, *ORDERS[1:], "agent:ours"])
+@pytest.mark.parametrize("name", [*NAMES, *ORDERS[1:], "agent:ours", "best-of-past"])
 def test_every_policy_with_a_name_keeps_every_promise(name):
     promise.check_policy(open_policy(name))
 

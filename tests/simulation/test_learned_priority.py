@@ -25,7 +25,7 @@ from rheostat.simulation.learned_priority.planning_weights import plan
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority, together
 from rheostat.simulation.learned_priority.reference_schedule import beside, reference_schedule
 from rheostat.simulation.learned_priority.scoring_network import CENTRE, SPREAD, _score, length
-from rheostat.simulation.learned_priority.starvation_guard import usual
+from rheostat.simulation.learned_priority.two_level_guard import constants, levels
 from rheostat.simulation.policies.learned_policy import LearnedPolicy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.priority.evolve import begun, train_rank
@@ -128,7 +128,7 @@ def test_the_guard_holds_the_longest_wait_of_a_starving_order(factor):
         jobs, size = generated_site(seed, 800)
         jobs = quicker(jobs, factor)
         longest = simulate_run(jobs, "easy", size).jobs.numpy("wait_s").max()
-        for limit, found in ((math.inf, free), (1.0, held)):
+        for limit, found in ((math.inf, free), (1.5, held)):
             bad = weighted(limit, share=-1.0, older=-3.0)
             found.append(
                 simulate_run(jobs, LearnedPolicy(bad), size).jobs.numpy("wait_s").max() / longest
@@ -193,8 +193,9 @@ def test_a_wait_in_prospect_is_the_work_ahead_over_the_machine():
     run = np.array([3e5, 1e5, 5e4])
     other = reference_schedule((submit, run, procs, run, run), 4, np.full(3, np.nan))
     other[0][1][:] = run
-    assert usual(other, 100.0, 4, 1.0) == pytest.approx(0.8 * (3e5 - 100 + 1e5 + 80))
-    assert usual(other, 100.0, 4, 1e-6) == pytest.approx(0.9 * 90)  # the second has waited for 90 s
+    soft, hard = levels(other, 100.0, 4, constants(1.5))
+    assert soft == pytest.approx(0.3 * (3e5 - 100 + 1e5 + 80))
+    assert hard == pytest.approx(0.75 * 90)  # the second has waited for 90 s
 
 
 def test_a_job_known_to_run_still_runs_in_the_game_beside():

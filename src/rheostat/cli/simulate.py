@@ -29,7 +29,8 @@ def simulate(
         list[str] | None,
         typer.Option(
             help="fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative, agent:FILE "
-            "(agent:ours comes with rheostat) or your own, FILE.py:NAME.  ORDER is fcfs, sjf, "
+            "(agent:ours comes with rheostat), best-of-past (each night the order that did best "
+            "in replays of the days before) or your own, FILE.py:NAME.  ORDER is fcfs, sjf, "
             "ljf, saf, sqf, largest, lxf, wfp3, unicef, f1, f2, f3, f4, multifactor, "
             "multifactor:FILE or tree:FILE; rheostat simulate --orders says what each means.  "
             "Repeatable, the first is what the others are compared with.  [default: easy]"

@@ -6,6 +6,8 @@ multifactor:FILE, multifactor:FILE+easy      weights of a site's priority, TOML 
 tree:FILE, tree:FILE+easy, ...               a tree as an order, or one of an agent's values
 agent:FILE                                   a learned priority or an agent, from `train`
 agent:ours                                   the learned priority that comes with rheostat
+best-of-past                                 agent:ours or a simple order under EASY, each night
+                                             what did best in replays of the days before
 FILE                                         a tree, a learned priority or an agent
 FILE.py:NAME, FILE.py:NAME+easy              a policy or an order of your own: a class without
                                              arguments, a policy, or a function of the queue
@@ -31,6 +33,7 @@ from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.errors import DataError
 from rheostat.prediction.saved_models.persist import load
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
+from rheostat.simulation.policies.best_of_past import BestOfPast
 from rheostat.simulation.policies.event_policy import EventPolicy
 from rheostat.simulation.policies.learned_policy import LearnedPolicy
 from rheostat.simulation.policies.policy import Policy, as_policy, guarded, limit_of
@@ -87,7 +90,7 @@ def _opened(name: str, backfill: str | None, how: dict[str, Any]) -> Policy:
     kind, colon, file = name.partition(":")
     if colon and kind.endswith(".py"):
         return _own(name, Path(kind), file, backfill, how)
-    if colon and kind.lower() == "agent":
+    if (colon and kind.lower() == "agent") or name.lower() == BestOfPast.name:
         return as_policy(_agent(name, Path(file)), backfill=backfill, **how)
     if colon and kind.lower() in ("tree", "multifactor"):
         file, far = _split(name, file, backfill)
@@ -212,8 +215,9 @@ FAMILIES = (
     "ORDER, ORDER+easy or ORDER+conservative; ORDER is " + ", ".join(PRIORITY_FUNCTIONS),
     "multifactor:FILE (weights, TOML or slurm.conf) or tree:FILE, each with or without +easy",
     "agent:ours, or agent:FILE as rheostat train wrote it",
+    "best-of-past, the order that did best in replays of the days before",
     "FILE.py:NAME, a policy or an order of your own",
-    "any of these under EASY with +1.5x, its longest wait guarded",
+    "an order under EASY or one of the last two with +1.5x, its longest wait guarded",
 )
 
 
@@ -278,8 +282,10 @@ def _split(name: str, file: str, backfill: str | None) -> tuple[str, str | None]
     return path, far.lower()
 
 
-def _agent(name: str, path: Path) -> LearnedPolicy | AgentPolicy:
-    """A learned priority or an agent."""
+def _agent(name: str, path: Path) -> Policy:
+    """A learned priority, an agent, or the choice between the first and simple orders."""
+    if name.lower() == BestOfPast.name:
+        return BestOfPast(LearnedPriority.load(SHIPPED))
     if path == Path("ours") and not path.exists():
         path = SHIPPED
     if not path.is_file():

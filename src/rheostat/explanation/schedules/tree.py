@@ -302,8 +302,9 @@ def tree_report(tree: PriorityTree, name: str = "tree", *, page: bool = False) -
     )
     if tree.facts.get("guard"):
         said_first += (
-            f"Before all others go jobs whose wait would reach {tree.facts['guard'][0]:.3g} times "
-            "the longest under first come, first served with EASY.",
+            "Before all others go jobs that would come near a wait of "
+            f"{tree.facts['guard'][0]:.3g} times the longest under first come, first served "
+            "with EASY.",
         )
     if tree.facts.get("trust"):
         said_first += ("Who may pass the first in line is planned with predicted run times.",)

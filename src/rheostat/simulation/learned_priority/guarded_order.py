@@ -8,7 +8,7 @@ one of them fits, so that deep queues take longer than without the guard.
     known    2       table and memory of `queue_features.table`; the memory is written
     jobs     5 x (n,)  submission s, run time s, processors, planned with s, booked for s
     rank     (n,)    places in a fixed order; empty where the score changes while jobs wait
-    guard    (4,)    `two_level_guard.constants`
+    guard    (5,)    `two_level_guard.constants`
 """
 
 from __future__ import annotations

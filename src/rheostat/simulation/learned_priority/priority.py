@@ -15,10 +15,10 @@ from rheostat.prediction.saved_models.persist import load, save
 from rheostat.simulation.learned_priority.planning_weights import TERMS
 from rheostat.simulation.learned_priority.queue_features import NAMES
 from rheostat.simulation.learned_priority.scoring_network import length
-from rheostat.simulation.learned_priority.starvation_guard import LATE, PART
+from rheostat.simulation.learned_priority.two_level_guard import constants_learned
 from rheostat.simulation.workload import Workload
 
-LIMIT = 1.0
+LIMIT, AGEING = 1.5, 2.0
 SHIPPED = Path(__file__).with_name("ours.json")
 
 
@@ -31,13 +31,13 @@ class LearnedPriority:
     weights
         Of the score, `rheostat.simulation.learned_priority.scoring_network`.
     limit
-        Of the guard, in usual longest waits; ``math.inf`` is no guard.
+        Of the guard: the longest wait aimed at, in longest waits of first come, first served under
+        EASY; ``math.inf`` is no guard.
     trust
         Weights of `rheostat.simulation.learned_priority.planning_weights`; none plans with
         requests, as textbook EASY does.
-    held
-        Of the guard: part of the machine for a user's due jobs, and share of the usual wait from
-        which nothing may pass that could delay a due one.
+    ageing
+        What a wait as long as the longest usual one is worth to a job, in the score.
     history
         False plans as if no job had ended, an ablation.
     trained
@@ -47,7 +47,7 @@ class LearnedPriority:
     weights: tuple[float, ...]
     limit: float = LIMIT
     trust: tuple[float, ...] = ()
-    held: tuple[float, float] = (PART, LATE)
+    ageing: float = AGEING
     history: bool = True
     trained: Mapping[str, Any] = field(default_factory=dict)
 
@@ -58,13 +58,11 @@ class LearnedPriority:
             problems.append(
                 f"weights: expected {sizes[0]}, {sizes[1]}, ..., got {len(self.weights)}"
             )
-        for name in ("weights", "trust", "held"):
+        for name in ("weights", "trust", "ageing"):
             if not np.isfinite(getattr(self, name)).all():
                 problems.append(f"{name}: expected finite numbers")
         if len(self.trust) not in (0, len(TERMS)):
             problems.append(f"trust: expected none or {len(TERMS)}, got {len(self.trust)}")
-        if len(self.held) != 2 or not self.held[0] > 0:
-            problems.append(f"held: expected two numbers, the first above 0, got {self.held!r}")
         if not self.limit > 0:
             problems.append(f"limit: expected a number above 0, got {self.limit!r}")
         if problems:
@@ -82,7 +80,7 @@ class LearnedPriority:
         """
         from rheostat.decision.policies.batch_policy import OVERDUE
         from rheostat.simulation.learned_priority.queue_features import table
-        from rheostat.simulation.learned_priority.rescoring_engine import play
+        from rheostat.simulation.learned_priority.rescoring_engine import no_simple_order, play
         from rheostat.simulation.learned_priority.scoring_network import network
 
         known = table(load.submit_s, load.run_s, load.procs, load.ask_s, user)
@@ -90,13 +88,14 @@ class LearnedPriority:
         jobs = (load.submit_s, load.run_s, load.procs, planned, load.ask_s)
         how = (size, True, batch, self.history, OVERDUE.index(overdue))
         rules = self.rules(planning=not clairvoyant)
-        start, passes, _, _ = play(known, jobs, network(), np.array(self.weights), rules, how)
+        weights, no_order = np.array(self.weights), no_simple_order()
+        start, passes, _, _ = play(known, jobs, network(), weights, rules, *no_order, how)
         return start, int(passes)
 
     def rules(self, *, planning: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """``rules`` of `rheostat.simulation.learned_priority.rescoring_engine.play`."""
         trust = self.trust if planning else ()
-        return np.array(trust, float), np.array([self.limit, *self.held], float)
+        return np.array(trust, float), constants_learned(self.limit, self.ageing)
 
     def save(self, path: Path) -> None:
         """Write the file: the old one or the new, never half."""
@@ -120,9 +119,12 @@ class LearnedPriority:
         facts = archive.contents
         if facts["features"] != list(NAMES):
             raise DataError("features", ["it was trained on other features: train it anew"])
-        weights, trust, held = (tuple(map(float, facts[k])) for k in ("weights", "trust", "held"))
+        weights, trust = (tuple(map(float, facts[k])) for k in ("weights", "trust"))
         limit = np.inf if facts["limit"] is None else float(facts["limit"])
-        return cls(weights, limit, trust, held, bool(facts["history"]), dict(facts["trained"]))  # type: ignore[arg-type]
+        if "ageing" not in facts:  # a file of the guard before, whose limits meant something else
+            limit = limit if np.isinf(limit) else LIMIT
+        ageing = float(facts.get("ageing", AGEING))
+        return cls(weights, limit, trust, ageing, bool(facts["history"]), dict(facts["trained"]))
 
 
 def together(rankers: Sequence[LearnedPriority]) -> LearnedPriority:
@@ -137,7 +139,8 @@ def together(rankers: Sequence[LearnedPriority]) -> LearnedPriority:
         raise DataError("learned orders", ["expected all to plan with requests, or none"])
     weights = np.array([r.weights for r in rankers])
     weights /= np.linalg.norm(weights, axis=1, keepdims=True)
-    mean = [tuple(map(float, np.mean(rows, axis=0))) for rows in
-            (weights, [r.trust for r in rankers], [r.held for r in rankers])]  # fmt: skip
-    limit = float(np.mean([r.limit for r in rankers]))
-    return replace(rankers[0], weights=mean[0], trust=mean[1], held=mean[2], limit=limit)  # type: ignore[arg-type]
+    mean = [
+        tuple(map(float, np.mean(rows, axis=0))) for rows in (weights, [r.trust for r in rankers])
+    ]
+    limit, ageing = (float(np.mean([getattr(r, k) for r in rankers])) for k in ("limit", "ageing"))
+    return replace(rankers[0], weights=mean[0], trust=mean[1], limit=limit, ageing=ageing)

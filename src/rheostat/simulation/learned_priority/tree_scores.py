@@ -12,8 +12,9 @@ from rheostat.decision.policies.batch_policy import OVERDUE, BatchPolicy
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.errors import DataError
 from rheostat.simulation.learned_priority import queue_features as rank
-from rheostat.simulation.learned_priority.rescoring_engine import play
-from rheostat.simulation.learned_priority.starvation_guard import LATE, PART
+from rheostat.simulation.learned_priority.priority import LIMIT
+from rheostat.simulation.learned_priority.rescoring_engine import no_simple_order, play
+from rheostat.simulation.learned_priority.two_level_guard import constants_learned
 from rheostat.simulation.workload import Array, Workload, users
 
 _array = numba.types.Array
@@ -27,15 +28,17 @@ def schedule_tree(
 ) -> tuple[Array, int, float]:
     """(start (n,) in s, passes, CPU seconds) under the tree of ``rule``.
 
-    A tree whose ``facts`` have a ``guard`` (its limit and what else `Ranker.held` has) is held to
-    it, as a learned order is, and plans with ``trust``, if it has that.
+    A tree whose ``facts`` have a ``guard``, its limit, is guarded as a learned order is, but
+    without ageing, which is of that one's scores; it plans with ``trust``, if it has that.
     """
     if rule.backfill == "conservative" or rule.semantics == "cqsim":
         problem = "EASY or none, and textbook semantics"
         raise DataError(rule.name, [f"a tree that sees the queue needs {problem}"])
     tree = rule.order.tree
     assert tree is not None
-    held = np.array(tree.facts.get("guard") or [np.inf, PART, LATE], float)
+    limits = tree.facts.get("guard") or [np.inf]
+    limit = limits[0] if len(limits) == 1 else LIMIT  # more: of the guard before
+    guard = constants_learned(limit, 0.0)
     trust = np.array(tree.facts.get("trust") or [], float)
     given = (load.submit_s, load.run_s, load.procs, estimate, users(jobs, load))
     known = rank.table(*given)
@@ -43,7 +46,8 @@ def schedule_tree(
     late = OVERDUE.index(rule.overdue or ("extend" if len(trust) else "past"))
     how = (size, rule.backfill == "easy", rule.ties == "batch", True, late)
     begin = time.process_time()
-    start, passes, *_ = play(known, job, compiled_worth(), packed(tree), (trust, held), how)
+    rules, score = (trust, guard), compiled_worth()
+    start, passes, *_ = play(known, job, score, packed(tree), rules, *no_simple_order(), how)
     return start, int(passes), time.process_time() - begin
 
 

@@ -25,8 +25,9 @@ waiting job becomes due at the hard level, oldest first.
 
     Symbol   Shape   Meaning
     U        s       longest wait so far in the reference schedule
-    guard    (4,)    `constants`: U times the first is the soft level, what is foreseen times the
-                     second; U times the third the hard level; the fourth is a share of the machine
+    guard    (5,)    `constants`: U times the first is the soft level, what is foreseen times the
+                     second; U times the third the hard level; the fourth is a share of the machine;
+                     the fifth what a wait of U is worth in the score of a learned order
     held     (3,)    processors that jobs due at the soft level may still take; jobs started so far
                      as due at the soft and at the hard level
     marked   (m,)    `SOFT`, `HARD` or 0 of each waiting job
@@ -58,15 +59,24 @@ SOFT, HARD = 1, 2
 FIRST = -1e300  # before every score; a step of `STEP` of it from one job to the next
 STEP = 1e-9
 SOFT_PART, FORESEEN_PART, HARD_PART, SHARE = 0.4, 0.2, 0.5, 0.5
+HARD_LEVEL, AGEING = 2, 4
+LATER = 2.0  # times as long: a learned order lets few come near, as a wait counts in its score
 
 
 def constants(limit: float) -> Array:
     """``guard`` for a longest wait of ``limit`` times that of first come, first served with EASY.
 
     >>> constants(1.5).round(3).tolist()
-    [0.6, 0.3, 0.75, 0.5]
+    [0.6, 0.3, 0.75, 0.5, 0.0]
     """
-    return np.array([SOFT_PART * limit, FORESEEN_PART * limit, HARD_PART * limit, SHARE])
+    return np.array([SOFT_PART * limit, FORESEEN_PART * limit, HARD_PART * limit, SHARE, 0.0])
+
+
+def constants_learned(limit: float, ageing: float) -> Array:
+    """The same for a learned order, in the score of which a wait of U is worth ``ageing``."""
+    guard = constants(LATER * limit)
+    guard[AGEING] = ageing
+    return guard
 
 
 @lent

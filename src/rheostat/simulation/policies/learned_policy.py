@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rheostat.errors import DataError
 from rheostat.simulation.learned_priority.priority import LearnedPriority
@@ -25,6 +25,11 @@ class LearnedPolicy:
     semantics: str = "textbook"
     ties: str = "event"
     overdue: str = "extend"
+
+    def with_guard(self, limit: float) -> LearnedPolicy:
+        """The same with another limit of its guard."""
+        priority = replace(self.priority, limit=limit)
+        return replace(self, priority=priority, name=f"{self.name}+{limit:g}x")
 
     def plan(self, problem: SchedulingProblem) -> StartPlan:
         """Starts of the jobs; run times are predicted here, so ``estimates`` are the user's."""

@@ -45,6 +45,15 @@ class Policy(Protocol):
         ...
 
 
+@runtime_checkable
+class Guardable(Protocol):
+    """A policy that has a guard of its own, with a limit of the longest wait."""
+
+    def with_guard(self, limit: float) -> Policy:
+        """The same policy with this limit, see `guarded`."""
+        ...
+
+
 @dataclass(frozen=True)
 class SchedulingProblem:
     """A trace on an empty machine, to be scheduled.
@@ -149,9 +158,12 @@ def guarded(policy: Policy, limit: float | None) -> Policy:
     """
     if limit is None:
         return policy
-    if not isinstance(policy, BatchPolicy):
-        raise DataError(policy.name, ["guard: expected an order under EASY, as in sjf+easy"])
-    return guarded_order(policy, limit)
+    if isinstance(policy, BatchPolicy):
+        return guarded_order(policy, limit)
+    if not isinstance(policy, Guardable):
+        wanted = "guard: expected an order under EASY, as in sjf+easy, or a learned order"
+        raise DataError(policy.name, [wanted])
+    return policy.with_guard(limit)
 
 
 def cannot(

@@ -87,7 +87,7 @@ class TrainingState:
 
         facts = {"trust": list(ranker.trust)} if ranker.trust else {}
         if np.isfinite(ranker.limit):
-            facts["guard"] = [ranker.limit, *ranker.held]
+            facts["guard"] = [ranker.limit]
         return cls(name, of_network(np.array(ranker.weights)), starts, facts)
 
 
