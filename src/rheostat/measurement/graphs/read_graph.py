@@ -16,6 +16,7 @@ from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.graphs.from_function import from_function
 from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
 from rheostat.measurement.graphs.recorded import recorded_graph
+from rheostat.measurement.graphs.xla_programs import SERIALIZED, hlo_text_of
 from rheostat.measurement.lines import beginning, raw_lines, whole
 
 START_B = 4096
@@ -31,9 +32,9 @@ def read_graph(
     Parameters
     ----------
     source : str or path
-        A file: HLO text (plain or gzip), ONNX, a ``torch.export`` program (``.pt2``), or
-        ``records.jsonl#7`` for line 7, from 0, of records with graphs, or what
-        ``rheostat dnn import --out`` wrote.
+        A file: HLO text (plain or gzip), StableHLO text, a serialized module of XLA (``.pb``),
+        ONNX, a ``torch.export`` program (``.pt2``), or ``records.jsonl#7`` for line 7, from 0, of
+        records with graphs, or what ``rheostat dnn import --out`` wrote.
     optimised : bool
         Of a record, the compiled graph rather than the one before.
     sizes : mapping, optional
@@ -65,13 +66,20 @@ def read_graph(
         from rheostat.measurement.graphs.from_torch import read_exported
 
         return read_exported(file)
+    if file.suffix in SERIALIZED:
+        return _of_xla(file, stable=False)
     if kind_in(file) == "graph":
         return Graph.from_archive(read_archive(file))
+    return _of_text(file)
+
+
+def _of_text(file: Path) -> Graph:
     start = beginning(file, START_B)
     if b"HloModule" not in start:  # before a packed file of anything else is unpacked
+        if b"stablehlo." in start:
+            return _of_xla(file, stable=True)
         kinds = "HLO text, ONNX (.onnx), a torch.export program (.pt2), records.jsonl#0 or a graph"
-        stable = [STABLE_HLO] if b"stablehlo." in start else []
-        raise FileKindError(str(file), [f"expected {kinds}, got {describe_file(file)}", *stable])
+        raise FileKindError(str(file), [f"expected {kinds}, got {describe_file(file)}"])
     text = whole(file, MOST_HLO_B)
     try:
         return from_hlo(text.decode("utf-8-sig"), str(file))
@@ -81,7 +89,8 @@ def read_graph(
         raise DataError(str(file), [problem, "the text is damaged: write it anew"]) from error
 
 
-STABLE_HLO = 'it is StableHLO: write step.lower(...).as_text(dialect="hlo") or .compile().as_text()'
+def _of_xla(file: Path, *, stable: bool) -> Graph:
+    return from_hlo(hlo_text_of(whole(file, MOST_HLO_B), file, stable=stable), str(file))
 
 
 def open_graph(source: str, sizes: Mapping[str, int] | None = None) -> Graph:
