@@ -11,6 +11,7 @@ from rheostat.cli import run
 from rheostat.decision.trial import plan_trial
 from rheostat.decision.trial_size import _spread, trial_result, trial_size, with_trial
 from rheostat.errors import DataError
+from rheostat.prediction.effects.predictor import WithinApplication
 
 from rheostat import table  # isort: skip
 
@@ -134,3 +135,19 @@ def test_a_spread_needs_a_run_more_than_levels_and_slopes(users, known):
                   "nodes": rng.integers(1, 9, 30), "runtime_s": rng.uniform(1, 9, 30)})  # fmt: skip
     assert (_spread(past, "nodes") is not None) is known
     assert _spread(past.rows(np.arange(29)), "nodes") is None
+
+
+@pytest.mark.parametrize("amount", [0, -1])
+def test_a_request_of_no_amount_is_a_request_that_is_not_known(amount):
+    def rows(odd):
+        ran, asked = (1, 4, 2), (4, 4, 2)
+        return table({
+            "app": ["ab"[i % 2] for i in range(48)], "user": [f"u{i % 3}" for i in range(48)],
+            "submit_s": [60.0 * i for i in range(48)], "nodes": [ran[i % 3] for i in range(48)],
+            "nodes_requested": [odd if i == 27 else asked[i % 3] for i in range(48)],
+            "runtime_s": [60 / ran[i % 3] + i % 4 for i in range(48)],
+        })  # fmt: skip
+
+    model = WithinApplication(targets=("runtime_s",))
+    told = [trial_result(rows(odd), "nodes", model.fit(rows(odd))) for odd in (None, amount)]
+    assert told[0] == told[1]

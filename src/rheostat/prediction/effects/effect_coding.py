@@ -72,10 +72,7 @@ class EffectCoding:
     def rows(self, frame: pl.DataFrame) -> Rows:
         """The rows of ``frame``; a size or guess that is missing counts as the typical one."""
         ran = [frame[k] for k in self.knobs]
-        asked = [
-            frame[requested(k)].fill_null(frame[k]) if requested(k) in frame.columns else frame[k]
-            for k in self.knobs
-        ]
+        asked = [_asked_for(frame, k) for k in self.knobs]
         known = [logs(frame[c]) for c in (*self.sizes, *self.guesses)]
         filled = [np.where(np.isfinite(v), v, t) for v, t in zip(known, self.typical, strict=True)]
         wide = np.stack(filled, -1) if filled else np.empty((frame.height, 0))
@@ -182,6 +179,16 @@ def _groups(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
     if not columns:
         return ("",)
     return tuple(joined(frame, columns).fill_null("").unique().sort().to_list())
+
+
+def _asked_for(frame: pl.DataFrame, knob: str) -> pl.Series:
+    """What was asked for; what ran where that is not told, or is 0 or less of an amount."""
+    if (asked := requested(knob)) not in frame.columns:
+        return frame[knob]
+    values, ran = frame[asked], frame[knob]
+    if values.dtype.is_numeric() and ran.dtype.is_numeric() and float(ran.min() or 0) > 0:  # type: ignore[arg-type]
+        values = frame.select(pl.when(pl.col(asked) > 0).then(pl.col(asked))).to_series()
+    return values.fill_null(ran)
 
 
 def _log(shape: Shape, values: pl.Series) -> Array:
