@@ -95,6 +95,7 @@ def scored(case: Case, advice: Advice | None) -> dict[str, object]:
     moved = (frame["status"] == "advised").to_numpy()
     nodes = np.where(moved, frame["nodes"].to_numpy(), frame["nodes_requested"].to_numpy())
     t, e = case.cost(nodes)
+    more = moved & (e > energy * (1 + 1e-9))
     broken = moved & (t > LIMIT * runtime * (1 + 1e-9))
     slower = moved & (frame["runtime_s_change"].fill_null(0.0).to_numpy() > 0)
     judged = frame["status"].is_in(["advised", "kept"]).to_numpy()
@@ -113,8 +114,14 @@ def scored(case: Case, advice: Advice | None) -> dict[str, object]:
         "broken_slower": float(broken[slower].mean()) if slower.any() else None,
         "covered_jobs": float(inside[moved].mean()) if moved.any() else None,
         "over_limit": advice.over_limit,
-        "more_energy": float((moved & (e > energy * (1 + 1e-9))).mean()),
-        "held": None if advice.over_limit is None else _held(broken, moved, advice.over_limit[2]),
+        "more_energy": float(more.mean()),
+        "held": all(
+            _held(bad, moved, stated[2])
+            for bad, stated in ((broken, advice.over_limit), (more, advice.more_energy))
+            if stated is not None
+        )
+        if moved.any()
+        else None,
     }
 
 

@@ -42,6 +42,12 @@ def graded(many: BatchFronts, grades: Sequence[str]) -> Mask | None:
     return None if weaker is None else np.isin(weaker, [GRADES.index(g) for g in grades])
 
 
+def told_by_users(model: object) -> bool:
+    """Whether the model learnt from settings that users or a trial chose, not a measured table."""
+    log = getattr(model, "identification_", None)
+    return bool(log is not None and log.by != "design")
+
+
 def too_good(many: BatchFronts, model: object, knobs: Sequence[str]) -> Mask:
     """(J, S): more nodes for less energy or fewer node-hours than asked for, told by a log alone.
 
@@ -49,8 +55,7 @@ def too_good(many: BatchFronts, model: object, knobs: Sequence[str]) -> Mask:
     ask for such settings by chance, and of many forecasts the best are the most flattered.
     """
     more = np.zeros((len(many), many.size), dtype=bool)
-    log = getattr(model, "identification_", None)
-    if log is None or log.by == "design":
+    if not told_by_users(model):
         return more
     for knob in set(knobs) & set(PARALLEL):
         given = many.flat.alternatives.numpy(knob).reshape(more.shape)

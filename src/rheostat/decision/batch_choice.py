@@ -32,9 +32,9 @@ class BatchChoice:
     requested one, ``change[q]`` the relative change (mean, low, high), ``sums[q]`` the draws of the
     totals (after, before), each (d, clusters), over jobs that have both.  Power is mean energy over
     mean runtime, so that the three agree.  ``grade`` is what the change rests on, a place in
-    `GRADES`, -1 ungraded.  ``over`` has the draws of how many advised jobs run longer than a
-    relative limit of runtime allows, and of how many are advised, each (d, clusters); None where
-    there is no such limit.
+    `GRADES`, -1 ungraded.  ``over[q]`` has the draws of how many advised jobs take more of q than a
+    relative limit of q allows, and of how many are advised, each (d, clusters); limits that are
+    none of runtime or energy are not counted.
     """
 
     pick: NDArray[np.int64]
@@ -48,7 +48,7 @@ class BatchChoice:
     change: Mapping[str, Triple]
     sums: Mapping[str, tuple[Array, Array]]
     grade: NDArray[np.int64]
-    over: tuple[Array, Array] | None
+    over: Mapping[str, tuple[Array, Array]]
 
     @property
     def quantities(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class BatchChoice:
             {q: _joined([p.change[q] for p in parts]) for q in first.change},
             {q: _added([p.sums[q] for p in parts]) for q in first.sums},
             np.concatenate([p.grade for p in parts]),
-            None if first.over is None else _added([p.over for p in parts if p.over is not None]),
+            {q: _added([p.over[q] for p in parts]) for q in first.over},
         )
 
 
@@ -120,7 +120,9 @@ def choose(
         "abstained",
     )
     described = _described(many, pick, second, status, level, cluster)
-    return replace(described, over=_over(many, pick, status == "advised", limits, cluster))
+    moved = status == "advised"
+    over = {q: _over(many, q, pick, moved, limits, cluster) for q in ("runtime_s", "energy_j")}
+    return replace(described, over={q: parts for q, parts in over.items() if parts is not None})
 
 
 def _described(
@@ -165,26 +167,27 @@ def _described(
         change,
         sums,
         grade,
-        None,
+        {},
     )
 
 
 def _over(
     many: BatchFronts,
+    quantity: str,
     pick: NDArray[np.int64],
     advised: NDArray[np.bool_],
     limits: Sequence[Any],
     cluster: NDArray[np.int64],
 ) -> tuple[Array, Array] | None:
-    """Advised jobs that run longer than a relative limit allows, and all advised, by cluster."""
-    slower = [c for c in limits if hasattr(c, "factor") and c.quantity == "runtime_s"]
-    if not slower:
+    """Advised jobs that take more than a relative limit allows, and all advised, by cluster."""
+    relative = [c for c in limits if hasattr(c, "factor") and c.quantity == quantity]
+    if not relative:
         return None
-    runtime = many.draws("runtime_s")
-    after = _at(runtime, pick)
+    draws = many.draws(quantity)
+    after = _at(draws, pick)
     missed = np.zeros(after.shape)
-    for limit in slower:
-        missed[after > limit.factor * _at(runtime, many.base(limit.against))] = 1.0
+    for limit in relative:
+        missed[after > limit.factor * _at(draws, many.base(limit.against))] = 1.0
     counted = np.ones(after.shape)
     return _by_cluster(missed, advised, cluster), _by_cluster(counted, advised, cluster)
 

@@ -15,6 +15,8 @@ cluster : the jobs of one user with one application
 References
 ----------
 .. [Owen2012] Owen, A., Eckles, D.: Bootstrapping data arrays of arbitrary order. AoAS 6 (2012).
+.. [Angelopoulos2024] Angelopoulos, A., Bates, S., Fisch, A., Lei, L., Schuster, T.: Conformal risk
+   control. ICLR (2024).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from rheostat.core.front import Constraint, Objective, Rule
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array, Predictor
 from rheostat.core.space import Knob, Space
-from rheostat.decision.admissible import graded, only, too_good
+from rheostat.decision.admissible import graded, only, told_by_users, too_good
 from rheostat.decision.batch_choice import BatchChoice, assignments, choose
 from rheostat.decision.batch_fronts import stack
 from rheostat.decision.tabulate import advice_table
@@ -101,6 +103,8 @@ class Advice:
     over_limit : (mean, low, high) or None
         Share of the advised jobs that are forecast to run longer than the limit of slowdown allows,
         with its interval; None without such a limit, or without an advised job.
+    more_energy : (mean, low, high) or None
+        The same of a limit of energy against what was asked for.
     """
 
     table: JobTable
@@ -113,6 +117,7 @@ class Advice:
     impossible: int = 0
     doubted: Mapping[str, int] = field(default_factory=dict)
     over_limit: tuple[float, float, float] | None = None
+    more_energy: tuple[float, float, float] | None = None
 
     def __len__(self) -> int:
         return len(self.table)
@@ -212,6 +217,7 @@ def decide(
     parts: list[BatchChoice] = []
     borrowed: list[BatchChoice] = []
     owners, cluster = _clusters(jobs)
+    by_users = told_by_users(model)
     made: list[Sequence[Assignment]] = []
     left_out: Counter[str] = Counter()
     for start in range(0, len(jobs), block):
@@ -240,7 +246,10 @@ def decide(
         tuple(Objective.of(o).name for o in objectives),
         left_out[IMPOSSIBLE],
         {r: left_out[r] for r in (*REASONS, MORE) if r != IMPOSSIBLE and left_out[r]},
-        _over_limit(chosen, level, owners),
+        *(
+            _missed(chosen.over.get(q), level, owners, by_users=by_users)
+            for q in ("runtime_s", "energy_j")
+        ),
     )
 
 
@@ -277,19 +286,26 @@ def _total(chosen: BatchChoice, quantity: str, level: float, owners: Codes) -> C
     return Change(float(before.mean()), float(after.mean()), change)
 
 
-def _over_limit(
-    chosen: BatchChoice, level: float, owners: Codes
+def _missed(
+    parts: tuple[Array, Array] | None, level: float, owners: Codes, *, by_users: bool
 ) -> tuple[float, float, float] | None:
-    """Share of the advised jobs over their limit, its interval as that of a total.
+    """Share of the advised jobs that miss a limit, its interval as that of a total.
 
-    What d draws never showed may still happen once in d + 1: the upper end is never less.
+    What d draws never showed may still happen once in d + 1: the upper end is never less.  Where a
+    log tells the effect, the forecast errs by application, and k applications promise no more than
+    conformal risk control of k units does [Angelopoulos2024]_: one of k + 1 may miss in all its
+    jobs.  k counts them by their jobs (Kish), since few may carry the advice.
     """
-    if chosen.over is None or not chosen.over[1].any():
+    if parts is None or not parts[1].any():
         return None
-    over, advised = (p.sum(axis=1) for p in chosen.over)
-    ratios = _ratios(chosen.over, owners)
-    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
-    high = (len(over) * high + 1) / (len(over) + 1)
+    over, advised = (p.sum(axis=1) for p in parts)
+    low, high = np.quantile(_ratios(parts, owners), [(1 - level) / 2, (1 + level) / 2])
+    units = [float(len(over))]
+    if by_users:
+        jobs = np.bincount(owners[:, 0], parts[1].mean(axis=0), minlength=1)
+        units.append(float(jobs.sum() ** 2 / (jobs**2).sum()))
+    for k in units:
+        high = (k * high + 1) / (k + 1)
     return float(over.mean() / advised.mean()), float(low), float(high)
 
 

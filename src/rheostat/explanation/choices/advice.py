@@ -83,15 +83,26 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
 
 
 def _over_limit(advice: Advice) -> list[str]:
-    """How many advised jobs may take longer than their limit allows."""
-    if advice.over_limit is None:
-        return []
-    mean, low, high = (share(v, 1) for v in advice.over_limit)
-    slower = (pl.col("status") == "advised") & (pl.col("runtime_s_change") > 0)
-    return [
-        f"Over the limit of slowdown: {mean} [{low}, {high}] of the advised jobs, mostly among "
-        f"the {len(advice.table.frame.filter(slower)):,} forecast to take longer than as asked."
-    ]
+    """How many advised jobs may miss a limit: of the group, since no single job is promised."""
+    said = []
+    if advice.over_limit is not None:
+        slower = (pl.col("status") == "advised") & (pl.col("runtime_s_change") > 0)
+        said.append(
+            f"Over the limit of slowdown: {_of(advice.over_limit)} of the advised jobs, mostly "
+            f"among the {len(advice.table.frame.filter(slower)):,} forecast to take longer than as "
+            "asked."
+        )
+    if advice.more_energy is not None:
+        said.append(
+            f"Over the limit of energy: {_of(advice.more_energy)} of the advised jobs. Promised is "
+            "the upper end, for all of them together; of a single job nothing is."
+        )
+    return said
+
+
+def _of(missed: tuple[float, float, float]) -> str:
+    mean, low, high = (share(v, 1) for v in missed)
+    return f"{mean} [{low}, {high}]"
 
 
 def _sensitivity(advice: Advice) -> list[str]:
@@ -162,14 +173,17 @@ def advice_facts(advice: Advice) -> dict[str, Any]:
         "hints": advice.hints(),
         "impossible": advice.impossible,
         "doubted": dict(advice.doubted),
-        "over_limit": None
-        if advice.over_limit is None
-        else dict(zip(("mean", "low", "high"), advice.over_limit, strict=True)),
+        "over_limit": _span(advice.over_limit),
+        "more_energy": _span(advice.more_energy),
         "advised_settings_ran": False,
         "statistic": "means over draws; power_w is mean energy over mean runtime",
         "totals": {q: change_facts(t) for q, t in advice.totals.items()},
         "notes": [{"message": n.message, "count": n.count} for n in advice.table.notes],
     }
+
+
+def _span(missed: tuple[float, float, float] | None) -> dict[str, float] | None:
+    return None if missed is None else dict(zip(("mean", "low", "high"), missed, strict=True))
 
 
 def change_facts(change: Change) -> dict[str, Any]:
