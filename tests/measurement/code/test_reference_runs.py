@@ -148,3 +148,16 @@ def test_in_double_precision_and_where_a_person_says_it_the_tolerance_is_never_w
     assert box.asked("build extended") == []
     opencl = replace(program("original", "opencl"), files=SINGLE_SUM)
     assert reference_of(box, tmp_path, original=opencl).agreed.relative == 1e-6
+
+
+def test_results_on_standard_error_are_output_where_there_are_no_others(tools, box, tmp_path):
+    box.says["original", "run gcc"] = done("", "sum 7\n")
+    made = reference_of(box, tmp_path, count=1)
+    assert made.expected[0].output == "sum 7\n"
+    assert made.notes == ["results are on standard error, which is compared, too"]
+    box.says["original", "run gcc"] = done("sum 7\n", "warning 3\n")
+    made = reference_of(box, tmp_path, count=1)
+    assert (made.expected[0].output, made.notes) == ("sum 7\n", [])
+    box.says["original", "run gcc"] = done("", "")
+    with pytest.raises(DataError, match="prints nothing that could be compared"):
+        reference_of(box, tmp_path, count=1).expected  # noqa: B018

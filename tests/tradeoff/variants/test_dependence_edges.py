@@ -286,3 +286,37 @@ def test_roots_are_compared_as_squares(text, changed) -> None:
 def test_powers_become_products(text, changed) -> None:
     whole = "double f(double x, double y) {{ return {}; }}"
     assert cheaper_powers(whole.format(text)) == (changed and whole.format(changed))
+
+
+MACROS = (
+    "#ifdef SINGLE\n#define VALUE(x) x##f\n#define ROOT(x) sqrtf(x)\n#else\n"
+    "#define VALUE(x) x\n#define ROOT(x) sqrt(x)\n#endif\n"
+    "#define TWICE(x) (VALUE(2.0) * ROOT(x))\n"
+    "#define COUNT(x) (x)++\n#define STORE(x, y) x = y\n#define LOOPED(x) LOOPED(x)\n"
+    "#define OTHER(x) elsewhere(x)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "level"),
+    [("VALUE(0.2) * b[i]", SAFE), ("ROOT(b[i])", SAFE), ("TWICE(b[i])", SAFE),
+     ("COUNT(b[i])", CONFLICT), ("STORE(b[0], i)", CONFLICT), ("OTHER(b[i])", CONFLICT),
+     ("LOOPED(b[i])", CONFLICT), ("unknown(b[i])", CONFLICT)],
+)  # fmt: skip
+def test_macros_that_only_compute_are_no_calls(call, level) -> None:
+    """Also where a header defines them, once for each type of numbers."""
+    body = f"for (i = 0; i < n; i++) a[i] = {call};"
+    (inside,) = found(body, MACROS)
+    source = CSource(f"{HEAD}{body}\n}}\n", headers=MACROS)
+    (apart,) = (dependence(source, loop) for loop in source.loops)
+    assert (inside.level, apart.level) == (level, level)
+
+
+def test_a_place_that_every_iteration_updates_is_no_site_for_atomics() -> None:
+    body = (
+        "for (i = 0; i < n; i++) { a[i] = 0; for (k = 0; k < m; k++) a[i] += b[k]; }\n"
+        "for (i = 0; i < n; i++) a[x[i]] += b[i];"
+    )
+    sites = PragmaSites(CSource(f"{HEAD}{body}\n}}\n"))
+    assert [(x.variable, sites.options(x)[0]) for x in sites.loops] == [
+        ("i", "static"), ("i", "atomic")]  # fmt: skip

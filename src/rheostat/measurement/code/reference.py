@@ -16,7 +16,7 @@ import numpy as np
 
 from rheostat.errors import DataError
 from rheostat.measurement.code import toolchain
-from rheostat.measurement.code.capture import SandboxLimits
+from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.compare_output import (
     DOUBLE,
     SINGLE,
@@ -257,7 +257,7 @@ class Reference:
         if differences(second.stdout, first.stdout, self.tolerance):
             return f"with {given.words} the original prints something else each time", None
         if not output_lines(first.stdout, self.tolerance):
-            return f"with {given.words} the original prints nothing that could be compared", None
+            return self._by_stderr(given, limits, first)
         expected = Expected(given, first.stdout, min(r.cpu_s for r in runs),
                             min(r.wall_s for r in runs))  # fmt: skip
         if not self.clean:
@@ -268,6 +268,16 @@ class Reference:
         if not checked.ok:
             return f"with {given.words} the original fails the sanitizers", None
         return "", replace(expected, filled=checked.stdout)
+
+    def _by_stderr(
+        self, given: ProgramInput, limits: SandboxLimits | None, run: SandboxRun
+    ) -> tuple[str, Expected | None]:
+        """The same with what stands on standard error, where standard output holds nothing."""
+        if self.bench.reads_stderr or not output_lines(run.stderr, self.tolerance):
+            return f"with {given.words} the original prints nothing that could be compared", None
+        self.bench.reads_stderr = True
+        self.notes.append("results are on standard error, which is compared, too")
+        return self._try(given, limits)
 
 
 MEMORY_MB = 2048

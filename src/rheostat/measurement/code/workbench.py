@@ -65,12 +65,15 @@ class Workbench:
         What confines compilers and programs.
     folder : Path
         Where builds are kept.
+    reads_stderr : bool
+        Whether programs print their results on standard error: it then counts as output, too.
     """
 
     sandbox: Sandbox
     folder: Path
     builds: dict[str, Built] = field(default_factory=dict)
     imported: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    reads_stderr: bool = False
 
     @property
     def gpu(self) -> bool:
@@ -149,8 +152,9 @@ class Workbench:
         checks = {k: sanitizer_options(v) if k.endswith("SAN_OPTIONS") else v
                   for k, v in (environment or {}).items()}  # fmt: skip
         command = [*wrapper, *built.command, *given.arguments]
-        return self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
-                                environment={**variables, **checks})  # fmt: skip
+        run = self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
+                               environment={**variables, **checks})  # fmt: skip
+        return replace(run, stdout=run.stdout + run.stderr) if self.reads_stderr else run
 
 
 def _holds(built: Built, mark: str) -> bool:

@@ -28,7 +28,7 @@ from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.ladder import Verifier, verifier
 from rheostat.measurement.code.modelled_energy import EnergyModel
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program import Program, language_of
 from rheostat.measurement.code.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
 from rheostat.questions.code.variant_store import VariantStore, figures_of, gains, relative
@@ -288,20 +288,25 @@ def searched_chains(
     in_cuda = original.language == "cuda" and to in TARGETS
     if to not in ("", "openmp") and not in_cuda:
         problems.append(f"--to: expected openmp or nothing without a model, got {to!r}")
-    if to and original.language != "serial" and not in_cuda:
-        problems.append(f"expected a serial program or one in CUDA, got {original.language}")
+    name = original.sources[0]
+    text = original.files[name]
+    rewritten = language_of({name: text})  # another of its files may hold pragmas already
+    if to and not in_cuda and "serial" not in (original.language, rewritten):
+        problems.append(f"expected a serial program or one in CUDA, got {original.language}; if "
+                        'it is serial, say language = "serial" in its manifest')  # fmt: skip
     if objective not in OBJECTIVES[:2]:
         problems.append(f"--objective: expected {' or '.join(OBJECTIVES[:2])}, got {objective!r}")
     if problems:
         raise DataError(original.name or "program", problems)
-    text = original.files[original.sources[0]]
     if in_cuda:
         variant = from_cuda(text, to, original.flags)
         return lambda store: [only(variant)]
 
+    others = "\n".join(t for n, t in original.files.items() if n != name)
+
     def chains(store: VariantStore) -> list[Steps]:
         first = (
-            PragmaPlacement(text, original.flags) if to
+            PragmaPlacement(text, original.flags, headers=others) if to
             else Tuning(text, original.flags, original.language, objective)
         )  # fmt: skip
         return [one_after_another(first.steps, first.islands(store.seed).steps)]

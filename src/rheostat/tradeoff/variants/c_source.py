@@ -7,6 +7,7 @@ what is not edited stays as its author wrote it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,7 @@ from rheostat.measurement.code.syntax_tree import syntax_tree
 Node = Any  # tree_sitter.Node; the library is optional
 Edit = tuple[int, int, str]
 
+MACRO = re.compile(r"(?m)^[^\S\n]*#[^\S\n]*define[^\S\n]+(\w+)\([^()\n]*\)(.*)$")
 LOOPS = ("for_statement", "while_statement", "do_statement")
 ASSIGNMENTS = ("assignment_expression", "update_expression")
 
@@ -67,6 +69,8 @@ class CSource:
         The file.
     grammar : str
         Package that parses it, of the extra `code`.
+    headers : str
+        Text of other files of the program, whose macros it may use.
 
     Examples
     --------
@@ -75,14 +79,23 @@ class CSource:
     [('i', 'n', 'f')]
     """
 
-    def __init__(self, text: str, grammar: str = "tree_sitter_c") -> None:
+    def __init__(self, text: str, grammar: str = "tree_sitter_c", *, headers: str = "") -> None:
         self.text = text
+        self.headers = headers
         self.bytes = text.encode()
         self.tree = syntax_tree(self.bytes, grammar)
 
     def text_of(self, node: Node) -> str:
         """The text of a node."""
         return self.bytes[node.start_byte : node.end_byte].decode()
+
+    @cached_property
+    def macros(self) -> dict[str, list[str]]:
+        """Bodies of macros that are called as functions, of every place that defines them."""
+        found: dict[str, list[str]] = {}
+        for m in MACRO.finditer(re.sub(r"\\\n", " ", f"{self.headers}\n{self.text}")):
+            found.setdefault(m[1], []).append(m[2].strip())
+        return found
 
     @cached_property
     def functions(self) -> dict[str, Node]:

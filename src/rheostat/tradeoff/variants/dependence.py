@@ -47,6 +47,8 @@ class Dependence:
         Scalars declared outside that each iteration sets for itself; read afterwards or not.
     updated : dict of str to list of Access
         Arrays with updates at places that are data: atomic, or reduced as a whole.
+    contended : bool
+        Whether every iteration updates the same places, so that atomics would make threads wait.
     scan : Access, optional
         The update of a running sum that the rest of the body reads.
     """
@@ -58,6 +60,7 @@ class Dependence:
     private: set[str] = field(default_factory=set)
     lastprivate: set[str] = field(default_factory=set)
     updated: dict[str, list[Access]] = field(default_factory=dict)
+    contended: bool = False
     shared_reads: dict[str, list[Access]] = field(default_factory=dict)
     scan: Access | None = None
 
@@ -228,6 +231,9 @@ def _array(result: Dependence, name: str, mine: list[Access], body: Body) -> Non
     data = all(a.kind == UPDATE and REDUCED.get(a.operator) == "+" for a in mine)
     if data:
         result.updated[name] = writes
+        result.contended |= not any(
+            _is_data(x) or variable in names_in(x) for a in writes for x in a.subscripts
+        )
         result.worse(UNKNOWN, f"{name} is updated at places that iterations may share")
         return
     result.shared_reads[name] = mine
@@ -297,7 +303,7 @@ def _is_data(p: Polynomial) -> bool:
 
 def _calls(source: CSource, body: Body, result: Dependence) -> None:
     for name in dict.fromkeys(body.calls):
-        if name in PURE or name in MEMORY:
+        if name in PURE or name in MEMORY or _is_expression(source, name, frozenset()):
             continue
         definition = source.functions.get(name)
         if definition is None:
@@ -308,6 +314,22 @@ def _calls(source: CSource, body: Body, result: Dependence) -> None:
             result.worse(UNKNOWN, f"{name} writes through {through}")
         elif calls := _impure(source, definition, {name}):
             result.worse(CONFLICT, f"{name} calls {calls}")
+
+
+CHANGES = re.compile(r"[;{}]|\+\+|--|(?<![=<>!])=(?!=)|\b(?:return|goto|break|continue)\b")
+CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+
+
+def _is_expression(source: CSource, name: str, seen: frozenset[str]) -> bool:
+    """Whether a name is a macro that only computes a value, wherever it is defined."""
+    bodies = source.macros.get(name, [])
+    called = {c for body in bodies for c in CALLED.findall(body)}
+    return (
+        bool(bodies)
+        and not any(CHANGES.search(body) for body in bodies)
+        and all(c in PURE or (c not in seen and _is_expression(source, c, seen | {name}))
+                for c in called)
+    )  # fmt: skip
 
 
 def _parameters(source: CSource, definition: Node) -> set[str]:
@@ -357,7 +379,7 @@ def _impure(source: CSource, definition: Node, seen: set[str]) -> str:
         if node.type != "call_expression":
             continue
         name = source.text_of(node.child_by_field_name("function"))
-        if name in PURE or name in seen:
+        if name in PURE or name in seen or _is_expression(source, name, frozenset()):
             continue
         inner = source.functions.get(name)
         if inner is None or _writes_outside(source, inner):

@@ -55,7 +55,7 @@ class PragmaSites:
             return (SCAN,) if len(d.reasons) == 1 else ()
         if d.updated:
             sized = all(self.section(d, name) for name in d.updated)
-            return (ARRAY, ATOMIC) if sized else (ATOMIC,)
+            return (*((ARRAY,) if sized else ()), *(() if d.contended else (ATOMIC,)))
         collapse = (COLLAPSE,) if self._nested(d) is not None else ()
         access = (ACCESS,) if d.shared_reads and self._single_accesses(d) else ()
         return (STATIC, *access, DYNAMIC, GUIDED, *collapse)

@@ -34,6 +34,8 @@ class PragmaPlacement:
         A serial program.
     flags : tuple of str
         Of the compiler, the same for all variants.
+    headers : str
+        Text of the program's other files, whose macros it may use.
 
     Examples
     --------
@@ -47,8 +49,8 @@ class PragmaPlacement:
 
     name = "search"
 
-    def __init__(self, text: str, flags: tuple[str, ...] = ("-O2",)) -> None:
-        self.sites = PragmaSites(CSource(text))
+    def __init__(self, text: str, flags: tuple[str, ...] = ("-O2",), *, headers: str = "") -> None:
+        self.sites = PragmaSites(CSource(text, headers=headers))
         self.flags = flags
         self._refused: set[tuple[int, str]] = set()
         self.accepted: list[tuple[Choices, VariantResult]] = []
