@@ -26,7 +26,10 @@ def test_a_log_of_almost_nothing_is_answered():
     assert "Energy: not known, no row has power or energy." in said
     assert "How jobs ended is not recorded." in said
     assert "Not compared with a simulation: the log tells neither" in said
-    assert "No: the log has no submission times or no users." in said
+    assert "No: the log has no submission times and no applications or users." in said
+    assert "Record submission times and applications or users: sacct -o ALL has them." in said
+    timed = summary(rh.table({"job_id": [1, 2], "submit_s": [0.0, 1.0], "nodes": [1, 2]}))
+    assert "No: the log has no applications or users." in text(timed)
 
 
 def test_a_generated_log_is_told_with_its_waits_and_what_would_let_it_answer():

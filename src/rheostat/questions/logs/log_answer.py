@@ -126,6 +126,8 @@ def remedy(answer: LogAnswer, jobs: JobTable, file: str = "FILE") -> str:
     """The one thing that would make the log answer; "" where it does."""
     if answer.answers:
         return ""
+    if lacking := lacks(jobs):
+        return f"Record {' and '.join(lacking)}: sacct -o ALL has them."
     memory = "memory_b" in jobs.columns and jobs.frame["memory_b"].count()
     needed = answer.trial
     if not memory:
@@ -148,4 +150,16 @@ def remedy(answer: LogAnswer, jobs: JobTable, file: str = "FILE") -> str:
 
 def is_log(jobs: JobTable) -> bool:
     """Whether users chose the settings: a table without submission times holds measured runs."""
-    return "submit_s" in jobs.columns and bool({"app", "user"} & set(jobs.columns))
+    return not lacks(jobs)
+
+
+def lacks(jobs: JobTable) -> list[str]:
+    """What a log of jobs has and this table has not.
+
+    >>> from rheostat import table
+    >>> lacks(table({"submit_s": [0.0], "nodes": [2]}))
+    ['applications or users']
+    """
+    times = [] if "submit_s" in jobs.columns else ["submission times"]
+    who = [] if {"app", "user"} & set(jobs.columns) else ["applications or users"]
+    return [*times, *who]

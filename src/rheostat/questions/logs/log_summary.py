@@ -17,7 +17,7 @@ from rheostat.errors import DataError
 from rheostat.explanation.log_summary import summary_report
 from rheostat.explanation.narrate import Narrative
 from rheostat.measurement.job_logs.log_usage import LogUsage, log_usage
-from rheostat.questions.logs.log_answer import LogAnswer, asked_of, is_log, remedy
+from rheostat.questions.logs.log_answer import LogAnswer, asked_of, is_log, lacks, remedy
 from rheostat.simulation.comparison.as_logged import as_logged
 from rheostat.simulation.comparison.replay import Replay, replay
 from rheostat.simulation.log_machine import LogMachine, log_machine
@@ -134,7 +134,7 @@ def summary(
     if is_log(jobs):
         answer = asked_of(jobs, seed=seed)
     else:
-        answer = LogAnswer(False, ("No: the log has no submission times or no users.",))
+        answer = LogAnswer(False, (f"No: the log has no {' and no '.join(lacks(jobs))}.",))
     change = remedy(answer, jobs, file)
     return LogSummary(log_usage(jobs), place, logged, easy, near, why, answer, change, jobs)
 
