@@ -61,6 +61,7 @@ _MODULES = {
     "Answer": "questions.answer",
     "backtest": "questions.backtest",
     "decide": "questions.decide",
+    "describe": "questions.describe",
     "front": "questions.front",
     "listening": "questions.listener",
     "caps": "questions.caps",
@@ -81,7 +82,13 @@ _MODULES = {
     "proposer": "tradeoff.propose.proposer",
 }
 
-_GROUPS = {"dnn": "questions.dnn", "trial": "questions.trial"}
+_GROUPS = {
+    "code": "questions.code",
+    "dnn": "questions.dnn",
+    "llm": "questions.llm",
+    "network": "questions.network",
+    "trial": "questions.trial",
+}
 """Questions that belong together, `rheostat.trial.plan` say: modules, and no names of things."""
 
 __all__ = ["__version__", *_GROUPS, *_MODULES]  # noqa: PLE0604
@@ -121,7 +128,10 @@ if TYPE_CHECKING:
     from rheostat.prediction.saved_models.persist import save as save
     from rheostat.prediction.scaling_law import LawGP as LawGP
     from rheostat.prediction.surrogate.surrogate import Surrogate as Surrogate
+    from rheostat.questions import code as code
     from rheostat.questions import dnn as dnn
+    from rheostat.questions import llm as llm
+    from rheostat.questions import network as network
     from rheostat.questions import trial as trial
     from rheostat.questions.answer import Answer as Answer
     from rheostat.questions.backtest import backtest as backtest
@@ -130,6 +140,7 @@ if TYPE_CHECKING:
     from rheostat.questions.compare_policies import compare_policies as compare_policies
     from rheostat.questions.coschedule import coschedule as coschedule
     from rheostat.questions.decide import decide as decide
+    from rheostat.questions.describe import describe as describe
     from rheostat.questions.explain import explain as explain
     from rheostat.questions.fit import fit as fit
     from rheostat.questions.front import front as front

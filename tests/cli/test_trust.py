@@ -183,10 +183,8 @@ def test_what_is_no_finite_number_is_no_measurement(text):
     assert parse(text) == {}
 
 
-def test_an_option_of_a_format_may_be_a_fraction(tmp_path, capsys):
-    from rheostat.cli.read import _value
+def test_an_option_of_a_format_may_be_a_fraction():
+    from rheostat.questions.parse import parse_reader_options
 
-    assert _value("2.0") == 2.0
-    assert _value("4") == 4
-    assert _value("bt") == "bt"
-    assert _value("a,b") == ["a", "b"]
+    typed = ["a=2.0", "b=4", "c=bt", "d=a,b"]
+    assert parse_reader_options(options=typed) == {"a": 2.0, "b": 4, "c": "bt", "d": ["a", "b"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,14 @@ import rheostat as rh
 from rheostat.cli import run
 from rheostat.cli.app import app
 from rheostat.errors import RheostatError
+from rheostat.measurement.serving.traffic import read_traffic
+from rheostat.measurement.synthetic.served_models import request_log
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import Silent
 from rheostat.questions.site_what_if import site_what_if
+from rheostat.simulation.serving.replica import Replica
+from rheostat.simulation.serving.serve import serve
+from rheostat.tradeoff.limits import Limit
 
 RUNS = """app,nodes,runtime_s,power_w
 lbm,1,3600,420
@@ -32,6 +38,17 @@ ENTRY main {
   ROOT h = f32[8,2]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }
 """
+SERVING = """app,params,gpu_model,gpus,batch_cap,itl_s,energy_per_token_j
+a,8e9,H100,1,8,0.010,0.5
+a,8e9,H100,1,32,0.014,0.2
+a,8e9,A100,1,8,0.013,0.6
+a,8e9,A100,1,32,0.018,0.25
+b,3e9,H100,1,8,0.006,0.3
+b,3e9,H100,1,32,0.009,0.1
+"""
+TRACE = "submit_s,prompt_tokens,output_tokens\n" + "".join(
+    f"{0.2 * i},{100 + 300 * (i % 5)},{20 + 15 * (i % 4)}\n" for i in range(12)
+)
 ASKED = {
     "front": [
         (["runs.csv", "--knob", "nodes=1..8"], lambda: rh.front("runs.csv", knobs="nodes=1..8")),
@@ -67,14 +84,6 @@ ASKED = {
     "summary": [
         (["log.csv", "--machine", "64"], lambda: rh.summary("log.csv", machine="64")),
         (["runs.csv"], lambda: rh.summary("runs.csv")),
-    ],
-    "site what-if": [
-        (["log.csv", "--grid", "evening.csv", "--machine", "site.toml", "--replays", "1"],
-         lambda: site_what_if("log.csv", "evening.csv", machine="site.toml", replays=1)),
-        (["log.csv", "--grid", "log.csv", "--machine", "site.toml"],
-         lambda: site_what_if("log.csv", "log.csv", machine="site.toml")),
-        (["log.csv", "--grid", "evening.csv", "--machine", "site.toml", "--capped", "2=1"],
-         lambda: site_what_if("log.csv", "evening.csv", machine="site.toml", capped="2=1")),
     ],
     "trial plan": [
         (["log.csv", "--share", "0.1", "--seed", "3"],
@@ -136,6 +145,100 @@ ASKED = {
         (["step.hlo"], lambda: rh.dnn.read("step.hlo")),
         (["runs.csv"], lambda: rh.dnn.read("runs.csv")),
     ],
+    "site what-if": [
+        (["log.csv", "--grid", "evening.csv", "--machine", "site.toml", "--replays", "1"],
+         lambda: site_what_if("log.csv", "evening.csv", machine="site.toml", replays=1)),
+        (["log.csv", "--grid", "log.csv", "--machine", "site.toml"],
+         lambda: site_what_if("log.csv", "log.csv", machine="site.toml")),
+        (["log.csv", "--grid", "evening.csv", "--machine", "site.toml", "--capped", "2=1"],
+         lambda: site_what_if("log.csv", "evening.csv", machine="site.toml", capped="2=1")),
+    ],
+    "llm calibrate": [
+        (["served.csv", "--batch-cap", "8", "--cache-tokens", "40000"],
+         lambda: rh.llm.calibrate("served.csv", batch_cap=8, cache_tokens=40_000)),
+        (["trace.csv"], lambda: rh.llm.calibrate("trace.csv")),
+    ],
+    "llm demo": [
+        (["new", "--requests", "20"], lambda: rh.llm.demo("new", requests=20)),
+    ],
+    "llm fit": [
+        (["serving.csv", "--next", "1", "--for", "app=a"],
+         lambda: rh.llm.fit("serving.csv", next_count=1, for_="app=a")),
+        (["serving.csv", "--symbolic", "products"], lambda: rh.llm.formula("serving.csv")),
+        (["serving.csv", "--symbolic", "none"], lambda: rh.llm.formula("serving.csv", "none")),
+        (["runs.csv"], lambda: rh.llm.fit("runs.csv")),
+    ],
+    "llm plan": [
+        (["serving.csv", "--app", "a", "--itl", "15ms"],
+         lambda: rh.llm.plan("serving.csv", "a", itl=Limit("itl_s", 0.015, "s"))),
+        (["serving.csv", "--app", "a", "--itl", "1us"],
+         lambda: rh.llm.plan("serving.csv", "a", itl="1us")),
+        (["serving.csv", "--app", "a", "--minimise", "cost", "--gpu-price", "3"],
+         lambda: rh.llm.plan("serving.csv", "a", minimise="cost", gpu_price=3.0)),
+        (["serving.csv", "--app", "a", "--trace", "trace.csv", "--replicas", "1"],
+         lambda: rh.llm.plan("serving.csv", "a", trace="trace.csv", replicas=1)),
+        (["serving.csv", "--app", "none"], lambda: rh.llm.plan("serving.csv", "none")),
+    ],
+    "llm rank": [
+        (["asked.jsonl"], lambda: rh.llm.rank("asked.jsonl")),
+        (["asked.jsonl", "--model", "runs.csv"], lambda: rh.llm.rank("asked.jsonl", "runs.csv")),
+        (["asked.jsonl", "--model", "m", "--networks", "margin"],
+         lambda: rh.llm.rank("asked.jsonl", "m", networks="margin")),
+    ],
+    "llm simulate": [
+        (["trace.csv", "--batch-cap", "1", "--within", "1.2x"],
+         lambda: rh.llm.simulate("trace.csv", batch_cap=1, within="1.2x")),
+        (["trace.csv", "--cache-tokens", "9"],
+         lambda: rh.llm.simulate("trace.csv", cache_tokens=9)),
+        (["trace.csv", "--step", "1,2"], lambda: rh.llm.simulate("trace.csv", step_s="1,2")),
+    ],
+    "network fit": [
+        (["times.csv"], lambda: rh.network.fit("times.csv")),
+        (["times.csv", "--app", "none"], lambda: rh.network.fit("times.csv", "none")),
+    ],
+    "network forecast": [
+        (["times.csv", "--steps", "3"], lambda: rh.network.forecast("times.csv", steps=3)),
+        (["runs.csv"], lambda: rh.network.forecast("runs.csv")),
+    ],
+    "network generate": [
+        (["g", "--sizes", "1"], lambda: rh.network.generate("g", sizes="1")),
+    ],
+    "network read": [
+        (["times.csv"], lambda: rh.network.read("times.csv")),
+        (["step.hlo"], lambda: rh.network.read("step.hlo")),
+    ],
+    "read": [
+        (["log.csv"], lambda: rh.describe("log.csv")),
+        (["runs.csv", "--column", "runtime_s"],
+         lambda: rh.describe("runs.csv", renamed=["runtime_s"])),
+        (["step.hlo"], lambda: rh.describe("step.hlo")),
+    ],
+    "code refactor": [
+        (["sum.c"], lambda: rh.code.refactor("sum.c", rh.code.ModelAddress())),
+    ],
+    "code search": [
+        (["sum.c", "--to", "none", "--unsafe-no-sandbox"],
+         lambda: rh.code.search("sum.c", to="none", unsafe_no_sandbox=True)),
+        (["sum.c", "--rungs", "smell"], lambda: rh.code.search("sum.c", rungs="smell")),
+    ],
+    "code suite": [
+        (["--only", "axpy,dot"], lambda: rh.code.suite(only=["axpy", "dot"])),
+        (["--only", "none"], lambda: rh.code.suite(only="none")),
+        (["--admit"], lambda: rh.code.suite(admit=True)),
+        (["--hecbench", "."], lambda: rh.code.suite(".")),
+    ],
+    "code translate": [
+        (["sum.c", "--to", "none", "--model", "m"],
+         lambda: rh.code.translate("sum.c", "none", rh.code.ModelAddress("m"))),
+    ],
+    "code verify": [
+        (["sum.c", "sum.c", "--rungs", "parse", "--require", "parse", "--seed", "3",
+          "--unsafe-no-sandbox"],
+         lambda: rh.code.verify("sum.c", "sum.c", rungs="parse", require="parse", seed=3,
+                                unsafe_no_sandbox=True)),
+        (["sum.c", "sum.c", "--input", "n"],
+         lambda: rh.code.verify("sum.c", "sum.c", inputs=["n"])),
+    ],
     "dnn predict": [
         (["dnn.rheo", "--model-name", "lenet5", "--image-px", "32"],
          lambda: rh.dnn.predict("dnn.rheo", network="lenet5", image_px=32)),
@@ -151,29 +254,13 @@ NOT_YET = {
     "budget diff",
     "budget follow",
     "budget plan",
-    "code refactor",
-    "code search",
-    "code suite",
-    "code translate",
-    "code verify",
     "counters",
     "demo",
     "doctor",
     "explain",
     "fetch",
-    "llm calibrate",
-    "llm demo",
-    "llm fit",
-    "llm plan",
     "llm proxy",
-    "llm rank",
-    "llm simulate",
     "measure",
-    "network fit",
-    "network forecast",
-    "network generate",
-    "network read",
-    "read",
     "site ingest",
     "site install",
     "site power",
@@ -194,9 +281,10 @@ def commands(group: object, above: str = "") -> set[str]:
     return made
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The files that are asked about, made once."""
+    tmp_path = tmp_path_factory.mktemp("asked")
     log = rh.prepared(_log())
     log.write_parquet(tmp_path / "log.parquet")
     log.frame.write_csv(tmp_path / "log.csv")
@@ -206,8 +294,6 @@ def here(tmp_path, monkeypatch):
     log.frame.drop("memory_b").write_csv(tmp_path / "blind.csv")
     (tmp_path / "runs.csv").write_text(RUNS)
     (tmp_path / "knobs.toml").write_text("[knobs]\nnodes = [1, 2, 4]\n")
-    (tmp_path / "site.toml").write_text("procs = 4096\nidle_w = 3.0\nbusy_w = 9.0\n")
-    (tmp_path / "evening.csv").write_text("time,available_share\n00:00,1\n17:00,.8\n20:00,1\n")
     (tmp_path / "asked.csv").write_text("job_id,app,nodes\n1,lbm,8\n2,lbm,4\n")
     (tmp_path / "profiles.csv").write_text(
         "app,gpus,runtime_s,power_w\na,1,100,200\na,2,60,390\nb,1,50,150\n"
@@ -215,12 +301,35 @@ def here(tmp_path, monkeypatch):
     rows = [f"{a},{c},{t * (1 + 0.3 * (250 - c) / 100 * k)}" for a, t, k in
             (("a", 9.0, 1), ("b", 5.0, 0.5), ("c", 7.0, 2)) for c in (150, 200, 250)]  # fmt: skip
     (tmp_path / "caps.csv").write_text("\n".join(["app,cap_w,runtime_s", *rows]))
-    rh.save(rh.Surrogate("forest", targets=("runtime_s",)).fit(rh.read("runs.csv")), "m.npz")
+    rh.save(
+        rh.Surrogate("forest", targets=("runtime_s",)).fit(rh.read(tmp_path / "runs.csv")),
+        tmp_path / "m.npz",
+    )
     steps = [f"LeNet5,T4,32,{b},{1e-3 + 2e-5 * b}" for b in (8, 16, 32, 64)]
     (tmp_path / "steps.csv").write_text("\n".join(["app,device,image_px,batch_size,runtime_s",
                                                    *steps]))  # fmt: skip
-    rh.save(rh.dnn.fit("steps.csv").model, "dnn.rheo")
+    rh.save(rh.dnn.fit(tmp_path / "steps.csv").model, tmp_path / "dnn.rheo")
     (tmp_path / "step.hlo").write_text(STEP)
+    (tmp_path / "times.csv").write_text("app,iteration,rank,runtime_s\n" + "".join(
+        f"halo,{i},0,{0.5 + 0.1 * (i % 2)}\n" for i in range(40)))  # fmt: skip
+    (tmp_path / "site.toml").write_text("procs = 4096\nidle_w = 3.0\nbusy_w = 9.0\n")
+    (tmp_path / "evening.csv").write_text("time,available_share\n00:00,1\n17:00,.8\n20:00,1\n")
+    (tmp_path / "sum.c").write_text("int main(void) { return 0; }")
+    (tmp_path / "serving.csv").write_text(SERVING)
+    (tmp_path / "trace.csv").write_text(TRACE)
+    played = serve(read_traffic(tmp_path / "trace.csv"), replica=Replica(8, 40_000)).requests
+    played.frame.write_csv(tmp_path / "served.csv")
+    (tmp_path / "asked.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in request_log(60, seed=0))
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    """A copy of them, for what a command writes."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 def _log():
@@ -230,9 +339,9 @@ def _log():
 
 
 def steady(document):
-    """A document without the CPU times of simulations."""
+    """A document without the times that work took."""
     if isinstance(document, dict):
-        return {k: steady(v) for k, v in document.items() if k != "engine"}
+        return {k: steady(v) for k, v in document.items() if k not in ("engine", "seconds")}
     return [steady(v) for v in document] if isinstance(document, list) else document
 
 

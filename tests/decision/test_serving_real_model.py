@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rheostat.cli.llm.bound import bound
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.decision.serving.waiting_line import BoundLine
+from rheostat.questions.parse_numbers import parse_bound
 
 pytest.importorskip("httpx2", reason="the extra proxy is not installed")
 library = pytest.importorskip("xllamacpp", reason="the extra gguf is not installed")
@@ -85,7 +85,7 @@ def test_short_answers_first_lowers_the_mean_latency_of_a_real_model(address):
 def test_within_a_bound_the_mean_falls_and_the_last_hardly_wait_longer(address):
     """As `--within 1.2x`: parts of the whole run, so that a busy machine does not matter."""
     runs = [served(address, "fcfs"),
-            served(address, "cost", BoundLine(1, IN_FLIGHT, *bound("1.2x")))]  # fmt: skip
+            served(address, "cost", BoundLine(1, IN_FLIGHT, *parse_bound("1.2x")))]  # fmt: skip
     mean, late = zip(*((s.mean() / s.max(), np.quantile(s, 0.99) / s.max())
                        for (s, _), _ in runs), strict=True)  # fmt: skip
     print(f"\nparts of the whole run, first come and within 1.2x: mean {mean[0]:.2f} "

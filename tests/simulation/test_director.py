@@ -154,17 +154,17 @@ def test_what_all_ranks_have_reported_is_learned_before_anybody_asks():
 
 
 def test_a_model_of_one_application_is_for_terminals_without_a_place(tmp_path):
-    from rheostat.cli.network import _others
     from rheostat.errors import DataError
     from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
     from rheostat.prediction.iteration_time.iteration_model import IterationModel
+    from rheostat.questions.network.serve import others
 
     learned = AdaptiveForecaster()
     for _ in range(20):
         learned.observe(3e-3)
     one = IterationModel({"milc": learned})
-    assert _others({}, one) == "milc"
-    assert _others({7: "milc"}, one) == ""
+    assert others({}, one) == "milc"
+    assert others({7: "milc"}, one) == ""
     clients = ClientForecasts({}, one, "milc")
     assert clients.forecast(5, 1) == pytest.approx([3e-3])
     clients.report(5, [4e-3])
@@ -172,7 +172,7 @@ def test_a_model_of_one_application_is_for_terminals_without_a_place(tmp_path):
     clients.learn()
     assert clients.groups["milc"].learned == 1  # terminals 5 and 6 are one series
     with pytest.raises(DataError, match="it has lammps, milc: expected --workload"):
-        _others({}, IterationModel({"milc": learned, "lammps": learned}))
+        others({}, IterationModel({"milc": learned, "lammps": learned}))
 
 
 def test_before_anything_was_reported(service, caplog):

@@ -95,15 +95,16 @@ def _tell_messages(messages: Sequence[str], most: int = 8) -> None:
 class Terminal:
     """Hears what happens while a question is worked on, and says it on stderr.
 
-    ``uncounted`` leaves out lines that count, which a program that reads JSON does not want.
+    ``uncounted`` leaves out lines that count, which a program that reads JSON does not want; of
+    notes that come together ``most`` are said.
     """
 
-    def __init__(self, *, uncounted: bool = False) -> None:
-        self.uncounted = uncounted
+    def __init__(self, *, uncounted: bool = False, most: int = 8) -> None:
+        self.uncounted, self.most = uncounted, most
 
     def notes(self, messages: Sequence[str]) -> None:
         """A line each; a long list is cut and says so."""
-        _tell_messages(messages)
+        _tell_messages(messages, self.most)
 
     def line(self, text: str) -> None:
         """A sentence that stands before the answer."""
@@ -134,17 +135,23 @@ class Terminal:
 
 @contextmanager
 def printed(
-    *, json: bool, html: Path | None = None, figure: Path | None = None, quiet: bool = False
+    *,
+    json: bool,
+    html: Path | None = None,
+    figure: Path | None = None,
+    quiet: bool = False,
+    most_notes: int = 8,
 ) -> Iterator[Callable[[Answer], None]]:
     """Gives what prints an answer; one that an error carries is printed before the error.
 
-    ``quiet`` leaves a pipe empty, where the result was written to a file.
+    ``quiet`` leaves a pipe empty, where the result was written to a file; of notes beyond
+    ``most_notes`` the number is said.
     """
     from rheostat.errors import Infeasible
     from rheostat.questions.listener import listening
 
     try:
-        with listening(Terminal(uncounted=json)):
+        with listening(Terminal(uncounted=json, most=most_notes)):
             yield partial(put, json=json, html=html, figure=figure, quiet=quiet)
     except Infeasible as stop:
         if stop.answer is not None:
@@ -166,14 +173,22 @@ def put(
 
         sys.stdout.write(written(answer.to_dict()))
     else:
-        report = answer.report()
-        if report.sections and (on_terminal() or not quiet):
-            put_report(report, *answer.grids())
-        if not on_terminal():
-            for sentence in answer.beside():
-                tell(sentence)
-    if html or figure:
-        write_files(answer.page_report(), html, figure)
+        text = answer.text()
+        if on_terminal() or not quiet:
+            _put_words(answer, text)
+        for sentence in answer.beside() if text or not on_terminal() else ():
+            tell(sentence)
+    if html:
+        write_files(answer.page_report(), html)
+    if figure:
+        write_files(answer.pictures(), None, figure)
+
+
+def _put_words(answer: Answer, text: str) -> None:
+    if text:
+        sys.stdout.write(text)
+    elif (report := answer.report()).sections:
+        put_report(report, *answer.grids())
 
 
 def placed(jobs: JobTable, given: str) -> Machine:

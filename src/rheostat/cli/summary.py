@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import options as o
-from rheostat.cli.read import ReaderOptions, Zone, reader_options
+from rheostat.cli.read import ReaderOptions, Zone
 
 
 def summary(
@@ -34,8 +34,9 @@ def summary(
     what a node count does, and the one thing that would change that.
     """
     from rheostat.cli.output import printed
+    from rheostat.questions.parse import parse_reader_options
     from rheostat.questions.summary import summary as ask
 
-    options = reader_options(column, None, None, map_file, zone, option)
+    options = parse_reader_options(column or (), columns=map_file, zone=zone, options=option or ())
     with printed(json=json, html=html, figure=figure) as put:
         put(ask(file, machine=machine, seed=seed, format=form, options=options))

@@ -49,8 +49,16 @@ class Answer(ABC):
         """Whole tables, for a pipe; none where the report's text is all there is."""
         return ()
 
+    def text(self) -> str:
+        """What is to be run, pasted or read by line: printed as it is, in place of the report."""
+        return ""
+
+    def pictures(self) -> Report:
+        """The report whose charts are drawn as figures."""
+        return self.page_report()
+
     def beside(self) -> tuple[str, ...]:
-        """Sentences that go beside the tables of a pipe, where no report is shown."""
+        """Sentences that go beside the text, or the tables of a pipe: no report is shown there."""
         return ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +86,7 @@ class Answer(ABC):
         from rheostat.explanation.pictures.draw import drawing
         from rheostat.explanation.pictures.figure import figure
 
-        charts = [s.chart for s in self.page_report().sections if s.chart is not None]
+        charts = [s.chart for s in self.pictures().sections if s.chart is not None]
         if not charts:
             raise DataError(type(self).__name__, ["has no picture: see .table() or .report()"])
         return figure(drawing(charts[0]))
@@ -89,7 +97,7 @@ class Answer(ABC):
     def __str__(self) -> str:
         from rheostat.explanation.formats.text import render
 
-        return render(self.report())
+        return self.text() or render(self.report())
 
     def __repr__(self) -> str:
         first = next((s for part in self.report().sections for s in part.sentences), "")

@@ -17,15 +17,18 @@ from rheostat.core.units import parse_duration, parse_quantity
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError, QuestionError
 from rheostat.measurement.runs.guess import split_unit
-from rheostat.tradeoff.limits import MaxSlowdown
+from rheostat.tradeoff.limits import Limit, MaxSlowdown
 from rheostat.tradeoff.parse_rule import parse_rule
 from rheostat.tradeoff.rules import Weighted
 
 Knobs = Space | Knob | Sequence[Knob | str] | str | None
 Names = str | Sequence[str]
+HourPrices = float | str | Sequence[str] | Mapping[str, float]
 Request = Mapping[str, Any] | Literal["requested"] | None
 NODES = "nodes=1..256"
 LONGEST_S = 1e10
+EVERY = "*"
+"""Any type of GPU that no price names."""
 UNITS = ("s", "W", "J", "Hz", "B")
 
 
@@ -210,3 +213,63 @@ def _rule(given: Any, request: Request) -> Any:
     if isinstance(rule, MaxSlowdown) and rule.against == "requested":
         return replace(rule, against=request)
     return rule
+
+
+def parse_limit(quantity: str, given: str | Limit) -> Limit:
+    """A limit from a text with a confidence, as ``50ms@0.9``; half without.
+
+    >>> parse_limit("itl_s", "50ms@0.9")
+    Limit(quantity='itl_s', most=0.05, unit='s', confidence=0.9)
+    """
+    if isinstance(given, Limit):
+        return given
+    value, _, confidence = given.partition("@")
+    unit = "W" if quantity == "power_w" else "s"
+    try:
+        return Limit(quantity, parse_quantity(value, unit), unit, float(confidence or 0.5))
+    except ValueError as error:
+        raise DataError(quantity, [f"expected a confidence as @0.9, got {given!r}"]) from error
+
+
+def parse_hour_prices(given: HourPrices) -> dict[str, float]:
+    """Prices of a GPU-hour by type of GPU, ``*`` for all others.
+
+    >>> parse_hour_prices(["2", "H100=2.5"]), parse_hour_prices(3.0)
+    ({'*': 2.0, 'H100': 2.5}, {'*': 3.0})
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    prices = {}
+    for text in [str(given)] if isinstance(given, (str, float, int)) else given or ():
+        name, _, value = text.rpartition("=")
+        try:
+            prices[name or EVERY] = float(value)
+        except ValueError as error:
+            raise DataError("--gpu-price", [f"expected 2.5 or H100=2.5, got {text!r}"]) from error
+    return prices
+
+
+def parse_reader_options(
+    renamed: Iterable[str] | Mapping[str, str] = (),
+    units: Iterable[str] | Mapping[str, str] = (),
+    known: Iterable[str] | Mapping[str, str] = (),
+    columns: Path | None = None,
+    zone: str = "",
+    options: Iterable[str] | Mapping[str, str] = (),
+) -> dict[str, Any]:
+    """What is said of a file, as options of its reader.
+
+    >>> parse_reader_options(["runtime_s=wall_s"], options=["merge=a,b", "factor=0.5"])
+    {'columns': {'runtime_s': 'wall_s'}, 'merge': ['a', 'b'], 'factor': 0.5}
+    """
+    made: dict[str, Any] = {"columns": parse_pairs(renamed, "--column")} if renamed else {}
+    made |= {"units": parse_pairs(units, "--unit")} if units else {}
+    made |= {"known": parse_pairs(known, "--known")} if known else {}
+    made |= {"map": columns} if columns else {}
+    made |= {"zone": zone} if zone else {}
+    return made | {k: _listed(v) for k, v in parse_pairs(options, "--option").items()}
+
+
+def _listed(text: str) -> Any:
+    """A number, a list at commas, or the text."""
+    return text.split(",") if "," in text else parse_value(text)

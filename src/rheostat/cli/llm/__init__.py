@@ -9,7 +9,7 @@ from rheostat.cli.llm.example import demo
 from rheostat.cli.llm.fit import fit
 from rheostat.cli.llm.plan import plan
 from rheostat.cli.llm.proxy import proxy
-from rheostat.cli.llm.requests import rank
+from rheostat.cli.llm.rank import rank
 from rheostat.cli.llm.simulate import simulate
 
 llm = typer.Typer(

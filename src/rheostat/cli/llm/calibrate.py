@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from rheostat.cli import options as o
-
-if TYPE_CHECKING:
-    from rheostat.core.jobs import JobTable
-    from rheostat.simulation.serving.calibrate import CalibratedReplica
 
 
 def calibrate(
@@ -76,75 +71,10 @@ def calibrate(
     a line through their numbers of tokens.  Limits of the server that are not given are read from
     the log where it shows any, and noted.
     """
-    from rheostat.cli.output import put_json, tell, tell_notes, working, write_files
-    from rheostat.explanation.serving_report import calibration_report
-    from rheostat.measurement.serving.recorded_requests import read_recorded
-    from rheostat.questions.parse import parse_pairs
-    from rheostat.simulation.serving.calibrate import calibrate as fit_steps
-    from rheostat.simulation.serving.deployment import Deployment
+    from rheostat.cli.output import printed
+    from rheostat.questions.llm import calibrate as ask
 
-    jobs = read_recorded(recorded, columns=parse_pairs(column, "--column") if column else None)
-    tell_notes(jobs.notes)
-    place = Deployment(replicas, "least-work", prefill_replicas=prefill_replicas)
-    with working(f"playing {len(jobs):,} requests again"):
-        result = fit_steps(jobs, learn, batch_cap=batch_cap, cache_tokens=cache_tokens,
-                           chunk=chunk, deployment=place, seed=seed)  # fmt: skip
-    facts = _facts(result, len(jobs))
-    if html or figure:
-        write_files(calibration_report(facts, _times(jobs, result)), html, figure)
-    if json:
-        put_json("rheostat.llm-calibrate/1", facts)
-        return
-    print(_as_options(result))
-    tell(f"relative errors of the {len(jobs) - result.learned} requests not learned from, "
-         f"{', '.join(facts['median_error'])}")  # fmt: skip
-    for name, off in facts["errors"].items():
-        tell(f"  {name:28} " + " ".join(_percent(v) for v in off.values()))
-    for note in result.notes:
-        tell(f"note: {note}")
-
-
-def _facts(result: CalibratedReplica, requests: int) -> dict[str, Any]:
-    from rheostat.simulation.serving.replica import TIMES
-
-    r, d = result.replica, result.deployment
-    names = (*TIMES, "delay_s", "batch_cap", "cache_tokens", "chunk")
-    baselines = {f"{name}, median": off for name, off in result.baselines.items()}
-    return {
-        "requests": requests, "learned": result.learned, **{n: getattr(r, n) for n in names},
-        "replicas": d.replicas, "routing": d.routing, "prefill_replicas": d.prefill_replicas,
-        "median_error": result.median_error, "p90_error": result.p90_error,
-        "learned_error": result.learned_error, "baselines": result.baselines,
-        "errors": {"median": result.median_error, "90th percentile": result.p90_error,
-                   "learned, median": result.learned_error, **{
-                       f"baseline {name}": off for name, off in baselines.items()}},
-        "notes": list(result.notes),
-    }  # fmt: skip
-
-
-def _as_options(result: CalibratedReplica) -> str:
-    """What `rheostat llm simulate` takes."""
-    from rheostat.simulation.serving.replica import TIMES
-
-    r, d = result.replica, result.deployment
-    step = ",".join(f"{getattr(r, name):.4g}" for name in TIMES)
-    said = f"--step {step} --delay {r.delay_s:.4g} --batch-cap {r.batch_cap}"
-    said += f" --cache-tokens {r.cache_tokens} --chunk {r.chunk}"
-    said += f" --replicas {d.replicas} --routing {d.routing}" if d.replicas > 1 else ""
-    return said + (f" --prefill-replicas {d.prefill_replicas}" if d.prefill_replicas else "")
-
-
-def _percent(value: float) -> str:
-    return f"{'unknown' if math.isnan(value) else f'{100 * value:.1f} %':>10}"
-
-
-def _times(jobs: JobTable, result: CalibratedReplica) -> dict[str, tuple[Any, Any, Any]]:
-    """Moments of submission, first and last token: as recorded, and as calibrated."""
-    from rheostat.simulation.serving.serve import serve
-
-    def moments(requests: JobTable) -> tuple[Any, Any, Any]:
-        first = requests.numpy("start_s" if "start_s" in requests.columns else "end_s")
-        return requests.numpy("submit_s"), first, requests.numpy("end_s")
-
-    served = serve(jobs, "fcfs", result.replica, deployment=result.deployment).requests
-    return {"recorded": moments(jobs), "calibrated": moments(served)}
+    with printed(json=json, html=html, figure=figure) as put:
+        put(ask(recorded, learn=learn, batch_cap=batch_cap, cache_tokens=cache_tokens, chunk=chunk,
+                replicas=replicas, prefill_replicas=prefill_replicas, seed=seed,
+                columns=column or ()))  # fmt: skip

@@ -121,12 +121,12 @@ def proxy(
 
 
 def _order(policy: str, head_start_s: float, step: str, batch_cap: int, known: Any) -> Any:
-    from rheostat.cli.llm.requests import numbers
     from rheostat.decision.serving.service_order import ServiceOrder
     from rheostat.prediction.answer_length.length_learner import LengthLearner, ready
     from rheostat.prediction.answer_length.service_cost import StepTimes
+    from rheostat.questions.parse_numbers import parse_numbers
 
-    times = StepTimes(*numbers(step, 4, "--step"))
+    times = StepTimes(*parse_numbers(step, 4, "--step"))
     if known is not None:
         ready(known)  # else the first requests would wait for the compiler
     return ServiceOrder(policy, head_start_s, LengthLearner(known), times, batch_cap)
@@ -136,12 +136,12 @@ def _proxy(
     upstreams: list[str], priority: str, order: Any, in_flight: int, waiting: int,
     timeout_s: float, most_bytes: int, within: str = "",
 ) -> ServingProxy:  # fmt: skip
-    from rheostat.cli.llm.bound import bound
     from rheostat.decision.serving.dispatch_queue import DispatchQueue
     from rheostat.decision.serving.proxy import PRIORITY, ServingProxy
     from rheostat.decision.serving.upstream import Upstream, upstream_connections
     from rheostat.decision.serving.waiting_line import BoundLine, KeyLine
     from rheostat.errors import DataError
+    from rheostat.questions.parse_numbers import parse_bound
 
     servers, problems = [], []
     for address in upstreams:
@@ -157,7 +157,7 @@ def _proxy(
         problems.append(f"--within needs costs: expected --policy cost, got {order.policy}")
     if problems:
         raise DataError("llm proxy", problems)
-    line = BoundLine(len(servers), in_flight, *bound(within)) if within else KeyLine()
+    line = BoundLine(len(servers), in_flight, *parse_bound(within)) if within else KeyLine()
     queue = DispatchQueue(len(servers), 10**9 if priority else in_flight, waiting, line)
     client = upstream_connections(servers, 2 * in_flight, IDLE_S)
     return ServingProxy(servers, order, queue, client, priority, timeout_s, most_bytes,

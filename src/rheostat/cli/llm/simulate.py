@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from rheostat.cli import options as o
-
-if TYPE_CHECKING:
-    from rheostat.core.jobs import JobTable
-    from rheostat.simulation.serving.serve import Served
 
 NO_FREQUENCY = (
     "the serving law has no term of frequency: measure steps and watts at that clock (llm "
@@ -121,98 +116,16 @@ def simulate(
     more than runs with other arrivals differ.  cost-oracle knows the
     lengths of the answers beforehand, which no server does: it is the most an order can gain.
     """
-    import math
-    from dataclasses import asdict
-
-    from rheostat.cli.llm.requests import numbers
-    from rheostat.cli.output import put_json, tell, tell_notes, working, write_files
+    from rheostat.cli.output import printed
     from rheostat.errors import DataError
-    from rheostat.explanation.serving_report import serving_report
-    from rheostat.measurement.serving.traffic import read_traffic
-    from rheostat.questions.parse import parse_names, parse_pairs
-    from rheostat.simulation.serving.deployment import Deployment
-    from rheostat.simulation.serving.order_gain import order_gains, verdict
-    from rheostat.simulation.serving.replica import Replica
-    from rheostat.simulation.serving.serve import serve
+    from rheostat.questions.llm import simulate as ask
 
     if frequency:
         raise DataError("--frequency", [NO_FREQUENCY])
-    jobs = read_traffic(trace, columns=parse_pairs(column, "--column") if column else None)
-    tell_notes(jobs.notes)
-    orders = parse_names(policies)
-    if not orders:
-        raise DataError("--policies", ["expected names of orders, as fcfs,cost-oracle; got none"])
-    jobs = jobs.with_columns([], submit_s=jobs.numpy("submit_s") / rate)
-    jobs, refused = _that_fit(jobs, cache_tokens)
-    times, watts = numbers(step, 4, "--step"), numbers(power, 2, "--power")
-    replica = Replica(batch_cap, cache_tokens, chunk, *(*times, *watts, delay))
-    replica = replica.capped(power_cap) if power_cap else replica
-    place = Deployment(replicas, routing, prefix_cache, prefill_replicas, transfer)
-    bound = _bound(within, lambda: serve(jobs, "fcfs", replica, deployment=place).summary())
-    known = "predicted_tokens" in jobs.columns
-    predicted = jobs.numpy("predicted_tokens") if known else None
-
-    def served_so(requests: JobTable, policy: str) -> Served:
-        return serve(
-            requests, policy, replica, predicted=predicted, ageing=ageing, head_start_s=head_start,
-            patience_s=patience or float("inf"), within_s=bound, deployment=place,
-        )  # fmt: skip
-
-    served = {}
-    for policy in orders:
-        with working(f"{policy}: {len(jobs):,} requests"):
-            served[policy] = served_so(jobs, policy)
-    with working("the same requests at other moments"):
-        gains = order_gains(jobs, orders, served_so)
-    facts: dict[str, Any] = {
-        "requests": len(jobs),
-        "refused": refused,
-        "within_s": bound if math.isfinite(bound) else None,
-        "policies": {p: s.summary() for p, s in served.items()},
-    }
-    facts["beside_first_come"] = {p: {q: asdict(r) for q, r in own.items()}
-                                  for p, own in gains.items()}  # fmt: skip
-    queued = max(f["queued_share"] for f in facts["policies"].values())
-    said = f"requests wait in {100 * queued:.1f} % of the time"
-    said += f": {verdict(gains)}" if gains else ""
-    if html or figure:
-        write_files(serving_report(facts, {p: _times(s) for p, s in served.items()}, said),
-                    html, figure)  # fmt: skip
-    if json:
-        put_json("rheostat.llm-simulate/1", facts)
-        return
-    tell(said)
-    keys = list(next(iter(facts["policies"].values())))
-    print("\t".join(["policy", *keys]))
-    for name, values in facts["policies"].items():
-        print("\t".join([name, *(f"{values[k]:.6g}" for k in keys)]))
-
-
-def _that_fit(jobs: JobTable, cache_tokens: int) -> tuple[JobTable, int]:
-    """Requests that a cache can hold, and how many it cannot: those a server refuses."""
-    from rheostat.cli.output import tell
-    from rheostat.errors import DataError
-
-    tokens = jobs.numpy("prompt_tokens") + jobs.numpy("output_tokens")
-    fits = tokens <= cache_tokens
-    refused = int((~fits).sum())
-    said = f"the largest needs {tokens.max():,.0f} tokens of a cache of {cache_tokens:,}"
-    if refused == len(jobs):
-        raise DataError("--cache-tokens", [f"no request fits: {said}"])
-    if refused:
-        tell(f"{refused:,} of {len(jobs):,} requests are refused, as a server would: {said}")
-    return jobs.rows(fits.nonzero()[0]), refused
-
-
-def _bound(text: str, first_come: Callable[[], Mapping[str, float]]) -> float:
-    """Seconds of ``--within``: infinite if empty, as a duration, or times the p99 of FCFS."""
-    from rheostat.cli.llm.bound import bound
-
-    seconds, times = bound(text)
-    return times * first_come()["p99_s"] if times else seconds
-
-
-def _times(served: Served) -> tuple[Any, Any, Any]:
-    """Moments of submission, first and last token."""
-    submit, first, end = (served.requests.numpy(c) for c in ("submit_s", "start_s", "end_s"))
-    return submit, first, end
+    with printed(json=json, html=html, figure=figure) as put:
+        put(ask(trace, policies, rate=rate, batch_cap=batch_cap, cache_tokens=cache_tokens,
+                chunk=chunk, step_s=step, delay_s=delay, power_w=power, power_cap_w=power_cap,
+                ageing=ageing, head_start_s=head_start, patience_s=patience, within=within,
+                replicas=replicas, routing=routing, prefix_cache_tokens=prefix_cache,
+                prefill_replicas=prefill_replicas, transfer_s=transfer,
+                columns=column or ()))  # fmt: skip

@@ -17,9 +17,9 @@ import numpy as np
 from rheostat.core.front import Front, Objective
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
+from rheostat.questions.parse import EVERY
 
 COST, CARBON = "cost_per_mtoken", "carbon_g_per_mtoken"
-EVERY = "*"
 JOULES_PER_KWH = 3.6e6
 
 

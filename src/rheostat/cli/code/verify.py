@@ -1,25 +1,14 @@
-"""``rheostat code``: source code as a knob, and the evidence that a candidate is right."""
+"""``rheostat code verify``: the evidence that a changed program is right."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rheostat.cli import options as o
-from rheostat.cli.code_model import refactor, translate
-from rheostat.cli.code_options import asked_rungs, confinement, input_ranges
-from rheostat.cli.code_search import search
-from rheostat.cli.code_suite import suite
 
-if TYPE_CHECKING:
-    from rheostat.measurement.code.verdict import Evidence, Verdict
-
-code = typer.Typer(
-    help="Programs: verify a changed one, search or translate to faster and thriftier variants.",
-    no_args_is_help=True,
-)
 Unconfined = Annotated[
     bool,
     typer.Option(
@@ -33,7 +22,6 @@ Confined = Annotated[
 Image = Annotated[str, typer.Option(help="Container image with the compilers, for apptainer.")]
 
 
-@code.command()
 def verify(
     original: Annotated[
         Path,
@@ -115,70 +103,16 @@ def verify(
     Everything is compiled and run in a sandbox, on inputs that are drawn anew each time.  Exit code
     0: accepted; 1: rejected or undecided, with the reason.
     """
-    from dataclasses import replace
-
-    from rheostat.cli.output import put_json, put_report, tell, write_files
+    from rheostat.cli.output import printed
     from rheostat.errors import RheostatError
-    from rheostat.explanation.programs.code_report import rung_grid, sentence, verdict_report
-    from rheostat.measurement.code.case import RungOptions
-    from rheostat.measurement.code.ladder import verifier
-    from rheostat.measurement.code.manifest import load_pair
-    from rheostat.measurement.code.verdict import RUNGS
+    from rheostat.questions.code import verify as ask
 
-    chosen, required = asked_rungs(rungs, "--rungs"), asked_rungs(require, "--require")
-    one, other, tolerance = load_pair(original, candidate, manifest, own_build=own_build)
-    if inputs:
-        one = replace(one, inputs=input_ranges(inputs))
-    tolerance = replace(
-        tolerance,
-        relative=tolerance.relative if rtol is None else rtol,
-        absolute=tolerance.absolute if atol is None else atol,
-    )
-    walls = confinement(confined, image, unsafe=unsafe_no_sandbox)
-    options = RungOptions(least_work=least_work)
-    with verifier(
-        one, tolerance=tolerance, confined_by=walls, seed=seed, options=options
-    ) as checking:
-        checking.required = required
-        verdict = checking.verify(
-            other, rungs=chosen or RUNGS, all_rungs=all_rungs, progress=_progress
-        )
-    _write(verdict, sarif, junit)
-    report = verdict_report(verdict, one.files, other.files)
-    if json:
-        put_json("rheostat.code-verify/1", verdict.facts())
-    else:
-        put_report(report, rung_grid(verdict))
-        for finding in verdict.findings:
-            tell(f"{finding.rung}: {finding.level}: {finding.words}")
-    write_files(report, html)
-    if not verdict.accepted:
-        raise RheostatError(sentence(verdict))
-
-
-def _progress(rung: str, evidence: Evidence | None) -> None:
-    """A line for each rung that is done, where a person looks on."""
-    import sys
-
-    if evidence is not None and sys.stderr.isatty() and evidence.state != "skipped":
-        print(f"{rung}: {evidence.state} ({evidence.seconds:.1f} s)", file=sys.stderr)
-
-
-def _write(verdict: Verdict, sarif_file: Path | None, junit_file: Path | None) -> None:
-    import json
-
-    from rheostat.cli.output import tell
-    from rheostat.core.storage.files import replace_file
-    from rheostat.explanation.formats.junit import junit
-    from rheostat.explanation.formats.sarif import sarif
-
-    if sarif_file is not None:
-        replace_file(sarif_file, json.dumps(sarif(verdict), indent=1) + "\n")
-        tell(f"wrote {sarif_file}")
-    if junit_file is not None:
-        replace_file(junit_file, junit(verdict))
-        tell(f"wrote {junit_file}")
-
-
-for _command in (search, translate, refactor, suite):
-    code.command()(_command)
+    with printed(json=json, html=html) as put:
+        answer = ask(original, candidate, manifest=manifest, inputs=inputs or (), rtol=rtol,
+                     atol=atol, rungs=rungs, require=require, all_rungs=all_rungs,
+                     least_work=least_work, own_build=own_build, confined_by=confined, image=image,
+                     unsafe_no_sandbox=unsafe_no_sandbox, seed=seed)  # fmt: skip
+        answer.write(sarif_file=sarif, junit_file=junit)
+        put(answer)
+    if not answer.accepted:
+        raise RheostatError(answer.sentence())

@@ -62,52 +62,9 @@ def rank(
     and the ceiling: how well one answer to a prompt orders another, where prompts come repeatedly.
     With --model all requests are ranked by a model saved before.
     """
-    import math
+    from rheostat.cli.output import printed
+    from rheostat.questions.llm import rank as ask
 
-    from rheostat.cli.output import put_json, tell, tell_notes, working
-    from rheostat.errors import DataError
-    from rheostat.measurement.serving.requests import read_requests
-    from rheostat.prediction.saved_models import persist
-    from rheostat.questions import inputs
-    from rheostat.questions.parse import parse_names, parse_pairs
-    from rheostat.recipes.pars import KNOWN_CEILING, evaluated, label_noise, ranked
-
-    if model is not None and (save or networks or encoder):
-        said = "learns nothing: expected no --save, --networks or --encoder beside it"
-        raise DataError("--model", [said])
-    columns = parse_pairs(column, "--column")
-    jobs = inputs.together(requests, lambda f: read_requests(f, columns=columns))
-    tell_notes(jobs.notes)
-    if model is not None:
-        scores = ranked(persist.load(model, ["prompt-length"]), jobs, seed)
-    else:
-        with working(f"learning from {len(jobs)} requests"):
-            fitted, scores = evaluated(jobs, test_fraction, seed, parse_names(networks), encoder)
-        if save is not None:
-            persist.save(fitted, save)
-            tell(f"wrote {save}")
-    ceiling = label_noise(jobs)
-    if json:
-        put_json("rheostat.llm-rank/1", {"requests": len(jobs), "methods": scores,
-                 "ceiling_tau": ceiling, "published_ceiling_tau": KNOWN_CEILING})  # fmt: skip
-        return
-    for name, score in scores.items():
-        print(f"{name}\ttau {score['tau']:.3f}\tpairs {100 * score['pair_accuracy']:.1f} %"
-              f"\ttests {score['tests']:.0f}")  # fmt: skip
-    low, high = KNOWN_CEILING
-    here = f"{ceiling:.2f} here" if math.isfinite(ceiling) else "not known here: no prompts repeat"
-    tell(f"ceiling, tau between two answers to the same prompt: {here}; {low} to {high} published "
-         "(Vicuna 7B, 20,000 prompts of Alpaca)")  # fmt: skip
-
-
-def numbers(text: str, count: int, option: str) -> list[float]:
-    """So many comma-separated numbers."""
-    from rheostat.errors import DataError
-
-    try:
-        values = [float(v) for v in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != count:
-        raise DataError(option, [f"expected {count} numbers with commas between, got {text!r}"])
-    return values
+    with printed(json=json) as put:
+        put(ask(requests, model, test_fraction=test_fraction, networks=networks, encoder=encoder,
+                seed=seed, out=save, columns=column or ()))  # fmt: skip

@@ -1,0 +1,156 @@
+"""`llm.rank`: whose answer will be short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.report import Grid, Report, Section
+from rheostat.errors import DataError
+from rheostat.measurement.serving.requests import read_requests
+from rheostat.prediction.answer_length.prompt_length import PromptLength
+from rheostat.prediction.saved_models.persist import load, save
+from rheostat.questions import inputs, listener
+from rheostat.questions.answer import Answer
+from rheostat.questions.listener import question
+from rheostat.questions.llm.runs import Files, Pairs, paths
+from rheostat.questions.parse import Names, parse_names, parse_pairs
+from rheostat.recipes.pars import KNOWN_CEILING, evaluated, label_noise, ranked
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RankAnswer(Answer):
+    """How well rankings order requests by the length of their answers.
+
+    Parameters
+    ----------
+    model : PromptLength
+        Ranks prompts: ``model.score(jobs)``.
+    rows : int
+        Requests, those learned from included.
+    scores : mapping
+        ``tau``, ``pair_accuracy`` and ``tests`` by ranking.
+    ceiling_tau : float
+        Between two answers to the same prompt; NaN where no prompts repeat.
+    """
+
+    schema: ClassVar[str] = "rheostat.llm-rank/1"
+    model: PromptLength
+    rows: int
+    scores: Mapping[str, Mapping[str, float]]
+    ceiling_tau: float
+
+    def report(self) -> Report:
+        """Scores by ranking, and the ceiling."""
+        heads = ("ranking", "tau", "pairs", "tests")
+        rows = tuple((name, s["tau"], s["pair_accuracy"], round(s["tests"]))
+                     for name, s in self.scores.items())  # fmt: skip
+        grid = Grid(heads, rows, ("", "", "share", ""))
+        return Report("", [Section("rank", self.beside(), grid)], self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Scores by ranking."""
+        return {"requests": self.rows, "methods": self.scores, "ceiling_tau": self.ceiling_tau,
+                "published_ceiling_tau": KNOWN_CEILING}  # fmt: skip
+
+    def text(self) -> str:
+        """A line a ranking."""
+        return "".join(
+            f"{name}\ttau {s['tau']:.3f}\tpairs {100 * s['pair_accuracy']:.1f} %"
+            f"\ttests {s['tests']:.0f}\n" for name, s in self.scores.items()
+        )  # fmt: skip
+
+    def beside(self) -> tuple[str, ...]:
+        """What no ranking is expected to be better than."""
+        low, high = KNOWN_CEILING
+        known = math.isfinite(self.ceiling_tau)
+        here = f"{self.ceiling_tau:.2f} here" if known else "not known here: no prompts repeat"
+        return (f"ceiling, tau between two answers to the same prompt: {here}; {low} to {high} "
+                "published (Vicuna 7B, 20,000 prompts of Alpaca)",)  # fmt: skip
+
+
+@question
+def rank(
+    requests: Files,
+    model: PromptLength | Path | str | None = None,
+    *,
+    test_fraction: float = 0.2,
+    networks: Names = (),
+    encoder: str = "",
+    seed: int = 0,
+    out: Path | str | None = None,
+    columns: Pairs = (),
+) -> RankAnswer:
+    """Learn whose answer will be shorter, and say how well that orders other requests.
+
+    Scores are Kendall's tau over all pairs, and the share of pairs in the right order among those
+    whose lengths differ by a fifth or more.
+
+    Parameters
+    ----------
+    requests : JobTable, path or several paths
+        Answered requests with ``prompt`` and ``output_tokens``.
+    model : PromptLength or path, optional
+        Rank all requests by it and learn nothing.
+    test_fraction : float
+        Share of the requests kept for the scores.
+    networks : str or sequence of str
+        Losses of small networks to train and score, too: margin, listmle, pointwise, buckets.
+    encoder : str
+        ``int8``, a folder or a ``.gguf`` file, whose vectors of the prompts are learned from.
+    seed : int
+        Of what is held back, and of training.
+    out : path, optional
+        Where the model goes.
+    columns : sequence of str or mapping
+        Names in the file, as ``prompt=question``.
+
+    Returns
+    -------
+    RankAnswer
+        With ``model`` and ``scores``.
+
+    Raises
+    ------
+    DataError
+        Too few requests, or ``out``, ``networks`` or ``encoder`` beside a model.
+
+    Examples
+    --------
+    >>> import rheostat as rh
+    >>> from rheostat.measurement.synthetic.served_models import request_log
+    >>> log = request_log(200, seed=0)
+    >>> requests = rh.table({
+    ...     "prompt": [r["messages"][0]["content"] for r in log],
+    ...     "output_tokens": [r["usage"]["completion_tokens"] for r in log]})
+    >>> answer = rh.llm.rank(requests)
+    >>> answer.scores["ours"]["tau"] > answer.scores["prompt length"]["tau"]
+    True
+    """
+    if model is not None and (out or networks or encoder):
+        said = "learns nothing: expected no --save, --networks or --encoder beside it"
+        raise DataError("--model", [said])
+    jobs = _read(requests, columns)
+    if model is not None:
+        given = model if isinstance(model, PromptLength) else load(Path(model), ["prompt-length"])
+        scores = ranked(given, jobs, seed)
+    else:
+        with listener.working(f"learning from {len(jobs)} requests"):
+            given, scores = evaluated(jobs, test_fraction, seed, parse_names(networks), encoder)
+    if out is not None:
+        save(given, Path(out))
+        listener.line(f"wrote {out}")
+    return RankAnswer(model=given, rows=len(jobs), scores=scores, ceiling_tau=label_noise(jobs))
+
+
+def _read(requests: Files, columns: Sequence[str] | Mapping[str, str]) -> JobTable:
+    named = parse_pairs(columns, "--column")
+    if isinstance(requests, JobTable):
+        return requests
+    jobs = inputs.together(paths(requests), lambda f: read_requests(f, columns=named))
+    listener.notes(jobs.notes)
+    return jobs

@@ -1,0 +1,90 @@
+"""What `llm.fit` and `llm.plan` are asked of: runs, a model's config, kernel tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rheostat.core.jobs import JobTable
+from rheostat.measurement.serving.kernel_tables import read_kernels
+from rheostat.measurement.serving.model_config import ModelConfig, model_config
+from rheostat.prediction.accelerators import Accelerator, stated_accelerator
+from rheostat.questions import inputs, listener
+from rheostat.questions.llm.kernel_prior import kernel_prior
+from rheostat.questions.llm.serving_model import only_app, with_config
+from rheostat.recipes.energylens import known_gpus
+from rheostat.recipes.nodecount import prepared
+
+Files = inputs.Jobs | Sequence[Path | str]
+Pairs = Sequence[str] | Mapping[str, str]
+Sheets = Sequence[str] | Mapping[str, Accelerator]
+Medians = Mapping[str, Mapping[str, float]]
+
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
+    from rheostat.simulation.serving.serve import Served
+
+
+def paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
+    """One file or several as paths.
+
+    >>> [str(p) for p in paths("runs.csv")], len(paths(["a.csv", "b.csv"]))
+    (['runs.csv'], 2)
+    """
+    return [Path(f) for f in ([files] if isinstance(files, (str, Path)) else files)]
+
+
+def parse_sheets(gpus: Sheets) -> dict[str, Accelerator]:
+    """Types of GPU by their data sheets, as ``NAME=TB/s,TFLOPs,W,GB``."""
+    return dict(gpus) if isinstance(gpus, Mapping) else dict(map(stated_accelerator, gpus))
+
+
+def load_runs(
+    runs: Files, form: str, mapped: Path | None, columns: Pairs, units: Pairs
+) -> JobTable:
+    """One table of serving runs; a table that no other reader knows is read as one of them."""
+    if isinstance(runs, JobTable):
+        jobs = prepared(runs)
+    else:
+        jobs = inputs.load(paths(runs), form, mapped, columns, units=units, otherwise="serving")
+    known, notes = known_gpus(jobs)
+    listener.notes(notes)
+    return known
+
+
+def configured(
+    jobs: JobTable, app: str, path: Path | str | None
+) -> tuple[JobTable, ModelConfig | None]:
+    """The runs with what the config says of ``app`` (or of their only model), and the config."""
+    if path is None:
+        return jobs, None
+    model = model_config(Path(path))
+    made = with_config(jobs, app or only_app(jobs), model)
+    listener.notes(made.notes[len(jobs.notes) :])
+    return made, model
+
+
+def kernel_medians(directory: Path | str | None) -> dict[str, dict[str, float]] | None:
+    """Prior medians from kernel tables, where a directory of them is given."""
+    if directory is None:
+        return None
+    with listener.working(f"reading {directory}"):
+        tables = read_kernels(Path(directory))
+        made = kernel_prior(tables.rates)
+    for rates in tables.rates:
+        numbers = made.get(rates.device)
+        listener.line(f"{rates.device}: {', '.join(rates.sources)}" if numbers is not None else
+                      f"{rates.device}: not a GPU type that the law knows")  # fmt: skip
+        if numbers:
+            listener.line("  " + ", ".join(f"{k} {v:.3g}" for k, v in numbers.items()))
+    for note in tables.notes:
+        listener.line(note)
+    return made
+
+
+def moments(served: Served | JobTable) -> tuple[Array, Array, Array]:
+    """Moments of submission, of the first token (the last, where it is not known) and the last."""
+    requests = served if isinstance(served, JobTable) else served.requests
+    first = "start_s" if "start_s" in requests.columns else "end_s"
+    return requests.numpy("submit_s"), requests.numpy(first), requests.numpy("end_s")

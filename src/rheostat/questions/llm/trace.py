@@ -1,0 +1,117 @@
+"""`llm.plan` for a trace of requests: configuration, replicas and order, by serving it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.core.front import Front
+from rheostat.core.jobs import JobTable
+from rheostat.core.report import Grid, Report
+from rheostat.core.space import Setting
+from rheostat.core.units import parse_quantity
+from rheostat.explanation.serving_report import candidates_report
+from rheostat.measurement.serving.traffic import read_traffic
+from rheostat.prediction.serving_law import ServingLaw
+from rheostat.questions import inputs, listener
+from rheostat.questions.llm.plan_answer import PlanAnswer
+from rheostat.questions.llm.serving_model import CacheSize
+from rheostat.tradeoff.limits import Limit
+
+FIRST_TOKEN = "10s"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TraceAnswer(PlanAnswer):
+    """Candidates that served a trace.
+
+    Parameters
+    ----------
+    requests : int
+        Of the trace.
+    candidates : tuple of mapping
+        ``setting``, ``replicas``, ``order`` and figures, the best first.
+    rules : mapping
+        What simple rules would take of them, with ``energy_ratio``.
+    """
+
+    requests: int
+    candidates: tuple[Mapping[str, Any], ...]
+    rules: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def setting(self) -> Setting:
+        """That of the best candidate."""
+        best: Setting = self.candidates[0]["setting"]
+        return best
+
+    def report(self) -> Report:
+        """The choice, and all candidates."""
+        return candidates_report(self.facts(), self.beside())
+
+    page_report = report
+
+    def facts(self) -> dict[str, Any]:
+        """The candidates, the choice, and what simple rules would take."""
+        return {"requests": self.requests, "candidates": list(self.candidates),
+                "choice": self.candidates[0], "feasible": True,
+                "simple_rules": self.rules}  # fmt: skip
+
+    def text(self) -> str:
+        """A line a candidate."""
+        best = self.candidates[0]
+        keys = [k for k in best if k not in ("setting", "excess")]
+        lines = [[*best["setting"], *keys]]
+        for row in self.candidates:
+            cells = (f"{c:.4g}" if isinstance(c, float) else str(c) for c in (row[k] for k in keys))
+            lines.append([*map(str, row["setting"].values()), *cells])
+        return "".join("\t".join(line) + "\n" for line in lines)
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row a candidate."""
+        grid = self.report().sections[0].grid
+        return () if grid is None else (grid,)
+
+    def beside(self) -> tuple[str, ...]:
+        """The choice, and what the simple rules take and cost more."""
+        late = {n: "" if r["excess"] == 0 else ", misses the limit" for n, r in self.rules.items()}
+        more = (f"{name}: {_replicas(row)}: {100 * (row['energy_ratio'] - 1):+.1f} % energy per "
+                f"token{late[name]}" for name, row in self.rules.items())  # fmt: skip
+        return (f"least energy: {_replicas(self.candidates[0])}", *more)
+
+
+def for_trace(
+    app: str, law: ServingLaw, runs: JobTable, front: Front, allowed: NDArray[np.bool_],
+    trace: inputs.Jobs, *, ttft: str | Limit, most: int, cache: CacheSize,
+) -> TraceAnswer:  # fmt: skip
+    """Candidates on the trace: the best first, with what it is beside first come, first served."""
+    from rheostat.questions.llm import (
+        serving_trace as served,  # loads numba, which no plan without needs
+    )
+
+    requests = trace if isinstance(trace, JobTable) else read_traffic(Path(trace))
+    listener.notes(requests.notes)
+    counts = [n for n in (2**k for k in range(12)) if n <= most]
+    longest_s = ttft.most if isinstance(ttft, Limit) else parse_quantity(ttft or FIRST_TOKEN, "s")
+    with listener.working(f"serving {len(requests):,} requests with every candidate"):
+        rows = served.plan_for_trace(law, front, requests, served.TraceLimits(longest_s), counts,
+                                     allowed, cache)  # fmt: skip
+    length = requests.numpy("prompt_tokens") + requests.numpy("output_tokens")
+    listener.notes([*front.outcome.notes, cache.words(float(length.mean()))])
+    best = served.best_for_trace(rows)
+    rules = {
+        name: {**row, "energy_ratio": row["energy_per_token_j"] / best["energy_per_token_j"]}
+        for name, row in served.simple_rules_on_trace(front, rows).items()
+    }
+    return TraceAnswer(app=app, law=law, front=front, runs=runs, requests=len(requests),
+                       candidates=tuple(rows), rules=rules)  # fmt: skip
+
+
+def _replicas(row: Mapping[str, Any]) -> str:
+    setting = ", ".join(f"{k}={v}" for k, v in row["setting"].items())
+    return f"{row['replicas']} x {setting}, {row['order']}"
