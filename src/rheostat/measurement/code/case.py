@@ -33,7 +33,7 @@ from rheostat.measurement.code.verdict import (
 from rheostat.measurement.code.workbench import Built, Workbench
 
 NUMBER = re.compile(r"(?<![\w.])[1-9]\d{0,8}(?![\w.])")
-LEAST_NUMBER, MOST_NUMBERS = 3, 4
+LEAST_NUMBER, MOST_NUMBERS = 3, 3
 """Numbers of a candidate that are tried as sizes."""
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
@@ -139,7 +139,7 @@ class Case:
     def own_edges(self) -> tuple[Expected, ...]:
         """Inputs at the numbers that stand in the candidate more often than in the original.
 
-        What is decided by such a number goes another way at or beside it.
+        What such a number decides goes one way at it and another at the next, or at most others.
         """
         counts = [Counter(NUMBER.findall(p.text)) for p in (self.candidate, self.original)]
         numbers = sorted(int(n) for n in counts[0] - counts[1])

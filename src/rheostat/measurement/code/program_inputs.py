@@ -174,15 +174,15 @@ class ProgramInputs:
         return tuple(self.written(v) for i, v in enumerate(every) if v not in every[:i])
 
     def around(self, numbers: Sequence[int], rng: np.random.Generator) -> tuple[ProgramInput, ...]:
-        """Inputs whose sizes are each of these numbers and its neighbours, the rest drawn.
+        """Inputs whose sizes are each of these numbers and the next one, the rest drawn.
 
         >>> inputs = ProgramInputs({"n": InputRange(10, 98)}, ("{n}",))
         >>> [g.values["n"] for g in inputs.around([97], np.random.default_rng(0))]
-        ['96', '97', '98']
+        ['97', '98']
         """
         made = []
         for name, r in self.ranges.items():
-            near = [k for number in numbers for k in (number - 1, number, number + 1)]
+            near = [k for number in numbers for k in (number, number + 1)]
             fit = [k for k in near if r.low <= k <= r.high and k % r.multiple_of == 0]
             for value in fit if r.kind == "size" and not r.values else ():
                 drawn = {other: s.draw(rng, (0.0, 1.0)) for other, s in self.ranges.items()}
