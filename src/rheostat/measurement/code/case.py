@@ -139,7 +139,7 @@ class Case:
     def own_edges(self) -> tuple[Expected, ...]:
         """Inputs at the numbers that stand in the candidate more often than in the original.
 
-        What such a number decides goes one way at it and another at the next, or at most others.
+        A condition on such a number goes one way at it and the other way at the next.
         """
         counts = [Counter(NUMBER.findall(p.text)) for p in (self.candidate, self.original)]
         numbers = sorted(int(n) for n in counts[0] - counts[1])
