@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.simulation.serving.calibrate import CalibratedReplica, _verdict, calibrate
+from rheostat.simulation.serving.calibrate import CalibratedReplica, _longer, _verdict, calibrate
 from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.log_limits import Limits, most_at_once, read_limits
 from rheostat.simulation.serving.log_replay import Recording
@@ -112,7 +112,27 @@ def test_what_later_requests_say_against_a_calibration(off, learned, said):
     notes = _verdict(made)
     assert [n[: len(said)] for n in notes] == [said] if said else notes == []
     nearer = _verdict(replace(made, baselines={"a": {"latency": 9.0}, "b": {"latency": 0.01}}))
-    assert nearer == [*notes, "the baseline 'b' is nearer (1.0 %)"]
+    said = f"whole answers: the baseline 'b' is nearer (1.0 %, the replica {100 * off:.1f} %)"
+    assert nearer == [*notes, said]
+
+
+def test_a_baseline_that_is_nearer_for_first_tokens_alone_is_said():
+    off = {"ttft": 0.04, "tpot": float("nan"), "latency": 0.01}
+    base = {"median": {"ttft": 0.03, "tpot": float("nan"), "latency": 0.02}}
+    made = CalibratedReplica(REPLICA, Deployment(), 100, off, off, off, base)
+    said = "first tokens: the baseline 'median' is nearer (3.0 %, the replica 4.0 %)"
+    assert _verdict(made) == [said]
+
+
+def test_prompts_far_longer_than_those_learned_from_are_said():
+    def log(*prompts):
+        blank = np.full(len(prompts), np.nan)
+        return Recording(blank, np.array(prompts, dtype=float), blank, blank, {})
+
+    assert _longer(log(100, 200, 600), 2) == []
+    (said,) = _longer(log(100, 200, 601, 9000), 2)
+    assert said.startswith("2 later prompts are more than 3 times as long")
+    assert "9,000" in said
 
 
 def test_what_was_running_is_shared_among_replicas_and_rounded_up():

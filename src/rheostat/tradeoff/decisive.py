@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 
@@ -77,6 +77,6 @@ def _gain(
     variance = spread[other, other] + spread[best, best] - 2 * spread[best, other]
     deviation = np.sqrt(np.maximum(variance, 1e-12))
     ahead = (mean[other] - mean[best]) / deviation
-    regret = deviation * (norm.pdf(ahead) - ahead * norm.cdf(-ahead))
+    regret = deviation * (np.exp(-(ahead**2) / 2) / np.sqrt(2 * np.pi) - ahead * ndtr(-ahead))
     told_apart = (spread[:, other] - spread[:, best]) ** 2 / deviation**2
     return np.asarray((told_apart @ regret) / (np.diag(spread) + noise**2))

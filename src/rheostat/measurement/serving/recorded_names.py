@@ -39,6 +39,8 @@ TOKENS = {
     "output_tokens": r"((num|n|total)_)?(output|completion|generated|response|decode)_?"
                      r"(tok(en)?s?(_count|_num|_len)?|lens?|length|sequence_length|size)|osl",
 }  # fmt: skip
+CACHED = {"cached_tokens": r"((num|n|total)_)?(prefix_|prompt_)?cached_?(prompt_|input_)?tok(en)?s?"
+                           r"(_count|_num)?"}  # fmt: skip
 FAILED = {"success": False, "successful": False, "ok": False, "failed": True, "is_error": True}
 SENT = re.compile("queued|submit|arriv")
 """Goes before other moments that may be the beginning of a server's work."""
@@ -69,7 +71,8 @@ def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note
     Returns
     -------
     DataFrame
-        ``submit_s``, ``start_s``, ``end_s``, ``prompt_tokens``, ``output_tokens``, ``failed``,
+        ``submit_s``, ``start_s``, ``end_s``, ``prompt_tokens``, ``output_tokens``,
+        ``cached_tokens`` (``usage.prompt_tokens_details`` of OpenAI's API has them), ``failed``,
         those that can be known.
 
     Examples
@@ -81,6 +84,7 @@ def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note
     """
     notes: list[Note] = []
     made = {ours: _number(frame[theirs]) for ours, theirs in _columns(frame, TOKENS).items()}
+    made |= {ours: _number(frame[theirs]) for ours, theirs in _columns(frame, CACHED).items()}
     output = made.get("output_tokens")
     late = _durations(frame, output, path, notes)
     made |= _moments(frame, late, notes)

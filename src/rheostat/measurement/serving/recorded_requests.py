@@ -54,7 +54,8 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     -------
     JobTable
         In order of submission, seconds from the first one on: ``submit_s``, ``prompt_tokens``,
-        ``output_tokens``, ``end_s``, and ``start_s`` unless the file says nothing of first tokens.
+        ``output_tokens``, ``end_s``, ``start_s`` unless the file says nothing of first tokens, and
+        ``cached_tokens`` (of the prompt, from a prefix cache) where it says them.
 
     Raises
     ------
@@ -78,7 +79,8 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     kept, notes = rows_where(frame, timed & lengths & answered, otherwise)
     if not len(kept):
         raise DataError(str(path), ["no row was answered after it came"])
-    kept = kept.select(every).sort("submit_s", maintain_order=True)
+    shared = [c for c in ("cached_tokens",) if c in frame.columns]
+    kept = kept.select(*every, *shared).sort("submit_s", maintain_order=True)
     moments = pl.col("submit_s", *first, "end_s") - kept["submit_s"][0]
     blind = [] if first else [Note("no moments of first tokens: whole answers alone are known")]
     return table(kept.with_columns(moments), COLUMNS, [*notes, *said, *blind])

@@ -32,6 +32,7 @@ COLUMNS = (
     Column("prompt_tokens", "", Moment.SUBMIT, "tokens of the request"),
     Column("output_tokens", "", Moment.END, "tokens of the answer"),
     Column("predicted_tokens", "", Moment.SUBMIT, "expected tokens of the answer"),
+    Column("cached_tokens", "", Moment.END, "tokens of the request that a prefix cache held"),
     Column("prefix_blocks", "", Moment.SUBMIT, "blocks of the prompt, alike where prompts are"),
 )
 WORD = re.compile(

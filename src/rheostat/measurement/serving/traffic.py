@@ -46,8 +46,8 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     Returns
     -------
     JobTable
-        ``submit_s``, ``prompt_tokens`` and ``output_tokens``; ``predicted_tokens`` and Mooncake's
-        ``prefix_blocks`` where they are there.
+        ``submit_s``, ``prompt_tokens`` and ``output_tokens``; ``predicted_tokens``,
+        ``cached_tokens`` and Mooncake's ``prefix_blocks`` where they are there.
 
     Raises
     ------
@@ -79,8 +79,8 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
                *(pl.col(c).cast(pl.Float64, strict=False) for c in NAMES[1:])]  # fmt: skip
     listed = isinstance(frame.schema.get("prefix_blocks"), pl.List)
     shared = [pl.col("prefix_blocks")] if listed else []
-    if "predicted_tokens" in frame.columns:
-        shared.append(pl.col("predicted_tokens").cast(pl.Float64, strict=False))
+    shared += [pl.col(c).cast(pl.Float64, strict=False)
+               for c in ("predicted_tokens", "cached_tokens") if c in frame.columns]  # fmt: skip
     return _checked(frame.select(*numbers, *shared), path).noted(*said)
 
 
@@ -95,7 +95,8 @@ def _as_it_stands(
     if known or not is_record(path):
         return frame_of(path, WHAT) if frame is None else frame, ()
     recorded = read_recorded(path)
-    return recorded.frame.select(NAMES), recorded.notes
+    shared = [c for c in ("cached_tokens",) if c in recorded.columns]
+    return recorded.frame.select(*NAMES, *shared), recorded.notes
 
 
 def _instants(name: str) -> pl.Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from rheostat.prediction.serving_law.law import HIGHEST, NAMES, PARAMETERS
 from rheostat.prediction.serving_law.predictor import ServingLaw
@@ -74,7 +74,7 @@ PYTHON = '''def step(batch, gpus, active, params, weight_bytes, memory, flops, l
 def intervals(law: ServingLaw, level: float = 0.9) -> dict[str, tuple[float, float, float]]:
     """Value, low and high of each parameter: the prior of all machines, narrowed by the runs."""
     deviation = np.sqrt(np.diag(law.common_covariance()))
-    z = float(norm.ppf((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))
     moves = np.array([0.0, -z, z])[:, None] * deviation
     values = np.exp(np.minimum(law.log_parameters_ + moves, HIGHEST)).T
     return {n: (float(v), float(a), float(b)) for n, (v, a, b) in zip(NAMES, values, strict=True)}

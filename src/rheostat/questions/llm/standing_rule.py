@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from rheostat.core.front import Front, Rule
 from rheostat.core.jobs import JobTable
@@ -78,7 +78,7 @@ def surer(mean: Array, covariance: Array, pairs: int) -> bool:
     (True, False)
     """
     variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
-    sure = norm.cdf((mean[1] - mean[0]) / np.sqrt(max(variance, 1e-12)))
+    sure = ndtr((mean[1] - mean[0]) / np.sqrt(max(variance, 1e-12)))
     return bool(sure > (pairs + 1) / (pairs + 2))
 
 

@@ -23,6 +23,9 @@ from rheostat.simulation.serving.replica import Array, Replica
 LEARN = 100
 WRONG, WORSE = 0.05, 1.5
 """Errors beyond this share, and so many times those learned, are said to be no fit."""
+LONGER = 3.0
+"""Prompts so many times as long as any of those learned from are said to be beyond them."""
+SAID = {"ttft": "first tokens", "tpot": "times per token", "latency": "whole answers"}
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def calibrate(
         errors(log, played, rest, 0.9),
         {name: errors(log, guess, rest) for name, guess in _baselines(log, known).items()},
     )  # fmt: skip
-    notes = [*limits.notes, *_together(place, deployment), *_verdict(result)]
+    notes = [*limits.notes, *_together(place, deployment), *_longer(log, count), *_verdict(result)]
     return replace(result, notes=tuple(notes))
 
 
@@ -172,7 +175,29 @@ def _verdict(result: CalibratedReplica) -> list[str]:
     elif off > WRONG:
         notes.append(f"whole answers are off by {100 * off:.1f} % in the median: the server does "
                      "something that a replica does not have")  # fmt: skip
-    name, least = min(((n, e["latency"]) for n, e in result.baselines.items()), key=lambda b: b[1])
-    if off > least:
-        notes.append(f"the baseline {name!r} is nearer ({100 * least:.1f} %)")
+    notes += _nearer(result)
     return notes
+
+
+def _nearer(result: CalibratedReplica) -> list[str]:
+    """What a baseline that knows nothing of steps predicts better."""
+    notes = []
+    for quantity, off in result.median_error.items():
+        name, least = min(
+            ((n, e[quantity]) for n, e in result.baselines.items()), key=lambda b: b[1]
+        )
+        if off > least:
+            notes.append(f"{SAID[quantity]}: the baseline {name!r} is nearer ({100 * least:.1f} %, "
+                         f"the replica {100 * off:.1f} %)")  # fmt: skip
+    return notes
+
+
+def _longer(log: Recording, count: int) -> list[str]:
+    """Later prompts that are far longer than those learned from."""
+    seen, later = log.prompt[:count].max(), log.prompt[count:]
+    beyond = int((later > LONGER * seen).sum())
+    if not beyond:
+        return []
+    return [f"{beyond} later prompts are more than {LONGER:g} times as long as any of those "
+            f"learned from ({seen:,.0f} tokens; the longest has {later.max():,.0f}): what "
+            "prefilling them takes was not seen; learn from more"]  # fmt: skip

@@ -66,13 +66,18 @@ class Deployment:
 
 @dataclass(frozen=True)
 class Asked:
-    """Requests as arrays, each (n,); ``expected_s`` is what a router believes they cost."""
+    """Requests as arrays, each (n,); ``expected_s`` is what a router believes they cost.
+
+    ``known`` are tokens of each prompt that a prefix cache was seen to hold, beside what those of
+    the replicas hold.
+    """
 
     submit: Array
     prompt: Array
     output: Array
     expected_s: Array
     blocks: PrefixBlocks | None = None
+    known: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,8 @@ def through(
         asked.submit, asked.prompt, asked.expected_s, blocks, d.prefill_replicas or d.replicas,
         d.routing, d.prefix_cache_tokens, replica.prefill_s,
     )  # fmt: skip
+    if asked.known is not None:  # one token is always computed
+        known = np.maximum(known, np.minimum(asked.known, asked.prompt - 1.0))
     share = float(known.sum() / asked.prompt.sum())
     if not d.prefill_replicas:
         made = _group(replica, asked, known, where, admission)

@@ -22,6 +22,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Admission, Asked, Deployment, through
 from rheostat.simulation.serving.replica import TIMES, Array, Replica, too_long
+from rheostat.simulation.serving.serve import cached_tokens
 
 Rows = NDArray[np.int64]
 NAMES = ("ttft", "tpot", "latency")
@@ -37,13 +38,17 @@ AROUND = np.array([1.5, 2.3, 2.3, 2.3, 4.0])
 
 @dataclass(frozen=True)
 class Recording:
-    """Requests as arrays, each (n,), and their measured ``ttft``, ``tpot`` and ``latency`` (s)."""
+    """Requests as arrays, each (n,), and their measured ``ttft``, ``tpot`` and ``latency`` (s).
+
+    ``known`` are tokens of each prompt that a prefix cache held, where the log says so.
+    """
 
     submit: Array
     prompt: Array
     output: Array
     end: Array
     measured: dict[str, Array]
+    known: Array | None = None
 
     @classmethod
     def of(cls, requests: JobTable) -> Recording:
@@ -58,7 +63,8 @@ class Recording:
             raise DataError("recorded requests", problems)
         known = "start_s" in requests.columns
         first = requests.numpy("start_s").astype(float) if known else np.full(len(submit), np.nan)
-        return cls(submit, prompt, output, end, _latencies(submit, first, end, output))
+        return cls(submit, prompt, output, end, _latencies(submit, first, end, output),
+                   cached_tokens(requests))  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -77,13 +83,15 @@ class Recording:
         """The first so many."""
         measured = {name: values[:count] for name, values in self.measured.items()}
         return Recording(self.submit[:count], self.prompt[:count], self.output[:count],
-                         self.end[:count], measured)  # fmt: skip
+                         self.end[:count], measured,
+                         None if self.known is None else self.known[:count])  # fmt: skip
 
     def played(self, replica: Replica, deployment: Deployment) -> dict[str, Array]:
         """``ttft``, ``tpot`` and ``latency`` (s) as these replicas have them."""
         submit = self.submit + replica.delay_s
         usual = np.full(len(self), self.output.mean())
-        asked = Asked(submit, self.prompt, self.output, replica.cost_s(self.prompt, usual))
+        expected_s = replica.cost_s(self.prompt, usual)
+        asked = Asked(submit, self.prompt, self.output, expected_s, known=self.known)
         never = np.full(len(self), np.inf)
         order = Admission(submit, never, never)
         made = through(deployment, replica, asked, order)

@@ -98,7 +98,8 @@ def serve(  # noqa: PLR0913
     Parameters
     ----------
     requests
-        ``submit_s``, ``prompt_tokens``, ``output_tokens``; ``prefix_blocks`` for a prefix cache.
+        ``submit_s``, ``prompt_tokens``, ``output_tokens``; ``prefix_blocks`` for a prefix cache,
+        ``cached_tokens`` where a server said what its own held.
     policy
         One of `POLICIES`: who of those that wait is admitted next.
     replica
@@ -159,7 +160,8 @@ def serve(  # noqa: PLR0913
     order = Admission(key, latest, submit + within_s, patience_s, by_ratio)
     blocks = prefix_blocks(requests) if deployment.prefix_cache_tokens else None
     at_server = submit + replica.delay_s
-    made = through(deployment, replica, Asked(at_server, prompt, output, expected, blocks), order)
+    asked = Asked(at_server, prompt, output, expected, blocks, cached_tokens(requests))
+    made = through(deployment, replica, asked, order)
     late = {"ttft_s": made.first - submit, "latency_s": made.end - submit}
     span_s = float(made.end.max() - submit.min())
     count = deployment.replicas + deployment.prefill_replicas
@@ -171,6 +173,14 @@ def serve(  # noqa: PLR0913
         answered, span_s, made.busy_s / count, made.queued_s / count, energy_j, made.returned,
         made.known_share,
     )  # fmt: skip
+
+
+def cached_tokens(requests: JobTable) -> Array | None:
+    """Tokens of each prompt that a prefix cache was seen to hold, (n,); None where not said."""
+    if "cached_tokens" not in requests.columns:
+        return None
+    held = requests.numpy("cached_tokens").astype(float)
+    return np.asarray(np.maximum(np.nan_to_num(held), 0.0))
 
 
 def _answering(replica: Replica, prompt: Array, output: Array) -> Array:
