@@ -8,6 +8,8 @@ wherever that stands: on the command line, in a variable or in a file of default
 from __future__ import annotations
 
 import os
+import shutil
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,29 @@ class Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """The options, without the names of their variables."""
         return _without_variables(super().get_params(ctx))
+
+
+class Root(Group):
+    """The first page of the help: every command on a line, on one screen."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """An example, commands for whom, options, and where else options may be set."""
+        _tell_example(ctx)
+        typer.echo(f"Usage: rheostat COMMAND [ARGS]...  {(self.help or '').split(':')[0]}.")
+        panels: dict[str, list[str]] = {}
+        for name, command in self.commands.items():
+            panel = panels.setdefault(str(getattr(command, "rich_help_panel", "")), [])
+            panel.append(f"  {name:<11} {command.short_help}")
+        for panel_name, lines in panels.items():
+            typer.secho(panel_name, bold=True)
+            typer.echo("\n".join(lines))
+        options = ", ".join("/".join(reversed(p.opts)) for p in self.get_params(ctx))
+        _echo_filled(f"Options: {options}. {self.epilog}")
+
+
+def _echo_filled(text: str) -> None:
+    width = shutil.get_terminal_size((80, 24)).columns
+    typer.echo(textwrap.fill(text, max(width, 40), break_on_hyphens=False))
 
 
 def _unusable(command: Any, ctx: Any) -> Iterator[str]:
