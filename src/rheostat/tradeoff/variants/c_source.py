@@ -92,10 +92,10 @@ class CSource:
     @cached_property
     def macros(self) -> dict[str, list[str]]:
         """Bodies of macros that are called as functions, of every place that defines them."""
-        found: dict[str, list[str]] = {}
+        bodies: dict[str, list[str]] = {}
         for m in MACRO.finditer(re.sub(r"\\\n", " ", f"{self.headers}\n{self.text}")):
-            found.setdefault(m[1], []).append(m[2].strip())
-        return found
+            bodies.setdefault(m[1], []).append(m[2].strip())
+        return bodies
 
     @cached_property
     def functions(self) -> dict[str, Node]:
