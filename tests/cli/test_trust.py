@@ -47,7 +47,7 @@ ROOT = typer.main.get_command(app)
 NEEDS_TRUST = {
     "names a file or a folder": """
         admit agent allocation alternatives cache encoder endpoint estimates etc export figure
-        fitted folder from gguf graphs hecbench heuristics html input journal journals junit
+        fitted folder from gguf graphs grid hecbench heuristics html input journal journals junit
         kernels larger-gguf limits machine manifest map memory model model-config models
         net nodes out output past patch plan policies policy power-model predict prior program
         queue rapl rapl-root record reference replay results sarif save schedule set source
@@ -64,6 +64,7 @@ NEEDS_TRUST = {
         own-build trust-config unsafe-no-sandbox
     """,
     "spends: time, money, watts, runs": """
+        capped longer
         ageing apps batch-cap body-limit budget cache-tokens chunk compile corrections count
         delay depth domains dry-run epochs exact extra faithful features frequency gpu gpus
         head-start hysteresis idle in-flight install-completion interval iterations jobs
