@@ -13,6 +13,10 @@ Tasks
     leave-model-out               each network predicted from the others
     hlo-cpu, hlo-cpu-family-out   JAX steps, five random folds, and each family from the others
     justus-new-device             as new-device, single layers
+    leave-device-out              each GPU from the data sheets and the other GPUs' runs, with 0 and
+                                  3 of its own: NeuSight's transformers, PROFET's networks
+    leave-family-out              the same law, each network from the others of its source
+                                  (both: dnn_device_law.py; neither is run unless named)
 
 Methods: repeat (the other runs of the same configuration: the noise; plenty and hlo-cpu), trivial
 (median of the device's runs at the nearest batch), black-box (boosted trees on
@@ -35,6 +39,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from dnn_device_law import networks as cnns
+from dnn_device_law import scores, transformers
 from rich.console import Console
 from rich.table import Table
 
@@ -55,6 +61,8 @@ PROFET = ROOT / "public" / "profet_target_latency.csv.gz"
 HLO = ROOT / "hlo_cpu" / "hlo_cpu_measured.jsonl.gz"
 JUSTUS = [ROOT / "public" / f"justus_{kind}.csv.gz" for kind in ("dense", "convolution")]
 FEW_RUNS, HELD_NETWORKS, FEWEST_TRUSTED = 100, 5, 25
+BY_SHEET = {"leave-device-out": ["device", "cnns"],
+            "leave-family-out": ["transformers", "cnn-networks"]}  # fmt: skip
 Split = tuple[np.ndarray, np.ndarray]
 TASKS = ("plenty", "new-device", "new-device-new-architecture", "leave-model-out", "hlo-cpu",
          "hlo-cpu-family-out", "justus-new-device")  # fmt: skip
@@ -93,8 +101,10 @@ def main() -> None:
         sys.exit(f"measured data not found at {PROFET}; set RHEOSTAT_DATA")
     seeds = given.seeds or (2 if given.quick else 10)
     samples = [int(s) for s in (given.samples or ("25" if given.quick else "10,25,50")).split(",")]
-    wanted = [t for t in TASKS if t in given.tasks.split(",")]
+    asked = given.tasks.split(",")
+    wanted = [t for t in TASKS if t in asked]
     rows = list(every(wanted, seeds, samples, given.quick, not given.no_gnn))
+    rows += [row for task in BY_SHEET if task in asked for row in by_sheet(task)]
     print(json.dumps({"rows": rows})) if given.json else show(rows)
 
 
@@ -131,6 +141,14 @@ def every(
                         gnn_too = with_gnn and n == 25 and (not quick or device == devices[0])
                         yield from compared(data[kind], split, about, gnn_too, gnn_too and not quick
                                             and "architecture" in task)  # fmt: skip
+
+
+def by_sheet(task: str) -> Iterator[dict[str, Any]]:
+    """Rows of the law of data sheets, over all devices or networks of a source together."""
+    for row in scores(BY_SHEET[task], transformers(), cnns()):
+        yield {"task": f"{task}: {row['task']}", "method": row["method"], "samples": "",
+               "target_device": "all", "seed": 0, "mape": row["mape"],
+               "median_ape": row["median"], "coverage": row["coverage"]}  # fmt: skip
 
 
 def folded(

@@ -1,12 +1,17 @@
 """A GPU that nobody ran: the law of data sheets, learned from the others, on measured steps.
 
-    python benchmarks/dnn_device_law.py [--write] [--json]
+    python benchmarks/dnn_device_law.py [--write] [--json] [--tasks device,four]
 
 Each of NeuSight's GPUs (11 types, six transformers, forward passes and training, 32 bits, one GPU,
 kernels not fused) is left out and predicted from the rest and from PROFET's CNNs on four GPUs, then
-with three of its own runs; and each of PROFET's.  Beside it the mean rate of the other GPUs (their
-median time for a FLOP), and a roofline with the shares that fit the others best.  ``near twins``
-leaves out both A100, or MI210 and MI250, together.  ``--write`` fits what the package ships.
+with three of its own runs; and each of PROFET's (``device``, ``cnns``).  Beside it the mean rate of
+the other GPUs (their median time for a FLOP), and a roofline with the shares that fit the others
+best.  ``twins`` leaves out both A100, or MI210 and MI250, together.  ``transformers`` and
+``cnn-networks`` leave out each network of a source, predicted from the others of that source.
+
+``four``: training on four GPUs, data, tensor and pipeline parallel, from NeuSight's labels, with
+the law as shipped and the sheets' links; the law has seen steps of one H100, and none of that A100.
+``--write`` fits what the package ships.
 """
 
 from __future__ import annotations
@@ -44,15 +49,20 @@ NORMAL_90 = 1.645
 
 @dataclass
 class Runs:
-    """Steps as the law takes them; ``device`` (n,) are names, ``log_s`` (n,) measured."""
+    """Steps as the law takes them; ``device`` (n,) are names, ``log_s`` (n,) measured.
+
+    ``network`` (n,) is whose step it is.
+    """
 
     work: list[Work]
     device: list[str]
     log_s: np.ndarray
+    network: list[str]
 
     def of(self, rows: np.ndarray) -> Runs:
         """Some of them."""
-        return Runs([self.work[i] for i in rows], [self.device[i] for i in rows], self.log_s[rows])
+        return Runs([self.work[i] for i in rows], [self.device[i] for i in rows], self.log_s[rows],
+                    [self.network[i] for i in rows])  # fmt: skip
 
     def sheets(self) -> list[Accelerator]:
         """Of their devices."""
@@ -61,7 +71,8 @@ class Runs:
     def joined(self, other: Runs) -> Runs:
         """Both."""
         return Runs(self.work + other.work, self.device + other.device,
-                    np.concatenate([self.log_s, other.log_s]))  # fmt: skip
+                    np.concatenate([self.log_s, other.log_s]),
+                    self.network + other.network)  # fmt: skip
 
 
 def transformers() -> Runs:
@@ -70,7 +81,8 @@ def transformers() -> Runs:
     work = [transformer_work(r["model_name"], r["seqlen"], r["batch"], train=r["mode"] == "train")
             for r in table.rows(named=True)]  # fmt: skip
     names = [sheet_name(d.replace("_", " ")) for d in table["device"]]
-    return Runs(work, names, np.log(table["label_all_e2e_latency"].to_numpy() / 1e3))
+    return Runs(work, names, np.log(table["label_all_e2e_latency"].to_numpy() / 1e3),
+                table["model_name"].to_list())  # fmt: skip
 
 
 def networks(each: int = PER_DEVICE, seed: int = 0) -> Runs:
@@ -84,7 +96,7 @@ def networks(each: int = PER_DEVICE, seed: int = 0) -> Runs:
     table = frame[rows].rows(named=True)
     work = [Work.of(training_step(r["app"], r["image_px"], r["batch_size"])) for r in table]
     return Runs(work, [PROFET_AS.get(r["device"], r["device"]) for r in table],
-                np.log([r["runtime_s"] for r in table]))  # fmt: skip
+                np.log([r["runtime_s"] for r in table]), [r["app"] for r in table])  # fmt: skip
 
 
 def fitted(runs: Runs) -> DeviceLaw:
@@ -179,7 +191,8 @@ def four_gpus() -> list[Any]:
     options = pl.read_csv(LABELS).filter(pl.col("option").is_in(["dp4", "tp4", "pp4_1"]))
     for row in options.rows(named=True):
         name = sheet_name(row["device"].replace("_", " "))
-        asked = Runs([], [name], np.log([row["label_all_e2e_latency"] / 1e3]))
+        asked = Runs([], [name], np.log([row["label_all_e2e_latency"] / 1e3]),
+                     [row["model_name"]])  # fmt: skip
         made = _on_four(law, row, name)
         for method, seconds in zip(("ring", "nothing exchanged"), made, strict=True):
             rows.append(errors(f"{row['option']}, {method}", np.log([seconds]), None, asked))
@@ -202,6 +215,19 @@ def _on_four(law: DeviceLaw, row: dict[str, Any], name: str) -> tuple[float, flo
     return pipeline_parallel_s(step, activations, n, sheet), step
 
 
+def networks_out(runs: Runs) -> list[Any]:
+    """Rows of errors of every network, predicted from the others of the same source."""
+    every, rows = np.array(runs.network), []
+    for network in sorted(set(runs.network)):
+        asked = runs.of(np.flatnonzero(every == network))
+        known = runs.of(np.flatnonzero(every != network))
+        made = {"law": _predicted(fitted(known), asked),
+                "mean rate of the others": (mean_rate(known, asked), None),
+                "roofline of the others": (roofline(known, asked), None)}  # fmt: skip
+        rows += [errors(name, *said, asked) | {"device": network} for name, said in made.items()]
+    return rows
+
+
 def scores(tasks: list[str], runs: Runs, cnn: Runs) -> list[dict[str, Any]]:
     """Rows of the result, task by task."""
     made: list[dict[str, Any]] = []
@@ -212,6 +238,9 @@ def scores(tasks: list[str], runs: Runs, cnn: Runs) -> list[dict[str, Any]]:
         made += summed("near twins", left_out(runs, cnn, TWINS, 3, 3))
     if "cnns" in tasks:
         made += summed("CNNs", left_out(cnn, runs, [[d] for d in sorted(set(cnn.device))], 3, 3))
+    for task, source in (("transformers", runs), ("cnn-networks", cnn)):
+        if task in tasks:
+            made += summed(f"networks left out, {task}", networks_out(source))
     if "four" in tasks:
         made += summed("four GPUs", four_gpus())
     return made
@@ -222,7 +251,7 @@ def main() -> None:
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--write", action="store_true")
     args.add_argument("--json", action="store_true")
-    args.add_argument("--tasks", default="device,twins,cnns,four")
+    args.add_argument("--tasks", default="device,twins,cnns,transformers,cnn-networks,four")
     given = args.parse_args()
     if not LABELS.exists():
         sys.exit(f"measured data not found at {LABELS}; set RHEOSTAT_DATA")
