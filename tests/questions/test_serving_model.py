@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from tests.recipes.test_serving_plan import front
 
 from rheostat import table
 from rheostat.cli import run
@@ -18,6 +17,7 @@ from rheostat.questions.llm.serving_model import AS_LLAMA, CacheSize, only_app, 
 from rheostat.questions.llm.serving_trace import replicas_of
 from tests.measurement.test_model_config import CONFIGS, LLAMA
 from tests.prediction.test_serving_law import runs
+from tests.questions.test_serving_plan import front
 
 SETTINGS = {"app": ["m"] * 3, "params": [8.03e9] * 3, "gpu_model": ["H100"] * 3,
             "gpus": [1, 8, 16], "batch_cap": [32] * 3}  # fmt: skip
