@@ -105,3 +105,12 @@ def test_times_without_anything_in_common_are_refused() -> None:
     far = GridConditions(available_w=Series((1.7e9, 1.8e9), (1e3, 2e3)))
     with pytest.raises(QuestionError, match="expected times in common"):
         site_what_if(log([(0, 100, 1, 60.0)]), far, machine=SITE)
+
+
+def test_a_number_that_comes_again_is_another_job() -> None:
+    twice = log([(0, 100, 4, 60.0), (5, 100, 4, 60.0)]).with_columns([], job_id=[7, 7])
+    answer = site_what_if(
+        twice, GridConditions(available_w=Series.of(900.0)), machine=SITE, replays=0
+    )
+    assert answer.results[0].measures["turnaround_s"] == 100.0
+    assert any("numbered by their rows" in n for n in answer.notes)

@@ -110,6 +110,7 @@ def site_what_if(
         raise QuestionError("site_what_if", [f"expected 0 to 20 replays, got {replays}"])
     log = inputs.opened(jobs)
     log.require("job_id", "submit_s", "runtime_s")
+    log = _each_once(log)
     site = Machine.load(machine) if isinstance(machine, str) else machine
     begin_s = float(np.nanmin(log.numpy("submit_s")))
     zero_s = calendar_zero_s(log)
@@ -149,6 +150,14 @@ def site_what_if(
         delayed=_delayed(taken, runs[0]),
         power=_power(runs[0], taken, results[choice or 0].name, available, zero_s),
     )
+
+
+def _each_once(log: JobTable) -> JobTable:
+    """Jobs by their rows where a number comes again, as of jobs that were requeued."""
+    if not log.frame["job_id"].is_duplicated().any():
+        return log
+    listener.note("job_id: some come several times; jobs are numbered by their rows")
+    return log.with_columns([log.schema["job_id"]], job_id=np.arange(len(log)))
 
 
 def _overlap(stated: GridConditions, begin_s: float, end_s: float) -> None:
