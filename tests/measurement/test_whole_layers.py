@@ -8,6 +8,7 @@ import pytest
 from rheostat.measurement.graphs.aten_costs import aten_cost
 from rheostat.measurement.graphs.from_torch import from_torch
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
+from rheostat.measurement.graphs.step_source import open_step
 
 torch = pytest.importorskip("torch")
 STEPS, BATCH, WIDTH, STATE = 7, 3, 8, 16
@@ -99,3 +100,14 @@ SQUARE = HloType("f32", (2, 6, 6))
 def test_rules_of_layers_are_their_closed_forms(name, given, args, flops) -> None:
     result = given[0]
     assert aten_cost(name, result, given, args, pointwise=False).flops == pytest.approx(flops)
+
+
+def test_autocast_of_a_traced_module_is_said(tmp_path) -> None:
+    lines = ["import torch", "class Half(torch.nn.Linear):", "    def forward(self, x):",
+             "        with torch.autocast('cuda', dtype=torch.bfloat16):",
+             "            return super().forward(x)",
+             "def step(bs=4): return Half(8, 8), torch.randn(bs, 8)"]  # fmt: skip
+    (tmp_path / "half.py").write_text("\n".join(lines))
+    made = open_step(f"{tmp_path}/half.py:step", 2)
+    assert made.batch == 2
+    assert any("--precision-bits 16" in note for note in made.notes)

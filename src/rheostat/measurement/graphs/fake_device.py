@@ -20,6 +20,24 @@ def without_numbers(torch: Any) -> Iterator[Any]:
         torch.nn.Module._apply = before
 
 
+@contextmanager
+def autocast_seen(torch: Any) -> Iterator[list[str]]:
+    """Types of device for which code inside asks for fewer bits; no array here is on one."""
+    kind = torch.amp.autocast_mode.autocast
+    before, seen = kind.__enter__, list[str]()
+
+    def enter(self: Any) -> Any:
+        if self._enabled or self.device not in ("cpu", "meta"):
+            seen.append(self.device)
+        return before(self)
+
+    kind.__enter__ = enter
+    try:
+        yield seen
+    finally:
+        kind.__enter__ = before
+
+
 def emptied(torch: Any, thing: Any) -> Any:
     """A module, or arrays in any nesting, with sizes and types alone; the rest as it is."""
 

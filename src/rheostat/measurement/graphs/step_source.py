@@ -196,7 +196,7 @@ def _called(thing: Any, batch: int | None, source: str) -> tuple[tuple[Any, ...]
 def _of_torch(
     torch: Any, made: tuple[Any, ...], source: str, batch: int | None, given: bool, optimizer: str
 ) -> StepSource:  # fmt: skip
-    from rheostat.measurement.graphs.fake_device import emptied
+    from rheostat.measurement.graphs.fake_device import autocast_seen, emptied
     from rheostat.measurement.graphs.from_torch import from_torch
 
     module, *inputs = emptied(torch, made)
@@ -209,7 +209,11 @@ def _of_torch(
     elif batch and not given and len(sizes) > 1:
         problem = f"expected inputs that agree in their first size, got {sorted(sizes)}"
         raise DataError(source, [f"{problem}; --batch-size needs a step that takes it", EXAMPLE])
-    graph = from_torch(module, *inputs, training=True, name=source, optimizer=optimizer)
+    with autocast_seen(torch) as seen:
+        graph = from_torch(module, *inputs, training=True, name=source, optimizer=optimizer)
+    if seen:
+        notes.append("autocast is not followed into a traced step: --precision-bits 16 says that "
+                     "products go in 16 bits")  # fmt: skip
     known = batch or (sizes.pop() if len(sizes) == 1 else None)
     return StepSource(replace(graph, name=source), known, optimizer, "torch", tuple(notes))
 
