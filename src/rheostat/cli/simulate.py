@@ -16,7 +16,7 @@ def _tell_orders(asked: bool) -> None:
     if not asked:
         return
     from rheostat.cli.output import put
-    from rheostat.questions.simulate import orders
+    from rheostat.questions.orders import orders
 
     put(orders(), json=False)
     raise typer.Exit

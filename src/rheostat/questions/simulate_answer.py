@@ -1,0 +1,144 @@
+"""What `simulate` answers: schedules of one trace under several policies, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.report import Grid, Report
+from rheostat.core.storage.files import replacing
+from rheostat.explanation.schedules.schedule import flat_grid, schedule_report, schedule_text
+from rheostat.questions.answer import Answer
+from rheostat.simulation.comparison import jittered_replays
+from rheostat.simulation.comparison.as_logged import logged_facts
+from rheostat.simulation.comparison.replay import Replay, replay
+from rheostat.simulation.log_machine import roomy_words
+from rheostat.simulation.report_facts import facts as facts_of
+from rheostat.simulation.report_series import picture
+from rheostat.simulation.result import Simulation
+from rheostat.simulation.workload import schedule_columns
+
+WHOLE = ("submit_s", "start_s", "end_s")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SimulateAnswer(Answer):
+    """Schedules of one trace under several policies, side by side.
+
+    Parameters
+    ----------
+    jobs : JobTable
+        The trace that was run.
+    runs : tuple of Simulation
+        One per policy; the first is what the others are compared with.
+    trace : str
+        Its name.
+    planning : mapping
+        How the runs were made: estimates, semantics, ties, overdue.
+    seed : int
+        Of the intervals.
+    replays : mapping or None
+        What other submissions, a little later, would have changed.
+    """
+
+    schema: ClassVar[str] = "rheostat.simulate/1"
+    jobs: JobTable
+    runs: tuple[Simulation, ...]
+    trace: str = "trace"
+    planning: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    replays: dict[str, Any] | None = None
+
+    @property
+    def schedule(self) -> JobTable:
+        """The jobs that ran, in the order of the trace, with the times of the first policy."""
+        return self.runs[0].jobs
+
+    @property
+    def schedules(self) -> dict[str, JobTable]:
+        """The same of every policy, by its name."""
+        return {run.policy.name: run.jobs for run in self.runs}
+
+    def report(self) -> Report:
+        """Metrics of each policy, then paired differences from the first."""
+        return schedule_text(self._shown, self._near)
+
+    def page_report(self) -> Report:
+        """With pictures, and waits by size, length and user."""
+        return schedule_report(self._facts, picture(self.runs), self._near)
+
+    def facts(self) -> dict[str, Any]:
+        """Every metric of every policy, who gains and who loses."""
+        return self._facts
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row per policy."""
+        return (flat_grid(self._shown),)
+
+    def beside(self) -> tuple[str, ...]:
+        """Whether anybody waits at all, and what the replays say."""
+        roomy = (self._roomy,) if self._roomy else ()
+        return roomy if self.replays is None else (*roomy, *jittered_replays.words(self.replays))
+
+    def write(self, path: Path) -> tuple[Path, ...]:
+        """Write starts and ends as CSV, whole seconds as whole numbers; a file per policy."""
+        return tuple(_written(run, path, alone=len(self.runs) == 1) for run in self.runs)
+
+    @property
+    def _near(self) -> tuple[str, ...]:
+        """How near this is to what was logged."""
+        replayed = _replay_words(self._replay, self.runs[0])
+        return (*self.beside(), *filter(None, (replayed,)))
+
+    @cached_property
+    def _roomy(self) -> str:
+        return roomy_words(self.jobs, self.runs)
+
+    @cached_property
+    def _replay(self) -> Replay | None:
+        return replay(self.jobs, self.schedule)
+
+    @cached_property
+    def _shown(self) -> dict[str, Any]:
+        """The facts that a terminal shows; the others take longer than the rest together."""
+        return self._made(deep=False)
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        return self._made(deep=True)
+
+    def _made(self, *, deep: bool) -> dict[str, Any]:
+        facts = facts_of(
+            self.trace, self.runs, self.planning, read=self.jobs, seed=self.seed, deep=deep
+        )
+        near = self._replay
+        facts["nobody_waits"] = self._roomy or None
+        facts["logged"] = logged_facts(self.jobs, self.runs)
+        name = self.runs[0].policy.name
+        facts["replay"] = None if near is None else {"policy": name, **near.facts()}
+        return facts if self.replays is None else facts | {"replays": self.replays}
+
+
+def _replay_words(near: Replay | None, base: Simulation) -> str:
+    if near is None:
+        return ""
+    depth = near.queue_correlation
+    queue = "" if math.isnan(depth) else f", queue correlation {depth:.2f}"
+    name = base.policy.name
+    return f"Against the waits logged, {name} is {near.words} KS {near.ks:.2f}{queue}."
+
+
+def _written(run: Simulation, path: Path, *, alone: bool) -> Path:
+    into = path if alone else path.with_stem(f"{path.stem}.{run.policy.name}")
+    frame = schedule_columns(run.jobs.frame)
+    whole = [c for c in WHOLE if (frame[c] == frame[c].round()).all()]
+    with replacing(into) as draft:
+        frame.with_columns(pl.col(c).cast(pl.Int64) for c in whole).write_csv(draft)
+    return into
