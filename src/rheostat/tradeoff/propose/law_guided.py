@@ -4,9 +4,8 @@ The most frugal proposer where the knobs are numbers and runtime, power, energy 
 wanted: it knows how such curves usually look, from the runs of other applications where there are
 any (``prior``), and chooses the next setting as the first of a plan for the whole budget.
 
-Up to `EXACT` settings are drawn jointly.  Of more, up to `LISTED`, each is looked at alone first,
-and a few hundred candidates are drawn jointly.  Of a larger space, or one with a range, an even
-sample is looked at, and ``notes`` says so.
+Up to `EXACT` settings are drawn jointly; of up to `LISTED` each is looked at alone first, and a few
+hundred are drawn.  Of a larger space, or one with a range, an even sample is; ``notes`` says so.
 """
 
 from __future__ import annotations
