@@ -37,6 +37,8 @@ POWERS: Mapping[str, tuple[float, ...]] = {
 MOST_TERMS, REPEATS, SCATTER = 8, 10, 0.2
 FARTHEST = 30.0
 """A fit below the thirtieth part of a run weighs no more than that: a start may be far off."""
+ROUNDING = 1e-9
+"""Of a run: a term that is nowhere more than this is what rounding left."""
 Term = tuple[float, ...]
 
 
@@ -117,7 +119,8 @@ def _selected(parts: Array, y: Array) -> tuple[list[int], Array]:
         if bic < best[0]:
             best = (float(bic), chosen, numbers)
     _, rows, numbers = best
-    return [k for k, v in zip(rows, numbers, strict=True) if v > 0], numbers[numbers > 0]
+    real = (numbers[None] * parts[:, rows] > ROUNDING * y[:, None]).any(axis=0)
+    return [k for k, v in zip(rows, real, strict=True) if v], numbers[real]
 
 
 def _coefficients(parts: Array, y: Array, fit: Array) -> tuple[Array, Array]:

@@ -86,7 +86,7 @@ def pipeline_parallel_s(
 
     >>> from rheostat.prediction.accelerators import accelerator
     >>> [round(pipeline_parallel_s(1.0, 0.0, 4, accelerator("A100"), m), 3) for m in (1, 4, 64)]
-    [1.0, 0.438, 0.262]
+    [1.0, 0.438, 0.264]
     """
     handed = 2 * (devices - 1) * (activations_b / (sheet.link_b_per_s / 2.0) + MESSAGE_S * parts)
     return step_s * (parts + devices - 1) / (parts * devices) + handed

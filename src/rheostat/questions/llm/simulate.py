@@ -158,10 +158,10 @@ def simulate(
     >>> import rheostat as rh
     >>> trace = rh.table({"submit_s": [0.0, 0.1], "prompt_tokens": [900, 40],
     ...                   "output_tokens": [80, 5]})
-    >>> answer = rh.llm.simulate(trace, "fcfs,shortest-prompt", batch_cap=1)
+    >>> answer = simulate(trace, "fcfs,shortest-prompt", batch_cap=1)
     >>> {order: round(served.summary()["mean_latency_s"], 2)
     ...  for order, served in answer.served.items()}
-    {'fcfs': 0.65, 'shortest-prompt': 0.65}
+    {'fcfs': 0.63, 'shortest-prompt': 0.63}
     """
     jobs = _requests(trace, columns)
     orders = parse_names(policies)

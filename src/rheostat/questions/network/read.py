@@ -81,7 +81,7 @@ def read(run: Run) -> NetworkAnswer:
     >>> file = tempfile.mkdtemp() + "/times.csv"
     >>> pl.DataFrame({"app": "halo", "iteration": range(40), "rank": 0,
     ...               "runtime_s": [0.5, 0.6] * 20}).write_csv(file)
-    >>> rh.network.read(file).table()["iterations"].to_list()
-    [40]
+    >>> rh.network.read(file).table()["iterations"].to_list()  # marks: the start is one
+    [41]
     """
     return NetworkAnswer(run=opened(run))
