@@ -15,19 +15,19 @@ from rheostat.measurement.fetch import sources
 @pytest.fixture
 def runs(tmp_path):
     path = tmp_path / "runs.csv"
-    path.write_text("n,t,watts_W\n1,60,100\n2,35,190\n4,-1,370\n")
+    path.write_text("n,t,fans_W\n1,60,100\n2,35,190\n4,-1,370\n")
     return path
 
 
 def test_a_pipe_gets_tab_separated_columns_and_the_notes_go_to_stderr(runs, capsys):
-    flags = ["--column", "nodes=n", "--column", "runtime_s=t", "--known", "watts_w=end"]
+    flags = ["--column", "nodes=n", "--column", "runtime_s=t", "--known", "fans_w=end"]
     assert run(["read", str(runs), *flags]) == 0
     out, err = capsys.readouterr()
     rows = [line.split("\t") for line in out.splitlines()]
     assert rows[0] == ["column", "unit", "known", "missing", "min", "median", "max",
                        "meaning"]  # fmt: skip
     assert {r[0]: (r[1], r[2]) for r in rows[1:]} == {
-        "nodes": ("", "SUBMIT"), "runtime_s": ("s", "END"), "watts_w": ("W", "END")}  # fmt: skip
+        "nodes": ("", "SUBMIT"), "runtime_s": ("s", "END"), "fans_w": ("W", "END")}  # fmt: skip
     assert "runs.csv: runs, 2 rows, 3 columns" in err
     assert "note: runtime_s is negative (1 rows)" in err
 

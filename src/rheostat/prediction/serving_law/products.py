@@ -119,7 +119,7 @@ def _selected(parts: Array, y: Array) -> tuple[list[int], Array]:
         if bic < best[0]:
             best = (float(bic), chosen, numbers)
     _, rows, numbers = best
-    real = (numbers[None] * parts[:, rows] > ROUNDING * y[:, None]).any(axis=0)
+    real: Array = np.any(numbers[None] * parts[:, rows] > ROUNDING * y[:, None], axis=0)
     return [k for k, v in zip(rows, real, strict=True) if v], numbers[real]
 
 
