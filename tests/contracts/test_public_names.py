@@ -67,6 +67,17 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("group", sorted(rh._GROUPS))
+def test_a_group_of_questions_loads_no_compiler_and_no_learner(group: str) -> None:
+    """`rh.llm.plan` and the command wait for what they use, not for what ranks and simulates."""
+    code = (
+        f"import sys, rheostat as rh; rh.{group}; "
+        "print([m for m in ('numba', 'sklearn', 'torch', 'xgboost') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_have_a_real_signature(name: str) -> None:
     signature = inspect.signature(getattr(rh, name))

@@ -47,10 +47,7 @@ def search(
     patch: p.Patch = None,
     sarif: p.Sarif = None,
     junit: p.Junit = None,
-    unsafe_no_sandbox: Annotated[
-        bool,
-        typer.Option("--unsafe-no-sandbox", help="Run code without a sandbox, if you trust it."),
-    ] = False,
+    unsafe_no_sandbox: m.Unsafe = False,
     seed: p.HiddenSeed = None,
     html: o.Html = None,
     json: o.Json = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Report
@@ -16,11 +16,10 @@ from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.llm.runs import Pairs, moments
 from rheostat.questions.parse import parse_pairs
-from rheostat.simulation.serving.calibrate import CalibratedReplica
-from rheostat.simulation.serving.calibrate import calibrate as fit_steps
-from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.replica import TIMES, Replica
-from rheostat.simulation.serving.serve import serve
+
+if TYPE_CHECKING:  # the compiler is loaded by who serves requests, not by `plan` and `fit`
+    from rheostat.simulation.serving.calibrate import CalibratedReplica
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -41,6 +40,8 @@ class CalibrationAnswer(Answer):
 
     def report(self) -> Report:
         """Errors of what was not learned from, and who waits, as recorded and as calibrated."""
+        from rheostat.simulation.serving.serve import serve
+
         result = self.calibrated
         again = serve(self.requests, "fcfs", result.replica, deployment=result.deployment)
         times = {"recorded": moments(self.requests), "calibrated": moments(again)}
@@ -145,6 +146,9 @@ def calibrate(
     >>> answer.calibrated.median_error["latency"] < 0.01
     True
     """
+    from rheostat.simulation.serving.calibrate import calibrate as fit_steps
+    from rheostat.simulation.serving.deployment import Deployment
+
     jobs = recorded if isinstance(recorded, JobTable) else _read(Path(recorded), columns)
     place = Deployment(replicas, "least-work", prefill_replicas=prefill_replicas)
     with listener.working(f"playing {len(jobs):,} requests again"):

@@ -6,20 +6,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.errors import DataError
 from rheostat.measurement.serving.requests import read_requests
-from rheostat.prediction.answer_length.prompt_length import PromptLength
 from rheostat.prediction.saved_models.persist import load, save
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.llm.runs import Files, Pairs, paths
 from rheostat.questions.parse import Names, parse_names, parse_pairs
-from rheostat.recipes.pars import KNOWN_CEILING, evaluated, label_noise, ranked
+
+if TYPE_CHECKING:  # the compiler is loaded by who ranks, not by `plan` and `fit`
+    from rheostat.prediction.answer_length.prompt_length import PromptLength
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -54,6 +55,8 @@ class RankAnswer(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Scores by ranking."""
+        from rheostat.recipes.pars import KNOWN_CEILING
+
         return {"requests": self.rows, "methods": self.scores, "ceiling_tau": self.ceiling_tau,
                 "published_ceiling_tau": KNOWN_CEILING}  # fmt: skip
 
@@ -66,6 +69,8 @@ class RankAnswer(Answer):
 
     def beside(self) -> tuple[str, ...]:
         """What no ranking is expected to be better than."""
+        from rheostat.recipes.pars import KNOWN_CEILING
+
         low, high = KNOWN_CEILING
         known = math.isfinite(self.ceiling_tau)
         here = f"{self.ceiling_tau:.2f} here" if known else "not known here: no prompts repeat"
@@ -131,6 +136,9 @@ def rank(
     >>> answer.scores["ours"]["tau"] > answer.scores["prompt length"]["tau"]
     True
     """
+    from rheostat.prediction.answer_length.prompt_length import PromptLength
+    from rheostat.recipes.pars import evaluated, label_noise, ranked
+
     if model is not None and (out or networks or encoder):
         said = "learns nothing: expected no --save, --networks or --encoder beside it"
         raise DataError("--model", [said])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Report
@@ -19,10 +19,12 @@ from rheostat.questions.listener import question
 from rheostat.questions.llm.runs import Pairs, moments
 from rheostat.questions.parse import Names, parse_names, parse_pairs
 from rheostat.questions.parse_numbers import parse_bound, parse_numbers
-from rheostat.simulation.serving.deployment import Deployment
-from rheostat.simulation.serving.order_gain import Gains, order_gains, verdict
 from rheostat.simulation.serving.replica import Replica
-from rheostat.simulation.serving.serve import Served, serve
+
+if TYPE_CHECKING:  # the compiler is loaded by who serves requests, not by `plan` and `fit`
+    from rheostat.simulation.serving.deployment import Deployment
+    from rheostat.simulation.serving.order_gain import Gains
+    from rheostat.simulation.serving.serve import Served
 
 ORDERS = ("fcfs", "shortest-prompt", "cost-oracle")
 STEP_S = (8e-3, 20e-6, 22e-9, 22e-6)
@@ -79,6 +81,8 @@ class ServedOrders(Answer):
 
     def beside(self) -> tuple[str, ...]:
         """For how much of the time requests wait, and whether an order helps."""
+        from rheostat.simulation.serving.order_gain import verdict
+
         queued = max(f["queued_share"] for f in self.facts()["policies"].values())
         helps = f": {verdict(self.gains)}" if self.gains else ""
         return (f"requests wait in {100 * queued:.1f} % of the time{helps}",)
@@ -163,6 +167,10 @@ def simulate(
     ...  for order, served in answer.served.items()}
     {'fcfs': 0.63, 'shortest-prompt': 0.63}
     """
+    from rheostat.simulation.serving.deployment import Deployment
+    from rheostat.simulation.serving.order_gain import order_gains
+    from rheostat.simulation.serving.serve import serve
+
     jobs = _requests(trace, columns)
     orders = parse_names(policies)
     if not orders:
@@ -217,6 +225,8 @@ def _that_fit(jobs: JobTable, cache_tokens: int) -> tuple[JobTable, int]:
 
 def _bound(within: str | float, jobs: JobTable, replica: Replica, place: Deployment) -> float:
     """Seconds: infinite without a bound, as a duration, or times the p99 of FCFS."""
+    from rheostat.simulation.serving.serve import serve
+
     seconds, times = parse_bound(within)
     first_come = serve(jobs, "fcfs", replica, deployment=place).summary() if times else {}
     return times * first_come["p99_s"] if times else seconds
