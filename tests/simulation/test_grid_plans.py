@@ -14,7 +14,13 @@ from rheostat.core.series import Series
 from rheostat.errors import QuestionError
 from rheostat.measurement.grid_conditions import GridConditions
 from rheostat.questions.site_what_if import site_what_if
-from rheostat.simulation.grid_plans import Capped, believed_watts, held_in, worst_hours
+from rheostat.simulation.grid_plans import (
+    Capped,
+    GridPlan,
+    believed_watts,
+    held_in,
+    worst_hours,
+)
 
 SITE = rh.Machine(8, idle_w=50.0, busy_w=100.0)
 EVENING = Series((0.0, 17 * 3600.0, 20 * 3600.0), (1.0, 0.8, 1.0), repeat_s=86_400.0)
@@ -114,3 +120,40 @@ def test_a_number_that_comes_again_is_another_job() -> None:
     )
     assert answer.results[0].measures["turnaround_s"] == 100.0
     assert any("numbered by their rows" in n for n in answer.notes)
+
+
+def test_no_plan_knows_the_power_of_a_job_before_it_ends() -> None:
+    """The last job's own watts change nothing of when it starts, capped or not."""
+    rows = [(0, 1000, 3, 100.0), (10, 1000, 3, 90.0), (20, 500, 2, 80.0)]
+    site = replace(SITE, cap_w=Series.of(700.0))
+    for capped in (None, Capped(0.5, 1.2)):
+        starts = []
+        for watts in (80.0, 40.0):
+            jobs = log([*rows[:2], (*rows[2][:3], watts)])
+            run = GridPlan("x", site, capped=capped).run(jobs, "easy", believed_watts(jobs, site))
+            assert not run.clairvoyant
+            starts.append(run.jobs.numpy("start_s").tolist())
+        assert starts[0] == starts[1]
+
+
+def test_a_plan_that_can_never_run_a_job_is_not_taken() -> None:
+    """Eight processors of 100 W never fit below 700 W: to leave the job out saves its energy."""
+    short = GridConditions(available_w=Series.of(700.0), price_per_kwh=Series.of(0.1))
+    rows = [(0, 1000, 8, 60.0), (0, 1000, 2, 60.0)]
+    answer = site_what_if(log(rows), short, machine=SITE, replays=0)
+    named = {r.name: r for r in answer.results}
+    assert named["jobs wait"].left_out == 1
+    assert answer.results[answer.choice].left_out == 0
+
+
+def test_a_sites_own_cap_goes_on_under_every_plan() -> None:
+    """With prices alone, power is held in dear hours below the cap that the site has."""
+    capped = replace(SITE, cap_w=Series.of(600.0))
+    hours = tuple(3600.0 * k for k in range(24))
+    price = Series(hours, tuple(0.1 + (k >= 18) for k in range(24)), repeat_s=86_400.0)
+    rows = [(1500 * k, 2000, 2, 100.0) for k in range(60)]
+    told = GridConditions(price_per_kwh=price)
+    results = site_what_if(log(rows), told, machine=capped, replays=0).results
+    cost = {r.name: r.measures["cost"] for r in results}
+    assert list(cost) == ["do nothing", "idle nodes off", "hold 90%", "hold 75%"]
+    assert cost["hold 75%"] < cost["do nothing"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,7 @@ from rheostat.measurement.job_logs.log_usage import calendar_zero_s
 from rheostat.questions import inputs, listener
 from rheostat.questions.listener import question
 from rheostat.questions.site_what_if_answer import PlanResult, SiteWhatIfAnswer
-from rheostat.simulation.comparison.jittered_replays import jittered
-from rheostat.simulation.comparison.paired_comparison import LEVEL
+from rheostat.questions.site_what_if_runs import delayed_most, power_over_time, run_plans
 from rheostat.simulation.grid_plans import (
     Capped,
     GridPlan,
@@ -28,21 +26,15 @@ from rheostat.simulation.grid_plans import (
     held_in,
     holdable,
     idle_draw_w,
+    least,
     plans,
     worst_hours,
 )
-from rheostat.simulation.power import over_cap
-from rheostat.simulation.result import Simulation
-from rheostat.simulation.schedule_metrics import bounded_slowdown
-from rheostat.simulation.timeline import even_edges, mean_in
 
 Array = np.ndarray
-COMPARED = ("energy_j", "cost", "carbon_kg", "turnaround_s", "slowdown")
 HOLDS = (0.9, 0.75, 0.5)
 WORST = 0.25
 """Of each day, the hours in which a site holds power where only price or carbon is given."""
-LATER_S = 60.0
-MOST_NAMED = 10
 
 
 @question
@@ -132,10 +124,14 @@ def site_what_if(
         )
         raise QuestionError("site_what_if", [problem])
     available = _available(stated, site, base.account.peak_w)
+    if available is not None:
+        available = least(available, site.cap_w, begin_s, end_s)
     held = () if available else _held(site, base.account.peak_w, begin_s, end_s)
     todo = plans(site, available, held, _capped(capped))
-    results, runs = _results(todo, log, policy, believed, available, replays, seed)
+    results, runs = run_plans(todo, log, policy, believed, available, replays, seed)
     _say(log, site, available)
+    if any(run.clairvoyant for run in runs):
+        listener.note("no busy_w and no earlier job tells some jobs' watts: planning has the truth")
     longer_s = parse_duration(longer)
     choice = _choice(
         results,
@@ -147,8 +143,8 @@ def site_what_if(
         results=results,
         choice=choice,
         longer_s=longer_s,
-        delayed=_delayed(taken, runs[0]),
-        power=_power(runs[0], taken, results[choice or 0].name, available, zero_s),
+        delayed=delayed_most(taken, runs[0]),
+        power=power_over_time(runs[0], taken, results[choice or 0].name, available, zero_s),
     )
 
 
@@ -174,7 +170,7 @@ def _overlap(stated: GridConditions, begin_s: float, end_s: float) -> None:
 def _available(stated: GridConditions, site: Machine, peak_w: float) -> Series | None:
     """Watts that there are; a share is one of the site's cap, else of what doing nothing draws."""
     if stated.available_w is not None or stated.available_share is None:
-        return stated.available_w or site.cap_w
+        return stated.available_w
     whole = max(site.cap_w.values) if site.cap_w else peak_w
     share = stated.available_share
     return replace(share, values=tuple(v * whole for v in share.values))
@@ -185,7 +181,8 @@ def _held(site: Machine, peak_w: float, begin_s: float, end_s: float) -> list[tu
     if signal is None or len(set(signal.values)) < 2:
         return []
     hours = worst_hours(signal, WORST, begin_s, end_s)
-    return [(f"hold {h:.0%}", held_in(hours, h * peak_w, 10 * peak_w)) for h in HOLDS]
+    caps = [(f"hold {h:.0%}", held_in(hours, h * peak_w, 10 * peak_w)) for h in HOLDS]
+    return [(name, least(cap, site.cap_w, begin_s, end_s)) for name, cap in caps]
 
 
 def _capped(given: str | Capped | None) -> Capped | None:
@@ -203,115 +200,15 @@ def _capped(given: str | Capped | None) -> Capped | None:
     return Capped(power, runtime)
 
 
-def _results(
-    todo: Sequence[GridPlan],
-    log: JobTable,
-    policy: str,
-    believed: Array,
-    available: Series | None,
-    replays: int,
-    seed: int,
-) -> tuple[tuple[PlanResult, ...], list[Simulation]]:
-    """Each plan on the log, and its difference from the first on every replay."""
-    runs: list[Simulation] = []
-    differences: list[list[dict[str, float]]] = [[] for _ in todo]
-    with listener.counted("replays") as counted:
-        for k in range(replays + 1):
-            jobs = jittered(log, seed + k) if k else log
-            made = [plan.run(jobs, policy, believed) for plan in todo]
-            runs = runs or made
-            each = [_measures(run, log, available) for run in made]
-            for place, one in enumerate(each):
-                differences[place].append({m: one[m] - each[0][m] for m in COMPARED})
-            counted(k + 1, replays + 1)
-    return tuple(
-        PlanResult(
-            name=plan.name,
-            measures=_measures(run, log, available),
-            change={m: _interval([d[m] for d in drawn]) for m in COMPARED},
-            later=int((_later_s(run, runs[0]) > LATER_S).sum()),
-        )
-        for plan, run, drawn in zip(todo, runs, differences, strict=True)
-    ), runs
-
-
-def _measures(run: Simulation, log: JobTable, available: Series | None) -> dict[str, float]:
-    """Energy, money, CO2 and what jobs bear; slowdown is beside the run time without a cap."""
-    account = run.account
-    assert account is not None
-    over_s, over_w = over_cap(available, account.times, account.watts)
-    asked = (
-        run.jobs.frame.select("job_id")
-        .join(
-            log.frame.select("job_id", "runtime_s"), on="job_id", how="left", maintain_order="left"
-        )["runtime_s"]
-        .to_numpy()
-    )
-    turnaround = run.jobs.numpy("end_s") - run.jobs.numpy("submit_s")
-    return {
-        "energy_j": account.total_j,
-        "cost": account.cost,
-        "carbon_kg": account.carbon_g / 1e3,
-        "over_s": over_s,
-        "over_w": over_w,
-        "mean_wait_s": float(run.jobs.numpy("wait_s").mean()),
-        "turnaround_s": float(turnaround.mean()),
-        "slowdown": float(bounded_slowdown(turnaround - asked, asked).mean()),
-    }
-
-
-def _interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean, and Student's t interval over the replays; without replays all three are the value."""
-    from scipy.stats import t
-
-    n, mean = len(values), float(np.mean(values))
-    if n < 2:
-        return mean, mean, mean
-    half = float(t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
-    return mean, mean - half, mean + half
-
-
 def _choice(results: Sequence[PlanResult], longer_s: float, wanted: str) -> int | None:
-    """The cheapest plan that holds the power there is and delays jobs by no more than may be."""
-    holds = [k for k, r in enumerate(results) if not r.measures["over_s"] > 0]
+    """The cheapest plan that holds the power, runs every job and is within ``longer_s``."""
+    holds = [k for k, r in enumerate(results) if not (r.measures["over_s"] > 0 or r.left_out)]
     if not holds:
         return None
     short = [k for k in holds if results[k].change["turnaround_s"][0] <= longer_s]
     if not short:
         return min(holds, key=lambda k: results[k].measures["turnaround_s"])
     return min(short, key=lambda k: results[k].measures[wanted])
-
-
-def _later_s(run: Simulation, base: Simulation) -> Array:
-    """By how much each job ends later than under ``base``, s; jobs are in one order."""
-    ends = base.jobs.frame.select("job_id", "end_s")
-    both = run.jobs.frame.select("job_id", "end_s").join(ends, on="job_id", suffix="_base")
-    later: Array = (both["end_s"] - both["end_s_base"]).to_numpy()
-    return later
-
-
-def _delayed(run: Simulation, base: Simulation) -> tuple[Mapping[str, Any], ...]:
-    later = _later_s(run, base)
-    most = [k for k in np.argsort(-later, kind="stable")[:MOST_NAMED] if later[k] > LATER_S]
-    return tuple(
-        {"job_id": run.jobs.frame["job_id"][int(k)], "later_s": float(later[k])} for k in most
-    )
-
-
-def _power(
-    base: Simulation, taken: Simulation, name: str, available: Series | None, zero_s: float | None
-) -> dict[str, Any]:
-    """Mean watts in 240 equal parts of the log's time."""
-    accounts = {"do nothing": base.account, name: taken.account}
-    first = base.account
-    assert first is not None
-    edges = even_edges(float(first.times[0]), float(first.times[-1]), 240)
-    mean = {n: mean_in(a.times, a.watts, edges).tolist() for n, a in accounts.items() if a}
-    if available is not None:
-        mean["available"] = available.at(edges[:-1]).tolist()
-    since, unit = ("time since the first submission", "s") if zero_s is None else ("date", "date")
-    moments = edges[:-1] + (zero_s or 0.0) - (edges[0] if zero_s is None else 0.0)
-    return {"from_s": moments.tolist(), "mean_w": mean, "since": since, "unit": unit}
 
 
 def _say(log: JobTable, site: Machine, available: Series | None) -> None:

@@ -13,8 +13,11 @@ from rheostat.core.units import format_duration
 from rheostat.questions.answer import Answer
 from rheostat.simulation.comparison.paired_comparison import LEVEL
 
-HEADS = ("plan", "energy_j", "cost", "carbon_kg", "over_s", "mean_wait_s", "slowdown", "later")
-UNITS = ("", "J", "", "kg", "s", "s", "", "")
+HEADS = (
+    "plan", "energy_j", "cost", "carbon_kg", "over_s", "mean_wait_s", "slowdown", "later",
+    "left_out",
+)  # fmt: skip
+UNITS = ("", "J", "", "kg", "s", "s", "", "", "")
 SAVED = (("energy_j", "energy"), ("cost", "cost"), ("carbon_kg", "CO2"))
 SIMULATED = (
     "Simulated on this log, with submissions moved by up to two minutes for the intervals "
@@ -38,12 +41,16 @@ class PlanResult:
         Difference from doing nothing in each: mean, low and high over jittered replays.
     later : int
         Jobs that end more than a minute later than when nothing is done.
+    left_out : int
+        Jobs that the plan can never run, as they need more than the power that there is; a plan
+        that leaves any out is not taken.
     """
 
     name: str
     measures: Mapping[str, float]
     change: Mapping[str, tuple[float, float, float]]
     later: int
+    left_out: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -73,7 +80,10 @@ class SiteWhatIfAnswer(Answer):
 
     def report(self) -> Report:
         """The plan to take and its price, then every plan, then who waits."""
-        rows = tuple((r.name, *(r.measures[m] for m in HEADS[1:-1]), r.later) for r in self.results)
+        rows = tuple(
+            (r.name, *(r.measures[m] for m in HEADS[1:-2]), r.later, r.left_out)
+            for r in self.results
+        )
         named = [(d["job_id"], d["later_s"]) for d in self.delayed]
         return Report(
             "",
@@ -92,9 +102,11 @@ class SiteWhatIfAnswer(Answer):
     def beside(self) -> tuple[str, ...]:
         """What to do, what it saves and costs, and how sure that is."""
         if self.choice is None:
-            least = min(self.results, key=lambda r: r.measures["over_s"])
+            every = [r for r in self.results if not r.left_out]
+            least = min(every, key=lambda r: r.measures["over_s"])
             over = format_duration(least.measures["over_s"])
-            return (f"No plan holds the power that there is; {least.name} exceeds it for {over}.",)
+            said = "No plan holds the power that there is and runs every job"
+            return (f"{said}; {least.name} exceeds it for {over}.",)
         taken, base = self.results[self.choice], self.results[0]
         if taken is base:
             return ("Do nothing: no other plan is better within what was asked.", SIMULATED)
@@ -121,6 +133,7 @@ class SiteWhatIfAnswer(Answer):
                     "name": r.name,
                     **r.measures,
                     "later": r.later,
+                    "left_out": r.left_out,
                     "change": {k: list(v) for k, v in r.change.items()},
                 }
                 for r in self.results
@@ -137,7 +150,7 @@ class SiteWhatIfAnswer(Answer):
 
     def _chart(self) -> Chart:
         lines = [
-            {"name": name, "x": self.power["from_s"], "y": values}
+            {"name": name, "x": self.power["from_s"], "y": values, "limit": name == "available"}
             for name, values in self.power["mean_w"].items()
         ]
         since, unit = self.power["since"], self.power["unit"]
@@ -148,6 +161,6 @@ def _percent(taken: PlanResult, base: PlanResult, key: str) -> str:
     """Change in percent with its interval."""
     whole = base.measures[key]
     mean, low, high = (100 * v / abs(whole) if whole else float("nan") for v in taken.change[key])
-    if low == high:  # no replays
+    if not np.isfinite(low):  # no replays
         return f"{mean:+.1f} %"
     return f"{mean:+.1f} % [{low:+.1f}, {high:+.1f}]"

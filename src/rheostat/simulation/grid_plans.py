@@ -117,9 +117,25 @@ def worst_hours(
     worst = []
     for day in np.arange(math.floor(begin_s / DAY_S), math.ceil(end_s / DAY_S)) * DAY_S:
         hours = day + 3600.0 * np.arange(24)
-        dear = np.argsort(-signal.at(hours), kind="stable")[: round(24 * share)]
+        mean = np.mean([signal.at(hours + quarter) for quarter in (0.0, 900.0, 1800.0, 2700.0)], 0)
+        dear = np.argsort(-mean, kind="stable")[: round(24 * share)]
         worst += [(float(hours[k]), float(hours[k]) + 3600.0) for k in sorted(dear)]
     return [(a, b) for a, b in worst if a < end_s and b > begin_s]
+
+
+def least(one: Series, other: Series | None, begin_s: float, end_s: float) -> Series:
+    """The lower of two series between two moments.
+
+    >>> least(Series.of(5.0), Series((0.0, 10.0), (9.0, 4.0)), 0.0, 20.0)
+    Series(from_s=(0.0, 10.0), values=(5.0, 4.0), repeat_s=0.0)
+    """
+    if other is None:
+        return one
+    moments = np.unique(np.concatenate(
+        [[begin_s], one.changes(begin_s, end_s), other.changes(begin_s, end_s)]
+    ))  # fmt: skip
+    values = np.minimum(one.at(moments), other.at(moments))
+    return Series(tuple(moments.tolist()), tuple(values.tolist()))
 
 
 def held_in(hours: Sequence[tuple[float, float]], low: float, high: float) -> Series:
@@ -184,6 +200,7 @@ def alternatives(jobs: JobTable, believed_w: Array, capped: Capped, *, full: boo
         "job_id": np.tile(jobs.frame["job_id"].to_numpy(), len(ways)),
         "cores": np.tile(sizes(jobs), len(ways)).astype(int),
         "power_w": np.concatenate([p * watts for p, _ in ways]),
+        "expected_power_w": np.concatenate([p * believed_w for p, _ in ways]),
         "runtime_s": np.concatenate([t * jobs.numpy("runtime_s") for _, t in ways]),
     }
     if limit is not None:

@@ -83,13 +83,23 @@ def over_traces(log_ratios: Array, level: float = LEVEL) -> tuple[float, float, 
     >>> [round(float(x), 3) for x in over_traces(np.log([0.5, 1.0, 2.0]))]
     [1.0, 0.179, 5.595]
     """
+    ratio, low, high = np.exp(mean_interval(log_ratios, level))
+    return float(ratio), float(low), float(high)
+
+
+def mean_interval(values: Array, level: float = LEVEL) -> tuple[float, float, float]:
+    """(mean, low, high) by Student's t; one value tells nothing of the spread: infinite.
+
+    >>> mean_interval(np.array([3.0]))
+    (3.0, -inf, inf)
+    """
     from scipy.stats import t
 
-    n, mean = len(log_ratios), float(np.mean(log_ratios))
+    n, mean = len(values), float(np.mean(values))
     if n < 2:
-        return float(np.exp(mean)), 0.0, float("inf")
-    half = t.ppf((1 + level) / 2, n - 1) * np.std(log_ratios, ddof=1) / np.sqrt(n)
-    return float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half))
+        return mean, -float("inf"), float("inf")
+    half = float(t.ppf((1 + level) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+    return mean, mean - half, mean + half
 
 
 def longest_by_block(wait_s: Array, size: int = BLOCK_JOBS) -> Array:

@@ -14,7 +14,8 @@ does not.  A table without a column ``gpus`` leaves the job its own.
     watts    (a,)    mean power of the whole job as it is, NaN unknown
     row      (a,)    row of the alternatives' table, -1 for a rigid job
     cut      (a,)    is the run ended by the limit?
-    expect   (a,)    _s, _w: run time and power that a model predicts, NaN where none does
+    expect   (a,)    _s, _w: run time and power that a model predicts, or expected_power_w of the
+                     table; NaN where neither does
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def _given(jobs: JobTable, load: Workload, alternatives: JobTable) -> JobOptions
         np.arange(len(alternatives)),
         np.zeros(len(alternatives), bool),
         np.full(len(alternatives), np.nan),
-        np.full(len(alternatives), np.nan),
+        numbers(alternatives, "expected_power_w"),
     )
     return made.only(place >= 0)
 
