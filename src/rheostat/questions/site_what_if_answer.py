@@ -19,10 +19,9 @@ HEADS = (
 )  # fmt: skip
 UNITS = ("", "J", "", "kg", "s", "s", "", "", "")
 SAVED = (("energy_j", "energy"), ("cost", "cost"), ("carbon_kg", "CO2"))
-SIMULATED = (
-    "Simulated on this log, with submissions moved by up to two minutes for the intervals "
-    f"({LEVEL:.0%}); what a plan really saves only a trial tells."
-)
+LAST_WEEK = "Means of an hour, in the last week of submissions."
+REPLAYED = f"Intervals ({LEVEL:.0%}) are over replays with submissions moved by up to two minutes. "
+SIMULATED = "Simulated on this log: what a plan really saves only a trial tells."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +67,8 @@ class SiteWhatIfAnswer(Answer):
     delayed : tuple of mapping
         Jobs that the choice delays most.
     power : mapping
-        Mean watts over time of doing nothing and of the choice, and the power that there is.
+        Mean watts of each hour of the last week, of doing nothing and of the choice, and the power
+        that there is.
     """
 
     schema: ClassVar[str] = "rheostat.site what-if/1"
@@ -88,8 +88,9 @@ class SiteWhatIfAnswer(Answer):
         return Report(
             "",
             [
-                Section("answer", self.beside(), chart=self._chart()),
+                Section("answer", self.beside()),
                 Section("plans", (), Grid(HEADS, rows, UNITS, self.choice)),
+                Section("power", (LAST_WEEK,), chart=self._chart()),
                 Section(
                     "delayed most",
                     ("By the plan to take.",) if named else ("Nobody.",),
@@ -123,7 +124,8 @@ class SiteWhatIfAnswer(Answer):
             for key, name in SAVED
             if np.isfinite(taken.measures[key])
         ]
-        return first, f"Beside doing nothing: {', '.join(saved)}.", SIMULATED
+        replayed = REPLAYED if np.isfinite(taken.change["turnaround_s"][1]) else ""
+        return first, f"Beside doing nothing: {', '.join(saved)}.", replayed + SIMULATED
 
     def facts(self) -> dict[str, Any]:
         """Plans, the choice, who is delayed, power over time."""

@@ -23,6 +23,7 @@ from rheostat.simulation.timeline import even_edges, mean_in
 COMPARED = ("energy_j", "cost", "carbon_kg", "turnaround_s", "slowdown")
 LATER_S = 60.0
 MOST_NAMED = 10
+WEEK_S = 7 * 86_400.0
 
 
 def run_plans(
@@ -95,14 +96,16 @@ def delayed_most(run: Simulation, base: Simulation) -> tuple[Mapping[str, Any], 
 def power_over_time(
     base: Simulation, taken: Simulation, name: str, available: Series | None, zero_s: float | None
 ) -> dict[str, Any]:
-    """Mean watts in 240 equal parts of the log's time."""
+    """Mean watts of each hour in the last week of submissions, in which a day can be seen."""
     accounts = {"do nothing": base.account, name: taken.account}
     first = base.account
     assert first is not None
-    edges = even_edges(float(first.times[0]), float(first.times[-1]), 240)
+    submit = base.jobs.numpy("submit_s")
+    begin, end = max(float(submit.min()), float(submit.max()) - WEEK_S), float(submit.max())
+    edges = even_edges(begin, end, max(1, round((end - begin) / 3600.0)))
     mean = {n: mean_in(a.times, a.watts, edges).tolist() for n, a in accounts.items() if a}
     if available is not None:
         mean["available"] = available.at(edges[:-1]).tolist()
-    since, unit = ("time since the first submission", "s") if zero_s is None else ("date", "date")
-    moments = edges[:-1] + (zero_s or 0.0) - (edges[0] if zero_s is None else 0.0)
+    since, unit = ("time in that week", "s") if zero_s is None else ("date", "date")
+    moments = edges[:-1] + (zero_s or 0.0) - (begin if zero_s is None else 0.0)
     return {"from_s": moments.tolist(), "mean_w": mean, "since": since, "unit": unit}
