@@ -87,6 +87,7 @@ _GROUPS = {
     "dnn": "questions.dnn",
     "llm": "questions.llm",
     "network": "questions.network",
+    "site": "questions.site",
     "trial": "questions.trial",
 }
 """Questions that belong together, `rheostat.trial.plan` say: modules, and no names of things."""
@@ -132,6 +133,7 @@ if TYPE_CHECKING:
     from rheostat.questions import dnn as dnn
     from rheostat.questions import llm as llm
     from rheostat.questions import network as network
+    from rheostat.questions import site as site
     from rheostat.questions import trial as trial
     from rheostat.questions.answer import Answer as Answer
     from rheostat.questions.backtest import backtest as backtest

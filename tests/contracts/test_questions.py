@@ -18,7 +18,6 @@ from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.measurement.synthetic.served_models import request_log
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import Silent
-from rheostat.questions.site_what_if import site_what_if
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve
 from rheostat.tradeoff.limits import Limit
@@ -147,11 +146,11 @@ ASKED = {
     ],
     "site what-if": [
         (["log.csv", "--grid", "evening.csv", "--machine", "site.toml", "--replays", "1"],
-         lambda: site_what_if("log.csv", "evening.csv", machine="site.toml", replays=1)),
+         lambda: rh.site.what_if("log.csv", "evening.csv", machine="site.toml", replays=1)),
         (["log.csv", "--grid", "log.csv", "--machine", "site.toml"],
-         lambda: site_what_if("log.csv", "log.csv", machine="site.toml")),
+         lambda: rh.site.what_if("log.csv", "log.csv", machine="site.toml")),
         (["log.csv", "--grid", "evening.csv", "--machine", "site.toml", "--capped", "2=1"],
-         lambda: site_what_if("log.csv", "evening.csv", machine="site.toml", capped="2=1")),
+         lambda: rh.site.what_if("log.csv", "evening.csv", machine="site.toml", capped="2=1")),
     ],
     "llm calibrate": [
         (["served.csv", "--batch-cap", "8", "--cache-tokens", "40000"],

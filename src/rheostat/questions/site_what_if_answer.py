@@ -71,7 +71,7 @@ class SiteWhatIfAnswer(Answer):
         that there is.
     """
 
-    schema: ClassVar[str] = "rheostat.site what-if/1"
+    schema: ClassVar[str] = "rheostat.site.what-if/1"
     results: tuple[PlanResult, ...]
     choice: int | None
     longer_s: float
