@@ -21,6 +21,7 @@ from rheostat.measurement.code.sandbox import (
     tasks_of,
     workspace,
 )
+from rheostat.measurement.code.workbench import BUILDING
 
 WHY = Bubblewrap().why()
 confined = pytest.mark.skipif(bool(WHY), reason=WHY)
@@ -117,6 +118,21 @@ def test_memory_and_files_are_limited_and_includes_of_the_host_fail(folder):
     assert "No such file" in peek.stderr
     full = shell(folder, "head -c 5000000 /dev/zero > /tmp/big; stat -c %s /tmp/big")
     assert full.stdout.strip() == str(2**20)
+
+
+@confined
+@pytest.mark.skipif(shutil.which("clang-16") is None, reason="clang-16 not installed")
+def test_a_compiler_has_so_much_memory_at_most(folder):
+    """To fill a frame of 8 GB with a pattern took it 23 GB."""
+    (folder / "frame.c").write_text(
+        "int main(void) { double a[999999999]; for (int i = 0; i < 9; i++) a[i] = i; "
+        "return (int)a[8]; }\n"
+    )
+    flags = ["-O1", "-fsanitize=address", "-ftrivial-auto-var-init=pattern"]
+    built = Bubblewrap().run(["clang-16", *flags, "frame.c"], folder, limits=BUILDING,
+                             writable=True)  # fmt: skip
+    assert not built.ok
+    assert built.max_rss_b < 1.1 * BUILDING.address_space_b
 
 
 @confined
