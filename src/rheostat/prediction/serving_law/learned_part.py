@@ -67,7 +67,7 @@ class LogGaussian:
         y = (logs[self.rows] - self.middle) / self.scale
         few = np.linspace(0, len(y) - 1, min(len(y), MOST)).round().astype(np.int64)
         self.hyper = _fitted(self.known.of(few), y[few])
-        spread = _kernel(self.hyper, self.known, self.known)[0]
+        spread = Shared.between(self.known, self.known).covariance(self.hyper)
         self.factor = cho_factor(spread + self._noise() * np.eye(len(y)))
         self.weights = cho_solve(self.factor, y)
 
@@ -86,9 +86,9 @@ class LogGaussian:
     def posterior(self, asked: Configurations) -> tuple[Array, Array]:
         """Mean (m,) and covariance (m, m) of the logarithm of a measurement."""
         at = self._columns(asked)
-        cross = _kernel(self.hyper, self.known, at)[0]
-        spread = _kernel(self.hyper, at, at)[0] - cross.T @ cho_solve(self.factor, cross)
-        spread += self._noise() * np.eye(len(asked))
+        cross = Shared.between(self.known, at).covariance(self.hyper)
+        spread = Shared.between(at, at).covariance(self.hyper) + self._noise() * np.eye(len(asked))
+        spread -= cross.T @ cho_solve(self.factor, cross)
         mean = self.middle + self.scale * np.asarray(cross.T @ self.weights)
         return mean, np.asarray(self.scale**2 * spread)
 
@@ -114,20 +114,43 @@ def _median(numbers: Array) -> Array:
     return middle
 
 
-def _kernel(hyper: Array, a: Columns, b: Columns) -> tuple[Array, list[Array]]:
-    """Covariance, and its derivatives by each hyperparameter but the noise, (n, m) each.
+@dataclass(frozen=True)
+class Shared:
+    """What rows have in common: products (n, m), squared distances by column (d + s, n m)."""
 
-    The hyperparameters are logarithms: noise, linear, smooth, same (s), lengths (d + s).
-    """
-    names, d = len(NAMES), a.numbers.shape[1]
-    linear, smooth, *same = np.exp(hyper[1 : 3 + names])
-    length = np.exp(hyper[3 + names :])
-    differ = [a.names[:, s, None] != b.names[None, :, s] for s in range(names)]
-    away = [(a.numbers[:, k, None] - b.numbers[None, :, k]) ** 2 for k in range(d)]
-    away = [x / length[k] ** 2 for k, x in enumerate([*away, *differ])]
-    parts = [linear * (a.numbers @ b.numbers.T), smooth * np.exp(-0.5 * np.sum(away, axis=0)),
-             *(v * ~x for v, x in zip(same, differ, strict=True))]  # fmt: skip
-    return np.sum(parts, axis=0), [*parts, *(parts[1] * x for x in away)]
+    products: Array
+    apart: Array
+
+    @staticmethod
+    def between(a: Columns, b: Columns) -> Shared:
+        """Of two sets of rows."""
+        numbers = (a.numbers.T[:, :, None] - b.numbers.T[:, None, :]) ** 2
+        differ = a.names.T[:, :, None] != b.names.T[:, None, :]
+        apart = np.concatenate([numbers, differ])
+        return Shared(a.numbers @ b.numbers.T, apart.reshape(len(apart), -1))
+
+    def smooth(self, hyper: Array) -> Array:
+        """The smooth part of the covariance, (n, m)."""
+        away = np.exp(-2.0 * hyper[3 + len(NAMES) :]) @ self.apart
+        return np.asarray(np.exp(hyper[2] - 0.5 * away).reshape(self.products.shape))
+
+    def covariance(self, hyper: Array, smooth: Array | None = None) -> Array:
+        """Covariance (n, m); ``smooth`` may be given.
+
+        The hyperparameters are logarithms: noise, linear, smooth, same (s), lengths (d + s).
+        """
+        smooth = self.smooth(hyper) if smooth is None else smooth
+        same = np.exp(hyper[3 : 3 + len(NAMES)])
+        agree = same.sum() - (same @ self.apart[-len(NAMES) :]).reshape(self.products.shape)
+        return np.asarray(np.exp(hyper[1]) * self.products + smooth + agree)
+
+    def slopes(self, hyper: Array, smooth: Array, pull: Array) -> Array:
+        """Sum of ``pull`` times the derivatives by each hyperparameter but the noise."""
+        names, bent = len(NAMES), (pull * smooth).ravel()
+        linear = np.exp(hyper[1]) * np.sum(pull * self.products)
+        agree = pull.sum() - self.apart[-names:] @ pull.ravel()
+        longer = np.exp(-2.0 * hyper[3 + names :]) * (self.apart @ bent)
+        return np.concatenate([[linear, bent.sum()], np.exp(hyper[3 : 3 + names]) * agree, longer])
 
 
 def _fitted(known: Columns, y: Array) -> Array:
@@ -135,18 +158,18 @@ def _fitted(known: Columns, y: Array) -> Array:
     d, names = known.numbers.shape[1], len(NAMES)
     prior = np.array([NOISE, LINEAR, SMOOTH, *[SAME] * names, *[LENGTH] * (d + names)])
     middle, width = prior.T
+    shared, one = Shared.between(known, known), np.eye(len(y))
 
     def unlikely(hyper: Array) -> tuple[float, Array]:
-        spread, slopes = _kernel(hyper, known, known)
-        noise = np.exp(hyper[0]) * np.eye(len(y))
-        root = np.linalg.cholesky(spread + noise + 1e-8 * np.eye(len(y)))
-        inverse = cho_solve((root, True), np.eye(len(y)))
+        smooth, noise = shared.smooth(hyper), np.exp(hyper[0])
+        root = np.linalg.cholesky(shared.covariance(hyper, smooth) + (noise + 1e-8) * one)
+        inverse = cho_solve((root, True), one)
         weights = inverse @ y
         pull = inverse - np.outer(weights, weights)
         moved = (hyper - middle) / width
         value = y @ weights / 2 + np.log(np.diag(root)).sum() + moved @ moved / 2
-        gradient = np.array([np.sum(pull * s) / 2 for s in [noise, *slopes]]) + moved / width
-        return float(value), gradient
+        slopes = np.append(noise * np.trace(pull), shared.slopes(hyper, smooth, pull))
+        return float(value), slopes / 2 + moved / width
 
     box = list(zip(middle - 4 * width, middle + 4 * width, strict=True))
     made = minimize(unlikely, middle, jac=True, method="L-BFGS-B", bounds=box,

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from scipy.linalg import cho_factor, cho_solve
 
+from rheostat._threads import one_thread
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
 from rheostat.errors import NotFitted
@@ -99,6 +100,7 @@ class ServingLaw:
         self.n_draws = n_draws
         self.seed = seed
 
+    @one_thread()  # several wait for each other for longer than such matrices take
     def fit(self, jobs: JobTable) -> ServingLaw:
         """Learn from measured configurations; a table without rows leaves the prior."""
         jobs.refuse_later_than(Moment.SUBMIT, NEEDED)
@@ -118,6 +120,7 @@ class ServingLaw:
         return self
 
     @blames_its_file
+    @one_thread()
     def predict(self, jobs: JobTable) -> Outcome:
         """Draws of ``itl_s``, ``energy_per_token_j`` and ``power_w`` (all GPUs), (n_draws, n)."""
         asked = Configurations.of(jobs)
@@ -140,6 +143,7 @@ class ServingLaw:
         return drawn
 
     @blames_its_file
+    @one_thread()
     def posterior(
         self, asked: Configurations, quantities: Sequence[str] = QUANTITIES
     ) -> tuple[Array, Array]:
@@ -311,11 +315,11 @@ class ServingLaw:
             for slopes, kinds in ((of_a, kinds_a), (of_b, kinds_b))
         )
         blocks = total.reshape(len(kinds_a), a.shape[1], len(kinds_b), b.shape[1])
-        for k, name in enumerate(NAMES):
-            for i in range(len(kinds_a)):
-                moved = a[i, :, k, None] * shared.parameters[name]
-                for j in range(len(kinds_b)):
-                    blocks[i, :, j] += moved * b[j, :, k]
+        moved = np.stack([shared.parameters[name] for name in NAMES], axis=1)[:, :, None]
+        other = np.ascontiguousarray(b.transpose(2, 0, 1))
+        for i, row in enumerate(moved):  # one row at a time stays in the processor's cache
+            both = (row * other).reshape(len(NAMES), -1)
+            blocks[:, i] += (a[:, i] @ both).reshape(len(a), *b.shape[:2])
         return total
 
     def _residuals(
