@@ -28,8 +28,9 @@ def coschedule(
     policy: Annotated[
         str,
         typer.Option(
-            help="Candidates, of packed, ecosched, ecosched-score, marble, sequential-fastest and "
-            "sequential-most: all are compared, the best is shown.  [default: all]"
+            help="Candidates, of packed, ecosched, ecosched-score, marble, sequential-fastest, "
+            "sequential-most and list (the best plain list schedule): all are compared, the best "
+            "is shown.  [default: all]"
         ),
     ] = "",
     objective: Annotated[
@@ -42,7 +43,9 @@ def coschedule(
     gpus: Annotated[int, typer.Option(min=1, max=1024, help="GPUs of a node.")] = 4,
     domains: Annotated[int, typer.Option(min=1, max=1024, help="NUMA domains of a node.")] = 2,
     idle: Annotated[str, typer.Option(help="Power of an idle GPU.")] = "60W",
-    tenants: Annotated[int, typer.Option(min=1, max=1024, help="Most jobs at once (packed).")] = 4,
+    tenants: Annotated[
+        int, typer.Option(min=1, max=1024, help="Most jobs at once (packed, list).")
+    ] = 4,
     interference: Annotated[
         float, typer.Option(min=0.0, help="Slowdown of a job per neighbour, 0.05 is 5 %.")
     ] = 0.05,

@@ -105,9 +105,10 @@ def coschedule(
 ) -> CoscheduleAnswer:
     """Pack jobs on the GPUs of a node and say what it takes in time and energy.
 
-    Several policies plan the queue and the best plan in the objective is first.  Runtimes are those
-    profiled, slowed by neighbours; energy is that of the GPUs, idle ones included.  Nothing is
-    started: the schedule is a plan.
+    Several policies plan the queue and the best plan in the objective is first; it is no worse than
+    any plain list schedule, which are among them.  Runtimes are those profiled, slowed by
+    neighbours; energy is that of the GPUs, idle ones included.  Nothing is started: the schedule is
+    a plan.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def coschedule(
     nodes : int
         With several, packed matches jobs to nodes.
     tenants : int
-        Most jobs on a node at once, for packed.
+        Most jobs on a node at once, for packed and list schedules.
     interference : float
         Slowdown of a job per neighbour, 0.05 is 5 %.
     exact : bool

@@ -18,6 +18,7 @@ from typing import Any
 from rheostat.decision.coschedule.ecosched import EcoSched
 from rheostat.decision.coschedule.expected_schedule import Planned, cost
 from rheostat.decision.coschedule.gpu_profiles import Profiles, has_signals
+from rheostat.decision.coschedule.list_schedules import ListSchedule, list_schedules
 from rheostat.decision.coschedule.many_nodes import Matched
 from rheostat.decision.coschedule.packed import Packed
 from rheostat.decision.coschedule.shared_node import CoPolicy, Node, Waiting
@@ -26,8 +27,10 @@ from rheostat.errors import DataError
 from rheostat.simulation.coschedule.interference import Truth
 from rheostat.simulation.coschedule.node_simulation import NodeRun, run_queue
 
+LISTS = "list"
+"""All list schedules that `list_schedules` knows; the best of them counts."""
 POLICIES = ("packed", "ecosched", "ecosched-score", "marble", "sequential-fastest",
-            "sequential-most")  # fmt: skip
+            "sequential-most", LISTS)  # fmt: skip
 IDLE_W = {"V100": 43.0, "A100": 53.0, "H100": 70.0}
 TOLERANCE = {"V100": 0.2, "A100": 0.2, "H100": 0.14}
 ANCHOR = "pot3d"
@@ -44,6 +47,8 @@ def make_policy(name: str, profiles: Profiles, idle_w: float, **options: Any) ->
         return Marble(profiles, **options)
     if name.startswith("sequential-") and name.split("-")[1] in ("most", "fastest"):
         return Sequential(profiles, name.split("-")[1], **options)
+    if name.startswith(f"{LISTS}-"):
+        return ListSchedule(profiles, name, **options)
     raise DataError("--policy", [f"expected one of {', '.join(POLICIES)}, got {name!r}"])
 
 
@@ -79,7 +84,7 @@ def coschedule(  # noqa: PLR0913 - what a node is and what is wanted, all but th
     nodes : int
         With several, packed matches jobs to nodes.
     tenants : int
-        Most jobs on a node at once, for packed.
+        Most jobs on a node at once, for packed and list schedules.
     crowd : float
         Slowdown of a job per neighbour, 0.05 is 5 %.
     seed : int
@@ -93,22 +98,30 @@ def coschedule(  # noqa: PLR0913 - what a node is and what is wanted, all but th
     Notes
     -----
     Where a mode has no signal, EcoSched is given profiled runtimes instead.  The whole queue is
-    known when the best is picked, later arrivals included.
+    known when the best is picked, later arrivals included, so the first is never worse than a plain
+    list schedule where "list" is among the candidates.
     """
     mine = {a: tuple(m for m in profiles[a] if m.gpus <= node.gpus) for a in {j.app for j in queue}}
     ours: dict[str, Any] = {"tenants": tenants, "crowd": crowd, "objective": objective}
     eco = {"by": "signal" if has_signals(mine) else "runtime"}
     own = {"packed": {**ours, "seed": seed}, "ecosched": eco, "ecosched-score": eco}
-    policies = [make_policy(n, mine, node.idle_w, **own.get(n, {})) for n in candidates]
-    truth, runs = Truth(crowd=crowd), []
-    for policy in (*policies, *plans):
+    policies = [make_policy(n, mine, node.idle_w, **own.get(n, {})) for n in candidates
+                if n != LISTS]  # fmt: skip
+    truth = Truth(crowd=crowd)
+
+    def run(policy: CoPolicy) -> NodeRun:
         many = None
         if nodes > 1 and policy.name == "packed":
             many = Matched(mine, node.idle_w, **ours).choose
-        runs.append(
-            run_queue(queue, policy, node, truth, nodes=nodes, chooser=many, name=policy.name)
-        )
-    return sorted(runs, key=lambda r: cost(objective, r.makespan_s, r.energy_j))
+        return run_queue(queue, policy, node, truth, nodes=nodes, chooser=many, name=policy.name)
+
+    def price(run: NodeRun) -> float:
+        return cost(objective, run.makespan_s, run.energy_j)
+
+    runs = [run(policy) for policy in (*policies, *plans)]
+    if LISTS in candidates:
+        runs.append(min(map(run, list_schedules(mine, node.gpus, tenants)), key=price))
+    return sorted(runs, key=price)
 
 
 def gain(better: Sequence[float], worse: Sequence[float]) -> tuple[float, float, float]:

@@ -5,10 +5,10 @@ by side on fewer GPUs each therefore saves both time and energy, until the end o
 long job on one GPU keeps a node up alone.  So a common deadline is sought: every job takes the mode
 with the least cost (its energy, plus a price on GPU-seconds) that still meets it.  Where GPUs are
 not wasted, or neighbours cost more than that, fewer tenants are better: every number of tenants
-down to one is tried, and so are the modes of the baselines.  For a queue of up to forty jobs the
-best of these plans is then improved by changes of a mode or of the order.  Under the
-objective "edp" a guard holds: a plan that is not foreseen to beat Marble's in time and in energy is
-penalised by how much it misses.
+down to one is tried, and so are the modes of the baselines and of plain list schedules.  For a
+queue of up to forty jobs the best of these plans is then improved by changes of a mode or of the
+order.  Under the objective "edp" a guard holds: a plan not foreseen to beat Marble's in time
+and in energy is penalised by how much it misses.
 
 What is planned holds until the queue changes; each event only takes the next jobs that fit.
 
@@ -40,6 +40,7 @@ from rheostat.decision.coschedule.expected_schedule import (
     foresee,
 )
 from rheostat.decision.coschedule.gpu_profiles import Mode, Profiles
+from rheostat.decision.coschedule.list_schedules import at_most, least_energy
 from rheostat.decision.coschedule.shared_node import NodeState, Start, Waiting
 from rheostat.decision.coschedule.simple_policies import fastest, most_gpus, near_fastest
 
@@ -210,9 +211,9 @@ def _columns(options: Sequence[tuple[Mode, ...]]) -> tuple[Array, Array, Array]:
 
 
 def _picks(options: Sequence[tuple[Mode, ...]], count: Array, site: NodeSite) -> Iterator[Array]:
-    """Each distinct choice of modes: by deadline and price of a GPU-second, and the baselines'."""
+    """Each distinct choice of modes: by deadline and price of a GPU-second, and of plain rules."""
     seen: set[bytes] = set()
-    for pick in (*_by_deadlines(options, count, site), *_by_baselines(options)):
+    for pick in (*_by_deadlines(options, count, site), *_by_rules(options)):
         if pick.tobytes() not in seen:
             seen.add(pick.tobytes())
             yield pick
@@ -231,9 +232,12 @@ def _by_deadlines(
             yield np.where(t <= deadline, priced, np.inf).argmin(axis=1)
 
 
-def _by_baselines(options: Sequence[tuple[Mode, ...]]) -> Iterator[Array]:
-    for rule in (near_fastest, fastest, most_gpus):
+def _by_rules(options: Sequence[tuple[Mode, ...]]) -> Iterator[Array]:
+    """What the baselines and plain list schedules would take."""
+    for rule in (near_fastest, fastest, most_gpus, least_energy):
         yield np.array([modes.index(rule(modes)) for modes in options])
+    for gpus in sorted({m.gpus for modes in options for m in modes}):
+        yield np.array([modes.index(at_most(modes, gpus)) for modes in options])
 
 
 def _padded(rows: list[list[float]]) -> Array:
