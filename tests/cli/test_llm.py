@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
+import rheostat as rh
 from rheostat.cli import run
 from tests.prediction.test_serving_law import runs
 
@@ -50,6 +52,20 @@ def test_a_plan_holds_its_limit_and_no_simple_rule_is_better(file, capsys):
     assert said["schema"] == "rheostat.llm-plan/1"
     assert said["simple_rules"]
     assert all(r["energy_ratio"] >= 1 - 1e-9 for r in said["simple_rules"].values())
+
+
+def test_the_answer_comes_first_with_its_price_and_twenty_rows_stand_below(file):
+    answer = rh.llm.plan(file, "m1", knobs=["batch_cap=8,16,24,32,48,64,96,128,192,256"])
+    first, *_, start, front = answer.report().sections
+    assert (first.title, start.title, front.title) == ("answer", "to start it", "front")
+    assert start.listing == answer.engine_line
+    assert " energy per token; " in first.sentences[0]
+    assert "predicted" in first.sentences[0] or "measured in" in first.sentences[0]
+    settings = [tuple(row[1:4]) for row in front.grid.rows]
+    assert len(settings) == 20 < len(answer.front) == len(answer.grids()[0].rows)
+    assert tuple(answer.setting.values()) == settings[front.grid.marked]
+    kept = {tuple(answer.front.setting(int(i)).values()) for i in np.flatnonzero(answer.front.mask)}
+    assert kept <= set(settings)
 
 
 def test_the_report_shows_the_front_and_the_law(file, tmp_path, capsys):

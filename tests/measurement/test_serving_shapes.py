@@ -91,6 +91,9 @@ def test_a_batch_that_is_not_stated_follows_from_throughput_and_time(tmp_path):
     jobs = read(written(tmp_path / "t.csv", head + rows))
     assert jobs.numpy("batch_cap").tolist() == [64, 8]
     assert "no batch is stated, nor throughput and time" in [n.message for n in jobs.notes]
+    rows = "m-8B,H100,1,,20,6403.1,0.2\nm-8B,H100,1,,20,6390.2,0.2\nm-8B,H100,1,,20,130,0.2\n"
+    jobs = read(written(tmp_path / "noisy.csv", head + rows))
+    assert jobs.numpy("batch_cap").tolist() == pytest.approx([128, 128, 2.6])
 
 
 BARE = "model,gpu,num_gpus,max_num_seqs,tpot,energy_per_token_j{}\nm-8B,H100,1,8,{},0.2{}\n"

@@ -94,7 +94,10 @@ def test_first_tokens_take_the_prompt_and_a_step_and_memory_holds_weights_and_ca
     at = Configurations.of(front().alternatives)
     compute = np.exp(law.log_parameters_of(at))[:, NAMES.index("compute")]
     rate = np.array([989e12, 2 * 2250e12]) * np.minimum(compute, 1.0)
-    assert made.mean(TTFT) == pytest.approx([0.02, 0.01] + 1000 * 2 * 8e9 / rate)
+    middle = np.median(made.draws(TTFT), axis=0)
+    assert middle == pytest.approx([0.02, 0.01] + 1000 * 2 * 8e9 / rate, rel=1e-3)
+    low, high = made.interval(TTFT)
+    assert ((low < 0.95 * middle) & (middle < 0.95 * high)).all()  # no first token was measured
     taken = 16e9 + 50 * 2000 * 131_072
     assert made.mean(MEMORY) == pytest.approx([taken / 80e9, taken / 360e9])
 

@@ -185,8 +185,13 @@ class Front:
         drawn = Outcome({name: self.draws(name)})
         low, high = drawn.interval(name, level)
         least, most = drawn.interval(name, 1.0)
-        few = self.ranged(level)
+        few = self.ranged(level) & self._are_runs(drawn[name])
         return np.where(few, least, low), np.where(few, most, high)
+
+    def _are_runs(self, draws: Array) -> Mask:
+        """Rows (n,) of which no more values were drawn than runs were measured, and their mean."""
+        runs = np.zeros(len(self)) if self.repeats is None else self.repeats
+        return np.asarray((np.diff(np.sort(draws, axis=0), axis=0) > 0).sum(axis=0) <= runs)
 
     def ranged(self, level: float = 0.9) -> Mask:
         """Measured rows whose runs are too few for an interval of this ``level``, (n,).

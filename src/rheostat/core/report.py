@@ -36,13 +36,17 @@ class Chart:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, sentences, and optionally a table, a chart and a listing, shown line by line."""
+    """A heading, sentences, and optionally a table, a chart and a listing, shown line by line.
+
+    The table of a ``folded`` section is opened by the reader of a page.
+    """
 
     title: str
     sentences: tuple[str, ...] = ()
     grid: Grid | None = None
     chart: Chart | None = None
     listing: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)

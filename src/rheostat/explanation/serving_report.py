@@ -9,14 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.report import Chart, Grid, Report, Section
+from rheostat.explanation.number_words import unit_of
 
 Array = NDArray[np.float64]
 SHARES = np.concatenate([np.linspace(0.01, 0.95, 48), np.linspace(0.955, 0.995, 9)])
 MOMENTS = 150
+SPREAD = "90 % intervals over runs in which the same requests come with other gaps between them."
 
 
 def serving_report(
-    facts: Mapping[str, Any], times: Mapping[str, tuple[Array, Array, Array]], said: str
+    facts: Mapping[str, Any],
+    gains: Mapping[str, Mapping[str, tuple[float, float, float]]],
+    said: Sequence[str],
 ) -> Report:
     """What each order makes of the requests.
 
@@ -24,16 +28,25 @@ def serving_report(
     ----------
     facts
         ``policies``: order to figure to number.
-    times
-        Order to the moments of submission, first and last token (s), each (n,).
+    gains
+        Order to quantity to its relative change from first come, first served: as the requests
+        came, and its interval.
     said
         Whether an order can help.
     """
     figures = facts["policies"]
-    heads = ("order", *next(iter(figures.values())))
+    names = tuple(next(iter(figures.values())))
+    units = ("", *("share" if n.endswith("_share") else unit_of(n) for n in names))
     rows = tuple((name, *values.values()) for name, values in figures.items())
-    first = Section("Will an order help?", (said,), Grid(heads, rows))
-    return Report("Requests to a language model", [first, *_over_time(times)], facts)
+    sections = [Section("answer", tuple(said))]
+    if gains:
+        quantities = tuple(next(iter(gains.values())))
+        beside = tuple((name, *own.values()) for name, own in gains.items())
+        change = Grid(("order", *quantities), beside, ("", *("%" for _ in quantities)))
+        sections.append(Section("Beside first come, first served", (SPREAD,), change))
+    return Report(
+        "", [*sections, Section("Each order", (), Grid(("order", *names), rows, units))], facts
+    )
 
 
 def calibration_report(
@@ -55,7 +68,7 @@ def calibration_report(
             f"{facts['requests']} requests, errors of the others.", *facts["notes"])  # fmt: skip
     grid = Grid(("error", *kinds), rows, ("", *("share" for _ in kinds)))
     first = Section("How far off", said, grid)
-    return Report("A server as recorded and as calibrated", [first, *_over_time(times)], facts)
+    return Report("A server as recorded and as calibrated", [first, *over_time(times)], facts)
 
 
 def candidates_report(facts: Mapping[str, Any], said: Sequence[str]) -> Report:
@@ -80,17 +93,28 @@ def candidates_report(facts: Mapping[str, Any], said: Sequence[str]) -> Report:
     return Report("", [Section("Candidates on the trace", tuple(said), grid, chart)], facts)
 
 
-def _over_time(times: Mapping[str, tuple[Array, Array, Array]]) -> list[Section]:
-    latency = Chart("line", tuple(_latency(n, *t) for n, t in times.items()),
+def over_time(times: Mapping[str, tuple[Array, Array, Array]]) -> list[Section]:
+    """First tokens, answers, and who waits: charts of each server or order.
+
+    Parameters
+    ----------
+    times
+        Name to the moments of submission, first and last token (s), each (n,).
+    """
+    first = Chart("line", tuple(_within(n, s, t) for n, (s, t, _) in times.items()),
+                  ("share of requests", "first token within"), units=("share", "s"))  # fmt: skip
+    latency = Chart("line", tuple(_within(n, s, t) for n, (s, _, t) in times.items()),
                     ("share of requests", "latency at most"), units=("share", "s"))  # fmt: skip
     waiting = Chart("line", tuple(_waiting(n, *t) for n, t in times.items()),
                     ("time", "requests without a first token"), units=("s", ""))  # fmt: skip
-    return [Section("Latency", (), None, latency), Section("Who waits", (), None, waiting)]
+    return [Section("First tokens", (), None, first), Section("Latency", (), None, latency),
+            Section("Who waits", (), None, waiting)]  # fmt: skip
 
 
-def _latency(name: str, submit: Array, first: Array, end: Array) -> dict[str, Any]:
+def _within(name: str, submit: Array, moment: Array) -> dict[str, Any]:
+    """Within what time how many of the requests have come so far."""
     return {"name": name, "line": True, "x": SHARES.tolist(),
-            "y": np.quantile(end - submit, SHARES).tolist()}  # fmt: skip
+            "y": np.quantile(moment - submit, SHARES).tolist()}  # fmt: skip
 
 
 def _waiting(name: str, submit: Array, first: Array, end: Array) -> dict[str, Any]:

@@ -89,6 +89,7 @@ def _section(section: Section) -> dict[str, Any]:
         "table": None if section.grid is None else _table(section.grid),
         "chart": section.chart is not None,
         "listing": section.listing,
+        "folded": section.folded,
     }
 
 

@@ -57,8 +57,9 @@ def with_times(
         frame, "itl_s", {"batch over tokens per second, as in full batches": both}, notes
     )
     product = _product(frame, "tokens_per_s", "itl_s")
-    running = {"tokens per second times the time between tokens, the requests that ran": product}
-    frame = _first(frame, "batch_cap", running, notes)
+    running = None if product is None else _whole(product)
+    words = "tokens per second times the time between tokens, the requests that ran"
+    frame = _first(frame, "batch_cap", {words: running}, notes)
     _contradictions(frame, problems)
     return frame
 
@@ -184,6 +185,12 @@ def _first(
         notes.append(Note(f"{name} is not stated: it is {words}",
                           count=0 if filled == len(frame) else filled))  # fmt: skip
     return frame
+
+
+def _whole(requests: pl.Expr) -> pl.Expr:
+    """A whole number where it is within a hundredth, so that runs of one batch are of one cap."""
+    near = (requests.round() / requests - 1).abs() < 0.01
+    return pl.when(near).then(requests.round()).otherwise(requests)
 
 
 def _product(frame: pl.DataFrame, a: str, b: str) -> pl.Expr | None:

@@ -16,7 +16,6 @@ from rheostat.core.space import Setting
 from rheostat.decision.serving.engine_line import engine_line
 from rheostat.errors import DataError, Infeasible
 from rheostat.explanation.interval_words import (
-    interval_words,
     new_model_words,
     refuse_unheld,
 )
@@ -166,7 +165,7 @@ def plan(
         listener.notes(notes_on(jobs))
         own = _of_app(law, jobs, app, workload, model)
         settings = _settings(jobs, own, knobs)
-        own = _of_lengths(law, own, prompt_tokens, output_tokens)
+        own = _of_lengths(own, prompt_tokens, output_tokens)
         prices = Prices(parse_hour_prices(gpu_price), kwh_price, carbon_g_per_kwh)
         front, aim = _aimed(planned(law, jobs, own, settings), minimise, prices)
         refuse_beyond_measured(jobs, prompt_tokens, context_tokens, output_tokens)
@@ -204,14 +203,10 @@ def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> list[Setting]:
     return settings
 
 
-def _of_lengths(
-    law: ServingLaw, own: JobTable, prompt_tokens: float, output_tokens: float
-) -> JobTable:
-    """Runs of requests so long; says which, and how often the law's intervals hold."""
+def _of_lengths(own: JobTable, prompt_tokens: float, output_tokens: float) -> JobTable:
+    """Runs of requests so long; says which."""
     own, notes = at_lengths(own, prompt_tokens, output_tokens)
     listener.notes(notes)
-    for text in interval_words(law):
-        listener.line(text)
     return own
 
 

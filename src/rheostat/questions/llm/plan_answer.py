@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from rheostat.core.decision import Assignment
 from rheostat.core.front import Front
@@ -14,15 +16,21 @@ from rheostat.core.space import Setting
 from rheostat.decision.serving.engine_line import engine_line
 from rheostat.explanation.choices.choice import explain_choice
 from rheostat.explanation.choices.front import explain_front, front_table
+from rheostat.explanation.interval_words import interval_words
+from rheostat.explanation.number_words import spanned
 from rheostat.prediction.accelerators import Accelerator, stating
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.equation import as_text
+from rheostat.prediction.serving_law.predictor import QUANTITIES
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.llm.runs import Medians
 from rheostat.questions.llm.serving_accuracy import calibration_sections
+from rheostat.questions.llm.serving_limits import TTFT
 
 ENERGY = "energy_per_token_j"
+MOST = 20
+"""Rows of a table that people read at a glance."""
 WORDS = {ENERGY: "energy", "cost_per_mtoken": "cost", "carbon_g_per_mtoken": "carbon"}
 
 
@@ -80,18 +88,19 @@ class PlanAnswer(Answer):
         return "" if self.choice is None else engine_line(self.app, self.setting, self.engine)
 
     def report(self) -> Report:
-        """The front, the reasons, what simple rules would take, and how to start it."""
-        return Report("", *self._content(), tuple(filter(None, [self.engine_line])))
+        """The choice, the reasons, what simple rules would take, how to start it, and the front."""
+        return Report("", *self._content())
 
     def page_report(self) -> Report:
-        """The same with the law, and how far it is from runs that it did not learn from."""
+        """The same with all settings, the law, and how far it is from runs that it did not see."""
         sections, facts = self._content()
         with stating(self.gpus), listener.working("predicting runs by laws that did not see them"):
             checks, checked = calibration_sections(self.runs, self.kernels)
         facts |= {"accuracy": checked} if checked else {}
-        return Report(
-            "", [*sections, Section("The law", listing=as_text(self.law)), *checks], facts
-        )
+        whole = explain_front(self.front, self._row, None)[0][0].grid
+        every = [Section("All settings", grid=whole, folded=True)] if len(self.front) > MOST else []
+        law = Section("The law", listing=as_text(self.law))
+        return Report("", [*sections, *every, law, *checks], facts)
 
     def pictures(self) -> Report:
         """The front alone."""
@@ -109,8 +118,31 @@ class PlanAnswer(Answer):
         """The choice, and what simple rules would take."""
         if self.choice is None:
             return ()
-        return (explain_choice(self.choice, self.front)[0][0].sentences[0], *self._regrets(),
+        return (self._answer(self.choice), *self._regrets(), *interval_words(self.law),
                 f"to start it: {self.engine_line}")  # fmt: skip
+
+    def _answer(self, choice: Assignment) -> str:
+        """What to take, what it costs, and how sure that is."""
+        taken = explain_choice(choice, self.front)[0][0].sentences[0].rstrip(".")
+        return f"{taken}{self._first_token(choice.index)}; {self._sureness(choice)}."
+
+    def _first_token(self, row: int) -> str:
+        """The time to the first token, where a plan knows the prompts."""
+        if TTFT not in self.front.outcome:
+            return ""
+        mean, (low, high) = self.front.mean(TTFT), self.front.interval(TTFT)
+        said = spanned(float(mean[row]), float(low[row]), float(high[row]), "s")
+        return f", the first token after {said} by the law"
+
+    def _sureness(self, choice: Assignment) -> str:
+        """What the figures of the choice rest on."""
+        runs = round(choice.because.support or 0)
+        if choice.because.evidence == "measured":
+            return f"measured in {runs} run{'s' * (runs != 1)}"
+        evidence = self.law.evidence_
+        held = np.nan if evidence is None else evidence.held[QUANTITIES.index(ENERGY), 1]
+        known = f", which hold {100 * held:.0f} % of runs left out" if np.isfinite(held) else ""
+        return f"predicted, with 90 % intervals{known}"
 
     @property
     def _row(self) -> int | None:
@@ -118,18 +150,36 @@ class PlanAnswer(Answer):
 
     def _content(self) -> tuple[list[Section], dict[str, Any]]:
         """Sections and facts."""
-        sections, facts = explain_front(self.front, self._row, None)
+        front, facts = explain_front(self.front, self._row, None)
+        front = [self._shortened(front[0])]
         facts |= {"feasible": self.choice is not None, "choice": None, "simple_rules": {}}
         facts["engine_line"] = self.engine_line or None
         facts["notes"] = [n.message for n in self.front.outcome.notes]
         if self.choice is not None:
-            reasons, chosen = explain_choice(self.choice, self.front)
-            sections, facts = [*sections, *reasons], facts | chosen
-            facts |= {"minimised": self.aim, "simple_rules": self._rules()}
-            sections.append(Section("What simple rules would take", self._regrets()))
-        elif self.nearest >= 0:
+            (_, why), chosen = explain_choice(self.choice, self.front)
+            facts |= {**chosen, "minimised": self.aim, "simple_rules": self._rules()}
+            why = replace(why, sentences=(*why.sentences[:-1], *interval_words(self.law)))
+            return [Section("answer", (self._answer(self.choice),)), why,
+                    Section("What simple rules would take", self._regrets()),
+                    Section("to start it", listing=self.engine_line), *front], facts  # fmt: skip
+        if self.nearest >= 0:
             facts["nearest"] = self.front.setting(self.nearest)
-        return sections, facts
+        return front, facts
+
+    def _shortened(self, section: Section) -> Section:
+        """The front with `MOST` rows of its table: the choice, the front, the least of the rest."""
+        grid = section.grid
+        if grid is None or len(grid.rows) <= MOST:
+            return section
+        rank = np.lexsort((self.front.mean(self.aim), ~self.front.mask))
+        first = [i for i in (self._row, *self.simple.values()) if i is not None]
+        rows = sorted(list(dict.fromkeys([*first, *rank.tolist()]))[:MOST])
+        short = Grid(grid.heads, tuple(grid.rows[i] for i in rows), grid.units,
+                     rows.index(self._row) if self._row in rows else None)  # fmt: skip
+        said = (
+            f"The table shows {MOST} of {len(grid.rows)} settings; a pipe, --json and --html all."
+        )
+        return replace(section, sentences=(*section.sentences, said), grid=short)
 
     def _rules(self) -> dict[str, dict[str, Any]]:
         energy, value = self.front.mean(ENERGY), self.front.mean(self.aim)

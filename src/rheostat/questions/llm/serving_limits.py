@@ -3,7 +3,8 @@
 Notation
 --------
 B  batch cap    G  GPUs    p  tokens of a prompt    c  tokens of a running request
-first token = p 2 A / (G F compute) + one step: of a request that finds a place at once
+first token = p 2 A / (G F compute) + one step: of a request that finds a place at once; compute is
+    the law's, no measurement, so that measured rows have intervals of it, too
 memory = (bytes of all weights + B cache of a request of c tokens) / (G bytes of a GPU)
 """
 
@@ -21,8 +22,9 @@ from rheostat.errors import DataError
 from rheostat.prediction.accelerators import accelerators
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
-from rheostat.prediction.serving_law.law import HIGHEST, NAMES, token_s
+from rheostat.prediction.serving_law.law import token_s
 from rheostat.prediction.serving_law.measured_range import REACH
+from rheostat.prediction.serving_law.parameter_draws import parameter_draws
 from rheostat.questions.llm.serving_model import AS_LLAMA, CacheSize
 
 TTFT, MEMORY = "ttft_s", "memory_share"
@@ -48,14 +50,15 @@ def with_limits(
     at, draws = Configurations.of(front.alternatives), dict(front.outcome.draws)
     notes = front.outcome.notes
     if prompt_tokens:
-        logs = np.minimum(law.log_parameters_of(at), HIGHEST)
-        compute = np.exp(logs[:, NAMES.index("compute")])
-        draws[TTFT] = front.draws("itl_s") + prompt_tokens * token_s(compute, at)
+        again = -(-law.n_draws // len(draws["itl_s"]))  # of a table that is all measured it is one
+        draws = {q: np.tile(v, (again, 1)) for q, v in draws.items()}
+        compute = parameter_draws(law, "compute", at, len(draws["itl_s"]))
+        draws[TTFT] = draws["itl_s"] + prompt_tokens * token_s(compute, at)
     if context_tokens:
         share = memory_share(
             front.alternatives, cache.request_b(front.alternatives, context_tokens)
         )
-        draws[MEMORY] = np.tile(share, (len(front.draws("itl_s")), 1))
+        draws[MEMORY] = np.tile(share, (len(draws["itl_s"]), 1))
         notes += (cache.words(context_tokens),)
     return replace(front, outcome=replace(front.outcome, draws=draws, notes=notes))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rheostat.core.jobs import JobTable
-from rheostat.core.report import Report
+from rheostat.core.report import Grid, Report
 from rheostat.errors import DataError
-from rheostat.explanation.serving_report import serving_report
+from rheostat.explanation.serving_report import over_time, serving_report
 from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
@@ -19,11 +19,11 @@ from rheostat.questions.listener import question
 from rheostat.questions.llm.runs import Pairs, moments
 from rheostat.questions.parse import Names, parse_names, parse_pairs
 from rheostat.questions.parse_numbers import parse_bound, parse_numbers
+from rheostat.simulation.serving.order_gain import SAID, Gains, order_gains, verdict
 from rheostat.simulation.serving.replica import Replica
 
 if TYPE_CHECKING:  # the compiler is loaded by who serves requests, not by `plan` and `fit`
     from rheostat.simulation.serving.deployment import Deployment
-    from rheostat.simulation.serving.order_gain import Gains
     from rheostat.simulation.serving.serve import Served
 
 ORDERS = ("fcfs", "shortest-prompt", "cost-oracle")
@@ -57,9 +57,15 @@ class ServedOrders(Answer):
     gains: Gains
 
     def report(self) -> Report:
-        """Whether an order helps, figures by order, and who waits over time."""
+        """Whether an order helps, and figures by order."""
+        gains = {p: {SAID[q]: r.change for q, r in own.items()} for p, own in self.gains.items()}
+        return serving_report(self.facts(), gains, self.beside())
+
+    def page_report(self) -> Report:
+        """The same with first tokens, answers and who waits over time."""
         times = {order: moments(served) for order, served in self.served.items()}
-        return serving_report(self.facts(), times, self.beside()[0])
+        report = self.report()
+        return replace(report, sections=[*report.sections, *over_time(times)])
 
     def facts(self) -> dict[str, Any]:
         """Figures by order."""
@@ -72,20 +78,17 @@ class ServedOrders(Answer):
                                   for p, own in self.gains.items()},
         }  # fmt: skip
 
-    def text(self) -> str:
-        """A line an order."""
+    def grids(self) -> tuple[Grid, ...]:
+        """A row an order."""
         figures = self.facts()["policies"]
-        keys = list(next(iter(figures.values())))
-        rows = [[p, *(f"{values[k]:.6g}" for k in keys)] for p, values in figures.items()]
-        return "".join("\t".join(row) + "\n" for row in (["policy", *keys], *rows))
+        rows = tuple((p, *values.values()) for p, values in figures.items())
+        return (Grid(("policy", *next(iter(figures.values()))), rows),)
 
     def beside(self) -> tuple[str, ...]:
-        """For how much of the time requests wait, and whether an order helps."""
-        from rheostat.simulation.serving.order_gain import verdict
-
+        """Whether an order helps, and for how much of the time requests wait."""
         queued = max(f["queued_share"] for f in self.facts()["policies"].values())
-        helps = f": {verdict(self.gains)}" if self.gains else ""
-        return (f"requests wait in {100 * queued:.1f} % of the time{helps}",)
+        waits = f"requests wait in {100 * queued:.1f} % of the time"
+        return (verdict(self.gains), waits) if self.gains else (waits,)
 
 
 @question
@@ -168,7 +171,6 @@ def simulate(
     {'fcfs': 0.63, 'shortest-prompt': 0.63}
     """
     from rheostat.simulation.serving.deployment import Deployment
-    from rheostat.simulation.serving.order_gain import order_gains
     from rheostat.simulation.serving.serve import serve
 
     jobs = _requests(trace, columns)

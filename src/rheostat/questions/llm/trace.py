@@ -15,6 +15,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report
 from rheostat.core.space import Setting
 from rheostat.core.units import parse_quantity
+from rheostat.explanation.interval_words import interval_words
 from rheostat.explanation.serving_report import candidates_report
 from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.prediction.serving_law import ServingLaw
@@ -82,7 +83,7 @@ class TraceAnswer(PlanAnswer):
         late = {n: "" if r["excess"] == 0 else ", misses the limit" for n, r in self.rules.items()}
         more = (f"{name}: {_replicas(row)}: {100 * (row['energy_ratio'] - 1):+.1f} % energy per "
                 f"token{late[name]}" for name, row in self.rules.items())  # fmt: skip
-        return (f"least energy: {_replicas(self.candidates[0])}", *more)
+        return (f"least energy: {_replicas(self.candidates[0])}", *more, *interval_words(self.law))
 
 
 def for_trace(

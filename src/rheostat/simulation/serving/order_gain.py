@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rheostat.core.jobs import JobTable
 from rheostat.simulation.serving.replica import Array
-from rheostat.simulation.serving.serve import Served
+
+if TYPE_CHECKING:
+    from rheostat.simulation.serving.serve import Served
 
 FIRST_COME = "fcfs"
 REPLAYS, BLOCKS, LEVEL = 20, 20, 0.9
@@ -46,8 +49,13 @@ class Ratio:
         """-1 where surely less, 1 where surely more, 0 where the runs differ by as much."""
         return int(self.low > 1 + LEAST) - int(self.high < 1 - LEAST)
 
+    @property
+    def change(self) -> tuple[float, float, float]:
+        """The relative change with its interval: 0 where nothing changes."""
+        return self.value - 1, self.low - 1, self.high - 1
+
     def __str__(self) -> str:
-        value, low, high = (100 * (x - 1) for x in (self.value, self.low, self.high))
+        value, low, high = (100 * x for x in self.change)
         return f"{value:+.0f} % [{low:+.0f}, {high:+.0f}]"
 
 
