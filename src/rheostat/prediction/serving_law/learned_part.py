@@ -67,7 +67,7 @@ class LogGaussian:
         y = (logs[self.rows] - self.middle) / self.scale
         few = np.linspace(0, len(y) - 1, min(len(y), MOST)).round().astype(np.int64)
         self.hyper = _fitted(self.known.of(few), y[few])
-        spread = Shared.between(self.known, self.known).covariance(self.hyper)
+        spread = PairwiseColumns.between(self.known, self.known).covariance(self.hyper)
         self.factor = cho_factor(spread + self._noise() * np.eye(len(y)))
         self.weights = cho_solve(self.factor, y)
 
@@ -86,8 +86,10 @@ class LogGaussian:
     def posterior(self, asked: Configurations) -> tuple[Array, Array]:
         """Mean (m,) and covariance (m, m) of the logarithm of a measurement."""
         at = self._columns(asked)
-        cross = Shared.between(self.known, at).covariance(self.hyper)
-        spread = Shared.between(at, at).covariance(self.hyper) + self._noise() * np.eye(len(asked))
+        cross = PairwiseColumns.between(self.known, at).covariance(self.hyper)
+        spread = PairwiseColumns.between(at, at).covariance(self.hyper) + self._noise() * np.eye(
+            len(asked)
+        )
         spread -= cross.T @ cho_solve(self.factor, cross)
         mean = self.middle + self.scale * np.asarray(cross.T @ self.weights)
         return mean, np.asarray(self.scale**2 * spread)
@@ -115,19 +117,19 @@ def _median(numbers: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Shared:
+class PairwiseColumns:
     """What rows have in common: products (n, m), squared distances by column (d + s, n m)."""
 
     products: Array
     apart: Array
 
     @staticmethod
-    def between(a: Columns, b: Columns) -> Shared:
+    def between(a: Columns, b: Columns) -> PairwiseColumns:
         """Of two sets of rows."""
         numbers = (a.numbers.T[:, :, None] - b.numbers.T[:, None, :]) ** 2
         differ = a.names.T[:, :, None] != b.names.T[:, None, :]
         apart = np.concatenate([numbers, differ])
-        return Shared(a.numbers @ b.numbers.T, apart.reshape(len(apart), -1))
+        return PairwiseColumns(a.numbers @ b.numbers.T, apart.reshape(len(apart), -1))
 
     def smooth(self, hyper: Array) -> Array:
         """The smooth part of the covariance, (n, m)."""
@@ -158,7 +160,7 @@ def _fitted(known: Columns, y: Array) -> Array:
     d, names = known.numbers.shape[1], len(NAMES)
     prior = np.array([NOISE, LINEAR, SMOOTH, *[SAME] * names, *[LENGTH] * (d + names)])
     middle, width = prior.T
-    shared, one = Shared.between(known, known), np.eye(len(y))
+    shared, one = PairwiseColumns.between(known, known), np.eye(len(y))
 
     def unlikely(hyper: Array) -> tuple[float, Array]:
         smooth, noise = shared.smooth(hyper), np.exp(hyper[0])
