@@ -87,10 +87,8 @@ class LogGaussian:
         """Mean (m,) and covariance (m, m) of the logarithm of a measurement."""
         at = self._columns(asked)
         cross = PairwiseColumns.between(self.known, at).covariance(self.hyper)
-        spread = PairwiseColumns.between(at, at).covariance(self.hyper) + self._noise() * np.eye(
-            len(asked)
-        )
-        spread -= cross.T @ cho_solve(self.factor, cross)
+        spread = PairwiseColumns.between(at, at).covariance(self.hyper)
+        spread += self._noise() * np.eye(len(asked)) - cross.T @ cho_solve(self.factor, cross)
         mean = self.middle + self.scale * np.asarray(cross.T @ self.weights)
         return mean, np.asarray(self.scale**2 * spread)
 
