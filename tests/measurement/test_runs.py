@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from rheostat.core.jobs import Moment
+from rheostat.core.texts.formulas import without_formulas
 from rheostat.errors import DataError
 from rheostat.measurement.read import read
 from rheostat.measurement.runs import read_runs
@@ -290,7 +291,7 @@ def test_energy_that_is_not_power_times_runtime_is_noted(csv):
 def test_a_table_of_another_language_is_told_how_to_name_its_columns(csv):
     with pytest.raises(DataError, match=r"--column runtime_s=THEIRS.*in Python"):
         read_runs(csv(GERMAN))
-    with pytest.raises(DataError, match="as encoding=cp1252"):
+    with pytest.raises(DataError, match="iconv -f cp1252 -t utf-8"):
         read_runs(csv("Länge;Zeit\n1;2\n".encode("cp1252")))
 
 
@@ -316,3 +317,22 @@ def test_rows_listed_twice_are_noted_and_stay(csv):
     assert len(jobs) == 3
     (said,) = [n for n in jobs.notes if "equal to an earlier row" in n.message]
     assert said.rows == (2,)
+
+
+def test_text_is_not_asked_for_twice_where_it_is_utf_16_or_none(tmp_path):
+    text = "nodes,runtime_s\n1,2\n" * 9
+    for content, remedy in ((text.encode("utf-16"), "it is utf-16: `iconv -f utf-16"),
+                            (b"\xff\0\n" * 9, "it is no text: expected a CSV")):  # fmt: skip
+        (tmp_path / "t.csv").write_bytes(content)
+        with pytest.raises(DataError, match=remedy) as told:
+            read_runs(tmp_path / "t.csv")
+        assert str(told.value).count("it is") == 1
+
+
+def test_names_that_a_spreadsheet_would_run_are_marked_in_files_and_read_as_they_were(tmp_path):
+    apps = ["=cmd|' /C calc'!A0", "+1+1", "-O3", "@x", "'quoted'", "-5.0", "lbm"]
+    table = pl.DataFrame({"app": apps, "nodes": range(7), "runtime_s": [1.0] * 7})
+    without_formulas(table).write_csv(tmp_path / "t.csv")
+    written = [line.split(",")[0] for line in (tmp_path / "t.csv").read_text().splitlines()[1:]]
+    assert not any(w[0] in "=+@-" and w != "-5.0" for w in written)
+    assert read_runs(tmp_path / "t.csv").frame["app"].to_list() == apps

@@ -79,6 +79,7 @@ def coschedule(
     """
     from rheostat.cli.output import printed, tell
     from rheostat.core.storage.files import replacing
+    from rheostat.core.texts.formulas import without_formulas
     from rheostat.questions.coschedule import coschedule as ask
     from rheostat.questions.coschedule import node_of
 
@@ -88,6 +89,6 @@ def coschedule(
                      interference=interference, exact=exact, seed=seed)  # fmt: skip
         if out is not None:
             with replacing(out) as draft:
-                answer.schedule.frame.write_csv(draft)
+                without_formulas(answer.schedule.frame).write_csv(draft)
             tell(f"wrote {out}")
         put(answer)

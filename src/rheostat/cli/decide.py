@@ -76,6 +76,7 @@ def _known_ending(out: Path | None) -> None:
 
 def _write(answer: DecideAnswer, out: Path) -> None:
     from rheostat.core.storage.files import replace_file, replacing
+    from rheostat.core.texts.formulas import without_formulas
     from rheostat.explanation.choices.advice import advice_facts, advice_rows
     from rheostat.explanation.formats.grid_cells import tsv
     from rheostat.explanation.formats.json import document
@@ -93,4 +94,5 @@ def _write(answer: DecideAnswer, out: Path) -> None:
 
         with replacing(out) as draft:
             rows = list(answer.grids()[0].rows)
-            pl.DataFrame(rows, advice.table.frame.schema, orient="row").write_csv(draft)
+            told = pl.DataFrame(rows, advice.table.frame.schema, orient="row")
+            without_formulas(told).write_csv(draft)

@@ -49,13 +49,14 @@ def plan(
     """
     from rheostat.cli.output import printed, tell
     from rheostat.core.storage.files import replace_file
+    from rheostat.core.texts.formulas import without_formulas
     from rheostat.questions.trial import plan as ask
 
     with printed(json=json) as put:
         answer = ask(file, share=share, knob=knob, largest=largest, accuracy=accuracy, past=past,
                      seed=seed, format=form, columns=mapped)  # fmt: skip
         if out is not None:
-            replace_file(out, answer.trial.table.frame.write_csv().encode())
+            replace_file(out, without_formulas(answer.trial.table.frame).write_csv().encode())
             tell(f"wrote {out}")
         put(answer)
 

@@ -14,6 +14,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report
 from rheostat.core.storage.files import replacing
+from rheostat.core.texts.formulas import without_formulas
 from rheostat.explanation.schedules.schedule import flat_grid, schedule_report, schedule_text
 from rheostat.questions.answer import Answer
 from rheostat.simulation.comparison import jittered_replays
@@ -140,5 +141,6 @@ def _written(run: Simulation, path: Path, *, alone: bool) -> Path:
     frame = schedule_columns(run.jobs.frame)
     whole = [c for c in WHOLE if (frame[c] == frame[c].round()).all()]
     with replacing(into) as draft:
-        frame.with_columns(pl.col(c).cast(pl.Int64) for c in whole).write_csv(draft)
+        made = frame.with_columns(pl.col(c).cast(pl.Int64) for c in whole)
+        without_formulas(made).write_csv(draft)
     return into

@@ -21,4 +21,6 @@ def printable(text: str) -> str:
     >>> print(printable("app\x1b[31m"))
     app\x1b[31m
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

@@ -10,6 +10,8 @@ import math
 from typing import Any
 
 from rheostat.core.report import Grid
+from rheostat.core.texts.formulas import FORMULA
+from rheostat.core.texts.printable import printable
 from rheostat.explanation.number_words import quantity, share, signed, spanned
 
 
@@ -113,25 +115,19 @@ def with_told_digits(grid: Grid) -> Grid:
     return Grid(grid.heads, tuple(map(tuple, rows)), grid.units, grid.marked)
 
 
-ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-
-
 def _field(value: Any) -> str:
-    r"""One value of a line: a tab or line end is escaped, and no text is taken for a formula.
-
-    Spreadsheets run text that begins with ``= + - @``; an apostrophe before it keeps it text.
+    r"""One value of a line: what is no letter is escaped, and no text is taken for a formula.
 
     >>> _field("a\tb"), _field("=HYPERLINK(1)"), _field(-0.5), _field("-0.5"), _field("C:\\x")
     ('a\\tb', "'=HYPERLINK(1)", '-0.5', '-0.5', 'C:\\\\x')
+    >>> _field("\x1b[2J")
+    '\\x1b[2J'
     """
     if not isinstance(value, str):
         return f"{value}"
-    text = value.translate(ESCAPES)
+    text = printable(value.replace("\\", "\\\\")).replace("\n", "\\n")
     formula = len(text) > 1 and text[0] in FORMULA and not _is_number(text)
     return f"'{text}" if formula else text
-
-
-FORMULA = ("=", "+", "-", "@")
 
 
 def _is_number(text: str) -> bool:

@@ -21,6 +21,7 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.core.storage.bounded_read import check_columns
+from rheostat.core.texts.formulas import unmarked
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, raw_lines
@@ -105,7 +106,7 @@ def typed_frame(
 
 def _decode(path: Path, encoding: str) -> list[str]:
     """All lines as text; says which line is not, or is too long to be a record."""
-    lines, problems = [], []
+    lines, problems, remedy = [], [], ""
     for i, raw in enumerate(raw_lines(path)):
         if len(raw) > LONGEST:
             problems.append(f"line {i + 1} is {len(raw):,} bytes long, expected a table row")
@@ -113,18 +114,26 @@ def _decode(path: Path, encoding: str) -> list[str]:
         try:
             lines.append(raw.decode(encoding))
         except UnicodeDecodeError as error:
-            hint = f"byte {raw[error.start]:#04x}"
-            problems.append(
-                f"line {i + 1} is not {encoding} ({hint}); pass its encoding, as encoding=cp1252"
-            )
+            remedy = remedy or _remedy(path, raw)
+            problems.append(f"line {i + 1} is not {encoding} (byte {raw[error.start]:#04x})")
     if problems:
         more = [f"and {len(problems) - 5} more lines"] if len(problems) > 5 else []
-        raise DataError(str(path), [*problems[:5], *more])
+        raise DataError(str(path), [*problems[:5], *more, *([remedy] if remedy else [])])
     if lines:
         lines[0] = lines[0].removeprefix(codecs.BOM_UTF8.decode("utf-8"))
     if not "".join(lines).strip():
         raise DataError(str(path), ["has no text in it"])
     return lines
+
+
+def _remedy(path: Path, raw: bytes) -> str:
+    """What to do about bytes that are no text in the encoding."""
+    utf16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if b"\0" in raw and not utf16:
+        return "it is no text: expected a CSV or parquet file"
+    name = "utf-16" if utf16 else "cp1252"
+    begins = "it is" if utf16 else "if it is"
+    return f"{begins} {name}: `iconv -f {name} -t utf-8 {path.name} > utf8-{path.name}`"
 
 
 def _delimiter(first: str) -> str:
@@ -165,7 +174,7 @@ def _typed(cells: Sequence[str]) -> tuple[pl.Series, list[int]]:
     low = text.str.to_lowercase()
     if there and low.drop_nulls().is_in(["true", "false"]).all():
         return low == "true", []
-    return text, []
+    return unmarked(text), []
 
 
 def _is_number(text: str) -> bool:
