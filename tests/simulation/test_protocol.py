@@ -49,6 +49,43 @@ def result(whole, later=None, longest=1000.0, known=0.0):
     }
 
 
+def replayed(ratios, rules=RULES):
+    """Mine over the best order in each replay of each trace; the order itself moves, too."""
+    results = {}
+    for trace in TRACES:
+        for k, ratio in enumerate(ratios):
+            for policy, slow in (
+                ("easy", 20.0),
+                ("sjf+easy", 10.0 + k),
+                ("mine", (10 + k) * ratio),
+            ):
+                results[Task(f"{trace}.swf", policy, replay=k)] = result(slow)
+    return judge(results, rules)
+
+
+def test_replays_give_each_ratio_an_interval_and_a_gate():
+    facts = replayed((0.8, 0.8 * 1.1, 0.8 / 1.1))["policies"]["mine"]
+    moved, one = facts["replayed"]["whole"], facts["replayed"]["whole"]["by_trace"]["b"]
+    assert (moved["number"], one["best"], one["ratio"]) == (2, "sjf+easy", pytest.approx(0.8))
+    half = 4.302653 * np.log(1.1) / np.sqrt(3)  # Student's t with two degrees of freedom
+    low, high = np.log(one["low"]), np.log(one["high"])
+    assert (low, high) == pytest.approx((np.log(0.8) - half, np.log(0.8) + half), rel=1e-5)
+    assert not one["apart"]
+    assert moved["high"] == pytest.approx(0.8)  # traces agree
+    assert list(facts["replayed"]["unseen"]["by_trace"]) == ["b", "c"]
+    assert facts["claim"]
+    said = claims(replayed((0.8, 0.8 * 1.1, 0.8 / 1.1)))[-1]
+    assert "2 replays" in said
+    assert "on a, b and c they differ by less than that does" in said
+
+
+def test_a_policy_that_is_better_on_the_trace_as_it_is_alone_has_no_claim():
+    facts = replayed((0.8, 1.3, 1.3))["policies"]["mine"]
+    assert facts["unseen"]["high"] < 1
+    assert facts["failed"] == ["better"]
+    assert "replayed" not in found()["policies"]["mine"]
+
+
 def found(rules=RULES, **mine):
     """EASY has slowdown 20, the best order 10; mine as told, by default 8 everywhere."""
     results = {}

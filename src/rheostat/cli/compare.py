@@ -74,6 +74,9 @@ def compare(
     results: Annotated[
         Path | None, typer.Option(help="Finished runs, kept here; done ones are not done again.")
     ] = None,
+    replays: Annotated[
+        int, typer.Option(min=0, max=100, help="Replays of each trace with submissions moved.")
+    ] = 0,
     html: o.Html = None,
     figure: o.Figure = None,
     form: o.Form = "",
@@ -107,4 +110,4 @@ def compare(
                         max_wait=max_wait, machine=machine, estimates=estimates,
                         semantics=semantics, ties=ties, overdue=overdue, processes=processes,
                         workers=workers_of(dask, slurm, workers, memory), results=results,
-                        seed=seed, **share))  # fmt: skip
+                        replays=replays, seed=seed, **share))  # fmt: skip

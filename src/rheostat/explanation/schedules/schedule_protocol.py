@@ -132,6 +132,25 @@ def short_claims(facts: Facts) -> tuple[str, ...]:
     silent = [name for name, p in policies.items() if p["claim"] is None]
     if silent:
         said.append(f"No claim for {listed(silent)}: failed gates are in the last column.")
+    return (*said, *replayed_words(facts))
+
+
+def replayed_words(facts: Facts) -> tuple[str, ...]:
+    """What is left of each ratio where submissions move a little, if that was asked for."""
+    said = []
+    for name, p in facts["policies"].items():
+        if "replayed" not in p:
+            continue
+        moved = p["replayed"]["whole"]
+        one = list(moved["by_trace"].values())
+        over = one[0] if len(one) == 1 else moved  # traces of which there is one have no interval
+        chance = [t for t, of in moved["by_trace"].items() if not of["apart"]]
+        words = (f"{name}: over each trace and {moved['number']} replays of it with submissions "
+                 f"moved by up to {moved['moved_s']:g} s, {over['ratio']:.3f} "
+                 f"[{over['low']:.3f}, {over['high']:.3f}] times the slowdown of the best simple "
+                 "order")  # fmt: skip
+        words += f"; on {listed(chance)} they differ by less than that does" if chance else ""
+        said.append(f"{words}.")
     return tuple(said)
 
 
@@ -144,4 +163,4 @@ def claims(facts: Facts) -> tuple[str, ...]:
             continue
         failed = [f"{g['gate']} ({g['found']})" for g in p["gates"] if not g["passed"]]
         said.append(f"{name}: no claim. Failed gates: {'; '.join(failed)}.")
-    return tuple(said)
+    return (*said, *replayed_words(facts))

@@ -53,7 +53,10 @@ HINT = "the same command with --results FILE goes on from what was finished"
 
 @dataclass(frozen=True)
 class Task:
-    """One policy on one trace; ``digest`` is of the bytes of the trace and of further files."""
+    """One policy on one trace; ``digest`` is of the bytes of the trace and of further files.
+
+    In a ``replay`` above 0 submissions are moved, drawn with that seed.
+    """
 
     trace: str
     policy: str
@@ -64,6 +67,7 @@ class Task:
     overdue: str = "extend"
     split: float = 0.5
     digest: str = ""
+    replay: int = 0
 
     @property
     def key(self) -> str:
@@ -123,16 +127,27 @@ def trace_files(paths: Iterable[str | Path]) -> list[Path]:
 
 
 def tasks_of(
-    traces: Sequence[Path], policies: Sequence[str], machine: str = "", **how: Any
+    traces: Sequence[Path], policies: Sequence[str], machine: str = "", replays: int = 0, **how: Any
 ) -> list[Task]:
-    """Every policy on every trace, the largest file first; ``how`` are further fields of `Task`."""
+    """Every policy on every trace and its replays, the largest file first.
+
+    ``how`` are further fields of `Task`.
+    """
     order = sorted(traces, key=lambda p: (-p.stat().st_size, p.name))
     bytes_of = {p: file_digest(p) for p in order}
     names = list(dict.fromkeys(policies))
     files = {name: _files(name, machine, how.get("estimates", "")) for name in names}
     return [
-        Task(str(p.absolute()), name, machine, digest=text_digest(bytes_of[p], files[name]), **how)
+        Task(
+            str(p.absolute()),
+            name,
+            machine,
+            digest=text_digest(bytes_of[p], files[name]),
+            replay=replay,
+            **how,
+        )
         for p in order
+        for replay in range(replays + 1)
         for name in names
     ]
 
@@ -154,6 +169,7 @@ def perform(task: Task, open_policy: Opener = batch_policy) -> dict[str, Any]:
 
 def _performed(task: Task, open_policy: Opener) -> dict[str, Any]:
     from rheostat.simulation.comparison.as_logged import logged_facts
+    from rheostat.simulation.comparison.jittered_replays import jittered
     from rheostat.simulation.note_numbers import noted
 
     jobs = _trace(task.trace)
@@ -162,6 +178,8 @@ def _performed(task: Task, open_policy: Opener) -> dict[str, Any]:
     if isinstance(policy, BatchPolicy):
         _ready(policy)
     jobs, machine = placed(jobs, task.machine)
+    if task.replay:
+        jobs = jittered(jobs, task.replay)
     run = simulate_run(jobs, policy, machine, estimates=task.estimates)
     known = task.semantics == "cqsim" or task.estimates == "perfect"
     return {
