@@ -99,3 +99,35 @@ def test_a_log_with_other_words_for_its_ends_is_counted_as_it_was_read(tmp_path)
     found = log_usage(rh.read(path))
     assert (found.lost_jobs, found.ended_jobs) == (4, 20)
     assert found.lost_hours == pytest.approx(4 * 2 * 600 / 3600)
+
+
+def test_earlier_runs_of_a_requeued_job_used_the_machine_and_are_lost(tmp_path):
+    head = "JobID|JobName|State|Submit|Start|End|ElapsedRaw|NNodes|AllocTRES\n"
+    day = "2026-10-01T"
+    rows = [
+        ("7", "NODE_FAIL", "01:00", "02:00", "03:00", 3600, 4),
+        ("7", "COMPLETED", "03:00", "04:00", "06:00", 7200, 4),
+        ("8", "COMPLETED", "03:00", "04:00", "05:00", 3600, 2),
+        ("8", "COMPLETED", "03:00", "04:00", "05:00", 3600, 2),
+    ]
+    (tmp_path / "s.psv").write_text(head + "".join(
+        f"{job}|app{job}|{state}|{day}{a}:00|{day}{b}:00|{day}{c}:00|{run}|{n}|node={n}\n"
+        for job, state, a, b, c, run, n in rows))  # fmt: skip
+    found = log_usage(rh.read(tmp_path / "s.psv"))
+    assert (found.jobs, found.hours, found.lost_hours, found.lost_jobs) == (2, 8 + 4 + 2, 4, 0)
+    assert [(s["state"], s["jobs"], s["hours"]) for s in found.states] == [
+        ("COMPLETED", 2, 10), ("REQUEUED, earlier runs", 0, 4)]  # fmt: skip
+    first, second = found.groups["app"]
+    assert (first["name"], first["jobs"], first["hours"], first["lost_hours"]) == ("app7", 1, 12, 4)
+    assert (second["hours"], second["lost_hours"]) == (2, 0)
+
+
+def test_gpu_jobs_that_may_share_a_node_are_counted_and_have_gpu_hours():
+    log = {"nodes_alloc": [1, 1, 1, 2], "gpus_alloc": [1, 2, 4, 8], "runtime_s": [3600.0] * 4}
+    found = log_usage(rh.table(log))
+    assert (found.hours, found.gpu_hours, found.gpu_jobs, found.part_node_jobs) == (5, 15, 4, 2)
+    apart = log_usage(rh.table({**log, "partition": ["a", "b", "c", "c"]}))
+    assert apart.part_node_jobs == 0
+    none = log_usage(rh.table({"nodes": [1, 2], "runtime_s": [3600.0] * 2}))
+    assert (none.gpu_jobs, none.part_node_jobs) == (0, 0)
+    assert math.isnan(none.gpu_hours)

@@ -336,3 +336,28 @@ def test_names_that_a_spreadsheet_would_run_are_marked_in_files_and_read_as_they
     written = [line.split(",")[0] for line in (tmp_path / "t.csv").read_text().splitlines()[1:]]
     assert not any(w[0] in "=+@-" and w != "-5.0" for w in written)
     assert read_runs(tmp_path / "t.csv").frame["app"].to_list() == apps
+
+
+def test_a_clock_that_was_put_back_costs_times_and_no_row(csv):
+    """On 2026-10-25 Berlin's clock goes from 03:00 back to 02:00."""
+    rows = "job,nodes,start,end,energy\n" + "".join(
+        f"{job},2,2026-10-25T{start},2026-10-25T{end},{energy}\n"
+        for job, start, end, energy in (
+            (1, "01:00:00", "01:30:00", "850"),
+            (2, "02:50:00", "02:10:00", "2.70K"),
+            (3, "09:00:00", "07:30:00", "1.20M"),
+        )
+    )
+    jobs = read_runs(csv(rows))
+    assert jobs.frame["job_id"].to_list() == [1, 2]
+    assert jobs.frame["runtime_s"].to_list() == [1800.0, None]
+    assert jobs.frame["energy_j"].to_list() == [850.0, 2700.0]
+    said = {n.message.partition(":")[0]: n.rows for n in jobs.notes}
+    assert said["times run backwards by up to an hour, as where a clock was put back"] == (1,)
+    assert said["end before start"] == (2,)
+    assert "energy: cells as sacct writes ConsumedEnergy" in str(jobs.notes)
+
+
+def test_seconds_that_run_backwards_are_no_clock(csv):
+    jobs = read_runs(csv("job,nodes,start_s,end_s\n1,2,900,300\n2,2,900,1000\n"))
+    assert jobs.frame["job_id"].to_list() == [2]

@@ -132,3 +132,19 @@ def test_logs_of_other_schedulers_are_named_with_what_to_do(tmp_path, text, word
     path.write_text(text)
     with pytest.raises(DataError, match=rf"{words}.* expected its jobs as CSV.*runtime_s"):
         read(path)
+
+
+def test_a_clock_put_back_costs_two_instants_and_no_row_where_no_zone_is_given(tmp_path) -> None:
+    """Rows that run backwards for another reason are left out as before."""
+    put_back = _line("1", "01:00:00", "02:50:00", "02:10:00", "00:20:00", 5)
+    queued = _line("2", "02:50:00", "02:10:00", "03:10:00", "01:00:00")
+    wrong = _line("3", "01:00:00", "09:00:00", "08:30:00", "00:10:00")
+    path = _file(tmp_path, put_back, queued, wrong)
+    jobs = read_sacct(path)
+    assert jobs.frame.select("job_id", "start_s", "end_s", "runtime_s").rows() == [
+        ("1", None, None, 1200.0), ("2", None, None, 3600.0)]  # fmt: skip
+    said = {n.message.partition(":")[0]: n.rows for n in jobs.notes}
+    assert said["times run backwards by up to an hour, as where a clock was put back"] == (0, 1)
+    assert said["end before start"] == (2,)
+    known = read_sacct(path, zone="Europe/Berlin").frame
+    assert (known["end_s"] - known["start_s"]).to_list() == [1200.0, 3600.0]

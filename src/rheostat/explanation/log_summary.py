@@ -47,6 +47,7 @@ def _used(facts: Facts) -> tuple[str, ...]:
         said.append(f"{_hours(facts['hours'], facts['unit'])}{part}.")
     else:
         said.append("Node-hours: not known, sizes or run times are missing.")
+    said += _parts(facts)
     if facts["energy_jobs"]:
         part = "all jobs" if facts["energy_jobs"] == facts["jobs"] else (
             f"{facts['energy_jobs']:,} of {facts['jobs']:,} jobs"
@@ -59,6 +60,23 @@ def _used(facts: Facts) -> tuple[str, ...]:
         said.append(f"Energy: not known, {facts['energy_source']}.")
     said.append(_lost(facts))
     return tuple(said)
+
+
+def _parts(facts: Facts) -> list[str]:
+    """GPU-hours, and how many jobs may have shared the node that is counted as a whole."""
+    said = []
+    if facts["gpu_jobs"]:
+        hours = f"{facts['gpu_hours']:,.{0 if facts['gpu_hours'] >= 100 else 2}f}"
+        said.append(f"{hours} GPU-hours of {_counted(facts['gpu_jobs'], 'job')} with GPUs.")
+    shared = facts["part_node_jobs"]
+    if shared and facts["unit"] == "node_h":
+        of = "GPUs" if facts["gpu_jobs"] else "cores"
+        said.append(
+            f"{_counted(shared, 'job')} ({share(shared / facts['jobs'])}) had at most half of the "
+            f"{of} that others had on one node: where jobs share nodes, node-hours count the whole "
+            "node for each."
+        )
+    return said
 
 
 def _span(facts: Facts) -> str:
@@ -93,7 +111,7 @@ def states_grid(facts: Facts) -> Grid:
     total = facts["hours"] or float("nan")
     rows = tuple((s["state"], s["jobs"], _whole(s["hours"]), s["hours"] / total)
                  for s in facts["states"])  # fmt: skip
-    return Grid(("state", "jobs", unit, "share"), rows, ("", "", "", "share"))
+    return Grid(("state", "jobs", unit, "share"), rows, ("", "count", "count", "share"))
 
 
 def _whole(hours: float) -> float | int | None:
@@ -125,7 +143,7 @@ def group_grid(facts: Facts, by: str) -> Grid:
     lost = ("jobs not completed", f"{unit} not completed") if ended else ()
     heads = (NOUNS[by], "jobs", unit, "share", *(["energy"] if energy else []), *lost,
              *(["mean wait"] if waits else []))  # fmt: skip
-    units = ("", "", "", "share", *(["J"] if energy else []), *["share" for _ in lost],
+    units = ("", "count", "count", "share", *(["J"] if energy else []), *["share" for _ in lost],
              *(["s"] if waits else []))  # fmt: skip
     return Grid(heads, tuple(rows), units)
 

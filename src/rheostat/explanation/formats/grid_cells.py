@@ -18,13 +18,15 @@ from rheostat.explanation.number_words import quantity, share, signed, spanned
 def cell(value: Any, unit: str) -> str:
     """One value as drawn.
 
-    ``"%"`` is a relative change, ``"share"`` a part of one, ``"rate"`` a small one, and ``"+s"``
-    a time gained or lost.
+    ``"%"`` is a relative change, ``"share"`` a part of one, ``"rate"`` a small one, ``"+s"`` a
+    time gained or lost, and ``"count"`` a number of things, by thousands.
 
     >>> cell((9.13e6, 8.7e6, 9.5e6), "J"), cell(-0.29, "%"), cell(None, "s"), cell(0.892, "share")
     ('9.13 MJ [8.7 9.5]', '−29 %', '', '89 %')
     >>> cell(7200.0, "+s"), cell(-7200.0, "+s")
     ('+2h', '−2h')
+    >>> cell(11645, "count"), cell(0.25, "count")
+    ('11,645', '0.25')
     """
     if value is None or isinstance(value, str):
         return value or ""
@@ -33,11 +35,12 @@ def cell(value: Any, unit: str) -> str:
     if isinstance(value, tuple):
         drawn = {"%": change, "share": shares}.get(unit)
         return drawn(value) if drawn else spanned(value[0], value[1], value[2], unit)
-    if unit == "+s":
-        return ("+" if value > 0 else "") + quantity(float(value), "s")
+    if isinstance(value, int) and unit in ("", "count"):
+        return f"{value:,}" if unit else f"{value}"
     if unit in ("%", "share", "rate"):
         return signed(float(value)) if unit == "%" else share(float(value), 2 * (unit == "rate"))
-    return f"{value}" if isinstance(value, int) and not unit else quantity(float(value), unit)
+    gained = "+" if unit == "+s" and value > 0 else ""
+    return gained + quantity(float(value), "" if unit == "count" else unit.removeprefix("+"))
 
 
 def change(value: tuple[float, float, float]) -> str:

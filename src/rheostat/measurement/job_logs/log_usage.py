@@ -4,7 +4,8 @@ Notation
 --------
 h  node-hours of a job, nodes received (else asked for) times run time; core-hours in a log that
    counts no nodes
-lost  h of the runs that ended otherwise than completed, cancelled ones included
+lost  h of the runs that ended otherwise than completed, cancelled ones included, and of the earlier
+      runs of jobs that were requeued
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ SIZES = (("nodes_alloc", "node_h"), ("nodes", "node_h"), ("cores_alloc", "core_h
          ("cores", "core_h"))  # fmt: skip
 GROUPS = (("app", ("app",)), ("user", ("user",)), ("partition", ("partition", "queue")))
 UNKNOWN = "(not recorded)"
+EARLIER = "REQUEUED, earlier runs"
+REQUEUED_HOURS = "requeued_node_hours"
+"""Column: what earlier runs of a job used, which have no rows of their own."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,12 @@ class LogUsage:
     groups : mapping of str to tuple of mapping
         Of "app", "user" and "partition", where recorded: ``name``, ``jobs``, ``hours``,
         ``energy_j``, ``lost_jobs``, ``lost_hours``, ``wait_s``, the most hours first.
+    gpu_hours : float
+        Of the ``gpu_jobs`` that had GPUs; NaN where the log knows of none.
+    gpu_jobs : int
+    part_node_jobs : int
+        Jobs on one node with at most half of the GPUs (cores, where no job has GPUs) that another
+        job of their partition had on one: they may have shared it, and have its whole hours here.
     """
 
     jobs: int
@@ -76,6 +86,9 @@ class LogUsage:
     energy_source: str
     states: tuple[dict[str, Any], ...]
     groups: dict[str, tuple[dict[str, Any], ...]]
+    gpu_hours: float
+    gpu_jobs: int
+    part_node_jobs: int
 
 
 def log_usage(jobs: JobTable) -> LogUsage:
@@ -97,12 +110,18 @@ def log_usage(jobs: JobTable) -> LogUsage:
     energy, source = _energy(jobs)
     hours, unit = _hours(jobs)
     zero = calendar_zero_s(jobs)
+    names = {name: _names(jobs, columns) for name, columns in GROUPS}
     columns = {
         "hours": hours, "energy_j": energy, "wait_s": logged_waits(jobs),
-        "lost": _lost(jobs), "state": _names(jobs, ("state",)),
+        "lost": _lost(jobs), "state": _names(jobs, ("state",)), **names,
     }  # fmt: skip
     frame = pl.DataFrame(columns, schema_overrides={"lost": pl.Boolean}).fill_nan(None)
+    frame = frame.with_columns(own=True)
+    if unit == "node_h":
+        frame = _with_earlier(frame, np.nan_to_num(_column(jobs, REQUEUED_HOURS)))
+    own = frame.filter("own")
     known, total = frame["energy_j"].is_not_null(), _sum(frame["hours"])
+    gpu_hours = _gpus(jobs) * _column(jobs, "runtime_s") / 3600.0
     return LogUsage(
         len(jobs),
         _least(jobs, ("submit_s", "start_s"), np.nanmin) + (zero or 0.0),
@@ -111,20 +130,46 @@ def log_usage(jobs: JobTable) -> LogUsage:
         unit,
         total,
         _lost_hours(frame),
-        frame["hours"].count(),
-        int(frame["lost"].sum() or 0),
-        frame["lost"].count(),
+        own["hours"].count(),
+        int(own["lost"].sum() or 0),
+        own["lost"].count(),
         _sum(frame["energy_j"]),
         int(known.sum()),
         _sum(frame.filter(known)["hours"]) / total if total else float("nan"),
         source,
-        tuple(_by(frame, frame["state"], ("state", "jobs", "hours"))),
-        {
-            name: tuple(_by(frame, labels))
-            for name, columns in GROUPS
-            if (labels := _names(jobs, columns)).null_count() < len(jobs)
-        },
+        tuple(_by(frame, "state", ("state", "jobs", "hours"))),
+        {name: tuple(_by(frame, name)) for name in names if own[name].count()},
+        _sum(pl.Series(gpu_hours[gpu_hours > 0])),
+        int((gpu_hours > 0).sum()),
+        _part_nodes(jobs),
     )
+
+
+def _with_earlier(frame: pl.DataFrame, hours: Array) -> pl.DataFrame:
+    """The rows of the jobs and, not their ``own``, those of their earlier runs: all lost."""
+    before = frame.with_columns(hours=hours).filter(pl.col("hours") > 0)
+    none = (pl.lit(None, pl.Float64).alias(c) for c in ("energy_j", "wait_s"))
+    before = before.with_columns(*none, lost=True, own=False, state=pl.lit(EARLIER))
+    return pl.concat([frame, before.select(frame.columns)])
+
+
+def _gpus(jobs: JobTable) -> Array:
+    """(n,) GPUs received, else asked for."""
+    given = _column(jobs, "gpus_alloc")
+    return np.where(np.isfinite(given), given, _column(jobs, "gpus"))
+
+
+def _part_nodes(jobs: JobTable) -> int:
+    """Jobs that had at most half of what others had on one node."""
+    nodes = _column(jobs, "nodes_alloc")
+    nodes = np.where(nodes > 0, nodes, _column(jobs, "nodes"))
+    gpus = _column(jobs, "gpus_alloc")
+    parts = gpus if (gpus > 0).any() else _column(jobs, "cores_alloc")
+    places = _names(jobs, ("partition", "queue")).fill_null(UNKNOWN)
+    frame = pl.DataFrame({"part": parts, "place": places})
+    alone = frame.filter((nodes == 1) & (parts > 0))
+    half = pl.col("part") <= pl.col("part").max().over("place") / 2
+    return int(alone.select(half).to_series().sum())
 
 
 def calendar_zero_s(jobs: JobTable) -> float | None:
@@ -233,13 +278,13 @@ def _names(jobs: JobTable, columns: tuple[str, ...]) -> pl.Series:
 KEPT = ("name", "jobs", "hours", "energy_j", "lost_jobs", "lost_hours", "wait_s")
 
 
-def _by(frame: pl.DataFrame, labels: pl.Series, kept: tuple[str, ...] = KEPT) -> list[Any]:
+def _by(frame: pl.DataFrame, by: str, kept: tuple[str, ...] = KEPT) -> list[Any]:
     """A mapping per name, the most hours first; a sum without a known value is NaN."""
-    groups = frame.with_columns(name=labels.fill_null(UNKNOWN)).group_by("name").agg(
-        pl.len().alias("jobs"),
+    groups = frame.with_columns(name=pl.col(by).fill_null(UNKNOWN)).group_by("name").agg(
+        pl.col("own").sum().alias("jobs"),
         *(pl.when(pl.col(c).count() > 0).then(pl.col(c).sum()).alias(c)
           for c in ("hours", "energy_j")),
-        pl.col("lost").sum().alias("lost_jobs"),
+        (pl.col("lost") & pl.col("own")).sum().alias("lost_jobs"),
         pl.when(pl.col("hours").count() > 0)
         .then(pl.col("hours").filter(pl.col("lost")).sum())
         .alias("lost_hours"),

@@ -1,7 +1,8 @@
 """Cells that say their own unit, as ``350 W``, ``0.31 kWh`` or ``35 s``, read in base units.
 
 A column is read so where its name speaks of an amount and has no unit, and every cell that is not
-empty is a number with a unit of the same kind.  A time may also mix these with ``hh:mm:ss``.
+empty is a number with a unit of the same kind.  A time may also mix these with ``hh:mm:ss``, and
+energy may be spelled as Slurm does, ``2.70K`` for 2,700 joules.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from rheostat.core.jobs import Note
 from rheostat.core.units import parse_duration, parse_quantity
 from rheostat.errors import DataError
 from rheostat.measurement.runs.guess import split_unit
-from rheostat.measurement.slurm.spelling import seconds
+from rheostat.measurement.slurm.spelling import amount, seconds
 
 AMOUNT = re.compile(r"power|energy|consum|time|elapsed|duration|wall|freq|clock|cap", re.IGNORECASE)
 UNITS = ("s", "W", "J", "Hz")
+ENERGY = re.compile(r"energy|consum|joule", re.IGNORECASE)
+THOUSANDS = "cells as sacct writes ConsumedEnergy, 2.70K for 2,700: read in J"
 
 
 def in_base_units(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -37,6 +40,10 @@ def in_base_units(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
                 frame = frame.with_columns(values)
                 notes.append(Note(f"{name}: cells with units, read in {unit}"))
                 break
+        else:
+            if ENERGY.search(name) and (values := _slurm_joules(frame[name])) is not None:
+                frame = frame.with_columns(values)
+                notes.append(Note(f"{name}: {THOUSANDS}"))
     return frame, notes
 
 
@@ -58,6 +65,14 @@ def _numbers(cells: pl.Series, unit: str) -> pl.Series | None:
     if not said or None in said:
         return None
     return pl.Series(cells.name, values, pl.Float64)
+
+
+def _slurm_joules(cells: pl.Series) -> pl.Series | None:
+    """Joules in cells as ``2.70K``, ``850`` or nothing; None where one says something else."""
+    values = [None if c is None else amount(c, base=1000) for c in cells]
+    if any(v is None for c, v in zip(cells, values, strict=True) if c is not None):
+        return None
+    return pl.Series(cells.name, values, pl.Float64) if cells.count() else None
 
 
 def _number(text: str, unit: str) -> float | None:

@@ -39,6 +39,7 @@ from rheostat.measurement.runs.guess import (
     lone_quantity,
     split_unit,
 )
+from rheostat.measurement.runs.local_clock import clocks_of, put_back
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.training_columns import COLUMNS
@@ -142,6 +143,7 @@ def read_runs(
     table = frame.select(ROW, **taken, **rest)
     table = _as_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
+    table, back = put_back(table, clocks_of(frame, {**taken, **rest}))
     table, derived = runtime_between(table)
     described += [VOCABULARY["runtime_s"]] if derived else []
     table, summed = per_part(table)
@@ -157,7 +159,15 @@ def read_runs(
             str(path),
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
-    words += [*derived, *summed, *zeros, *unfinished, *_disagreement(table), *listed_twice(table)]
+    words += [
+        *back,
+        *derived,
+        *summed,
+        *zeros,
+        *unfinished,
+        *_disagreement(table),
+        *listed_twice(table),
+    ]
     return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
 
 

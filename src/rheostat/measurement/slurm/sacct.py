@@ -2,9 +2,10 @@
 
 Step lines (``123.batch``, ``123.extern``, ``123.0``) are folded into the job line above them: they
 carry its energy.  Of a job that was requeued (``sacct -D``), or stands in two exports, the latest
-run is kept, as sacct itself does; the others are noted.  Slurm does not escape the delimiter, so a
-job name that contains one shifts its whole line; such a line is left out and noted, unless
-``rejoin`` names the fields that hold free text.
+run is kept, as sacct itself does; the others are noted, and what earlier runs used of the machine
+is kept beside it.  Slurm does not escape the delimiter, so a job name that contains one shifts its
+whole line; such a line is left out and noted, unless ``rejoin`` names the fields that hold free
+text.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ from rheostat.measurement.slurm.sacct_lines import (
 TWICE = "the job is there already (requeued, or listed twice): its latest run stands"
 CLOCK = {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start", "end_s": "End"}
 ROUGH = 0.01
+HOUR_S, CLOCK_ERROR_S = 3600.0, 60.0
+PUT_BACK = (
+    "times run backwards by up to an hour, as where a clock was put back: start_s and end_s not "
+    "known (--zone Europe/Berlin, or where it stands, tells them)"
+)
 FIRST_NODE = (
     "energy_j: only the batch step of a job on several nodes has joules, those of its first node: "
     "not known"
@@ -48,6 +54,9 @@ FIRST_NODE = (
 CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
 NODE_LIST = Column(
     "node_list", "", Moment.START, "names of the nodes received, as Slurm folds them"
+)
+REQUEUED = Column(
+    "requeued_node_hours", "node_h", Moment.END, "node-hours of the job's earlier runs"
 )
 RAW = Column("job_id_raw", "", Moment.START, "Slurm's number: tasks of an array have their own")
 NO_NODES = ("", "None assigned", "None", "(null)")
@@ -60,7 +69,7 @@ TYPES: dict[str, Any] = {
     "gpus_alloc": pl.Int64, "memory_b": pl.Float64, "frequency_hz": pl.Float64,
     "time_limit_s": pl.Float64, "runtime_s": pl.Float64, "state": pl.String,
     "exit_code": pl.String, "energy_j": pl.Float64, "power_w": pl.Float64, "censored": pl.Boolean,
-    "node_list": pl.String, "job_id_raw": pl.String,
+    "node_list": pl.String, "job_id_raw": pl.String, "requeued_node_hours": pl.Float64,
 }  # fmt: skip
 SHARED = Note(
     "energy_j: Slurm counts whole nodes, so jobs that share a node each carry all its joules; "
@@ -130,9 +139,35 @@ def read_sacct(
     notes.append(Note(f"times read as {zone}{elsewhere}"))
     if orphans:
         notes.append(Note(f"steps without their job line: {', '.join(orphans[:10])}"))
-    return sacct_table(
-        [_job(run, stand) for run in runs], [*notes, *_rounded(runs), *_first_node(runs)]
-    )
+    rows = [_job(run, stand) for run in runs]
+    if zone == "UTC":
+        rows, back = _put_back(rows)
+        notes += [note_rows(PUT_BACK, back)] if back else []
+    return sacct_table(rows, [*notes, *_rounded(runs), *_first_node(runs)])
+
+
+def _put_back(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[int]]:
+    """Runs whose clock went back meanwhile, without start and end; and which rows they are of.
+
+    A run time that the end less the start misses by one hour tells it, and so does a start before
+    the submission by less.
+
+    >>> run = {ROW: 0, "submit_s": 0.0, "start_s": 9000.0, "end_s": 7200.0, "runtime_s": 1800.0}
+    >>> _put_back([run, {**run, "end_s": 10800.0}])[1]
+    [0]
+    """
+    back = [run[ROW] for run in rows if _went_back(run)]
+    unknown = {"start_s": None, "end_s": None}
+    gone = set(back)
+    return [{**run, **unknown} if run[ROW] in gone else run for run in rows], back
+
+
+def _went_back(run: Mapping[str, Any]) -> bool:
+    submit, start, end, length = (run[k] for k in ("submit_s", "start_s", "end_s", "runtime_s"))
+    before = submit is not None and start is not None and 0 < submit - start <= HOUR_S
+    if None in (start, end, length):
+        return before
+    return before or (end < start and abs(end + HOUR_S - start - length) < CLOCK_ERROR_S)
 
 
 def _rounded(runs: Sequence[JobRun]) -> list[Note]:
@@ -156,30 +191,42 @@ def _rounding(run: JobRun) -> float:
 
 def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
     """The table from one mapping per job; shared with the JSON reader."""
-    types = {k: v for k, v in TYPES.items() if k in rows[0]}
     rows, twice = _latest(rows)
+    types = {k: v for k, v in TYPES.items() if k in rows[0]}
     try:
         frame = pl.DataFrame(rows, schema=types)
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         raise DataError("sacct", [f"a value is of another type than its field: {error}"]) from error
     if frame["energy_j"].is_not_null().any():
         twice.append(SHARED)
-    return as_jobs(frame, [CLUSTER, NODE_LIST, RAW], [*notes, *twice])
+    return as_jobs(frame, [CLUSTER, NODE_LIST, RAW, REQUEUED], [*notes, *twice])
 
 
 def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Note]]:
-    """The latest run of each job of a cluster, and a note on the others."""
-    runs: dict[tuple[Any, ...], dict[str, Any]] = {}
-    gone = []
+    """The latest run of each job of a cluster with the hours of those before, and a note."""
+    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        held = runs.setdefault((row["cluster"], row["job_id"]), row)
-        if row is held:
-            continue
-        older, newer = (held, row) if _recency(row) > _recency(held) else (row, held)
-        gone.append(older[ROW])
-        runs[row["cluster"], row["job_id"]] = newer
-    latest = sorted(runs.values(), key=lambda run: run[ROW])
-    return latest, [note_rows(TWICE, sorted(gone), dropped=True)] if gone else []
+        runs.setdefault((row["cluster"], row["job_id"]), []).append(row)
+    ordered = [sorted(reversed(each), key=_recency) for each in runs.values()]
+    latest = sorted((each[-1] for each in ordered), key=lambda run: run[ROW])
+    gone = sorted(run[ROW] for each in ordered for run in each[:-1])
+    hours = {each[-1][ROW]: used for each in ordered if (used := _hours_before(each))}
+    if hours:
+        latest = [{**run, REQUEUED.name: hours.get(run[ROW], 0.0)} for run in latest]
+    return latest, [note_rows(TWICE, gone, dropped=True)] if gone else []
+
+
+def _hours_before(runs: Sequence[Mapping[str, Any]]) -> float:
+    """Node-hours of all runs but the last; one that two exports hold has one start.
+
+    >>> run = {"start_s": 1.7e9, "runtime_s": 1800.0, "nodes": 2, "nodes_alloc": 2}
+    >>> _hours_before([run, run, {**run, "start_s": 1.8e9}])
+    1.0
+    """
+    used = {run["start_s"]: (run["nodes_alloc"] or run["nodes"] or 0) * (run["runtime_s"] or 0.0)
+            for run in runs if run["start_s"]}  # fmt: skip
+    used.pop(runs[-1]["start_s"], None)
+    return sum(used.values()) / 3600.0
 
 
 def _recency(row: Mapping[str, Any]) -> tuple[float, ...]:
