@@ -361,3 +361,10 @@ def test_a_clock_that_was_put_back_costs_times_and_no_row(csv):
 def test_seconds_that_run_backwards_are_no_clock(csv):
     jobs = read_runs(csv("job,nodes,start_s,end_s\n1,2,900,300\n2,2,900,1000\n"))
     assert jobs.frame["job_id"].to_list() == [2]
+
+
+def test_numbers_by_thousands_are_told_what_to_do(csv):
+    with pytest.raises(DataError, match="expected a number without separators of thousands"):
+        read_runs(csv('app,nodes,runtime_s,energy_j\na,1,24390,"39,024,000"\n'))
+    with pytest.raises(DataError, match="'24,154' in runtime_s is no time; write numbers without"):
+        read_runs(csv('app,nodes,runtime_s,power_w\na,1,"24,154",900\na,32,928,9000\n'))

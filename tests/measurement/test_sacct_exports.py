@@ -148,3 +148,13 @@ def test_a_clock_put_back_costs_two_instants_and_no_row_where_no_zone_is_given(t
     assert said["end before start"] == (2,)
     known = read_sacct(path, zone="Europe/Berlin").frame
     assert (known["end_s"] - known["start_s"]).to_list() == [1200.0, 3600.0]
+
+
+def test_nodes_that_a_job_ran_on_are_those_it_received(tmp_path) -> None:
+    """NNodes counts what was received once a job has run, and what was asked for before."""
+    times = ("10:00:00", "10:00:00", "11:00:00", "01:00:00", 5)
+    ran = _line("1", *times).replace("|1|5", "|8|5|2")
+    waits = _line("2", "10:00:00", "11:00:00", "11:00:00", "00:00:00").replace("|1|", "|2|") + "2"
+    waits = waits.replace("\n2", "|2\n")
+    jobs = read_sacct(_file(tmp_path, ran, waits, header=f"{FIELDS}|ReqNodes")).frame
+    assert jobs.select("nodes", "nodes_alloc").rows() == [(2, 8), (2, None)]

@@ -48,6 +48,7 @@ QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
 FAR = 2.0
+COMMA = r"^\s*[-+]?\d+,\d"
 SUCCESS = ("0", "0:0", "0.0", "TRUE")
 TRAINING = frozenset({"app", "device", "batch_size"})
 FINISHED = ("COMPLETED", "COMPLETE", "CD", "OK", "PASS", "PASSED", "DONE", "SUCCESS", "SUCCESSFUL",
@@ -339,7 +340,9 @@ def _not_understood(
             continue
         kind = "time" if name.endswith("_s") else "number"
         said = f"{name}: {lost[theirs][0]!r} in {theirs} is no {kind}"
-        if name in QUANTITIES and table[name].null_count() == table.height:
+        if name in QUANTITIES and lost[theirs].str.contains(COMMA).any():
+            problems.append(f"{said}; write numbers without separators of thousands")
+        elif name in QUANTITIES and table[name].null_count() == table.height:
             problems.append(f"{said}, nor is any other; expected seconds, hh:mm:ss or 1h30m")
         notes.append(note_rows(f"{said}, null", lost[ROW].to_list()))
     if problems:
@@ -363,7 +366,10 @@ def _as_numbers(path: str | Path, table: pl.DataFrame) -> pl.DataFrame:
             continue
         bad = values.cast(pl.String).cast(pl.Float64, strict=False).is_null() & values.is_not_null()
         at = int(bad.arg_max() or 0)
-        problems.append(f"{name} is {values[at]!r} in row {table[ROW][at]}, expected a number")
+        hint = " without separators of thousands" * ("," in str(values[at]))
+        problems.append(
+            f"{name} is {values[at]!r} in row {table[ROW][at]}, expected a number{hint}"
+        )
     if problems:
         raise DataError(str(path), problems)
     return table.with_columns(pl.col(empty).cast(pl.Float64))

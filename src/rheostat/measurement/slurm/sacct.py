@@ -163,9 +163,10 @@ def _put_back(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], lis
 
 
 def _went_back(run: Mapping[str, Any]) -> bool:
-    submit, start, end, length = (run[k] for k in ("submit_s", "start_s", "end_s", "runtime_s"))
+    times: list[float | None] = [run[k] for k in ("submit_s", "start_s", "end_s", "runtime_s")]
+    submit, start, end, length = times
     before = submit is not None and start is not None and 0 < submit - start <= HOUR_S
-    if None in (start, end, length):
+    if start is None or end is None or length is None:
         return before
     return before or (end < start and abs(end + HOUR_S - start - length) < CLOCK_ERROR_S)
 
@@ -279,7 +280,9 @@ def assigned(text: str | None) -> str | None:
 
 
 def _nodes_alloc(cells: Cells, given: Mapping[str, str]) -> int | None:
-    return _int(cells.get("AllocNodes")) or _int(given.get("node"))
+    """Nodes received: beside ReqNodes, NNodes are those once a job has run."""
+    ran = cells.get("NNodes") if cells.get("ReqNodes") and elapsed_s(cells) else None
+    return _int(cells.get("AllocNodes")) or _int(given.get("node")) or _int(ran)
 
 
 def _first_node(runs: Sequence[JobRun]) -> list[Note]:

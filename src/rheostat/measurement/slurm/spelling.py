@@ -93,12 +93,16 @@ def count(value: str | float) -> int:
 def memory_b(text: str, cores: float | None, nodes: float | None) -> float | None:
     """ReqMem in bytes of the whole job: ``4G`` total, ``4Gn`` a node, ``4Gc`` a core.
 
+    Zero asks for all memory of the nodes, which an accounting log does not tell.
+
     >>> memory_b("2800Mc", 12, 1) == 12 * 2800 * 2**20, memory_b("4Gn", None, None)
     (True, None)
+    >>> memory_b("0", 12, 1), memory_b("0n", 12, 1)
+    (None, None)
     """
     per = {"c": cores, "n": nodes}.get(text[-1:], 1.0)
     plain = amount(text.rstrip("cn"))
-    return None if plain is None or per is None else plain * per
+    return plain * per if plain and per is not None else None
 
 
 def state(text: str) -> str | None:
