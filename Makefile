@@ -54,10 +54,12 @@ test: lint
 	 || { echo "once more, alone, what failed:"; \
 	      $(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none; }
 
-# every variant of every malformed file and every hostile value; `make test` tries a sample
+# every variant of every malformed file and every hostile value, every right and wrong program;
+# `make test` tries a sample
 fuzz: install
-	@RHEOSTAT_FUZZ=all $(BIN)/python -m pytest -n 2 --dist loadgroup tests/cli/test_malformed_files.py \
-	  tests/cli/test_hostile_options.py --timeout 0
+	@RHEOSTAT_FUZZ=all RHEOSTAT_CORPUS=all $(BIN)/python -m pytest -n 2 --dist loadgroup \
+	  tests/cli/test_malformed_files.py tests/cli/test_hostile_options.py \
+	  tests/measurement/test_code_corpus.py --timeout 0
 
 test-fast: install
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"

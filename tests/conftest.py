@@ -8,16 +8,31 @@ import sys
 import tempfile
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-# compiled engines are cached under XDG_CACHE_HOME, which every test replaces: compile once instead
-os.environ.setdefault(
-    "NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"rheostat-tests-{os.getuid()}")
-)
-
-sys.path.append(str(Path(__file__).parents[1]))  # sites with known truth stand with the benchmarks
-
 import pytest
 from hypothesis import settings
+from platformdirs import user_cache_path
+
+
+def _kept_between_runs() -> Path:
+    """The user's cache folder; one of temporary files where that is not the user's alone."""
+    from rheostat.core.storage.private_folder import private_folder
+
+    try:
+        return private_folder(user_cache_path("rheostat"))
+    except OSError:
+        return Path(tempfile.gettempdir()) / f"rheostat-tests-{os.getuid()}"
+
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+KEPT = _kept_between_runs()
+# Tests replace XDG_CACHE_HOME; the engines' machine code stays where `make install` has put it.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(KEPT))
+# Commands run in processes of their own: Python's byte code, too, is made once, not by each.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(KEPT / "bytecode")
+
+sys.path.append(str(Path(__file__).parents[1]))  # sites with known truth stand with the benchmarks
 
 # No deadline: a busy machine is no defect.  The same examples every time, so that a red run is red
 # again; HYPOTHESIS_PROFILE=fresh draws anew.

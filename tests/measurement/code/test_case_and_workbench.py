@@ -126,7 +126,7 @@ def test_a_build_is_made_once_and_written_below_its_folder(box, tmp_path, tools)
     assert (made.folder / "d" / "c.h").read_text() == "y"
     (asked,) = box.log
     assert (asked.command, asked.limits) == (("/t/gcc", "-O2", "-o", "program", "a.c"), BUILDING)
-    assert SandboxLimits(300.0, 120.0, 0, 512 * 2**20, 128, 2**22) == BUILDING
+    assert SandboxLimits(300.0, 120.0, 4 * 2**30, 512 * 2**20, 128, 2**22) == BUILDING
     bench.discard({"nothing"})
     assert (bench.builds, made.folder.exists()) == ({}, False)
     again = bench.build(one, GCC)

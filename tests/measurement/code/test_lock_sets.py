@@ -120,3 +120,28 @@ def test_sizes_that_stand_in_the_candidate_alone_are_tried(one) -> None:
     verdict = one.verify(wrong, rungs=("output",))
     assert verdict.rejected_by == "output"
     assert "n=271" in verdict.findings[0].message
+
+
+@pytest.mark.parametrize(("asks", "said"), [
+    ("(unsigned long long)argv >> 12 & 1", "takes an address for a number"),
+    ("clock() > 1", "asks the time"),
+    ('({ __asm__ volatile("nop"); 1; })', "assembler"),
+    ('__builtin_cpu_supports("avx512f")', "which processor"),
+])  # fmt: skip
+def test_what_no_run_shows_leaves_a_candidate_undecided(one, asks, said) -> None:
+    body = BODY.replace("all += i;", f"all += {asks} ? i : i;")
+    verdict = one.verify(candidate(body, "", "#include <time.h>\n"), rungs=("calls", "output"))
+    assert verdict.state == UNDECIDED
+    assert said in verdict.rung("calls").reason
+
+
+def test_a_difference_of_pointers_is_no_address(one) -> None:
+    body = BODY.replace("all += i;", "all += argv - argv + i;")
+    assert one.verify(candidate(body, ""), rungs=("calls", "output")).accepted
+
+
+def test_an_update_in_two_atomic_halves_is_no_race_and_still_rejected(one) -> None:
+    halves = "\n#pragma omp atomic read\n    t = all;\n#pragma omp atomic write\n    all = t + i;\n"
+    wrong = candidate(BODY.replace("all += i;", f"long t;{halves}"),
+                      "#pragma omp parallel for reduction(+:odd, even)\n")  # fmt: skip
+    assert one.verify(wrong, rungs=("races",)).rejected_by == "races"

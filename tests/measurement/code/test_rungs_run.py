@@ -10,6 +10,7 @@ from rheostat.measurement.code import rungs_races, rungs_run, toolchain
 from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS
+from rheostat.measurement.code.rungs_run import MANY_THREADS
 from rheostat.measurement.code.verdict import PASSED, SKIPPED, Evidence, Finding
 from rheostat.measurement.code.workbench import roomy
 from tests.measurement.code.rung_cases import (
@@ -101,14 +102,14 @@ def test_the_output_is_compared_on_every_input(case, tools, box):
 def test_the_output_is_compared_with_each_count_of_threads(case, box):
     openmp = of(case, "openmp")
     assert rungs_run.threads(openmp) == Evidence(
-        "threads", PASSED, "2, 4, 3, 8, 16, 17, 64 threads"
+        "threads", PASSED, f"2, 3, 4, {', '.join(map(str, MANY_THREADS[1:]))} threads"
     )
     asked = [
         (a.command[-1], a.environment["OMP_NUM_THREADS"], a.limits) for a in box.asked("run gcc")
     ]
     assert asked == [(e.given.arguments[0], str(k), e.limits(k))
                      for e, counts in ((LARGE, (2, 4, 3)), (SMALLER, (2, 4, 3)),
-                                       (MIDDLE, (8, 16, 17, 64))) for k in counts]  # fmt: skip
+                                       (MIDDLE, MANY_THREADS)) for k in counts]  # fmt: skip
     assert SandboxLimits().processes + 63 == asked[-1][2].processes, "room for 64 threads"
     assert rungs_run.threads(case) == Evidence(
         "threads", SKIPPED, "serial code makes no OpenMP threads")  # fmt: skip
@@ -142,10 +143,20 @@ RACED = Finding("races", "a.c", 9, "data race")
 NO_ROOM = "FATAL: ThreadSanitizer: unexpected memory mapping 0x1\n"
 
 
+def watched(box):
+    """Runs under ThreadSanitizer, not those of the same instrumentation that make threads wait."""
+    return [a for a in box.asked("run races") if "RHEOSTAT_GIVES_WAY" not in a.environment]
+
+
 def test_archer_watches_the_small_inputs_and_a_quick_large_one(case, box, monkeypatch):
     openmp = of(case, "openmp")
-    assert rungs_races.races(openmp) == Evidence("races", PASSED, "Archer, 4 and 3 threads")
-    runs = box.asked("run races")
+    assert rungs_races.races(openmp) == Evidence(
+        "races", PASSED, "Archer, 4 and 3 threads, other orders of threads")  # fmt: skip
+    waits = [a.environment.get("RHEOSTAT_GIVES_WAY") for a in box.log if a.what.startswith("run")]
+    seeds = [w for w in waits if w]
+    assert seeds == [str(k + 1) for k in range(len(seeds))], "each run in an order of its own"
+    assert len(seeds) >= 4, "two small inputs, twice"
+    runs = watched(box)
     assert [a.command[-1] for a in runs] == ["5", "3"]
     assert runs[0].limits == roomy(SMALL.limits(4), 5.0)
     more = {"OMP_NUM_THREADS": "4", "OMP_NUM_TEAMS": "1",
@@ -158,7 +169,7 @@ def test_archer_watches_the_small_inputs_and_a_quick_large_one(case, box, monkey
     tasks = replace(openmp, candidate=replace(openmp.candidate, files={
         "a.c": "int candidate;\n#pragma omp parallel\n#pragma omp single\n"}))  # fmt: skip
     assert rungs_races.races(tasks).state == PASSED
-    assert [a.command[-1] for a in box.asked("run races")] == ["5", "3", "800"] * 3
+    assert [a.command[-1] for a in watched(box)] == ["5", "3", "800"] * 3
     assert rungs_races.races(case) == Evidence(
         "races", SKIPPED, "serial code makes no threads")  # fmt: skip
     monkeypatch.setattr(toolchain, "archer_absent", lambda: "no archer")
@@ -184,7 +195,8 @@ def test_what_archer_says_is_told(case, box):
 def test_threads_that_a_program_starts_itself_are_watched(case, box, monkeypatch):
     box.says["candidate", "nm"] = done(" U std::thread::_M_start_thread(int)@x\n")
     monkeypatch.setattr(toolchain, "archer_absent", lambda: "no archer")
-    assert rungs_races.races(case) == Evidence("races", PASSED, "ThreadSanitizer")
+    assert rungs_races.races(case) == Evidence(
+        "races", PASSED, "ThreadSanitizer, other orders of threads")  # fmt: skip
     run = box.asked("run races")[0]
     assert (run.environment["TSAN_OPTIONS"], run.limits) == (
         rungs_races.TSAN_OPTIONS, roomy(SMALL.limits(), 5.0))  # fmt: skip

@@ -29,6 +29,7 @@ OTHERWISE = re.compile(
     r"\batomic\s+(?:read|write|capture)\b|\bomp_set_(?:nest_)?lock\b"
 )
 """What may order threads besides barriers: then only accesses that both hold a lock count."""
+WAITING = " and threads that wait for each other at random"
 REPORT = re.compile(r"^lock sets: (0x[0-9a-f]+) (0x[0-9a-f]+)$", re.MULTILINE)
 
 
@@ -68,11 +69,35 @@ def without_common_lock(
     return matched
 
 
+def in_another_order(
+    case: Case, program: Program, runs: Sequence[tuple[Expected, int]]
+) -> list[Finding]:
+    """What is wrong where threads wait before some of their accesses, drawn at random.
+
+    It shows what no race is: equal maxima of which any thread's is taken, a compare and exchange
+    that is not tried again where it fails.
+    """
+    made = _built(case, program)
+    for seed, (expected, count) in enumerate(runs if made.ok else (), 1):
+        run = case.bench.run(
+            made, expected.given, threads=count, environment={"RHEOSTAT_GIVES_WAY": str(seed)},
+            limits=roomy(case.limits(expected, count), 5.0),
+        )  # fmt: skip
+        findings = [] if run.stopped else case.wrong("races", run, expected, WAITING)
+        if findings:
+            return findings
+    return []
+
+
+def _built(case: Case, program: Program) -> Built:
+    text = (files(__package__) / "locks" / RUNTIME).read_text(encoding="utf-8")
+    return case.bench.build(replace(program, files={**program.files, RUNTIME: text}), LOCKS)
+
+
 def _reported(
     case: Case, program: Program, runs: Sequence[tuple[Expected, int]]
 ) -> tuple[Finding, ...]:
-    text = (files(__package__) / "locks" / RUNTIME).read_text(encoding="utf-8")
-    made = case.bench.build(replace(program, files={**program.files, RUNTIME: text}), LOCKS)
+    made = _built(case, program)
     only = {"RHEOSTAT_LOCKS": "1"} if OTHERWISE.search(program.text) else {}
     for expected, count in runs if made.ok else ():
         run = case.bench.run(made, expected.given, threads=count, environment=only,

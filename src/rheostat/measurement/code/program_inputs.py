@@ -85,6 +85,18 @@ class InputRange:
         inner = (whole, whole - step) if self.kind == "size" and whole <= high else (low, high)
         return str(low), str(high), str(inner[0]), str(inner[1])
 
+    @property
+    def few(self) -> str:
+        """A size three steps above the lowest, where there is one; of others an end.
+
+        >>> InputRange(0, 500, multiple_of=4).few, InputRange(1, 3).few
+        ('12', '3')
+        """
+        low, high, *_ = self.edges
+        if self.values or self.kind != "size":
+            return low
+        return str(min(int(low) + 3 * self.multiple_of, int(high)))
+
 
 @dataclass(frozen=True)
 class ProgramInput:
@@ -166,11 +178,22 @@ class ProgramInputs:
         return self.written({name: r.draw(rng, part) for name, r in self.ranges.items()})
 
     def edges(self) -> tuple[ProgramInput, ...]:
-        """Inputs at the edges of the ranges that a person stated, all ranges at the same edge."""
+        """Inputs at the edges of the ranges that a person stated: all at the same, and corners.
+
+        One has sizes a little above the lowest: fewer than threads, but not none.
+
+        >>> inputs = ProgramInputs({"n": InputRange(1, 9), "m": InputRange(2, 5)}, ("{n}", "{m}"))
+        >>> [g.arguments for g in inputs.edges()]
+        [('1', '2'), ('9', '5'), ('4', '5'), ('9', '2'), ('1', '5')]
+        """
         if self.guessed or not self.ranges:
             return ()
-        each = [r.edges for r in self.ranges.values()]
-        every = [dict(zip(self.ranges, values, strict=True)) for values in zip(*each, strict=True)]
+        each = {name: r.edges for name, r in self.ranges.items()}
+        every = [{name: edges[k] for name, edges in each.items()} for k in range(4)]
+        every.append({name: r.few for name, r in self.ranges.items()})
+        apart = [name for name, r in self.ranges.items() if r.kind != "seed"]
+        for name in apart if len(apart) > 1 else ():
+            every += [every[0] | {name: each[name][1]}, every[1] | {name: each[name][0]}]
         return tuple(self.written(v) for i, v in enumerate(every) if v not in every[:i])
 
     def around(self, numbers: Sequence[int], rng: np.random.Generator) -> tuple[ProgramInput, ...]:

@@ -8,7 +8,7 @@ candidate cannot do better.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -34,8 +34,10 @@ from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
 INPUTS = 4
 SMALL_PART, LARGE_PART = (0.0, 0.25), (0.75, 1.0)
-FURTHER, QUICK_S = 8, 0.02
-"""Inputs with other seeds, and the CPU seconds of the longest run up to which they are drawn."""
+LARGE, QUICK_S = 8, 0.04
+"""Large inputs with other seeds, and the CPU seconds of a run up to which they are drawn."""
+VARIED, VARIED_PART = 16, (0.5, 1.0)
+"""Inputs of all but small sizes, where a run is as quick."""
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
@@ -158,21 +160,30 @@ class Reference:
     @cached_property
     def edges(self) -> tuple[Expected, ...]:
         """Both ends of stated ranges, tails of vectors and blocks, where the original runs so."""
+        return self._those_that_run(self.original.inputs.edges())
+
+    @cached_property
+    def further(self) -> tuple[Expected, ...]:
+        """More inputs, where they are quick: what is rare shows in one."""
+        ranges = self.original.inputs.ranges.values()
+        longest_s = self.expected[0].cpu_s
+        if not ranges or longest_s > QUICK_S or self.count < INPUTS:
+            return ()
+        seeds = any(r.kind == "seed" for r in ranges)
+        large = self._admitted(LARGE, LARGE_PART, 2) if seeds else ()
+        rng = np.random.default_rng([self.seed, 4])
+        return large + self._those_that_run(
+            [self.original.inputs.draw(rng, VARIED_PART) for _ in range(VARIED)]
+        )
+
+    def _those_that_run(self, inputs: Iterable[ProgramInput]) -> tuple[Expected, ...]:
+        """What the original prints on inputs that are not known yet, where it runs in time."""
         longest = self.expected[0]
         few = SandboxLimits(wall_s=SPARE_S + SLOWER * longest.wall_s,
                             cpu_s=SPARE_S + SLOWER * longest.cpu_s)  # fmt: skip
         known = [e.given.values for e in (*self.expected, *self.small)]
-        tried = [self._try(given, few)[1] for given in self.original.inputs.edges()
-                 if given.values not in known]  # fmt: skip
+        tried = [self._try(given, few)[1] for given in inputs if given.values not in known]
         return tuple(e for e in tried if e is not None)
-
-    @cached_property
-    def further(self) -> tuple[Expected, ...]:
-        """More large inputs with other seeds, where they are quick: what is rare shows in one."""
-        kinds = {r.kind for r in self.original.inputs.ranges.values()}
-        if "seed" not in kinds or self.expected[0].cpu_s > QUICK_S or self.count < INPUTS:
-            return ()
-        return self._admitted(FURTHER, LARGE_PART, 2)
 
     def around(self, numbers: Sequence[int]) -> tuple[Expected, ...]:
         """Inputs at these sizes and beside them, where the original runs so in a quick run."""

@@ -11,9 +11,10 @@ from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings, without_lines
-from rheostat.measurement.code.lock_sets import excludes, without_common_lock
+from rheostat.measurement.code.lock_sets import excludes, in_another_order, without_common_lock
 from rheostat.measurement.code.program import PRAGMA, Program
 from rheostat.measurement.code.reference import MEMORY_MB, Expected
+from rheostat.measurement.code.simd_updates import lanes_update
 from rheostat.measurement.code.toolchain import LANES, RACES
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import Built, roomy
@@ -25,15 +26,18 @@ TASK_REDUCTION = re.compile(
     PRAGMA + r"\b.*\b(?:taskloop\b.*\breduction|task_reduction|in_reduction)\b"
 )
 BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads)\b")
+ORDERED, ORDERS = 8, 2
+"""Threads, where they are made to come in other orders, and how often on each input."""
 MANY = 17
 """Threads, more than memory that a candidate divides by their numbers may have parts."""
 LUCK = "ThreadSanitizer saw them in a lucky order, so that no race is not shown"
+BY_COMPILER = "whether lanes then lose updates hangs on the compiler"
 UNKNOWN_REDUCTION = "ThreadSanitizer does not know reductions of tasks, which may be right"
 TASK_RUNS = 3
 """Which thread takes a task is chance, so such programs are run again."""
 RACE_EXIT = 66
 TSAN_OPTIONS = f"exitcode={RACE_EXIT}:hard_rss_limit_mb={MEMORY_MB}:report_bugs=1:history_size=4"
-RACE_SLOWER, MOST_RACE_S = 20.0, 0.5
+RACE_SLOWER, MOST_RACE_S = 20.0, 2.0
 CUDA_RACES = "races between CUDA threads are not looked for: compute-sanitizer needs a device"
 ADDRESSES = "ThreadSanitizer cannot run under this kernel's layout of addresses"
 MOST_LANES = 16
@@ -55,18 +59,26 @@ def races(case: Case) -> Evidence:
     lanes = in_lanes(case.candidate)
     if not (case.is_parallel or case.starts_threads or lanes):
         return case.skipped("races", f"{case.candidate.language} code makes no threads")
+    stopped: Evidence | None = None
     checked = []
     if case.is_parallel or case.starts_threads:
         stopped, how = _by_threads(case)
         checked.append(how)
-        if stopped:
-            return stopped
-    if lanes:
-        findings = _lanes_race(case, case.build(LANES, lanes))
+    if lanes and not stopped:
+        stopped = _by_lanes(case, lanes)
         checked.append("iterations of simd loops at once")
-        if findings:
-            return case.failed("races", findings)
-    return case.passed("races", "; ".join(checked))
+    return stopped or case.passed("races", "; ".join(checked))
+
+
+def _by_lanes(case: Case, lanes: Program) -> Evidence | None:
+    """What speaks against iterations of simd loops at once, or None."""
+    findings = _lanes_race(case, case.build(LANES, lanes))
+    if findings:
+        return case.failed("races", findings)
+    unnamed = lanes_update(case.candidate)
+    if unnamed and not lanes_update(case.original):
+        return case.not_shown("races", unnamed, BY_COMPILER)
+    return None
 
 
 def _by_threads(case: Case) -> tuple[Evidence | None, str]:
@@ -78,9 +90,18 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
         return case.not_shown("races", findings, UNKNOWN_REDUCTION), how
     if findings:
         return case.failed("races", findings), how
+    if case.candidate.build:
+        return None, how
+    spread = spread_over_threads(case.candidate)
+    how = f"{how}, other orders of threads"
+    quick = [e for e in case.reference.expected if e.cpu_s * RACE_SLOWER < MOST_RACE_S]
+    orders = [(e, ORDERED) for e in (*case.reference.small, *quick)] * ORDERS
+    findings = in_another_order(case, spread, orders)
+    if findings:
+        return case.failed("races", findings), how
     if not (case.is_parallel and excludes(case.candidate)):
         return None, how
-    findings = without_common_lock(case, spread_over_threads(case.candidate), runs)
+    findings = without_common_lock(case, spread, runs)
     return case.not_shown("races", findings, LUCK) if findings else None, f"{how}; lock sets"
 
 
@@ -93,7 +114,8 @@ def _runs(case: Case) -> list[tuple[Expected, int]]:
     runs = list(zip(every, islice(cycle((4, case.drawn_threads)), len(every)), strict=True))
     many = BY_NUMBER.search(case.candidate.text)
     runs += [(case.reference.small[-1], MANY)] if many else []
-    own = (e for e in case.own_edges if e.cpu_s * RACE_SLOWER < MOST_RACE_S)
+    own = [e for e in case.own_edges if e.cpu_s * RACE_SLOWER < MOST_RACE_S]
+    own *= TASK_RUNS if TASKS.search(case.candidate.text) else 1
     return [*runs, *((e, 4) for e in own)]
 
 

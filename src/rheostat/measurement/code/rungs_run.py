@@ -18,8 +18,10 @@ from rheostat.measurement.code.workbench import Built, roomy
 
 ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY", "MALLOC_PERTURB_": "128"}
 """A device's memory that nobody set holds bytes of 0x7f: 1.4e306, or 2139062143."""
-MANY_THREADS = (8, 16, 17, 64)
-"""More than any array of a fixed size for each thread may hold."""
+MANY_THREADS = (3, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 20, 24, 32, 48, 64)
+"""Those that people use, their neighbours, and more than an array of a fixed size may hold."""
+FEW_THREADS = 8
+"""More than small inputs have work for."""
 QUICK_S = 0.05
 PROBE = """int main(void) {
   int changed = 0;
@@ -109,7 +111,8 @@ def threads(case: Case) -> Evidence:
     counts = [*(t for t in case.options.threads if t > 1), case.drawn_threads]
     largest, small = case.reference.expected[0], case.reference.small[-1]
     own = ((e, counts[:1]) for e in case.own_edges)
-    every = ((largest, counts), (small, counts), (_large_and_quick(case), MANY_THREADS), *own)
+    few = ((e, (FEW_THREADS,)) for e in case.reference.edges if e.cpu_s < QUICK_S)
+    every = ((largest, counts), (small, counts), (_large_and_quick(case), MANY_THREADS), *own, *few)
     for expected, numbers in every:
         for count in numbers:
             run = case.bench.run(
@@ -118,7 +121,8 @@ def threads(case: Case) -> Evidence:
             findings = case.wrong("threads", run, expected, f" and {count} threads")
             if findings:
                 return case.failed("threads", findings)
-    return case.passed("threads", f"{', '.join(map(str, (*counts, *MANY_THREADS)))} threads")
+    every_count = sorted({*counts, *MANY_THREADS})
+    return case.passed("threads", f"{', '.join(map(str, every_count))} threads")
 
 
 def _large_and_quick(case: Case) -> Expected:

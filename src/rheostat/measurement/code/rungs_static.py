@@ -10,6 +10,7 @@ from rheostat.measurement.code.diagnostics import compiler_findings
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.same_text import compiled_differently
 from rheostat.measurement.code.toolchain import CLANG, GCC, NVCC, SANITIZED, BuildKind, absent
+from rheostat.measurement.code.unseen import WHY, unseen
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import SYSTEM_CALL, WITHOUT_FLAGS, Built
 
@@ -22,7 +23,9 @@ SYNTAX = re.compile(
 """Messages about form; names that are not declared and types that do not fit come with compile."""
 EVASIONS = re.compile(
     r"__SANITIZE_\w+__|no_sanitize\w*|\b\w+_sanitizer\b|RUNNING_ON_VALGRIND|valgrind/\w+\.h|"
-    r"__clang(?:_\w+)?__|__OPTIMIZE__|__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+"
+    r"__clang(?:_\w+)?__|__OPTIMIZE__|__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+|"
+    r"omp_control_tool\w*|\bompt_\w+|\b__kmpc_\w+|\bkmp_\w+|\bGOMP_\w+|"
+    r"\bweakref\b|__weak__|\(\s*weak\b|\bpragma\s+weak\b"
 )
 EMPTY = "int main() { return 0; }\n"
 CALLS = {
@@ -44,6 +47,11 @@ CALLS = {
     r"setrlimit|prlimit|sched_setaffinity|nice|setpriority|sigprocmask|atexit|on_exit|quick_exit",
     "draws numbers that nobody can repeat": r"getrandom|getentropy|arc4random\w*|"
     r"std::random_device",
+    "asks where its output goes": r"isatty|ttyname(?:_r)?|lseek(?:64)?|ioctl|fcntl(?:64)?|"
+    r"tc[gs]etattr",
+    "asks what it may use": r"getrlimit(?:64)?|getrusage|sched_getaffinity",
+    "looks where code and memory lie": r"mmap(?:64)?|mremap|s?brk|mincore|dl_iterate_phdr|dladdr1?|"
+    r"backtrace\w*|_r_debug|pthread_getattr_np",
     "asks what machine this is": r"gethostname|uname|sysinfo|getpid|getppid|getuid|getlogin",
 }
 """Functions of the system by what a candidate would use them for."""
@@ -154,6 +162,8 @@ def calls(case: Case) -> Evidence:
         findings.append(_called(case, "asm", "calls the kernel directly, the original does not"))
     if findings:
         return case.failed("calls", findings)
+    if unsure := unseen(case, theirs - ours):
+        return case.not_shown("calls", unsure, WHY)
     return case.passed("calls", f"{len(theirs)} functions of libraries")
 
 

@@ -530,15 +530,46 @@ T &shared() {
 }
 inline void *dynamic_shared() { return shared_bytes(&the_device.dynamic_b, the_device.dynamic_b); }
 
-/* ---- launches and copies, in order, when the program waits for them ---- */
-struct Work { const char *kernel; dim3 grid, block; size_t dynamic_b; std::function<void()> body; };
+/* ---- launches and copies, when the program waits for them ----
+   In the order of the calls; where threads run in another order than theirs, streams do, too: of all
+   work that nothing orders behind other work the latest is done first. */
+struct Work {
+  const char *kernel;
+  dim3 grid, block;
+  size_t dynamic_b;
+  std::function<void()> body;
+  void *stream = nullptr;
+  long waits_for = 0, number = 0;
+};
 inline std::deque<Work> queue;
+inline long works = 0;
+inline size_t streams = 0;
+inline long put(Work work) {
+  work.number = ++works;
+  queue.push_back(std::move(work));
+  return works;
+}
+inline void *new_stream(bool waits_for_default) { return (void *)(++streams << 1 | waits_for_default); }
+inline bool ordered(const Work &first, const Work &second) {
+  auto blocks = [](void *s) { return size_t(s) & 1; };
+  return first.stream == second.stream || second.waits_for == first.number ||
+         (!first.stream && blocks(second.stream)) || (!second.stream && blocks(first.stream));
+}
+inline size_t next_work() {
+  for (size_t i = ORDER ? queue.size() - 1 : 0; i; i--) {
+    bool ready = true;
+    for (size_t k = 0; k < i && ready; k++) ready = !ordered(queue[k], queue[i]);
+    if (ready) return i;
+  }
+  return 0;
+}
 inline cudaError_t last_error = cudaSuccess;
 inline size_t most_shared_b = 48 << 10;
 inline void finish() {
   while (!queue.empty()) {
-    Work work = std::move(queue.front());
-    queue.pop_front();
+    size_t at = next_work();
+    Work work = std::move(queue[at]);
+    queue.erase(queue.begin() + long(at));
     if (!work.kernel) {
       memory().open(true);
       work.body();
@@ -555,8 +586,9 @@ inline cudaError_t failed(cudaError_t error) { return error ? last_error = error
 struct Config {
   dim3 grid, block;
   size_t dynamic_b;
-  Config(dim3 grid, dim3 block, size_t dynamic_b = 0, void * = nullptr)
-      : grid(grid), block(block), dynamic_b(dynamic_b) {}
+  void *stream;
+  Config(dim3 grid, dim3 block, size_t dynamic_b = 0, void *stream = nullptr)
+      : grid(grid), block(block), dynamic_b(dynamic_b), stream(stream) {}
   bool valid() const {
     unsigned long threads = 1ul * block.x * block.y * block.z;
     return threads && threads <= 1024 && block.z <= 64 && grid.x && grid.y && grid.z &&
@@ -582,11 +614,10 @@ void launch(Config config, const char *kernel, F body, A... arguments) {
     last_error = cudaErrorInvalidConfiguration;
     return;
   }
-  queue.push_back({kernel, config.grid, config.block, config.dynamic_b,
-                   [=]() { body(arguments...); }});
+  put({kernel, config.grid, config.block, config.dynamic_b, [=]() { body(arguments...); }, config.stream});
 }
 
-inline cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool later) {
+inline cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool later, void *stream = nullptr) {
   Memory &m = memory();
   if (!bytes) return cudaSuccess;
   bool in = m.holds(to), out = m.holds(from);
@@ -598,7 +629,7 @@ inline cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind
   if ((in && !Memory::within(m.given, to, bytes)) || (out && !Memory::within(m.given, from, bytes)))
     stop("cudaMemcpy%s: %ld bytes are more than the device memory holds", "", long(bytes));
   if (later && out && !in) {
-    queue.push_back({nullptr, {}, {}, 0, [=]() { std::memcpy(to, from, bytes); }});
+    put({nullptr, {}, {}, 0, [=]() { std::memcpy(to, from, bytes); }, stream});
     return cudaSuccess;
   }
   finish();
@@ -763,7 +794,7 @@ inline long long clock64() { static long long ticks = 0; return ticks += 100; }
 
 /* ---- the runtime ---- */
 typedef struct CUstream_st *cudaStream_t;
-struct cuda_event { double at_s; };
+struct cuda_event { double at_s; long recorded; };
 typedef cuda_event *cudaEvent_t;
 constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2;
 constexpr unsigned cudaMemAttachGlobal = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2;
@@ -828,8 +859,8 @@ cudaError_t cudaGetSymbolAddress(void **p, T &symbol) {
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
   return cuda_on_host::copy(to, from, bytes, kind, false);
 }
-inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = nullptr) {
-  return cuda_on_host::copy(to, from, bytes, kind, true);
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t s = nullptr) {
+  return cuda_on_host::copy(to, from, bytes, kind, true, s);
 }
 inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows, cudaMemcpyKind kind) {
   for (size_t r = 0; r < rows; r++)
@@ -854,11 +885,11 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t
   cuda_on_host::memory().open(false);
   return cudaSuccess;
 }
-inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t = nullptr) {
+inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s = nullptr) {
   auto &m = cuda_on_host::memory();
   if (!cuda_on_host::Memory::within(m.given, p, bytes) && !cuda_on_host::Memory::within(m.shared_with_host, p, bytes))
     cuda_on_host::stop("cudaMemset%s: %ld bytes are not in device memory", "", long(bytes));
-  cuda_on_host::queue.push_back({nullptr, {}, {}, 0, [=]() { std::memset(p, value, bytes); }});
+  cuda_on_host::put({nullptr, {}, {}, 0, [=]() { std::memset(p, value, bytes); }, s});
   return cudaSuccess;
 }
 inline cudaError_t cudaMemset(void *p, int value, size_t bytes) { return cudaMemsetAsync(p, value, bytes); }
@@ -888,16 +919,22 @@ template <class F> cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int by
   cuda_on_host::most_shared_b = std::max(cuda_on_host::most_shared_b, size_t(bytes));
   return cudaSuccess;
 }
-inline cudaError_t cudaStreamCreate(cudaStream_t *s) { *s = nullptr; return cudaSuccess; }
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { *s = nullptr; return cudaSuccess; }
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) {
+  *s = cudaStream_t(cuda_on_host::new_stream(flags != cudaStreamNonBlocking));
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamCreate(cudaStream_t *s) { return cudaStreamCreateWithFlags(s, cudaStreamDefault); }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaDeviceSynchronize(); }
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
-inline cudaError_t cudaEventCreate(cudaEvent_t *e) { *e = new cuda_event{0.0}; return cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned = 0) {
+  cuda_on_host::put({nullptr, {}, {}, 0, []() {}, s, e->recorded});
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t *e) { *e = new cuda_event{0.0, 0}; return cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned) { return cudaEventCreate(e); }
-inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t = nullptr) {
-  cuda_on_host::queue.push_back({nullptr, {}, {}, 0, [e]() {
+inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = nullptr) {
+  e->recorded = cuda_on_host::put({nullptr, {}, {}, 0, [e]() {
     e->at_s = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  }});
+  }, s});
   return cudaSuccess;
 }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaDeviceSynchronize(); }

@@ -3,13 +3,17 @@
    Two accesses to the same bytes by two threads between the same two barriers, one of them a write,
    with no lock in common, are a race whatever order they came in.  What synchronises otherwise
    (tasks, flushes) is not known here; RHEOSTAT_LOCKS=1 then asks only for accesses that both hold
-   a lock.  Prints "lock sets: ADDRESS ADDRESS", the two places in the code, on standard error. */
+   a lock.  Prints "lock sets: ADDRESS ADDRESS", the two places in the code, on standard error.
+
+   RHEOSTAT_GIVES_WAY=SEED looks for no races but lets each thread wait before some of its accesses:
+   what hangs on the order of threads comes out another way. */
 #include <omp-tools.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +34,7 @@ static Page table[TABLE];
 static u32 pages, reports, regions = 1, threads;
 static u64 reported[MOST_REPORTS];
 static int guard, only_locked = -1;
+static u32 gives_way;
 static __thread int me = -1, depth, ignored, held_count;
 static __thread u64 phase = 1, outer[NESTED], held[MOST_HELD];
 
@@ -90,7 +95,26 @@ HELPER void part(u64 address, u32 bytes, int write, u64 locks, u32 code) {
   put(cell, record);
 }
 
+HELPER __attribute__((constructor)) void asked(void) {
+  const char *seed = getenv("RHEOSTAT_GIVES_WAY");
+  gives_way = seed ? (u32)atoi(seed) : 0;
+}
+
+/* One compare and exchange in 2, one other atomic access in 8 and one other in 256 waits for 50
+   microseconds, 1000 times a thread. */
+HELPER void give_way(int atomic) {
+  static __thread u32 state, waits;
+  if (!state) state = gives_way * 2654435761u + (u32)(u64)&state;
+  state = state * 1664525u + 1013904223u;
+  u32 of_256 = atomic == 2 ? 128 : atomic ? 32 : 1;
+  if (state >> 24 >= of_256 || waits > 1000) return;
+  waits++;
+  struct timespec pause = {0, 50000};
+  nanosleep(&pause, 0);
+}
+
 HELPER void touch(const void *place, u64 size, int write, int atomic, void *code) {
+  if (gives_way) { give_way(atomic); return; }
   if (ignored || !depth) return;
   if (me < 0) me = (int)__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED) % 256;
   u64 address = (u64)place, locks = lock_set(atomic);
@@ -135,7 +159,7 @@ ACCESS(1) ACCESS(2) ACCESS(4) ACCESS(8) ACCESS(16)
   CHANGE(n, type, fetch_or, __atomic_fetch_or) CHANGE(n, type, fetch_xor, __atomic_fetch_xor) \
   CHANGE(n, type, fetch_nand, __atomic_fetch_nand) \
   PLAIN type __tsan_atomic##n##_compare_exchange_val(volatile void *p, type old, type v, int one, int two) { \
-    (void)one; (void)two; touch((const void *)p, n / 8, 1, 1, HERE); \
+    (void)one; (void)two; touch((const void *)p, n / 8, 1, 2, HERE); \
     __atomic_compare_exchange_n((volatile type *)p, &old, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     return old; \
   }
