@@ -60,7 +60,7 @@ def known_gpus(runs: JobTable) -> tuple[JobTable, tuple[Note, ...]]:
     >>> from rheostat import table
     >>> kept, notes = known_gpus(table({"gpu_model": ["H100", "TPU v5", "H100"]}))
     >>> len(kept), notes[0].message
-    (2, "rows on a type of GPU that is not known were left out: 'TPU v5'")
+    (2, "rows on a type of GPU that is not known were left out: 'TPU v5'; --gpu states one")
     """
     if "gpu_model" not in runs.columns:
         return runs, ()
@@ -70,7 +70,7 @@ def known_gpus(runs: JobTable) -> tuple[JobTable, tuple[Note, ...]]:
     if not odd.any() or odd.all():
         return runs, ()
     said = ", ".join(map(repr, unknown))
-    note = Note(f"rows on a type of GPU that is not known were left out: {said}",
+    note = Note(f"rows on a type of GPU that is not known were left out: {said}; --gpu states one",
                 tuple(np.flatnonzero(odd)[:20].tolist()), int(odd.sum()), dropped=True)  # fmt: skip
     return runs.rows(np.flatnonzero(~odd)), (note,)
 
