@@ -94,5 +94,5 @@ def _write(answer: DecideAnswer, out: Path) -> None:
 
         with replacing(out) as draft:
             rows = list(answer.grids()[0].rows)
-            told = pl.DataFrame(rows, advice.table.frame.schema, orient="row")
-            without_formulas(told).write_csv(draft)
+            frame = pl.DataFrame(rows, advice.table.frame.schema, orient="row")
+            without_formulas(frame).write_csv(draft)

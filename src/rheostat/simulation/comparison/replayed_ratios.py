@@ -24,11 +24,11 @@ Slowdowns = Mapping[str, Mapping[str, np.ndarray]]
 
 def slowdowns(results: Mapping[Task, Mapping[str, Any]]) -> Slowdowns:
     """By trace and policy the mean bounded slowdown of each replay, (r,)."""
-    found: dict[str, dict[str, list[float]]] = {}
+    means: dict[str, dict[str, list[float]]] = {}
     for task in sorted(results, key=lambda t: t.replay):
-        of = found.setdefault(trace_name(task.trace), {}).setdefault(task.policy, [])
+        of = means.setdefault(trace_name(task.trace), {}).setdefault(task.policy, [])
         of.append(results[task]["whole"]["bounded_slowdown"]["mean"])
-    return {t: {p: np.array(x) for p, x in of.items()} for t, of in found.items()}
+    return {t: {p: np.array(x) for p, x in of.items()} for t, of in means.items()}
 
 
 def replayed_ratio(
