@@ -11,7 +11,10 @@ Tasks
     new-device                    all runs of the other GPUs and a few of this one
     new-device-new-architecture   the same; five networks are nowhere but in the test
     leave-model-out               each network predicted from the others
-    hlo-cpu, hlo-cpu-family-out   JAX steps, five random folds, and each family from the others
+    hlo-cpu, hlo-cpu-family-out   JAX steps, five random folds, and each family from the others, a
+                                  family as one network
+    hlo-cpu-networks-family-out   the same; each width and depth is a network of its own
+    profet-family-out             networks of PROFET, each family by name from the others
     justus-new-device             as new-device, single layers
     leave-device-out              each GPU from the data sheets and the other GPUs' runs, with 0 and
                                   3 of its own: NeuSight's transformers, PROFET's networks
@@ -20,7 +23,8 @@ Tasks
 
 Methods: repeat (the other runs of the same configuration: the noise; plenty and hlo-cpu), trivial
 (median of the device's runs at the nearest batch), black-box (boosted trees on
-sizes and names), additive (cost model on the graph), gnn, gnn->xgb (as published), ours
+sizes and names), additive (cost model on the graph), roofline (three rates: starts, arithmetic,
+traffic), gnn, gnn->xgb (as published), ours
 (`rheostat dnn fit`), ours+gnn (these two as parts of one; hlo-cpu and unseen architectures without
 --quick, the weights to stderr).  MAPE, median error and coverage of 90 % intervals in per cent.
 """
@@ -33,7 +37,8 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +66,14 @@ PROFET = ROOT / "public" / "profet_target_latency.csv.gz"
 HLO = ROOT / "hlo_cpu" / "hlo_cpu_measured.jsonl.gz"
 JUSTUS = [ROOT / "public" / f"justus_{kind}.csv.gz" for kind in ("dense", "convolution")]
 FEW_RUNS, HELD_NETWORKS, FEWEST_TRUSTED = 100, 5, 25
+FAMILIES = ("VGG", "ResNet", "MobileNet", "Inception", "AlexNet")
 BY_SHEET = {"leave-device-out": ["device", "cnns"],
             "leave-family-out": ["transformers", "cnn-networks"]}  # fmt: skip
 Split = tuple[np.ndarray, np.ndarray]
 TASKS = ("plenty", "new-device", "new-device-new-architecture", "leave-model-out", "hlo-cpu",
-         "hlo-cpu-family-out", "justus-new-device")  # fmt: skip
+         "hlo-cpu-family-out", "hlo-cpu-networks-family-out", "profet-family-out",
+         "justus-new-device")  # fmt: skip
+FAMILY_OUT = ("leave-model-out", *(t for t in TASKS if t.endswith("family-out")))
 
 
 @dataclass
@@ -120,7 +128,7 @@ def every(
         devices = ("V100", "P100") if kind == "jus" else ("T4", "V100")
         if not quick:
             devices = tuple(sorted(set(data[kind].device)))
-        for seed in range(seeds if task not in ("leave-model-out", "hlo-cpu-family-out") else 1):
+        for seed in range(1 if task in FAMILY_OUT else seeds):
             rng = np.random.default_rng(seed)
             with_gnn = gnn and seed < (1 if quick else 3)
             if task in ("plenty", "hlo-cpu"):
@@ -129,10 +137,8 @@ def every(
                 folds = np.array_split(rng.permutation(len(data[kind].time_s)), 5)
                 yield from folded(task, data[kind], folds, seed, with_gnn and not quick)
                 yield from repeated(task, data[kind], seed)
-            elif task in ("leave-model-out", "hlo-cpu-family-out"):
-                names = np.unique(data[kind].app)
-                folds = [np.flatnonzero(data[kind].app == a) for a in names]
-                yield from folded(task, data[kind], folds, seed, with_gnn and not quick)
+            elif task in FAMILY_OUT:
+                yield from left_out(task, data[kind], seed, with_gnn and not quick)
             else:
                 for device in devices:
                     for n in samples:
@@ -151,10 +157,25 @@ def by_sheet(task: str) -> Iterator[dict[str, Any]]:
                "median_ape": row["median"], "coverage": row["coverage"]}  # fmt: skip
 
 
+def left_out(task: str, data: Data, seed: int, gnn: bool) -> Iterator[dict[str, Any]]:
+    """Rows where a network, or a family of them, is left out; each JAX family by itself, too."""
+    family = data.app
+    if task == "profet-family-out":
+        family = np.array([next((f for f in FAMILIES if a.startswith(f)), "small")
+                           for a in data.app])  # fmt: skip
+    if task == "hlo-cpu-networks-family-out":
+        data = replace(data, jobs=data.jobs.with_columns(
+            [], app=[f"{a}-{w}-{d}" for a, w, d in
+                     data.jobs.frame.select("app", "width", "depth").rows()]))  # fmt: skip
+    folds = [np.flatnonzero(family == f) for f in np.unique(family)]
+    yield from folded(task, data, folds, seed, gnn, family if "family" in task else None)
+
+
 def folded(
-    task: str, data: Data, folds: list[np.ndarray], seed: int, gnn: bool
-) -> Iterator[dict[str, Any]]:
-    """Rows over all folds together, for each device."""
+    task: str, data: Data, folds: list[np.ndarray], seed: int, gnn: bool,
+    family: np.ndarray | None = None,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Rows over all folds together, for each device, and for each family."""
     made: dict[str, np.ndarray] = {}
     for fold in folds:
         known = np.setdiff1d(np.arange(len(data.time_s)), fold)
@@ -163,11 +184,11 @@ def folded(
             said["ours+gnn"] = mixed(data, (known, fold), said)
         for method, answer in said.items():
             made.setdefault(method, np.full((3, len(data.time_s)), np.nan))[:, fold] = answer
-    for method, answer in made.items():
-        for device in np.unique(data.device):
-            rows = np.flatnonzero(data.device == device)
+    for (method, answer), split in product(made.items(), [data.device, family]):
+        for group in [] if split is None else np.unique(split):
+            rows = np.flatnonzero(split == group)
             about = {"task": task, "samples": len(data.time_s) - len(folds[0]),
-                     "target_device": str(device), "seed": seed}  # fmt: skip
+                     "target_device": str(group), "seed": seed}  # fmt: skip
             yield scored(method, answer[:, rows], data.time_s[rows], about)
 
 
@@ -211,12 +232,13 @@ def answers(data: Data, split: Split, gnn: bool) -> dict[str, np.ndarray]:
     model.terms = data.terms
     outcome = model.fit(jobs).predict(question)
     rows = model.coded(TrainingRows.of(question, model.terms))
-    law = model.fits_["runtime_s"].law
+    law, unlike = model.fits_["runtime_s"].law, model.unlike_["runtime_s"]
     black = BlackBox().fit(jobs, log_y).predict(question)
     made = {
         "trivial": alone(nearest_runs(model, question, "runtime_s")),
         "black-box": alone(np.exp(black)),
         "additive": alone(np.exp(law.predict(rows.terms, rows.device))),
+        "roofline": alone(np.exp(unlike.predict(rows))),
         "ours": np.array([outcome.quantile("runtime_s", 0.5), *outcome.interval("runtime_s")]),
     }
     if gnn and data.graphs:

@@ -68,6 +68,7 @@ MODULES = {
     "prediction.step_cost.additive": ("AdditiveCost",),
     "prediction.step_cost.predictor": ("StepCost",),
     "prediction.step_cost.stacking": ("ErrorScores", "StackedErrors", "TreesOnCosts"),
+    "prediction.step_cost.unlike": ("Unlike",),
     "prediction.step_cost.transfer": ("TransferGP",),
     "prediction.completion.mixture": ("CapMixture", "Completion"),
     "prediction.completion.model": ("CapModel", "CompletionWays", "LeftOutApplications"),

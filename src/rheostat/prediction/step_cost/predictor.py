@@ -35,6 +35,7 @@ from rheostat.prediction.step_cost.stacking import (
 )
 from rheostat.prediction.step_cost.terms import BYTE_PER_S, cost_terms
 from rheostat.prediction.step_cost.transfer import Known, TransferGP
+from rheostat.prediction.step_cost.unlike import KINDS, Unlike
 
 TARGETS = ("runtime_s", "energy_j", "memory_peak_b")
 PER_SECOND = {"energy_j": 100.0, "memory_peak_b": BYTE_PER_S}
@@ -46,6 +47,10 @@ DECIMALS = 9
 """Linear algebra may differ in the last bit with the batch size; logarithms are rounded here."""
 NORMAL_MEDIAN = 0.6745
 """Median absolute deviation of a normal variable of spread 1."""
+TIMED = ("runtime_s", "energy_j")
+"""Targets for which a roofline stands."""
+NOTED = 0.1
+"""Share of a step in kinds of operations never timed from which on it is said."""
 
 
 class StepCost:
@@ -114,6 +119,7 @@ class StepCost:
         self.trees_: dict[str, TreesOnCosts | None] = {}
         self.runs_: dict[str, StackedErrors] = {}
         self.networks_: dict[str, StackedErrors] = {}
+        self.unlike_: dict[str, Unlike] = {}
         self.scores_: dict[str, tuple[ErrorScores, ErrorScores]] = {}
         self.notes_: tuple[Note, ...] = ()
         for target in targets or ["runtime_s"]:
@@ -134,15 +140,39 @@ class StepCost:
         }
         if len(where):
             for name in self.fits_:
-                mean, spread, new = self.posterior(rows.rows(where), name)
-                z = self._standardised(rows.rows(where), name, new)
-                draws[name][:, where] = np.exp(np.round(mean + spread * z, DECIMALS))
+                said = self._logarithms(rows.rows(where), name)
+                draws[name][:, where] = np.exp(np.round(said, DECIMALS))
         if "runtime_s" in draws:
             draws |= self._of_time(draws["runtime_s"], jobs, rows.batch)
         lost = np.flatnonzero(~rows.known)
         notes = [Note(p, tuple(lost[:20].tolist()), len(lost)) for p in
                  (without_graph(jobs, rows) if len(lost) else [])]  # fmt: skip
-        return Outcome(draws, notes=tuple(notes))
+        return Outcome(draws, notes=(*notes, *self._never_timed(rows, where)))
+
+    def _logarithms(self, rows: TrainingRows, target: str) -> Array:
+        """Draws, (n_draws, n); networks of no family by what families left out say."""
+        mean, spread, new = self.posterior(rows, target)
+        said = mean + spread * self._standardised(rows, target, new)
+        if (unlike := getattr(self, "unlike_", {}).get(target)) is None:
+            return np.asarray(said)
+        asked = self.coded(rows, target)
+        level = (np.arange(self.n_draws) + 0.5) / self.n_draws
+        share = unlike.share(asked)
+        other = unlike.draws(asked, level, mean)
+        return np.asarray((1.0 - share) * said + share * other)
+
+    def _never_timed(self, rows: TrainingRows, where: Codes) -> list[Note]:
+        """Kinds of operations that no run had to such an extent."""
+        unlike = getattr(self, "unlike_", {}).get("runtime_s")
+        if unlike is None or not len(where):
+            return []
+        share = unlike.never_timed(self.coded(rows.rows(where)))
+        return [
+            Note(f"up to {100 * own.max():.0f} % of a step is {kind} beyond what any run had of "
+                 f"it: its speed is guessed, the interval is wider",
+                 tuple(where[own > NOTED][:20].tolist()), int((own > NOTED).sum()))
+            for kind, own in zip(KINDS, share.T, strict=True) if own.max() > NOTED
+        ]  # fmt: skip
 
     def posterior(self, rows: TrainingRows, target: str) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Mean and standard deviation of the logarithm, and whether the network was never run."""
@@ -197,6 +227,8 @@ class StepCost:
         runs = left_out(fit, one, PRIOR_RUNS, self.seed, trees=trees)
         networks = left_out(fit, fit.app, PRIOR_NETWORKS, self.seed, trees=trees)
         self.fits_[target], self.runs_[target], self.networks_[target] = fit, runs, networks
+        if target in TIMED:
+            self.unlike_[target] = Unlike.of(known, log_y, law.devices)
         self.trees_[target] = TreesOnCosts(self.seed).fit(known, log_y) if trees else None
         self.scores_[target] = (
             error_scores(runs, fit.device, one, PRIOR_RUNS, self.n_draws, repeats),

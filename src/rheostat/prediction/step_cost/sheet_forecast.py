@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rheostat.core.graph import Graph
 from rheostat.errors import DataError
@@ -16,7 +17,7 @@ from rheostat.prediction.step_cost.step_memory import StepMemory, step_memory
 
 NORMAL_90 = 1.645
 UNKNOWN_SPREAD = 0.5
-"""Log spread for each share of the operations whose arithmetic is not known."""
+"""Log spread for each share of the operations whose arithmetic is not known, or never timed."""
 EXCHANGE_SPREAD = 0.5
 """Log spread of what several devices exchange: their way to one another is not on a sheet."""
 MEMORY_LOW, MEMORY_HIGH, MEMORY_MORE_B = 0.9, 1.2, 0.5e9
@@ -122,10 +123,15 @@ def forecast_step(
 
 
 def unknown_share(graph: Graph) -> float:
-    """Share of a step's traffic in operations whose arithmetic no rule knows."""
+    """Share of a step's traffic in operations whose arithmetic no rule knows, or no table timed."""
     moved = np.nan_to_num(graph.numpy("bytes") * graph.numpy("times"))
-    bad = np.isnan(graph.numpy("flops"))
+    bad = np.isnan(graph.numpy("flops")) | recurrent(graph)
     return float(moved[bad].sum() / max(moved.sum(), 1.0))
+
+
+def recurrent(graph: Graph) -> NDArray[np.bool_]:
+    """Which operations are of recurrent layers, that no table of ours has timed on a GPU."""
+    return np.char.startswith(graph.nodes["opcode"].to_numpy().astype(np.str_), "recurrent")
 
 
 def unknown_operations(graph: Graph) -> Sequence[str]:

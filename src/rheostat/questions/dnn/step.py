@@ -19,6 +19,7 @@ from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.sheet_forecast import (
     StepForecast,
     forecast_step,
+    recurrent,
     unknown_operations,
 )
 from rheostat.questions import inputs, listener
@@ -245,6 +246,9 @@ def said(step: StepSource, bits: int) -> None:
     listener.notes(n for n in step.graph.notes)
     if lost := unknown_operations(step.graph):
         listener.note(f"the interval is wider for {', '.join(lost[:5])}: no rule for their FLOPs")
+    if recurrent(step.graph).any():
+        listener.note("recurrent layers were never timed on a GPU by the tables learned from: "
+                      "the interval is wider, how much is set, not measured")  # fmt: skip
     if bits < 32:
         listener.note("no run in 16 bits was learned from: rates are a prior's, intervals are wide")
 

@@ -1,0 +1,107 @@
+"""Networks of a family that was never run: the roofline answers, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import t as student
+
+from rheostat.prediction.architectures import training_step
+from rheostat.prediction.step_cost.sheet_forecast import (
+    NORMAL_90,
+    UNKNOWN_SPREAD,
+    forecast_step,
+    unknown_share,
+)
+from rheostat.prediction.step_cost.terms import TERMS
+from rheostat.prediction.step_cost.transfer import Known
+from rheostat.prediction.step_cost.unlike import FEW_TIMES, NEVER_TIMED, SPREAD, Unlike
+
+LEVELS = np.array([0.05, 0.5, 0.95])
+
+
+def steps(n: int, app: int, seed: int = 0, **amounts: float) -> Known:
+    """Runs of one network: starts, and so much of some entries, at n sizes."""
+    size = np.random.default_rng(seed).uniform(1.0, 8.0, n)
+    terms = np.zeros((n, len(TERMS)))
+    terms[:, TERMS.index("launches")] = 0.01
+    for entry, amount in amounts.items():
+        terms[:, TERMS.index(entry)] = amount * size
+    return Known(terms, np.zeros(n, dtype=np.int64), np.full(n, app), size)
+
+
+def together(*parts: Known) -> Known:
+    return Known(*(np.concatenate(c) for c in zip(*parts, strict=True)))
+
+
+DENSE = [steps(12, app, app, matmul_f=1.0, matmul_b=0.5, elementwise_b=0.4 + 0.02 * app)
+         for app in range(4)]  # fmt: skip
+CONVOLUTION = steps(5, -1, 9, convolution_f=1.0, convolution_b=0.5, elementwise_b=0.4)
+
+
+def time_s(rows: Known) -> np.ndarray:
+    """A machine with one rate each for starts, arithmetic and traffic."""
+    f = sum(rows.terms[:, TERMS.index(c)] for c in ("matmul_f", "convolution_f"))
+    b = sum(rows.terms[:, TERMS.index(c)]
+            for c in ("matmul_b", "convolution_b", "elementwise_b"))  # fmt: skip
+    return np.asarray(2.0 * f + 3.0 * b + rows.terms[:, TERMS.index("launches")])
+
+
+def test_a_network_like_those_that_were_run_is_left_to_them():
+    known = together(*DENSE)
+    unlike = Unlike.of(known, np.log(time_s(known)), 2)
+    like = DENSE[1]._replace(app=np.full(12, -1))
+    assert unlike.share(like).tolist() == [0.0] * 12
+    assert unlike.share(CONVOLUTION).tolist() == [1.0] * 5
+    assert unlike.share(CONVOLUTION._replace(device=np.ones(5, dtype=int))).tolist() == [0.0] * 5
+    assert unlike.share(CONVOLUTION._replace(app=np.zeros(5, dtype=int))).tolist() == [0.0] * 5
+
+
+def test_kinds_never_timed_widen_the_interval_by_their_share():
+    """One family, so that nothing but what was stated in advance says how wrong it may be."""
+    known = together(*DENSE)
+    unlike = Unlike.of(known, np.log(time_s(known)), 2)
+    low, middle, high = unlike.draws(CONVOLUTION, LEVELS, np.zeros(5))
+    share = unlike.never_timed(CONVOLUTION).sum(axis=1)
+    half = student.ppf(0.95, 3.0) * np.hypot(SPREAD, NEVER_TIMED * share)
+    assert (share > 0.5).all()
+    assert high - middle == pytest.approx(half)
+    assert middle - low == pytest.approx(half)
+    others = np.log(99.0) * (1.0 - share)
+    roofline = np.exp((unlike.draws(CONVOLUTION, LEVELS, np.full(5, np.log(99.0)))[1] - others)
+                      / share)  # fmt: skip
+    assert roofline == pytest.approx(time_s(CONVOLUTION), rel=0.2)
+    assert middle == pytest.approx(share * unlike.predict(CONVOLUTION))
+
+
+def test_families_that_were_missed_widen_it_too():
+    """Pooling steps that take twenty times what the roofline of the others says."""
+    pooling = steps(12, 5, 7, reduction_b=1.0, elementwise_b=0.5)
+    known = together(*DENSE, pooling)
+    right = Unlike.of(known, np.log(2.0 * known.batch), 2)
+    odd = np.where(known.app == 5, 20.0, 1.0)
+    wrong = Unlike.of(known, np.log(2.0 * known.batch * odd), 2)
+    assert right.freedom == wrong.freedom == 5.0
+    assert wrong.times > 1.5 * right.times
+
+
+def test_few_networks_never_say_that_it_is_sure():
+    known = together(*DENSE[:2])
+    unlike = Unlike.of(known, np.log(time_s(known)), 2)
+    assert unlike.times == FEW_TIMES
+    alone = unlike.draws(CONVOLUTION, LEVELS, np.full(5, 99.0))[1]
+    assert alone == pytest.approx(unlike.predict(CONVOLUTION))
+
+
+def test_recurrent_layers_widen_a_forecast_from_the_sheet_by_their_share_of_the_traffic():
+    plain = training_step("lenet5", 32, 16, 10)
+    code = pl.when(pl.col("op_class") == "matmul").then(pl.lit("recurrent-state"))
+    named = replace(plain, nodes=plain.nodes.with_columns(code.otherwise("opcode").alias("opcode")))
+    share = unknown_share(named)
+    assert 0.01 < share < 0.9
+    before, after = (np.log(f.runtime_s[2] / f.runtime_s[0]) / NORMAL_90
+                     for f in (forecast_step(g, "T4") for g in (plain, named)))  # fmt: skip
+    assert after == pytest.approx(np.hypot(before, UNKNOWN_SPREAD * share))
