@@ -153,7 +153,7 @@ def _distance(a: Array, b: Array) -> Array:
 
 
 def _never_timed(made: Array, seen: Array) -> Array:
-    return np.maximum(made @ _KIND.T - (seen @ _KIND.T).max(axis=0), 0.0)
+    return np.asarray(np.maximum(made @ _KIND.T - (seen @ _KIND.T).max(axis=0), 0.0))
 
 
 def _expected(never_timed: Array, times: float = 1.0) -> Array:
