@@ -68,6 +68,15 @@ _MODULES = {
     "next_settings": "questions.next_settings",
     "predict": "questions.predict",
     "search": "questions.search",
+    "demo": "questions.demonstration.answer",
+    "doctor": "questions.doctor",
+    "fetch": "questions.fetch",
+    "measure": "questions.measure",
+    "counters": "questions.counters",
+    "predict_counters": "questions.counters",
+    "train": "questions.train",
+    "explain_policy": "questions.explain_policy",
+    "export_policy": "questions.explain_policy",
     "EventPolicy": "simulation.policies.event_policy",
     "QuantileBoosting": "simulation.policies.quantile_boosting",
     "metrics": "simulation.schedule_metrics",
@@ -83,6 +92,7 @@ _MODULES = {
 }
 
 _GROUPS = {
+    "budget": "questions.budget",
     "code": "questions.code",
     "dnn": "questions.dnn",
     "llm": "questions.llm",
@@ -129,6 +139,7 @@ if TYPE_CHECKING:
     from rheostat.prediction.saved_models.persist import save as save
     from rheostat.prediction.scaling_law import LawGP as LawGP
     from rheostat.prediction.surrogate.surrogate import Surrogate as Surrogate
+    from rheostat.questions import budget as budget
     from rheostat.questions import code as code
     from rheostat.questions import dnn as dnn
     from rheostat.questions import llm as llm
@@ -141,19 +152,28 @@ if TYPE_CHECKING:
     from rheostat.questions.compare import compare as compare
     from rheostat.questions.compare_policies import compare_policies as compare_policies
     from rheostat.questions.coschedule import coschedule as coschedule
+    from rheostat.questions.counters import counters as counters
+    from rheostat.questions.counters import predict_counters as predict_counters
     from rheostat.questions.decide import decide as decide
+    from rheostat.questions.demonstration.answer import demo as demo
     from rheostat.questions.describe import describe as describe
+    from rheostat.questions.doctor import doctor as doctor
     from rheostat.questions.explain import explain as explain
+    from rheostat.questions.explain_policy import explain_policy as explain_policy
+    from rheostat.questions.explain_policy import export_policy as export_policy
+    from rheostat.questions.fetch import fetch as fetch
     from rheostat.questions.fit import fit as fit
     from rheostat.questions.front import front as front
     from rheostat.questions.listener import listening as listening
     from rheostat.questions.logs.log_summary import LogSummary as LogSummary
+    from rheostat.questions.measure import measure as measure
     from rheostat.questions.next_settings import next_settings as next_settings
     from rheostat.questions.policies import open_policy as open_policy
     from rheostat.questions.predict import predict as predict
     from rheostat.questions.search import search as search
     from rheostat.questions.simulate import simulate as simulate
     from rheostat.questions.summary import summary as summary
+    from rheostat.questions.train import train as train
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.nodecount import prepared as prepared
     from rheostat.simulation.policies.event_policy import EventPolicy as EventPolicy

@@ -87,6 +87,14 @@ class ModelFileError(FileKindError):
     """A saved model is damaged, foreign, or of a version that this release does not read."""
 
 
+class CommandError(RheostatError):
+    """A program cannot be started; ``status`` is what a shell says then, 126 or 127."""
+
+    def __init__(self, program: str, cause: OSError) -> None:
+        self.status = 127 if isinstance(cause, FileNotFoundError) else 126
+        super().__init__(f"{program}: {cause.strerror}")
+
+
 class FetchError(RheostatError):
     """A download failed; what was received so far is kept and resumed next time."""
 

@@ -46,7 +46,7 @@ def test_the_metadata_has_every_extra_of_the_project():
     import tomllib
     from pathlib import Path
 
-    from rheostat.cli.doctor import required
+    from rheostat.questions.doctor import required
 
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     told = set(required())
@@ -72,7 +72,7 @@ def test_meters_come_with_the_reason_why_not(capsys):
 
 
 def test_doctor_finds_a_counter_and_says_why_a_closed_one_is_closed(tmp_path):
-    from rheostat.cli.doctor import rapl
+    from rheostat.questions.doctor import rapl
 
     assert "no energy counter" in rapl(tmp_path)
     counter = tmp_path / "intel-rapl:0" / "energy_uj"

@@ -94,3 +94,21 @@ def test_rows_by_mask_index_and_expression_agree() -> None:
     assert by_mask.equals(jobs.rows([1, 2]).frame)
     assert by_mask["nodes"].to_list() == [2, 8]
     assert jobs.rows(pl.col("nodes") > 3).frame["nodes"].to_list() == [4, 8]
+
+
+def test_frames_of_other_libraries_come_in_and_go_out_whole() -> None:
+    pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    own = table({"job_id": ["a", "b"], "nodes": [4, None], "runtime_s": [60.0, 40.5]})
+    for theirs in (own.to_pandas(), arrow.table(own), own.frame, own):
+        again = table(theirs)
+        assert again.frame["runtime_s"].to_list() == [60.0, 40.5]
+        assert again.frame["job_id"].to_list() == ["a", "b"]
+        assert again.schema["runtime_s"] == own.schema["runtime_s"]
+    assert isinstance(own.to_pandas(), pandas.DataFrame)
+    assert arrow.table(own).column("nodes").to_pylist() == [4, None]
+
+
+def test_the_short_form_of_a_table_fits_a_line() -> None:
+    wide = table({f"c{i}": [1] for i in range(30)}, notes=[Note("odd")])
+    assert repr(wide) == "<JobTable: 1 row of c0, c1, c2, c3, c4, c5 and 24 more; 1 note>"
+    assert "<table" in wide._repr_html_()

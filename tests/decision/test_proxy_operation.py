@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import signal
 import socket
@@ -21,10 +20,10 @@ from rheostat.decision.serving.proxy_messages import parsed, with_priority
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.errors import DataError
 from rheostat.prediction.answer_length.length_learner import ApartFit, fitted
+from rheostat.questions.serving_proxy import listening_socket, serve_proxy, serving_proxy
 from tests.decision.test_proxy_messages import CHAT, USAGE, Client, asked, proxy, refusal, request
 
 pytest.importorskip("uvicorn", reason="the extra proxy is not installed")
-command = importlib.import_module("rheostat.cli.llm.proxy")  # its package has a function so named
 
 
 def test_what_the_client_adds_goes_on_and_nothing_of_another_answer() -> None:
@@ -200,25 +199,25 @@ def test_metrics_hold_prometheus_rules() -> None:
 
 
 def test_it_listens_at_addresses_of_both_kinds() -> None:
-    with command._listening("127.0.0.1", 0) as four:
+    with listening_socket("127.0.0.1", 0) as four:
         assert four.family == socket.AF_INET
         with pytest.raises(DataError, match="cannot listen at 127"):
-            command._listening("127.0.0.1", four.getsockname()[1])
+            listening_socket("127.0.0.1", four.getsockname()[1])
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")
-    with command._listening("::1", 0) as six:
+    with listening_socket("::1", 0) as six:
         assert six.getsockname()[0] == "::1"
 
 
 def test_a_stop_from_outside_lets_it_end_in_order() -> None:
     """SIGTERM, as service managers send it: `_run` returns, so that what was learned is kept."""
-    front = command._proxy(["http://127.0.0.1:9"], "", ServiceOrder(), 1, 1, 9.0, 999)
+    front = serving_proxy(["http://127.0.0.1:9"], "", ServiceOrder(), 1, 1, 9.0, 999)
     seen = []
     before = signal.signal(signal.SIGTERM, lambda *_: seen.append("killed"))
     try:
         timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGTERM])
         timer.start()
-        command._run(front, "127.0.0.1", 0, 60.0)
+        serve_proxy(front, "127.0.0.1", 0, 60.0)
         timer.join()
         assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
     finally:
@@ -293,7 +292,7 @@ def test_policies_that_ask_for_no_lengths_learn_none_unless_they_are_kept() -> N
 def test_the_proxy_begins_without_what_learns() -> None:
     """What reads tables and what learns is loaded when there is something to learn from."""
     code = (
-        "import sys, rheostat.cli.llm.proxy, rheostat.decision.serving.proxy\n"
+        "import sys, rheostat.cli.llm.proxy, rheostat.questions.serving_proxy\n"
         "print([m for m in ('polars', 'scipy', 'numba', 'sklearn') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import cProfile
-import importlib
 import json
 import os
 import pstats
@@ -20,11 +19,11 @@ from rheostat.decision.serving.proxy import ServingProxy
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.decision.serving.upstream import Upstream, upstream_connections
 from rheostat.decision.serving.waiting_line import BoundLine
+from rheostat.questions.serving_proxy import IDLE_S, serve_proxy, serving_proxy
 
 httpx = pytest.importorskip("httpx2", reason="no client to ask with is installed")
 httpcore = pytest.importorskip("httpcore2", reason="the extra proxy is not installed")
 uvicorn = pytest.importorskip("uvicorn", reason="the extra proxy is not installed")
-command = importlib.import_module("rheostat.cli.llm.proxy")  # its package has a function so named
 CHAT = "/v1/chat/completions"
 
 
@@ -297,7 +296,7 @@ def test_a_request_that_a_lost_server_did_not_take_waits_for_another(monkeypatch
 
 
 def test_idle_connections_end_on_the_side_that_asks(monkeypatch):
-    assert uvicorn.Config("").timeout_keep_alive > command.IDLE_S
+    assert uvicorn.Config("").timeout_keep_alive > IDLE_S
     kept = []
 
     async def serve(self, sockets):
@@ -313,18 +312,18 @@ def test_idle_connections_end_on_the_side_that_asks(monkeypatch):
             await script(scope, receive, send)
 
         async with listening(app) as url:
-            front = command._proxy([url], "", ServiceOrder(), 1, 1, 9.0, 999)
+            front = serving_proxy([url], "", ServiceOrder(), 1, 1, 9.0, 999)
             async with front.client as client:
                 for pause in (pause_s, 0.0):
                     await (await client.request("GET", url)).aread()
                     await asyncio.sleep(pause)
         return len(ports)
 
-    monkeypatch.setattr(command, "IDLE_S", 0.1)
+    monkeypatch.setattr("rheostat.questions.serving_proxy.IDLE_S", 0.1)
     assert [asyncio.run(connections(pause_s)) for pause_s in (0.0, 0.2)] == [1, 2]
     monkeypatch.setattr(uvicorn.Server, "serve", serve)
-    front = command._proxy(["http://127.0.0.1:9"], "", ServiceOrder(), 1, 1, 9.0, 999)
-    command._run(front, "127.0.0.1", 0, 0.0)
+    front = serving_proxy(["http://127.0.0.1:9"], "", ServiceOrder(), 1, 1, 9.0, 999)
+    serve_proxy(front, "127.0.0.1", 0, 0.0)
     assert kept[0] > httpx.Limits().keepalive_expiry
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rheostat.cli import run
-from rheostat.cli.actuate import Gpu
+from rheostat.cli.budget.budget_options import Gpu
 from rheostat.decision.actuate.actuators import GPUS
 from rheostat.decision.actuate.prolog import scripts
 from rheostat.errors import DataError

@@ -103,8 +103,10 @@ def _left(stop: SystemExit) -> int:
 
 
 def _failed(error: Exception) -> int:
-    from rheostat.errors import FileKindError, Infeasible, QuestionError
+    from rheostat.errors import CommandError, FileKindError, Infeasible, QuestionError
 
+    if isinstance(error, CommandError):
+        return _say(str(error), error.status)
     if isinstance(error, OSError):
         full = "standard output" if error.errno == errno.ENOSPC else ""  # files name themselves
         where = error.filename or full

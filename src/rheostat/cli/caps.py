@@ -63,7 +63,6 @@ def caps(
     from rheostat.cli.output import printed, tell
     from rheostat.core.storage.files import replacing
     from rheostat.core.texts.formulas import without_formulas
-    from rheostat.decision.caps import as_runs
     from rheostat.questions.caps import caps as ask
 
     with printed(json=json, html=html, figure=figure) as put:
@@ -72,5 +71,5 @@ def caps(
         put(answer)
     if out is not None and answer.advice.ready:
         with replacing(out) as draft:
-            without_formulas(as_runs(answer.advice).frame).write_csv(draft)
+            without_formulas(answer.runs().frame).write_csv(draft)
         tell(f"wrote {out}")

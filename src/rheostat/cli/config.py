@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-PROJECT = "rheostat.toml"
+from rheostat.core.storage.settings_files import PROJECT, settings_files
+
 TRUST = "--trust-config"
 HARMLESS = frozenset([
     "accuracy", "app", "at", "batch-size", "by", "carbon", "classes", "column", "context-tokens",
@@ -64,16 +65,6 @@ class Defaults:
         return [*lines, f"files of defaults: {odd}: no such option"] if odd else lines
 
 
-def files() -> dict[str, Path]:
-    """The files that are looked at, the weaker first."""
-    from platformdirs import user_config_path
-
-    return {
-        "user": user_config_path("rheostat", appauthor=False) / "config.toml",
-        "project": Path(PROJECT).absolute(),
-    }
-
-
 def defaults(root: Any, *, trust: bool = False) -> Defaults:
     """Values of the options of ``root``'s commands; the project's beat the user's.
 
@@ -90,7 +81,7 @@ def defaults(root: Any, *, trust: bool = False) -> Defaults:
         Values, and what was left aside.
     """
     result = Defaults()
-    for whose, path in files().items():
+    for whose, path in settings_files().items():
         for name, table in _read(path).items():
             _take(name, table, root, result.values, result, trust=trust or whose == "user")
     return result

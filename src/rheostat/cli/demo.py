@@ -24,16 +24,8 @@ def demo(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Show the main job on a generated log whose truth is known: under a minute, no network."""
-    from rheostat.cli.output import put_json, put_report, working, write_files
+    from rheostat.cli.output import printed
+    from rheostat.questions.demonstration.answer import demo as ask
 
-    with working("generating a log, learning from it, choosing"):
-        from rheostat.questions.demonstration.demo import demonstrate
-        from rheostat.questions.demonstration.demo_report import complete, facts, short
-
-        report = demonstrate(seed, jobs, kind)
-    if json:
-        put_json("rheostat.demo/1", facts(report))
-    else:
-        put_report(short(report))
-    if html or figure:
-        write_files(complete(report), html, figure)
+    with printed(json=json, html=html, figure=figure) as put:
+        put(ask(seed, jobs=jobs, method=kind))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -21,30 +19,8 @@ def fetch(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Download a public log with checksum and resume; prints the path of the file."""
-    from rheostat.cli.output import put_json, tell
-    from rheostat.measurement.fetch.download import fetch as get
+    from rheostat.cli.output import printed
+    from rheostat.questions.fetch import fetch as ask
 
-    got = get(what, base_url=base_url or None, cache=cache, progress=_progress())
-    known = {"archive": "checksum as the archive publishes it",
-             "lock": "checksum as at the first download",
-             "first use": "no checksum is published: recorded for next time"}  # fmt: skip
-    tell(f"{got.format}, sha256 {got.sha256[:16]}..., {known[got.checked]}")
-    if json:
-        facts = {"what": what, "path": str(got.path), "url": got.url, "sha256": got.sha256,
-                 "checked": got.checked, "format": got.format}  # fmt: skip
-        put_json("rheostat.fetch/1", facts)
-        return
-    print(got.path)
-
-
-def _progress() -> Callable[[int, int | None], None] | None:
-    """A line on stderr that counts up; silent where stderr is no terminal."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(done: int, total: int | None) -> None:
-        share = f" of {total / 1e6:,.0f}" if total else ""
-        end = "\n" if total and done >= total else ""
-        print(f"\r{done / 1e6:,.0f}{share} MB", end=end, file=sys.stderr, flush=True)
-
-    return show
+    with printed(json=json) as put:
+        put(ask(what, base_url=base_url, cache=cache))

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,18 +18,9 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rheostat.core.jobs import JobTable
-    from rheostat.core.machine import Machine
     from rheostat.core.report import Grid, Report
     from rheostat.questions.answer import Answer
-    from rheostat.questions.listener import Counted, Rounds, Stages
-
-
-def put_json(schema: str, facts: Mapping[str, Any]) -> None:
-    """Print one JSON document."""
-    from rheostat.explanation.formats.json import document
-
-    sys.stdout.write(document(schema, facts))
+    from rheostat.questions.listener import Counted, Received, Rounds, Stages
 
 
 def put_report(report: Report, *grids: Grid | None) -> None:
@@ -75,14 +66,6 @@ def tell(message: str) -> None:
         width = shutil.get_terminal_size().columns
         message = textwrap.fill(message, width, subsequent_indent="  ", break_on_hyphens=False)
     print(message, file=sys.stderr)
-
-
-def tell_notes(notes: Iterable[Any], most: int = 8) -> None:
-    """What a reader or model noticed, on stderr; a long list is cut and says so."""
-    said = list(notes)
-    _tell_messages(
-        [f"{n.message} ({n.count:,} rows)" if n.count else n.message for n in said], most
-    )
 
 
 def _tell_messages(messages: Sequence[str], most: int = 8) -> None:
@@ -132,6 +115,12 @@ class Terminal:
 
         return stages()
 
+    def received(self) -> AbstractContextManager[Received]:
+        """A line that counts up; nothing where stderr is no terminal."""
+        from rheostat.cli.progress import received
+
+        return received()
+
 
 @contextmanager
 def printed(
@@ -153,9 +142,9 @@ def printed(
     try:
         with listening(Terminal(uncounted=json, most=most_notes)):
             yield partial(put, json=json, html=html, figure=figure, quiet=quiet)
-    except Infeasible as stop:
-        if stop.answer is not None:
-            put(stop.answer, json=json, html=html, figure=figure)
+    except (Infeasible, KeyboardInterrupt) as stop:
+        if (answer := getattr(stop, "answer", None)) is not None:
+            put(answer, json=json, html=html, figure=figure)
         raise
 
 
@@ -178,6 +167,11 @@ def put(
             _put_words(answer, text)
         for sentence in answer.beside() if text or not on_terminal() else ():
             tell(sentence)
+    draw(answer, html=html, figure=figure)
+
+
+def draw(answer: Answer, *, html: Path | None = None, figure: Path | None = None) -> None:
+    """Write the page and the figures that were asked for."""
     if html:
         write_files(answer.page_report(), html)
     if figure:
@@ -191,15 +185,6 @@ def _put_words(answer: Answer, text: str) -> None:
         put_report(report, *answer.grids())
 
 
-def placed(jobs: JobTable, given: str) -> Machine:
-    """The machine ``given``, else that of the log; a line on stderr where that is a proposal."""
-    from rheostat.simulation.log_machine import placed as place
-
-    noted, machine = place(jobs, given)
-    tell_notes(noted.notes[len(jobs.notes) :])
-    return machine
-
-
 class Compiling(logging.Handler):
     """Says on stderr that the simulator is being compiled, which happens once, and how far it is.
 
@@ -210,7 +195,6 @@ class Compiling(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.functions = 0
-        self.muted = False
         self.spinner: tuple[Any, str] | None = None
         self._next_s = 0.0
 
@@ -220,8 +204,6 @@ class Compiling(logging.Handler):
             tell(f"note: {record.getMessage()}")
             return
         self.functions += 1
-        if self.muted:
-            return
         if self.spinner is not None:
             status, what = self.spinner
             status.update(f"{what} (compiling for the first use: {self.functions} functions)")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import monotonic, process_time
 from typing import Any
 
-from rheostat.questions.listener import Counted, Rounds, Stages
+from rheostat.questions.listener import Counted, Received, Rounds, Stages
 
 LINES = 20
 SAID = {
@@ -138,3 +138,15 @@ def _stage_bars() -> Iterator[Stages]:
             shown.update(bars[stage], completed=done)
 
         yield bar
+
+
+@contextmanager
+def received() -> Iterator[Received]:
+    """A function to be called with bytes (received, of all): a line that counts up, or nothing."""
+
+    def line(done: int, total: int | None) -> None:
+        share = f" of {total / 1e6:,.0f}" if total else ""
+        end = "\n" if total and done >= total else ""
+        print(f"\r{done / 1e6:,.0f}{share} MB", end=end, file=sys.stderr, flush=True)
+
+    yield line if sys.stderr.isatty() else lambda done, of: None

@@ -137,12 +137,12 @@ def _run(
     import signal
 
     from rheostat._optional import require
-    from rheostat.cli.llm.proxy import _hosts, _listening
+    from rheostat.questions.serving_proxy import host_names, listening_socket
 
     for module in ("fastapi", "prometheus_client", "uvicorn"):
         require(module, extra="serve")
-    listening = _listening(host, port)
-    hosts = _hosts(host, names)
+    listening = listening_socket(host, port)
+    hosts = host_names(host, names)
     # uvicorn stops at SIGTERM and sends it again at its end: files of a demo are to go first
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:

@@ -22,6 +22,9 @@ from rheostat.core.storage.bounded_read import check_rows, checked_size
 from rheostat.core.storage.files import replacing
 from rheostat.errors import DataError, LeakError
 
+MOST_NAMES = 6
+"""Columns that the short form of a table names."""
+
 
 class Moment(IntEnum):
     """When a value becomes known; a later moment knows everything an earlier one does."""
@@ -91,7 +94,7 @@ class Schema(Mapping[str, Column]):
         return Schema(self._columns[n] for n in names)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class JobTable:
     """Jobs at settings: a polars ``frame``, its ``schema`` and the reader's ``notes``.
 
@@ -117,6 +120,8 @@ class JobTable:
     >>> jobs = table({"job_id": [1, 2], "nodes": [4, 8], "runtime_s": [60.0, 40.0]})
     >>> jobs.known_at(Moment.SUBMIT).columns
     ('job_id', 'nodes')
+    >>> jobs
+    <JobTable: 2 rows of job_id, nodes, runtime_s>
     >>> jobs.job(2).frame["nodes"].to_list()
     [8]
     >>> jobs.job(3)
@@ -241,6 +246,26 @@ class JobTable:
     def finished(self) -> JobTable:
         """Rows that were not cut off: those whose runtime and energy are measurements."""
         return self.rows(~self.cut_off) if self.cut_off.any() else self
+
+    def to_pandas(self) -> Any:
+        """The rows as a frame of pandas, which has to be installed with pyarrow.
+
+        Units and moments stay behind: `rheostat.table` gives those of the vocabulary back.
+        """
+        return self.frame.to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for pyarrow, DuckDB, pandas and others, by Arrow's C interface."""
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.columns[:MOST_NAMES])
+        more = f" and {len(self.columns) - MOST_NAMES} more" * (len(self.columns) > MOST_NAMES)
+        noted = f"; {len(self.notes)} note{'s' * (len(self.notes) > 1)}" if self.notes else ""
+        return f"<JobTable: {len(self):,} row{'s' * (len(self) != 1)} of {names}{more}{noted}>"
+
+    def _repr_html_(self) -> str:
+        return self.frame._repr_html_()
 
     def write_parquet(self, path: str | Path) -> None:
         """Write with units, moments and notes in the metadata; `read_parquet` restores them."""

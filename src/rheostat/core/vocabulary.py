@@ -7,7 +7,7 @@ from here, so that ``runtime_s`` is an END column in seconds wherever it appears
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -66,19 +66,30 @@ def column(name: str, known: Moment = Moment.SUBMIT, unit: str = "", meaning: st
     return VOCABULARY[name] if name in VOCABULARY else Column(name, unit, known, meaning)
 
 
+@runtime_checkable
+class ArrowStream(Protocol):
+    """A table of another library, handed over by Arrow's C interface without a copy."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A capsule with the stream."""
+
+
 def table(
-    data: Mapping[str, Any] | pl.DataFrame,
+    data: Mapping[str, Any] | pl.DataFrame | ArrowStream,
     columns: Iterable[Column] = (),
     notes: Iterable[Note] = (),
 ) -> JobTable:
-    """A `JobTable` from plain columns; ``columns`` describe names that the vocabulary lacks.
+    """A `JobTable` from plain columns, or from a frame of pandas, polars or Arrow.
+
+    ``columns`` describe names that the vocabulary lacks.
 
     A name that neither knows is taken as known at submission with no unit: say otherwise.
 
     Parameters
     ----------
-    data : mapping or polars.DataFrame
-        Columns by name, values in SI units.
+    data : mapping, polars.DataFrame or Arrow stream
+        Columns by name, values in SI units; also whatever has ``__arrow_c_stream__``, as frames of
+        pandas, tables of pyarrow and relations of DuckDB do.
     columns : iterable of Column
         Descriptions of names that the vocabulary lacks.
     notes : iterable of Note
@@ -96,7 +107,10 @@ def table(
     >>> t.schema["nodes"].known.name, t.schema["tile"].meaning
     ('SUBMIT', 'tile edge')
     """
-    frame = data if isinstance(data, pl.DataFrame) else pl.DataFrame(dict(data))
+    if isinstance(data, pl.DataFrame):
+        frame = data
+    else:
+        frame = pl.DataFrame(data if isinstance(data, ArrowStream) else dict(data))
     own = {c.name: c for c in columns}
     schema = Schema(own.get(n) or column(n) for n in frame.columns)
     return JobTable(frame, schema, tuple(notes))

@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report
-from rheostat.decision.caps import CapAdvice, choose_caps
+from rheostat.decision.caps import CapAdvice, as_runs, choose_caps
 from rheostat.explanation.choices.caps import caps_facts, caps_grid, caps_report
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
@@ -45,6 +46,10 @@ class CapsAnswer(Answer):
     def beside(self) -> tuple[str, ...]:
         """What to keep and what to try."""
         return self.report().sections[0].sentences if self.advice.ready else ()
+
+    def runs(self) -> JobTable:
+        """Time and power at every setting, as a table that the other questions read."""
+        return as_runs(self.advice)
 
     @cached_property
     def _facts(self) -> dict[str, Any]:

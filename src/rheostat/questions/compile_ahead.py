@@ -7,18 +7,96 @@ minute of CPU time more than the next, unless the installation has run `compile_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from time import process_time
+from typing import Any, ClassVar
 
+from rheostat._machine_code import LOG, can_keep
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
+from rheostat.core.report import Report
 from rheostat.core.series import Series
 from rheostat.core.vocabulary import table
+from rheostat.questions import listener
+from rheostat.questions.answer import Answer
+from rheostat.questions.listener import question
+from rheostat.simulation.engine.jit import FOLDER
 
 PROCS = 8
 POLICIES = ("fcfs", "wfp3+easy", "conservative", "sjf+easy+1.5x", "agent:ours")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CompiledAnswer(Answer):
+    """What was compiled ahead.
+
+    Parameters
+    ----------
+    functions : int
+        That were not compiled yet.
+    cpu_s : float
+        CPU time that it took, seconds.
+    folder : str or None
+        Where the machine code lies; None where it is in memory alone.
+    """
+
+    schema: ClassVar[str] = "rheostat.compile/1"
+    functions: int
+    cpu_s: float
+    folder: str | None
+
+    def report(self) -> Report:
+        """Nothing: a sentence was told when it was done."""
+        return Report("", [])
+
+    def facts(self) -> Mapping[str, Any]:
+        """All of it."""
+        return {"functions": self.functions, "cpu_s": self.cpu_s, "folder": self.folder}
+
+
+@question
+def compiled() -> CompiledAnswer:
+    """Compile what is not compiled yet, so that the first use of the simulator need not.
+
+    Returns
+    -------
+    CompiledAnswer
+        With ``functions``, ``cpu_s`` and ``folder``.
+    """
+    begun = process_time()
+    with _counting() as count, listener.rounds("compiling") as progress:
+        compile_ahead(progress)
+    spent, where = process_time() - begun, FOLDER if can_keep(FOLDER) else None
+    listener.line(f"{count.functions} functions compiled in {spent:.0f} CPU-seconds, "
+                  f"kept in {where or 'memory'}")  # fmt: skip
+    return CompiledAnswer(functions=count.functions, cpu_s=spent, folder=where)
+
+
+class _CompiledCount(logging.Handler):
+    """Counts functions as they are compiled."""
+
+    functions = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.functions += record.levelno < logging.WARNING
+
+
+@contextmanager
+def _counting() -> Iterator[_CompiledCount]:
+    """Counts in place of whoever else hears of each function: the rounds say how far it is."""
+    count, before, level = _CompiledCount(), LOG.handlers[:], LOG.level
+    LOG.handlers[:] = [count]
+    LOG.setLevel(logging.INFO)
+    try:
+        yield count
+    finally:
+        LOG.handlers[:] = before
+        LOG.setLevel(level)
 
 
 def compile_ahead(progress: Callable[[int, int, dict[str, Any]], None] | None = None) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.core.jobs import JobTable, Moment, concat
+from rheostat.core.machine import Machine
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Space
 from rheostat.core.vocabulary import VOCABULARY, table
@@ -30,9 +31,12 @@ from rheostat.questions.parse import (
     unit_of,
 )
 from rheostat.recipes import nodecount
+from rheostat.simulation.log_machine import placed
 
 Jobs = JobTable | Path | str
 Model = Predictor | Path | str
+Place = Machine | Path | str | int | None
+"""A machine, its processors, or its TOML file; None is the machine of the log."""
 POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
 TIMED = re.compile(r"time|elapsed|duration|latency|per_s(ec|econd)?$")
 MOST_VALUES = 40
@@ -77,6 +81,19 @@ def opened(
     if isinstance(jobs, JobTable):
         return nodecount.prepared(jobs)
     return load(Path(jobs), form, mapped, columns, knobs=knobs)
+
+
+def machine_of(jobs: JobTable, given: Place) -> Machine:
+    """The machine that is given, else that of the log; noted where that is a proposal.
+
+    >>> machine_of(table({"nodes": [1]}), 64).procs
+    64
+    """
+    if isinstance(given, Machine):
+        return given
+    noted, machine = placed(jobs, "" if given is None else str(given))
+    listener.notes(noted.notes[len(jobs.notes) :])
+    return machine
 
 
 def together(files: Sequence[Path], read_one: Callable[[Path], JobTable]) -> JobTable:

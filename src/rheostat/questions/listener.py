@@ -25,6 +25,8 @@ Rounds = Callable[[int, int, dict[str, Any]], None]
 """Called after each round with (done, of, facts)."""
 Stages = Callable[[str, float, float], None]
 """Called within every stage with (stage, done, of)."""
+Received = Callable[[int, int | None], None]
+"""Called with bytes (received, of all, where that is known)."""
 
 
 class Listener(Protocol):
@@ -47,6 +49,9 @@ class Listener(Protocol):
 
     def stages(self) -> AbstractContextManager[Stages]:
         """Something in named stages, each of its own length."""
+
+    def received(self) -> AbstractContextManager[Received]:
+        """A file that comes over a network."""
 
 
 class Silent:
@@ -73,6 +78,10 @@ class Silent:
     def stages(self) -> AbstractContextManager[Stages]:
         """Nothing."""
         return nullcontext(lambda stage, done, of: None)
+
+    def received(self) -> AbstractContextManager[Received]:
+        """Nothing."""
+        return nullcontext(lambda done, of: None)
 
 
 _listener: ContextVar[Listener] = ContextVar("listener", default=Silent())  # noqa: B039
@@ -139,6 +148,11 @@ def stages() -> AbstractContextManager[Stages]:
     return _listener.get().stages()
 
 
+def received() -> AbstractContextManager[Received]:
+    """A file that comes over a network."""
+    return _listener.get().received()
+
+
 class _Kept:
     """Keeps the notes of one question and hands every event on."""
 
@@ -164,6 +178,9 @@ class _Kept:
 
     def stages(self) -> AbstractContextManager[Stages]:
         return self.beyond.stages()
+
+    def received(self) -> AbstractContextManager[Received]:
+        return self.beyond.received()
 
 
 P = ParamSpec("P")

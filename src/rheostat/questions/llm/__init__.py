@@ -7,3 +7,4 @@ from rheostat.questions.llm.formula import formula as formula
 from rheostat.questions.llm.plan import plan as plan
 from rheostat.questions.llm.rank import rank as rank
 from rheostat.questions.llm.simulate import simulate as simulate
+from rheostat.questions.serving_proxy import proxy as proxy

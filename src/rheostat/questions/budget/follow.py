@@ -1,0 +1,106 @@
+"""`budget.follow`: a plan for a budget that changes with time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from rheostat.core.report import Grid, Report, Section
+from rheostat.core.units import parse_duration
+from rheostat.decision.budget.changing_budget import follow as moments_of
+from rheostat.decision.budget.node_options import BudgetObjective
+from rheostat.questions import inputs
+from rheostat.questions.answer import Answer
+from rheostat.questions.budget.fleets import Start, fleet_of, start_of
+from rheostat.questions.listener import question
+from rheostat.questions.parse import Names
+from rheostat.recipes.ecoshift import budget_series, limits_file
+
+HEADS = ("at_s", "budget_w", "caps_w", "nodes_changed", "mean_gain_by_change")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FollowAnswer(Answer):
+    """What happens when, each plan from the last.
+
+    Parameters
+    ----------
+    moments : tuple of tuple
+        ``at_s``, ``budget_w``, ``caps_w``, ``nodes_changed``, ``mean_gain_by_change``.
+    """
+
+    schema: ClassVar[str] = "rheostat.follow/1"
+    moments: tuple[tuple[Any, ...], ...]
+
+    def report(self) -> Report:
+        """A row a moment."""
+        return Report("A budget over time", [Section("", grid=self.grids()[0])])
+
+    def facts(self) -> dict[str, Any]:
+        """The moments."""
+        return {"moments": [dict(zip(HEADS, r, strict=True)) for r in self.moments]}
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row a moment."""
+        return (Grid(HEADS, self.moments, ("s", "W", "W")),)
+
+
+@question
+def follow(
+    runs: inputs.Jobs,
+    limits: Path | str,
+    *,
+    until: str = "24h",
+    lead_s: float = 2.0,
+    nodes: pl.DataFrame | Path | str | None = None,
+    count: int = 0,
+    start: Start = None,
+    hysteresis: float = 0.0,
+    where: Sequence[str] = (),
+    by: Names = "",
+    seed: int = 0,
+    format: str = "",
+    columns: Path | None = None,
+) -> FollowAnswer:
+    """Plan for a budget that changes with time: what happens when, each plan from the last.
+
+    Caps go down before the budget falls and up after it has risen.
+
+    Parameters
+    ----------
+    runs : JobTable or path
+        As for `plan`.
+    limits : path
+        TOML with a ``[site] total`` that changes with time.
+    until : str
+        How far to look.
+    lead_s : float
+        Seconds before a fall at which caps go down.
+    nodes, count, start, hysteresis, where, by, seed, format, columns
+        As for `plan`.
+
+    Returns
+    -------
+    FollowAnswer
+        With ``moments``.
+
+    Raises
+    ------
+    DataError
+        The total does not change with time, or the file says something else.
+    """
+    capped = inputs.capped(runs, where, by, format, columns)
+    fleet = fleet_of(capped, nodes, count, start_of(start, nodes), seed)
+    file = Path(limits)
+    plans = moments_of(fleet, budget_series(file), BudgetObjective(change=hysteresis),
+                       end_s=parse_duration(until), lead_s=lead_s,
+                       limits=limits_file(file))  # fmt: skip
+    return FollowAnswer(moments=tuple(
+        (m.at_s, m.budget_w, float(m.spent.after.now_w.sum()), len(m.spent.changed),
+         float(m.spent.gain[0].mean()))
+        for m in plans
+    ))  # fmt: skip
