@@ -45,13 +45,13 @@ KINDS = {"convolution": ("convolution_f", "convolution_b"), "depthwise": ("depth
          "normalization": ("normalization_b",), "reduction": ("reduction_b",),
          "movement": ("movement_b",), "gather": ("gather_b",),
          "starting operations": ("launches",)}  # fmt: skip
-TOLD = ("transcendentals", "rearranged_b", "reduced_b", "selected_b", "divided_b")
+FURTHER = ("transcendentals", "rearranged_b", "reduced_b", "selected_b", "divided_b")
 """Parts of the traffic and arithmetic above that tell families from one another."""
-_PARTS = ("launches", *ARITHMETIC, *TRAFFIC, *TOLD)
+_PARTS = ("launches", *ARITHMETIC, *TRAFFIC, *FURTHER)
 _PLACES = [TERMS.index(c) for c in _PARTS]
-_RATE = np.array([0] + [1] * len(ARITHMETIC) + [2] * (len(TRAFFIC) + len(TOLD)))
+_RATE = np.array([0] + [1] * len(ARITHMETIC) + [2] * (len(TRAFFIC) + len(FURTHER)))
 _RATE[_PARTS.index("transcendentals")] = 1
-_ONCE = len(_PARTS) - len(TOLD)
+_ONCE = len(_PARTS) - len(FURTHER)
 _KIND = np.array([[p in parts for p in _PARTS] for parts in KINDS.values()], dtype=float)
 
 
