@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rheostat.core.jobs import JobTable
-from rheostat.core.report import Grid, Report
+from rheostat.core.report import Grid, Report, Section
 from rheostat.core.storage.file_kinds import kind_in
 from rheostat.core.storage.files import code_digest, file_digest, replace_file, text_digest
 from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
@@ -179,8 +179,9 @@ class WeightsAnswer(Answer):
     out: Path | None = None
 
     def report(self) -> Report:
-        """Nothing beside the lines."""
-        return Report("", [])
+        """The lines, and how far they agree."""
+        lines = Section("slurm.conf", (self.words,), listing=self.lines)
+        return Report("Weights of Slurm's priority/multifactor", [lines])
 
     def facts(self) -> Mapping[str, Any]:
         """The lines and how far they agree."""
