@@ -97,6 +97,19 @@ class InputRange:
             return low
         return str(min(int(low) + 3 * self.multiple_of, int(high)))
 
+    @property
+    def inside(self) -> tuple[str, str]:
+        """One step inside each end; of a range without steps its ends.
+
+        >>> InputRange(0, 6000).inside, InputRange(0, 96, multiple_of=32).inside
+        (('1', '5999'), ('32', '64'))
+        """
+        low, high, *_ = self.edges
+        if self.values or self.kind == "real":
+            return low, high
+        step = 1 if self.kind == "seed" else self.multiple_of
+        return str(min(int(low) + step, int(high))), str(max(int(high) - step, int(low)))
+
 
 @dataclass(frozen=True)
 class ProgramInput:
@@ -180,16 +193,18 @@ class ProgramInputs:
     def edges(self) -> tuple[ProgramInput, ...]:
         """Inputs at the edges of the ranges that a person stated: all at the same, and corners.
 
-        One has sizes a little above the lowest: fewer than threads, but not none.
+        Two are one step inside all ends; one has sizes a little above the lowest: fewer than
+        threads, but not none.
 
         >>> inputs = ProgramInputs({"n": InputRange(1, 9), "m": InputRange(2, 5)}, ("{n}", "{m}"))
         >>> [g.arguments for g in inputs.edges()]
-        [('1', '2'), ('9', '5'), ('4', '5'), ('9', '2'), ('1', '5')]
+        [('1', '2'), ('9', '5'), ('2', '3'), ('8', '4'), ('4', '5'), ('9', '2'), ('1', '5')]
         """
         if self.guessed or not self.ranges:
             return ()
         each = {name: r.edges for name, r in self.ranges.items()}
         every = [{name: edges[k] for name, edges in each.items()} for k in range(4)]
+        every += [{name: r.inside[k] for name, r in self.ranges.items()} for k in range(2)]
         every.append({name: r.few for name, r in self.ranges.items()})
         apart = [name for name, r in self.ranges.items() if r.kind != "seed"]
         for name in apart if len(apart) > 1 else ():
