@@ -248,6 +248,7 @@ def export_policy(
     Returns
     -------
     SourceAnswer or WeightsAnswer
+        A tree's source code, or lines of slurm.conf.
 
     Raises
     ------
