@@ -50,6 +50,12 @@ def test_too_small_a_budget_is_exit_3(desk, capsys) -> None:
     assert "need 1,160 W" in err
 
 
+def test_more_nodes_than_a_plan_ends_for_are_refused_at_once(desk, capsys) -> None:
+    code, _, err = told(capsys, "plan", desk / RUNS, "--budget", "1MW", "--count", "1000000")
+    assert code == 2
+    assert "less than or equal to 100000" in err
+
+
 def test_one_budget_at_a_time(desk, capsys) -> None:
     assert told(capsys, "plan", desk / RUNS)[0] == 2
     assert told(capsys, "plan", desk / RUNS, "--budget", "1kW", "--extra", "5")[0] == 2

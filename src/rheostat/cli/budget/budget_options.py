@@ -27,7 +27,7 @@ RAPL = "/sys/class/powercap"
 Count = Annotated[
     int,
     typer.Option(
-        min=0, max=1_000_000, help="Without --nodes: how many; they run the applications in turn."
+        min=0, max=100_000, help="Without --nodes: how many; they run the applications in turn."
     ),
 ]
 Hysteresis = Annotated[float, typer.Option(min=0.0, help="Gain below which caps are left alone.")]
