@@ -23,6 +23,7 @@ from rheostat.explanation.choices.choice import explain_choice
 from rheostat.explanation.choices.front import explain_front, front_table, row_of
 from rheostat.explanation.narrate import Narrative
 from rheostat.prediction.features.requested_settings import as_requested
+from rheostat.prediction.known_values import known_values
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice import LogAdvice, advice_method, can_answer
 from rheostat.questions.listener import question
@@ -211,6 +212,8 @@ def front(
             past, model, advice_method(method, past, model), seed, space.names, by
         )
         log = can_answer(learner, past, space.names, SCHEMA)
+        if runs is not None and model is None:
+            learner = known_values(learner, past, space.names)
     options = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
     listener.notes(options.outcome.notes)
     answer = SettingsAnswer(front=options, request=request, log=log)
