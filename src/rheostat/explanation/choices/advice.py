@@ -60,6 +60,11 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
         totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
         said.append(f"Predicted in all: {'; '.join(_total(q, t) for q, t in totals.items())}.")
         said += _over_limit(advice) + _sensitivity(advice)
+    elif advice.limits and counts["kept"]:
+        said.append(
+            "That a job stays does not say that its setting is best: no other one is shown to hold "
+            "these limits."
+        )
     grades = {g: n for g, n in advice.evidence().items() if n}
     if grades:
         said.append(f"Evidence: {', '.join(f'{n:,} {g}' for g, n in grades.items())}.")
