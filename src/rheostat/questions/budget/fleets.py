@@ -78,11 +78,20 @@ def _caps(text: str) -> dict[str, float]:
     return caps
 
 
+MOST_NODES = 100_000
+"""That are dealt out to applications: for so many a plan ends in half a minute."""
+
+
 def fleet_of(
     runs: JobTable, nodes: pl.DataFrame | Path | str | None, count: int,
     start: Mapping[str, float] | str | DeviceAddress | None, seed: int,
 ) -> NodeFleet:  # fmt: skip
-    """The nodes of a table, or one per application; what was odd is noted."""
+    """The nodes of a table, or so many that run the applications in turn; oddities are noted."""
+    if not 0 <= count <= MOST_NODES:
+        problem = (
+            f"expected 0 to {MOST_NODES:,} nodes, got {count:,}; --nodes takes a table of more"
+        )
+        raise QuestionError("--count", [problem])
     table = read_table(Path(nodes)) if isinstance(nodes, (str, Path)) else nodes
     fleet = node_fleet(runs, table, count=count, start=start, seed=seed)
     listener.notes(fleet.notes)
