@@ -16,6 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 import polars as pl
 
@@ -133,7 +134,8 @@ def _remedy(path: Path, raw: bytes) -> str:
         return "it is no text: expected a CSV or parquet file"
     name = "utf-16" if utf16 else "cp1252"
     begins = "it is" if utf16 else "if it is"
-    return f"{begins} {name}: `iconv -f {name} -t utf-8 {path.name} > utf8-{path.name}`"
+    old, new = quote(path.name), quote(f"utf8-{path.name}")
+    return f"{begins} {name}: `iconv -f {name} -t utf-8 {old} > {new}`"
 
 
 def _delimiter(first: str) -> str:
