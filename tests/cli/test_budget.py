@@ -55,8 +55,8 @@ def test_too_small_a_budget_is_exit_3(desk, capsys) -> None:
 def test_more_nodes_than_a_plan_ends_for_are_refused_at_once(desk, capsys) -> None:
     code, _, err = told(capsys, "plan", desk / RUNS, "--budget", "1MW", "--count", "1000000")
     assert code == 2
-    assert "expected 0 to 100,000 nodes, got 1,000,000; --nodes takes a table of more" in err
-    with pytest.raises(QuestionError, match="got 1,000,000"):
+    assert "less than or equal to 100000" in err
+    with pytest.raises(QuestionError, match="expected 0 to 100,000 nodes, got 1,000,000"):
         rh.budget.plan(desk / RUNS, "1MW", count=1_000_000)
 
 

@@ -14,7 +14,7 @@ from rheostat import table
 from rheostat.decision.actuate.cap_journal import CapEntry, CapJournal
 from rheostat.decision.coschedule.expected_schedule import ExpectedSchedule, NodeSite, Plan
 from rheostat.decision.coschedule.gpu_profiles import Mode
-from rheostat.decision.coschedule.packed import Packed, _by_baselines, _by_deadlines, _columns
+from rheostat.decision.coschedule.packed import Packed, _by_deadlines, _by_rules, _columns
 from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS, priority_function
 from rheostat.decision.trial import plan_trial, probabilities
 from rheostat.errors import DataError
@@ -43,7 +43,9 @@ def test_modes_are_chosen_by_sixteen_deadlines_and_four_prices() -> None:
                 pick.append(int(np.argmin(cost)))
             wanted.append(pick)
     assert [p.tolist() for p in _by_deadlines(OPTIONS, count, site)] == wanted
-    assert [p.tolist() for p in _by_baselines(OPTIONS)] == [[2, 1, 0]] * 3
+    rules = [p.tolist() for p in _by_rules(OPTIONS)]
+    assert rules[:4] == [[2, 1, 0]] * 3 + [[0, 0, 0]]  # three baselines, the least energy
+    assert rules[4:] == [[0, 0, 0], [1, 1, 0], [1, 1, 0], [2, 1, 0]]  # up to 1, 2, 3, 4 GPUs
     t, e, g = _columns(OPTIONS)
     assert t.shape == e.shape == g.shape == (3, 3)
     assert np.isnan(t).tolist() == [[False] * 3, [False, False, True], [False, True, True]]

@@ -10,12 +10,13 @@ import pytest
 from rheostat.decision.serving.request_target import checked_target, is_this_machine
 from rheostat.decision.serving.upstream import Upstream
 from rheostat.errors import DataError
+from rheostat.questions.serving_proxy import host_names, serving_proxy
 
 pytest.importorskip("httpcore2", reason="the extra proxy is not installed")
 pytest.importorskip("httpx2", reason="no client to ask with is installed")
 pytest.importorskip("uvicorn", reason="the extra proxy is not installed")
 from tests.decision.test_proxy_messages import CHAT, Client, asked, proxy, refusal, request
-from tests.decision.test_serving_proxy import Script, command, front, listening
+from tests.decision.test_serving_proxy import Script, front, listening
 
 REFUSED = [
     b"http://HOST/v1/models", b"%2F@HOST/x", b"@HOST/x", b"v1/models", b"*", b"HOST",
@@ -102,13 +103,13 @@ def test_a_request_with_two_ends_is_refused_and_its_connection_closed(head, vers
 def test_at_an_address_of_this_machine_host_must_name_it(host, status) -> None:
     """A page whose name resolves to 127.0.0.1 asks with its own name (DNS rebinding)."""
     client = Client(b"{}")
-    front = proxy(client, hosts=command._hosts("127.0.0.1", ["gpu7"]))
+    front = proxy(client, hosts=host_names("127.0.0.1", ["gpu7"]))
     for path, method in ((CHAT, "POST"), ("/metrics", "GET")):
         sent = asked(front, request(), path=path, method=method, more=[(b"host", host)])
         assert sent[0]["status"] == status
     assert len(client.asked) == (status == 200)
-    assert command._hosts("::1", []) == []
-    assert command._hosts("0.0.0.0", ["a"]) is None  # others are to reach it, by any name
+    assert host_names("::1", []) == []
+    assert host_names("0.0.0.0", ["a"]) is None  # others are to reach it, by any name
     assert asked(proxy(client), request(), more=[(b"host", host)])[0]["status"] == 200
 
 
@@ -178,7 +179,7 @@ def test_user_and_password_of_an_address_go_into_a_header_alone() -> None:
     assert (made.url.host, made.url.port, made.url.target) == (b"gpu7", 443, b"/tenant/v1/models")
     assert Upstream.at("http://[::1]:9").named == b"[::1]:9"
     with pytest.raises(DataError) as caught:
-        command._proxy(["http://me:hush@h/v1?x=1", "me:hush@h"], "", None, 1, 1, 9.0, 999)
+        serving_proxy(["http://me:hush@h/v1?x=1", "me:hush@h"], "", None, 1, 1, 9.0, 999)
     assert "hush" not in str(caught.value)
     assert "http://***@h/v1?x=1" in str(caught.value)
 
@@ -190,7 +191,7 @@ def test_user_and_password_of_an_address_go_into_a_header_alone() -> None:
 ])  # fmt: skip
 def test_an_upstream_is_an_address(upstream) -> None:
     with pytest.raises(DataError, match="expected http://HOST:PORT"):
-        command._proxy([upstream], "", None, 1, 1, 9.0, 999)
+        serving_proxy([upstream], "", None, 1, 1, 9.0, 999)
 
 
 def test_paths_are_what_they_are_after_any_decoding() -> None:

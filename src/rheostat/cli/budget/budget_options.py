@@ -26,7 +26,9 @@ Settle = Annotated[
 RAPL = "/sys/class/powercap"
 Count = Annotated[
     int,
-    typer.Option(help="Without --nodes: how many; they run the applications in turn."),
+    typer.Option(
+        min=0, max=100_000, help="Without --nodes: how many; they run the applications in turn."
+    ),
 ]
 Hysteresis = Annotated[float, typer.Option(min=0.0, help="Gain below which caps are left alone.")]
 Start = Annotated[

@@ -134,7 +134,7 @@ def families(made: Array, app: Codes) -> Codes:
 
     Examples
     --------
-    >>> made = np.array([[1.0, 0.0], [0.98, 0.02], [0.0, 1.0]])
+    >>> made = np.array([[1.0, 0.0], [0.99, 0.01], [0.0, 1.0]])
     >>> families(made, np.array([0, 1, 2])).tolist()
     [0, 0, 1]
     """
