@@ -81,9 +81,22 @@ def test_set_leaves_alone_what_it_does_not_know_or_was_told_not_to(tmp_path, fie
 
 
 def test_who_is_unknown_gets_the_advice_of_the_newest_of_that_application(tmp_path):
+    hooks = Hooks(tmp_path, "record")
+    hooks.submit(user_name="carol")  # bob's is newer than alice's
+    hooks.submit(user_name="carol", name="md", min_nodes=2, max_nodes=2)
+    assert [said.split()[4] for said in hooks.logged] == ["advised=4", "advised=1"]
+
+
+@pytest.mark.parametrize("user", ["carol", "", None])
+def test_no_job_is_changed_by_what_another_user_ran(tmp_path, user):
     hooks = Hooks(tmp_path, "set")
-    assert hooks.submit(user_name="carol").min_nodes == 4  # bob's is newer than alice's
-    assert hooks.submit(user_name="carol", name="md", min_nodes=2, max_nodes=2).min_nodes == 1
+    for asked in ({"name": "cfd"}, {"name": "md", "min_nodes": 2, "max_nodes": 2}):
+        job = hooks.submit(user_name=user, **asked)
+        assert job.min_nodes == asked.get("min_nodes", 4)
+    assert not hooks.said + hooks.logged
+    own = pl.DataFrame(ADVISED).drop("user")  # a table without users: the site's own choice
+    install(own, tmp_path, mode="set")
+    assert hooks.submit(user_name=user, name="md", min_nodes=2, max_nodes=2).min_nodes == 1
 
 
 def test_the_filter_tells_who_submits_and_changes_nothing(tmp_path, monkeypatch):

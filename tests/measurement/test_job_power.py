@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
@@ -221,6 +223,26 @@ def test_an_answer_has_an_end_in_bytes_and_in_seconds(monkeypatch):
         monkeypatch.setattr(prometheus, "MOST_S", -1.0)
         with pytest.raises(RheostatError, match="answers for more than"):
             asked_of(url)
+
+
+def test_a_server_that_sends_its_head_letter_by_letter_is_left(monkeypatch):
+    monkeypatch.setattr("rheostat.measurement.monitoring.prometheus.MOST_S", 0.2)
+    left = threading.Event()
+
+    def drip(listening):
+        with listening.accept()[0] as there:
+            for letter in chain(b"HTTP/1.1 200 OK\r\nx: ", repeat(ord("x"))):
+                there.sendall(bytes([letter]))
+                if left.wait(0.01):
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=drip, args=(listening,), daemon=True)
+        server.start()
+        with pytest.raises(RheostatError, match=r"answers for more than 0\.2 s"):
+            asked_of(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        left.set()
+        server.join()
 
 
 def test_another_address_is_not_asked():

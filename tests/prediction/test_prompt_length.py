@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -267,3 +268,27 @@ def test_a_prompt_is_scored_once_though_it_is_asked_for_and_answered(monkeypatch
     assert learner.quantiles("say no", [0.5]) == before  # kept for two prompts alone
     assert scored == ["say no", "a", "b", "c", "say no"]
     assert len(learner._scores) <= 2
+
+
+def test_more_requests_or_characters_than_can_be_learned_from_are_drawn_and_that_is_said(
+    monkeypatch,
+):
+    said, asked = [], import_module("rheostat.questions.llm.rank")
+    monkeypatch.setattr("rheostat.questions.listener.note", said.append)
+    monkeypatch.setattr(asked, "MOST_LEARNED", 150)
+    assert asked.rank(requests(240)).rows == 150
+    monkeypatch.setattr(asked, "MOST_CHARACTERS", 3000)
+    drawn = asked.rank(requests(240))
+    assert 60 < drawn.rows < 3000 / 20  # a prompt has 20 characters or more
+    assert [note.split(":")[0] for note in said] == [
+        "150 of 240 requests are drawn", f"{drawn.rows} of 240 requests are drawn"
+    ]  # fmt: skip
+
+
+def test_scores_are_the_same_however_many_prompts_are_scored_together(monkeypatch):
+    seen = requests(240)
+    model = PromptLength().fit(seen)
+    whole = model.score(seen)
+    monkeypatch.setattr("rheostat.prediction.answer_length.prompt_length.AT_ONCE", 7)
+    np.testing.assert_allclose(model.score(seen), whole, rtol=1e-12)
+    assert model.score_prompts([]).shape == (0,)

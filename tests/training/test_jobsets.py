@@ -7,6 +7,7 @@ import pytest
 
 from rheostat.core.machine import Machine
 from rheostat.errors import DataError
+from rheostat.questions.train import train
 from rheostat.simulation.workload import workload
 from rheostat.training.rl.jobsets import three_phases, weeks
 from rheostat.training.rl.synthetic_weeks import hourly, sampled_week, synthetic_week
@@ -82,3 +83,30 @@ def test_three_phases_come_in_order_and_are_the_same_for_the_same_seed(site):
 def test_counts_of_phases_are_checked(site, counts):
     with pytest.raises(DataError, match="expected three counts"):
         three_phases(site, 64, counts)
+
+
+def test_absurd_amounts_are_refused_before_any_week_is_made(site):
+    with pytest.raises(DataError, match="at most 10,000 weeks together, got 10,018"):
+        three_phases(site, SITE, (9, 9, 10_000))
+    minutes = trace(np.arange(5000.0), [1] * 5000, [1] * 5000)  # one a second
+    with pytest.raises(DataError, match=r"at most 10,000,000 jobs .*, got 55,047,810: .* 604,921"):
+        three_phases(minutes, SITE, (9, 9, 82))
+    centuries = trace(np.arange(10_001.0) * WEEK, [1] * 10_001, [1] * 10_001)
+    with pytest.raises(DataError, match=r"at most 10,000 weeks with jobs, got 10,001; .*--jobsets"):
+        weeks(centuries, SITE)
+    assert len(weeks(centuries, SITE, most=2)) == 2
+
+
+@pytest.mark.parametrize("name", ["jobsets", "updates", "search"])
+def test_rounds_have_a_bound_in_python_too(site, tmp_path, name):
+    with pytest.raises(DataError, match=f"{name}: expected 1 to 10,000, got 1,000,000"):
+        train(site, tmp_path / "agent", **{name: 10**6})
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_hour_counts_as_often_as_the_trace_lived_through_it_however_long_that_is():
+    span = 10**9 * HOUR  # 10^9 hours: a list of them would fill memory
+    rate = hourly(workload(trace([0, span], [1, 1], [1, 1]), SITE))
+    lived = np.array([10**9 // 168 + (h < 10**9 % 168 + 1) for h in range(168)])
+    expected = np.bincount([0, 10**9 % 168], minlength=168) / lived / HOUR
+    np.testing.assert_allclose(rate, expected)

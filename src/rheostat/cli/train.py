@@ -38,7 +38,7 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            max=10**6,
+            max=10_000,
             help="A2C, PPO: learn so many times.  [default: 100; ours: 24 generations]",
         ),
     ] = None,
@@ -46,7 +46,7 @@ def train(
         str,
         typer.Option(
             help="Weeks drawn from the trace, weeks of it, and synthetic ones like it, as 9,9,82 "
-            "(DRAS); else those of the trace alone."
+            "(DRAS), together at most 10,000; else those of the trace alone."
         ),
     ] = "",
     test_fraction: o.TestFraction = 0.2,
@@ -75,7 +75,11 @@ def train(
     ] = None,
     workers: Annotated[
         int,
-        typer.Option(min=1, max=1024, help="A2C, PPO: processes that play; the agent is the same."),
+        typer.Option(
+            min=1,
+            max=1024,
+            help="A2C, PPO: processes that play, at most one a core; the agent is the same.",
+        ),
     ] = 1,
     machine: MachineSize = "",
     power_model: o.PowerModel = None,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.errors import DataError
+from rheostat.questions.workers import cores
 from rheostat.recipes.dras import dras
 from rheostat.training.rl.curriculum import Curriculum, TrainingResult
 from rheostat.training.rl.dras_config import known
@@ -51,7 +52,7 @@ def learn_actor(course: Curriculum, out: Path | None, progress: Progress | None)
     setup = ActorCriticConfig(course.agent, reward=reward, **(usual | course.switches))
     agent = train(
         traces, setup, updates=course.rounds or UPDATES, seed=course.seed, out=out,
-        progress=progress, workers=course.workers, check=course.check,
+        progress=progress, workers=min(course.workers, cores()), check=course.check,
     )  # fmt: skip
     return _learned(agent, "update")
 

@@ -91,7 +91,8 @@ def install(
     etc : path
         Folder of slurm.conf, the same on every machine of the cluster.
     mode : str
-        "record" writes to slurmctld's log alone, "suggest" tells who submits, "set" changes jobs.
+        "record" writes to slurmctld's log alone, "suggest" tells who submits, "set" changes jobs of
+        users who have run the same themselves.
     plan : path, optional
         Plan of caps that prolog and epilog apply and restore.
     gpu : str
@@ -118,7 +119,7 @@ def install(
     if not folder.is_dir():
         raise DataError("--etc", [f"expected the folder of slurm.conf, got {etc}"])
     place = os.path.abspath(folder)
-    files = submission_files(place, mode, advice_bytes(_kinds(frame)))
+    files = submission_files(place, mode, advice_bytes(_kinds(frame, mode)))
     if plan is not None:
         read_plan(Path(plan))
         files = with_caps(files, place, scripts(str(Path(plan).resolve()), "/var/lib/rheostat",
@@ -158,8 +159,12 @@ def uninstall(etc: Path | str, *, dry_run: bool = False) -> InstallAnswer:
     return InstallAnswer(changes=tuple(changes), dry_run=dry_run, hints=hints)
 
 
-def _kinds(frame: pl.DataFrame) -> Iterator[SubmissionAdvice]:
-    """Advice by who, what and where; of jobs that differ in nothing else the newest stands."""
+def _kinds(frame: pl.DataFrame, mode: str) -> Iterator[SubmissionAdvice]:
+    """Advice by who, what and where; of jobs that differ in nothing else the newest stands.
+
+    Where jobs are changed, nobody's are by what another user ran: whoever submits under a common
+    name would choose the nodes of others.
+    """
     if "submit_s" in frame.columns:
         frame = frame.sort("submit_s", maintain_order=True)
     for row in frame.iter_rows(named=True):
@@ -169,7 +174,7 @@ def _kinds(frame: pl.DataFrame) -> Iterator[SubmissionAdvice]:
         asked = row["nodes_requested"]
         nodes = row["nodes"] if words else asked
         users, places = (dict.fromkeys([str(row.get(k) or ""), ""]) for k in ("user", "partition"))
-        for user in users:
+        for user in list(users)[:1] if mode == "set" else users:
             for place in places:
                 yield SubmissionAdvice(user, str(row["app"]), place, asked, nodes, words)
 

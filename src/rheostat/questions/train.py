@@ -29,6 +29,8 @@ from rheostat.training.rl.held_out import UNJUDGED, held_out
 from rheostat.training.rl.hyperparameter_search import search as search_settings
 
 OURS = "ours"
+MOST_ROUNDS = 10_000
+"""Weeks, updates or trials: the file, written after each, has a line of every one before."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -124,9 +126,10 @@ def train(
         wait, slowdown, utilisation, energy, cost or carbon; or weights of several, as
         slowdown=1,energy=0.2; dras_capability for DRAS by default, else slowdown.
     jobsets, updates : int, optional
-        DRAS: learn from the first so many weeks; A2C, PPO: learn so many times.
+        DRAS: learn from the first so many weeks; A2C, PPO: learn so many times; at most 10,000.
     phases : str or sequence of int
-        Weeks drawn from the trace, weeks of it, and synthetic ones like it, as 9,9,82 (DRAS).
+        Weeks drawn from the trace, weeks of it, and synthetic ones like it, as 9,9,82 (DRAS);
+        together at most 10,000.
     test_fraction : float
         Share of the newest jobs that is not learned from and tested on.
     faithful : bool
@@ -134,9 +137,9 @@ def train(
     switches : mapping or sequence of str
         Any switch of the agent, also as ``"lr=0.001"``.
     search : int, optional
-        First try so many settings by short trainings.
+        First try so many settings, at most 10,000, by short trainings.
     workers : int
-        A2C, PPO: processes that play; the agent is the same.
+        A2C, PPO: processes that play, at most one a core; the agent is the same.
     machine : Machine, int, str or path, optional
         Processors, or a TOML file; the trace's header by default.
     power_model : path, optional
@@ -162,6 +165,7 @@ def train(
     """
     if agent not in (*AGENTS, OURS):
         raise DataError("--agent", [f"expected {', '.join(AGENTS)} or ours, got {agent!r}"])
+    _check_rounds(jobsets=jobsets, updates=updates, search=search)
     read_jobs = trace if isinstance(trace, JobTable) else read(trace, format or None)
     jobs = _powered(read_jobs, power_model)
     place, file = machine_of(jobs, machine), Path(out)
@@ -183,6 +187,14 @@ def train(
         listener.note("clairvoyant, planned with true run times; --set plans=requested is not "
                       "(DRAS)")  # fmt: skip
     return answer.judged() if judge else answer
+
+
+def _check_rounds(**counts: int | None) -> None:
+    problems = [f"{name}: expected 1 to {MOST_ROUNDS:,}, got {count:,}"
+                for name, count in counts.items()
+                if count is not None and not 1 <= count <= MOST_ROUNDS]  # fmt: skip
+    if problems:
+        raise DataError("train", problems)
 
 
 def _phases(given: str | Sequence[int]) -> Any:

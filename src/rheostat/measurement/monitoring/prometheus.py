@@ -11,7 +11,10 @@ from no other address, and is numbers that a machine can have, or is left out.
 from __future__ import annotations
 
 import re
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,7 @@ TOKEN = re.compile(r"[!-~]{1,8000}")
 TIMEOUT_S = 60.0
 """Without a byte."""
 MOST_S, MOST_B = 600.0, 512 * 2**20
-"""Of an answer."""
+"""Of an answer, its head included."""
 PART_B = 2**20
 
 
@@ -93,7 +96,7 @@ def _asked(mapping: PowerMapping, parameters: dict[str, str]) -> list[Any]:
     """The series of an answer."""
     asked, where = parameters["query"][:200], mapping.shown_url
     try:
-        given = parse_json(_answer(mapping, parameters))
+        given = parse_json(_in_time(lambda: _answer(mapping, parameters), where))
     except ValueError as error:
         raise RheostatError(f"{where}: expected a Prometheus, got no JSON") from error
     if not isinstance(given, dict) or given.get("status") != "success":
@@ -105,6 +108,27 @@ def _asked(mapping: PowerMapping, parameters: dict[str, str]) -> list[Any]:
     if not isinstance(result := data.get("result"), list):
         raise DataError(where, [f"{asked}: expected a list of series"])
     return result
+
+
+def _in_time(ask: Callable[[], bytes], where: str) -> bytes:
+    """What is answered; who sends a letter at a time, from the head on, is left with its thread."""
+    answer: Future[bytes] = Future()
+
+    def wait() -> None:
+        try:
+            answer.set_result(ask())
+        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+            answer.set_exception(error)
+
+    threading.Thread(target=wait, daemon=True).start()
+    try:
+        return answer.result(MOST_S)
+    except TimeoutError:
+        raise _too_long(where) from None
+
+
+def _too_long(where: str) -> RheostatError:
+    return RheostatError(f"{where}: answers for more than {MOST_S:g} s: --window")
 
 
 def _answer(mapping: PowerMapping, parameters: dict[str, str]) -> bytes:
@@ -141,6 +165,6 @@ def _bounded(raw: Any, where: str) -> bytes:
         if size > MOST_B:
             raise RheostatError(f"{where}: answers more than {MOST_B >> 20} MiB: --window")
         if time.monotonic() - began > MOST_S:
-            raise RheostatError(f"{where}: answers for more than {MOST_S:g} s: --window")
+            raise _too_long(where)
         parts.append(part)
     return b"".join(parts)

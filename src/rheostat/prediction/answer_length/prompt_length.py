@@ -50,6 +50,7 @@ PENALTY = 2.5
 COUNTS = 0.11  # weight of the sizes beside each block of terms, whose rows have length 1
 GROUPS = BLOCKS + 2  # of what a linear score is the sum: blocks of terms, sizes, the vector
 STACKED = 200  # answers, from which on trees and networks are learned, too
+AT_ONCE = 500  # prompts whose terms are in memory together while they are scored
 PARTS = 5  # of which one is left out in turn, to learn how far scores are off
 
 
@@ -138,6 +139,10 @@ class PromptLength:
         """As `score`, of texts, (n,); some 50 microseconds each, with an encoder milliseconds."""
         if not hasattr(self, "weights_"):
             raise NotFitted(self)
+        begins = range(0, max(len(prompts), 1), AT_ONCE)
+        return np.concatenate([self._scored(prompts[i : i + AT_ONCE]) for i in begins])
+
+    def _scored(self, prompts: Sequence[str]) -> Array:
         text = encoded(prompts)
         slots, values, starts, sizes = counted(*text)
         weigh(slots, values, starts, self.rarity_)

@@ -93,6 +93,15 @@ def added(slots: Any, values: Any, starts: Any, weights: Any) -> Any:
     return sums
 
 
+def seen_characters(prompts: Sequence[str]) -> Rows:
+    """How many characters of each prompt are looked at, (n,).
+
+    >>> seen_characters(["Say yes", "x" * 10**6]).tolist()
+    [7, 4000]
+    """
+    return np.array([min(len(question(p)), LONGEST) for p in prompts], np.int64)
+
+
 def encoded(prompts: Sequence[str]) -> tuple[Bytes, Rows]:
     """What each prompt asks in lower case, one after the other, and where each ends."""
     half = LONGEST // 2

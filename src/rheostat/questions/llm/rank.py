@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.errors import DataError
@@ -21,6 +23,10 @@ from rheostat.questions.parse import Names, parse_names, parse_pairs
 
 if TYPE_CHECKING:  # the compiler is loaded by who ranks, not by `plan` and `fit`
     from rheostat.prediction.answer_length.prompt_length import PromptLength
+
+
+MOST_LEARNED, MOST_CHARACTERS = 50_000, 20_000_000
+"""Requests, and what is looked at of their texts, that are learned from: about 3 GB of memory."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -93,7 +99,8 @@ def rank(
     """Learn whose answer will be shorter, and say how well that orders other requests.
 
     Scores are Kendall's tau over all pairs, and the share of pairs in the right order among those
-    whose lengths differ by a fifth or more.
+    whose lengths differ by a fifth or more.  Of more than 50,000 requests, or than 20 million
+    characters of 4,000 each at most, so many are drawn.
 
     Parameters
     ----------
@@ -108,7 +115,7 @@ def rank(
     encoder : str
         ``int8``, a folder or a ``.gguf`` file, whose vectors of the prompts are learned from.
     seed : int
-        Of what is held back, and of training.
+        Of what is drawn and held back, and of training.
     out : path, optional
         Where the model goes.
     columns : sequence of str or mapping
@@ -147,12 +154,29 @@ def rank(
         given = model if isinstance(model, PromptLength) else load(Path(model), ["prompt-length"])
         scores = ranked(given, jobs, seed)
     else:
+        jobs = _drawn(jobs, seed)
         with listener.working(f"learning from {len(jobs)} requests"):
             given, scores = evaluated(jobs, test_fraction, seed, parse_names(networks), encoder)
     if out is not None:
         save(given, Path(out))
         listener.line(f"wrote {out}")
     return RankAnswer(model=given, rows=len(jobs), scores=scores, ceiling_tau=label_noise(jobs))
+
+
+def _drawn(jobs: JobTable, seed: int) -> JobTable:
+    """As many requests as can be learned from at once, in the order of the file."""
+    from rheostat.prediction.answer_length.prompt_terms import seen_characters
+
+    order = np.random.default_rng(seed).permutation(len(jobs))
+    fits = np.cumsum(seen_characters(jobs.frame["prompt"].to_list())[order]) <= MOST_CHARACTERS
+    drawn = np.sort(order[fits][:MOST_LEARNED])
+    if len(drawn) == len(jobs):
+        return jobs
+    listener.note(
+        f"{len(drawn):,} of {len(jobs):,} requests are drawn: expected at most "
+        f"{MOST_LEARNED:,}, and {MOST_CHARACTERS:,} characters that are looked at"
+    )
+    return jobs.rows(drawn)
 
 
 def _read(requests: Files, columns: Sequence[str] | Mapping[str, str]) -> JobTable:

@@ -70,7 +70,8 @@ class Curriculum:
     def jobsets(self) -> list[EpisodeTrace]:
         """Weeks of the past, each an episode of its own."""
         if self.phases is None:
-            return weeks(self.past, self.machine, estimates=self.estimates)
+            most = self.rounds if self.agent.startswith("dras") else None
+            return weeks(self.past, self.machine, most=most, estimates=self.estimates)
         return three_phases(
             self.past, self.machine, self.phases, seed=self.seed, estimates=self.estimates
         )

@@ -12,9 +12,13 @@ from rheostat.errors import DataError
 from rheostat.simulation.workload import workload
 from rheostat.training.env.episode_trace import EpisodeTrace
 from rheostat.training.env.episode_trace import trace as prepare
-from rheostat.training.rl.synthetic_weeks import WEEK_S, sampled_week, synthetic_week
+from rheostat.training.rl.synthetic_weeks import WEEK_S, rate_per_s, sampled_week, synthetic_week
 
 DRAS_PHASES = (9, 9, 82)
+MOST_WEEKS = 10_000
+"""That one training may have: 200 years of a trace."""
+MOST_JOBS = 10_000_000
+"""Of weeks that are made; each takes some 100 bytes."""
 
 
 def weeks(
@@ -36,6 +40,9 @@ def weeks(
     week = np.full(len(jobs), -1.0)
     week[load.row] = (load.submit_s - load.submit_s[0]) // WEEK_S
     numbers = np.unique(week[load.row])[:most]
+    if len(numbers) > MOST_WEEKS:
+        said = f"expected at most {MOST_WEEKS:,} weeks with jobs, got {len(numbers):,}"
+        raise DataError("trace", [f"{said}; take the first with --jobsets"])
     return [prepare(jobs.rows(week == n), place, estimates) for n in numbers]
 
 
@@ -54,6 +61,7 @@ def three_phases(
     if len(counts) != 3 or min(counts) < 0 or not any(counts):
         raise DataError("phases", [f"expected three counts of at least 0, got {counts!r}"])
     place = machine if isinstance(machine, Machine) else Machine(machine)
+    _check_amounts(counts, rate_per_s(workload(jobs, place)) * WEEK_S)
 
     def made(kind: int, week: Callable[..., JobTable]) -> list[EpisodeTrace]:
         rngs = (np.random.default_rng([seed, kind, i]) for i in range(counts[kind]))
@@ -61,3 +69,12 @@ def three_phases(
 
     real = weeks(jobs, place, most=counts[1], estimates=estimates)
     return [*made(0, sampled_week), *real, *made(2, synthetic_week)]
+
+
+def _check_amounts(counts: tuple[int, int, int], jobs_a_week: float) -> None:
+    if sum(counts) > MOST_WEEKS:
+        said = f"expected at most {MOST_WEEKS:,} weeks together, got {sum(counts):,}"
+        raise DataError("phases", [said])
+    if (made := (counts[0] + counts[2]) * jobs_a_week) > MOST_JOBS:
+        said = f"expected at most {MOST_JOBS:,} jobs in weeks that are made, got {made:,.0f}"
+        raise DataError("phases", [f"{said}: the trace has {jobs_a_week:,.0f} a week"])

@@ -33,7 +33,7 @@ WEEK_S = HOURS * HOUR_S
 def sampled_week(jobs: JobTable, machine: Machine, rng: np.random.Generator) -> JobTable:
     """A week of jobs drawn from the trace, with replacement, that arrive as a Poisson process."""
     load = workload(jobs, machine)
-    submit = _arrivals(np.full(HOURS, len(load) / max(_span_s(load), HOUR_S)), rng)
+    submit = _arrivals(np.full(HOURS, rate_per_s(load)), rng)
     drawn = rng.integers(len(load), size=len(submit))
     made = _made(submit, load.run_s[drawn], load.procs[drawn], load.ask_s[drawn])
     per = _watts_per_processor(jobs, load)
@@ -72,9 +72,10 @@ def hourly(load: Workload) -> np.ndarray:
     week does not reach have its mean rate.
     """
     hour = ((load.submit_s - load.submit_s[0]) // HOUR_S).astype(int)
-    lived = np.bincount(np.arange(hour[-1] + 1) % HOURS, minlength=HOURS)
+    weeks, more = divmod(int(hour[-1]) + 1, HOURS)
+    lived = weeks + (np.arange(HOURS) < more)
     rate = np.bincount(hour % HOURS, minlength=HOURS) / np.maximum(lived, 1) / HOUR_S
-    return np.where(lived > 0, rate, len(load) / (hour[-1] + 1) / HOUR_S)
+    return np.asarray(np.where(lived > 0, rate, len(load) / (hour[-1] + 1) / HOUR_S))
 
 
 def _watts_per_processor(jobs: JobTable, load: Workload) -> np.ndarray | None:
@@ -89,8 +90,9 @@ def _powered(jobs: JobTable, per: np.ndarray) -> JobTable:
     return jobs.with_columns([VOCABULARY["power_w"]], power_w=watts)
 
 
-def _span_s(load: Workload) -> float:
-    return float(load.submit_s[-1] - load.submit_s[0])
+def rate_per_s(load: Workload) -> float:
+    """Submissions per second over the whole trace, which is taken for an hour at least."""
+    return len(load) / max(float(load.submit_s[-1] - load.submit_s[0]), HOUR_S)
 
 
 def _arrivals(rate: np.ndarray, rng: np.random.Generator) -> np.ndarray:
