@@ -46,7 +46,8 @@ InactiveLimit=0
 KillWait=2
 MinJobAge=300
 SlurmctldTimeout=60
-SlurmdTimeout=60
+SlurmdTimeout=300
+MessageTimeout=60
 Waittime=0
 NodeName=n[1-4] NodeHostname={host} NodeAddr=127.0.0.1 Port=17001-17004 CPUs=64 Boards=1 \
 SocketsPerBoard=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=256000 State=UNKNOWN

@@ -81,6 +81,11 @@ class Power:
             f'lab_job_power_watts{{jobid="{j}",node="{n}"}} {v + share[n]:g}'
             for (j, n), v in self.jobs_w.items()
         ]
+        lines += ["# TYPE lab_job_cores_power_watts gauge"]
+        lines += [
+            f'lab_job_cores_power_watts{{jobid="{j}",node="{n}"}} {v:g}'
+            for (j, n), v in self.jobs_w.items()
+        ]
         return "\n".join(lines) + "\n"
 
 

@@ -196,6 +196,10 @@ TEXTS = {
     "sacct.txt": SACCT,
     "waiting.txt": "JobID|State|Submit|Start|End|ElapsedRaw\n7|PENDING|1000|Unknown|Unknown|0\n",
     "advice.csv": "app,user,nodes,nodes_requested,status\ncfd,u1,2,4,advised\nmd,u2,4,4,kept\n",
+    "told.csv": "app,nodes,nodes_requested,status,energy_j_change,energy_j_change_low,"
+    "energy_j_change_high\nlbm,4,8,advised,-0.3,-0.4,-0.1\n",
+    "drawn.csv": "app,nodes,nodes_requested,trial_arm,runtime_s,energy_j\n"
+    + "".join(f"lbm,4,8,advised,9,{60 + k}\nlbm,8,8,asked,8,{90 + k}\n" for k in range(3)),
     "evening.csv": "time,available_share,price_per_mwh\n00:00,1,50\n17:00,.8,120\n20:00,1,60\n",
     "power.toml": 'url = "http://127.0.0.1:9"\n[[series]]\nquery = "up"\nnode = "instance"\n',
     "runs.csv": RUNS,
@@ -270,6 +274,10 @@ CALLS: dict[str, tuple[str, str]] = {
     "site what-if --machine": (
         "machine.toml", "site what-if @trace.swf --grid @evening.csv --machine FILE --replays 0"
     ),
+    "site drift LOG": ("trace.swf", "site drift FILE --model @trace.model"),
+    "site drift --model": ("trace.model", "site drift @trace.swf --model FILE"),
+    "site shadow LOG": ("drawn.csv", "site shadow FILE --advice @told.csv"),
+    "site shadow --advice": ("told.csv", "site shadow @drawn.csv --advice FILE"),
     "site uninstall --etc": ("", "site uninstall --dry-run --etc FILE"),
     "summary FILE": ("trace.swf", "summary FILE"),
     "summary --map": ("map.toml", "summary @runs.csv --map FILE"),
@@ -480,6 +488,7 @@ WRITTEN = {
         "site what-if @trace.swf --grid @evening.csv --machine @machine.toml --replays 0"
         " --html FILE"
     ),
+    "site shadow --html": "site shadow @drawn.csv --advice @told.csv --html FILE",
     "summary --html": "summary @runs.csv --html FILE",
     "summary --figure": "summary @runs.csv --figure FILE",
     "measure --record": "measure --meters rapl --record FILE -- true",

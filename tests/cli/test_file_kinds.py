@@ -58,6 +58,7 @@ TAKES = {
     "dnn front SOURCE": ("step-cost", "graph"),
     "dnn predict SOURCE": ("step-cost", "graph"),
     "serve --model": PREDICTORS,
+    "site drift --model": PREDICTORS,
     "counters --model": ("counters",),
     "network serve --model": ("iteration-times",),
     "simulate --policy": ("priority-tree",),

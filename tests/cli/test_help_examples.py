@@ -46,6 +46,7 @@ BEFORE = {
     "llm rank": ["llm demo"],
     "llm simulate": ["llm demo"],
     "site install": ["decide"],
+    "site shadow": ["decide"],
     "site uninstall": ["decide", "site install"],
     "trial read": ["trial plan"],
 }
@@ -146,6 +147,17 @@ def after_the_trial(folder: Path) -> None:
     log.with_columns((), nodes=turned).write_parquet(folder / "november.parquet")
 
 
+def next_month(folder: Path) -> None:
+    """Jobs that came after the advice."""
+    import rheostat as rh
+
+    log = rh.read(folder / "october.parquet")
+    later = log.frame["submit_s"] + 40 * 86_400.0
+    log.with_columns((), submit_s=later).write_parquet(folder / "november.parquet")
+
+
+AFTER = {"trial read": after_the_trial, "site shadow": next_month}
+"""What happens between the lines before and the example."""
 MADE = {
     "sum.c": sources, " run": run_of_a_network, "steps.csv": tables, "profiles.csv": tables,
     "evening.csv": evening,
@@ -172,8 +184,8 @@ def test_the_example_runs(words, log, model, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for line in lines[:-1]:
         assert run(shlex.split(line)) == 0, line
-    if words == "trial read":
-        after_the_trial(tmp_path)
+    if words in AFTER:
+        AFTER[words](tmp_path)
     argv = shlex.split(lines[-1])
     place = argv.index("--") if "--" in argv else len(argv)
     argv[place:place] = SMALLER.get(words, "").split()

@@ -46,9 +46,9 @@ def test_code_that_a_table_names_is_not_run(tmp_path, monkeypatch, capsys):
 ROOT = typer.main.get_command(app)
 NEEDS_TRUST = {
     "names a file or a folder": """
-        admit agent allocation alternatives cache encoder endpoint estimates etc export figure
-        fitted folder from gguf graphs grid hecbench heuristics html input journal journals junit
-        kernels larger-gguf limits machine manifest map memory model model-config models
+        admit advice agent allocation alternatives cache encoder endpoint estimates etc export
+        figure fitted folder from gguf graphs grid hecbench heuristics html input journal journals
+        junit kernels larger-gguf limits machine manifest map memory model model-config models
         net nodes out output past patch plan policies policy power-model predict prior program
         queue rapl rapl-root record reference replay results sarif save schedule set source
         store symbolic trace traces transcript tree trial tried work workload

@@ -146,6 +146,10 @@ ASKED = {
         (["step.hlo"], lambda: rh.dnn.read("step.hlo")),
         (["runs.csv"], lambda: rh.dnn.read("runs.csv")),
     ],
+    "site drift": [
+        (["log.csv", "--model", "m.npz"], lambda: rh.site.drift("log.csv", "m.npz")),
+        (["runs.csv", "--model", "m.npz"], lambda: rh.site.drift("runs.csv", "m.npz")),
+    ],
     "site ingest": [
         (["--store", "store", "--from", "october.txt"],
          lambda: rh.site.ingest(_gone("store"), "october.txt")),
@@ -158,6 +162,10 @@ ASKED = {
     ],
     "site power": [
         (["--store", "none", "--map", "none.toml"], lambda: rh.site.power("none", "none.toml")),
+    ],
+    "site shadow": [
+        (["drawn.csv", "--advice", "told.csv"], lambda: rh.site.shadow("drawn.csv", "told.csv")),
+        (["log.csv", "--advice", "advice.csv"], lambda: rh.site.shadow("log.csv", "advice.csv")),
     ],
     "site uninstall": [
         (["--etc", "."], lambda: rh.site.uninstall(".")),
@@ -376,6 +384,13 @@ def made(tmp_path_factory):
     (tmp_path / "advice.csv").write_text(
         "app,nodes,nodes_requested,status\nlbm,4,8,advised\nlbm,8,8,kept\n"
     )
+    (tmp_path / "told.csv").write_text(
+        "app,nodes,nodes_requested,status,energy_j_change,energy_j_change_low,energy_j_change_high"
+        "\nlbm,4,8,advised,-0.3,-0.4,-0.1\n"
+    )
+    (tmp_path / "drawn.csv").write_text("app,nodes,nodes_requested,trial_arm,runtime_s,energy_j\n"
+        + "".join(f"lbm,4,8,advised,9,{60 + k}\nlbm,8,8,asked,8,{90 + k}\n" for k in range(3))
+    )  # fmt: skip
     (tmp_path / "samples.csv").write_text(
         "t_s,meter,domain,kind,range_j,least_window_s,most_w,part_of,value\n"
         + "".join(f"{k},rapl,package-0,energy,inf,0.05,100.0,,{10 * k}\n" for k in range(6))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 
 import lupa
 import polars as pl
 import pytest
 
+import rheostat as rh
 from rheostat.decision.submission.advice_file import SubmissionAdvice, advice_bytes
 from rheostat.decision.submission.slurm_files import ADVICE, SETTINGS, submission_files
 from rheostat.errors import DataError
+from rheostat.questions.site_ingest import ingest
 from rheostat.questions.site_install import install, uninstall
 
 ADVISED = {
@@ -27,8 +30,8 @@ ADVISED = {
 class Hooks:
     """Both scripts with the functions that Slurm gives them."""
 
-    def __init__(self, folder, mode):
-        install(pl.DataFrame(ADVISED), folder, mode=mode)
+    def __init__(self, folder, mode, share=0.5):
+        install(pl.DataFrame(ADVISED), folder, mode=mode, share=share)
         self.lua, self.said, self.logged = lupa.LuaRuntime(), [], []
         slurm = {"SUCCESS": 0, "ERROR": -1, "log_user": lambda form, *a: self.said.append(a[0]),
                  "log_info": lambda form, *a: self.logged.append(a[0])}  # fmt: skip
@@ -240,3 +243,58 @@ def test_odd_folders_and_modes_are_refused(etc):
         submission_files(etc, "record", b"")
     with pytest.raises(DataError, match="--mode"):
         submission_files("/etc", "all", b"")
+
+
+def drawn_arms(hooks, count, **fields):
+    """The arm that each of many submissions was drawn for, as accounting keeps it."""
+    given = {"user_name": "alice", "min_nodes": 4, "max_nodes": 4, "name": "cfd", **fields}
+    jobs = [hooks.submit(**given) for _ in range(count)]
+    notes = [re.fullmatch(r"rheostat trial=(\w+) nodes=4", j.admin_comment)[1] for j in jobs]
+    assert [(j.min_nodes, j.max_nodes) for j in jobs] == [
+        (2, 2) if arm == "advised" else (4, 4) for arm in notes
+    ]
+    return notes
+
+
+@pytest.mark.parametrize(("cores", "left"), [(64, 32), (4, 2), (5, 3), (1, 1), (4294967294,) * 2])
+def test_half_the_nodes_have_half_the_cores(tmp_path, cores, left):
+    hooks = Hooks(tmp_path, "set")
+    assert hooks.submit(user_name="alice", min_cpus=cores).min_cpus == left
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_a_trial_changes_its_share_of_the_jobs_and_no_neighbour_tells_of_another(tmp_path, share):
+    hooks = Hooks(tmp_path, "trial", share)
+    hooks.lua.globals().os.time = lambda: 1_790_000_000
+    arms = [a == "advised" for a in drawn_arms(hooks, 4000)]
+    spread = (share * (1 - share) / 4000) ** 0.5
+    assert abs(sum(arms) / 4000 - share) < 4 * spread
+    for lag in (1, 2, 3, 10):
+        both = sum(a and b for a, b in zip(arms, arms[lag:], strict=False)) / (4000 - lag)
+        exact = share**2 * (1 + 2 * share - 3 * share**2)  # of pairs that follow one another
+        assert abs(both - share**2) < 4 * (exact / 4000) ** 0.5, lag
+    assert len(hooks.said) == sum(arms)
+
+
+@pytest.mark.parametrize("fields", [{"user_name": "bob"}, {"num_tasks": 64}, {"array_inx": "1-9"},
+                                    {"comment": "rheostat=off"}], ids=str)  # fmt: skip
+def test_a_job_that_set_would_leave_alone_is_in_no_arm_of_a_trial(tmp_path, fields):
+    hooks = Hooks(tmp_path, "trial")
+    given = {"user_name": "alice", "min_nodes": 4, "max_nodes": 4, "name": "cfd", **fields}
+    assert hooks.submit(**given).admin_comment is None
+
+
+def test_what_a_trial_notes_of_a_job_is_read_from_accounting(tmp_path):
+    hooks = Hooks(tmp_path, "trial", 0.99)
+    job = hooks.submit(user_name="alice", admin_comment="the site's own")
+    lines = ["JobID|State|Submit|Elapsed|ReqNodes|AdminComment"]
+    lines += [f"{k}|COMPLETED|2026-10-01T00:00:00|00:02:00|{n}|{note}"
+              for k, n, note in ((7, job.min_nodes, job.admin_comment), (8, 16, ""))]  # fmt: skip
+    path = tmp_path / "sacct.txt"
+    path.write_text("\n".join(lines) + "\n")
+    store = tmp_path / "store"
+    ingest(store, path)
+    read = rh.read(store).frame.sort("job_id")
+    assert job.admin_comment == "the site's own rheostat trial=advised nodes=4"
+    assert read.select("nodes", "nodes_requested", "trial_arm").rows() == [
+        (2, 4, "advised"), (16, 16, None)]  # fmt: skip

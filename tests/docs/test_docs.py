@@ -188,7 +188,7 @@ def test_the_gallery_shows_a_small_picture_of_every_command_that_has_one() -> No
     assert {n for n in drawn if any(c.startswith(f"{n} ") for c in calls)} == drawn
     paged = {name for name, flags in options().items() if "--html" in flags}
     timed = {"code search", "code translate", "code refactor"}  # pictures of times just measured
-    tables = {"measure", "code verify", "dnn predict"}  # no picture
+    tables = {"measure", "code verify", "dnn predict", "site shadow"}  # no picture
     assert paged - drawn == tables | timed | {"site what-if"}  # power over time, as simulate's
 
 

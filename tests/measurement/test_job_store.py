@@ -222,3 +222,20 @@ def test_power_of_monitoring_stands_where_accounting_has_none(tmp_path):
     assert frame["energy_j"].to_list() == [10.0, 20.0]
     assert frame["energy_source"].to_list() == ["accounting", "prometheus"]
     assert frame["energy_covered"].to_list() == [None, 0.9]
+
+
+def test_joules_of_a_node_that_was_shared_give_way_to_those_of_the_job(tmp_path):
+    store = JobStore(tmp_path, new=True)
+    jobs = {"job_id": ["1", "2", "3"], "submit_s": [5.0] * 3, "start_s": [5.0, 6.0, 90.0],
+            "end_s": [50.0, 60.0, 95.0], "node_list": ["n1", "n1", "n1"],
+            "energy_j": [900.0] * 3, "power_w": [90.0] * 3}  # fmt: skip
+    store.merge(table(jobs))
+    measured = {"job_id": ["1", "2", "3"], "submit_s": [5.0] * 3, "energy_j": [40.0, None, 70.0],
+                "energy_source": ["monitoring"] * 3, "energy_covered": [1.0, 0.1, 1.0],
+                "power_w": [4.0, None, 7.0], "cluster": [""] * 3}  # fmt: skip
+    store.merge(table(measured), "power")
+    frame = store.read().frame.sort("job_id")
+    assert frame["shared"].to_list() == [True, True, False]
+    assert frame["energy_j"].to_list() == [40.0, 900.0, 900.0]
+    assert frame["power_w"].to_list() == [4.0, 90.0, 90.0]
+    assert frame["energy_source"].to_list() == ["monitoring", "accounting", "accounting"]

@@ -126,6 +126,48 @@ def what_if(
                          longer=longer, replays=replays, zone=zone, seed=seed))  # fmt: skip
 
 
+@site.command()
+def shadow(
+    log: Annotated[Path, typer.Argument(help="A job log, or the folder that ingest fills.")],
+    advice: Annotated[
+        Path,
+        typer.Option(help="What rheostat decide --out wrote before the jobs came.", metavar="FILE"),
+    ],
+    json: o.Json = False,
+    html: o.Html = None,
+) -> None:
+    """Say what installed advice would have changed, by user and application, and what it saved.
+
+    What would have been saved, and what wrong advice would have cost, is a forecast by the model;
+    of jobs that install --mode trial drew by chance it is measured, with an interval. Jobs that
+    came before the newest that the advice knows do not count.
+    """
+    from rheostat.cli.output import printed
+    from rheostat.questions.site_shadow import site_shadow
+
+    with printed(json=json, html=html) as put:
+        put(site_shadow(log, advice))
+
+
+@site.command()
+def drift(
+    log: Annotated[Path, typer.Argument(help="A job log, or the folder that ingest fills.")],
+    model: Annotated[Path, typer.Option(help="What rheostat fit --out wrote.", metavar="FILE")],
+    json: o.Json = False,
+) -> None:
+    """Say by week how right a saved model was, and raise an alarm with its reason.
+
+    An alarm is raised where the newest week's 90 % intervals held clearly less than 85 %, beyond
+    what chance between users' applications explains, or where half of its forecasts were off by 1.5
+    times what was usual before. Jobs that the model learned from flatter it.
+    """
+    from rheostat.cli.output import printed
+    from rheostat.questions.site_drift import site_drift
+
+    with printed(json=json) as put:
+        put(site_drift(log, model))
+
+
 Etc = Annotated[Path, typer.Option(help="Folder of slurm.conf.", file_okay=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, do nothing.")]
 
@@ -137,9 +179,14 @@ def install(
     ],
     etc: Etc = Path("/etc/slurm"),
     mode: Annotated[
-        Literal["record", "suggest", "set"],
-        typer.Option(help="Write to slurmctld's log alone, tell who submits, or change jobs."),
+        Literal["record", "suggest", "set", "trial"],
+        typer.Option(
+            help="Write to slurmctld's log alone, tell who submits, change jobs, or change a share."
+        ),
     ] = "record",
+    share: Annotated[
+        float, typer.Option(help="Of a trial: share of jobs that are changed.", min=0.01, max=0.99)
+    ] = 0.5,
     plan: Annotated[
         Path | None, typer.Option(help="Plan of caps that a prolog and an epilog apply.")
     ] = None,
@@ -153,13 +200,14 @@ def install(
 
     cli_filter.lua tells who submits, job_submit.lua records or sets, rheostat-advice is the file
     that both look into, rheostat.conf the settings, which slurm.conf includes by a line that you
-    add. Every file says how to take it out.
+    add. A trial sets a share of the jobs, drawn by a hash, and keeps the others as asked: site
+    shadow reads what that saved. Every file says how to take it out.
     """
     from rheostat.cli.output import printed
     from rheostat.questions.site_install import install as ask
 
     with printed(json=json) as put:
-        put(ask(advice, etc, mode=mode, plan=plan, gpu=gpu, dry_run=dry_run))
+        put(ask(advice, etc, mode=mode, share=share, plan=plan, gpu=gpu, dry_run=dry_run))
 
 
 @site.command()

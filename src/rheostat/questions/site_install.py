@@ -22,7 +22,7 @@ from rheostat.decision.submission.slurm_files import (
 )
 from rheostat.decision.submission.slurm_files import install as put_files
 from rheostat.decision.submission.slurm_files import uninstall as take_files
-from rheostat.errors import DataError
+from rheostat.errors import DataError, QuestionError
 from rheostat.explanation.number_words import duration, quantity
 from rheostat.measurement.tables import read_table, with_numbers
 from rheostat.questions.answer import Answer
@@ -30,7 +30,8 @@ from rheostat.questions.listener import question
 
 NEEDED = ("app", "nodes", "nodes_requested", "status")
 SIDES = ("requested", "advised")
-AMOUNTS = ("submit_s", "energy_j_change", "node_hours_change",
+SPENT = ("energy_j", "node_hours", "runtime_s")
+AMOUNTS = ("submit_s", *(f"{q}_change{end}" for q in SPENT for end in ("", "_low", "_high")),
            *(f"{q}_{side}" for q in ("runtime_s", "energy_j") for side in SIDES))  # fmt: skip
 
 
@@ -78,6 +79,7 @@ def install(
     etc: Path | str,
     *,
     mode: str = "record",
+    share: float = 0.5,
     plan: Path | str | None = None,
     gpu: str = "nvml",
     dry_run: bool = False,
@@ -92,7 +94,10 @@ def install(
         Folder of slurm.conf, the same on every machine of the cluster.
     mode : str
         "record" writes to slurmctld's log alone, "suggest" tells who submits, "set" changes jobs of
-        users who have run the same themselves.
+        users who have run the same themselves, "trial" a share of these, drawn by a hash; `shadow`
+        reads what that saved.
+    share : float
+        Of a trial, 0.01 to 0.99: share of the jobs that are changed.
     plan : path, optional
         Plan of caps that prolog and epilog apply and restore.
     gpu : str
@@ -110,16 +115,14 @@ def install(
     DataError
         No such table, files of the site's own in the way, or a folder of an unusual name.
     """
-    frame = advice if isinstance(advice, pl.DataFrame) else read_table(advice)
-    if missing := [n for n in NEEDED if n not in frame.columns]:
-        hint = "give what rheostat decide --out wrote, with --knob nodes=..."
-        raise DataError("advice", [*(f"column {n} is missing" for n in missing), hint])
-    frame = with_numbers(frame, "advice", counts=("nodes", "nodes_requested"), numbers=AMOUNTS)
+    if not 0.01 <= share <= 0.99:
+        raise QuestionError("--share", [f"expected 0.01 to 0.99, got {share:g}"])
+    frame = opened_advice(advice)
     folder = Path(etc)
     if not folder.is_dir():
         raise DataError("--etc", [f"expected the folder of slurm.conf, got {etc}"])
     place = os.path.abspath(folder)
-    files = submission_files(place, mode, advice_bytes(_kinds(frame, mode)))
+    files = submission_files(place, mode, advice_bytes(_kinds(frame, mode)), share)
     if plan is not None:
         read_plan(Path(plan))
         files = with_caps(files, place, scripts(str(Path(plan).resolve()), "/var/lib/rheostat",
@@ -130,6 +133,21 @@ def install(
         f"To take it out: remove that line, and rheostat site uninstall --etc {etc}.",
     )
     return InstallAnswer(changes=tuple(changes), dry_run=dry_run, hints=hints)
+
+
+def opened_advice(advice: pl.DataFrame | Path | str) -> pl.DataFrame:
+    """What ``rheostat decide --out`` wrote, with numbers as numbers.
+
+    Raises
+    ------
+    DataError
+        It is no such table.
+    """
+    frame = advice if isinstance(advice, pl.DataFrame) else read_table(advice)
+    if missing := [n for n in NEEDED if n not in frame.columns]:
+        hint = "give what rheostat decide --out wrote, with --knob nodes=..."
+        raise DataError("advice", [*(f"column {n} is missing" for n in missing), hint])
+    return with_numbers(frame, "advice", counts=("nodes", "nodes_requested"), numbers=AMOUNTS)
 
 
 @question
@@ -174,7 +192,7 @@ def _kinds(frame: pl.DataFrame, mode: str) -> Iterator[SubmissionAdvice]:
         asked = row["nodes_requested"]
         nodes = row["nodes"] if words else asked
         users, places = (dict.fromkeys([str(row.get(k) or ""), ""]) for k in ("user", "partition"))
-        for user in list(users)[:1] if mode == "set" else users:
+        for user in list(users)[:1] if mode in ("set", "trial") else users:
             for place in places:
                 yield SubmissionAdvice(user, str(row["app"]), place, asked, nodes, words)
 

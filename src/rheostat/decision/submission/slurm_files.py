@@ -23,13 +23,13 @@ LISTED = "rheostat-installed.json"
 SETTINGS = "rheostat.conf"
 ADVICE = "rheostat-advice"
 INCLUDE = f"include {SETTINGS}"
-MODES = ("record", "suggest", "set")
+MODES = ("record", "suggest", "set", "trial")
 OWN_LINES = ("CliFilterPlugins", "JobSubmitPlugins", "Prolog", "Epilog")
 SAFE = re.compile(r"/[\w./+-]*")
 NAME = re.compile(r"\w[\w.-]*")
 
 
-def submission_files(etc: str, mode: str, advice: bytes) -> dict[str, bytes]:
+def submission_files(etc: str, mode: str, advice: bytes, share: float = 0.5) -> dict[str, bytes]:
     """The files by name, for Slurm's folder ``etc`` as the cluster sees it."""
     if mode not in MODES:
         raise DataError("--mode", [f"expected {', '.join(MODES)}, got {mode!r}"])
@@ -37,7 +37,8 @@ def submission_files(etc: str, mode: str, advice: bytes) -> dict[str, bytes]:
         problem = f"expected an absolute path of letters, digits and ./_+-, got {etc!r}"
         raise DataError("--etc", [problem])
     here = resources.files("rheostat.decision.submission")
-    names = {"@MODE@": mode, "@ETC@": etc, "@ADVICE@": f"{etc.rstrip('/')}/{ADVICE}"}
+    names = {"@MODE@": mode, "@ETC@": etc, "@ADVICE@": f"{etc.rstrip('/')}/{ADVICE}",
+             "@SHARE@": f"{share:g}"}  # fmt: skip
     names["@LOOKUP@"] = here.joinpath("lookup.lua").read_text()
     files = {}
     for name in ("cli_filter.lua", "job_submit.lua"):

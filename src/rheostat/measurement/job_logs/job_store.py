@@ -36,6 +36,7 @@ OPEN = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING",
         "REQUEUE_HOLD", "REQUEUE_FED", "STAGE_OUT", "SIGNALING", "STOPPED")  # fmt: skip
 """States of a job that goes on."""
 NO_MONTH = "unknown"
+ASKED = "nodes_requested"
 SHARED = Column("shared", "", Moment.END, "another job ran on one of its nodes meanwhile")
 SOURCE = Column("energy_source", "", Moment.END, "who counted energy_j")
 COVERED = Column("energy_covered", "", Moment.END, "share of the run with samples of power")
@@ -170,12 +171,14 @@ class JobStore:
             raise DataError(str(self.folder), ["holds no job yet: rheostat site ingest"])
         frame = pl.concat([t.frame for t in tables], how="diagonal_relaxed")
         schema = {n: c for t in tables for n, c in t.schema.items()}
-        frame, notes = _with_power(
-            _current(frame), [pl.read_parquet(p) for p in self.months("power")]
-        )
-        if "node_list" in frame.columns:
+        frame = _current(frame)
+        located = "node_list" in frame.columns
+        if located:
             frame = frame.with_columns(shared=shared_nodes(frame))
-            notes += _shared_note(frame)
+        frame, notes = _with_power(frame, [pl.read_parquet(p) for p in self.months("power")])
+        notes += _shared_note(frame) if located else []
+        if ASKED in frame.columns:  # months before a trial have no such column
+            frame = frame.with_columns(pl.coalesce(ASKED, "nodes"))
         known = {**schema, **dict(COLUMNS)}
         return JobTable(
             frame, Schema(known.get(n) or column(n) for n in frame.columns), tuple(notes)
@@ -296,7 +299,7 @@ def _current(frame: pl.DataFrame) -> pl.DataFrame:
 def _with_power(
     frame: pl.DataFrame, measured: list[pl.DataFrame]
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """Joules of monitoring where accounting has none, and who counted."""
+    """Joules of monitoring where accounting has none or those of shared nodes, and who counted."""
     for name in ("energy_j", "power_w"):
         if name not in frame.columns:
             frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name))
@@ -308,11 +311,13 @@ def _with_power(
         lambda n: n if n in KEY else f"{n}__m"
     )
     blind = pl.col("energy_j").is_null()
+    if "shared" in frame.columns:
+        blind |= pl.col("shared").fill_null(value=False) & pl.col("energy_j__m").is_not_null()
     joined = frame.join(power, on=KEY, how="left", nulls_equal=True, maintain_order="left")
     joined = joined.with_columns(
-        energy_source=pl.coalesce("energy_source", "energy_source__m"),
+        energy_source=pl.when(blind).then("energy_source__m").otherwise("energy_source"),
         energy_covered=pl.when(blind).then("energy_covered__m"),
-        energy_j=pl.coalesce("energy_j", "energy_j__m"),
+        energy_j=pl.when(blind).then("energy_j__m").otherwise("energy_j"),
         power_w=pl.when(blind).then("power_w__m").otherwise("power_w"),
     )
     joules = int(

@@ -27,6 +27,7 @@ FIELDS = (
     "State", "ExitCode", "Submit", "Eligible", "Start", "End", "ElapsedRaw", "TimelimitRaw",
     "ReqNodes", "AllocNodes", "NNodes", "ReqCPUS", "AllocCPUS", "NCPUS", "ReqMem", "ReqTRES",
     "AllocTRES", "TRESUsageInTot", "ReqCPUFreqMax", "ConsumedEnergyRaw", "NodeList", "Priority",
+    "AdminComment",
 )  # fmt: skip
 DELIMITER = "\x1f"
 LINES_AT_ONCE = 200_000

@@ -11,6 +11,7 @@ text.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise, product
@@ -59,6 +60,11 @@ REQUEUED = Column(
     "requeued_node_hours", "node_h", Moment.END, "node-hours of the job's earlier runs"
 )
 RAW = Column("job_id_raw", "", Moment.START, "Slurm's number: tasks of an array have their own")
+ARM = Column("trial_arm", "", Moment.SUBMIT, "drawn to run as advised, or as asked")
+ASKED = Column("nodes_requested", "", Moment.SUBMIT, "nodes as submitted, before a trial")
+NOTE = "note"
+TRIAL = re.compile(r"rheostat trial=(advised|asked) nodes=(\d{1,9})\b")
+"""What a trial notes of a job in its AdminComment."""
 NO_NODES = ("", "None assigned", "None", "(null)")
 TYPES: dict[str, Any] = {
     ROW: pl.Int64, "job_id": pl.String, "user": pl.String, "group": pl.String,
@@ -70,6 +76,7 @@ TYPES: dict[str, Any] = {
     "time_limit_s": pl.Float64, "runtime_s": pl.Float64, "state": pl.String,
     "exit_code": pl.String, "energy_j": pl.Float64, "power_w": pl.Float64, "censored": pl.Boolean,
     "node_list": pl.String, "job_id_raw": pl.String, "requeued_node_hours": pl.Float64,
+    "trial_arm": pl.String, "nodes_requested": pl.Int64,
 }  # fmt: skip
 SHARED = Note(
     "energy_j: Slurm counts whole nodes, so jobs that share a node each carry all its joules; "
@@ -192,7 +199,7 @@ def _rounding(run: JobRun) -> float:
 
 def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
     """The table from one mapping per job; shared with the JSON reader."""
-    rows, twice = _latest(rows)
+    rows, twice = _latest(_with_trial(rows))
     types = {k: v for k, v in TYPES.items() if k in rows[0]}
     try:
         frame = pl.DataFrame(rows, schema=types)
@@ -200,7 +207,24 @@ def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
         raise DataError("sacct", [f"a value is of another type than its field: {error}"]) from error
     if frame["energy_j"].is_not_null().any():
         twice.append(SHARED)
-    return as_jobs(frame, [CLUSTER, NODE_LIST, RAW, REQUEUED], [*notes, *twice])
+    return as_jobs(frame, [CLUSTER, NODE_LIST, RAW, REQUEUED, ARM, ASKED], [*notes, *twice])
+
+
+def _with_trial(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with their arm of a trial and the nodes that were asked for, where any was drawn.
+
+    >>> _with_trial([{"nodes": 2, "note": "x rheostat trial=advised nodes=4"}, {"nodes": 8}])
+    [{'nodes': 2, 'trial_arm': 'advised', 'nodes_requested': 4}, \
+{'nodes': 8, 'trial_arm': None, 'nodes_requested': 8}]
+    """
+    drawn = [TRIAL.search(row.pop(NOTE, None) or "") for row in rows]
+    if not any(drawn):
+        return rows
+    return [
+        {**row, ARM.name: note and note[1],
+         ASKED.name: int(note[2]) if note else row["nodes"]}
+        for row, note in zip(rows, drawn, strict=True)
+    ]  # fmt: skip
 
 
 def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Note]]:
@@ -267,6 +291,7 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
         "energy_j": _energy(cells, run.steps, _nodes_alloc(cells, given)),
         **({"node_list": assigned(cells["NodeList"])} if "NodeList" in cells else {}),
         **({"job_id_raw": cells["JobIDRaw"] or None} if "JobIDRaw" in cells else {}),
+        NOTE: get("AdminComment"),
     })  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from rheostat.core.storage.files import ordinary_file, parse_json
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.slurm import spelling as slurm
-from rheostat.measurement.slurm.sacct import FIRST_NODE, assigned, finish, sacct_table
+from rheostat.measurement.slurm.sacct import FIRST_NODE, NOTE, assigned, finish, sacct_table
 
 MIB = 2.0**20
 ALONE = "__first_node"
@@ -110,6 +110,7 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
         ALONE: _energy(given, steps, nodes) is None and _energy(given, steps, 1) is not None,
         **({"node_list": assigned(str(job["nodes"] or ""))} if "nodes" in job else {}),
         "job_id_raw": str(job["job_id"]),
+        NOTE: _note(job.get("comment")),
     })  # fmt: skip
 
 
@@ -139,6 +140,12 @@ def _counts(resources: list[Mapping[str, Any]]) -> dict[str, int]:
     }
     typed = [v for k, v in plain.items() if k.startswith("gres/gpu:")]
     return plain if "gres/gpu" in plain or not typed else plain | {"gres/gpu": sum(typed)}
+
+
+def _note(comments: Any) -> str | None:
+    """What administrators, or their scripts, noted of a job."""
+    note = comments.get("administrator") if isinstance(comments, Mapping) else None
+    return note if isinstance(note, str) else None
 
 
 def _number(value: Any) -> float | None:

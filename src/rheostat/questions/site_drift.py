@@ -1,0 +1,217 @@
+"""`site_drift`: does a model that is in use still say what comes? Week by week, with a reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.outcome import Array
+from rheostat.core.report import Grid, Report, Section
+from rheostat.core.units import format_moment
+from rheostat.errors import DataError
+from rheostat.explanation.number_words import plain_name, share
+from rheostat.questions import inputs, listener
+from rheostat.questions.answer import Answer
+from rheostat.questions.listener import question
+from rheostat.recipes.nodecount import targets_in
+
+LEVEL = 0.9
+TOLERANCE = 0.05
+"""Intervals that hold so much less than they say are no cause for an alarm."""
+FEWEST_JOBS, FEWEST_GROUPS = 30, 5
+"""Jobs, and users' applications, from which a week tells anything."""
+WORSE = 1.5
+"""Times the error of a usual week before."""
+WEEK_S = 7 * 86_400.0
+MOST_JOBS = 50_000
+COLUMNS = ("week", "quantity", "jobs", "groups", "error", "coverage", "coverage_high", "alarm")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SiteDriftAnswer(Answer):
+    """Error and coverage of a model's forecasts by week, and what is wrong in the newest one.
+
+    Parameters
+    ----------
+    weeks : DataFrame
+        A row per week and quantity, the newest last: jobs, users' applications (``groups``), median
+        relative ``error``, ``coverage`` of 90 % intervals with the upper end of its 95 % interval,
+        and whether it is an ``alarm``.
+    alarms : tuple of str
+        Reasons, of the newest week alone.
+    """
+
+    schema: ClassVar[str] = "rheostat.site.drift/1"
+    weeks: pl.DataFrame
+    alarms: tuple[str, ...]
+
+    def report(self) -> Report:
+        """Alarm or none, and the weeks."""
+        return Report("", [Section("drift", self.beside()),
+                           Section("weeks", (), self.grids()[0])], self.facts())  # fmt: skip
+
+    def beside(self) -> tuple[str, ...]:
+        """The alarms, or that there is none."""
+        newest = self.weeks.filter(pl.col("week") == pl.col("week").max())
+        judged = newest["alarm"].is_not_null().any()
+        none = "No alarm." if judged else "The newest week has too few jobs to tell."
+        return self.alarms or (none,)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Alarms and weeks as data."""
+        return {"alarms": list(self.alarms), "weeks": self.weeks.to_dicts()}
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row per week and quantity."""
+        units = {"error": "share", "coverage": "share", "coverage_high": "share"}
+        return (Grid(COLUMNS, tuple(self.weeks.rows()), tuple(units.get(c, "") for c in COLUMNS)),)
+
+
+@question
+def site_drift(jobs: inputs.Jobs, model: inputs.Model) -> SiteDriftAnswer:
+    """Say by week how right a model was on jobs that ended, and raise an alarm with its reason.
+
+    An alarm is raised where the newest week's 90 % intervals held clearly less than 85 %, beyond
+    what chance between users' applications explains, or where half of its forecasts were off by 1.5
+    times what was usual before. Jobs that the model learned from flatter it.
+
+    Parameters
+    ----------
+    jobs : JobTable or path
+        A log; of the newest 50,000 jobs those that have ended and were not cut off.
+    model : Predictor or path
+        Fitted or saved.
+
+    Returns
+    -------
+    SiteDriftAnswer
+        With ``weeks`` and ``alarms``.
+
+    Raises
+    ------
+    DataError
+        The log does not say when jobs were submitted, or none has ended.
+
+    Examples
+    --------
+    >>> import rheostat as rh
+    >>> from rheostat.measurement.synthetic.world import World
+    >>> log = World(seed=1).jobs(600)
+    >>> answer = rh.site.drift(log, rh.fit(log, method="lightgbm").model)
+    >>> answer.alarms
+    ()
+    """
+    log = _ended(inputs.opened(jobs))
+    fitted = inputs.fitted(log, model, "auto", 0)
+    with listener.working(f"forecasting {len(log):,} jobs"):
+        outcome = fitted.predict(log.known_at(Moment.SUBMIT))
+    submitted = log.numpy("submit_s")
+    age = np.floor((submitted.max() - submitted) / WEEK_S).astype(np.int64)
+    rows, alarms = [], []
+    for name in (q for q in targets_in(log) if q in outcome):
+        checked = _checked(log, outcome[name], log.numpy(name)).with_columns(age=age)
+        weeks = [_week(part, name, float(submitted.max())) for part in _by_age(checked)]
+        _judge(weeks)
+        rows += weeks
+        if weeks and weeks[-1]["alarm"]:
+            alarms.append(_reason(weeks, checked.filter(pl.col("age") == pl.col("age").min())))
+    frame = pl.DataFrame(rows, schema_overrides={"alarm": pl.Boolean}).select(COLUMNS)
+    return SiteDriftAnswer(weeks=frame.sort("week", maintain_order=True), alarms=tuple(alarms))
+
+
+def _ended(log: JobTable) -> JobTable:
+    log.require("submit_s", "runtime_s")
+    good = (pl.col("runtime_s") > 0) & pl.col("submit_s").is_finite()
+    if "censored" in log.columns:
+        good &= ~pl.col("censored").fill_null(value=True)
+    newest = log.frame.with_row_index("row_").filter(good).sort("submit_s")["row_"]
+    if not len(newest):
+        raise DataError("site drift", ["no job has ended by itself: nothing can be checked"])
+    return log.rows(newest.tail(MOST_JOBS).to_numpy())
+
+
+def _checked(log: JobTable, draws: Array, true: Array) -> pl.DataFrame:
+    """For each job: measured over forecast, whether its interval held, and who ran what."""
+    low, middle, high = np.quantile(draws, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2], axis=0)
+    known = np.isfinite(middle) & np.isfinite(true) & (middle > 0)
+    ratio = np.divide(true, middle, out=np.full(len(true), np.nan), where=known)
+    who = [log.frame[c].cast(pl.String).fill_null("") for c in ("user", "app") if c in log.columns]
+    group = pl.select(pl.concat_str(who, separator="\0")).to_series() if who else pl.Series([""])
+    app = log.frame["app"].cast(pl.String).fill_null("") if "app" in log.columns else group
+    return pl.DataFrame({
+        "ratio": pl.Series(ratio).fill_nan(None), "held": (low <= true) & (true <= high),
+        "group": group if len(group) == len(true) else pl.Series([""] * len(true)),
+        "app": app if len(app) == len(true) else pl.Series([""] * len(true)),
+    })  # fmt: skip
+
+
+def _by_age(checked: pl.DataFrame) -> list[pl.DataFrame]:
+    """The weeks, the newest last, without jobs that have no forecast."""
+    known = checked.filter(pl.col("ratio").is_not_null())
+    return [known.filter(pl.col("age") == a) for a in known["age"].unique().sort(descending=True)]
+
+
+def _week(part: pl.DataFrame, name: str, last_s: float) -> dict[str, Any]:
+    coverage, high, groups = _coverage(part)
+    begin = last_s - (part["age"][0] + 1) * WEEK_S
+    return {
+        "week": format_moment(begin, "%Y-%m-%d"), "quantity": name, "jobs": len(part),
+        "groups": groups, "error": float((1 / part["ratio"] - 1).abs().median()),  # type: ignore[arg-type]
+        "coverage": coverage, "coverage_high": high, "alarm": None,
+    }  # fmt: skip
+
+
+def _coverage(part: pl.DataFrame) -> tuple[float, float, int]:
+    """Share that intervals held, the end of its interval, and groups: their jobs err together."""
+    from scipy.stats import t
+
+    count, mean = len(part), float(part["held"].mean())  # type: ignore[arg-type]
+    sums = part.group_by("group").agg((pl.col("held") - mean).sum().alias("s"))["s"]
+    groups = len(sums)
+    if groups < 2:
+        return mean, math.nan, groups
+    spread = math.sqrt(float((sums**2).sum()) * groups / (groups - 1)) / count
+    spread = max(spread, math.sqrt(LEVEL * (1 - LEVEL) / count))
+    return mean, min(1.0, mean + float(t.ppf(0.975, groups - 1)) * spread), groups
+
+
+def _judge(weeks: list[dict[str, Any]]) -> None:
+    """Mark each week that has enough jobs: an alarm, or none."""
+    for k, week in enumerate(weeks):
+        if week["jobs"] < FEWEST_JOBS or week["groups"] < FEWEST_GROUPS:
+            continue
+        short = week["coverage_high"] < LEVEL - TOLERANCE
+        week["alarm"] = bool(short or week["error"] > WORSE * _usual(weeks[:k]))
+
+
+def _usual(before: Sequence[Mapping[str, Any]]) -> float:
+    """The median error of the weeks before; infinite where there are fewer than three."""
+    errors = [w["error"] for w in before if w["jobs"] >= FEWEST_JOBS]
+    return float(np.median(errors)) if len(errors) >= 3 else math.inf
+
+
+def _reason(weeks: Sequence[Mapping[str, Any]], newest: pl.DataFrame) -> str:
+    """What the intervals held, how far off forecasts were, and whose jobs were missed most."""
+    week = weeks[-1]
+    missed = newest.filter(~pl.col("held"), pl.col("ratio").is_not_null())
+    said = (
+        f"Alarm: {plain_name(week['quantity'])} in the week from {week['week']}: 90 % intervals "
+        f"held {share(week['coverage'])} of {week['jobs']:,} jobs, half of the forecasts within "
+        f"{share(week['error'])}"
+    )
+    usual = _usual(weeks[:-1])
+    said += f" ({share(usual)} before)." if math.isfinite(usual) else "."
+    if not len(missed):
+        return said
+    app, count = missed["app"].value_counts(sort=True).row(0)
+    ratio = float(missed.filter(pl.col("app") == app)["ratio"].median())  # type: ignore[arg-type]
+    return (
+        f"{said} Of the {len(missed):,} missed {count:,} are of {app or 'no known application'}, "
+        f"which took {ratio:.2g} times what was forecast."
+    )
