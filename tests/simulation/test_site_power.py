@@ -182,3 +182,44 @@ def test_idle_power_counts_against_the_cap():
     machine = Machine(4, idle_w=50.0, busy_w=90.0, cap_w=Series.of(100.0))
     with pytest.raises(DataError, match="drawn when idle"):
         simulate_run(trace([0], [1], [1]), "easy", machine)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(5, 30))
+def test_sums_hold_with_sleep_moldable_jobs_and_failures_together(seed, n):
+    """Second by second, from the runs and the failures alone; all times here are whole seconds."""
+    c = case(seed, "sleep", "ways", "failures", "cap", n=n, span=2 * n)
+    machine = replace(c.machine, tariff_per_kwh=Series((0.0, 7.0), (0.1, 0.4), 20.0))
+    found = _run(replace(c, machine=machine))
+    if found is None or not len(found.account.times):
+        return
+    books, runs, part = found.account, found.account.runs, machine.parts[0]
+    seconds = np.arange(books.times[0], books.times[-1])
+
+    def each(begin, end, what):
+        now = (np.array(begin)[:, None] <= seconds) & (seconds < np.array(end)[:, None])
+        return (now * np.array(what)[:, None]).sum(axis=0)
+
+    lost = runs.watts * runs.killed
+    waking = runs.woken * part.wake_w + (runs.procs - runs.woken) * part.idle_w
+    sums = {
+        "jobs": each(runs.start_s, runs.end_s, runs.watts - lost),
+        "lost": each(runs.start_s, runs.end_s, lost),
+        "wake": each(runs.alloc_s, np.minimum(runs.start_s, runs.end_s), waking),
+    }
+    down = []  # from when to when, and how many: what is down already does not fail again
+    for f in sorted(machine.failures, key=lambda f: (f.at_s, f.procs, f.repair_s)):
+        up = part.procs - sum(p for _, back_s, p in down if back_s > f.at_s)
+        down.append((f.at_s, f.at_s + f.repair_s, min(f.procs, up)))
+    away = each(*zip(*down, strict=True))
+    free = part.procs - each(runs.alloc_s, runs.end_s, runs.procs) - away
+    drawn = books.watts[np.searchsorted(books.times, seconds, side="right") - 1]
+    awake = (drawn - sum(sums.values()) - free * part.sleep_w) / (part.idle_w - part.sleep_w)
+    assert awake == pytest.approx(awake.round(), abs=1e-6)
+    assert (awake > -0.5).all() and (awake < free + 0.5).all()
+    sums |= {"idle": awake * part.idle_w, "sleep": (free - awake) * part.sleep_w}
+    expected = {k: v.sum() for k, v in sums.items()}
+    assert {k: books.energy_j.get(k, 0.0) for k in sums} == pytest.approx(expected, abs=1e-6)
+    price = machine.tariff_per_kwh.at(seconds)
+    assert books.cost == pytest.approx((drawn * price).sum() / J_PER_KWH)
+    assert books.cap_exceeded_s == (drawn > machine.cap_w.at(seconds) + 1e-6).sum()
