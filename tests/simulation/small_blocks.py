@@ -15,7 +15,7 @@ from rheostat.simulation import engine
 
 MODULES = (  # what is imported comes before what imports it
     "array_types", "sorted_blocks", "running_jobs", "queue_index", "profile", "fair_share",
-    "static_priority", "lazy_scores", "dynamic_priority", "conservative",
+    "static_priority", "request_lines", "lazy_scores", "dynamic_priority", "conservative",
 )  # fmt: skip
 JIT = "def compiled(f=None, **_):\n    return f or (lambda g: g)\nborrowed = compiled\n"
 

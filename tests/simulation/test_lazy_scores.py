@@ -27,8 +27,17 @@ def test_a_falling_score_never_rises_while_the_job_waits(name, submit, wait, mor
     assert score(now + more, submit, r, float(n)) <= score(now, submit, r, float(n))
 
 
+@given(
+    st.sampled_from(FALLING), SECONDS, SECONDS, SECONDS, st.floats(1, 1e7), st.integers(1, 10**6)
+)
+def test_of_equal_requests_the_first_to_come_is_not_behind(name, submit, later, wait, r, n):
+    score, second = PRIORITY_FUNCTIONS[name].score, submit + later
+    now = second + wait
+    assert score(now, submit, r, float(n)) <= score(now, second, r, float(n))
+
+
 def both_ways(jobs, policy, **how):
-    """Starts with scores computed lazily, and with all of them at every event."""
+    """Starts with lines and scores computed lazily, and with all of them at every event."""
     rule = batch_policy(policy, **how)
     orders = (replace(rule.order, falling=falling) for falling in (True, False))
     runs = (simulate_run(jobs, replace(rule, order=order), 160) for order in orders)
@@ -38,9 +47,9 @@ def both_ways(jobs, policy, **how):
 @pytest.mark.parametrize("backfill", ["none", "easy"])
 @pytest.mark.parametrize("name", FALLING)
 @pytest.mark.parametrize("span", [0, 3_000, 60_000])
-@pytest.mark.parametrize("kinds", [5, 900])
+@pytest.mark.parametrize("kinds", [5, 500, 900])
 def test_lazily_or_all_at_every_event_the_starts_are_the_same(name, backfill, span, kinds):
-    """Up to 1,200 waiting; jobs of 5 kinds have equal scores all the time."""
+    """Up to 1,200 waiting; jobs of 5 kinds have equal scores all the time and stand in 5 lines."""
     rng = np.random.default_rng(span + kinds)
     n = 1_200
     run, procs = rng.lognormal(4, 1.5, kinds).round(), rng.geometric(0.05, kinds).clip(max=80)

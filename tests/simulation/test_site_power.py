@@ -216,7 +216,8 @@ def test_sums_hold_with_sleep_moldable_jobs_and_failures_together(seed, n):
     drawn = books.watts[np.searchsorted(books.times, seconds, side="right") - 1]
     awake = (drawn - sum(sums.values()) - free * part.sleep_w) / (part.idle_w - part.sleep_w)
     assert awake == pytest.approx(awake.round(), abs=1e-6)
-    assert (awake > -0.5).all() and (awake < free + 0.5).all()
+    assert (awake > -0.5).all()
+    assert (awake < free + 0.5).all()
     sums |= {"idle": awake * part.idle_w, "sleep": (free - awake) * part.sleep_w}
     expected = {k: v.sum() for k, v in sums.items()}
     assert {k: books.energy_j.get(k, 0.0) for k in sums} == pytest.approx(expected, abs=1e-6)

@@ -43,8 +43,9 @@ class PriorityFunction:
     event: what numba cannot compile runs as plain Python, a hundred times slower.  With ``factors``
     the site's priority decides instead, highest first, which knows users and what they have used.
     With a ``tree`` its worth does, highest first; where a request and the clock suffice for it,
-    ``score`` says the same.  A ``falling`` score never rises while the job waits, which spares
-    computing most of them where the queue is long.
+    ``score`` says the same.  A ``falling`` score never rises while the job waits, and of two jobs
+    with the same request that of the first to come is not above the other's (one of ``now - s``,
+    ``r`` and ``n`` is so if it falls): that spares computing most of them where the queue is long.
     """
 
     name: str

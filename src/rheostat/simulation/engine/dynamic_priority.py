@@ -1,7 +1,8 @@
 """The engine for orders that change while jobs wait: WFP3, UNICEF, LXF, multifactor, any callable.
 
-Every event may change who is first, so each pass scores the whole queue anew, or of a long queue
-whose scores can only fall what `lazy_scores` asks for.  Passes in which no waiting job is small
+Every event may change who is first, so each pass scores the whole queue anew.  Where scores can
+only fall, of jobs that ask for the same only the first (`request_lines`), and if those are many
+what `lazy_scores` asks for.  Passes in which no waiting job is small
 enough for what is free are skipped, which loses nothing: a pass that starts no job leaves no trace.
 Symbols as in `static_priority`; ``score`` is a compiled function of (now, submit, estimate,
 processors), times since the first submission, smallest first, ties as they arrived.
@@ -12,12 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.simulation.engine.array_types import Busy, Floats, Ints, Overdue, Score, WaitingJobs
-from rheostat.simulation.engine.fair_share import Share, score_all, spend
+from rheostat.simulation.engine.fair_share import Share, score_all, score_of, spend
 from rheostat.simulation.engine.jit import borrowed, compiled
 from rheostat.simulation.engine.lazy_scores import (
     FAR,
     MANY,
     arrive,
+    goes_before,
     lazy,
     none_fits,
     outdated,
@@ -25,6 +27,7 @@ from rheostat.simulation.engine.lazy_scores import (
 )
 from rheostat.simulation.engine.lazy_scores import pick as pick_lazily
 from rheostat.simulation.engine.queue_index import Index
+from rheostat.simulation.engine.request_lines import join, request_lines, step_up
 from rheostat.simulation.engine.running_jobs import (
     NOW,
     begin,
@@ -50,7 +53,7 @@ def run_moving(
 ) -> tuple[Floats, int]:
     """(start (n,), number of scheduling passes); a `Share` that is not empty replaces ``score``.
 
-    ``falls``: no score rises while its job waits.  ``late`` as in `running_jobs.extend`.
+    ``falls``: scores as `PriorityFunction.falling`.  ``late`` as in `running_jobs.extend`.
     """
     submit, _, procs, _, booked = job
     batch, by_expected = ties
@@ -58,12 +61,11 @@ def run_moving(
     start = np.full(n, np.nan)
     few, ends, running = idle(min(n, size))
     busy = (few, ends, running, by_expected)
-    queue = np.empty(
-        n, np.int64
-    )  # waiting jobs as they arrived; a long one in any order, with who has left
+    queue = np.empty(n, np.int64)  # first waiting jobs of their lines; a long one: who left, too
     scores = np.empty(n, np.float64)
     chosen = np.empty(n, np.int64)  # jobs started in this pass
-    lists, many = lazy(n if falls else 0, index), False
+    lines, lists = request_lines(n, falls), lazy(n if falls else 0, index)
+    behind, many = lines[2], False
     came, waiting, free, i, passes = 0, 0, size, 0, 0
     while i < n or next_end(few, ends) < np.inf:
         now = min(next_end(few, ends), submit[i] if i < n else np.inf)
@@ -73,10 +75,12 @@ def run_moving(
                 free += procs[j]
                 spend(share, j, now, -procs[j])
             elif i < n and submit[i] == now:
-                queue[came] = i
-                if many:
-                    arrive(i, lists, job, score)
-                came, waiting, i = came + 1, waiting + 1, i + 1
+                if join(i, lines, job):
+                    queue[came] = i
+                    came, waiting = came + 1, waiting + 1
+                    if many:
+                        arrive(i, lists, job, score)
+                i += 1
             else:
                 break
             if not batch:
@@ -95,15 +99,21 @@ def run_moving(
             if outdated(now, lists[-1], FAR):
                 came = still_waiting(queue, came, start)
                 reorder(now, queue[:came], lists, job, score)
-            picked = pick_lazily(now, free, lists, job, score, busy, easy, least, chosen)
+            picked = pick_lazily(now, free, lists, behind, job, score, busy, easy, least, chosen)
         else:
             score_all(now, queue[:came], submit, procs, booked, score, share, scores)
-            picked = _pick(now, free, queue[:came], scores, chosen, job, busy, easy, least)
+            line = (queue[:came], scores, behind)
+            picked = _pick(now, free, line, chosen, job, score, busy, easy, least)
         for j in chosen[:picked]:
             start[j] = now
             free -= procs[j]
             spend(share, j, now, procs[j])
-        waiting -= picked
+            following = step_up(j, lines)
+            if following < 0:
+                waiting -= 1
+            elif many:
+                queue[came] = following
+                came += 1
         if picked and not many:
             came = still_waiting(queue, came, start)
     return start, passes
@@ -132,53 +142,89 @@ def still_waiting(queue: Ints, came: int, start: Floats) -> int:
 def _pick(
     now: float,
     free: int,
-    queue: Ints,
-    scores: Floats,
+    line: tuple[Ints, Floats, Ints],
     chosen: Ints,
     job: WaitingJobs,
+    score: Score,
     busy: Busy,
     easy: bool,
     least: float,
 ) -> int:
     """Write jobs that start now to ``chosen`` and begin them; how many they are.
 
+    ``line`` is (queue, scores, behind); who is next in line takes the place of a job that starts.
     No running job is expected to end before ``least``.
     """
-    _, run, procs, planned, booked = job
-    few, ends, running, by_expected = busy
+    queue, scores, _ = line
+    _, _, procs, planned, _ = job
+    few, _, running, _ = busy
     picked, m = 0, len(queue)
-    head = -1
-    while picked < m:
-        head = -1
-        for k in range(m):
-            if scores[k] < np.inf and (head < 0 or scores[k] < scores[head]):
-                head = k
-        if head < 0 or procs[queue[head]] > free:
+    able = np.arange(m)
+    while True:
+        k = _first(able[:m], queue, scores)
+        if k < 0:
+            return picked
+        j = queue[able[k]]
+        if procs[j] > free:
             break
-        j = queue[head]
         free -= procs[j]
-        begin(few, ends, running, j, now + run[j], now + booked[j], procs, by_expected)
-        scores[head] = np.inf
         chosen[picked] = j
         picked += 1
-    if not easy or head < 0 or picked == m:
+        if not _start(now, able[k], line, job, score, busy):
+            m -= 1
+            able[k] = able[m]
+    if not easy:
         return picked
-    until, extra = shadow(few, running, procs, free, procs[queue[head]], least)
-    fit = np.empty(m, np.int64)
-    fits = 0
-    for k in range(m):
-        p = procs[queue[k]]
-        able = p <= free and (p <= extra or now + planned[queue[k]] <= until)
-        if able and k != head and scores[k] < np.inf:
-            fit[fits] = k
-            fits += 1
-    for c in np.argsort(scores[fit[:fits]], kind="mergesort"):
-        j = queue[fit[c]]
-        before = now + planned[j] <= until
-        if procs[j] <= free and (before or procs[j] <= extra):
-            free -= procs[j]
-            extra -= 0 if before else procs[j]
-            begin(few, ends, running, j, now + run[j], now + booked[j], procs, by_expected)
-            chosen[picked] = j
-            picked += 1
-    return picked
+    until, extra = shadow(few, running, procs, free, procs[j], least)
+    while True:
+        kept = 0
+        for k in able[:m]:
+            p = procs[queue[k]]
+            if p <= free and (p <= extra or now + planned[queue[k]] <= until):
+                able[kept] = k
+                kept += 1
+        m, k = kept, _first(able[:kept], queue, scores)
+        if k < 0:
+            return picked
+        j = queue[able[k]]
+        free -= procs[j]
+        extra -= 0 if now + planned[j] <= until else procs[j]
+        chosen[picked] = j
+        picked += 1
+        if not _start(now, able[k], line, job, score, busy):
+            m -= 1
+            able[k] = able[m]
+
+
+@borrowed
+def _first(able: Ints, queue: Ints, scores: Floats) -> int:
+    """Place in ``able`` of the job with the smallest score, of equal ones who came first; or -1."""
+    best = -1
+    for k in range(len(able)):
+        if scores[able[k]] < np.inf and (
+            best < 0 or goes_before(queue, scores, able[k], able[best])
+        ):
+            best = k
+    return best
+
+
+@borrowed
+def _start(
+    now: float,
+    k: int,
+    line: tuple[Ints, Floats, Ints],
+    job: WaitingJobs,
+    score: Score,
+    busy: Busy,
+) -> bool:
+    """Begin the job at ``k`` of the queue; is there one behind it, which is there now?"""
+    queue, scores, behind = line
+    submit, run, procs, _, booked = job
+    few, ends, running, by_expected = busy
+    j = queue[k]
+    begin(few, ends, running, j, now + run[j], now + booked[j], procs, by_expected)
+    if behind[j] < 0:
+        return False
+    queue[k] = behind[j]
+    scores[k] = score_of(now, queue[k], submit, procs, booked, score)
+    return True

@@ -185,31 +185,32 @@ def none_fits(free: int, lists: Lists) -> bool:
 
 @borrowed
 def pick(
-    now: float, free: int, lists: Lists, job: WaitingJobs, score: Score, busy: Busy, easy: bool,
-    least: float, chosen: Ints,
+    now: float, free: int, lists: Lists, behind: Ints, job: WaitingJobs, score: Score, busy: Busy,
+    easy: bool, least: float, chosen: Ints,
 ) -> int:  # fmt: skip
-    """As `dynamic_priority.pick`, of the jobs with bounds; ``chosen`` are jobs."""
+    """As `dynamic_priority._pick`, of the jobs with bounds; ``behind`` as in `request_lines`."""
     at = lists[-1]
     picked, head, short = 0, -1, outdated(now, at, NEAR)
     while True:
         if short:
             _draw(now, lists, job, score)
-        more, head, free, short = _lead(now, free, lists, job, score, busy, chosen[picked:])
-        _take_out(lists, chosen[picked : picked + more])
+        more, head, free, short = _lead(now, free, lists, behind, job, score, busy, chosen[picked:])
+        _take_out(lists, behind, job, score, chosen[picked : picked + more])
         picked += more
         if not short:
             break
     if not easy or head < 0 or free == 0:
         return picked
-    more = _pass(now, free, lists, job, score, busy, head, least, chosen[picked:])
-    _take_out(lists, chosen[picked : picked + more])
+    more = _pass(now, free, lists, behind, job, score, busy, head, least, chosen[picked:])
+    _take_out(lists, behind, job, score, chosen[picked : picked + more])
     return picked + more
 
 
 @borrowed
 def _lead(
-    now: float, free: int, lists: Lists, job: WaitingJobs, score: Score, busy: Busy, chosen: Ints
-) -> tuple[int, int, int, bool]:
+    now: float, free: int, lists: Lists, behind: Ints, job: WaitingJobs, score: Score, busy: Busy,
+    chosen: Ints,
+) -> tuple[int, int, int, bool]:  # fmt: skip
     """Start jobs from the head on; (how many, the head that does not fit or -1, still free, short).
 
     ``short``: who is next is not in the near list.
@@ -238,14 +239,13 @@ def _lead(
         free -= job[2][j]
         _begin(now, j, job, busy)
         chosen[picked] = j
-        picked, count = picked + 1, count - 1
-        seen[best], scores[best] = seen[count], scores[count]
+        picked, count = picked + 1, _next_in_line(now, best, count, lists, behind, job, score)
 
 
 @borrowed
 def _pass(
-    now: float, free: int, lists: Lists, job: WaitingJobs, score: Score, busy: Busy, head: int,
-    least: float, chosen: Ints,
+    now: float, free: int, lists: Lists, behind: Ints, job: WaitingJobs, score: Score, busy: Busy,
+    head: int, least: float, chosen: Ints,
 ) -> int:  # fmt: skip
     """Start jobs that do not delay the head; how many."""
     far, index, seen, scores = lists[0], lists[1], lists[5], lists[6]
@@ -270,15 +270,17 @@ def _pass(
                 count += 1
         if best < 0:
             break
-        j, count = seen[best], count - 1
-        seen[best], scores[best] = seen[count], scores[count]
+        j = seen[best]
         before = now + planned[j] <= until
         if procs[j] <= free and (before or procs[j] <= extra):
             free -= procs[j]
             extra -= 0 if before else procs[j]
             _begin(now, j, job, busy)
             chosen[picked] = j
-            picked += 1
+            picked, count = picked + 1, _next_in_line(now, best, count, lists, behind, job, score)
+        else:
+            count -= 1
+            seen[best], scores[best] = seen[count], scores[count]
     return picked
 
 
@@ -298,11 +300,26 @@ def _see(
     submit, _, procs, _, booked = job
     seen[count], scores[count] = j, score_of(now, j, submit, procs, booked, score)
     at[row, READ] += 1
-    return count if best < 0 or _before(seen, scores, count, best) else best
+    return count if best < 0 or goes_before(seen, scores, count, best) else best
 
 
 @borrowed(forceinline=True)
-def _before(seen: Ints, scores: Floats, a: int, b: int) -> bool:
+def _next_in_line(
+    now: float, k: int, count: int, lists: Lists, behind: Ints, job: WaitingJobs, score: Score
+) -> int:
+    """Who stands behind the job at ``k``, which starts, takes its place; how many are seen then."""
+    seen, scores = lists[5], lists[6]
+    submit, _, procs, _, booked = job
+    following = behind[seen[k]]
+    if following < 0:
+        seen[k], scores[k] = seen[count - 1], scores[count - 1]
+        return count - 1
+    seen[k], scores[k] = following, score_of(now, following, submit, procs, booked, score)
+    return count
+
+
+@borrowed(forceinline=True)
+def goes_before(seen: Ints, scores: Floats, a: int, b: int) -> bool:
     """Does the job at ``a`` go before that at ``b``?  Of equal scores, who came first."""
     return scores[a] < scores[b] or (scores[a] == scores[b] and seen[a] < seen[b])
 
@@ -312,7 +329,7 @@ def _smallest(seen: Ints, scores: Floats, count: int) -> int:
     """Place of the job that goes first; -1 if there is none."""
     best = count - 1
     for k in range(count - 1):
-        if _before(seen, scores, k, best):
+        if goes_before(seen, scores, k, best):
             best = k
     return best
 
@@ -326,9 +343,12 @@ def _begin(now: float, j: int, job: WaitingJobs, busy: Busy) -> None:
 
 
 @borrowed
-def _take_out(lists: Lists, jobs: Ints) -> None:
+def _take_out(lists: Lists, behind: Ints, job: WaitingJobs, score: Score, jobs: Ints) -> None:
+    """These start: who stands behind one of them is the first of the line."""
     far, _, bound, near, closer, _, _, at = lists
     for j in jobs:
         discard(far, bound[j], j)
         if bound[j] <= at[NEAR, EDGE]:
             discard(near, closer[j], j)
+        if behind[j] >= 0:
+            arrive(behind[j], lists, job, score)
