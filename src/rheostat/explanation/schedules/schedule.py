@@ -12,6 +12,7 @@ from typing import Any
 from rheostat.core.report import Grid, Report, Section
 from rheostat.explanation.number_words import listed, share
 from rheostat.explanation.schedules import schedule_charts as charts
+from rheostat.explanation.schedules.schedule_answer import answer_section
 
 HEADS = ("policy", "wait", "p95 wait", "max wait", "slowdown", "p95 slowdown", "used", "starved")
 UNITS = ("", "s", "s", "s", "", "", "share", "rate")
@@ -101,8 +102,11 @@ def flat_grid(facts: Facts) -> Grid:
 
 
 def schedule_text(facts: Facts, lines: Sequence[str] = ()) -> Report:
-    """For a terminal: metrics, then paired differences."""
-    sections = [Section("simulate", (*_said(facts), *lines), policy_grid(facts))]
+    """For a terminal: the answer, metrics, then paired differences."""
+    sections = [
+        *answer_section(facts),
+        Section("simulate", (*_said(facts), *lines), policy_grid(facts)),
+    ]
     power = power_grid(facts)
     if power is not None:
         sections.append(Section("power", (), power))
@@ -156,6 +160,7 @@ def _paired_words(facts: Facts) -> str:
 def schedule_report(facts: Facts, shown: Facts, lines: Sequence[str] = ()) -> Report:
     """The page: ``facts`` of the runs, and what `simulate.report_series` found to draw."""
     sections = [
+        *answer_section(facts),
         Section("Policies", (*_said(facts), *lines), policy_grid(facts)),
         *_paired(facts),
         *_power(facts),
