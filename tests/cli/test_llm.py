@@ -56,7 +56,7 @@ def test_a_plan_holds_its_limit_and_no_simple_rule_is_better(file, capsys):
 
 def test_the_answer_comes_first_with_its_price_and_twenty_rows_stand_below(file):
     answer = rh.llm.plan(file, "m1", knobs=["batch_cap=8,16,24,32,48,64,96,128,192,256"])
-    first, *_, start, front = answer.report().sections
+    first, *_, start, front, every = answer.report().sections
     assert (first.title, start.title, front.title) == ("answer", "to start it", "front")
     assert start.listing == answer.engine_line
     assert " energy per token; " in first.sentences[0]
@@ -66,6 +66,8 @@ def test_the_answer_comes_first_with_its_price_and_twenty_rows_stand_below(file)
     assert tuple(answer.setting.values()) == settings[front.grid.marked]
     kept = {tuple(answer.front.setting(int(i)).values()) for i in np.flatnonzero(answer.front.mask)}
     assert kept <= set(settings)
+    assert every.folded
+    assert len(every.grid.rows) == len(answer.front)
 
 
 def test_the_report_shows_the_front_and_the_law(file, tmp_path, capsys):

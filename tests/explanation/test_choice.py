@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rheostat as rh
 from rheostat.core.outcome import GRADES
+from rheostat.core.report import Report
 from rheostat.explanation.choices.choice import bargain, bought, changes, explain_choice
 from rheostat.explanation.choices.front import (
     asked,
@@ -17,6 +18,7 @@ from rheostat.explanation.choices.front import (
     front_table,
     row_of,
 )
+from rheostat.explanation.formats.text import render
 
 NODES = [1, 2, 4, 8]
 
@@ -167,3 +169,19 @@ def test_shown_energy_is_shown_power_times_runtime(objectives):
     first = shown["front"][0]
     chosen_by = {"energy_j": 1100.0} if "energy_j" in objectives else {"power_w": 70.0}
     assert first | chosen_by == first  # what was chosen by keeps its own mean
+
+
+def test_of_many_settings_the_table_has_twenty_and_a_page_opens_them_all():
+    many = list(range(1, 31))
+    draws = {"runtime_s": np.array([[100.0 / n for n in many]]),
+             "power_w": np.array([[float(n * n) for n in many]])}  # fmt: skip
+    table = rh.table({"job_id": [7] * 30, "nodes": many})
+    shown = rh.Front(table, rh.Outcome(draws), ("runtime_s", "energy_j"))
+    (short, every), _ = explain_front(shown, 2, {"nodes": 1}, kept=[4])
+    assert [row[1] for row in short.grid.rows] == [1, 3, 5, *range(14, 31)]  # then the fastest
+    assert short.grid.rows[short.grid.marked][1] == 3
+    assert short.sentences[-1].startswith("The table shows 20 of 30 settings")
+    assert (every.folded, len(every.grid.rows)) == (True, 30)
+    text = render(Report("", [short, every]), width=100)
+    assert "All settings" not in text
+    assert text.count("\n") < 60

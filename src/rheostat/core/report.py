@@ -38,7 +38,7 @@ class Chart:
 class Section:
     """A heading, sentences, and optionally a table, a chart and a listing, shown line by line.
 
-    The table of a ``folded`` section is opened by the reader of a page.
+    The table of a ``folded`` section is opened by the reader of a page; a terminal leaves it out.
     """
 
     title: str

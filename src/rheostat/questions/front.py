@@ -70,7 +70,7 @@ class SettingsAnswer(LogAdvice):
 
     def beside(self) -> tuple[str, ...]:
         """The choice."""
-        return () if self._taken is None else self._explained.sections[1].sentences[:1]
+        return () if self._taken is None else self._explained.sections[0].sentences[:1]
 
     @property
     def _taken(self) -> Assignment | None:
@@ -94,8 +94,8 @@ class SettingsAnswer(LogAdvice):
         sections, facts = explain_front(self.front, self._row, self._asked)
         facts |= {"requested": self._asked, "feasible": self._taken is not None, "choice": None}
         if self._taken is not None:
-            more, reasons = explain_choice(self._taken, self.front, requested=self._asked)
-            sections, facts = [*sections, *more], facts | reasons
+            (answer, why), reasons = explain_choice(self._taken, self.front, requested=self._asked)
+            sections, facts = [answer, *sections, why], facts | reasons
         elif self.nearest is not None:
             facts["nearest"] = self.nearest
         named = "job_id" in self.front.alternatives.columns

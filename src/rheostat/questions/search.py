@@ -105,8 +105,8 @@ class MeasuredAnswer(Answer):
         if self.measured_by:
             sections = [*sections, Section("measured", tuple(f"{n}." for n in self.measured_by))]
         if self._taken is not None:
-            more, reasons = explain_choice(self._taken, self.front)
-            sections, facts = [*sections, *more], facts | reasons
+            (answer, why), reasons = explain_choice(self._taken, self.front)
+            sections, facts = [answer, *sections, why], facts | reasons
         elif self.nearest is not None:
             facts["nearest"] = self.nearest
         facts |= self.best

@@ -10,6 +10,7 @@ import numpy as np
 
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.decision.caps import CapAdvice
+from rheostat.explanation.choices.front import shortened
 from rheostat.explanation.number_words import MINUS, setting_words
 
 BASELINES = {
@@ -87,7 +88,10 @@ def caps_report(facts: Mapping[str, Any]) -> Report:
     sections = [Section("Caps", _sentences(facts))]
     if facts["settings"]:
         sections.append(Section("Loss against watts", (PICTURE,), None, _chart(facts)))
-        sections.append(Section("Settings", grid=_table(facts)))
+        rows = _by_watts(facts)
+        kept = [i for i, s in enumerate(rows) if s["caps"] == facts["keep"]["caps"]]
+        rank = np.argsort([abs(s["loss_high"] - facts["loss"]) for s in rows], kind="stable")
+        sections += shortened(Section("Settings", grid=_table(facts)), kept, rank)
     return Report(f"Caps for {facts['app']}", sections, facts)
 
 
@@ -195,8 +199,12 @@ def _only_tried(facts: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"{said} for known applications left out, the bound broke too often otherwise.",)
 
 
+def _by_watts(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Settings, those that save most first."""
+    return sorted(facts["settings"], key=lambda s: -s["saved_w"])
+
+
 def _table(facts: Mapping[str, Any]) -> Grid:
-    rows = sorted(facts["settings"], key=lambda s: -s["saved_w"])
     plain = [b["name"] for b in facts["baselines"]]
     return Grid(
         (*facts["knobs"], "saved (W)", "loss", "at worst", "within the bound", "measured",
@@ -205,7 +213,7 @@ def _table(facts: Mapping[str, Any]) -> Grid:
             (*s["caps"].values(), s["saved_w"], s["loss"], s["loss_high"],
              round(s["probability"], 2), "yes" if s["tried"] else "",
              *(s["baselines"][name] for name in plain))
-            for s in rows
+            for s in _by_watts(facts)
         ),
         (*("" for _ in facts["knobs"]), "", "rate", "rate", "", "", *("rate" for _ in plain)),
     )  # fmt: skip

@@ -7,7 +7,8 @@ n  alternatives of the front        base  the row of the setting that was asked 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ FEW = "too few similar past runs"
 RANGED = "Of measured settings the brackets are the range of their runs: 90 % take 19 repeats."
 BESIDE = ("runtime_s", "energy_j", "power_w", "ttft_s", "memory_share")
 """Quantities that are shown where they are known, though they are no objectives."""
+MOST = 20
+"""Rows of a table beside an answer; a page opens the others, a pipe and --json have them all."""
 STATISTIC = "means over draws; energy_j is power_w times runtime_s"
 
 
@@ -53,8 +56,18 @@ def row_of(front: Front, setting: Mapping[str, Any] | None) -> int | None:
     return next((i for i, row in enumerate(rows) if row == dict(setting)), None)
 
 
-def explain_front(front: Front, chosen: int | None, request: Mapping[str, Any] | None) -> Explained:
-    """The table of settings, the picture, and how many are worth considering."""
+def explain_front(
+    front: Front,
+    chosen: int | None,
+    request: Mapping[str, Any] | None,
+    kept: Iterable[int] = (),
+    by: str = "",
+) -> Explained:
+    """The picture, how many settings are worth considering, and the table.
+
+    Of many settings the table shows the chosen one, that asked for, those of ``kept``, then the
+    front and the others, the least of ``by`` first (the first objective).
+    """
     base = row_of(front, request)
     judged = np.isfinite(front.values).all(axis=1)
     said = [f"{int(front.mask.sum())} of {len(front)} settings are worth considering."]
@@ -69,7 +82,32 @@ def explain_front(front: Front, chosen: int | None, request: Mapping[str, Any] |
         why = [d.removesuffix(": no prediction") for d in doubts]
         said.append(f"No forecast for {listed(blind)}: {'; '.join(why or [FEW])}.")
     section = Section("front", tuple(said), _grid(front, chosen, base), _chart(front, chosen, base))
-    return [section], front_facts(front)
+    rank = np.lexsort((front.mean(by or front.objectives[0].name), ~front.mask))
+    first = [i for i in (chosen, base, *kept) if i is not None]
+    return shortened(section, first, rank), front_facts(front)
+
+
+def shortened(section: Section, first: Iterable[int], rank: Array) -> list[Section]:
+    """A section with `MOST` rows of its table in their order, and one folded with all of them.
+
+    Parameters
+    ----------
+    section : Section
+        With a table of a row per setting.
+    first : iterable of int
+        Rows that stay in any case.
+    rank : array of int, (rows,)
+        All rows, those that tell most first.
+    """
+    grid = section.grid
+    if grid is None or len(grid.rows) <= MOST:
+        return [section]
+    kept = sorted(list(dict.fromkeys([*first, *rank.tolist()]))[:MOST])
+    marked = kept.index(grid.marked) if grid.marked in kept else None
+    short = Grid(grid.heads, tuple(grid.rows[i] for i in kept), grid.units, marked)
+    said = f"The table shows {MOST} of {len(grid.rows)} settings; a pipe, --json and --html all."
+    return [replace(section, sentences=(*section.sentences, said), grid=short),
+            Section("All settings", grid=grid, folded=True)]  # fmt: skip
 
 
 def _grounds(front: Front) -> list[str]:

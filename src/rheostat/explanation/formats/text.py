@@ -43,11 +43,13 @@ def render(report: Report, width: int = 80) -> str:
 
 
 def show(report: Report, console: Console) -> None:
-    """Print the report on ``console``."""
+    """Print the report on ``console``; folded sections are a page's."""
     if report.title:
         console.print(Text(printable(report.title), style="bold"))
         console.print()
     for section in report.sections:
+        if section.folded:
+            continue
         console.print(_section(section, min(console.width, WIDEST)))
         if section.grid or section.chart:
             console.print()

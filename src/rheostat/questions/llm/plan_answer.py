@@ -29,8 +29,6 @@ from rheostat.questions.llm.serving_accuracy import calibration_sections
 from rheostat.questions.llm.serving_limits import TTFT
 
 ENERGY = "energy_per_token_j"
-MOST = 20
-"""Rows of a table that people read at a glance."""
 WORDS = {ENERGY: "energy", "cost_per_mtoken": "cost", "carbon_g_per_mtoken": "carbon"}
 
 
@@ -97,10 +95,8 @@ class PlanAnswer(Answer):
         with stating(self.gpus), listener.working("predicting runs by laws that did not see them"):
             checks, checked = calibration_sections(self.runs, self.kernels)
         facts |= {"accuracy": checked} if checked else {}
-        whole = explain_front(self.front, self._row, None)[0][0].grid
-        every = [Section("All settings", grid=whole, folded=True)] if len(self.front) > MOST else []
         law = Section("The law", listing=as_text(self.law))
-        return Report("", [*sections, *every, law, *checks], facts)
+        return Report("", [*sections, law, *checks], facts)
 
     def pictures(self) -> Report:
         """The front alone."""
@@ -150,8 +146,8 @@ class PlanAnswer(Answer):
 
     def _content(self) -> tuple[list[Section], dict[str, Any]]:
         """Sections and facts."""
-        front, facts = explain_front(self.front, self._row, None)
-        front = [self._shortened(front[0])]
+        rules = self.simple.values()
+        front, facts = explain_front(self.front, self._row, None, rules, self.aim)
         facts |= {"feasible": self.choice is not None, "choice": None, "simple_rules": {}}
         facts["engine_line"] = self.engine_line or None
         facts["notes"] = [n.message for n in self.front.outcome.notes]
@@ -165,21 +161,6 @@ class PlanAnswer(Answer):
         if self.nearest >= 0:
             facts["nearest"] = self.front.setting(self.nearest)
         return front, facts
-
-    def _shortened(self, section: Section) -> Section:
-        """The front with `MOST` rows of its table: the choice, the front, the least of the rest."""
-        grid = section.grid
-        if grid is None or len(grid.rows) <= MOST:
-            return section
-        rank = np.lexsort((self.front.mean(self.aim), ~self.front.mask))
-        first = [i for i in (self._row, *self.simple.values()) if i is not None]
-        rows = sorted(list(dict.fromkeys([*first, *rank.tolist()]))[:MOST])
-        short = Grid(grid.heads, tuple(grid.rows[i] for i in rows), grid.units,
-                     rows.index(self._row) if self._row in rows else None)  # fmt: skip
-        said = (
-            f"The table shows {MOST} of {len(grid.rows)} settings; a pipe, --json and --html all."
-        )
-        return replace(section, sentences=(*section.sentences, said), grid=short)
 
     def _rules(self) -> dict[str, dict[str, Any]]:
         energy, value = self.front.mean(ENERGY), self.front.mean(self.aim)
