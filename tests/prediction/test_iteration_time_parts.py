@@ -318,14 +318,14 @@ def test_experts_say_what_their_names_say_and_are_weighed_by_their_errors():
     for h, due in enumerate((said[0], asked[1])):
         loss = np.abs(now - due) / scale
         moved = before[h] * np.exp(-(1.0 / (h + 1) ** 0.25) * np.minimum(loss - loss.min(), 4.0))
-        assert model.weights[h] == pytest.approx(0.99 * moved / moved.sum() + 0.01 / 8)
+        assert model.weights[h] == pytest.approx(0.99 * moved / moved.sum() + 0.01 / 10)
     model.observe(1.6)
     said, before, scale = model._experts(NOTHING), model.weights.copy(), model.scale
     model.observe(1.0)
     loss = np.abs(0.0 - said[0]) / scale
     assert (loss - loss.min()).max() > 4.5  # what counts at most: four scales
     moved = before[0] * np.exp(-np.minimum(loss - loss.min(), 4.0))
-    assert model.weights[0] == pytest.approx(0.99 * moved / moved.sum() + 0.01 / 8)
+    assert model.weights[0] == pytest.approx(0.99 * moved / moved.sum() + 0.01 / 10)
     mixed = model._mixed(model._experts(NOTHING))
     model.skip(1)
     assert model.asked == []

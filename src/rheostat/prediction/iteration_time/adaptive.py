@@ -1,10 +1,10 @@
 """Forecasts of iteration times that recover from changes: a mixture of experts over log ratios.
 
 Experts: the last iteration, medians and means since the last change, the pattern of the application
-(`cycles`), and regressions of what the pattern leaves over on the phases in which the neighbours
-are, without and with port telemetry (`response`).  Weights are exponential in past errors, one set
-per step ahead, with a fixed share for every expert so that a mixture that was wrong recovers
-(Herbster and Warmuth 1998).
+(`cycles`), regressions of what the pattern leaves over on the phases in which the neighbours
+are, without and with port telemetry (`response`), and seasons of a fixed period, without and with
+a line (`seasons`).  Weights are exponential in past errors, one set per step ahead, with a fixed
+share for every expert so that a mixture that was wrong recovers (Herbster and Warmuth 1998).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.core.outcome import Array
+from rheostat.errors import ModelFileError
 from rheostat.prediction.iteration_time.change import RegimeTracker
 from rheostat.prediction.iteration_time.endings import NeighbourEndings
 from rheostat.prediction.iteration_time.forecast import (
@@ -22,9 +23,10 @@ from rheostat.prediction.iteration_time.forecast import (
 )
 from rheostat.prediction.iteration_time.interval import OVERLAP, AdaptiveIntervals
 from rheostat.prediction.iteration_time.response import NeighbourResponse
+from rheostat.prediction.iteration_time.seasons import SeasonBank
 
 EXPERTS = ("last", "mean-10", "recent-median", "regime-median", "ewma", "pattern", "neighbours",
-           "ports")  # fmt: skip
+           "ports", "season", "season-and-line")  # fmt: skip
 RATE, SHARE = 1.0, 0.01
 """Of the exponential weights one step ahead, further ahead less as `OVERLAP` says; share that all
 experts get alike."""
@@ -80,6 +82,7 @@ class AdaptiveForecaster:
         self.horizon, self.coverage = horizon, coverage
         self.responses = [NeighbourResponse(), NeighbourResponse(ports=True)]
         self.change = RegimeTracker()
+        self.seasons = SeasonBank()
         self.endings = NeighbourEndings()
         self.intervals = AdaptiveIntervals(horizon, coverage)
         self.weights = np.full((horizon, len(EXPERTS)), 1.0 / len(EXPERTS))
@@ -87,6 +90,17 @@ class AdaptiveForecaster:
         self.last: tuple[Surroundings, Array] | None = None
         self.logs: list[float] = []
         self.skipped = False
+
+    def check(self) -> None:
+        """Of a file: add what forecasters had not when it was written; refuse what does not fit."""
+        if "seasons" not in vars(self):
+            self.seasons, self.asked, self.last = SeasonBank(), [], None
+            new = np.full((len(self.weights), 2), SHARE / len(EXPERTS))
+            self.weights = np.concatenate([self.weights, new], axis=1)
+            self.weights /= self.weights.sum(axis=1, keepdims=True)
+        if self.weights.shape != (self.horizon, len(EXPERTS)):
+            had, wanted = self.weights.shape, (self.horizon, len(EXPERTS))
+            raise ModelFileError(f"expected weights of the shape {wanted}, got {had}")
 
     @property
     def scale(self) -> float:
@@ -121,7 +135,11 @@ class AdaptiveForecaster:
             self._weigh(said, z)
             for response in self.responses:
                 response.observe(z - said[0, EXPERTS.index("pattern")], around, self.scale)
+        bank, moved = self.change.bank, self.change.moved(around)
         self.change.observe(z, around)
+        if moved or self.change.bank is not bank:
+            self.seasons.jump()
+        self.seasons.observe(z)
         self.endings.observe(around)
         self.logs.append(z)
         self.skipped = False
@@ -135,6 +153,7 @@ class AdaptiveForecaster:
     def skip(self, steps: int) -> None:
         """So many iterations went by that nobody saw: the pattern moves on, nothing is learned."""
         self.change.skip(steps)
+        self.seasons.skip(steps)
         self.skipped = True
         self.intervals.forget_answers()
         self.asked.clear()
@@ -156,7 +175,10 @@ class AdaptiveForecaster:
         pattern = self.change.current.forecast(self.horizon)
         near = [pattern + r.forecast(self.horizon, pattern, around) for r in self.responses]
         levels = np.repeat(np.array(flat)[None], self.horizon, axis=0)
-        return np.asarray(np.column_stack([levels, pattern, *near]) + shift)
+        doubt = pattern - self.change.bank.forecast(self.horizon)
+        regular = [doubt + self.seasons.forecast(self.horizon),
+                   doubt + self.seasons.along_line(self.horizon)]  # fmt: skip
+        return np.asarray(np.column_stack([levels, pattern, *near, *regular]) + shift)
 
     def _mixed(self, said: Array) -> Array:
         """Weighted; the last iteration says nothing of a phase when some were not seen since."""

@@ -30,7 +30,7 @@ from rheostat.prediction.iteration_time.hand_over import HandOver
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
 
 MOST_APPS, MOST_RECORDS = 4096, 50_000_000
-"""Applications, whose forecasters take 60 kB each, and records, of 8 bytes each, that are kept."""
+"""Applications, whose forecasters take 220 kB each, and records, of 8 bytes each, that are kept."""
 MOST_NEIGHBOURS = 16
 """Others of which an application's forecast knows, those with the most ranks."""
 

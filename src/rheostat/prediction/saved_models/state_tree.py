@@ -36,6 +36,7 @@ MODULES = {
     "prediction.iteration_time.interval": ("AdaptiveIntervals",),
     "prediction.iteration_time.iteration_model": ("IterationModel",),
     "prediction.iteration_time.response": ("NeighbourResponse",),
+    "prediction.iteration_time.seasons": ("SeasonBank",),
     "prediction.surrogate.loss_sampling": ("LossProportional", "Uniform"),
     "prediction.features.support": ("Support",),
     "prediction.surrogate.surrogate": ("Stage", "Surrogate"),
