@@ -1,4 +1,4 @@
-"""Regular runs: the season that is found, the line beside it, models saved before there were any."""
+"""Regular runs: the season that is found, the line beside it, models saved before there were."""
 
 from __future__ import annotations
 

@@ -102,7 +102,8 @@ class SeasonBank:
         k = self.period - 1
         count = min(max(LINE * (k + 1), LEAST_LINE), self.at, len(self.recent)) // 3 * 3
         ago = np.arange(count)[::-1]
-        flat = self.recent[len(self.recent) - count :] - self.season[k, (self.at - 1 - ago) % (k + 1)]
+        seen = self.recent[len(self.recent) - count :]
+        flat = seen - self.season[k, (self.at - 1 - ago) % (k + 1)]
         there = np.isfinite(flat)
         if there.reshape(3, -1).sum(axis=1).min() < LEAST_THIRD:
             return self.forecast(steps)
