@@ -58,6 +58,24 @@ def calibrate(
             help="Servers that only prefilled; the others only decoded.", min=0, max=10_000
         ),
     ] = 0,
+    prefix_cache: Annotated[
+        int,
+        typer.Option(
+            help="Tokens of earlier prompts that each server kept, for logs with texts or blocks "
+            "of prompts; 0 finds out whether there was such a cache.",
+            min=0,
+            max=10**12,
+        ),
+    ] = 0,
+    hit_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of prompt tokens that a prefix cache held, for logs that do not say it.",
+            min=0.0,
+            max=1.0,
+            show_default="read from first tokens",
+        ),
+    ] = None,
     seed: o.Seed = 0,
     column: o.Columns = None,
     html: o.Html = None,
@@ -76,5 +94,6 @@ def calibrate(
 
     with printed(json=json, html=html, figure=figure) as put:
         put(ask(recorded, learn=learn, batch_cap=batch_cap, cache_tokens=cache_tokens, chunk=chunk,
-                replicas=replicas, prefill_replicas=prefill_replicas, seed=seed,
+                replicas=replicas, prefill_replicas=prefill_replicas,
+                prefix_cache_tokens=prefix_cache, hit_rate=hit_rate, seed=seed,
                 columns=column or ()))  # fmt: skip

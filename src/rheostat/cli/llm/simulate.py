@@ -55,6 +55,14 @@ def simulate(
         float,
         typer.Option(help="Seconds of an answer outside of steps: network, reading.", min=0.0),
     ] = 0.0,
+    tool_delay: Annotated[
+        float,
+        typer.Option(
+            help="Seconds by which first tokens of tool calls are seen later, where TRACE says "
+            "which answers call tools.",
+            min=0.0,
+        ),
+    ] = 0.0,
     power: Annotated[str, typer.Option(help="Watts without and with a running step.")] = "100,600",
     power_cap: Annotated[
         float,
@@ -95,6 +103,15 @@ def simulate(
         int,
         typer.Option(help="Tokens of earlier prompts that each server keeps.", min=0, max=10**12),
     ] = 0,
+    hit_rate: Annotated[
+        float,
+        typer.Option(
+            help="Share of every prompt that a prefix cache holds, for traces that say nothing "
+            "of it.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = 0.0,
     prefill_replicas: Annotated[
         int,
         typer.Option(
@@ -124,8 +141,9 @@ def simulate(
         raise DataError("--frequency", [NO_FREQUENCY])
     with printed(json=json, html=html, figure=figure) as put:
         put(ask(trace, policies, rate=rate, batch_cap=batch_cap, cache_tokens=cache_tokens,
-                chunk=chunk, step_s=step, delay_s=delay, power_w=power, power_cap_w=power_cap,
+                chunk=chunk, step_s=step, delay_s=delay, tool_delay_s=tool_delay, power_w=power,
+                power_cap_w=power_cap,
                 ageing=ageing, head_start_s=head_start, patience_s=patience, within=within,
                 replicas=replicas, routing=routing, prefix_cache_tokens=prefix_cache,
                 prefill_replicas=prefill_replicas, transfer_s=transfer,
-                columns=column or ()))  # fmt: skip
+                hit_rate=hit_rate, columns=column or ()))  # fmt: skip

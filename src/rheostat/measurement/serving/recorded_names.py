@@ -41,6 +41,8 @@ TOKENS = {
 }  # fmt: skip
 CACHED = {"cached_tokens": r"((num|n|total)_)?(prefix_|prompt_)?cached_?(prompt_|input_)?tok(en)?s?"
                            r"(_count|_num)?"}  # fmt: skip
+CALLING = ("tool_calls", "function_call", "tool_use")
+"""Reasons for which an answer ends that calls a tool: OpenAI's and Anthropic's."""
 FAILED = {"success": False, "successful": False, "ok": False, "failed": True, "is_error": True}
 SENT = re.compile("queued|submit|arriv")
 """Goes before other moments that may be the beginning of a server's work."""
@@ -73,7 +75,7 @@ def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note
     DataFrame
         ``submit_s``, ``start_s``, ``end_s``, ``prompt_tokens``, ``output_tokens``,
         ``cached_tokens`` (``usage.prompt_tokens_details`` of OpenAI's API has them), ``failed``,
-        those that can be known.
+        ``tool_calls`` (whether it calls one), those that can be known.
 
     Examples
     --------
@@ -96,7 +98,7 @@ def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note
             made["end_s"] = at + late["latency"]
         if "end_s" not in made and {"start_s", "output_tokens"} <= set(made) and "tpot" in late:
             made["end_s"] = made["start_s"] + late["tpot"] * (made["output_tokens"] - 1)
-    made |= _failed(frame)
+    made |= _failed(frame) | _tool_calls(frame)
     return pl.DataFrame({name: values.alias(name) for name, values in made.items()}), notes
 
 
@@ -251,3 +253,21 @@ def _failed(frame: pl.DataFrame) -> dict[str, pl.Series]:
         elif plain in ("status", "status_code", "http_status") and values.dtype.is_numeric():
             failed |= (values >= 400).fill_null(False)
     return {"failed": failed}
+
+
+def _tool_calls(frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """Whether an answer calls a tool, where a column says so; else nothing."""
+    for name in frame.columns:
+        plain, values = _plain(name), frame[name]
+        if plain == "tool_calls" and (values.dtype == pl.Boolean or values.dtype.is_numeric()):
+            return {"tool_calls": values.cast(pl.Boolean).fill_null(False)}
+        if plain == "tool_calls" and isinstance(values.dtype, pl.List):
+            return {"tool_calls": values.list.len().fill_null(0) > 0}
+        if plain in ("finish_reason", "stop_reason") and values.dtype == pl.String:
+            return {"tool_calls": values.is_in(CALLING).fill_null(False)}
+    choices = frame.schema.get("choices")
+    inner = choices.inner if isinstance(choices, pl.List) else None
+    if isinstance(inner, pl.Struct) and "finish_reason" in (f.name for f in inner.fields):
+        reason = frame["choices"].list.first().struct.field("finish_reason")
+        return {"tool_calls": reason.cast(pl.String, strict=False).is_in(CALLING).fill_null(False)}
+    return {}

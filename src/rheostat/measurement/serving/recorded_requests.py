@@ -22,12 +22,15 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of, not_found
+from rheostat.measurement.serving.prefix_text import prefix_blocks_of
 from rheostat.measurement.serving.recorded_names import WEEK_S, in_seconds, is_recorded
 from rheostat.measurement.serving.requests import COLUMNS
 
 WHAT = "record of requests"
 TIMES = ("submit_s", "start_s", "end_s")
 LENGTHS = ("prompt_tokens", "output_tokens")
+SHARED = ("cached_tokens", "tool_calls", "prefix_blocks")
+"""What is known of requests beside their lengths."""
 LISTS = {"start_times": "submit_s", "input_lens": "prompt_tokens", "output_lens": "output_tokens",
          "ttfts": "ttft_s", "itls": "itl_s", "errors": "error"}  # fmt: skip
 DOCUMENT = 2**20
@@ -55,7 +58,9 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     JobTable
         In order of submission, seconds from the first one on: ``submit_s``, ``prompt_tokens``,
         ``output_tokens``, ``end_s``, ``start_s`` unless the file says nothing of first tokens, and
-        ``cached_tokens`` (of the prompt, from a prefix cache) where it says them.
+        ``cached_tokens`` (of the prompt, from a prefix cache) where it says them,
+        ``tool_calls`` where it says whether an answer calls one, and ``prefix_blocks`` where it has
+        blocks or the texts of prompts.
 
     Raises
     ------
@@ -69,6 +74,8 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     every = [c for c in (TIMES[0], *LENGTHS, *TIMES[1:]) if c != "start_s" or c in frame.columns]
     if missing := [c for c in every if c not in frame.columns]:
         raise DataError(str(path), [not_found(missing, raw)])
+    blocks = prefix_blocks_of(raw, frame["prompt_tokens"])
+    frame = frame if blocks is None else frame.with_columns(blocks.alias("prefix_blocks"))
     first = ["start_s"] if "start_s" in frame.columns else []
     timed = pl.col("submit_s").is_finite() & (pl.col("end_s") - pl.col("submit_s") <= WEEK_S)
     for before, after in zip(["submit_s", *first], [*first, "end_s"], strict=True):
@@ -79,7 +86,7 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     kept, notes = rows_where(frame, timed & lengths & answered, otherwise)
     if not len(kept):
         raise DataError(str(path), ["no row was answered after it came"])
-    shared = [c for c in ("cached_tokens",) if c in frame.columns]
+    shared = [c for c in SHARED if c in frame.columns]
     kept = kept.select(*every, *shared).sort("submit_s", maintain_order=True)
     moments = pl.col("submit_s", *first, "end_s") - kept["submit_s"][0]
     blind = [] if first else [Note("no moments of first tokens: whole answers alone are known")]

@@ -25,6 +25,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of, not_found
+from rheostat.measurement.serving.prefix_text import text_blocks, text_in_order
 from rheostat.measurement.serving.prompt_text import prompt_text, text_of
 
 COLUMNS = (
@@ -33,13 +34,14 @@ COLUMNS = (
     Column("output_tokens", "", Moment.END, "tokens of the answer"),
     Column("predicted_tokens", "", Moment.SUBMIT, "expected tokens of the answer"),
     Column("cached_tokens", "", Moment.END, "tokens of the request that a prefix cache held"),
+    Column("tool_calls", "", Moment.END, "whether the answer calls a tool"),
     Column("prefix_blocks", "", Moment.SUBMIT, "blocks of the prompt, alike where prompts are"),
 )
 WORD = re.compile(
     r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+"
 )
 """A word, or a character of Thai, Lao, Japanese or Chinese."""
-COUNTED = "__counted"
+COUNTED, IN_ORDER = "__counted", "__in_order"
 ANSWERS = ("response", "output", "completion", "answer")
 LONGEST = 1_000_000
 """Characters of a prompt; a longer one is no prompt but a file in the wrong place."""
@@ -53,7 +55,9 @@ def is_requests(names: Collection[str]) -> bool:
     return bool(answer and {"messages", "prompt", "instruction"} & set(names))
 
 
-def read_requests(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
+def read_requests(
+    path: str | Path, *, columns: Mapping[str, str] | None = None, in_order: bool = False
+) -> JobTable:
     """Requests in the order of the file.
 
     Parameters
@@ -62,11 +66,14 @@ def read_requests(path: str | Path, *, columns: Mapping[str, str] | None = None)
         JSON lines, parquet or CSV.
     columns
         Our name to the file's, where they differ: ``{"output_tokens": "out_words"}``.
+    in_order
+        Make ``prefix_blocks`` of the texts as a server reads them.
 
     Returns
     -------
     JobTable
-        ``prompt`` and ``output_tokens``, and ``prompt_tokens`` and ``submit_s`` where known.
+        ``prompt`` and ``output_tokens``, and ``prompt_tokens``, ``cached_tokens`` and ``submit_s``
+        where known.
 
     Raises
     ------
@@ -76,7 +83,8 @@ def read_requests(path: str | Path, *, columns: Mapping[str, str] | None = None)
     path = ordinary_file(path)
     with path.open("rb") as file:
         start = file.read(64).lstrip()
-    frame = _lines(path) if start[:1] == b"{" else frame_of(path, "table of requests")
+    lines = start[:1] == b"{"
+    frame = _lines(path, in_order) if lines else frame_of(path, "table of requests")
     frame = frame.rename(
         {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
     )
@@ -100,18 +108,24 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     if COUNTED in kept.columns and (words := int(kept[COUNTED].sum())):
         notes.append(Note("the length of the answer is not stated: its words are counted",
                           count=words))  # fmt: skip
-    wanted = ("prompt", "prompt_tokens", "output_tokens", "submit_s")
+    wanted = ("prompt", "prompt_tokens", "output_tokens", "submit_s", "cached_tokens")
     names = [c for c in wanted if c in kept.columns and kept[c].null_count() < len(kept)]
-    return table(kept.select(names), COLUMNS, notes)
+    made = kept.select(names)
+    if IN_ORDER in kept.columns and "prompt_tokens" in names:
+        blocks = text_blocks(kept[IN_ORDER], kept["prompt_tokens"])
+        made = made.with_columns(blocks.alias("prefix_blocks"))
+    return table(made, COLUMNS, notes)
 
 
-def _lines(path: Path) -> pl.DataFrame:
-    rows = [_row(line) for line in read_bytes(path).splitlines() if line.strip()]
-    numbers = dict.fromkeys(("prompt_tokens", "output_tokens", "submit_s"), pl.Float64)
-    return pl.DataFrame(rows, schema={"prompt": pl.String, **numbers, COUNTED: pl.Boolean})
+def _lines(path: Path, in_order: bool) -> pl.DataFrame:
+    rows = [_row(line, in_order) for line in read_bytes(path).splitlines() if line.strip()]
+    names = ("prompt_tokens", "output_tokens", "submit_s", "cached_tokens")
+    texts = {IN_ORDER: pl.String} if in_order else {}
+    schema = {"prompt": pl.String, **dict.fromkeys(names, pl.Float64), COUNTED: pl.Boolean, **texts}
+    return pl.DataFrame(rows, schema=schema)
 
 
-def _row(line: bytes) -> dict[str, Any]:
+def _row(line: bytes, in_order: bool) -> dict[str, Any]:
     """One request; what cannot be read is None and counted by the caller."""
     try:
         given = json.loads(line)
@@ -129,7 +143,15 @@ def _row(line: bytes) -> dict[str, Any]:
         "output_tokens": length,
         COUNTED: counted,
         "submit_s": _moment(given.get("submit_s", given.get("created", given.get("timestamp")))),
+        "cached_tokens": _number(given.get("cached_tokens", _cached(usage))),
+        **({IN_ORDER: text_in_order(given)} if in_order else {}),
     }
+
+
+def _cached(usage: Mapping[str, Any]) -> Any:
+    """Tokens of the prompt that a prefix cache held, as OpenAI's API states them."""
+    details = usage.get("prompt_tokens_details")
+    return details.get("cached_tokens") if isinstance(details, dict) else None
 
 
 def _opened(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,7 +17,8 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of, not_found
-from rheostat.measurement.serving.recorded_requests import is_record, read_recorded
+from rheostat.measurement.serving.prefix_text import prefix_blocks_of
+from rheostat.measurement.serving.recorded_requests import SHARED, is_record, read_recorded
 from rheostat.measurement.serving.requests import COLUMNS, is_requests, read_requests
 
 WHAT = "trace of requests"
@@ -33,7 +34,9 @@ def is_traffic(names: Collection[str]) -> bool:
     return any(set(known) <= set(names) for known in (NAMES, AZURE, MOONCAKE))
 
 
-def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
+def read_traffic(
+    path: str | Path, *, columns: Mapping[str, str] | None = None, texts: bool = False
+) -> JobTable:
     """Requests in order of arrival, ``submit_s`` from the first one on.
 
     Parameters
@@ -42,12 +45,15 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
         CSV, parquet, or JSON lines; also an OpenAI-style log with times and usage.
     columns
         Our name to the file's, where they differ.
+    texts
+        Make ``prefix_blocks`` of the texts of prompts, where there are no blocks.
 
     Returns
     -------
     JobTable
         ``submit_s``, ``prompt_tokens`` and ``output_tokens``; ``predicted_tokens``,
-        ``cached_tokens`` and Mooncake's ``prefix_blocks`` where they are there.
+        ``cached_tokens``, ``tool_calls`` and ``prefix_blocks`` (Mooncake's ``hash_ids``) where
+        they are there.
 
     Raises
     ------
@@ -70,15 +76,19 @@ def read_traffic(path: str | Path, *, columns: Mapping[str, str] | None = None) 
     else:
         theirs = {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
         frame = frame.rename(theirs)
+        if texts and "prompt_tokens" in frame.columns:
+            tokens = frame["prompt_tokens"].cast(pl.Float64, strict=False)
+            blocks = prefix_blocks_of(frame, tokens)
+            frame = frame if blocks is None else frame.with_columns(blocks.alias("prefix_blocks"))
     if is_requests(frame.columns) and not set(NAMES) <= set(frame.columns):
-        logged = read_requests(path, columns=columns)
+        logged = read_requests(path, columns=columns, in_order=texts)
         frame, said = logged.frame, logged.notes
     if missing := [c for c in NAMES if c not in frame.columns]:
         raise DataError(str(path), [not_found(missing, frame)])
     numbers = [_seconds(frame.schema["submit_s"]),
                *(pl.col(c).cast(pl.Float64, strict=False) for c in NAMES[1:])]  # fmt: skip
-    listed = isinstance(frame.schema.get("prefix_blocks"), pl.List)
-    shared = [pl.col("prefix_blocks")] if listed else []
+    types = {"prefix_blocks": pl.List, "tool_calls": pl.Boolean}
+    shared = [pl.col(c) for c, kind in types.items() if isinstance(frame.schema.get(c), kind)]
     shared += [pl.col(c).cast(pl.Float64, strict=False)
                for c in ("predicted_tokens", "cached_tokens") if c in frame.columns]  # fmt: skip
     return _checked(frame.select(*numbers, *shared), path).noted(*said)
@@ -95,7 +105,7 @@ def _as_it_stands(
     if known or not is_record(path):
         return frame_of(path, WHAT) if frame is None else frame, ()
     recorded = read_recorded(path)
-    shared = [c for c in ("cached_tokens",) if c in recorded.columns]
+    shared = [c for c in SHARED if c in recorded.columns]
     return recorded.frame.select(*NAMES, *shared), recorded.notes
 
 

@@ -40,10 +40,13 @@ class CalibrationAnswer(Answer):
 
     def report(self) -> Report:
         """Errors of what was not learned from, and who waits, as recorded and as calibrated."""
+        from rheostat.simulation.serving.request_columns import with_hit_rate
         from rheostat.simulation.serving.serve import serve
 
         result = self.calibrated
-        again = serve(self.requests, "fcfs", result.replica, deployment=result.deployment)
+        rate = result.hit_rate
+        asked = with_hit_rate(self.requests, rate) if rate else self.requests
+        again = serve(asked, "fcfs", result.replica, deployment=result.deployment)
         times = {"recorded": moments(self.requests), "calibrated": moments(again)}
         return calibration_report(self.facts(), times)
 
@@ -51,11 +54,12 @@ class CalibrationAnswer(Answer):
         """The server's times and limits, and errors beside baselines."""
         result = self.calibrated
         r, d = result.replica, result.deployment
-        names = (*TIMES, "delay_s", "batch_cap", "cache_tokens", "chunk")
+        names = (*TIMES, "delay_s", "tool_delay_s", "batch_cap", "cache_tokens", "chunk")
         baselines = {f"{name}, median": off for name, off in result.baselines.items()}
         return {
             "requests": len(self.requests), "learned": result.learned,
             **{n: getattr(r, n) for n in names},
+            "prefix_cache_tokens": d.prefix_cache_tokens, "hit_rate": result.hit_rate,
             "replicas": d.replicas, "routing": d.routing, "prefill_replicas": d.prefill_replicas,
             "median_error": result.median_error, "p90_error": result.p90_error,
             "learned_error": result.learned_error, "baselines": result.baselines,
@@ -71,6 +75,9 @@ class CalibrationAnswer(Answer):
         step = ",".join(f"{getattr(r, name):.4g}" for name in TIMES)
         said = f"--step {step} --delay {r.delay_s:.4g} --batch-cap {r.batch_cap}"
         said += f" --cache-tokens {r.cache_tokens} --chunk {r.chunk}"
+        said += f" --tool-delay {r.tool_delay_s:.4g}" if r.tool_delay_s else ""
+        said += f" --prefix-cache {d.prefix_cache_tokens}" if d.prefix_cache_tokens else ""
+        said += f" --hit-rate {self.calibrated.hit_rate:.4g}" if self.calibrated.hit_rate else ""
         said += f" --replicas {d.replicas} --routing {d.routing}" if d.replicas > 1 else ""
         said += f" --prefill-replicas {d.prefill_replicas}" if d.prefill_replicas else ""
         return f"{said}\n"
@@ -99,6 +106,8 @@ def calibrate(
     chunk: int = Replica.chunk,
     replicas: int = 1,
     prefill_replicas: int = 0,
+    prefix_cache_tokens: int = 0,
+    hit_rate: float | None = None,
     seed: int = 0,
     columns: Pairs = (),
 ) -> CalibrationAnswer:
@@ -120,6 +129,12 @@ def calibrate(
         Prompt tokens prefilled in a step.
     replicas, prefill_replicas : int
         Servers that answered, and those that only prefilled.
+    prefix_cache_tokens : int
+        Tokens of earlier prompts that each server kept, for logs with the blocks or texts of
+        prompts; found out, whether there was such a cache, if 0.
+    hit_rate : float, optional
+        Share of prompt tokens that a prefix cache held, for logs that do not say it; read from when
+        first tokens came, where they show it, by default.
     seed : int
         Of the search.
     columns : sequence of str or mapping
@@ -150,10 +165,10 @@ def calibrate(
     from rheostat.simulation.serving.deployment import Deployment
 
     jobs = recorded if isinstance(recorded, JobTable) else _read(Path(recorded), columns)
-    place = Deployment(replicas, "least-work", prefill_replicas=prefill_replicas)
+    place = Deployment(replicas, "least-work", prefix_cache_tokens, prefill_replicas)
     with listener.working(f"playing {len(jobs):,} requests again"):
         result = fit_steps(jobs, learn, batch_cap=batch_cap, cache_tokens=cache_tokens,
-                           chunk=chunk, deployment=place, seed=seed)  # fmt: skip
+                           chunk=chunk, deployment=place, hit_rate=hit_rate, seed=seed)  # fmt: skip
     for said in result.notes:
         listener.note(said)
     return CalibrationAnswer(requests=jobs, calibrated=result)

@@ -102,6 +102,7 @@ def simulate(
     chunk: int = Replica.chunk,
     step_s: str | Sequence[float] = STEP_S,
     delay_s: float = 0.0,
+    tool_delay_s: float = 0.0,
     power_w: str | Sequence[float] = (100.0, 600.0),
     power_cap_w: float = 0.0,
     ageing: float = 0.0,
@@ -113,6 +114,7 @@ def simulate(
     prefix_cache_tokens: int = 0,
     prefill_replicas: int = 0,
     transfer_s: float = 0.0,
+    hit_rate: float = 0.0,
     columns: Pairs = (),
 ) -> ServedOrders:
     """Serve a trace under several orders of those that wait, and say whether an order helps.
@@ -136,6 +138,9 @@ def simulate(
         token.
     delay_s : float
         Seconds of an answer outside of steps.
+    tool_delay_s : float
+        Seconds by which first tokens of tool calls are seen later, where the trace says which
+        answers call tools.
     power_w : sequence of two float
         Watts without and with a running step.
     power_cap_w : float
@@ -147,6 +152,8 @@ def simulate(
         first served.
     replicas, routing, prefix_cache_tokens, prefill_replicas, transfer_s
         As those of `rheostat.simulation.serving.deployment.Deployment`.
+    hit_rate : float
+        Share of every prompt that a prefix cache holds, for traces that say nothing of it.
     columns : sequence of str or mapping
         Names in the file, as ``submit_s=arrived``.
 
@@ -173,14 +180,14 @@ def simulate(
     from rheostat.simulation.serving.deployment import Deployment
     from rheostat.simulation.serving.serve import serve
 
-    jobs = _requests(trace, columns)
+    jobs = _requests(trace, columns, hit_rate, texts=prefix_cache_tokens > 0)
     orders = parse_names(policies)
     if not orders:
         raise DataError("--policies", ["expected names of orders, as fcfs,cost-oracle; got none"])
     jobs = jobs.with_columns([], submit_s=jobs.numpy("submit_s") / rate)
     jobs, refused = _that_fit(jobs, cache_tokens)
     times, watts = parse_numbers(step_s, 4, "--step"), parse_numbers(power_w, 2, "--power")
-    replica = Replica(batch_cap, cache_tokens, chunk, *(*times, *watts, delay_s))
+    replica = Replica(batch_cap, cache_tokens, chunk, *(*times, *watts, delay_s, tool_delay_s))
     replica = replica.capped(power_cap_w) if power_cap_w else replica
     place = Deployment(replicas, routing, prefix_cache_tokens, prefill_replicas, transfer_s)
     bound = _bound(within, jobs, replica, place)
@@ -203,12 +210,18 @@ def simulate(
     return ServedOrders(requests=jobs, refused=refused, within_s=bound, served=served, gains=gains)
 
 
-def _requests(trace: inputs.Jobs, columns: Pairs) -> JobTable:
-    if isinstance(trace, JobTable):
-        return trace
-    jobs = read_traffic(Path(trace), columns=parse_pairs(columns, "--column") or None)
-    listener.notes(jobs.notes)
-    return jobs
+def _requests(trace: inputs.Jobs, columns: Pairs, hit_rate: float, *, texts: bool) -> JobTable:
+    from rheostat.simulation.serving.request_columns import with_hit_rate
+
+    jobs = trace
+    if not isinstance(jobs, JobTable):
+        jobs = read_traffic(Path(jobs), columns=parse_pairs(columns, "--column") or None,
+                            texts=texts)  # fmt: skip
+        listener.notes(jobs.notes)
+    if hit_rate and "cached_tokens" in jobs.columns:
+        listener.note("the trace says what a prefix cache held: --hit-rate is not used")
+        return jobs
+    return with_hit_rate(jobs, hit_rate) if hit_rate else jobs
 
 
 def _that_fit(jobs: JobTable, cache_tokens: int) -> tuple[JobTable, int]:

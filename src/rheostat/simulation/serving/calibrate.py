@@ -16,7 +16,8 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Deployment
-from rheostat.simulation.serving.log_limits import Limits, read_limits
+from rheostat.simulation.serving.hit_rate import found_hit_rate, found_prefix_cache
+from rheostat.simulation.serving.log_limits import FREE_CAP, FREE_TOKENS, Limits, read_limits
 from rheostat.simulation.serving.log_replay import NAMES, Recording, Rows, fitted
 from rheostat.simulation.serving.replica import Array, Replica
 
@@ -25,6 +26,8 @@ WRONG, WORSE = 0.05, 1.5
 """Errors beyond this share, and so many times those learned, are said to be no fit."""
 LONGER = 3.0
 """Prompts so many times as long as any of those learned from are said to be beyond them."""
+CALLS = 5
+"""Tool calls among those learned from, from which the delay of their first tokens is read."""
 SAID = {"ttft": "first tokens", "tpot": "times per token", "latency": "whole answers"}
 
 
@@ -46,6 +49,9 @@ class CalibratedReplica:
         (``median``), and a line through their numbers of tokens (``tokens``).
     notes
         What was read from the log, and what does not hold.
+    hit_rate
+        Share of prompt tokens that a prefix cache held, where it was stated or read from when first
+        tokens came; 0 where the log says what was held, or has the blocks of prompts.
     """
 
     replica: Replica
@@ -56,12 +62,13 @@ class CalibratedReplica:
     p90_error: dict[str, float]
     baselines: dict[str, dict[str, float]]
     notes: tuple[str, ...] = ()
+    hit_rate: float = 0.0
 
 
 def calibrate(
     recorded: JobTable, learn: int | None = None, *, batch_cap: int | None = None,
     cache_tokens: int | None = None, chunk: int = Replica.chunk,
-    deployment: Deployment | None = None, seed: int = 0,
+    deployment: Deployment | None = None, hit_rate: float | None = None, seed: int = 0,
 ) -> CalibratedReplica:  # fmt: skip
     """Step times under which the first of ``recorded`` are answered when they were.
 
@@ -78,7 +85,12 @@ def calibrate(
         Prompt tokens prefilled in a step.
     deployment
         How many such replicas answered; one if None.  Of several the routing is learned, too: in
-        turns, to the least loaded, or as one that steps together.
+        turns, to the least loaded, or as one that steps together.  Where the log has
+        ``prefix_blocks`` and no ``prefix_cache_tokens`` are stated, a prefix cache as large as the
+        cache is tried.
+    hit_rate
+        Share of prompt tokens that a prefix cache held; if None, and the log says nothing of it,
+        read from when first tokens came, where they show it.
     seed
         Of the search for step times.
 
@@ -98,16 +110,32 @@ def calibrate(
         raise DataError("calibrate", [f"expected {most}, got {count} of {len(log)} requests"])
     known = np.arange(count)
     place = deployment or Deployment()
+    stated = hit_rate if log.known is None else None
+    log = log if stated is None else log.with_hit_rate(stated)
+    at_first = Replica(batch_cap or FREE_CAP, cache_tokens or FREE_TOKENS, chunk)
+    caches = found_prefix_cache(log, known, at_first, place, seed)
+    place = replace(place, prefix_cache_tokens=at_first.cache_tokens) if caches else place
     limits = read_limits(log, Limits(batch_cap, cache_tokens), chunk, place, seed)
-    replica, place = _learned(log, known, limits.replica(chunk), place, seed)
+    server = limits.replica(chunk)
+    place = replace(place, prefix_cache_tokens=server.cache_tokens) if caches else place
+    part, found = log.until(known), 0.0
+    if hit_rate is None and log.known is None and not place.prefix_cache_tokens and not log.blind:
+        hits = found_hit_rate(part, known, server, place, seed)
+        if hits is not None:
+            part, found = replace(part, known=hits.known), hits.rate
+            log = log.with_hit_rate(found)
+    replica, place = _learned(part, known, server, place, seed)
+    replica = _tool_delay(part, known, replica, place)
     played = log.played(replica, place)
     rest = np.arange(count, len(log))
     result = CalibratedReplica(
         replica, place, count, errors(log, played, known), errors(log, played, rest),
         errors(log, played, rest, 0.9),
         {name: errors(log, guess, rest) for name, guess in _baselines(log, known).items()},
+        hit_rate=stated or found,
     )  # fmt: skip
-    notes = [*limits.notes, *_together(place, deployment), *_longer(log, count), *_verdict(result)]
+    notes = [*limits.notes, *_together(place, deployment), *_held(found, place, deployment),
+             *_longer(log, count), *_verdict(result)]  # fmt: skip
     return replace(result, notes=tuple(notes))
 
 
@@ -117,27 +145,49 @@ def errors(
     """Quantile of the relative errors of these rows, by what was measured; NaN where it was not."""
     made = {}
     for name in NAMES:
-        off = np.abs(guess[name] / log.measured[name] - 1.0)[rows]
+        with np.errstate(divide="ignore", invalid="ignore"):  # a whole answer at once: no time each
+            off = np.abs(guess[name] / log.measured[name] - 1.0)[rows]
         off = off[np.isfinite(off)]
         made[name] = float(np.quantile(off, share)) if len(off) else float("nan")
     return made
 
 
 def _learned(
-    log: Recording, known: Rows, replica: Replica, place: Deployment, seed: int
+    part: Recording, known: Rows, replica: Replica, place: Deployment, seed: int
 ) -> tuple[Replica, Deployment]:
     """Step times, and of several replicas how they work together, from the known rows."""
-    part = log.until(known)
     if place.replicas == 1 or place.prefill_replicas:
         return fitted(part, known, replica, place, seed=seed)[0], place
     n = place.replicas
     whole = replace(replica, batch_cap=replica.batch_cap * n, chunk=replica.chunk * n,
                     cache_tokens=replica.cache_tokens * n)  # fmt: skip
     ways = [(replica, replace(place, routing="least-work")),
-            (replica, replace(place, routing="round-robin")), (whole, Deployment())]  # fmt: skip
+            (replica, replace(place, routing="round-robin")),
+            (whole, Deployment(prefix_cache_tokens=place.prefix_cache_tokens * n))]  # fmt: skip
     fits = [(*fitted(part, known, r, d, seed=seed), d) for r, d in ways]
     best = min(fits, key=lambda f: f[1])
     return best[0], best[2]
+
+
+def _held(found: float, place: Deployment, asked: Deployment | None) -> list[str]:
+    if found:
+        return [
+            f"--hit-rate {found:.2f} was read from when first tokens came: about so much of "
+            "the prompts was in a prefix cache; cached_tokens in the log would say it exactly"
+        ]
+    if place.prefix_cache_tokens and not (asked and asked.prefix_cache_tokens):
+        return [f"--prefix-cache {place.prefix_cache_tokens} was not stated: prompts that begin "
+                "alike have early first tokens"]  # fmt: skip
+    return []
+
+
+def _tool_delay(part: Recording, known: Rows, replica: Replica, place: Deployment) -> Replica:
+    """With the median delay of first tokens of tool calls."""
+    calls = known[part.calls[known]] if part.calls is not None else known[:0]
+    if len(calls) < CALLS or part.blind:
+        return replica
+    late = (part.measured["ttft"] - part.played(replica, place)["ttft"])[calls]
+    return replace(replica, tool_delay_s=max(0.0, float(np.median(late))))
 
 
 def _together(place: Deployment, asked: Deployment | None) -> list[str]:

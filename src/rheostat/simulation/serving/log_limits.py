@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rheostat.simulation.serving.deployment import Deployment
-from rheostat.simulation.serving.log_replay import Recording, Rows, fitted, misfit
+from rheostat.simulation.serving.log_replay import QUICK, Recording, Rows, fitted, misfit
 from rheostat.simulation.serving.replica import Replica
 
-QUICK = 25  # generations of a search for step times
 MOST = 4000  # requests by which limits are compared
 BETTER = 0.85  # misfit beside that without a limit, below which a limit was reached
 UNSEEN = "first tokens are not recorded, so that the log shows no limits: state them"

@@ -22,7 +22,13 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Admission, Asked, Deployment, through
 from rheostat.simulation.serving.replica import TIMES, Array, Replica, too_long
-from rheostat.simulation.serving.serve import cached_tokens
+from rheostat.simulation.serving.request_columns import (
+    Flags,
+    cached_tokens,
+    shown_first,
+    tool_calls,
+)
+from rheostat.simulation.serving.routing import PrefixBlocks, prefix_blocks
 
 Rows = NDArray[np.int64]
 NAMES = ("ttft", "tpot", "latency")
@@ -31,7 +37,7 @@ WORST = 1.0  # a log error beyond this counts as this: one request shall not dec
 USUAL_RATIO = 0.002  # weight of the squared log deviations from the ratios of a default replica
 USUAL_DELAY_S = 0.01
 LEAST_S = 1e-4
-GENERATIONS = 60
+GENERATIONS, QUICK = 60, 25
 AROUND = np.array([1.5, 2.3, 2.3, 2.3, 4.0])
 """Logarithms by which step times may be off the ratios of a default replica in the search."""
 
@@ -40,7 +46,8 @@ AROUND = np.array([1.5, 2.3, 2.3, 2.3, 4.0])
 class Recording:
     """Requests as arrays, each (n,), and their measured ``ttft``, ``tpot`` and ``latency`` (s).
 
-    ``known`` are tokens of each prompt that a prefix cache held, where the log says so.
+    ``known`` are tokens of each prompt that a prefix cache held, and ``calls`` answers that call
+    tools, where the log says so; ``blocks`` are those of the prompts, where it has them.
     """
 
     submit: Array
@@ -49,6 +56,8 @@ class Recording:
     end: Array
     measured: dict[str, Array]
     known: Array | None = None
+    blocks: PrefixBlocks | None = None
+    calls: Flags | None = None
 
     @classmethod
     def of(cls, requests: JobTable) -> Recording:
@@ -63,8 +72,9 @@ class Recording:
             raise DataError("recorded requests", problems)
         known = "start_s" in requests.columns
         first = requests.numpy("start_s").astype(float) if known else np.full(len(submit), np.nan)
+        blocks = prefix_blocks(requests) if "prefix_blocks" in requests.columns else None
         return cls(submit, prompt, output, end, _latencies(submit, first, end, output),
-                   cached_tokens(requests))  # fmt: skip
+                   cached_tokens(requests), blocks, tool_calls(requests))  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -84,18 +94,30 @@ class Recording:
         measured = {name: values[:count] for name, values in self.measured.items()}
         return Recording(self.submit[:count], self.prompt[:count], self.output[:count],
                          self.end[:count], measured,
-                         None if self.known is None else self.known[:count])  # fmt: skip
+                         None if self.known is None else self.known[:count],
+                         None if self.blocks is None else self.blocks.first(count),
+                         None if self.calls is None else self.calls[:count])  # fmt: skip
 
     def played(self, replica: Replica, deployment: Deployment) -> dict[str, Array]:
         """``ttft``, ``tpot`` and ``latency`` (s) as these replicas have them."""
         submit = self.submit + replica.delay_s
         usual = np.full(len(self), self.output.mean())
         expected_s = replica.cost_s(self.prompt, usual)
-        asked = Asked(submit, self.prompt, self.output, expected_s, known=self.known)
+        asked = Asked(submit, self.prompt, self.output, expected_s, self.blocks, self.known)
         never = np.full(len(self), np.inf)
         order = Admission(submit, never, never)
         made = through(deployment, replica, asked, order)
-        return _latencies(self.submit, made.first, made.end, self.output)
+        first = shown_first(made.first, made.end, self.calls, replica.tool_delay_s)
+        return _latencies(self.submit, first, made.end, self.output)
+
+    def with_hit_rate(self, rate: float) -> Recording:
+        """A prefix cache held this share of every prompt."""
+        return replace(self, known=np.floor(rate * self.prompt))
+
+    def texts(self, rows: Rows) -> Rows:
+        """Those of the rows whose answers call no tool, or all where all do."""
+        kept = rows if self.calls is None else rows[~self.calls[rows]]
+        return kept if len(kept) else rows
 
 
 def _latencies(submit: Array, first: Array, end: Array, output: Array) -> dict[str, Array]:
@@ -108,7 +130,8 @@ def _latencies(submit: Array, first: Array, end: Array, output: Array) -> dict[s
 def misfit(log: Recording, replica: Replica, deployment: Deployment, rows: Rows) -> float:
     """Mean absolute log error of latency, with first tokens at less weight where there are some."""
     made = log.played(replica, deployment)
-    whole, first = (np.log(made[name] / log.measured[name])[rows] for name in ("latency", "ttft"))
+    whole = np.log(made["latency"] / log.measured["latency"])[rows]
+    first = np.log(made["ttft"] / log.measured["ttft"])[log.texts(rows)]
     late = np.minimum(np.abs(whole), WORST).mean()
     return float(
         late if log.blind else late + FIRST_TOKEN * np.minimum(np.abs(first), WORST).mean()
@@ -149,7 +172,8 @@ def fitted(
         away[4] /= 2
         return misfit(log, of(x), deployment, rows) + USUAL_RATIO * float((away**2).mean())
 
-    tpot, whole = log.measured["tpot"][rows], (log.measured["latency"] / log.output)[rows]
+    seen = log.texts(rows)
+    tpot, whole = log.measured["tpot"][seen], (log.measured["latency"] / log.output)[seen]
     slower = np.log(np.median(np.where(tpot > 0, tpot, whole)) / Replica.base_s) - 0.5
     middle = usual + np.append(np.full(4, slower), 0.0)
     box = np.column_stack([middle - AROUND, middle + AROUND])

@@ -48,6 +48,8 @@ class Replica:
         Power without and with a running step.
     delay_s
         Seconds of an answer outside of the server's steps: the network, reading of the prompt.
+    tool_delay_s
+        Seconds by which a client sees the first token of a tool call later than that of a text.
     """
 
     batch_cap: int = 256
@@ -60,6 +62,7 @@ class Replica:
     idle_w: float = 100.0
     busy_w: float = 600.0
     delay_s: float = 0.0
+    tool_delay_s: float = 0.0
 
     def __post_init__(self) -> None:
         problems = [
@@ -71,7 +74,15 @@ class Replica:
             problems.append(f"batch_cap: expected {MOST_AT_ONCE:,} at most, got {self.batch_cap}")
         problems += [
             f"{name}: expected 0 or more, got {getattr(self, name)}"
-            for name in ("request_s", "context_s", "prefill_s", "idle_w", "busy_w", "delay_s")
+            for name in (
+                "request_s",
+                "context_s",
+                "prefill_s",
+                "idle_w",
+                "busy_w",
+                "delay_s",
+                "tool_delay_s",
+            )
             if not 0 <= getattr(self, name) < np.inf
         ]
         if self.busy_w < self.idle_w:

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 ROUTINGS = ("round-robin", "least-work", "prefix")
 BLOCK = 512
-"""Tokens of a prefix block, as Mooncake's traces have them."""
+"""Tokens of a prefix block, as Mooncake's traces have them, where a table does not show it."""
 NEWEST, OLDEST, AT, HELD = 0, 1, 2, 3
 DENSE = 8
 """Numbers of blocks are taken as they are while they span less than so many times their count."""
@@ -40,18 +40,21 @@ DENSE = 8
 class PrefixBlocks:
     """Blocks of all prompts one after another, numbered from 0; where each prompt's begin, (n+1,).
 
+    ``tokens`` are those of a block.
+
     Examples
     --------
     >>> PrefixBlocks.of(pl.Series([["a", "b"], [], ["a", "c"]]))
-    PrefixBlocks(blocks=array([0, 1, 0, 2]), begin=array([0, 2, 2, 4]), kinds=3)
+    PrefixBlocks(blocks=array([0, 1, 0, 2]), begin=array([0, 2, 2, 4]), kinds=3, tokens=512)
     """
 
     blocks: Rows
     begin: Rows
     kinds: int
+    tokens: int = BLOCK
 
     @classmethod
-    def of(cls, lists: pl.Series) -> PrefixBlocks:
+    def of(cls, lists: pl.Series, tokens: int = BLOCK) -> PrefixBlocks:
         """Of a column of lists, the same number where blocks are alike."""
         full = lists.list.drop_nulls() if lists.explode().null_count() else lists
         size = full.list.len().fill_null(0).to_numpy()
@@ -60,7 +63,12 @@ class PrefixBlocks:
         span = given.max() - given.min() + 1 if given.dtype.is_integer() and len(given) else np.inf  # type: ignore[operator]
         ranked = given - given.min() if span <= DENSE * len(given) else given.rank("dense") - 1
         blocks = ranked.cast(pl.Int64).to_numpy()
-        return cls(blocks, begin, int(blocks.max()) + 1 if len(blocks) else 0)
+        return cls(blocks, begin, int(blocks.max()) + 1 if len(blocks) else 0, tokens)
+
+    def first(self, count: int) -> PrefixBlocks:
+        """Of the first so many prompts."""
+        begin = self.begin[: count + 1]
+        return PrefixBlocks(self.blocks[: begin[-1]], begin, self.kinds, self.tokens)
 
     @classmethod
     def none(cls, n: int) -> PrefixBlocks:
@@ -71,9 +79,24 @@ class PrefixBlocks:
 def prefix_blocks(requests: JobTable) -> PrefixBlocks:
     """Blocks of each prompt, the same where prompts begin alike."""
     if "prefix_blocks" not in requests.columns:
-        problem = "a prefix cache needs prefix_blocks (hash_ids of a Mooncake trace)"
+        problem = ("a prefix cache needs prefix_blocks (hash_ids of a Mooncake trace) or the texts "
+                   "of prompts")  # fmt: skip
         raise DataError("serve", [problem])
-    return PrefixBlocks.of(requests.frame["prefix_blocks"])
+    lists = requests.frame["prefix_blocks"]
+    counts = lists.list.len().fill_null(0).to_numpy()
+    return PrefixBlocks.of(lists, block_tokens(requests.numpy("prompt_tokens"), counts))
+
+
+def block_tokens(prompt: Array, blocks: Rows) -> int:
+    """Tokens of a block, a power of two, from prompts' tokens and blocks; the last is half full.
+
+    >>> block_tokens(np.array([1000.0, 70.0]), np.array([63, 5]))
+    16
+    """
+    several = blocks > 1
+    if not several.any():
+        return BLOCK
+    return int(2 ** round(np.log2(prompt[several].sum() / (blocks[several] - 0.5).sum())))
 
 
 def routed(
@@ -105,14 +128,14 @@ def routed(
     return _route(  # type: ignore[no-any-return]
         order, submit, prompt, expected_s, blocks.blocks, blocks.begin,
         np.zeros((count, blocks.kinds if cache_tokens else 0), np.int32),
-        ROUTINGS.index(routing), cache_tokens // BLOCK, prefill_s,
+        ROUTINGS.index(routing), cache_tokens // blocks.tokens, blocks.tokens, prefill_s,
     )  # fmt: skip
 
 
 @compiled
 def _route(
     order: Any, submit: Any, prompt: Any, expected_s: Any, blocks: Any, begin: Any, used: Any,
-    routing: int, size: int, prefill_s: float,
+    routing: int, size: int, block: int, prefill_s: float,
 ) -> Any:  # fmt: skip
     n, count = len(order), len(used)
     where, known = np.zeros(n, np.int64), np.zeros(n)
@@ -125,7 +148,7 @@ def _route(
         for place in range(count):
             backlog[place] = max(backlog[place] - (submit[i] - last), 0.0)
             if cached:
-                full = BLOCK * _held(used[place], blocks, begin[i], begin[i + 1])
+                full = block * _held(used[place], blocks, begin[i], begin[i + 1])
                 saved[place] = min(float(full), prompt[i] - 1.0)
         last = submit[i]
         place = k % count

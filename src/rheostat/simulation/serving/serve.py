@@ -13,6 +13,7 @@ from rheostat.decision.serving.waiting_line import SLOWER, latest_begin
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Admission, Asked, Deployment, through
 from rheostat.simulation.serving.replica import Replica, too_long
+from rheostat.simulation.serving.request_columns import cached_tokens, shown_first, tool_calls
 from rheostat.simulation.serving.routing import prefix_blocks
 
 Array = NDArray[np.float64]
@@ -99,7 +100,8 @@ def serve(  # noqa: PLR0913
     ----------
     requests
         ``submit_s``, ``prompt_tokens``, ``output_tokens``; ``prefix_blocks`` for a prefix cache,
-        ``cached_tokens`` where a server said what its own held.
+        ``cached_tokens`` where a server said what its own held, ``tool_calls`` where it is known
+        whose first tokens come late.
     policy
         One of `POLICIES`: who of those that wait is admitted next.
     replica
@@ -162,25 +164,18 @@ def serve(  # noqa: PLR0913
     at_server = submit + replica.delay_s
     asked = Asked(at_server, prompt, output, expected, blocks, cached_tokens(requests))
     made = through(deployment, replica, asked, order)
-    late = {"ttft_s": made.first - submit, "latency_s": made.end - submit}
+    first = shown_first(made.first, made.end, tool_calls(requests), replica.tool_delay_s)
+    late = {"ttft_s": first - submit, "latency_s": made.end - submit}
     span_s = float(made.end.max() - submit.min())
     count = deployment.replicas + deployment.prefill_replicas
     energy_j = replica.busy_w * made.busy_s + replica.idle_w * max(
         0.0, count * span_s - made.busy_s
     )
-    answered = requests.with_columns(COLUMNS, start_s=made.first, end_s=made.end, **late)
+    answered = requests.with_columns(COLUMNS, start_s=first, end_s=made.end, **late)
     return Served(
         answered, span_s, made.busy_s / count, made.queued_s / count, energy_j, made.returned,
         made.known_share,
     )  # fmt: skip
-
-
-def cached_tokens(requests: JobTable) -> Array | None:
-    """Tokens of each prompt that a prefix cache was seen to hold, (n,); None where not said."""
-    if "cached_tokens" not in requests.columns:
-        return None
-    held = requests.numpy("cached_tokens").astype(float)
-    return np.asarray(np.maximum(np.nan_to_num(held), 0.0))
 
 
 def _answering(replica: Replica, prompt: Array, output: Array) -> Array:
