@@ -157,6 +157,11 @@ def test_the_command_plans_by_cost_and_for_a_trace(tmp_path, capsys):
     assert said["choice"]["ttft_p99_s"] <= 5
     assert "Candidates on the trace" in page.read_text()
     assert "least energy" in page.read_text()
+    assert "All candidates" in page.read_text()
+    every = len(said["candidates"])
+    assert every > 20
+    assert f"20 of {every} candidates" in page.read_text()
+    assert said["engine_line"].startswith("vllm serve m1 ")
     assert run([*served, "--minimise", "cost"]) == 1
     assert "energy alone is minimised" in capsys.readouterr().err
     assert run([*call, "--trace", str(tmp_path / "trace.csv"), "--ttft", "1ms"]) == 3

@@ -71,26 +71,31 @@ def calibration_report(
     return Report("A server as recorded and as calibrated", [first, *over_time(times)], facts)
 
 
-def candidates_report(facts: Mapping[str, Any], said: Sequence[str]) -> Report:
-    """What each configuration and order makes of a trace.
+def candidates_section(rows: Sequence[Mapping[str, Any]], most: int) -> Section:
+    """What each configuration and order makes of a trace: a table of some, a picture of all.
 
     Parameters
     ----------
-    facts
-        ``candidates``: rows of a ``setting`` and figures, the best first.
-    said
-        The choice and what simple rules take.
+    rows
+        Of a ``setting`` and figures, the best first.
+    most
+        How many the table shows.
     """
-    rows = facts["candidates"]
-    keys = [k for k in rows[0] if k not in ("setting", "excess")]
-    cells = tuple((*r["setting"].values(), *(r[k] for k in keys)) for r in rows)
+    more = (f"The table shows {most} of {len(rows)} candidates, the best first; a pipe, --json and "
+            "--html all.",) if len(rows) > most else ()  # fmt: skip
     drawn = [{"name": order, "x": [r["ttft_p99_s"] for r in rows if r["order"] == order],
               "y": [r["energy_per_token_j"] for r in rows if r["order"] == order]}
              for order in dict.fromkeys(r["order"] for r in rows)]  # fmt: skip
     chart = Chart("scatter", tuple(drawn), ("first tokens of 99 % within", "energy per token"),
                   log=True, units=("s", "J"))  # fmt: skip
-    grid = Grid((*rows[0]["setting"], *keys), cells)
-    return Report("", [Section("Candidates on the trace", tuple(said), grid, chart)], facts)
+    return Section("Candidates on the trace", more, candidates_grid(rows[:most]), chart)
+
+
+def candidates_grid(rows: Sequence[Mapping[str, Any]]) -> Grid:
+    """A row a candidate, settings first."""
+    keys = [k for k in rows[0] if k not in ("setting", "excess")]
+    cells = tuple((*r["setting"].values(), *(r[k] for k in keys)) for r in rows)
+    return Grid((*rows[0]["setting"], *keys), cells)
 
 
 def over_time(times: Mapping[str, tuple[Array, Array, Array]]) -> list[Section]:

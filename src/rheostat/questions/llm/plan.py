@@ -177,7 +177,7 @@ def plan(
         limits += [Limit(MEMORY, memory, "")] if context_tokens else []
         if trace is not None:
             return for_trace(app, law, jobs, front, _allowed(front, limits), trace, ttft=ttft,
-                             most=replicas, cache=cache)  # fmt: skip
+                             most=replicas, cache=cache, engine=engine)  # fmt: skip
         answer = PlanAnswer(app=app, engine=engine, law=law, front=front, aim=aim, runs=jobs,
                             kernels=prior, gpus=sheets)  # fmt: skip
         return _chosen(answer, limits, standing_too=minimise == "energy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
-from rheostat.core.report import Grid, Report
+from rheostat.core.report import Grid, Report, Section
 from rheostat.core.space import Setting
 from rheostat.core.units import parse_quantity
+from rheostat.decision.serving.engine_line import engine_line
 from rheostat.explanation.interval_words import interval_words
-from rheostat.explanation.serving_report import candidates_report
+from rheostat.explanation.serving_report import candidates_grid, candidates_section
 from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.questions import inputs, listener
-from rheostat.questions.llm.plan_answer import PlanAnswer
+from rheostat.questions.llm.plan_answer import MOST, PlanAnswer
 from rheostat.questions.llm.serving_model import CacheSize
 from rheostat.tradeoff.limits import Limit
 
@@ -51,16 +52,32 @@ class TraceAnswer(PlanAnswer):
         best: Setting = self.candidates[0]["setting"]
         return best
 
-    def report(self) -> Report:
-        """The choice, and all candidates."""
-        return candidates_report(self.facts(), self.beside())
+    @property
+    def engine_line(self) -> str:
+        """The command that starts each of the replicas."""
+        return engine_line(self.app, self.setting, self.engine)
 
-    page_report = report
+    def report(self) -> Report:
+        """The choice, what simple rules take, how to start it, and the best candidates."""
+        answer = Section("answer", (self._answered(),))
+        rules = Section("What simple rules would take", self._regrets())
+        held = Section("How sure", interval_words(self.law))
+        start = Section("to start each replica", listing=self.engine_line)
+        table = candidates_section(self.candidates, MOST)
+        return Report("", [answer, rules, held, start, table], self.facts())
+
+    def page_report(self) -> Report:
+        """The same with all candidates."""
+        report = self.report()
+        if len(self.candidates) <= MOST:
+            return report
+        every = Section("All candidates", grid=candidates_grid(self.candidates), folded=True)
+        return replace(report, sections=[*report.sections, every])
 
     def facts(self) -> dict[str, Any]:
         """The candidates, the choice, and what simple rules would take."""
         return {"requests": self.requests, "candidates": list(self.candidates),
-                "choice": self.candidates[0], "feasible": True,
+                "choice": self.candidates[0], "feasible": True, "engine_line": self.engine_line,
                 "simple_rules": self.rules}  # fmt: skip
 
     def text(self) -> str:
@@ -75,20 +92,30 @@ class TraceAnswer(PlanAnswer):
 
     def grids(self) -> tuple[Grid, ...]:
         """A row a candidate."""
-        grid = self.report().sections[0].grid
-        return () if grid is None else (grid,)
+        return (candidates_grid(self.candidates),)
 
     def beside(self) -> tuple[str, ...]:
-        """The choice, and what the simple rules take and cost more."""
+        """The choice, what the simple rules take and cost more, and how to start it."""
+        return (self._answered(), *self._regrets(), *interval_words(self.law),
+                f"to start each replica: {self.engine_line}")  # fmt: skip
+
+    def _answered(self) -> str:
+        """What to take, and what it makes of the trace."""
+        best = self.candidates[0]
+        return (f"least energy: {_replicas(best)}: {best['energy_per_token_j']:.3g} J a token, "
+                f"first tokens of 99 % within {best['ttft_p99_s']:.3g} s, answers within "
+                f"{best['p99_s']:.3g} s")  # fmt: skip
+
+    def _regrets(self) -> tuple[str, ...]:
+        """What each simple rule takes, and how much more energy."""
         late = {n: "" if r["excess"] == 0 else ", misses the limit" for n, r in self.rules.items()}
-        more = (f"{name}: {_replicas(row)}: {100 * (row['energy_ratio'] - 1):+.1f} % energy per "
-                f"token{late[name]}" for name, row in self.rules.items())  # fmt: skip
-        return (f"least energy: {_replicas(self.candidates[0])}", *more, *interval_words(self.law))
+        return tuple(f"{name}: {_replicas(row)}: {100 * (row['energy_ratio'] - 1):+.1f} % energy "
+                     f"per token{late[name]}" for name, row in self.rules.items())  # fmt: skip
 
 
 def for_trace(
     app: str, law: ServingLaw, runs: JobTable, front: Front, allowed: NDArray[np.bool_],
-    trace: inputs.Jobs, *, ttft: str | Limit, most: int, cache: CacheSize,
+    trace: inputs.Jobs, *, ttft: str | Limit, most: int, cache: CacheSize, engine: str,
 ) -> TraceAnswer:  # fmt: skip
     """Candidates on the trace: the best first, with what it is beside first come, first served."""
     from rheostat.questions.llm import (
@@ -109,8 +136,8 @@ def for_trace(
         name: {**row, "energy_ratio": row["energy_per_token_j"] / best["energy_per_token_j"]}
         for name, row in served.simple_rules_on_trace(front, rows).items()
     }
-    return TraceAnswer(app=app, law=law, front=front, runs=runs, requests=len(requests),
-                       candidates=tuple(rows), rules=rules)  # fmt: skip
+    return TraceAnswer(app=app, engine=engine, law=law, front=front, runs=runs,
+                       requests=len(requests), candidates=tuple(rows), rules=rules)  # fmt: skip
 
 
 def _replicas(row: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from rheostat.simulation.serving.replica import TIMES, Array, Replica, too_long
 from rheostat.simulation.serving.request_columns import (
     Flags,
     cached_tokens,
+    held_tokens,
     shown_first,
     tool_calls,
 )
@@ -112,7 +113,7 @@ class Recording:
 
     def with_hit_rate(self, rate: float) -> Recording:
         """A prefix cache held this share of every prompt."""
-        return replace(self, known=np.floor(rate * self.prompt))
+        return replace(self, known=held_tokens(self.prompt, rate))
 
     def texts(self, rows: Rows) -> Rows:
         """Those of the rows whose answers call no tool, or all where all do."""

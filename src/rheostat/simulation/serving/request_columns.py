@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment
+from rheostat.errors import DataError
 from rheostat.simulation.serving.replica import Array
 
 Flags = NDArray[np.bool_]
@@ -29,8 +30,15 @@ def with_hit_rate(requests: JobTable, rate: float) -> JobTable:
     >>> with_hit_rate(table({"prompt_tokens": [100, 7]}), 0.3).numpy("cached_tokens").tolist()
     [30.0, 2.0]
     """
-    held = np.floor(rate * requests.numpy("prompt_tokens").astype(float))
+    held = held_tokens(requests.numpy("prompt_tokens").astype(float), rate)
     return requests.with_columns([HELD], cached_tokens=held)
+
+
+def held_tokens(prompt: Array, rate: float) -> Array:
+    """This share of every prompt, in whole tokens; a `DataError` where it is no share."""
+    if not 0.0 <= rate <= 1.0:
+        raise DataError("--hit-rate", [f"expected a share from 0 to 1, got {rate:g}"])
+    return np.asarray(np.floor(rate * prompt))
 
 
 def tool_calls(requests: JobTable) -> Flags | None:
