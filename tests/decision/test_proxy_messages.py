@@ -318,7 +318,7 @@ def test_metrics_are_what_prometheus_reads() -> None:
     for seconds in (0.01, 1.5):
         counters.waited(seconds)
     assert [counters.waits[e] for e in (0.01, 1.0, 10.0, float("inf"))] == [1, 1, 2, 2]
-    assert counters.waited_s == 1.51
+    assert counters.waits.total_s == 1.51
 
 
 def test_places_go_to_the_least_key_at_the_server_with_the_fewest() -> None:

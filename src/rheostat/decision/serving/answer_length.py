@@ -1,4 +1,4 @@
-"""How many tokens an answer had, from the bytes of an OpenAI-style answer as they pass by."""
+"""How many tokens an answer had, from its bytes as they pass by: OpenAI's or Anthropic's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ TOGETHER = 65536
 """Bytes of a stream that are read at once: one by one, its events would cost three times that."""
 WRITTEN = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls")
 """What a model writes: thoughts and calls of tools take as long as the answer itself."""
+APART = ("cache_read_input_tokens", "cache_creation_input_tokens")
+PIECE = (".delta", "block_delta")
+"""How types of events end that bring a piece: of a response, and of Anthropic's messages."""
 
 
 class AnswerLength:
@@ -66,13 +69,16 @@ class AnswerLength:
     def _take(self, given: Any) -> None:
         if not isinstance(given, dict):
             return
-        usage = given.get("usage")
-        if isinstance(usage, dict):
-            self._stated = _count(usage.get("completion_tokens"))
-            self.prompt_tokens = _count(usage.get("prompt_tokens"))
+        for inner in (given, given.get("response"), given.get("message")):
+            usage = inner.get("usage") if isinstance(inner, dict) else None
+            if isinstance(usage, dict):
+                self._stated = _first(usage, "completion_tokens", "output_tokens")
+                self.prompt_tokens = _prompt(usage) or self.prompt_tokens
         choices = given.get("choices")
         if self.streamed and isinstance(choices, list):
             self._pieces += sum(1 for c in choices if isinstance(c, dict) and _said(c))
+        elif self.streamed and str(given.get("type")).endswith(PIECE):
+            self._pieces += 1
 
 
 def _read(text: bytes | bytearray) -> Any:
@@ -86,6 +92,17 @@ def _read(text: bytes | bytearray) -> Any:
 def _count(value: Any) -> float | None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if number and value > 0 else None
+
+
+def _first(usage: dict[str, Any], *names: str) -> float | None:
+    return next((_count(usage[name]) for name in names if name in usage), None)
+
+
+def _prompt(usage: dict[str, Any]) -> float | None:
+    """Tokens of the prompt; Anthropic counts those that a cache held apart."""
+    asked = _first(usage, "prompt_tokens", "input_tokens")
+    held = sum(_count(usage.get(name)) or 0.0 for name in APART)
+    return asked + held if asked else None
 
 
 def _said(choice: dict[str, Any]) -> bool:

@@ -22,6 +22,7 @@ from rheostat._optional import require
 from rheostat.decision.serving.dispatch_queue import DispatchQueue, QueueFullError
 from rheostat.decision.serving.proxy_counters import ProxyCounters
 from rheostat.decision.serving.proxy_messages import (
+    MESSAGES,
     ORDERED,
     OURS,
     AskedAnswers,
@@ -44,7 +45,7 @@ from rheostat.decision.serving.request_target import (
 )
 from rheostat.decision.serving.sending import Sending
 from rheostat.decision.serving.service_order import ServiceOrder
-from rheostat.decision.serving.upstream import Upstream, sent_more
+from rheostat.decision.serving.upstream import Upstream, answered, sent_more
 from rheostat.errors import RheostatError
 from rheostat.prediction.answer_length.length_learner import ApartFit, fitted
 
@@ -143,6 +144,7 @@ class ServingProxy:
             {"answers_learned": learner.answers, "drifts": learner.drifts},
             {"waiting": self.queue.waiting, "running": sum(self.queue.running),
              "held_bytes": self.held_bytes, "length_error_ratio": learner.error_ratio},
+            [(s in self.queue.awake(), running) for s, running in enumerate(self.queue.running)],
         )  # fmt: skip
 
     async def _metrics(self, send: Send) -> None:
@@ -207,7 +209,7 @@ class ServingProxy:
             raise RefusedError(415, "invalid_request_error", said)
         asked, began = parsed(body), monotonic()
         key = self._key(asked, began)
-        if self.priority:
+        if self.priority and not scope["path"].endswith(MESSAGES):
             body = with_priority(body, round(PRIORITY[self.priority] * key))
         unreachable: set[int] = set()
         while True:
@@ -215,7 +217,7 @@ class ServingProxy:
                 async with self.queue.place(key) as server:
                     self.counters.waited(monotonic() - began)
                     request = self._request(server, scope, target, body)
-                    return await self._asked(server, request, send, asked)
+                    return await self._asked(server, request, send, asked, began)
             except QueueFullError as error:
                 said = f"{self.queue.waiting} requests wait already"
                 raise RefusedError(503, "overloaded", said) from error
@@ -251,13 +253,13 @@ class ServingProxy:
         )
 
     async def _asked(
-        self, server: int, request: Any, send: Send, asked: AskedAnswers | None
+        self, server: int, request: Any, send: Send, asked: AskedAnswers | None, began: float = 0.0
     ) -> str:
         """Ask one server; what became of it."""
         httpcore = require("httpcore2", extra="proxy")
         passing = Passing(send, at_once=asked is not None)
         try:
-            answer = await self.client.handle_async_request(request)
+            answer = await answered(self.client, request)
             try:
                 await passing.all_of(answer)
                 if sent_more(answer):
@@ -267,10 +269,15 @@ class ServingProxy:
                 await answer.aclose()
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             self.queue.rest(server, REST_S)
+            self.counters.failures[server] += 1
             raise UnreachableError(self._said(server, "cannot be reached", error)) from error
         except (NoAnswerError, httpcore.TimeoutException, httpcore.NetworkError,
                 httpcore.ProtocolError) as error:  # fmt: skip
             return await self._broken(server, error, passing)
+        if asked and answer.status == 200:
+            ended = monotonic()
+            self.counters.firsts.add((passing.first_s or ended) - began)
+            self.counters.wholes.add(ended - began)
         if asked and asked.prompt and answer.status == 200:
             self._learn(asked, passing)
         return "answered"
@@ -285,6 +292,7 @@ class ServingProxy:
     async def _broken(self, server: int, error: Exception, passing: Passing) -> str:
         """The server fell silent or away: an error of ours, inside the stream if it has begun."""
         httpcore = require("httpcore2", extra="proxy")
+        self.counters.failures[server] += 1
         late = isinstance(error, httpcore.TimeoutException)
         said = self._said(server, "was silent" if late else "broke off", error)
         if not passing.started:

@@ -8,6 +8,7 @@ import secrets
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 from rheostat.decision.serving.answer_length import AnswerLength
@@ -16,8 +17,12 @@ from rheostat.measurement.serving.prompt_text import prompt_text
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Headers = Iterable[tuple[bytes, bytes]]
-ORDERED = "/completions"
-"""How paths end that are ordered: of chats and of texts, under any prefix."""
+MESSAGES = "/v1/messages"
+ORDERED = ("/completions", "/responses", MESSAGES)
+"""How paths end that are ordered, under any prefix: chats, texts and responses of OpenAI's API,
+and Anthropic's messages, which have no priority."""
+CUT_OFF = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+"""Names of the number of tokens after which an answer is cut off."""
 HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade",
        b"proxy-authorization", b"proxy-authenticate", b"proxy-connection"}  # fmt: skip
 """Headers that belong to one connection."""
@@ -88,7 +93,7 @@ def parsed(body: bytearray) -> AskedAnswers:
     if not isinstance(given, dict):
         said = f"expected a JSON object, got {type(given).__name__}"
         raise RefusedError(400, "invalid_request_error", said)
-    most = given.get("max_completion_tokens") or given.get("max_tokens")
+    most = next((given[name] for name in CUT_OFF if given.get(name)), None)
     if isinstance(most, bool) or not isinstance(most, (int, float)) or not 0 < most < sys.maxsize:
         most = None  # what is no length, or longer than any answer, cuts nothing off
     tokens, prompts = _listed(given.get("prompt"))
@@ -137,12 +142,15 @@ class Passing:
     at_once
         Whether an answer that is no stream of events is sent once all of it is there, so that
         nothing is sent of one that breaks off.
+    first_s
+        When the first part of the answer was sent.
     """
 
     send: Send
     at_once: bool
     started: bool = False
     streamed: bool = False
+    first_s: float | None = None
     length: AnswerLength = field(default_factory=lambda: AnswerLength(streamed=False))
     _rest: bytes = b""
     _sent: int = 0
@@ -194,6 +202,7 @@ class Passing:
         else:
             part, self._rest = self._rest + part, b""
         if part:
+            self.first_s = monotonic() if self.first_s is None else self.first_s
             self._sent += 1
             await self.send({"type": "http.response.body", "body": part, "more_body": True})
             if self._sent % AT_ONCE == 0:

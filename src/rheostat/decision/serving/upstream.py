@@ -9,12 +9,15 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from rheostat._optional import require
 from rheostat.decision.serving.request_target import checked_target
 
+AT_ONCE_S = 1.0
+"""A server that takes longer to end a connection had begun to work."""
 PORTS = {"http": 80, "https": 443}
 
 
@@ -83,6 +86,27 @@ class Upstream:
         silence = {"connect": min(5.0, timeout_s), "read": timeout_s, "write": timeout_s}
         return httpcore.Request(method, where, headers=[*ours, *kept], content=body,
                                 extensions={"timeout": silence})  # fmt: skip
+
+
+async def answered(client: Any, request: Any) -> Any:
+    """The answer to a request, which is sent anew once where a connection in no use had ended.
+
+    A server may close such a connection at the moment the request goes out: nothing comes back
+    then, at once, over a connection that was not made for it.
+    """
+    httpcore = require("httpcore2", extra="proxy")
+    steps, began = set(), monotonic()
+
+    async def trace(name: str, info: Any) -> None:
+        steps.add(name.partition(".")[0])
+
+    request.extensions = {**request.extensions, "trace": trace}
+    try:
+        return await client.handle_async_request(request)
+    except (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError):
+        if "http11" not in steps or "connection" in steps or monotonic() - began > AT_ONCE_S:
+            raise
+        return await client.handle_async_request(request)
 
 
 def sent_more(answer: Any) -> bool:

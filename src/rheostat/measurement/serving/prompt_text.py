@@ -1,4 +1,4 @@
-"""The text of an OpenAI-style request, without the libraries that read tables of them."""
+"""The text of a request to a language model, without the libraries that read tables of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ SPEAKING = ("user", "assistant", "tool", "function")
 
 
 def prompt_text(given: Mapping[str, Any]) -> str | None:
-    r"""The text of an OpenAI-style request: its messages, or ``prompt``, or an instruction.
+    r"""The text of a request: its messages, or ``prompt``, or an instruction.
 
+    OpenAI's chats, texts and responses (``input``, ``instructions``), and Anthropic's messages.
     The last message of the user comes first, and with it instructions to the system: what is asked
     decides how long the answer will be.  What was said before follows, a turn a piece
     (`rheostat.core.texts.turns`).
@@ -23,14 +24,18 @@ def prompt_text(given: Mapping[str, Any]) -> str | None:
     >>> prompt_text({"messages": [{"role": r, "content": c} for r, c in said]})
     'Bye\nBe kind.\x1eHello\x1eHi'
     """
-    if isinstance(given.get("messages"), list):
-        return _conversation([m for m in given["messages"] if isinstance(m, dict)])
-    parts = [text_of(given.get(k)) for k in ("prompt", "instruction", "input")]
+    turns = given.get("messages") or given.get("input")
+    said = [m for m in turns if isinstance(m, dict)] if isinstance(turns, list) else []
+    if said or isinstance(given.get("messages"), list):
+        orders = {"role": "system", "content": given.get("system") or given.get("instructions")}
+        return _conversation([orders, *said])
+    parts = [text_of(given.get(k)) for k in ("prompt", "instruction", "input", "instructions")]
     return "\n".join(filter(None, parts)) or None
 
 
 def _conversation(messages: list[dict[str, Any]]) -> str | None:
-    said = [(m.get("role"), text_of(m.get("content"))) for m in messages]
+    said = [(m.get("role", "tool" if "output" in m else None),
+             text_of(m.get("content", m.get("output")))) for m in messages]  # fmt: skip
     said = [(role, text) for role, text in said if text]
     last = max((i for i, (role, _) in enumerate(said) if role == "user"), default=0)
     asked, others = said[last : last + 1], [*said[:last], *said[last + 1 :]]

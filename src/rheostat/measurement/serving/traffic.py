@@ -78,8 +78,8 @@ def read_traffic(
         frame = frame.rename(theirs)
         if texts and "prompt_tokens" in frame.columns:
             tokens = frame["prompt_tokens"].cast(pl.Float64, strict=False)
-            blocks = prefix_blocks_of(frame, tokens)
-            frame = frame if blocks is None else frame.with_columns(blocks.alias("prefix_blocks"))
+            made = prefix_blocks_of(frame, tokens)
+            frame = frame if made is None else frame.with_columns(made.alias("prefix_blocks"))
     if is_requests(frame.columns) and not set(NAMES) <= set(frame.columns):
         logged = read_requests(path, columns=columns, in_order=texts)
         frame, said = logged.frame, logged.notes

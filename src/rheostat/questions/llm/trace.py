@@ -61,7 +61,7 @@ class TraceAnswer(PlanAnswer):
         """The choice, what simple rules take, how to start it, and the best candidates."""
         answer = Section("answer", (self._answered(),))
         rules = Section("What simple rules would take", self._regrets())
-        held = Section("How sure", interval_words(self.law))
+        held = Section("How sure", tuple(interval_words(self.law)))
         start = Section("to start each replica", listing=self.engine_line)
         table = candidates_section(self.candidates, MOST)
         return Report("", [answer, rules, held, start, table], self.facts())
