@@ -14,7 +14,7 @@ from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.questions.llm.calibrate import CalibrationAnswer
 from rheostat.simulation.serving.calibrate import CalibratedReplica, calibrate
 from rheostat.simulation.serving.deployment import Deployment
-from rheostat.simulation.serving.hit_rate import found_hit_rate, found_prefix_cache
+from rheostat.simulation.serving.hit_rate import has_prefix_cache, read_hit_rate
 from rheostat.simulation.serving.log_replay import Recording
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.routing import prefix_blocks
@@ -53,7 +53,7 @@ def silent(own, noise, seed=1):
 def test_first_tokens_show_how_much_a_prefix_cache_held():
     own = conversations(0.5, n=70)
     known, prompt = own.numpy("cached_tokens"), own.numpy("prompt_tokens")
-    found = found_hit_rate(Recording.of(silent(own, 0.1)), np.arange(70), REPLICA, Deployment())
+    found = read_hit_rate(Recording.of(silent(own, 0.1)), np.arange(70), REPLICA, Deployment())
     assert found.rate == pytest.approx(known.sum() / prompt.sum(), abs=0.05)
     assert np.corrcoef(found.known / prompt, known / prompt)[0, 1] > 0.7
 
@@ -73,7 +73,7 @@ def test_a_rate_that_was_found_is_what_simulate_takes(tmp_path, capsys):
 
 def test_noise_is_not_taken_for_a_prefix_cache():
     log = Recording.of(silent(conversations(0.0, n=80), 0.3))
-    assert found_hit_rate(log, np.arange(80), REPLICA, Deployment()) is None
+    assert read_hit_rate(log, np.arange(80), REPLICA, Deployment()) is None
 
 
 def test_a_log_with_blocks_shows_whether_there_was_a_prefix_cache():
@@ -92,7 +92,7 @@ def test_a_log_with_blocks_shows_whether_there_was_a_prefix_cache():
     for tokens in (0, 400_000):
         served = serve(own, "fcfs", r, deployment=Deployment(prefix_cache_tokens=tokens))
         log = Recording.of(served.requests)
-        assert found_prefix_cache(log, rows, r, Deployment()) == (tokens > 0)
+        assert has_prefix_cache(log, rows, r, Deployment()) == (tokens > 0)
 
 
 def test_first_tokens_of_tool_calls_have_a_delay_of_their_own(tmp_path):

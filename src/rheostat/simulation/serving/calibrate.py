@@ -16,7 +16,7 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Deployment
-from rheostat.simulation.serving.hit_rate import found_hit_rate, found_prefix_cache
+from rheostat.simulation.serving.hit_rate import has_prefix_cache, read_hit_rate
 from rheostat.simulation.serving.log_limits import FREE_CAP, FREE_TOKENS, Limits, read_limits
 from rheostat.simulation.serving.log_replay import NAMES, Recording, Rows, fitted
 from rheostat.simulation.serving.replica import Array, Replica
@@ -113,17 +113,17 @@ def calibrate(
     stated = hit_rate if log.known is None else None
     log = log if stated is None else log.with_hit_rate(stated)
     at_first = Replica(batch_cap or FREE_CAP, cache_tokens or FREE_TOKENS, chunk)
-    caches = found_prefix_cache(log, known, at_first, place, seed)
+    caches = has_prefix_cache(log, known, at_first, place, seed)
     place = replace(place, prefix_cache_tokens=at_first.cache_tokens) if caches else place
     limits = read_limits(log, Limits(batch_cap, cache_tokens), chunk, place, seed)
     server = limits.replica(chunk)
     place = replace(place, prefix_cache_tokens=server.cache_tokens) if caches else place
-    part, found = log.until(known), 0.0
+    part, read = log.until(known), 0.0
     if hit_rate is None and log.known is None and not place.prefix_cache_tokens and not log.blind:
-        hits = found_hit_rate(part, known, server, place, seed)
+        hits = read_hit_rate(part, known, server, place, seed)
         if hits is not None:
-            part, found = replace(part, known=hits.known), hits.rate
-            log = log.with_hit_rate(found)
+            part, read = replace(part, known=hits.known), hits.rate
+            log = log.with_hit_rate(read)
     replica, place = _learned(part, known, server, place, seed)
     replica = _tool_delay(part, known, replica, place)
     played = log.played(replica, place)
@@ -132,9 +132,9 @@ def calibrate(
         replica, place, count, errors(log, played, known), errors(log, played, rest),
         errors(log, played, rest, 0.9),
         {name: errors(log, guess, rest) for name, guess in _baselines(log, known).items()},
-        hit_rate=stated or found,
+        hit_rate=stated or read,
     )  # fmt: skip
-    notes = [*limits.notes, *_together(place, deployment), *_held(found, place, deployment),
+    notes = [*limits.notes, *_together(place, deployment), *_held(read, place, deployment),
              *_longer(log, count), *_verdict(result)]  # fmt: skip
     return replace(result, notes=tuple(notes))
 
@@ -169,10 +169,10 @@ def _learned(
     return best[0], best[2]
 
 
-def _held(found: float, place: Deployment, asked: Deployment | None) -> list[str]:
-    if found:
+def _held(read: float, place: Deployment, asked: Deployment | None) -> list[str]:
+    if read:
         return [
-            f"--hit-rate {found:.2f} was read from when first tokens came: about so much of "
+            f"--hit-rate {read:.2f} was read from when first tokens came: about so much of "
             "the prompts was in a prefix cache; cached_tokens in the log would say it exactly"
         ]
     if place.prefix_cache_tokens and not (asked and asked.prefix_cache_tokens):

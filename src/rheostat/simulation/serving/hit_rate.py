@@ -2,7 +2,7 @@
 
 A log that does not say it shows it where prompts of like length wait for their first tokens for
 very unlike times: those that were computed whole give what a token takes, those that are early what
-was not computed.  Step times and tokens held are found in turns.  A share that all prompts have in
+was not computed.  Step times and tokens held are fitted in turns.  A share that all prompts have in
 common, such as the system's instructions, looks like a faster server, and is not seen.
 """
 
@@ -35,7 +35,7 @@ class HitRate:
     known: Array
 
 
-def found_prefix_cache(
+def has_prefix_cache(
     log: Recording, rows: Rows, replica: Replica, deployment: Deployment, seed: int = 0
 ) -> bool:
     """Whether first tokens came as if prompts that begin alike were held; parameters as below."""
@@ -49,7 +49,7 @@ def found_prefix_cache(
     return off < without
 
 
-def found_hit_rate(
+def read_hit_rate(
     log: Recording, rows: Rows, replica: Replica, deployment: Deployment, seed: int = 0
 ) -> HitRate | None:
     """What a prefix cache held of the prompts; None where the log shows none.
