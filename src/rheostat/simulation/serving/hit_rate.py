@@ -39,8 +39,8 @@ def has_prefix_cache(
     log: Recording, rows: Rows, replica: Replica, deployment: Deployment, seed: int = 0
 ) -> bool:
     """Whether first tokens came as if prompts that begin alike were held; parameters as below."""
-    told = log.blocks is None or log.known is not None or deployment.prefix_cache_tokens
-    if told or log.blind or deployment.replicas > 1:
+    stated = log.blocks is None or log.known is not None or deployment.prefix_cache_tokens
+    if stated or log.blind or deployment.replicas > 1:
         return False
     held = replace(deployment, prefix_cache_tokens=replica.cache_tokens)
     part = log.until(rows)
