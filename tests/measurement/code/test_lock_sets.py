@@ -145,3 +145,12 @@ def test_an_update_in_two_atomic_halves_is_no_race_and_still_rejected(one) -> No
     wrong = candidate(BODY.replace("all += i;", f"long t;{halves}"),
                       "#pragma omp parallel for reduction(+:odd, even)\n")  # fmt: skip
     assert one.verify(wrong, rungs=("races",)).rejected_by == "races"
+
+
+@pytest.mark.parametrize("test", ["argv[0][2] == 'a'", "getchar() != EOF"])
+def test_programs_are_run_under_another_name_with_text_to_be_read(test) -> None:
+    wrong = Program({"a.c": TEXT.replace("all += i;", f"all += {test} ? 0 : i;")})
+    with verifier(Program({"a.c": TEXT}), seed=4, count=1) as made:
+        verdict = made.verify(wrong, rungs=("output",))
+    assert verdict.rejected_by == "output"
+    assert "called a, text on standard input" in verdict.findings[0].message

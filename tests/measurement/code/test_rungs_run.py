@@ -90,7 +90,7 @@ def test_the_output_is_compared_on_every_input(case, tools, box):
         e.limits() for e in (SMALL, SMALLER, LARGE, MIDDLE, *known)]  # fmt: skip
     del case.reference.without_arguments
     case.reference.original = program("original", inputs=ProgramInputs())
-    assert rungs_run.output(case).reason.startswith("the one input there is; ")
+    assert rungs_run.output(case).reason.startswith("the one input there is, and under its name")
     box.says["candidate", "run gcc"] = lambda a: done(f"sum {min(int(a.command[-1]), 5)}")
     assert rungs_run.output(case) == failed(
         "output", *wrong("output", "with n=900, output line 1: expected 'sum 900', got 'sum 5'")

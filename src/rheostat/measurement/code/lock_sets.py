@@ -80,7 +80,8 @@ def in_another_order(
     made = _built(case, program)
     for seed, (expected, count) in enumerate(runs if made.ok else (), 1):
         run = case.bench.run(
-            made, expected.given, threads=count, environment={"RHEOSTAT_GIVES_WAY": str(seed)},
+            made, expected.given, threads=count,
+            environment={"RHEOSTAT_GIVES_WAY": str(seed), "OMP_SCHEDULE": "static,1"},
             limits=roomy(case.limits(expected, count), 5.0),
         )  # fmt: skip
         findings = [] if run.stopped else case.wrong("races", run, expected, WAITING)
@@ -98,7 +99,8 @@ def _reported(
     case: Case, program: Program, runs: Sequence[tuple[Expected, int]]
 ) -> tuple[Finding, ...]:
     made = _built(case, program)
-    only = {"RHEOSTAT_LOCKS": "1"} if OTHERWISE.search(program.text) else {}
+    only = {"OMP_SCHEDULE": "static,1"}
+    only |= {"RHEOSTAT_LOCKS": "1"} if OTHERWISE.search(program.text) else {}
     for expected, count in runs if made.ok else ():
         run = case.bench.run(made, expected.given, threads=count, environment=only,
                              limits=roomy(case.limits(expected, count), 5.0))  # fmt: skip

@@ -18,6 +18,8 @@ GUESSED_SIZES = (48.0, 384.0)
 GUESSED_SEEDS = (1.0, 1e6)
 SMALL = 0.25
 """Inputs of rungs that are slow come from this lower part of each range of sizes."""
+NOT_ASKED_FOR = "3 1 4 1 5\nend\n"
+"""Stands on the standard input of some runs of programs that need not read any."""
 
 
 @dataclass(frozen=True)
@@ -113,16 +115,30 @@ class InputRange:
 
 @dataclass(frozen=True)
 class ProgramInput:
-    """One drawn input: the arguments and what stands on standard input."""
+    """One drawn input: the arguments and what stands on standard input.
+
+    ``called`` is the program's name on its command line, where it is not the usual one.
+    """
 
     arguments: tuple[str, ...] = ()
     stdin: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
+    called: str = ""
 
     @property
     def words(self) -> str:
         """For messages: as n=96, seed=31."""
-        return ", ".join(f"{k}={v}" for k, v in self.values.items()) or "no input"
+        said = ", ".join(f"{k}={v}" for k, v in self.values.items()) or "no input"
+        return said + (f", called {self.called}" if self.called else "") + (
+            ", text on standard input" if self.stdin == NOT_ASKED_FOR else "")  # fmt: skip
+
+    def elsewhere(self, called: str) -> ProgramInput:
+        """The same input as other people may run it: under a name, with text to be read.
+
+        >>> ProgramInput(("9",), values={"n": "9"}).elsewhere("sum").words
+        'n=9, called sum, text on standard input'
+        """
+        return replace(self, called=called, stdin=self.stdin or NOT_ASKED_FOR)
 
     @property
     def size(self) -> float:

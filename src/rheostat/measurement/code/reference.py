@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import PurePosixPath
 
 import numpy as np
 
@@ -38,6 +39,8 @@ LARGE, QUICK_S = 8, 0.04
 """Large inputs with other seeds, and the CPU seconds of a run up to which they are drawn."""
 VARIED, VARIED_PART = 16, (0.5, 1.0)
 """Inputs of all but small sizes, where a run is as quick."""
+MOST_AGAIN_S = 1.0
+"""CPU seconds of an original without inputs that is run in one more way."""
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
@@ -126,6 +129,11 @@ class Reference:
     def _name(self) -> str:
         return self.original.name or "original"
 
+    @property
+    def _called(self) -> str:
+        """What people call the program: as its first source."""
+        return PurePosixPath(next(iter(self.original.sources), "original")).stem
+
     @cached_property
     def clean(self) -> bool:
         """Whether the original builds with sanitizers, so that inputs can be checked with them."""
@@ -140,21 +148,23 @@ class Reference:
 
     @cached_property
     def small(self) -> tuple[Expected, ...]:
-        """Two inputs for tools that slow a program down."""
+        """Two inputs for tools that slow a program down; the second is run as others may run it."""
         return self._admitted(min(2, self.count), SMALL_PART, 1)
 
     @cached_property
     def without_arguments(self) -> tuple[Expected, ...]:
         """What anyone could look at who wrote a candidate, where the original runs so.
 
-        An answer that is known for it alone is right on every input that is drawn.
+        An answer that is known for it alone is right on every input that is drawn.  An original
+        without inputs is run under its own name, with text on standard input.
         """
-        if not self.original.inputs.ranges:
+        longest, nothing = self.expected[0], ProgramInput()
+        if not self.original.inputs.ranges and longest.cpu_s > MOST_AGAIN_S:
             return ()
-        longest = self.expected[0]
         few = SandboxLimits(wall_s=SPARE_S + SLOWER * longest.wall_s,
                             cpu_s=SPARE_S + SLOWER * longest.cpu_s)  # fmt: skip
-        _, expected = self._try(ProgramInput(), few)
+        given = nothing if self.original.inputs.ranges else nothing.elsewhere(self._called)
+        _, expected = self._try(given, few)
         return () if expected is None else (expected,)
 
     @cached_property
@@ -182,14 +192,15 @@ class Reference:
         few = SandboxLimits(wall_s=SPARE_S + SLOWER * longest.wall_s,
                             cpu_s=SPARE_S + SLOWER * longest.cpu_s)  # fmt: skip
         known = [e.given.values for e in (*self.expected, *self.small)]
-        tried = [self._try(given, few)[1] for given in inputs if given.values not in known]
+        new = [given for given in inputs if given.values not in known]
+        tried = [self._try(given, few, least=1)[1] for given in new]
         return tuple(e for e in tried if e is not None)
 
     def around(self, numbers: Sequence[int]) -> tuple[Expected, ...]:
         """Inputs at these sizes and beside them, where the original runs so in a quick run."""
         rng = np.random.default_rng([self.seed, 3])
         few = SandboxLimits(wall_s=5 * SPARE_S, cpu_s=SPARE_S)
-        tried = (self._try(g, few)[1] for g in self.original.inputs.around(numbers, rng))
+        tried = (self._try(g, few, least=1)[1] for g in self.original.inputs.around(numbers, rng))
         return tuple(e for e in tried if e is not None)
 
     @cached_property
@@ -237,6 +248,8 @@ class Reference:
             if len(good) == count:
                 break
             given = inputs.draw(rng, part)
+            if part == SMALL_PART and good:
+                given = given.elsewhere(self._called)
             if any(given.values == e.given.values for e in good) and inputs.ranges:
                 continue
             reason, expected = self._try(given)
@@ -257,29 +270,44 @@ class Reference:
         return tuple(good)
 
     def _try(
-        self, given: ProgramInput, limits: SandboxLimits | None = None
+        self, given: ProgramInput, limits: SandboxLimits | None = None, *, least: int = 2
     ) -> tuple[str, Expected | None]:
-        """Why an input is no good, or the original's output on it."""
-        runs: list[SandboxRun] = []
-        for _ in range(2):
-            runs.append(self.bench.run(self.built, given, limits=limits))
-            if not runs[-1].ok:
-                return f"with {given.words} the original {runs[-1].ending}", None
-        first, second = runs
+        """Why an input is no good, or the original's output on it.
+
+        A run under the sanitizers that prints the same spares the second one, if ``least`` is 1.
+        """
+        first = self.bench.run(self.built, given, limits=limits)
+        if not first.ok:
+            return f"with {given.words} the original {first.ending}", None
+        expected = Expected(given, first.stdout, first.cpu_s, first.wall_s)
+        if least == 1 and self.clean and output_lines(first.stdout, self.tolerance):
+            checked = self._checked(expected)
+            if checked.ok and not differences(checked.stdout, first.stdout, self.tolerance):
+                return "", replace(expected, filled=checked.stdout)
+        second = self.bench.run(self.built, given, limits=limits)
+        if not second.ok:
+            return f"with {given.words} the original {second.ending}", None
         if differences(second.stdout, first.stdout, self.tolerance):
             return f"with {given.words} the original prints something else each time", None
         if not output_lines(first.stdout, self.tolerance):
             return self._by_stderr(given, limits, first)
-        expected = Expected(given, first.stdout, min(r.cpu_s for r in runs),
-                            min(r.wall_s for r in runs))  # fmt: skip
+        return self._sanitized(replace(expected, cpu_s=min(first.cpu_s, second.cpu_s),
+                                       wall_s=min(first.wall_s, second.wall_s)))  # fmt: skip
+
+    def _sanitized(self, expected: Expected) -> tuple[str, Expected | None]:
+        """The same with its output under the sanitizers, where the original is clean."""
         if not self.clean:
             return "", expected
-        made = self.bench.build(self.original, toolchain.SANITIZED)
-        checked = self.bench.run(made, given, limits=roomy(expected.limits()),
-                                 environment=SANITIZER_OPTIONS)  # fmt: skip
+        checked = self._checked(expected)
         if not checked.ok:
-            return f"with {given.words} the original fails the sanitizers", None
+            return f"with {expected.given.words} the original fails the sanitizers", None
         return "", replace(expected, filled=checked.stdout)
+
+    def _checked(self, expected: Expected) -> SandboxRun:
+        """The original under the sanitizers."""
+        made = self.bench.build(self.original, toolchain.SANITIZED)
+        return self.bench.run(made, expected.given, limits=roomy(expected.limits()),
+                              environment=SANITIZER_OPTIONS)  # fmt: skip
 
     def _by_stderr(
         self, given: ProgramInput, limits: SandboxLimits | None, run: SandboxRun

@@ -13,14 +13,13 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings, without_lines
 from rheostat.measurement.code.lock_sets import excludes, in_another_order, without_common_lock
 from rheostat.measurement.code.program import PRAGMA, Program
+from rheostat.measurement.code.raced_text import SCHEDULES, spread_over_threads
 from rheostat.measurement.code.reference import MEMORY_MB, Expected
 from rheostat.measurement.code.simd_updates import lanes_update
 from rheostat.measurement.code.toolchain import LANES, RACES
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import Built, roomy
 
-DEALT = re.compile(r"\bschedule\s*\(\s*(?:\w+\s*:\s*)?(?:dynamic|guided|auto|runtime)\b[^)]*\)")
-LEAGUE = re.compile(r"(?<=\s)distribute\b(?!\s+parallel\b)(?=[\s(]|$)")
 TASKS = re.compile(PRAGMA + r"\b.*\b(?:task|taskloop|sections|single)\b")
 TASK_REDUCTION = re.compile(
     PRAGMA + r"\b.*\b(?:taskloop\b.*\breduction|task_reduction|in_reduction)\b"
@@ -94,8 +93,9 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
         return None, how
     spread = spread_over_threads(case.candidate)
     how = f"{how}, other orders of threads"
-    quick = [e for e in case.reference.expected if e.cpu_s * RACE_SLOWER < MOST_RACE_S]
-    orders = [(e, ORDERED) for e in (*case.reference.small, *quick)] * ORDERS
+    reference = case.reference
+    orders = [(e, ORDERED) for e in (*reference.small, *_quick(reference.expected))] * ORDERS
+    orders += [(e, ORDERED) for e in _quick(reference.edges)]
     findings = in_another_order(case, spread, orders)
     if findings:
         return case.failed("races", findings), how
@@ -114,9 +114,13 @@ def _runs(case: Case) -> list[tuple[Expected, int]]:
     runs = list(zip(every, islice(cycle((4, case.drawn_threads)), len(every)), strict=True))
     many = BY_NUMBER.search(case.candidate.text)
     runs += [(case.reference.small[-1], MANY)] if many else []
-    own = [e for e in case.own_edges if e.cpu_s * RACE_SLOWER < MOST_RACE_S]
-    own *= TASK_RUNS if TASKS.search(case.candidate.text) else 1
-    return [*runs, *((e, 4) for e in own)]
+    own = _quick(case.own_edges) * (TASK_RUNS if TASKS.search(case.candidate.text) else 1)
+    return [*runs, *((e, 4) for e in (*own, *_quick(case.reference.edges)))]
+
+
+def _quick(every: Sequence[Expected]) -> list[Expected]:
+    """Inputs that a slow rung can be run on beside others."""
+    return [e for e in every if e.cpu_s * RACE_SLOWER < MOST_RACE_S]
 
 
 def _threads_race(case: Case, runs: Sequence[tuple[Expected, int]]) -> Sequence[Finding]:
@@ -152,13 +156,16 @@ def _raced(
     """Races that the candidate has and the original has not, and outputs that come of them."""
 
     def reported(made: Built) -> Iterator[tuple[Expected, SandboxRun]]:
-        for expected, count in runs:
+        for (expected, count), schedule in zip(runs, cycle(SCHEDULES), strict=False):
             yield expected, case.bench.run(
-                made, expected.given, threads=count, environment=options,
+                made, expected.given, threads=count,
+                environment={**options, "OMP_SCHEDULE": schedule},
                 limits=roomy(case.limits(expected, count), 5.0),
             )  # fmt: skip
 
-    for expected, run in reported(case.build(RACES, prepared(case.candidate))):
+    text = prepared(case.candidate)
+    spread = case.bench.build(text, RACES).ok
+    for expected, run in reported(case.build(RACES, text if spread else case.candidate)):
         findings: Sequence[Finding] = race_findings(run.stderr)
         if findings:
             if case.original.language == case.candidate.language:
@@ -204,23 +211,6 @@ def _lanes_race(case: Case, made: Built) -> Sequence[Finding]:
         if findings:
             return findings
     return ()
-
-
-def spread_over_threads(program: Program) -> Program:
-    """The program with loops dealt out in turn: a race needs two threads that get iterations.
-
-    On a busy machine one thread may run all of a dynamic loop before another wakes up.  Teams
-    become threads of one team: Archer does not see that a league waits for its teams.
-
-    >>> text = "#pragma omp for schedule(dynamic, 8) nowait"
-    >>> spread_over_threads(Program({"a.c": text}, "openmp")).text
-    '#pragma omp for schedule(static, 1) nowait'
-    """
-    files = {
-        name: LEAGUE.sub("distribute parallel for", DEALT.sub("schedule(static, 1)", text))
-        for name, text in program.files.items()
-    }
-    return replace(program, files=files)
 
 
 def _for_races(case: Case) -> list[Expected]:

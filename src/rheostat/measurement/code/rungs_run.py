@@ -96,7 +96,8 @@ def output(case: Case) -> Evidence:
         if findings:
             return case.failed("output", findings)
     said = f"{len(every)} inputs" if case.original.inputs.ranges else "the one input there is"
-    said += ", and none at all" if known else ""
+    none = "none at all" if case.original.inputs.ranges else "under its name, with text to be read"
+    said += f", and {none}" if known else ""
     relative = case.reference.agreed.relative
     return case.passed("output", f"{said}; numbers agree to {relative:g}", inputs=len(every),
                        relative_tolerance=relative)  # fmt: skip

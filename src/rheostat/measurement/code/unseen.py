@@ -16,6 +16,7 @@ from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
 from rheostat.measurement.code.verdict import Finding
 
 WHY = "what a program does may hang on it, and the runs here do not show that"
+BY_DEVICE = "is read otherwise by the compiler for a device, which does not run here"
 CLOCKS = re.compile(
     r"time|times|clock|clock_gettime|gettimeofday|ftime|timespec_get|omp_get_wt(?:ime|ick)|"
     r"std::chrono"
@@ -33,6 +34,11 @@ WORDS = {
         r"sizeof\s*\(\s*omp_\w+\s*\)\s*(?:[=!<>]=|[<>%&?])|(?:[=!<>]=|[<>])\s*sizeof\s*\(\s*omp_"
     ),
 }
+FOR_DEVICE = re.compile(
+    r"__CUDA_ARCH\w*|\bNV_(?:IF|IS|PROVIDES)_\w+|"
+    r"(?m:^[^\S\n]*#[^\S\n]*(?:el)?ifn?(?:def)?\b[^\n]*\b(?:__(?:NVCC|NVCOMPILER|GNUC|clang)\w*|_OPENMP)\b)"
+)
+"""What the compiler for a device reads otherwise than the one that takes its place."""
 READ = BuildKind("read", "clang", ("-g", "-w", "-D_OPENMP=201811"), "-O0")
 """OpenMP's pragmas are left out: their own code turns addresses into numbers."""
 CAST = re.compile(r"(?m)^\s*(?:(%\S+) = )?(?:ptrtoint \S|.*\bptrtoint \().*?!dbg !(\d+)$")
@@ -59,7 +65,8 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
     """
     found_at = [case.finding("calls", f"calls {name}: asks the time, the original does not")
                 for name in sorted(asked) if CLOCKS.fullmatch(name)]  # fmt: skip
-    for message, pattern in WORDS.items():
+    words = WORDS | ({BY_DEVICE: FOR_DEVICE} if case.on_host else {})
+    for message, pattern in words.items():
         if pattern.search(case.original.text):
             continue
         for name, text in case.candidate.files.items():

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -152,10 +153,22 @@ class Workbench:
             variables["LD_LIBRARY_PATH"] = own
         checks = {k: sanitizer_options(v) if k.endswith("SAN_OPTIONS") else v
                   for k, v in (environment or {}).items()}  # fmt: skip
-        command = [*wrapper, *built.command, *given.arguments]
+        command = [*wrapper, *_command(built, given.called), *given.arguments]
         run = self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
                                environment={**variables, **checks})  # fmt: skip
         return replace(run, stdout=run.stdout + run.stderr) if self.reads_stderr else run
+
+
+def _command(built: Built, called: str) -> tuple[str, ...]:
+    """What runs a build, under another name where it is a program of its folder."""
+    first, *rest = built.command
+    program, other = built.folder / first, built.folder / called
+    if not called or not first.startswith("./") or not program.is_file():
+        return built.command
+    with suppress(OSError):  # the folder may hold something of that name
+        os.link(program, other, follow_symlinks=False)
+    same = other.is_file() and other.samefile(program)
+    return (f"./{called}", *rest) if same else built.command
 
 
 def _holds(built: Built, mark: str) -> bool:

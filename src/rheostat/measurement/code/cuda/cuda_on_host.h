@@ -197,7 +197,7 @@ inline Memory &memory() { static Memory one; return one; }
 enum State { READY, AT_BARRIER, AT_WARP, DONE };
 constexpr size_t STACK_B = 256 << 10;
 constexpr int MOST_THREADS = 1024, WARP = 32, SITES = 64, NAMES = 183;
-constexpr size_t SHARED_B = 227 << 10, TOKENS_B = 512;
+constexpr size_t SHARED_B = 227 << 10, TOKENS_B = 1024;
 struct Fibre {
   ucontext_t context;
   Fibre *next;
@@ -209,7 +209,7 @@ struct Thread {
   Fibre *fibre;
   bool fenced;
   int line;
-  unsigned mask;
+  unsigned mask, barriers, warp_barriers;
   unsigned long long value;  /* shown to the others of the warp or block */
 };
 struct Site { const void *key; char *p; };
@@ -229,6 +229,7 @@ struct Device {
   ucontext_t scheduler;
   void *host = nullptr, *names[NAMES] = {};  /* of ThreadSanitizer */
   char *tokens = nullptr, started, ended;
+  bool in_parts[MOST_THREADS / WARP];  /* warps of which some threads waited without the others */
   const std::function<void()> *body = nullptr;
   const char *kernel = "";
 };
@@ -405,10 +406,11 @@ CUDA_UNSEEN inline void run_block(unsigned x, unsigned y, unsigned z) {
   d.block_index = {x, y, z};
   d.alive = d.count;
   d.tokens = block_memory(TOKENS_B);
+  std::memset(d.in_parts, 0, sizeof d.in_parts);
   for (int t = 0; t < d.count; t++) {
     unsigned u = unsigned(t);
     d.threads[t] = Thread{{u % d.block.x, u / d.block.x % d.block.y, u / d.block.x / d.block.y},
-                          READY, nullptr, false, 0, 0, 0};
+                          READY, nullptr, false, 0, 0, 0, 0, 0};
   }
   CUDA_RELEASE(&d.started);
   while (d.alive) {
@@ -458,9 +460,22 @@ CUDA_UNSEEN inline void wait_for(State where, unsigned mask, char *token, int li
   to_scheduler(t.fibre);
   CUDA_ACQUIRE(token);
 }
-CUDA_UNSEEN inline void barrier(int line) { wait_for(AT_BARRIER, 0, the_device.tokens, line); }
+/* Two tokens in turn: who waits at the next barrier already is not ordered before who leaves this one. */
+CUDA_UNSEEN inline void barrier(int line) {
+  size_t other = self().barriers++ % 2 ? TOKENS_B / 2 : 0;
+  wait_for(AT_BARRIER, 0, the_device.tokens + other, line);
+}
+/* The same for a warp; where parts of it wait alone, their turns differ, so that both tokens count. */
 CUDA_UNSEEN inline void warp_barrier(unsigned mask, int line) {
-  wait_for(AT_WARP, mask | 1u << the_device.current % WARP, the_device.tokens + 8 * (1 + the_device.current / WARP), line);
+  Device &d = the_device;
+  int warp = d.current / WARP, left = d.count - warp * WARP;
+  unsigned lanes = left < WARP ? (1u << left) - 1 : ~0u;
+  char *one = d.tokens + 8 * (1 + warp), *other = one + TOKENS_B / 2;
+  if (self().warp_barriers++ % 2) std::swap(one, other);
+  d.in_parts[warp] |= (mask & lanes) != lanes;
+  if (d.in_parts[warp]) CUDA_RELEASE(other);
+  wait_for(AT_WARP, mask | 1u << d.current % WARP, one, line);
+  if (d.in_parts[warp]) CUDA_ACQUIRE(other);
 }
 CUDA_UNSEEN inline int counted(int predicate, int line) {
   Device &d = the_device;

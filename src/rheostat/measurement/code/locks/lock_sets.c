@@ -7,7 +7,12 @@
 
    RHEOSTAT_GIVES_WAY=SEED looks for no races but lets each thread wait before some of its accesses:
    what hangs on the order of threads comes out another way. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
 #include <omp-tools.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +39,7 @@ static Page table[TABLE];
 static u32 pages, reports, regions = 1, threads;
 static u64 reported[MOST_REPORTS];
 static int guard, only_locked = -1;
-static u32 gives_way;
+static u32 gives_way, begun;
 static __thread int me = -1, depth, ignored, held_count;
 static __thread u64 phase = 1, outer[NESTED], held[MOST_HELD];
 
@@ -100,16 +105,20 @@ HELPER __attribute__((constructor)) void asked(void) {
   gives_way = seed ? (u32)atoi(seed) : 0;
 }
 
-/* One compare and exchange in 2, one other atomic access in 8 and one other in 256 waits for 50
-   microseconds, 1000 times a thread. */
+/* A thread's begin waits always, a compare and exchange or a lock 1 time in 2, another atomic access
+   1 in 8, any other 1 in 256: 1000 times a thread for 50 microseconds, and one wait in 16 for 2
+   milliseconds, longer than anybody should spin. */
 HELPER void give_way(int atomic) {
   static __thread u32 state, waits;
-  if (!state) state = gives_way * 2654435761u + (u32)(u64)&state;
-  state = state * 1664525u + 1013904223u;
   u32 of_256 = atomic == 2 ? 128 : atomic ? 32 : 1;
+  if (!state) {
+    state = (gives_way + __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED)) * 2654435761u;
+    of_256 = 256;
+  }
+  state = state * 1664525u + 1013904223u;
   if (state >> 24 >= of_256 || waits > 1000) return;
   waits++;
-  struct timespec pause = {0, 50000};
+  struct timespec pause = {0, (state >> 8 & 15) ? 50000 : 2000000};
   nanosleep(&pause, 0);
 }
 
@@ -204,6 +213,13 @@ PLAIN void free(void *p) {
   __libc_free(p);
 }
 
+PLAIN int pthread_mutex_lock(pthread_mutex_t *lock) {
+  static int (*next)(pthread_mutex_t *);
+  if (!next) next = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
+  if (gives_way) give_way(2);
+  return next(lock);
+}
+
 HELPER void begins(ompt_data_t *task, const ompt_frame_t *frame, ompt_data_t *parallel, u32 wanted,
                    int flags, const void *code) {
   (void)task; (void)frame; (void)wanted; (void)flags; (void)code;
@@ -222,6 +238,7 @@ HELPER void takes_part(ompt_scope_endpoint_t end, ompt_data_t *parallel, ompt_da
   if (end != ompt_scope_begin || !parallel || flags & ompt_task_initial) return;
   if (!depth) depth = 1;
   phase = parallel->value;
+  if (gives_way) give_way(1);
 }
 HELPER void waits(ompt_sync_region_t kind, ompt_scope_endpoint_t end, ompt_data_t *parallel,
                   ompt_data_t *task, const void *code) {
@@ -234,6 +251,10 @@ HELPER void reduces(ompt_sync_region_t kind, ompt_scope_endpoint_t end, ompt_dat
                     ompt_data_t *task, const void *code) {
   (void)kind; (void)parallel; (void)task; (void)code;
   ignored += end == ompt_scope_begin ? 1 : -1;
+}
+HELPER void will_lock(ompt_mutex_t kind, u32 hint, u32 how, ompt_wait_id_t id, const void *code) {
+  (void)kind; (void)hint; (void)how; (void)id; (void)code;
+  if (gives_way) give_way(2);
 }
 HELPER void locks(ompt_mutex_t kind, ompt_wait_id_t id, const void *code) {
   (void)kind; (void)code;
@@ -258,6 +279,7 @@ HELPER int starts(ompt_function_lookup_t find, int device, ompt_data_t *data) {
   set(ompt_callback_implicit_task, (ompt_callback_t)takes_part);
   set(ompt_callback_sync_region, (ompt_callback_t)waits);
   set(ompt_callback_reduction, (ompt_callback_t)reduces);
+  set(ompt_callback_mutex_acquire, (ompt_callback_t)will_lock);
   set(ompt_callback_mutex_acquired, (ompt_callback_t)locks);
   set(ompt_callback_mutex_released, (ompt_callback_t)unlocks);
   return 1;
