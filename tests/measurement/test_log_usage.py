@@ -131,3 +131,14 @@ def test_gpu_jobs_that_may_share_a_node_are_counted_and_have_gpu_hours():
     none = log_usage(rh.table({"nodes": [1, 2], "runtime_s": [3600.0] * 2}))
     assert (none.gpu_jobs, none.part_node_jobs) == (0, 0)
     assert math.isnan(none.gpu_hours)
+
+
+def test_lists_of_nodes_tell_who_shared_and_how_long_nodes_were_in_use():
+    found = log_usage(
+        rh.table(
+            {"node_list": ["n[01-02]", "n02", "n[03,05]"], "nodes": [2, 1, 2],
+             "start_s": [1.7e9, 1.7e9 + 1800, 1.7e9], "end_s": [1.7e9 + 3600] * 3,
+             "runtime_s": [3600.0, 1800.0, 3600.0]}
+        )
+    )  # fmt: skip
+    assert (found.hours, found.shared_jobs, found.hours_in_use) == (4.5, 2, 4.0)

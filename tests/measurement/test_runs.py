@@ -368,3 +368,17 @@ def test_numbers_by_thousands_are_told_what_to_do(csv):
         read_runs(csv('app,nodes,runtime_s,energy_j\na,1,24390,"39,024,000"\n'))
     with pytest.raises(DataError, match="'24,154' in runtime_s is no time; write numbers without"):
         read_runs(csv('app,nodes,runtime_s,power_w\na,1,"24,154",900\na,32,928,9000\n'))
+
+
+def test_a_zone_tells_run_times_over_a_change_of_the_clock(tmp_path):
+    """Six hours on the clock that was put back are seven; which 02:30 it was is not known."""
+    path = tmp_path / "jobs.csv"
+    rows = ("23:00:00,2026-10-25 05:00:00", "23:30:00,2026-10-25 02:10:00")
+    path.write_text("job_id,start,end,nodes,energy_j\n"
+                    + "".join(f"{i},2026-10-24 {r},2,5e6\n" for i, r in enumerate(rows)))  # fmt: skip
+    there = read_runs(path, zone="Europe/Berlin")
+    assert there.frame["runtime_s"].to_list() == [7 * 3600.0, None]
+    assert any("shows twice" in n.message and n.rows == (1,) for n in there.notes)
+    plain = read_runs(path)
+    assert plain.frame["runtime_s"].to_list() == [6 * 3600.0, 9600.0]
+    assert any("is an hour off" in n.message for n in plain.notes)

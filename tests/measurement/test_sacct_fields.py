@@ -159,7 +159,8 @@ def test_steps_of_no_job_are_named_and_an_id_twice_is_noted(tmp_path) -> None:
     assert ((2, 3), 2) in told.values()
     for wrong, said in (({"State": None}, "field State is missing"),
                         ({"Submit": None}, "field Submit is missing"),
-                        ({"ElapsedRaw": None}, "field Elapsed or ElapsedRaw is missing"),
+                        ({"ElapsedRaw": None, "End": None},
+                             "field Elapsed or ElapsedRaw (or Start and End) is missing"),
                         ({"JobID": None}, "field JobID or JobIDRaw is missing")):  # fmt: skip
         with pytest.raises(DataError) as caught:
             sacct(tmp_path, **wrong)

@@ -189,3 +189,53 @@ def test_outputs_with_other_fields_are_refused(tmp_path):
     path.write_text(HEADER + LINE.format(1) + other + "|".join(reversed(LINE.strip().split("|"))))
     with pytest.raises(DataError, match=r"year.psv: row 1 is another header.*one by one"):
         read_sacct(path)
+
+
+def test_components_of_a_heterogeneous_job_are_one_job(sacct):
+    """One ran on a node and one on 32: that is no evidence of two node counts."""
+    line = "{}|x|COMPLETED|2024-01-01T00:00:00|2024-01-01T00:01:00|2024-01-01T00:02:00|60|5|{}|100"
+    jobs = read_sacct(sacct("\n".join(line.format(*x) for x in (("7+0", 1), ("7+1", 32), (8, 2)))))
+    columns = jobs.frame.select("job_id", "nodes", "runtime_s", "energy_j", "power_w")
+    assert columns.rows() == [("7", 33, 60.0, 200.0, 200 / 60), ("8", 2, 60.0, 100.0, 100 / 60)]
+    (note,) = (n for n in jobs.notes if n.dropped)
+    assert note.rows == (1,)
+    assert "one job" in note.message
+
+
+def test_components_in_json_are_one_job(tmp_path, shared_data):
+    real = json.loads((shared_data / "slurm" / "sacct.json").read_text())
+    for i, job in enumerate(real["jobs"][:2]):
+        job["het"] = {"job_id": 7777, "job_offset": {"set": True, "number": i}}
+        job["array"] = {}
+    path = tmp_path / "jobs.json"
+    path.write_text(json.dumps(real))
+    jobs = read_sacct_json(path)
+    assert jobs.frame["job_id"][0] == "7777"
+    assert len(jobs) == 17
+
+
+def test_without_elapsed_a_run_is_its_end_less_its_start(tmp_path):
+    """Over the hour that is shown twice the zone tells the length, or it is not known."""
+    path = tmp_path / "jobs.psv"
+    day = "2026-10-25T"
+    times = (("00:00:00", "05:00:00"), ("02:30:00", "05:00:00"), ("02:50:00", "02:10:00"))
+    lines = [
+        f"{i}|COMPLETED|2026-10-24T00:00:00|{day}{a}|{day}{b}" for i, (a, b) in enumerate(times)
+    ]
+    path.write_text("\n".join(["JobID|State|Submit|Start|End", *lines, ""]))
+    jobs = read_sacct(path, zone="Europe/Berlin")
+    assert jobs.frame["runtime_s"].to_list() == [6 * 3600.0, None, 1200.0]
+    assert any("is not known" in n.message and n.rows == (1,) for n in jobs.notes)
+    plain = read_sacct(path)
+    assert plain.frame["runtime_s"].to_list() == [5 * 3600.0, 2.5 * 3600, None]
+    assert any("End less Start, an hour off" in n.message for n in plain.notes)
+
+
+def test_lists_of_nodes_tell_whose_joules_are_those_of_others_too(tmp_path):
+    header = HEADER.strip() + "|NodeList\n"
+    path = tmp_path / "jobs.psv"
+    path.write_text(header + JOB + "900|n[1-2]\n" + JOB.replace("7", "8", 1) + "500|n2\n"
+                    + JOB.replace("7", "9", 1) + "500|n3\n")  # fmt: skip
+    jobs = read_sacct(path)
+    assert jobs.frame["shared"].to_list() == [True, True, False]
+    assert any(n.message.startswith("energy_j: 2 jobs shared a node") for n in jobs.notes)

@@ -68,7 +68,9 @@ def _parts(facts: Facts) -> list[str]:
     if facts["gpu_jobs"]:
         hours = f"{facts['gpu_hours']:,.{0 if facts['gpu_hours'] >= 100 else 2}f}"
         said.append(f"{hours} GPU-hours of {_counted(facts['gpu_jobs'], 'job')} with GPUs.")
-    shared = facts["part_node_jobs"]
+    together, shared = facts["shared_jobs"], facts["part_node_jobs"]
+    if together is not None:
+        return said + ([_company(facts)] if together and facts["unit"] == "node_h" else [])
     if shared and facts["unit"] == "node_h":
         of = "GPUs" if facts["gpu_jobs"] else "cores"
         said.append(
@@ -77,6 +79,16 @@ def _parts(facts: Facts) -> list[str]:
             "node for each."
         )
     return said
+
+
+def _company(facts: Facts) -> str:
+    """How many jobs shared nodes, by the lists of nodes, and what their hours are worth."""
+    part = share(facts["shared_jobs"] / facts["jobs"])
+    return (
+        f"{_counted(facts['shared_jobs'], 'job')} ({part}) shared a node with another, by the lists"
+        " of nodes: node-hours (and joules of whole nodes) count it once for each. Nodes were in "
+        f"use for {_hours(facts['hours_in_use'], 'node_h')}."
+    )
 
 
 def _span(facts: Facts) -> str:

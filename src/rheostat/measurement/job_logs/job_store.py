@@ -26,7 +26,7 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.storage.files import read_json, replace_file
 from rheostat.core.vocabulary import column
 from rheostat.errors import DataError
-from rheostat.measurement.job_logs.node_sharing import shared_nodes
+from rheostat.measurement.job_logs.node_sharing import SHARED, shared_nodes
 
 FORMAT = "rheostat.store/"
 VERSION = 1
@@ -37,7 +37,6 @@ OPEN = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING",
 """States of a job that goes on."""
 NO_MONTH = "unknown"
 ASKED = "nodes_requested"
-SHARED = Column("shared", "", Moment.END, "another job ran on one of its nodes meanwhile")
 SOURCE = Column("energy_source", "", Moment.END, "who counted energy_j")
 COVERED = Column("energy_covered", "", Moment.END, "share of the run with samples of power")
 COLUMNS = Schema([
@@ -139,7 +138,7 @@ class JobStore:
             How many jobs are new, have changed, are as they were.
         """
         jobs.require("job_id", "submit_s")
-        frame = _keyed(jobs.frame)
+        frame = _keyed(jobs.frame.drop(SHARED.name, strict=False))  # known of all jobs together
         total = Merged()
         for (month,), rows in sorted(frame.group_by(_month()), key=lambda item: str(item[0])):
             total += self._merge_month(part, str(month), rows, jobs.schema)

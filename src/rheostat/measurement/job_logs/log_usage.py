@@ -18,6 +18,8 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
+from rheostat.errors import DataError
+from rheostat.measurement.job_logs.node_sharing import node_hours_in_use, shared_nodes
 
 COMPLETED = ("COMPLETED", "PARTIAL_COMPLETED")
 UNFINISHED = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING")
@@ -68,6 +70,11 @@ class LogUsage:
     part_node_jobs : int
         Jobs on one node with at most half of the GPUs (cores, where no job has GPUs) that another
         job of their partition had on one: they may have shared it, and have its whole hours here.
+    shared_jobs : int or None
+        Jobs of which the lists of nodes tell that another ran on one of theirs meanwhile; None
+        where no job has such a list.
+    hours_in_use : float
+        Node-hours of the listed nodes during which any job was there; NaN where no job has a list.
     """
 
     jobs: int
@@ -89,6 +96,8 @@ class LogUsage:
     gpu_hours: float
     gpu_jobs: int
     part_node_jobs: int
+    shared_jobs: int | None
+    hours_in_use: float
 
 
 def log_usage(jobs: JobTable) -> LogUsage:
@@ -142,7 +151,20 @@ def log_usage(jobs: JobTable) -> LogUsage:
         _sum(pl.Series(gpu_hours[gpu_hours > 0])),
         int((gpu_hours > 0).sum()),
         _part_nodes(jobs),
+        *_company(jobs),
     )
+
+
+def _company(jobs: JobTable) -> tuple[int | None, float]:
+    """How many jobs shared a node, and the hours in which nodes were in use; unknown: None, NaN."""
+    lists = {"node_list", "start_s", "end_s"} <= set(jobs.columns)
+    try:
+        shared = shared_nodes(jobs.frame) if lists else pl.Series([], dtype=pl.Boolean)
+    except DataError:  # names that cannot be read: the reader has said so
+        shared = pl.Series([], dtype=pl.Boolean)
+    if not shared.count():
+        return None, float("nan")
+    return int(shared.sum()), node_hours_in_use(jobs.frame)
 
 
 def _with_earlier(frame: pl.DataFrame, hours: Array) -> pl.DataFrame:

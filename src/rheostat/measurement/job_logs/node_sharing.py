@@ -6,10 +6,12 @@ import re
 
 import polars as pl
 
+from rheostat.core.jobs import Column, Moment
 from rheostat.errors import DataError
 
-MOST_NODES = 200_000
-"""Names that one list of nodes may stand for."""
+SHARED = Column("shared", "", Moment.END, "another job ran on one of its nodes meanwhile")
+MOST_NODES, MOST_NAMES = 200_000, 20_000_000
+"""Names that one list of nodes may stand for, and those of all jobs together."""
 _PART = re.compile(r"([^,\[\]]*)(?:\[([\d,-]+)\])?([^,\[\]]*)(?:,|$)")
 
 
@@ -50,9 +52,15 @@ def _numbers(ranges: str | None) -> list[str]:
 
 def node_runs(frame: pl.DataFrame) -> pl.DataFrame:
     """A row for each node of each job that has started: row of the job, node, start and end."""
-    lists = frame["node_list"].drop_nulls().unique()
+    jobs = frame["node_list"].drop_nulls().value_counts()
+    expanded, count = [], 0
+    for text, times in jobs.rows():
+        expanded.append(nodes_of(text))
+        count += times * len(expanded[-1])
+        if count > MOST_NAMES:
+            raise DataError("node_list", [f"all jobs together name over {MOST_NAMES:,} nodes"])
     names = pl.DataFrame(
-        {"node_list": lists, "node": [nodes_of(text) for text in lists]},
+        {"node_list": jobs["node_list"], "node": expanded},
         schema={"node_list": pl.String, "node": pl.List(pl.String)},
     )
     end = pl.col("end_s") if "end_s" in frame.columns else pl.lit(None, pl.Float64)
@@ -82,3 +90,16 @@ def shared_nodes(frame: pl.DataFrame) -> pl.Series:
     each = company.group_by("row").agg(pl.col("shared").any())
     rows = pl.DataFrame({"row": pl.int_range(frame.height, eager=True)})
     return rows.join(each, on="row", how="left", maintain_order="left")["shared"]
+
+
+def node_hours_in_use(frame: pl.DataFrame) -> float:
+    """Node-hours during which a listed node had at least one job: an hour of two jobs counts once.
+
+    >>> node_hours_in_use(pl.DataFrame({"node_list": ["n[1-2]", "n2"], "start_s": [0.0, 1800.0],
+    ...     "end_s": [3600.0, 7200.0]}))
+    3.0
+    """
+    runs = node_runs(frame).filter(pl.col("end_s").is_finite()).sort("node", "start_s", "end_s")
+    before = pl.col("end_s").cum_max().shift(1).over("node").fill_null(float("-inf"))
+    new = pl.col("end_s") - pl.max_horizontal("start_s", before)
+    return float(runs.select(new.clip(lower_bound=0.0).sum()).item()) / 3600.0

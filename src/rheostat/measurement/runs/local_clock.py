@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.slurm.sacct_clock import time_zone
 
 HOUR_S = 3600.0
 INSTANTS = ("submit_s", "start_s", "end_s")
 PUT_BACK = (
-    "times run backwards by up to an hour, as where a clock was put back: {} not known; times with "
-    "their offset (2026-10-25T02:30:00+02:00) or in seconds since 1970 tell them"
+    "times run backwards by up to an hour, as where a clock was put back: {} not known; --zone of "
+    "`rheostat read` tells them, as do times with their offset (2026-10-25T02:30:00+02:00)"
 )
+HOUR_OFF = (
+    "runtime_s, end less start, is an hour off over a change of the site's clock: --zone of "
+    "`rheostat read` tells it"
+)
+REPEATED = "{} in an hour that the clock of {} shows twice: not known which, null"
 
 
-def clocks_of(frame: pl.DataFrame, taken: Mapping[str, pl.Expr]) -> list[str]:
-    """Which of the instants ``taken`` from a table are those of a clock without a zone."""
+def instants(
+    table: pl.DataFrame, frame: pl.DataFrame, taken: Mapping[str, pl.Expr], zone: str = ""
+) -> tuple[pl.DataFrame, list[Note]]:
+    """The instants ``taken`` from ``frame``, as far as a clock that was changed lets them be known.
+
+    ``zone`` is that of times without one; "" where nobody said.
+    """
+    if zone:
+        return in_zone(table, frame, taken, zone)
     theirs = {n: taken[n].meta.root_names()[0] for n in INSTANTS if n in taken}
-    return [n for n, name in theirs.items() if frame[name].dtype == pl.String]
+    clocks = [n for n, name in theirs.items() if frame[name].dtype == pl.String]
+    table, notes = put_back(table, clocks)
+    derived = "runtime_s" not in table.columns and {"start_s", "end_s"} <= set(clocks)
+    return table, [*notes, Note(HOUR_OFF)] if derived else notes
 
 
 def put_back(table: pl.DataFrame, clocks: Sequence[str]) -> tuple[pl.DataFrame, list[Note]]:
@@ -44,3 +60,75 @@ def put_back(table: pl.DataFrame, clocks: Sequence[str]) -> tuple[pl.DataFrame, 
     known = pl.when(~back).then(pl.col(late))
     said = PUT_BACK.format(" and ".join(late))
     return table.with_columns(known), [note_rows(said, table[ROW].filter(back))]
+
+
+def in_zone(
+    table: pl.DataFrame, frame: pl.DataFrame, taken: Mapping[str, pl.Expr], zone: str
+) -> tuple[pl.DataFrame, list[Note]]:
+    """The instants that ``frame`` has without a zone, as those of the clock of ``zone``.
+
+    In the hour that it shows twice the reading counts with which a run does not end before it
+    starts, and lasts as long as stated; where both do, the instant is not known.
+
+    Raises
+    ------
+    DataError
+        No such zone.
+    """
+    time_zone(zone)
+    there = [n for n in INSTANTS if n in taken and table[n].dtype.is_numeric()]
+    here = [n for n in there if _local(frame[taken[n].meta.root_names()[0]])]
+    local = {
+        n: pl.from_epoch((pl.col(n) * 1e6).cast(pl.Int64, strict=False), time_unit="us")
+        for n in here
+    }
+    if not here:
+        return table, []
+    first, second = (
+        table.select(
+            v.dt.replace_time_zone(zone, ambiguous=which, non_existent="null").dt.epoch("us") / 1e6
+            for v in local.values()
+        )
+        for which in ("earliest", "latest")
+    )
+    twice = pl.any_horizontal(pl.Series(first[n] != second[n]) for n in here)
+    length = table["runtime_s"] if "runtime_s" in table.columns else None
+    made = first.to_dict(as_series=False)
+    unsure: dict[str, list[int]] = {n: [] for n in here}
+    for row in table.select(twice.fill_null(value=False)).to_series().arg_true():
+        pairs = [{first[n][row], second[n][row]} for n in here]
+        fits = _fitting(here, pairs, None if length is None else length[row])
+        for at, name in enumerate(here):
+            values = {fit[at] for fit in fits}
+            made[name][row] = values.pop() if len(values) == 1 else None
+            unsure[name] += [row] if values else []
+    told = [note_rows(REPEATED.format(n, zone), table[ROW].gather(rows))
+            for n, rows in unsure.items() if rows]  # fmt: skip
+    mended = (pl.Series(n, v, dtype=pl.Float64) for n, v in made.items())
+    return table.with_columns(*mended), [Note(f"times read as those of {zone}"), *told]
+
+
+def _local(values: pl.Series) -> bool:
+    """Whether instants are of a clock without a zone."""
+    if values.dtype == pl.String:
+        read = pl.col(values.name).str.to_datetime(strict=False, time_unit="us")
+        values = values.to_frame().select(read).to_series()
+    return isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is None
+
+
+def _fitting(
+    names: Sequence[str], readings: Sequence[set[float | None]], length: float | None
+) -> list[tuple[float | None, ...]]:
+    """Of all combinations of readings those in which time runs forwards, and as long as stated."""
+    every = list(product(*readings))
+
+    def off(times: tuple[float | None, ...]) -> tuple[int, float]:
+        known = dict(zip(names, times, strict=True))
+        back = sum(a is not None and b is not None and b < a for a, b in pairwise(times))
+        start, end = known.get("start_s"), known.get("end_s")
+        if start is None or end is None or length is None:
+            return back, 0.0
+        return back, abs(end - start - length)
+
+    least = min(map(off, every))
+    return [times for times in every if off(times) == least]

@@ -39,7 +39,7 @@ from rheostat.measurement.runs.guess import (
     lone_quantity,
     split_unit,
 )
-from rheostat.measurement.runs.local_clock import clocks_of, put_back
+from rheostat.measurement.runs.local_clock import instants
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.training_columns import COLUMNS
@@ -91,6 +91,7 @@ def read_runs(
     known: Mapping[str, str] | None = None,
     keep: Sequence[str] = (),
     encoding: str = "utf-8",
+    zone: str = "",
 ) -> JobTable:
     """Read measured runs.
 
@@ -108,6 +109,8 @@ def read_runs(
         Columns to stay under their own name and in their own unit, where the file has them: knobs.
     encoding
         Of a CSV file.
+    zone
+        Of the clock of times without a zone: ``Europe/Paris``; else they are taken as UTC.
 
     Returns
     -------
@@ -144,7 +147,7 @@ def read_runs(
     table = frame.select(ROW, **taken, **rest)
     table = _as_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
-    table, back = put_back(table, clocks_of(frame, {**taken, **rest}))
+    table, back = instants(table, frame, {**taken, **rest}, zone)
     table, derived = runtime_between(table)
     described += [VOCABULARY["runtime_s"]] if derived else []
     table, summed = per_part(table)

@@ -19,7 +19,7 @@ from rheostat.core.storage.bounded_read import PART_B
 from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.lines import raw_lines
-from rheostat.measurement.slurm.sacct import read_sacct
+from rheostat.measurement.slurm.sacct import read_piece
 from rheostat.measurement.slurm.sacct_lines import delimiter_of
 
 FIELDS = (
@@ -122,18 +122,27 @@ def sacct_tables(
         for part in _pieces(lines, header, delimiter, lines_at_once):
             text = "".join([header, *part])
             piece.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
-            yield read_sacct(piece, delimiter=delimiter, zone=zone, rejoin="JobName")
+            yield read_piece(piece, delimiter=delimiter, zone=zone, rejoin="JobName")
+
+
+def _goes_on(job_id: str) -> bool:
+    """Whether a line belongs to the job above it: a step, or a component but the first.
+
+    >>> [_goes_on(text) for text in ("7", "7.batch", "7+0", "7+1", "8_2")]
+    [False, True, False, True, False]
+    """
+    return "." in job_id or ("+" in job_id and not job_id.endswith("+0"))
 
 
 def _pieces(lines: Iterator[str], header: str, delimiter: str, most: int) -> Iterator[list[str]]:
-    """Lines in pieces that end where a job's own line follows."""
+    """Lines in pieces that end where the line of a job, no later component, follows."""
     names = header.rstrip("\r\n").split(delimiter)
     at = next((names.index(n) for n in ("JobID", "JobIDRaw") if n in names), None)
     if at is None:
         raise DataError("sacct", [f"field JobID is missing: {header.strip()[:200]}"])
     part: list[str] = []
     for line in lines:
-        if len(part) >= most and "." not in "".join(line.split(delimiter, at + 1)[at : at + 1]):
+        if len(part) >= most and not _goes_on("".join(line.split(delimiter, at + 1)[at : at + 1])):
             yield part
             part = []
         part.append(line)

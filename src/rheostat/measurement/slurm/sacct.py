@@ -13,19 +13,32 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
+from rheostat.measurement.job_logs.node_sharing import SHARED, shared_nodes
 from rheostat.measurement.lines import Records
 from rheostat.measurement.slurm import spelling as slurm
+from rheostat.measurement.slurm.components import one_job_each
+from rheostat.measurement.slurm.sacct_clock import (
+    CLOCK,
+    DERIVED,
+    DOUBT,
+    NO_LENGTH,
+    OFF,
+    PUT_BACK,
+    REPEATED,
+    clocks_of,
+    length_s,
+    put_back,
+    time_zone,
+)
 from rheostat.measurement.slurm.sacct_lines import (
     CUT,
     SHIFTED,
@@ -38,16 +51,11 @@ from rheostat.measurement.slurm.sacct_lines import (
     fold,
     job_id,
     number,
+    times_runs,
 )
 
 TWICE = "the job is there already (requeued, or listed twice): its latest run stands"
-CLOCK = {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start", "end_s": "End"}
 ROUGH = 0.01
-HOUR_S, CLOCK_ERROR_S = 3600.0, 60.0
-PUT_BACK = (
-    "times run backwards by up to an hour, as where a clock was put back: start_s and end_s not "
-    "known (--zone Europe/Berlin, or where it stands, tells them)"
-)
 FIRST_NODE = (
     "energy_j: only the batch step of a job on several nodes has joules, those of its first node: "
     "not known"
@@ -78,8 +86,12 @@ TYPES: dict[str, Any] = {
     "node_list": pl.String, "job_id_raw": pl.String, "requeued_node_hours": pl.Float64,
     "trial_arm": pl.String, "nodes_requested": pl.Int64,
 }  # fmt: skip
-SHARED = Note(
+WHOLE_NODES = (
     "energy_j: Slurm counts whole nodes, so jobs that share a node each carry all its joules; "
+    "power_w is energy_j over runtime_s"
+)
+TOGETHER = (
+    "each carries all of its joules, so that a sum counts them more than once; "
     "power_w is energy_j over runtime_s"
 )
 
@@ -94,8 +106,8 @@ def read_sacct(
 ) -> JobTable:
     """Read what ``sacct --parsable2 --format=...`` printed; the first line names the fields.
 
-    Needs JobID (or JobIDRaw), State, Submit and Elapsed (or ElapsedRaw); more is better.  ``zone``
-    is the site's time zone: sacct prints local time without one.
+    Needs JobID (or JobIDRaw), State, Submit and Elapsed (or ElapsedRaw, or Start and End); more is
+    better.  ``zone`` is the site's time zone: sacct prints local time without one.
 
     Parameters
     ----------
@@ -120,13 +132,27 @@ def read_sacct(
     DataError
         The file is cut, damaged, of another format, or lacks columns; all named at once.
     """
+    return with_company(
+        read_piece(path, delimiter=delimiter, zone=zone, rejoin=rejoin, encoding=encoding)
+    )
+
+
+def read_piece(
+    path: str | Path,
+    *,
+    delimiter: str = "",
+    zone: str = "UTC",
+    rejoin: str | Sequence[str] = (),
+    encoding: str = "utf-8",
+) -> JobTable:
+    """As `read_sacct`, of a part of an export: without what only all of its jobs can tell."""
     records = Records(path, encoding=encoding, header=1)
     lines = iter(records)
     first = next((text for _, text in lines), "")
     delimiter = delimiter or delimiter_of(first)
     header = first.split(delimiter)
     check_header(path, header, delimiter)
-    stand = _zone(zone)
+    stand = time_zone(zone)
     names = (rejoin,) if isinstance(rejoin, str) else tuple(rejoin)
     try:
         runs, orphans, gone = fold(lines, header, names, delimiter)
@@ -147,35 +173,14 @@ def read_sacct(
     if orphans:
         notes.append(Note(f"steps without their job line: {', '.join(orphans[:10])}"))
     rows = [_job(run, stand) for run in runs]
+    untimed = not times_runs(header)
+    notes += [Note(DERIVED + OFF * (zone == "UTC"))] if untimed else []
+    if doubtful := [row[ROW] for row in rows if row.pop(DOUBT)]:
+        notes.append(note_rows(REPEATED + NO_LENGTH * untimed, doubtful))
     if zone == "UTC":
-        rows, back = _put_back(rows)
+        rows, back = put_back(rows)
         notes += [note_rows(PUT_BACK, back)] if back else []
     return sacct_table(rows, [*notes, *_rounded(runs), *_first_node(runs)])
-
-
-def _put_back(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[int]]:
-    """Runs whose clock went back meanwhile, without start and end; and which rows they are of.
-
-    A run time that the end less the start misses by one hour tells it, and so does a start before
-    the submission by less.
-
-    >>> run = {ROW: 0, "submit_s": 0.0, "start_s": 9000.0, "end_s": 7200.0, "runtime_s": 1800.0}
-    >>> _put_back([run, {**run, "end_s": 10800.0}])[1]
-    [0]
-    """
-    back = [run[ROW] for run in rows if _went_back(run)]
-    unknown = {"start_s": None, "end_s": None}
-    gone = set(back)
-    return [{**run, **unknown} if run[ROW] in gone else run for run in rows], back
-
-
-def _went_back(run: Mapping[str, Any]) -> bool:
-    times: list[float | None] = [run[k] for k in ("submit_s", "start_s", "end_s", "runtime_s")]
-    submit, start, end, length = times
-    before = submit is not None and start is not None and 0 < submit - start <= HOUR_S
-    if start is None or end is None or length is None:
-        return before
-    return before or (end < start and abs(end + HOUR_S - start - length) < CLOCK_ERROR_S)
 
 
 def _rounded(runs: Sequence[JobRun]) -> list[Note]:
@@ -200,14 +205,15 @@ def _rounding(run: JobRun) -> float:
 def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
     """The table from one mapping per job; shared with the JSON reader."""
     rows, twice = _latest(_with_trial(rows))
+    rows, joined = one_job_each(rows)
+    rows = [finish(row) for row in rows] if joined else rows
     types = {k: v for k, v in TYPES.items() if k in rows[0]}
     try:
         frame = pl.DataFrame(rows, schema=types)
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         raise DataError("sacct", [f"a value is of another type than its field: {error}"]) from error
-    if frame["energy_j"].is_not_null().any():
-        twice.append(SHARED)
-    return as_jobs(frame, [CLUSTER, NODE_LIST, RAW, REQUEUED, ARM, ASKED], [*notes, *twice])
+    columns = [CLUSTER, NODE_LIST, RAW, REQUEUED, ARM, ASKED]
+    return as_jobs(frame, columns, [*notes, *twice, *joined])
 
 
 def _with_trial(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -225,6 +231,22 @@ def _with_trial(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
          ASKED.name: int(note[2]) if note else row["nodes"]}
         for row, note in zip(rows, drawn, strict=True)
     ]  # fmt: skip
+
+
+def with_company(jobs: JobTable) -> JobTable:
+    """The table with who shared a node, where lists of nodes tell, and what joules mean then."""
+    counted = jobs.frame["energy_j"].is_not_null()
+    unknown = jobs.noted(Note(WHOLE_NODES)) if counted.any() else jobs
+    try:
+        shared = shared_nodes(jobs.frame)
+    except DataError as error:
+        return unknown.noted(Note(f"who shared a node is not known: {error}"))
+    if not shared.count():
+        return unknown
+    both = int((shared & counted).sum())
+    said = f"energy_j: {both:,} jobs shared a node (column shared): {TOGETHER}"
+    told = jobs.with_columns([SHARED], shared=shared)
+    return told.noted(Note(said, (), both)) if both else told
 
 
 def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Note]]:
@@ -274,19 +296,20 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
     cores = _int(get("ReqCPUS")) or _int(asked.get("cpu")) or _int(get("NCPUS"))
     memory = slurm.amount(asked["mem"]) if "mem" in asked else None
     khz = slurm.amount(get("ReqCPUFreqMax", ""), base=1000)
+    clocks = clocks_of(cells, zone)
     return finish({
         ROW: run.row, "job_id": job_id(cells), "user": get("User") or None,
         "group": get("Group") or None, "account": get("Account") or None,
         "app": get("JobName") or None,
         "partition": get("Partition") or None, "qos": get("QOS") or None,
         "cluster": get("Cluster") or None, "priority": number(get("Priority")),
-        **_clock(cells, zone),
+        **dict(zip(CLOCK, clocks[0], strict=True)), DOUBT: len(clocks) > 1,
         "nodes": nodes, "nodes_alloc": _nodes_alloc(cells, given),
         "cores": cores, "cores_alloc": _int(get("AllocCPUS")) or _int(given.get("cpu")),
         "gpus": slurm.gpus(asked), "gpus_alloc": slurm.gpus(given),
         "memory_b": memory or slurm.memory_b(get("ReqMem", ""), cores, nodes),
         "frequency_hz": khz * 1e3 if khz else None,
-        "time_limit_s": _limit(cells), "runtime_s": elapsed_s(cells),
+        "time_limit_s": _limit(cells), "runtime_s": length_s(cells, clocks),
         "state": slurm.state(get("State", "")), "exit_code": get("ExitCode") or None,
         "energy_j": _energy(cells, run.steps, _nodes_alloc(cells, given)),
         **({"node_list": assigned(cells["NodeList"])} if "NodeList" in cells else {}),
@@ -306,7 +329,8 @@ def assigned(text: str | None) -> str | None:
 
 def _nodes_alloc(cells: Cells, given: Mapping[str, str]) -> int | None:
     """Nodes received: beside ReqNodes, NNodes are those once a job has run."""
-    ran = cells.get("NNodes") if cells.get("ReqNodes") and elapsed_s(cells) else None
+    ended = elapsed_s(cells) or (not times_runs(cells) and cells["End"][:1].isdigit())
+    ran = cells.get("NNodes") if cells.get("ReqNodes") and ended else None
     return _int(cells.get("AllocNodes")) or _int(given.get("node")) or _int(ran)
 
 
@@ -341,44 +365,6 @@ def _joules(cells: Cells) -> float | None:
 def _limit(cells: Cells) -> float | None:
     raw = number(cells.get("TimelimitRaw"))
     return raw * 60 if raw is not None else slurm.seconds(cells.get("Timelimit", ""))
-
-
-def _clock(cells: Cells, zone: ZoneInfo) -> dict[str, float | None]:
-    """The instants of a job; in the hour that a clock repeats, those that fit each other."""
-    readings = [_readings(cells.get(theirs, ""), zone) for theirs in CLOCK.values()]
-    fitting = min(product(*readings), key=lambda times: _misfit(times, elapsed_s(cells)))
-    return dict(zip(CLOCK, fitting, strict=True))
-
-
-def _misfit(times: Sequence[float | None], runtime: float | None) -> tuple[int, float]:
-    """How often time runs backwards, and by how much the run's length is not the one stated."""
-    known = [t for t in times if t is not None]
-    backwards = sum(b < a for a, b in pairwise(known))
-    start, end = times[2:]
-    if start is None or end is None or runtime is None:
-        return backwards, 0.0
-    return backwards, abs(end - start - runtime)
-
-
-def _readings(text: str, zone: ZoneInfo) -> tuple[float | None, ...]:
-    """Seconds since 1970: one value, or two where a clock that was put back shows it twice."""
-    if text.isdigit():
-        return (float(text),)
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        return (None,)
-    if when.tzinfo:
-        return (when.timestamp(),)
-    both = (when.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
-    return tuple(dict.fromkeys(both))
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise DataError("zone", [f"expected a name like Europe/Paris, got {name!r}"]) from error
 
 
 def _int(text: str | None) -> int | None:

@@ -17,7 +17,14 @@ from rheostat.core.storage.files import ordinary_file, parse_json
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.slurm import spelling as slurm
-from rheostat.measurement.slurm.sacct import FIRST_NODE, NOTE, assigned, finish, sacct_table
+from rheostat.measurement.slurm.sacct import (
+    FIRST_NODE,
+    NOTE,
+    assigned,
+    finish,
+    sacct_table,
+    with_company,
+)
 
 MIB = 2.0**20
 ALONE = "__first_node"
@@ -77,7 +84,8 @@ def read_sacct_json(path: str | Path) -> JobTable:
     notes = [note_rows(FIRST_NODE, alone)] if alone else []
     notes += [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
     version = _version(document.get("meta", {}))
-    return sacct_table(rows, [*notes, *([Note(f"Slurm {version}")] if version else [])])
+    notes += [Note(f"Slurm {version}")] if version else []
+    return with_company(sacct_table(rows, notes))
 
 
 def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,6 +94,9 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
     array, limit = job.get("array") or {}, unwrap(time.get("limit"))
     task = unwrap(array.get("task_id"))
     key = f"{array['job_id']}_{task}" if array.get("job_id") and task is not None else job["job_id"]
+    whole = job.get("het") or {}
+    if lead := unwrap(whole.get("job_id")):
+        key = f"{lead}+{unwrap(whole.get('job_offset')) or 0}"
     clock = {n: unwrap(time.get(k)) or None for n, k in
              (("submit_s", "submission"), ("eligible_s", "eligible"), ("start_s", "start"),
               ("end_s", "end"))}  # fmt: skip

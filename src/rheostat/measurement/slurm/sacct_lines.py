@@ -6,7 +6,7 @@ A line is (row, text); cells maps a field of the header to its text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, pairwise
 from pathlib import Path
@@ -117,9 +117,11 @@ def delimiter_of(first: str) -> str:
 def check_header(path: str | Path, header: list[str], delimiter: str) -> None:
     """Refuse a header without the fields that a job needs; all that is wrong at once."""
     have, problems = set(header), []
-    for choice in (("JobID", "JobIDRaw"), ("State",), ("Submit",), ("Elapsed", "ElapsedRaw")):
+    for choice in (("JobID", "JobIDRaw"), ("State",), ("Submit",)):
         if not have & set(choice):
             problems.append(f"field {' or '.join(choice)} is missing")
+    if not times_runs(have) and not {"Start", "End"} <= have:
+        problems.append("field Elapsed or ElapsedRaw (or Start and End) is missing")
     if re.match(r"\s*JobID\s{2,}", header[0]):
         problems = ["is the table that sacct prints for people, which cuts names: add -P to it"]
     if problems:
@@ -132,6 +134,11 @@ def check_header(path: str | Path, header: list[str], delimiter: str) -> None:
 def job_id(cells: Cells) -> str:
     """The job and step that a line is of."""
     return cells.get("JobID") or cells.get("JobIDRaw", "")
+
+
+def times_runs(fields: Collection[str]) -> bool:
+    """Whether how long a job ran is a field of its own."""
+    return "Elapsed" in fields or "ElapsedRaw" in fields
 
 
 def elapsed_s(cells: Cells) -> float | None:

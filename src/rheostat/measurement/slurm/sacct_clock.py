@@ -1,0 +1,113 @@
+"""The clock of `sacct`: local times without a zone, and the hour that a clock put back shows twice.
+
+Notation
+--------
+times  (submit, eligible, start, end) of a job, seconds since 1970, None where not known
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise, product
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from rheostat.errors import DataError
+from rheostat.measurement.checks import ROW
+from rheostat.measurement.slurm.sacct_lines import Cells, elapsed_s, times_runs
+
+CLOCK = {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start", "end_s": "End"}
+HOUR_S, CLOCK_ERROR_S = 3600.0, 60.0
+PUT_BACK = (
+    "times run backwards by up to an hour, as where a clock was put back: start_s and end_s not "
+    "known (--zone Europe/Berlin, or where it stands, tells them)"
+)
+DERIVED = "no field Elapsed or ElapsedRaw: runtime_s is End less Start"
+OFF = (
+    ", an hour off where the site's clock was changed meanwhile (--zone Europe/Berlin, or where it "
+    "stands, tells)"
+)
+REPEATED = (
+    "times in the hour that a clock put back shows twice, and nothing tells which: the first is "
+    "taken"
+)
+NO_LENGTH = "; of a run that may be an hour longer runtime_s is not known"
+DOUBT = "__repeated_hour"
+
+
+def clocks_of(cells: Cells, zone: ZoneInfo) -> list[tuple[float | None, ...]]:
+    """The instants of a job; in the hour that a clock repeats, all that fit each other best."""
+    readings = [_readings(cells.get(theirs, ""), zone) for theirs in CLOCK.values()]
+    every = list(product(*readings))
+    if len(every) == 1:
+        return every
+    misfits = [_misfit(times, elapsed_s(cells)) for times in every]
+    return [times for times, off in zip(every, misfits, strict=True) if off == min(misfits)]
+
+
+def length_s(cells: Cells, clocks: Sequence[Sequence[float | None]]) -> float | None:
+    """Seconds that a job ran: as stated, else its end less its start where that is one value."""
+    if times_runs(cells):
+        return elapsed_s(cells)
+    spans = {None if not a or not b or b < a else b - a for *_, a, b in clocks}
+    return spans.pop() if len(spans) == 1 else None
+
+
+def _misfit(times: Sequence[float | None], runtime: float | None) -> tuple[int, float]:
+    """How often time runs backwards, and by how much the run's length is not the one stated."""
+    known = [t for t in times if t is not None]
+    backwards = sum(b < a for a, b in pairwise(known))
+    start, end = times[2:]
+    if start is None or end is None or runtime is None:
+        return backwards, 0.0
+    return backwards, abs(end - start - runtime)
+
+
+def _readings(text: str, zone: ZoneInfo) -> tuple[float | None, ...]:
+    """Seconds since 1970: one value, or two where a clock that was put back shows it twice."""
+    if text.isdigit():
+        return (float(text),)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return (None,)
+    if when.tzinfo:
+        return (when.timestamp(),)
+    both = (when.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
+    return tuple(dict.fromkeys(both))
+
+
+def time_zone(name: str) -> ZoneInfo:
+    """The zone of that name; any other text is a `DataError`."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise DataError("zone", [f"expected a name like Europe/Paris, got {name!r}"]) from error
+
+
+def put_back(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[int]]:
+    """Runs whose clock went back meanwhile, without start and end; and which rows they are of.
+
+    A run time that the end less the start misses by one hour tells it, and so does a start before
+    the submission by less.
+
+    >>> run = {ROW: 0, "submit_s": 0.0, "start_s": 9000.0, "end_s": 7200.0, "runtime_s": 1800.0}
+    >>> put_back([run, {**run, "end_s": 10800.0}])[1]
+    [0]
+    """
+    back = [run[ROW] for run in rows if _went_back(run)]
+    unknown = {"start_s": None, "end_s": None}
+    gone = set(back)
+    return [{**run, **unknown} if run[ROW] in gone else run for run in rows], back
+
+
+def _went_back(run: Mapping[str, Any]) -> bool:
+    times: list[float | None] = [run[k] for k in ("submit_s", "start_s", "end_s", "runtime_s")]
+    submit, start, end, length = times
+    before = submit is not None and start is not None and 0 < submit - start <= HOUR_S
+    if start is None or end is None:
+        return before
+    if length is None:
+        return before or 0 < start - end <= HOUR_S
+    return before or (end < start and abs(end + HOUR_S - start - length) < CLOCK_ERROR_S)
