@@ -374,8 +374,8 @@ def test_a_zone_tells_run_times_over_a_change_of_the_clock(tmp_path):
     """Six hours on the clock that was put back are seven; which 02:30 it was is not known."""
     path = tmp_path / "jobs.csv"
     rows = ("23:00:00,2026-10-25 05:00:00", "23:30:00,2026-10-25 02:10:00")
-    path.write_text("job_id,start,end,nodes,energy_j\n"
-                    + "".join(f"{i},2026-10-24 {r},2,5e6\n" for i, r in enumerate(rows)))  # fmt: skip
+    lines = [f"{i},2026-10-24 {r},2,5e6" for i, r in enumerate(rows)]
+    path.write_text("\n".join(["job_id,start,end,nodes,energy_j", *lines, ""]))
     there = read_runs(path, zone="Europe/Berlin")
     assert there.frame["runtime_s"].to_list() == [7 * 3600.0, None]
     assert any("shows twice" in n.message and n.rows == (1,) for n in there.notes)

@@ -14,6 +14,7 @@ from rheostat.core.machine import Machine
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Space
 from rheostat.core.vocabulary import VOCABULARY, table
+from rheostat.decision.found_trial import with_found_trial
 from rheostat.decision.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
@@ -206,12 +207,15 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
 
 
 def with_trial(log: JobTable, plan: Jobs | None, knobs: Sequence[str]) -> JobTable:
-    """The log with what the jobs of a trial had asked for; without a plan as it is."""
+    """The log with what the jobs of a trial had asked for, by its plan, else where one is found."""
+    before = len(log.notes)
     if plan is None:
+        for knob in knobs:
+            log = with_found_trial(log, knob)
+        listener.notes(log.notes[before:])
         return log
     planned = plan if isinstance(plan, JobTable) else table(read_table(Path(plan)).to_dict())
     turned = [k for k in knobs if f"{k}_requested" in planned.columns] or list(knobs[:1])
-    before = len(log.notes)
     for knob in turned:
         log = joined(log, planned, knob)
     listener.notes(log.notes[before:])

@@ -1,0 +1,196 @@
+"""A trial that a log holds without saying so: jobs that ran at another setting, drawn by chance.
+
+Either the log has what was asked for beside what was received, or a column names the jobs whose
+setting was drawn.  Chance knows neither users nor applications nor sizes: where any of them tells
+which jobs ran otherwise, or at what, users or the scheduler had reasons, and it is no trial.
+
+Notation
+--------
+n  jobs      s : (n,) stratum, jobs that asked for the same      y : (n,) log of received over asked
+
+References
+----------
+Westfall, P., Young, S.: Resampling-based multiple testing (1993): the largest of several statistics
+under permutations within strata.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.outcome import Array
+from rheostat.prediction.features.requested_settings import requested
+
+Codes = NDArray[np.int64]
+NAMED = re.compile(
+    r"(^|_)(randomi[sz]ed|random|trial|experiment|explor(ed|ation|e)?|drawn|takes_?part)(_|$)"
+)
+YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f", "")
+WHO = ("app", "user", "group", "account", "partition", "qos")
+SIZES = ("memory_b", "cores", "cores_per_node", "tasks", "tasks_per_node", "time_limit_s")
+FEWEST = 30
+"""Jobs that ran otherwise, with which the test can tell chance from reasons."""
+MOST_TURNED = 0.5
+TAKEN = "taken as a randomised trial"
+PERMUTATIONS = 400
+CHANCE, NAMED_CHANCE = 0.1, 0.02
+"""Least p with which jobs that nobody named, and jobs that a column names, pass for drawn."""
+MOST_ROWS = 20_000
+"""The newest so many jobs are tested."""
+
+
+def with_found_trial(log: JobTable, knob: str) -> JobTable:
+    """The log with KNOB_requested where it holds a randomised trial, and a note on what was found.
+
+    Parameters
+    ----------
+    log : JobTable
+        With ``knob`` as asked for; KNOB_alloc, where there is one, is what jobs received.
+    knob : str
+        The setting.
+
+    Returns
+    -------
+    JobTable
+        As it is where nothing ran otherwise, or where it already has KNOB_requested.
+
+    Examples
+    --------
+    >>> from rheostat import table
+    >>> rng = np.random.default_rng(0)
+    >>> asked, part = rng.choice([2, 8], 900), rng.random(900) < 0.1
+    >>> log = table({"app": rng.choice(["a", "b"], 900), "submit_s": np.arange(900.0),
+    ...              "nodes": asked, "nodes_alloc": np.where(part, asked * 2, asked)})
+    >>> found = with_found_trial(log, "nodes")
+    >>> (found.frame["nodes"] != found.frame["nodes_requested"]).sum() - int(part.sum())
+    0
+    """
+    if requested(knob) in log.columns or knob not in log.columns or "submit_s" not in log.columns:
+        return log
+    named = next((c for c in log.columns if NAMED.search(c.lower()) and _flags(log, c)), None)
+    ran = _received(log, knob)
+    if named is None and ran is None:
+        return log
+    flagged = np.ones(len(log), dtype=bool) if named is None else _flagged(log, named)
+    asked = log.frame[knob].cast(pl.Float64).to_numpy()
+    if ran is None:
+        ran, asked = asked, _usual(log, asked, flagged)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = np.log(ran / asked)
+    y = np.where(flagged & np.isfinite(y), y, 0.0)
+    return _judged(log, knob, named, y, asked)
+
+
+def _judged(log: JobTable, knob: str, named: str | None, y: Array, asked: Array) -> JobTable:
+    turned = y != 0
+    count = int(turned.sum())
+    if count < FEWEST or count > MOST_TURNED * len(log):
+        return log
+    jobs = f"{count:,} of {len(log):,} jobs ran at other {knob} than asked for"
+    if named is not None:
+        jobs += f" and are named by column {named}"
+    columns = [c for c in (*WHO, *SIZES) if c in log.columns and log.frame[c].n_unique() > 1]
+    sure, column = reasons(log, columns, y, asked)
+    if sure < (CHANCE if named is None else NAMED_CHANCE):
+        said = f"{jobs}; {column} tells which or at what (p = {sure:.2g})"
+        return log.noted(Note(f"{said}: there were reasons; if chance drew them, --trial PLAN"))
+    said = f"{jobs}; none of {', '.join(columns)} tells which or at what (p = {sure:.2f}"
+    kind = log.frame[knob].dtype
+    values = pl.Series(asked, nan_to_null=True)
+    ran = pl.Series(asked * np.exp(y), nan_to_null=True)
+    values, ran = ((v.round().cast(kind) if kind.is_integer() else v) for v in (values, ran))
+    kept = Column(requested(knob), log.schema[knob].unit, Moment.SUBMIT, f"{knob} as submitted")
+    made = log.with_columns([kept], **{requested(knob): values, knob: ran})
+    return made.noted(Note(f"{said}, what is recorded nowhere is not tested): {TAKEN}", (), count))
+
+
+def reasons(
+    log: JobTable, columns: Sequence[str], y: Array, asked: Array, seed: int = 0
+) -> tuple[float, str]:
+    """Chance that no column tells ``y`` at equal requests, and the column that tells most.
+
+    The largest of all statistics, each in its standard deviations under permutations of ``y``
+    within strata, is compared with the largest of each permutation.
+    """
+    newest = slice(max(len(y) - MOST_ROWS, 0), None)
+    s = np.unique(asked[newest], return_inverse=True)[1].astype(np.int64)
+    outcomes = [left(v[newest], s) for v in (y, (y != 0).astype(float))]
+    tests = [_column(log.frame[c][newest], s) for c in columns]
+    if not tests:
+        return 1.0, ""
+    rng, order = np.random.default_rng(seed), np.argsort(s, kind="stable")
+    values = np.empty((PERMUTATIONS + 1, len(tests) * len(outcomes)))
+    for k in range(PERMUTATIONS + 1):
+        place = np.empty_like(order)
+        place[order] = np.lexsort((rng.random(len(s)), s)) if k else order
+        drawn = [v[place] for v in outcomes]
+        values[k] = [_statistic(test, v) for test in tests for v in drawn]
+    spread = values[1:].std(axis=0)
+    apart = (values - values[1:].mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+    most = apart.max(axis=1)
+    chance = (1 + int((most[1:] >= most[0]).sum())) / (PERMUTATIONS + 1)
+    return chance, columns[int(apart[0].argmax()) // len(outcomes)]
+
+
+def left(values: Array, s: Codes) -> Array:
+    """What is left of ``values`` when the mean of each stratum is taken off."""
+    return np.asarray(values - (np.bincount(s, values) / np.bincount(s))[s])
+
+
+def _column(values: pl.Series, s: Codes) -> Codes | Array:
+    """Numbers of the groups of a column of names, ranks of a column of numbers less their means."""
+    if not values.dtype.is_numeric():
+        return np.unique(values.cast(pl.String).fill_null("").to_numpy(), return_inverse=True)[1]
+    rank = values.fill_null(strategy="mean").rank().to_numpy().astype(float)
+    return left(rank, s)
+
+
+def _statistic(column: Codes | Array, y: Array) -> float:
+    """Spread of the groups' means, weighed by their sizes; size of the correlation of numbers."""
+    if column.dtype.kind == "i":
+        return float((np.bincount(column, y) ** 2 / np.maximum(np.bincount(column), 1)).sum())
+    return abs(float(column @ y))
+
+
+def _received(log: JobTable, knob: str) -> Array | None:
+    """What jobs ran at where that is recorded, else what they asked for."""
+    name = f"{knob}_alloc"
+    if name not in log.columns or not log.frame[name].count():
+        return None
+    got = log.frame[name].cast(pl.Float64)
+    kept = pl.select(pl.when(got > 0).then(got).otherwise(log.frame[knob])).to_series()
+    return kept.cast(pl.Float64).to_numpy()
+
+
+def _flags(log: JobTable, name: str) -> bool:
+    """Whether a column says yes of some jobs and no of others."""
+    values = set(_texts(log, name).unique().to_list())
+    return values <= {*YES, *NO} and bool(values & set(YES)) and bool(values & set(NO))
+
+
+def _flagged(log: JobTable, name: str) -> NDArray[np.bool_]:
+    return np.asarray(_texts(log, name).is_in(YES).to_numpy())
+
+
+def _texts(log: JobTable, name: str) -> pl.Series:
+    return log.frame[name].cast(pl.String).fill_null("").str.strip_chars().str.to_lowercase()
+
+
+def _usual(log: JobTable, asked: Array, flagged: NDArray[np.bool_]) -> Array:
+    """What jobs named as drawn would have asked for: the median of their user's application.
+
+    Right where the setting was drawn whatever was asked; where it was a multiple of it,
+    applications tell the setting, and the test finds that.
+    """
+    keys = [c for c in ("app", "user") if c in log.columns]
+    own = pl.when(~pl.Series(flagged)).then(pl.Series(asked))
+    frame = log.frame.select(*keys, own=own, asked=pl.Series(asked))
+    usual = frame.select(pl.col("own").median().over(keys) if keys else pl.col("own").median())
+    typical = usual.to_series().fill_null(frame["asked"]).to_numpy()
+    return np.where(flagged, typical, asked)

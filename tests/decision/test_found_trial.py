@@ -1,0 +1,55 @@
+"""A trial inside a log is found where chance chose, and only there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rheostat as rh
+from rheostat.decision.found_trial import TAKEN, with_found_trial
+
+
+def log(seed, *, by_user=False, by_size=0.0, drawn=False, received=True, **more):
+    """Fifteen hundred jobs; 8 % ran at four times or a quarter of what they asked, or at random."""
+    rng = np.random.default_rng(seed)
+    n = 1500
+    user, size = rng.integers(0, 12, n), np.exp(rng.normal(0, 0.7, n))
+    asked = 2 ** np.clip(np.rint(3 + np.log2(size) + rng.normal(0, 0.7, n)), 0, 6).astype(int)
+    part = rng.random(n) < (0.96 * (user == 0) if by_user else 0.08)
+    up = rng.random(n) < 1 / (1 + np.exp(-by_size * np.log(size)))
+    ran = np.where(part, np.where(up, asked * 4, np.maximum(asked // 4, 1)), asked)
+    ran = np.where(part, rng.choice([1, 4, 16], n), asked) if drawn else ran
+    columns = {
+        "app": rng.choice(list("abcd"), n), "user": [f"u{k}" for k in user],
+        "submit_s": 60.0 * np.arange(n), "memory_b": 4e10 * size,
+    }  # fmt: skip
+    columns |= {"nodes": asked, "nodes_alloc": ran} if received else {"nodes": ran}
+    return rh.table({**columns, **{name: part for name in more}}), part
+
+
+def test_jobs_that_chance_moved_are_a_trial_and_it_is_said():
+    jobs, part = log(0)
+    found = with_found_trial(jobs, "nodes")
+    moved = found.frame["nodes"] != found.frame["nodes_requested"]
+    assert found.frame["nodes_requested"].equals(jobs.frame["nodes"].alias("nodes_requested"))
+    assert moved.sum() <= part.sum()
+    assert moved.sum() > 0.8 * part.sum()
+    assert TAKEN in found.notes[-1].message
+
+
+@pytest.mark.parametrize(("made", "column"), [({"by_user": True}, "user"),
+                                              ({"by_size": 6.0}, "memory_b")])  # fmt: skip
+def test_users_or_sizes_that_tell_who_moved_are_reasons(made, column):
+    jobs, _ = log(1, **made)
+    found = with_found_trial(jobs, "nodes")
+    assert "nodes_requested" not in found.columns
+    assert f"; {column} tells which or at what" in found.notes[-1].message
+
+
+def test_a_column_that_names_drawn_jobs_is_believed_where_applications_do_not_tell_the_setting():
+    jobs, part = log(2, drawn=True, received=False, randomized=True)
+    found = with_found_trial(jobs, "nodes")
+    moved = (found.frame["nodes"] != found.frame["nodes_requested"]).to_numpy()
+    assert not moved[~part].any()
+    assert moved[part].mean() > 0.5
+    assert "named by column randomized" in found.notes[-1].message
