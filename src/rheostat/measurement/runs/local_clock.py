@@ -102,10 +102,10 @@ def in_zone(
             values = {fit[at] for fit in fits}
             made[name][row] = values.pop() if len(values) == 1 else None
             unsure[name] += [row] if values else []
-    told = [note_rows(REPEATED.format(n, zone), table[ROW].gather(rows))
+    unclear = [note_rows(REPEATED.format(n, zone), table[ROW].gather(rows))
             for n, rows in unsure.items() if rows]  # fmt: skip
     mended = (pl.Series(n, v, dtype=pl.Float64) for n, v in made.items())
-    return table.with_columns(*mended), [Note(f"times read as those of {zone}"), *told]
+    return table.with_columns(*mended), [Note(f"times read as those of {zone}"), *unclear]
 
 
 def _local(values: pl.Series) -> bool:

@@ -245,8 +245,8 @@ def with_company(jobs: JobTable) -> JobTable:
         return unknown
     both = int((shared & counted).sum())
     said = f"energy_j: {both:,} jobs shared a node (column shared): {TOGETHER}"
-    told = jobs.with_columns([SHARED], shared=shared)
-    return told.noted(Note(said, (), both)) if both else told
+    marked = jobs.with_columns([SHARED], shared=shared)
+    return marked.noted(Note(said, (), both)) if both else marked
 
 
 def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Note]]:
