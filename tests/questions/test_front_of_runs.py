@@ -26,3 +26,40 @@ def test_other_applications_tell_where_they_were_run() -> None:
     more |= {"app": ["x"] * 3 + ["y"] * 3, "nodes": [64] * 3 + [32, 64, 64]}
     answer = rh.front(rh.table(more), where=["app=x"], knobs=["nodes=32,64", "cap_w=100,140,180"])
     assert np.isfinite(answer.front.mean("runtime_s")).all()
+
+
+def two_knobs(at):
+    """A law of nodes and ranks per node, with energy and no power."""
+    nodes, ranks = np.array(at).T
+    runtime_s = 60.0 + 9000.0 / (nodes * ranks**0.8) + 3.0 * nodes
+    energy_j = runtime_s * nodes * (150.0 + 4.0 * ranks)
+    return {"app": ["fem"] * len(at), "nodes": nodes, "ranks_per_node": ranks,
+            "runtime_s": runtime_s, "energy_j": energy_j}  # fmt: skip
+
+
+def test_energy_without_power_teaches_the_law_as_power_does_and_next_says_the_same() -> None:
+    """It was left to trees, which gave several settings one value, 7-fold wide."""
+    knobs = ["nodes=1,2,4,8", "ranks_per_node=8,16,32,64"]
+    runs = rh.table(
+        two_knobs([(1, 64), (2, 8), (2, 16), (2, 32), (4, 32), (4, 64), (8, 8)]),
+        [rh.Column("ranks_per_node", "", rh.Moment.SUBMIT, "")],
+    )
+    options = rh.front(runs, knobs=knobs).front
+    low, high = options.interval("runtime_s")
+    place = options.alternatives.frame.rows(named=True)
+    (at,) = (i for i, s in enumerate(place) if (s["nodes"], s["ranks_per_node"]) == (2, 64))
+    assert low[at] <= two_knobs([(2, 64)])["runtime_s"][0] <= high[at] < 1.5 * low[at]
+    asked = rh.next_settings(runs, knobs=knobs)
+    for setting, (_, least, most) in zip(asked.settings, asked.expected["runtime_s"], strict=True):
+        (at,) = (i for i, s in enumerate(place) if all(s[k] == setting[k] for k in setting))
+        assert least <= high[at]
+        assert low[at] <= most
+
+
+def test_gaps_between_settings_with_names_are_filled() -> None:
+    runs = {"app": ["x"] * 5, "compiler": ["gcc", "gcc", "icx", "icx", "gcc"],
+            "threads": [1, 2, 1, 4, 4], "runtime_s": [90.0, 50.0, 80.0, 26.0, 30.0],
+            "power_w": [100.0, 120.0, 100.0, 160.0, 160.0]}  # fmt: skip
+    named = rh.table(runs, [rh.Column("compiler", "", rh.Moment.SUBMIT, "")])
+    answer = rh.front(named, knobs=["compiler=gcc,icx", "threads=1,2,4"])
+    assert np.isfinite(answer.front.mean("runtime_s")).all()

@@ -144,7 +144,8 @@ def fit(
         reading = partial(read_batches, form=format, mapped=columns)
         return _of_parts(parts, reading, into, method, test_fraction, seed, workers, work)
     table = inputs.opened(files[0], format, columns)
-    chosen, names = kind_of(method, table), parse_names(knobs)
+    names = parse_names(knobs)
+    chosen = kind_of(method, table, names)
     clock = test_fraction > 0 and "submit_s" in table.columns
     new = new_model(chosen, table, knobs=names, seed=seed)
     scores = accuracy_on_newest(table, new, test_fraction) if clock else {}

@@ -68,15 +68,21 @@ def prepared(jobs: JobTable) -> JobTable:
     return jobs
 
 
-def kind_of(kind: str, jobs: JobTable) -> str:
+def kind_of(kind: str, jobs: JobTable, knobs: Sequence[str] = ()) -> str:
     """The model that "auto" stands for: the best for the table that the installed libraries allow.
 
-    A table of measured runs (no clock, power known) teaches scaling laws; a log teaches habits,
-    which boosted trees learn best.
+    A table of measured runs (no clock, power or energy known) teaches scaling laws over knobs that
+    are numbers; a log teaches habits, which boosted trees learn best.
+
+    >>> from rheostat import table
+    >>> kind_of("auto", table({"os": ["a"], "runtime_s": [9.0], "energy_j": [70.0]}), ["os"])
+    'xgboost'
     """
     if kind != "auto":
         return kind
-    runs = "submit_s" not in jobs.columns and set(TARGETS) <= set(targets_in(jobs))
+    named = any(k in jobs.columns and not jobs.frame[k].dtype.is_numeric() for k in knobs)
+    measured = "submit_s" not in jobs.columns and len(targets_in(jobs)) == len(TARGETS)
+    runs = measured and not named
     order = (*((("law", "gpytorch"),) if runs else ()), ("xgboost", "xgboost"), ("lightgbm",) * 2)
     return next((k for k, library in order if find_spec(library)), "boosting")
 
@@ -175,7 +181,7 @@ def model(
 
     ``by`` names the columns that make runs the same application, where the usual ones do not.
     """
-    kind, targets = kind_of(kind, jobs), targets_in(jobs)
+    kind, targets = kind_of(kind, jobs, knobs), targets_in(jobs)
     if kind == "within":
         from rheostat.prediction.effects import WithinApplication
 
