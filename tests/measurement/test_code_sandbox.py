@@ -69,7 +69,6 @@ def _accept(server):
         return
 
 
-@confined
 def test_what_else_a_user_runs_is_not_counted_against_a_program() -> None:
     """The kernel counts all of a user's tasks: with 64 others a right program made no thread."""
     assert "--nproc=164" in limited(["true"], SandboxLimits(processes=64), others=100)
@@ -77,6 +76,7 @@ def test_what_else_a_user_runs_is_not_counted_against_a_program() -> None:
     assert tasks_of(2**31) == 0
 
 
+@confined
 def test_a_fork_bomb_stops_at_the_limit_and_is_gone_with_its_sandbox(folder):
     script = "for i in $(seq 1000); do sleep 30 & done; echo all"
     run = shell(folder, script)
