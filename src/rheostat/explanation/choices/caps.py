@@ -91,7 +91,7 @@ def caps_report(facts: Mapping[str, Any]) -> Report:
         rows = _by_watts(facts)
         kept = [i for i, s in enumerate(rows) if s["caps"] == facts["keep"]["caps"]]
         rank = np.argsort([abs(s["loss_high"] - facts["loss"]) for s in rows], kind="stable")
-        sections += shortened(Section("Settings", grid=_table(facts)), kept, rank)
+        sections += shortened(Section("Settings", grid=_table(facts)), kept, rank.tolist())
     return Report(f"Caps for {facts['app']}", sections, facts)
 
 

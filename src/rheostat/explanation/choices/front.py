@@ -84,10 +84,10 @@ def explain_front(
     section = Section("front", tuple(said), _grid(front, chosen, base), _chart(front, chosen, base))
     rank = np.lexsort((front.mean(by or front.objectives[0].name), ~front.mask))
     first = [i for i in (chosen, base, *kept) if i is not None]
-    return shortened(section, first, rank), front_facts(front)
+    return shortened(section, first, rank.tolist()), front_facts(front)
 
 
-def shortened(section: Section, first: Iterable[int], rank: Array) -> list[Section]:
+def shortened(section: Section, first: Iterable[int], rank: Sequence[int]) -> list[Section]:
     """A section with `MOST` rows of its table in their order, and one folded with all of them.
 
     Parameters
@@ -96,13 +96,13 @@ def shortened(section: Section, first: Iterable[int], rank: Array) -> list[Secti
         With a table of a row per setting.
     first : iterable of int
         Rows that stay in any case.
-    rank : array of int, (rows,)
+    rank : sequence of int
         All rows, those that tell most first.
     """
     grid = section.grid
     if grid is None or len(grid.rows) <= MOST:
         return [section]
-    kept = sorted(list(dict.fromkeys([*first, *rank.tolist()]))[:MOST])
+    kept = sorted(list(dict.fromkeys([*first, *rank]))[:MOST])
     marked = kept.index(grid.marked) if grid.marked in kept else None
     short = Grid(grid.heads, tuple(grid.rows[i] for i in kept), grid.units, marked)
     said = f"The table shows {MOST} of {len(grid.rows)} settings; a pipe, --json and --html all."

@@ -16,12 +16,13 @@ from rheostat.core.report import Grid, Report, Section
 from rheostat.core.space import Setting
 from rheostat.core.units import parse_quantity
 from rheostat.decision.serving.engine_line import engine_line
+from rheostat.explanation.choices.front import MOST
 from rheostat.explanation.interval_words import interval_words
 from rheostat.explanation.serving_report import candidates_grid, candidates_section
 from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.questions import inputs, listener
-from rheostat.questions.llm.plan_answer import MOST, PlanAnswer
+from rheostat.questions.llm.plan_answer import PlanAnswer
 from rheostat.questions.llm.serving_model import CacheSize
 from rheostat.tradeoff.limits import Limit
 
