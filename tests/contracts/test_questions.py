@@ -464,7 +464,7 @@ def test_an_answer_is_seen_in_every_form(here) -> None:
     assert answer.notes[0].startswith("guessed: app")
     assert answer.table()["nodes"].to_list() == [1, 2, 4, 8]
     assert "4 of 4 settings are worth considering" in str(answer)
-    assert repr(answer) == "<FrontAnswer: 4 of 4 settings are worth considering.>"
+    assert repr(answer) == "<FrontAnswer: 4 nodes: 17m runtime and 1.71 MJ energy.>"
     assert answer._repr_html_() == answer.to_html()
     assert answer.to_html().startswith("<!doctype html>")
     assert len(answer.figure().axes) == 1
