@@ -21,13 +21,13 @@ from rheostat.core.storage.settings_files import PROJECT, settings_files
 TRUST = "--trust-config"
 HARMLESS = frozenset([
     "accuracy", "app", "at", "batch-size", "by", "carbon", "classes", "column", "context-tokens",
-    "device", "for", "format", "gpu-price", "guard", "image-px", "interference", "itl", "job",
-    "json", "kind", "kinds", "knob", "knobs", "known", "kwh-price", "largest", "leave-out", "loss",
-    "method", "methods", "minimise", "next", "objective", "objectives", "optimizer",
-    "output-tokens", "overdue", "precision-bits", "prompt-tokens", "replays", "replicas", "risk",
-    "rule", "seed", "semantics", "share", "size", "slowdown", "target", "tenants", "test-fraction",
-    "test-period", "ties", "ttft", "unit", "wanted", "warm-up", "what-if", "where", "within",
-    "zone",
+    "device", "for", "format", "gpu-price", "guard", "hit-rate", "image-px", "interference",
+    "itl", "job", "json", "kind", "kinds", "knob", "knobs", "known", "kwh-price", "largest",
+    "leave-out", "loss", "method", "methods", "minimise", "next", "objective", "objectives",
+    "optimizer", "output-tokens", "overdue", "precision-bits", "prompt-tokens", "replays",
+    "replicas", "risk", "rule", "seed", "semantics", "share", "size", "slowdown", "target",
+    "tenants", "test-fraction", "test-period", "ties", "tool-delay", "ttft", "unit", "wanted",
+    "warm-up", "what-if", "where", "within", "zone",
 ])  # fmt: skip
 """Options, by their flags, whose value is looked for in the data or counted with, and no more."""
 

@@ -96,7 +96,7 @@ def site_drift(jobs: inputs.Jobs, model: inputs.Model) -> SiteDriftAnswer:
     Raises
     ------
     DataError
-        The log does not say when jobs were submitted, or none has ended.
+        The log does not say when jobs were submitted, none has ended, or none has a forecast.
 
     Examples
     --------
@@ -121,6 +121,9 @@ def site_drift(jobs: inputs.Jobs, model: inputs.Model) -> SiteDriftAnswer:
         rows += weeks
         if weeks and weeks[-1]["alarm"]:
             alarms.append(_reason(weeks, checked.filter(pl.col("age") == pl.col("age").min())))
+    if not rows:
+        problem = "the model forecasts for no job what the log records: fit it to this site's jobs"
+        raise DataError("site drift", [problem])
     frame = pl.DataFrame(rows, schema_overrides={"alarm": pl.Boolean}).select(COLUMNS)
     return SiteDriftAnswer(weeks=frame.sort("week", maintain_order=True), alarms=tuple(alarms))
 
