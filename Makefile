@@ -1,5 +1,6 @@
 # make demo      everything from an empty folder: environment, main job on generated data, report
-# make test      lint, types, layers, all tests
+# make test      lint, types, layers, the tests: a quarter of an hour on two cores
+# make test-slow the tests that take longer than five seconds, on real components where those are
 # make mutants   how many small defects the tests notice (half an hour; goes on where it stopped)
 # make install   the environment alone
 
@@ -9,7 +10,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-fast fuzz mutants lint docs gallery site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned slurm-lab slurm-lab-down
+.PHONY: install demo test test-slow fuzz mutants lint docs gallery site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned slurm-lab slurm-lab-down
 
 # The demo needs the base and the trees alone; everything else comes with the first `make test`.
 PACKAGES_demo      := -e '.[trees]'
@@ -49,20 +50,21 @@ lint: install
 	@$(BIN)/lint-imports
 
 # What fails is run once more, alone: what passes then is named and hangs on the load, a fault of its test.
+test: TESTS := not slow
 test: lint
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20 --durations-min=1 \
+test-slow: TESTS := slow
+test-slow: install
+test test-slow:
+	@$(BIN)/python -m pytest -m "$(TESTS)" -n 2 --dist loadgroup --durations=20 --durations-min=1 \
 	 || { echo "once more, alone, what failed:"; \
-	      $(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none; }
+	      $(BIN)/python -m pytest -m "$(TESTS)" -v --last-failed --last-failed-no-failures none; }
 
 # every variant of every malformed file and every hostile value, every right and wrong program;
-# `make test` tries a sample
+# `make test-slow` tries a sample
 fuzz: install
 	@RHEOSTAT_FUZZ=all RHEOSTAT_CORPUS=all $(BIN)/python -m pytest -n 2 --dist loadgroup \
 	  tests/cli/test_malformed_files.py tests/cli/test_hostile_options.py \
 	  tests/measurement/test_code_corpus.py --timeout 0
-
-test-fast: install
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 mutants: install
 	@$(BIN)/python tools/mutants --seed $(or $(SEED),0) --number $(or $(NUMBER),400)

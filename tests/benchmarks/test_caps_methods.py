@@ -25,6 +25,7 @@ def test_simple_methods_restore_what_they_can() -> None:
     assert twin == pytest.approx(rank_one[2])
 
 
+@pytest.mark.slow
 def test_open_networks_learn_and_repeat_themselves(known: CapTable) -> None:
     pytest.importorskip("torch")
     from caps_lib.neural import Autoencoder, Collaborative, CounterSpeed

@@ -34,6 +34,7 @@ QUICK = {"random", "nsga2", "optuna-tpe", "botorch", "paper-lgbm", "ours"}
 NAMES = [m if m in QUICK else pytest.param(m, marks=pytest.mark.slow) for m in REGISTRY]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", NAMES)
 def test_same_seed_same_rows_and_no_setting_twice(name: str, case: Case, monkeypatch) -> None:

@@ -40,6 +40,7 @@ def candidate(original: Path, old: str, new: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_accepted_is_0_and_one_document(original, capsys):
     other = candidate(original, "int i = 1; i <= n; i++", "int i = n; i >= 1; i--")
     assert run(["code", "verify", str(original), other, "--json", *QUICK]) == 0
@@ -62,12 +63,14 @@ def test_rejected_is_1_with_the_input_and_both_numbers(original, capsys, tmp_pat
     assert '"output"' in (tmp_path / "x.sarif").read_text()
 
 
+@pytest.mark.slow
 def test_a_required_rung_that_does_not_run_leaves_it_undecided(original, capsys):
     call = ["code", "verify", str(original), str(original), *QUICK, "--require", "output,races"]
     assert run(call) == 1
     assert "undecided: races did not run" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_manifest_builds_several_files_with_commands_of_its_own(tmp_path, capsys):
     manifest = (
         'files = ["main.c", "lib/add.c", "lib/add.h"]\n'

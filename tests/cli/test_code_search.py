@@ -162,6 +162,7 @@ int main(int argc, char **argv) {
 """
 
 
+@pytest.mark.slow
 def test_cuda_is_translated_by_rule_and_refused_by_its_line(tmp_path, capsys) -> None:
     pytest.importorskip("tree_sitter_cuda", reason="pip install 'rheostat[code]'")
     source = tmp_path / "half.cu"
@@ -176,6 +177,7 @@ def test_cuda_is_translated_by_rule_and_refused_by_its_line(tmp_path, capsys) ->
     assert "line 5: __shfl_down_sync is of a warp" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_model_is_corrected_until_it_is_right(source, capsys, tmp_path) -> None:
     pytest.importorskip("openai")
     replies = ["in short", "it adds", f"```c\n{WRONG}```", f"```c\n{RIGHT}```"]

@@ -98,6 +98,7 @@ def test_options_may_come_from_the_environment_and_a_file(front, capsys, monkeyp
     assert json.loads(flag)["because"]["rule"] == "knee of the front"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colour", [True, False])
 def test_a_terminal_of_80_columns_gets_a_table_and_honours_no_color(front, colour, tmp_path):
     """Run under a pseudo-terminal, as a person would."""

@@ -83,6 +83,7 @@ def test_no_counter_at_all_is_told_with_reasons(runs, tmp_path, capsys) -> None:
     assert "no column that a model may learn from; mode: text" in err
 
 
+@pytest.mark.slow
 def test_a_saved_model_predicts_unmetered_runs_as_the_one_that_was_fitted(
     runs, tmp_path, capsys
 ) -> None:

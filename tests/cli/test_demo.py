@@ -28,6 +28,7 @@ def told(tmp_path_factory):
     return texts[0], texts[1], page.read_text()
 
 
+@pytest.mark.slow
 def test_one_document_with_front_choice_and_reasons(told):
     value = json.loads(told[0])
     assert value["schema"] == "rheostat.demo/1"
@@ -46,6 +47,7 @@ def test_one_document_with_front_choice_and_reasons(told):
     assert value["because"]["constraints"]
 
 
+@pytest.mark.slow
 def test_what_is_on_the_front_is_not_dominated(told):
     front = [e for e in json.loads(told[0])["front"] if e["runtime_s"] is not None]
     for a in front:

@@ -19,6 +19,7 @@ def model(tmp_path_factory):
     return folder / "m"
 
 
+@pytest.mark.slow
 def test_errors_of_the_fit_stand_beside_the_trivial_baseline(model, capsys):
     runs = model.parent / "runs.csv"
     assert run(["dnn", "fit", str(runs), "-o", str(model.parent / "again"), "--json"]) == 0
@@ -84,6 +85,7 @@ def test_a_table_of_questions_needs_no_measurement_and_keeps_what_was_known(mode
     assert row["epoch_s"]["median"] == pytest.approx(row["runtime_s"]["median"] * steps)
 
 
+@pytest.mark.slow
 def test_what_to_measure_next_was_not_run_there_and_helps_what_is_wanted(model, capsys):
     runs = str(model.parent / "runs.csv")
     call = ["dnn", "fit", runs, "-o", str(model.parent / "again"), "--target", "runtime_s",

@@ -24,7 +24,7 @@ from valid_files import CODES, _quick, clear, home, told
 from rheostat.core.storage.file_kinds import describe_file, kind_in
 from rheostat.prediction.saved_models.persist import KINDS, PREDICTORS
 
-pytestmark = pytest.mark.xdist_group("files")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("files")]
 __all__ = ["_quick", "home"]  # fixtures
 MODELS = {
     "surrogate": "fit @runs.csv --kind lightgbm --test-fraction 0 --out FILE",

@@ -94,6 +94,7 @@ def some() -> list[h.Try]:
     return [t for t in drawn if t.number // DRAWN % DAYS == SEED % DAYS]
 
 
+@pytest.mark.slow
 def test_a_hostile_value_ends_with_a_code_and_one_message(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import malformed as m
 from valid_files import NEVER_OPENED, _quick, clear, home, told, wrong_in
 
-pytestmark = pytest.mark.xdist_group("files")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("files")]
 __all__ = ["_quick", "home"]  # fixtures
 SAMPLE = 3
 ALWAYS = {"empty", "zeros", "pickle", "program"}

@@ -152,6 +152,7 @@ def test_what_an_agent_cannot_play_is_told(log, trained, tmp_path, capsys, more,
     assert message in err
 
 
+@pytest.mark.slow
 def test_a_training_killed_with_no_warning_goes_on_to_the_same_bytes(log, tmp_path, capsys):
     ask = ("train", log, *ACTOR, "--updates", "12", "--test-fraction", "0", "--out")
     told(capsys, *ask, tmp_path / "whole")
@@ -268,6 +269,7 @@ def test_explaining_an_agent_tells_each_stage(log, trained, capsys):
     assert "48 jobs not learned from" in lines[-1]
 
 
+@pytest.mark.slow
 def test_explaining_that_was_interrupted_goes_on_to_the_same_document(
     log, capsys, monkeypatch, tmp_path
 ):

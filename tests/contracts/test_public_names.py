@@ -100,6 +100,7 @@ def test_one_word_for_one_idea(name: str) -> None:
     assert found == {}, f"{name}: say {found}"
 
 
+@pytest.mark.slow
 def test_mypy_knows_the_type_of_every_name(tmp_path: Path) -> None:
     lines = ["import rheostat as rh", *(f"reveal_type(rh.{n})" for n in NAMES)]
     script = tmp_path / "names_of_rheostat.py"

@@ -437,6 +437,7 @@ def test_no_command_is_forgotten() -> None:
     assert commands(typer.main.get_command(app)) == set(ASKED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "typed", "called"),
     [(c, typed, called) for c, cases in ASKED.items() for typed, called in cases],

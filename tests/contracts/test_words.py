@@ -48,6 +48,7 @@ def test_names_of_the_glossary_are_in_the_code() -> None:
     assert gone == []
 
 
+@pytest.mark.slow
 def test_no_class_name_is_used_twice() -> None:
     places = defaultdict(list)
     for path in files(SRC):

@@ -106,6 +106,7 @@ def damages(draw):
     return draw(st.floats(0, 1)), draw(st.integers(0, 60)), draw(instead)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(damages(), min_size=1, max_size=3))
 def test_after_any_damage_a_cap_is_as_before_or_as_it_was_left(tmp_path, capsys, damage):

@@ -108,6 +108,7 @@ def told(capsys, *argv):
 standing = st.sampled_from([40.0, 133.3, 140.0, 180.0, 250.0, 540.0])
 
 
+@pytest.mark.slow
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(standing, standing, st.sampled_from([*APPS, "new", ""])),
                 min_size=2, max_size=4))  # fmt: skip

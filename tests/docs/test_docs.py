@@ -84,6 +84,7 @@ with_python = [p for p in PAGES if blocks(p, "python")]
 with_console = [p for p in PAGES if blocks(p, "console")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", with_python, ids=names(with_python))
 def test_python_blocks_run_in_order(
     page: Path, desk: Path, monkeypatch: pytest.MonkeyPatch
@@ -206,6 +207,7 @@ def options() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_command_of_the_gallery_can_be_typed(tmp_path: Path, monkeypatch) -> None:
     from typer.main import get_command
 

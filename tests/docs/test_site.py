@@ -35,6 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_public_name_has_its_docstring_in_the_site(site: Path) -> None:
     text = (site / "api.html").read_text()
     things = {n: getattr(rh, n) for n in rh.__all__ if n != "__version__"}
@@ -45,6 +46,7 @@ def test_every_public_name_has_its_docstring_in_the_site(site: Path) -> None:
     assert text.count("doc-section-title") > 100
 
 
+@pytest.mark.slow
 def test_every_page_is_in_the_site(site: Path) -> None:
     pages = [p.relative_to(ROOT / "docs") for p in (ROOT / "docs").rglob("*.md")]
     assert [p for p in pages if not (site / p.with_suffix(".html")).exists()] == []

@@ -32,6 +32,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_mypy_passes_on_every_page_and_example(scripts: Path) -> None:
     command = [*MYPY, scripts]
     command += sorted((ROOT / "examples").glob("*.py"))
@@ -39,6 +40,7 @@ def test_mypy_passes_on_every_page_and_example(scripts: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_mypy_would_find_a_wrong_call(scripts: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text('import rheostat as rh\n\nrh.powers_of_two("1", 8)\nrh.read(1.5)\n')
@@ -47,6 +49,7 @@ def test_mypy_would_find_a_wrong_call(scripts: Path, tmp_path: Path) -> None:
     assert done.stdout.count("[arg-type]") == 2, done.stdout
 
 
+@pytest.mark.slow
 def test_pyright_passes_on_every_page_and_example(scripts: Path) -> None:
     pyright = shutil.which("pyright", path=str(Path(sys.executable).parent))
     if pyright is None:

@@ -114,10 +114,12 @@ def test_every_entry_names_a_class_that_exists():
         assert isinstance(getattr(import_module(module), kind), type), name
 
 
+@pytest.mark.slow
 def test_a_thing_of_every_class_is_tried_here(things):
     assert {f"rheostat.{name}" for name in things} == set(EXPLAINERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EXPLAINERS))
 def test_every_class_is_explained_in_words_and_as_a_page(things, name):
     thing, beside = things[name.removeprefix("rheostat.")]

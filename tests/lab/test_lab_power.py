@@ -13,7 +13,7 @@ from rheostat.measurement.read import read
 from rheostat.questions.site_ingest import ingest
 from rheostat.questions.site_ingest_power import power
 
-pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = [pytest.mark.slow, pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 SERIES = {
     "gauge of jobs": PowerSeries("lab_job_power_watts", job="jobid", node="node"),
     "expression of jobs": PowerSeries("sum by (jobid) (lab_job_power_watts)", job="jobid"),

@@ -11,7 +11,7 @@ import pytest
 
 from rheostat.questions.site_install import install, uninstall
 
-pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = [pytest.mark.slow, pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 ADVICE = pl.DataFrame({
     "app": ["cfd"], "user": ["alice"], "partition": ["batch"], "nodes_requested": [4],
     "nodes": [2], "status": ["advised"], "runtime_s_requested": [60.0],

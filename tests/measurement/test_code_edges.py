@@ -43,6 +43,7 @@ def ladder() -> Iterator[Verifier]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("body", "language", "rung"), [
     (PARTS, "openmp", "threads"),  # an array of a fixed size by thread number
     ("  if (n % 64 == 63) n--;\n" + LOOP, "serial", "output"),  # a tail of vectors left out
@@ -54,6 +55,7 @@ def test_a_mistake_at_an_edge_is_rejected(ladder, body, language, rung) -> None:
     assert ladder.verify(program(body, language), rungs=rungs).rejected_by == rung
 
 
+@pytest.mark.slow
 def test_what_is_right_with_sixty_four_threads_is_accepted(ladder) -> None:
     right = "#pragma omp parallel for reduction(+ : s)\n" + LOOP
     verdict = ladder.verify(program(right, "openmp"), rungs=("compile", "output", "threads"))

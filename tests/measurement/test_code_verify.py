@@ -77,6 +77,7 @@ STARTED = """{ pthread_t t; int k[2] = {0, 1}; x = a, y = b, many = n;
   pthread_create(&t, 0, half, k); half(k + 1); pthread_join(t, 0); s = total; }"""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(absent("clang")), reason=absent("clang"))
 def test_a_race_of_threads_without_openmp_is_told(dot: Verifier) -> None:
     started = DOT.replace("for (int i = 0; i < n; i++) s += a[i] * b[i];", STARTED)
@@ -85,6 +86,7 @@ def test_a_race_of_threads_without_openmp_is_told(dot: Verifier) -> None:
     assert verdict.findings[0].words.startswith(f"{at(5)}data race")
 
 
+@pytest.mark.slow
 def test_a_right_reduction_is_accepted(dot: Verifier) -> None:
     verdict = dot.verify(loop("parallel for reduction(+:s)"))
     assert (verdict.state, verdict.findings) == ("accepted", ())
@@ -92,6 +94,7 @@ def test_a_right_reduction_is_accepted(dot: Verifier) -> None:
         assert verdict.rung("races").state == "passed"
 
 
+@pytest.mark.slow
 def test_an_answer_for_the_run_without_arguments_alone_is_no_answer(dot: Verifier) -> None:
     known = '  if (n == 4000 && seed == 1) { puts("dot 4.1"); return 0; }\n  double *a'
     verdict = dot.verify(program(DOT.replace("  double *a", known)), rungs=("output",))
@@ -115,6 +118,7 @@ def test_a_missing_map_shows_on_a_device_with_its_own_memory(dot: Verifier) -> N
     assert verdict.rejected_by == "mapping"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rung", "old", "new"),
     [
@@ -145,6 +149,7 @@ def test_builds_of_a_candidate_are_gone_and_those_of_the_original_stay(dot: Veri
     assert len(list(dot.reference.bench.folder.iterdir())) == len(dot.reference.bench.builds)
 
 
+@pytest.mark.slow
 def test_the_peak_of_memory_is_that_of_the_program() -> None:
     text = """#include <stdio.h>
 #include <stdlib.h>

@@ -55,6 +55,7 @@ def checked():
         yield one
 
 
+@pytest.mark.slow
 @needs
 @pytest.mark.parametrize(
     ("old", "new", "rung", "said"),

@@ -61,6 +61,7 @@ def test_sources_headers_of_other_versions_and_arguments_are_read(checkout) -> N
         read_hecbench(checkout, "other")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(WHY), reason=WHY)
 def test_a_baseline_is_admitted_once_it_ran_right_and_long_enough(checkout) -> None:
     program = read_hecbench(checkout, "sum")

@@ -363,6 +363,7 @@ def test_a_file_may_be_packed_and_another_kind_is_named(tmp_path) -> None:  # ty
         read_graph(tmp_path / "t.csv")
 
 
+@pytest.mark.slow
 def test_the_recorded_graphs_cost_what_xla_says(shared_data) -> None:  # type: ignore[no-untyped-def]
     """FLOPs within 2e-7, transcendentals exactly, bytes within 4e-4; every 25th, or all of them."""
     every = 1 if os.environ.get("RHEOSTAT_FUZZ") else 25

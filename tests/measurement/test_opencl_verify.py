@@ -19,6 +19,7 @@ if not LACKING and not (os.path.exists("/usr/include/CL/cl.h") and os.path.isdir
 BARRIER = '    "  barrier(CLK_LOCAL_MEM_FENCE);\\n"\n'
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
 def test_a_kernel_is_accepted_and_one_without_its_barrier_is_a_race() -> None:
     kernel = suite_kernels()["dot"]

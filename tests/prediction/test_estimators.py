@@ -31,6 +31,7 @@ def known_differences(estimator) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         TabNetRegressor(epochs=15, width=4),
@@ -64,6 +65,7 @@ def test_an_embedding_knows_the_targets_and_looks_at_what_matters(kind: str) -> 
     assert look[:, :4].mean() > 1.2 * look[:, 4:].mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["attention", "tabnet"])
 def test_same_seed_same_bytes_whatever_the_batch_and_the_global_state(kind: str) -> None:
     import torch

@@ -200,6 +200,7 @@ def test_every_kind_is_in_the_contract() -> None:
     assert set(MAKE) == set(KINDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_loaded_answers_the_same_bytes(kind: str, files: Any, tmp_path: Path) -> None:
     path, answer, ask = files[kind]
@@ -293,6 +294,7 @@ def test_options_survive(tmp_path: Path) -> None:
     assert back.fit(JOBS).features_ == ("nodes", "app")
 
 
+@pytest.mark.slow
 def test_the_same_archive_gives_the_same_bytes(files: Any, tmp_path: Path) -> None:
     for kind, (path, _, _) in files.items():
         write_archive(tmp_path / kind, read_archive(path))

@@ -98,6 +98,7 @@ def broken(again):
     raise ValueError("not the workers' fault")
 
 
+@pytest.mark.slow
 def test_slurm_workers_are_asked_for_as_told():
     workers = Workers(
         slurm="batch",
@@ -118,6 +119,7 @@ def test_slurm_workers_are_asked_for_as_told():
     assert "/scratch" in command
 
 
+@pytest.mark.slow
 def test_no_scheduler_at_the_address_is_one_clear_error():
     with (
         pytest.raises(RheostatError, match=r"tcp://127\.0\.0\.1:9"),

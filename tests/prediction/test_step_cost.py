@@ -181,6 +181,7 @@ def test_a_network_never_run_is_answered_from_its_graph():
     assert sizes[0] > sizes[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("few", "seeds"), [(25, 16), (80, 4)])
 def test_intervals_of_new_runs_hold_nine_of_ten(few, seeds):
     inside = []

@@ -39,6 +39,7 @@ def test_later_requests_are_answered_when_the_first_hundred_say(name):
         assert made.median_error["ttft"] < 0.15
 
 
+@pytest.mark.slow
 def test_a_batch_cap_that_nobody_stated_is_read_from_the_log():
     recorded = Noisy().record(asked(12, n=250, rate=9.0), 12)
     made = calibrate(recorded)
@@ -56,6 +57,7 @@ def test_limits_that_were_never_reached_are_said_to_be_unknown():
     assert made.learned == 60
 
 
+@pytest.mark.slow
 def test_a_server_of_another_kind_is_said_not_to_be_followed():
     """Shortest prompt first, while first come is assumed."""
     recorded = Noisy(policy="shortest-prompt").record(asked(14, rate=14.0), 14)
@@ -66,6 +68,7 @@ def test_a_server_of_another_kind_is_said_not_to_be_followed():
     assert "64 requests were between first and last token at once" in low.notes[0]
 
 
+@pytest.mark.slow
 def test_replicas_that_step_together_are_known_as_one():
     server = Noisy(replicas=2, lockstep=True)
     recorded = server.record(asked(15, n=200, rate=8.0), 15)

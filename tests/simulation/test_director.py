@@ -283,6 +283,7 @@ def test_an_error_that_nobody_foresaw_is_a_reply_too(service, monkeypatch, caplo
     assert caplog.messages == ["refused: ZeroDivisionError: division by zero"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["codes72_milc_lammps_ur", "codes72_varying_ur"])
 def test_the_server_forecasts_what_the_backtest_did(shared_data, name, tmp_path):
     """A recorded run, sent by its 68 ranks and asked about before every iteration."""

@@ -213,6 +213,7 @@ def test_any_callable_is_an_order():
     assert simulate_run(jobs, plain, 5).jobs.numpy("start_s").tolist() == fixed.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("span", "size"), [(0, 300), (4000, 300), (900, 1500)])
 @pytest.mark.parametrize("rule", ["easy", "sjf+easy", "saf+easy", "lxf+easy", "conservative"])
 def test_a_long_queue_and_many_running_jobs(rule, span, size):

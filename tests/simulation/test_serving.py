@@ -38,6 +38,7 @@ def test_every_token_comes_when_a_plain_server_gives_it(seed, policy, gap, batch
     assert found.requests.numpy("end_s") == pytest.approx(end, rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     seed=st.integers(0, 2**32 - 1), by_ratio=st.booleans(), gap=st.sampled_from([0.5, 4.0]),

@@ -117,6 +117,7 @@ def _worker():
     return next(c.pid for c in children if "spawn_main" in " ".join(c.cmdline()))
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_no_result(tasks, serial):
     killer = Killer(_worker)
     assert timeless(sweep(tasks, processes=2, progress=killer)) == serial
@@ -125,6 +126,7 @@ def test_a_killed_process_costs_no_result(tasks, serial):
     assert killer.told[-1] == ("simulate", len(tasks), len(tasks))
 
 
+@pytest.mark.slow
 def test_a_killed_dask_worker_costs_no_result(tasks, serial):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
@@ -137,6 +139,7 @@ def test_a_killed_dask_worker_costs_no_result(tasks, serial):
         assert killer.killed
 
 
+@pytest.mark.slow
 def test_local_dask_workers_give_the_serial_result(tasks, serial, tmp_path):
     pytest.importorskip("distributed")
     kept = tmp_path / "results.jsonl"
@@ -208,6 +211,7 @@ def test_a_policy_of_ones_own_is_swept_by_its_name(folder):
     assert means[0] == means[2] != means[1]
 
 
+@pytest.mark.slow
 def test_workers_that_always_end_are_one_clear_error(tasks, monkeypatch):
     monkeypatch.setattr(sweeping, "perform", _die)
     with pytest.raises(RheostatError, match="--results FILE"):

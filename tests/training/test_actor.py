@@ -118,6 +118,7 @@ def _stop(done, total, facts):
         raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_what_is_played_is_the_same_on_one_process_and_on_two(ground):
     actor = Actor(TINY, seed=2)
     where = RolloutData(tuple(ground), TINY, 2, 1.0)

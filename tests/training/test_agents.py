@@ -92,6 +92,7 @@ def test_one_decision_is_learned_the_same_step_by_step_and_in_a_batch():
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("left", "setup"),
     [

@@ -56,6 +56,7 @@ def one():
         yield made
 
 
+@pytest.mark.slow
 def test_two_names_of_critical_on_one_variable_are_not_shown_to_be_right(one) -> None:
     """Archer orders the sections by the one lock or the other and may see no race."""
     for _ in range(2):
