@@ -1,6 +1,6 @@
 # make demo      everything from an empty folder: environment, main job on generated data, report
 # make test      lint, types, layers, the tests: a quarter of an hour on two cores
-# make test-slow the tests that take longer than five seconds, on real components where those are
+# make test-slow the tests that take longer than three seconds, on real components where those are
 # make mutants   how many small defects the tests notice (half an hour; goes on where it stopped)
 # make install   the environment alone
 

@@ -35,6 +35,7 @@ def asked(capsys, *argv):
     return code, found.out, found.err
 
 
+@pytest.mark.slow
 def test_tries_asked_for_one_by_one_end_in_caps_that_hold(runs, known, tmp_path, capsys) -> None:
     own = runs.filter(pl.col("app") == APP)
     code, out, _ = asked(capsys, known, "--app", APP, "--json")

@@ -50,6 +50,7 @@ def test_accepted_is_0_and_one_document(original, capsys):
     assert "guessed from the original: n 15 to 625" in said["notes"][0]
 
 
+@pytest.mark.slow
 def test_rejected_is_1_with_the_input_and_both_numbers(original, capsys, tmp_path):
     other = candidate(original, "i <= n", "i < n")
     files = ["--junit", str(tmp_path / "x.xml"), "--sarif", str(tmp_path / "x.sarif")]

@@ -229,6 +229,7 @@ def test_a_baseline_that_fails_ends_the_run_before_a_model_is_asked(
     assert not script.requests
 
 
+@pytest.mark.slow
 def test_the_ratio_is_the_time_of_the_reference_over_the_translations(
     source, capsys, tmp_path, monkeypatch
 ) -> None:
@@ -266,6 +267,7 @@ def test_no_service_is_a_failure_and_not_an_infeasible_search(source, capsys) ->
     assert f"m at {script.url}" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on_and_pays_for_nothing_twice(source, capsys, tmp_path) -> None:
     pytest.importorskip("openai")
     started: list[subprocess.Popen[bytes]] = []
@@ -326,6 +328,7 @@ def test_a_larger_model_goes_on_where_the_first_ones_programs_are_wrong(
     assert "150 tokens and" in page.read_text()
 
 
+@pytest.mark.slow
 def test_a_first_model_that_is_right_or_a_budget_that_is_spent_asks_no_larger_one(
     source, capsys
 ) -> None:
@@ -346,6 +349,7 @@ def test_a_first_model_that_is_right_or_a_budget_that_is_spent_asks_no_larger_on
     assert json.loads(capsys.readouterr().out)["best"]["proposer"] == "big"
 
 
+@pytest.mark.slow
 def test_a_kill_while_the_larger_model_is_asked_pays_for_nothing_twice(
     source, capsys, tmp_path
 ) -> None:
@@ -372,6 +376,7 @@ def test_a_kill_while_the_larger_model_is_asked_pays_for_nothing_twice(
     assert [x["model"] for x in lines if "asked" in x] == ["m", "big", "big"]
 
 
+@pytest.mark.slow
 def test_a_search_asks_a_model_only_where_its_own_variants_are_rejected(
     source, capsys, threads_halve
 ) -> None:

@@ -51,6 +51,7 @@ def test_exit_codes(argv, code, message, capsys):
     assert not (code and out)
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes(front, capsys):
     first = told(capsys, *front, "--json")[1]
     assert first == told(capsys, *front, "--json")[1]

@@ -62,6 +62,7 @@ def test_what_is_not_used_is_listed_with_its_reason(runs, tmp_path, capsys) -> N
     assert "how busy the cores are" in facts["left_out"]["law"]
 
 
+@pytest.mark.slow
 def test_a_clock_that_falls_as_runs_take_longer_is_no_total(runs, tmp_path, capsys) -> None:
     own = runs.with_columns(runtime_s=1e12 / pl.col("core_hz"))
     _, facts, _ = asked(own, tmp_path / "own.csv", capsys)

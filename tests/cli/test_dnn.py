@@ -44,6 +44,7 @@ def test_a_named_network_has_time_memory_and_a_request(model, capsys):
     assert requests[0] > requests[1] > 0
 
 
+@pytest.mark.slow
 def test_a_table_is_answered_row_by_row(model, capsys):
     assert run(["dnn", "predict", str(model), str(model.parent / "runs.csv"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["runs"]

@@ -64,6 +64,7 @@ def test_a_job_is_forecast_from_runs_that_had_ended_before_it(log, capsys, tmp_p
     )
 
 
+@pytest.mark.slow
 def test_decide_advises_every_job_and_writes_all_formats(log, model, capsys, tmp_path):
     for name in ("a.csv", "a.parquet", "a.json", "a.tsv"):
         code, out, err = told(capsys, "decide", log, "--model", model, "--out", tmp_path / name)
@@ -148,6 +149,7 @@ def test_decide_json_counts_add_up(log, model, capsys):
     assert "as requested" in value["constraints"][0]
 
 
+@pytest.mark.slow
 def test_decide_says_when_the_forecast_has_seen_the_jobs(log, capsys):
     _, out, err = told(capsys, "decide", log, "--kind", "lightgbm", "--json")
     assert json.loads(out)["learnt_from_these_jobs"] is True
@@ -163,6 +165,7 @@ def test_predict_gives_every_job_an_interval(log, model, capsys):
     assert all(j["intervals"]["runtime_s"][0] < j["intervals"]["runtime_s"][1] for j in known)
 
 
+@pytest.mark.slow
 def test_backtest_says_what_is_predicted_and_not_measured(log, capsys, tmp_path):
     page = tmp_path / "b.html"
     code, out, _ = told(capsys, "backtest", log, "--kind", "lightgbm", "--html", page)
@@ -188,6 +191,7 @@ def test_compare_puts_methods_side_by_side(log, capsys):
     assert not any("fit_s" in r for r in rows)
 
 
+@pytest.mark.slow
 def test_fit_marks_the_model_on_jobs_it_has_not_seen(log, capsys, tmp_path):
     path = tmp_path / "m.rheo"
     _, out, _ = told(capsys, "fit", log, "--kind", "lightgbm", "--out", path, "--json")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from rheostat.cli import run
 from tests.simulation.noisy_server import Noisy, asked
 
 
+@pytest.mark.slow
 def test_the_options_printed_play_the_recorded_run_again(tmp_path, capsys):
     log = str(tmp_path / "log.csv")
     Noisy().record(asked(21, n=60, rate=4.0), 21).frame.write_csv(log)

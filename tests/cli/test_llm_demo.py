@@ -37,6 +37,7 @@ def test_the_same_seed_writes_the_same_bytes_and_the_commands_name_the_files(
     assert (tmp_path / "other/runs.csv").read_bytes() != (folder / "runs.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_configuration_taken_is_nearly_the_best_one_in_truth(folder, capsys):
     value = asked(capsys, "plan", folder / "runs.csv", "--app", "m32", "--itl", "12ms")
     names = ("gpu_model", "gpus", "batch_cap")
@@ -54,6 +55,7 @@ def test_the_configuration_taken_is_nearly_the_best_one_in_truth(folder, capsys)
     assert truth[taken] < 0.2 * simple.median()
 
 
+@pytest.mark.slow
 def test_the_requests_can_be_ranked_and_an_order_helps(folder, capsys):
     rank = asked(capsys, "rank", folder / "requests.jsonl")
     assert rank["methods"]["ours"]["tau"] > 0.7

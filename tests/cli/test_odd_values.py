@@ -99,6 +99,7 @@ def test_a_text_that_a_parquet_file_holds_once_for_many_rows_is_refused(here, ca
     assert "its texts come to 5,000,000,000 bytes" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_folder_steers_neither_pictures_nor_the_compiler_nor_the_terminal(here) -> None:
     """``matplotlibrc`` may name TeX, ``.numba_config.yaml`` switches, ``rheostat.toml`` codes."""
     trace = "".join(f"{i} {60 * i} 0 600 4 -1 -1 4 900 -1 1 1 1 1 1 1 -1 -1\n" for i in range(1, 9))

@@ -231,6 +231,7 @@ def test_results_are_kept_and_a_second_run_says_the_same(folder, capsys, tmp_pat
     assert kept.stat().st_size == size
 
 
+@pytest.mark.slow
 def test_a_later_start_loads_nothing_that_only_compiling_or_drawing_needs(trace):
     """The engine comes from disk; half of what a start would cost is loading numba's compiler."""
     compiling, drawing = ["scipy.linalg", "numba.typed.typeddict"], ["rich", "plotly", "jinja2"]

@@ -81,6 +81,7 @@ def test_mistakes_are_told(desk, capsys):
     assert "idle is not known" in err
 
 
+@pytest.mark.slow
 def test_a_saved_model_predicts_the_power_a_cap_is_planned_with(tmp_path, monkeypatch, capsys):
     """Measured watts would be clairvoyant; the model knows columns of the submission alone."""
     from rheostat.measurement.synthetic import World

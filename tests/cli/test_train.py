@@ -187,6 +187,7 @@ def test_the_page_has_curves_and_the_jobs_held_out(log, tmp_path, capsys):
     assert page.count('"kind": "line"') >= 2
 
 
+@pytest.mark.slow
 def test_a_search_gone_on_with_ends_with_the_settings_of_one_that_was_not_cut(
     log, tmp_path, capsys
 ):

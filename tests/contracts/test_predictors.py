@@ -34,6 +34,7 @@ OWN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OWN)
 def test_own_predictors_keep_every_promise(kind) -> None:
     promise.check_predictor(lambda seed: Surrogate(kind, seed=seed), JOBS)

@@ -82,6 +82,7 @@ def test_contract_on_a_grid(name):
     check_proposer(quick(PROPOSERS[name]), GRID, beats_random=after, seeds=2, budget=12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in PROPOSERS if n != "exhaustive"])
 def test_contract_on_mixed_knobs_with_a_constraint(name):
     after = name in ("hypervolume", "parego")  # ten results are too few for the others here

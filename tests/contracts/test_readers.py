@@ -140,6 +140,7 @@ def test_a_run_of_genai_perf_keeps_them_too(files):
     assert len(check_reader(lambda f: read(f, options=stated), files / "genai-perf", rows=1)) == 1
 
 
+@pytest.mark.slow
 def test_real_files_keep_them_too(shared_data):
     check_reader(READERS["sacct"].read, shared_data / "slurm" / "sacct_P.psv", rows=39)
     check_reader(READERS["sacct-json"].read, shared_data / "slurm" / "sacct.json", rows=18)

@@ -45,6 +45,7 @@ def circles(files: dict[str, str]) -> list[set[str]]:
     return [{names[i] for i in group} for group in groups]
 
 
+@pytest.mark.slow
 def test_no_circle_of_files() -> None:
     # the package itself loads its public names when they are first used: no file depends on it
     files = {name_of(p, SRC): p.read_text() for p in sorted(SRC.rglob("*.py")) if p.parent != SRC

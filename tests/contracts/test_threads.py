@@ -73,6 +73,7 @@ def test_a_search_asks_for_the_same_setting_with_one_thread_and_with_two(threads
     assert asked(1).equals(asked(2))
 
 
+@pytest.mark.slow
 def test_a_model_of_training_steps_is_the_same_file_with_one_thread_and_with_four(
     threads, tmp_path
 ):

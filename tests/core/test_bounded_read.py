@@ -135,6 +135,7 @@ def test_what_is_all_brackets_or_too_long_a_program_is_refused(tmp_path, monkeyp
         read_graph(tmp_path / "x.hlo")
 
 
+@pytest.mark.slow
 def test_the_command_line_answers_of_a_device_and_a_pipe_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", str(tmp_path / "pipe")):

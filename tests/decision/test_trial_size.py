@@ -93,6 +93,7 @@ def test_a_plan_is_read_back_whatever_the_log_kept():
         with_trial(bare, bare, "nodes")
 
 
+@pytest.mark.slow
 def test_the_command_line_plans_reads_and_decides_with_a_trial(tmp_path, capsys):
     month = ConfoundedSite(seed=5, between=0.5, within=1.0).month(1500)
     past, log, plan = (str(tmp_path / n) for n in ("past.parquet", "log.parquet", "plan.csv"))

@@ -145,6 +145,7 @@ def test_every_command_has_help_with_an_option_text() -> None:
     assert bare == []
 
 
+@pytest.mark.slow
 def test_reference_is_what_the_code_says() -> None:
     """`make docs` writes docs/reference.md; a stale page fails here."""
     script = ROOT / "docs" / "make_reference.py"
@@ -223,6 +224,7 @@ def test_every_command_of_the_gallery_can_be_typed(tmp_path: Path, monkeypatch) 
         command.make_context("rheostat", words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["budget", "coschedule", "training"])
 def test_the_gallery_is_what_the_commands_draw(name: str, tmp_path: Path) -> None:
     """The bytes, with the matplotlib that constraints.txt pins."""

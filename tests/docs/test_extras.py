@@ -32,6 +32,7 @@ def test_the_page_lists_every_extra_with_what_it_brings(made):
     assert whole == set(own) - {"all", "zeus", "encoder", "gguf", "lm"}
 
 
+@pytest.mark.slow
 def test_a_missing_library_is_hinted_at_by_an_extra_that_brings_it(made):
     asked = {
         (module, extra)

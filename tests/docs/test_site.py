@@ -15,6 +15,7 @@ import rheostat as rh
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_the_python_page_is_what_the_code_says() -> None:
     """`make docs` writes docs/api.md; a stale page fails here."""
     script = ROOT / "docs" / "make_api.py"

@@ -254,6 +254,7 @@ def told(capsys, *argv):
     return code, found.out, found.err
 
 
+@pytest.mark.slow
 def test_a_policy_is_learned_explained_exported_and_run(log, tmp_path, capsys):
     tree = tmp_path / "saf.json"
     ask = ("explain", "saf", "--trace", log, "--depth", 1, "--rounds", 1, "--save", tree, "--json")

@@ -109,6 +109,7 @@ def test_a_race_is_named_with_its_line(dot: Verifier) -> None:
     assert {f.line for f in verdict.findings} & {12, 13}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(offload_absent()), reason=offload_absent())
 def test_a_missing_map_shows_on_a_device_with_its_own_memory(dot: Verifier) -> None:
     clauses = "map(alloc:a[0:n]) map(to:b[0:n]) map(tofrom:s)"

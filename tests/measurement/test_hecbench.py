@@ -96,6 +96,7 @@ def test_a_checkout_is_listed_without_running_it(checkout, capsys) -> None:
     assert listed(capsys)["sum-cuda"]["language"] == "cuda"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(WHY), reason=WHY)
 def test_admission_says_why_not_and_writes_what_search_and_translate_take(
     checkout, capsys, tmp_path

@@ -103,6 +103,7 @@ ingest(sys.argv[1], sys.argv[2])
 """
 
 
+@pytest.mark.slow
 def test_killed_before_any_of_its_writes_it_ends_as_if_it_had_not_been(export, tmp_path):
     days = [
         line(k, "COMPLETED", 2_700_000 * k, 2_700_000 * k + 5, 2_700_000 * k + 65, k)

@@ -61,6 +61,7 @@ def test_nodes_are_not_guessed(tmp_path, head, why) -> None:
 whole = st.integers(-1, 2000)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[whole] * 17), min_size=1, max_size=8),
        st.sampled_from([" ", "  ", "\t"]), st.sampled_from(["\n", " \n", "\r\n", "\n\n"]),
        st.booleans(), st.booleans())  # fmt: skip

@@ -112,6 +112,7 @@ def test_tuning_never_shows_a_setting_the_group_it_is_judged_on():
     assert unseen > 0.3
 
 
+@pytest.mark.slow
 def test_the_law_is_found_and_beats_every_mean(jobs):
     marks = compare_counters(jobs, ["law", "mummi"], splits=("application",), folds=3)
     error = {m.method: m.mape[0] for m in marks}
@@ -179,6 +180,7 @@ def test_ten_learners_have_ten_names_and_settings_to_try():
     assert all(len(v.settings(99, 99)) >= 2 for v in LEARNERS.values())
 
 
+@pytest.mark.slow
 def test_below_five_percent_on_measured_processors(shared_data):
     path = shared_data / "power" / "zzheng_power_caps" / "cpu_cap_pcm_samples.csv.gz"
     if not path.is_file():

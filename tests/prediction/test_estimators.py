@@ -51,6 +51,7 @@ def sample(n: int = 500, seed: int = 0):
     return x, np.column_stack([2 * x[:, 0] + x[:, 1] * x[:, 2], x[:, 3]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["attention", "tabnet"])
 def test_an_embedding_knows_the_targets_and_looks_at_what_matters(kind: str) -> None:
     x, y = sample()

@@ -76,6 +76,7 @@ def test_a_model_without_a_network_has_no_attention() -> None:
         permutation_importance(Surrogate(Ridge()).fit(PAST), HELD, "energy_j")
 
 
+@pytest.mark.slow
 def test_attention_is_a_share() -> None:
     trees = RandomForestRegressor(n_estimators=5, random_state=0)
     model = Surrogate(EmbeddedRegressor(AttentionEmbedding(epochs=12), trees)).fit(PAST)

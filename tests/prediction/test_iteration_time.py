@@ -66,6 +66,7 @@ def test_the_pattern_goes_on_while_nobody_looks():
     assert model.forecast(4).time_s == pytest.approx([1.0, 2.0, 1.0, 1.0], rel=0.08)
 
 
+@pytest.mark.slow
 def test_steady_noise_is_forecast_as_well_as_by_the_running_median():
     for seed in range(3):
         times = noisy(np.ones(300), 0.04, seed)

@@ -42,6 +42,7 @@ def client():
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["xgboost", "lightgbm"])
 def test_a_cluster_gives_the_result_of_one_process(kind, client, paths):
     spread = fit_dask(client, parts_of(paths), kind=kind, settings=SMALL)

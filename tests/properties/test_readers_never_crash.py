@@ -53,6 +53,7 @@ def test_any_bytes(folder, data, name):
     survives(folder / "x", name)
 
 
+@pytest.mark.slow
 @SOME
 @given(
     name=st.sampled_from(sorted(TEXTS)), at=st.integers(0, 700), gone=st.integers(0, 30),
@@ -74,6 +75,7 @@ def logs(folder):
     return {n: (folder / n).read_bytes() for n in ("pm100", "adastra", "fdata", "rheostat")}
 
 
+@pytest.mark.slow
 @SOME
 @given(
     name=st.sampled_from(["pm100", "adastra", "fdata", "rheostat"]),

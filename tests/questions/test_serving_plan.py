@@ -141,6 +141,7 @@ def test_requests_far_longer_than_measured_ones_are_refused_and_unsaid_lengths_a
     assert run([*call, *long]) in {0, 3}
 
 
+@pytest.mark.slow
 def test_the_command_plans_by_cost_and_for_a_trace(tmp_path, capsys):
     runs(36, seed=1).frame.write_csv(tmp_path / "runs.csv")
     trace().frame.write_csv(tmp_path / "trace.csv")

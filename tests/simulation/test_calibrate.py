@@ -48,6 +48,7 @@ def test_a_batch_cap_that_nobody_stated_is_read_from_the_log():
     assert "--batch-cap 64 was not stated but read from all requests" in made.notes[0]
 
 
+@pytest.mark.slow
 def test_limits_that_were_never_reached_are_said_to_be_unknown():
     recorded = Noisy().record(asked(13, n=120, rate=1.0), 13)
     made = calibrate(recorded)
@@ -93,6 +94,7 @@ def test_answers_of_one_token_have_no_time_per_token():
     assert made.median_error["latency"] < WITHIN
 
 
+@pytest.mark.slow
 def test_the_same_seed_finds_the_same_and_too_few_requests_are_refused():
     recorded = serve(asked(17, n=20), "fcfs", REPLICA).requests
     first, second = (calibrate(recorded, batch_cap=64, cache_tokens=400_000) for _ in range(2))

@@ -36,6 +36,7 @@ def test_no_start_differs(golden, folder, name):
     assert run.clairvoyant == (rule.semantics == "cqsim")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trace", sorted(PROCS))
 def test_the_table_of_heuristics_under_easy(shared_data, trace):
     """Made by a simulator that lets jobs ending together leave in order of their expected end.

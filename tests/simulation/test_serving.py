@@ -299,6 +299,7 @@ def test_what_cannot_be_served_is_named_at_once():
         serve(far, "fcfs", SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["RTX4090_Llama-3.1-8B"])
 def test_a_recorded_vllm_run_is_followed(shared_data, name):
     """The requests not learned from, within 5 % in the median: what the page says."""

@@ -92,6 +92,7 @@ def test_a_result_is_that_of_the_simulation(tasks, serial):
     assert found["later"]["bounded_slowdown"]["mean"] == pytest.approx(slow[late].mean())
 
 
+@pytest.mark.slow
 def test_processes_give_the_serial_result_in_the_same_order(tasks, serial):
     spread = timeless(sweep(tasks, processes=2))
     assert spread == serial

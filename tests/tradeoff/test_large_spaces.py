@@ -94,6 +94,7 @@ def area_found(settings, rows) -> float:
     return hypervolume_2d(z, (1.1, 1.1)) / hypervolume_2d(y, (1.1, 1.1))
 
 
+@pytest.mark.slow
 def test_four_settings_of_six_thousand_show_most_of_the_front_after_other_applications() -> None:
     space = space_of(WIDE)
     prior = others(space, every=40)
@@ -108,6 +109,7 @@ def test_four_settings_of_six_thousand_show_most_of_the_front_after_other_applic
     assert np.mean(found) < 0.85
 
 
+@pytest.mark.slow
 def test_candidates_lose_nothing_of_a_plan_that_all_settings_allow() -> None:
     """Against the same plan over all 576 settings drawn jointly, judged by those draws."""
     grid = (list(range(1, 25)), list(range(100, 340, 10)))

@@ -205,6 +205,7 @@ def learned():
     return imitate("sjf", loaded(n=500), SIZE, depth=2, rounds=2, decisions=150)
 
 
+@pytest.mark.slow
 def test_a_teacher_that_is_one_rule_is_imitated_exactly(learned):
     facts = learned.tree.facts
     assert facts["certificate"]["agreement"]["mean"] == 1.0

@@ -69,6 +69,7 @@ def workloads(draw):
     return [np.array(v) for v in (submit, run, procs, ask)], size
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(workloads(), st.booleans())
 def test_the_first_legal_choice_is_fcfs_with_easy(load, may_wait):

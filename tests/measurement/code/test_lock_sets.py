@@ -65,6 +65,7 @@ def test_two_names_of_critical_on_one_variable_are_not_shown_to_be_right(one) ->
     assert one.verify(candidate(critical("sum", "sum")), rungs=("races",)).accepted
 
 
+@pytest.mark.slow
 def test_accesses_are_named_by_their_lines_although_threads_never_meet(one) -> None:
     """Every access holds both locks of its order but one: Archer alone says nothing."""
     body = (
@@ -116,6 +117,7 @@ def test_main_with_the_environment_is_found(one) -> None:
     assert verdict.rejected_by == "parse"
 
 
+@pytest.mark.slow
 def test_sizes_that_stand_in_the_candidate_alone_are_tried(one) -> None:
     wrong = candidate(BODY.replace("all += i;", "all += n == 271 ? 0 : i;"), pragma="")
     verdict = one.verify(wrong, rungs=("output",))
@@ -123,6 +125,7 @@ def test_sizes_that_stand_in_the_candidate_alone_are_tried(one) -> None:
     assert "n=271" in verdict.findings[0].message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asks", "said"), [
     ("(unsigned long long)argv >> 12 & 1", "takes an address for a number"),
     ("clock() > 1", "asks the time"),
@@ -148,6 +151,7 @@ def test_an_update_in_two_atomic_halves_is_no_race_and_still_rejected(one) -> No
     assert one.verify(wrong, rungs=("races",)).rejected_by == "races"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["argv[0][2] == 'a'", "getchar() != EOF"])
 def test_programs_are_run_under_another_name_with_text_to_be_read(test) -> None:
     wrong = Program({"a.c": TEXT.replace("all += i;", f"all += {test} ? 0 : i;")})
