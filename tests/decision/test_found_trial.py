@@ -9,10 +9,10 @@ import rheostat as rh
 from rheostat.decision.found_trial import TAKEN, with_found_trial
 
 
-def log(seed, *, by_user=False, by_size=0.0, drawn=False, received=True, **more):
-    """Fifteen hundred jobs; 8 % ran at four times or a quarter of what they asked, or at random."""
+def log(seed, *, by_user=False, by_size=0.0, drawn=False, received=True, scale=3, **more):
+    """4,500 jobs; 8 % ran at four times or a quarter of what they asked, or at random."""
     rng = np.random.default_rng(seed)
-    n = 1500
+    n = 1500 * scale
     user, size = rng.integers(0, 12, n), np.exp(rng.normal(0, 0.7, n))
     asked = 2 ** np.clip(np.rint(3 + np.log2(size) + rng.normal(0, 0.7, n)), 0, 6).astype(int)
     part = rng.random(n) < (0.96 * (user == 0) if by_user else 0.08)
@@ -35,6 +35,14 @@ def test_jobs_that_chance_moved_are_a_trial_and_it_is_said():
     assert moved.sum() <= part.sum()
     assert moved.sum() > 0.8 * part.sum()
     assert TAKEN in found.notes[-1].message
+
+
+def test_few_jobs_that_nobody_named_are_no_trial():
+    jobs, part = log(0, scale=1)
+    found = with_found_trial(jobs, "nodes")
+    assert 30 < part.sum() < 300
+    assert "nodes_requested" not in found.columns
+    assert "fewer than 300 do not tell chance from reasons" in found.notes[-1].message
 
 
 @pytest.mark.parametrize(("made", "column"), [({"by_user": True}, "user"),

@@ -34,8 +34,8 @@ NAMED = re.compile(
 YES, NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f", "")
 WHO = ("app", "user", "group", "account", "partition", "qos")
 SIZES = ("memory_b", "cores", "cores_per_node", "tasks", "tasks_per_node", "time_limit_s")
-FEWEST = 30
-"""Jobs that ran otherwise, with which the test can tell chance from reasons."""
+FEWEST, NAMED_FEWEST = 300, 30
+"""Jobs that ran otherwise, from which on the test tells chance from reasons."""
 MOST_TURNED = 0.5
 TAKEN = "taken as a randomised trial"
 PERMUTATIONS = 400
@@ -64,8 +64,8 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
     --------
     >>> from rheostat import table
     >>> rng = np.random.default_rng(0)
-    >>> asked, part = rng.choice([2, 8], 900), rng.random(900) < 0.1
-    >>> log = table({"app": rng.choice(["a", "b"], 900), "submit_s": np.arange(900.0),
+    >>> asked, part = rng.choice([2, 8], 9000), rng.random(9000) < 0.1
+    >>> log = table({"app": rng.choice(["a", "b"], 9000), "submit_s": np.arange(9e3),
     ...              "nodes": asked, "nodes_alloc": np.where(part, asked * 2, asked)})
     >>> found = with_found_trial(log, "nodes")
     >>> (found.frame["nodes"] != found.frame["nodes_requested"]).sum() - int(part.sum())
@@ -90,9 +90,12 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
 def _judged(log: JobTable, knob: str, named: str | None, y: Array, asked: Array) -> JobTable:
     turned = y != 0
     count = int(turned.sum())
-    if count < FEWEST or count > MOST_TURNED * len(log):
+    if count < NAMED_FEWEST or count > MOST_TURNED * len(log):
         return log
     jobs = f"{count:,} of {len(log):,} jobs ran at other {knob} than asked for"
+    if named is None and count < FEWEST:
+        few = f"{jobs}: fewer than {FEWEST} do not tell chance from reasons"
+        return log.noted(Note(f"{few}; if chance drew them, --trial PLAN"))
     if named is not None:
         jobs += f" and are named by column {named}"
     columns = [c for c in (*WHO, *SIZES) if c in log.columns and log.frame[c].n_unique() > 1]
