@@ -3,6 +3,7 @@
 # make test-slow the tests that take longer than three seconds, on real components where those are
 # make mutants   how many small defects the tests notice (half an hour; goes on where it stopped)
 # make install   the environment alone
+# make dist      what is sent to a registry; HOME_URL=https://... says where the repository is
 
 PYTHON ?= python3
 VENV   := .venv
@@ -10,7 +11,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-slow fuzz mutants lint docs gallery site clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned slurm-lab slurm-lab-down
+.PHONY: install demo test test-slow fuzz mutants lint docs gallery site dist clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned slurm-lab slurm-lab-down
 
 # The demo needs the base and the trees alone; everything else comes with the first `make test`.
 PACKAGES_demo      := -e '.[trees]'
@@ -95,6 +96,10 @@ gallery: install
 # the documentation as a folder of pages that works offline; a warning is an error
 site: install
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# an sdist and a wheel in dist/ whose README and metadata name the repository at HOME_URL
+dist: install
+	@$(BIN)/python tools/release.py "$(HOME_URL)"
 
 # a real Slurm with accounting, energy and Prometheus on this machine, as root: 10 seconds
 slurm-lab:
